@@ -1,0 +1,1 @@
+"""Concrete arrays over an engine's buffer, and their interchange with NumPy and DLPack."""

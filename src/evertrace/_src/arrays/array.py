@@ -1,0 +1,156 @@
+"""`Array`: an immutable array over host memory or over a device buffer.
+
+On the CPU the contents are host memory that both engines read in place. A result of a compiled
+program is held as the engine's buffer and viewed as host memory on demand; a host array that a
+compiled program read keeps the buffer made for it, so that the next call does not make another.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core import engine
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.operators import Operators
+
+
+class Array(Operators):
+    """An immutable n-dimensional array.
+
+    Attributes:
+      shape, dtype, ndim, size: as NumPy's.
+      weak_type: whether it gives way to the other operand's dtype in promotion.
+      aval: these facts as one interned object.
+
+    Differs from NumPy: elements cannot be assigned; ``x.at[i].set(v)`` returns a changed copy.
+    """
+
+    __slots__ = ("__weakref__", "_buffer", "_committed", "_device", "_host", "aval")
+
+    def __init__(self, aval, host=None, buffer=None, device=None, committed=False):
+        self.aval, self._host, self._buffer = aval, host, buffer
+        self._device, self._committed = device, committed
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: self.aval.weak_type)
+
+    # ------------------------------------------------------------ contents
+
+    def host(self):
+        """Return the contents as host memory, for the host engine: never to be written to."""
+        host = self._host
+        if host is not None:
+            return host
+        if self._buffer is None:
+            raise deleted_error(self)
+        self._host = host = engine.backend().to_host(self._buffer)
+        return host
+
+    def buffer(self, device):
+        """Return a buffer on `device` with the contents, making it on first use."""
+        if self._buffer is not None and (self._device is None or self._device is device):
+            return self._buffer
+        made = engine.backend().put(self.host(), device, may_alias=True)
+        if self._device is None or self._device is device:
+            self._buffer, self._device = made, device
+        return made
+
+    def as_literal(self):
+        """Return the literal that may stand for this array in a jaxpr, or None."""
+        if self.aval.shape or self._host is None or isinstance(self.aval.dtype, dtypes.ExtendedDType):
+            return None
+        return Literal(self._host[()], self.aval)
+
+    # ------------------------------------------------------------ life on devices
+
+    @property
+    def device(self):
+        """The device that holds the contents."""
+        return engine.backend().default_device() if self._device is None else self._device
+
+    def devices(self):
+        """Return the set of devices that hold the contents: one."""
+        return {self.device}
+
+    @property
+    def committed(self):
+        """Whether the array was put on its device by the user's choice."""
+        return self._committed
+
+    def block_until_ready(self):
+        """Wait until the contents have been computed; returns the array."""
+        if self._host is None:
+            if self._buffer is None:
+                raise deleted_error(self)
+            self._buffer.block_until_ready()
+        return self
+
+    def is_ready(self):
+        """Return whether the contents have been computed."""
+        return self._host is not None or self._buffer.is_ready()
+
+    def copy_to_host_async(self):
+        """Begin to copy the contents to the host."""
+
+    def is_deleted(self):
+        """Return whether the contents were given away by donation or `delete`."""
+        return self._host is None and self._buffer is None
+
+    def delete(self):
+        """Give up the contents; using the array afterwards is an error."""
+        self._host = self._buffer = None
+
+    # ------------------------------------------------------------ protocols
+
+    def __repr__(self):
+        if self.is_deleted():
+            return f"Array({self.aval.str_short()}, deleted)"
+        if isinstance(self.aval.dtype, dtypes.ExtendedDType):
+            return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.host()}"
+        weak = ", weak_type=True" if self.weak_type else ""
+        suffix = f", dtype={self.dtype.name}{weak})"
+        body = np.array2string(self.host(), prefix="Array(", suffix=suffix, separator=", ", threshold=1000)
+        if self.size == 0 and self.ndim != 1:
+            body = f"[], shape={self.shape}"
+        return f"Array({body}{suffix}"
+
+    def __str__(self):
+        return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())
+
+    def __hash__(self):
+        raise TypeError(f"unhashable type: '{type(self).__name__}'")
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return from_host(np.array(self.host()), self.aval)
+
+    def __reduce__(self):
+        return _unpickle, (np.asarray(self.host()), self.dtype, self.weak_type)
+
+
+def _unpickle(host, dtype, weak_type):
+    suffix = dtype.physical_suffix if isinstance(dtype, dtypes.ExtendedDType) else ()
+    shape = host.shape[: host.ndim - len(suffix)]
+    return from_host(host, ShapedArray(shape, dtype, weak_type))
+
+
+def from_host(host, aval=None):
+    """Return an array over host memory that nobody will write to."""
+    if aval is None:
+        aval = ShapedArray(host.shape, host.dtype)
+    return Array(aval, host)
+
+
+def deleted_error(x):
+    """Build the error for using an array whose contents are gone."""
+    return errors.user_error(
+        errors.DeletedArrayError,
+        f"Array: the array of type {x.aval.str_short()} has been deleted or donated to a call.",
+        fix="use the result of that call instead, or drop it from `donate_argnums`.",
+        anchor="deleted",
+    )

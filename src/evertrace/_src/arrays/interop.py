@@ -1,0 +1,75 @@
+"""From what users pass to what primitives take: arrays, tracers and literals.
+
+NumPy arrays are copied: their owner may write to them later. Python scalars become weakly typed
+literals. 64-bit dtypes become 32-bit ones unless x64 is on.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import Literal, literal
+from evertrace._src.core.tracer import Tracer
+
+_SCALARS = (bool, int, float, complex)
+
+
+def as_operand(x, where="array"):
+    """Return `x` as a primitive's operand: an array, a tracer or a literal.
+
+    Args:
+      x: an array, a tracer, a NumPy array or scalar, a Python scalar, or an object with
+        ``__jax_array__``.
+      where: name of the operation, for the error.
+    """
+    kind = type(x)
+    if kind is Array or isinstance(x, (Tracer, Literal)):
+        return x
+    if kind in _SCALARS:
+        return literal(x, dtypes.default_dtype(kind), kind is not bool)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return from_numpy(x, where)
+    if hasattr(x, "__jax_array__"):
+        return as_operand(x.__jax_array__(), where)
+    for scalar in _SCALARS:  # enums and other subclasses
+        if isinstance(x, scalar):
+            return literal(scalar(x), dtypes.default_dtype(scalar), True)
+    raise not_an_array_error(x, where)
+
+
+def as_array(x, where="array"):
+    """Return `x` as an array or a tracer."""
+    x = as_operand(x, where)
+    return Array(x.aval, np.asarray(x.val)) if type(x) is Literal else x
+
+
+def from_numpy(x, where="array"):
+    """Return an array with a copy of a NumPy array's or scalar's contents."""
+    if x.dtype.kind in "OSUMm" or x.dtype.names is not None:
+        raise not_an_array_error(x, where)
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    return from_host(np.array(x, dtype=dtype, order="C"))
+
+
+def aval_of(x, where="array"):
+    """Return the aval that `x` has as an operand, without converting it."""
+    if type(x) is Array or isinstance(x, (Tracer, Literal)):
+        return x.aval
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
+        return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    if type(x) in _SCALARS:
+        return ShapedArray((), dtypes.default_dtype(type(x)), type(x) is not bool)
+    return as_operand(x, where).aval
+
+
+def not_an_array_error(x, where):
+    """Build the error for an argument that is no array."""
+    detail = f" with dtype {x.dtype}" if isinstance(x, (np.ndarray, np.generic)) else ""
+    return errors.user_error(
+        TypeError,
+        f"{where}: {type(x).__name__}{detail} is not an array type. It takes arrays, NumPy arrays "
+        "of numbers or booleans, and Python scalars.",
+        fix="convert it with `numpy.asarray`, or pass its leaves one by one.",
+        anchor="not-an-array",
+    )

@@ -1,0 +1,359 @@
+"""The few options of evertrace: one frozen `Config`, a process default and thread-local overrides.
+
+An option is read as ``config.current().enable_x64``. It is set for the process by
+``config.update("enable_x64", True)`` or the environment variable ``EVERTRACE_ENABLE_X64``, and for
+a block of code in one thread by a context manager such as ``with enable_x64():``. Overrides stand
+above the process default, so an update inside a block changes what the block does not override.
+
+`semantic_key` holds the options that change what tracing a function gives. Every cache of traced
+programs has it in its key.
+"""
+
+import contextlib
+import dataclasses
+import difflib
+import os
+import threading
+import types
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from evertrace._src.errors import user_error
+
+MatmulPrecision = Literal[
+    "default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "fastest",
+    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
+    "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
+    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+]  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Config:
+    """The values of all options at one moment."""
+
+    enable_x64: bool = False
+    """Keep 64-bit dtypes; otherwise they become their 32-bit counterparts."""
+    strict: bool = False
+    """Trace by JAX's own rules: no state lifting, no guards, no host scalars."""
+    threefry_partitionable: bool = True
+    """Which of JAX's two streams of random bits threefry keys give."""
+    default_prng_impl: Literal["threefry2x32", "rbg", "unsafe_rbg"] = "threefry2x32"
+    """Random generator of keys made without naming one."""
+    enable_custom_prng: bool = False
+    """Make `random.PRNGKey` return typed keys instead of raw uint32 arrays."""
+    default_matmul_precision: MatmulPrecision | None = None
+    """Precision of matrix products and convolutions that do not state one."""
+    numpy_rank_promotion: Literal["allow", "warn", "raise"] = "allow"
+    """What happens when operands of different ranks are broadcast."""
+    numpy_dtype_promotion: Literal["standard", "strict"] = "standard"
+    """Whether operands of different dtypes are promoted, or only Python scalars."""
+    debug_nans: bool = False
+    """Raise an error where a NaN is computed."""
+    debug_infs: bool = False
+    """Raise an error where an infinity is computed."""
+    debug_key_reuse: bool = False
+    """Raise an error where a random key is consumed twice."""
+    check_tracer_leaks: bool = False
+    """Raise an error where a tracer outlives its trace."""
+    enable_checks: bool = False
+    """Check every jaxpr after it is made: slow, for work on evertrace itself."""
+    disable_jit: bool = False
+    """Run jitted functions as the plain Python functions they wrap."""
+    log_compiles: bool = False
+    """Log each trace and each compilation."""
+    default_device: Any = None
+    """Device of arrays that no argument places; None is the first one of the default platform."""
+    platforms: str | None = None
+    """Comma-separated platforms in order of preference, e.g. ``"cuda,cpu"``."""
+    num_cpu_devices: int | None = None
+    """Devices the CPU is divided into, read at first use; None leaves it to ``XLA_FLAGS``."""
+    enable_compilation_cache: bool = True
+    """Keep compiled programs on disk, so that a second process need not compile them."""
+    compilation_cache_dir: str | None = None
+    """Folder of compiled programs; None is the user's cache folder, ``""`` is no folder."""
+    compilation_cache_max_bytes: int = 2 << 30
+    """Size at which the oldest programs are removed from the folder; -1 is no bound."""
+    compilation_cache_min_entry_bytes: int = 0
+    """Programs smaller than this are not kept on disk."""
+    compilation_cache_min_compile_seconds: float = 0.0
+    """Programs that compile faster than this are not kept on disk."""
+    host_allocator_reuse: bool = True
+    """Keep large freed blocks of host memory for the next arrays."""
+    traceback_filtering: Literal["auto", "off", "remove_frames"] = "auto"
+    """Whether evertrace's own frames are hidden from tracebacks."""
+    semantic: tuple[Any, ...] = dataclasses.field(init=False, repr=False)
+    """Values of `SEMANTIC_FIELDS`, which change what tracing gives."""
+
+    def __post_init__(self) -> None:
+        """Collect the values of the semantic fields once."""
+        values = tuple(getattr(self, name) for name in SEMANTIC_FIELDS)
+        object.__setattr__(self, "semantic", values)
+
+
+SEMANTIC_FIELDS = (
+    "enable_x64",
+    "strict",
+    "threefry_partitionable",
+    "default_prng_impl",
+    "enable_custom_prng",
+    "default_matmul_precision",
+    "numpy_rank_promotion",
+    "numpy_dtype_promotion",
+    "debug_nans",
+    "debug_infs",
+    "debug_key_reuse",
+    "check_tracer_leaks",
+    "enable_checks",
+    "disable_jit",
+    "default_device",
+)
+
+# JAX's names that are not ours with "jax_" before them.
+_JAX_NAMES = {
+    "x64_enabled": "enable_x64",
+    "platform_name": "platforms",
+    "compilation_cache_max_size": "compilation_cache_max_bytes",
+    "persistent_cache_min_entry_size_bytes": "compilation_cache_min_entry_bytes",
+    "persistent_cache_min_compile_time_secs": "compilation_cache_min_compile_seconds",
+}
+
+_FIELD_TYPES = {
+    name: hint for name, hint in typing.get_type_hints(Config).items() if name != "semantic"
+}
+
+
+def _canonical_name(name: str) -> str:
+    """Return our name of the option that a user calls `name`; error if there is none."""
+    bare = name.removeprefix("jax_").removeprefix("evertrace_")
+    bare = _JAX_NAMES.get(bare, bare)
+    if bare in _FIELD_TYPES:
+        return bare
+    close = difflib.get_close_matches(bare, _FIELD_TYPES, n=3)
+    known = " or ".join(map(repr, close)) if close else "one of " + ", ".join(_FIELD_TYPES)
+    raise user_error(
+        AttributeError,
+        f"config: there is no option {name!r}.",
+        fix=f"use {known}.",
+        anchor="config",
+    )
+
+
+def _accepted_types(name: str) -> tuple[Any, ...]:
+    """Return the alternatives of the option's type, e.g. ``(str, NoneType)``."""
+    hint = _FIELD_TYPES[name]
+    is_union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    return typing.get_args(hint) if is_union else (hint,)
+
+
+def _accepts(kind: Any, value: Any) -> bool:
+    """Whether `value` is of one alternative of an option's type."""
+    if typing.get_origin(kind) is Literal:
+        return value in typing.get_args(kind)
+    if kind is Any:
+        return True
+    if kind in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _type_text(kind: Any) -> str:
+    """Word one alternative of an option's type for an error message."""
+    if typing.get_origin(kind) is Literal:
+        return " or ".join(map(repr, typing.get_args(kind)))
+    return "None" if kind is type(None) else kind.__name__
+
+
+def _validated(name: str, value: Any) -> Any:
+    """Return `value` as the option stores it; error if it is not of the option's type."""
+    kinds = _accepted_types(name)
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if name == "compilation_cache_dir" and value is False:
+        value = ""
+    if bool in kinds and value in (0, 1):
+        value = bool(value)
+    if any(_accepts(kind, value) for kind in kinds):
+        return value
+    raise user_error(
+        ValueError if isinstance(value, str) else TypeError,
+        f"config: option {name!r} cannot be {value!r}.",
+        fix="use " + " or ".join(map(_type_text, kinds)) + ".",
+        anchor="config",
+    )
+
+
+def _parsed(name: str, text: str) -> Any:
+    """Return the value that the text of an environment variable stands for."""
+    kinds = _accepted_types(name)
+    low = text.strip().lower()
+    if bool in kinds and low in ("1", "true", "on", "yes", "0", "false", "off", "no", ""):
+        return low in ("1", "true", "on", "yes")
+    if type(None) in kinds and low == "none":
+        return None
+    for kind in (int, float):
+        if kind in kinds:
+            with contextlib.suppress(ValueError):
+                return kind(text)
+    return text
+
+
+def _from_environment() -> Config:
+    """Return the defaults, with what ``EVERTRACE_<NAME>`` sets in the environment."""
+    changes = {}
+    for name in _FIELD_TYPES:
+        text = os.environ.get(f"EVERTRACE_{name.upper()}")
+        if text is not None:
+            changes[name] = _validated(name, _parsed(name, text))
+    return Config(**changes)
+
+
+class _ThreadState(threading.local):
+    """The overrides of one thread, and the config they make of the process default `base`."""
+
+    overrides: dict[str, Any] | None = None
+    base: Config | None = None
+    config: Config | None = None
+
+
+_process = _from_environment()
+_update_lock = threading.Lock()
+_thread = _ThreadState()
+
+
+def current() -> Config:
+    """Return the options in force in this thread."""
+    overrides = _thread.overrides
+    if overrides is None:
+        return _process
+    base = _process
+    if _thread.base is not base or _thread.config is None:
+        _thread.config = dataclasses.replace(base, **overrides)
+        _thread.base = base
+    return _thread.config
+
+
+def semantic_key() -> tuple[Any, ...]:
+    """Return the values of the options that change what tracing a function gives."""
+    return current().semantic
+
+
+def update(name: str, value: Any) -> None:
+    """Set an option for the whole process.
+
+    Args:
+      name: name of a field of `Config`, as it is or after ``jax_`` or ``evertrace_``.
+      value: the new value.
+
+    Raises:
+      AttributeError: there is no such option.
+      ValueError, TypeError: the option does not take this value.
+    """
+    global _process
+    name = _canonical_name(name)
+    value = _validated(name, value)
+    with _update_lock:
+        _process = dataclasses.replace(_process, **{name: value})
+
+
+@contextlib.contextmanager
+def override(**changes: Any) -> Iterator[None]:
+    """Set options in this thread for the duration of a ``with`` block."""
+    names = {_canonical_name(name): value for name, value in changes.items()}
+    validated = {name: _validated(name, value) for name, value in names.items()}
+    saved = _thread.overrides, _thread.base, _thread.config
+    _thread.overrides = {**(saved[0] or {}), **validated}
+    _thread.base = _thread.config = None
+    try:
+        yield
+    finally:
+        _thread.overrides, _thread.base, _thread.config = saved
+
+
+def _option_context(name: str) -> Callable[..., contextlib.AbstractContextManager[None]]:
+    """Return the public context manager that overrides the option `name`."""
+    default = True if _FIELD_TYPES[name] is bool else None
+
+    def context(new_val: Any = default) -> contextlib.AbstractContextManager[None]:
+        return override(**{name: new_val})
+
+    context.__name__ = context.__qualname__ = name
+    context.__module__ = "evertrace"
+    context.__doc__ = f"Set the option ``{name}`` in this thread for a ``with`` block."
+    return context
+
+
+enable_x64 = _option_context("enable_x64")
+strict = _option_context("strict")
+threefry_partitionable = _option_context("threefry_partitionable")
+default_prng_impl = _option_context("default_prng_impl")
+enable_custom_prng = _option_context("enable_custom_prng")
+default_matmul_precision = _option_context("default_matmul_precision")
+numpy_rank_promotion = _option_context("numpy_rank_promotion")
+numpy_dtype_promotion = _option_context("numpy_dtype_promotion")
+debug_nans = _option_context("debug_nans")
+debug_infs = _option_context("debug_infs")
+debug_key_reuse = _option_context("debug_key_reuse")
+check_tracer_leaks = _option_context("check_tracer_leaks")
+enable_checks = _option_context("enable_checks")
+disable_jit = _option_context("disable_jit")
+log_compiles = _option_context("log_compiles")
+default_device = _option_context("default_device")
+
+
+def checking_leaks() -> contextlib.AbstractContextManager[None]:
+    """Raise `LeakedTracerError` where a tracer outlives its trace, for a ``with`` block."""
+    return check_tracer_leaks(True)
+
+
+class Options:
+    """The public face of the options: ``config.enable_x64``, ``config.update(name, value)``.
+
+    Names may carry JAX's ``jax_`` before them. Attributes are read-only: an assignment would not
+    say whether it is meant for the thread or for the process.
+    """
+
+    __slots__ = ()
+
+    update = staticmethod(update)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All options in force in this thread, by name."""
+        now = current()
+        return {name: getattr(now, name) for name in _FIELD_TYPES}
+
+    def read(self, name: str) -> Any:
+        """Return the value in force of the option `name`."""
+        return getattr(current(), _canonical_name(name))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the value in force of the option `name`."""
+        if name.startswith("__"):  # asked by copy, inspect and the like
+            raise AttributeError(name)
+        return self.read(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse: options are set by `update` or by their context managers."""
+        name = _canonical_name(name)
+        raise user_error(
+            AttributeError,
+            f"config: option {name!r} cannot be assigned.",
+            fix=f"call `config.update({name!r}, {value!r})`.",
+            anchor="config",
+        )
+
+    def __dir__(self) -> list[str]:
+        """List the options beside the methods."""
+        return sorted([*super().__dir__(), *_FIELD_TYPES])
+
+    def __repr__(self) -> str:
+        """Show the options that differ from their defaults."""
+        defaults = Config()
+        changed = {k: v for k, v in self.values.items() if v != getattr(defaults, k)}
+        return f"config({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+
+config = Options()

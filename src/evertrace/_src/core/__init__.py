@@ -1,0 +1,1 @@
+"""The typed IR: avals, primitives, tracers, jaxprs, and the hooks to the layers above."""

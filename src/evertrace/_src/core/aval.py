@@ -1,0 +1,105 @@
+"""Abstract values: what is known of an array while tracing.
+
+An aval is interned: one object per (shape, dtype, weak type) for the life of the process, so that
+identity is equality and an array's part of a cache key is one pointer.
+"""
+
+import math
+import operator
+
+import numpy as np
+
+from evertrace._src import dtypes
+
+_interned = {}
+
+
+class ShapedArray:
+    """Shape, dtype and weak type of an array: the type of every value in a jaxpr.
+
+    Args:
+      shape: tuple of ints.
+      dtype: a NumPy dtype, anything `numpy.dtype` takes, or an extended dtype.
+      weak_type: whether the value gives way to the other operand's dtype in promotion.
+    """
+
+    __slots__ = ("__weakref__", "cache", "dtype", "ndim", "shape", "size", "weak_type")
+
+    shape: tuple
+    dtype: np.dtype
+    weak_type: bool
+    ndim: int
+    size: int
+    cache: dict
+
+    def __new__(cls, shape, dtype, weak_type=False):
+        """Return the one object for these three facts."""
+        try:
+            return _interned[shape, dtype, weak_type]
+        except (KeyError, TypeError):
+            return _intern(cls, shape, dtype, weak_type)
+
+    def update(self, shape=None, dtype=None, weak_type=None):
+        """Return the aval with some of the three facts replaced."""
+        return ShapedArray(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+        )
+
+    def strip_weak_type(self):
+        """Return the strongly typed aval of the same shape and dtype."""
+        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+
+    def str_short(self, short_dtypes=True):
+        """Return the text used in jaxprs, such as ``f32[3,4]``."""
+        name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
+        return f"{name}[{','.join(map(str, self.shape))}]"
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of an aval without dimensions")
+        return self.shape[0]
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
+
+    __str__ = __repr__
+
+    def __reduce__(self):
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def _intern(cls, shape, dtype, weak_type):
+    """Make and remember a new aval, or find the one whose facts were spelled otherwise."""
+    shape = tuple(map(operator.index, shape))
+    if not isinstance(dtype, dtypes.ExtendedDType):
+        dtype = np.dtype(dtype)
+    weak_type = bool(weak_type)
+    key = (shape, dtype, weak_type)
+    found = _interned.get(key)
+    if found is not None:
+        return found
+    self = object.__new__(cls)
+    self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+    self.ndim, self.size = len(shape), math.prod(shape)
+    self.cache = {}
+    # setdefault, so that two threads that meet here agree on one object.
+    return _interned.setdefault(key, self)
+
+
+def is_inexact(aval):
+    """Whether values of this aval can carry tangents (floating and complex dtypes)."""
+    cache = aval.cache
+    try:
+        return cache["inexact"]
+    except KeyError:
+        cache["inexact"] = result = dtypes.issubdtype(aval.dtype, np.inexact)
+        return result

@@ -1,0 +1,53 @@
+"""The jaxpr checker: an executable definition of what a legal jaxpr is.
+
+Run after every transformation in the tests, and on demand by users of `extend`. A jaxpr that fails
+is a bug of ours or of a user-defined rule, never of the traced function.
+"""
+
+from evertrace._src import errors
+from evertrace._src.core.jaxpr import Literal, subjaxprs
+
+
+def check_jaxpr(jaxpr):
+    """Raise `JaxprTypeError` unless every variable is defined once, before use, and well typed."""
+    defined = set()
+    for var in [*jaxpr.constvars, *jaxpr.invars]:
+        _define(var, defined, "input")
+    for eqn in jaxpr.eqns:
+        for operand in eqn.invars:
+            _check_operand(operand, defined, eqn)
+        _check_types(eqn)
+        for inner in subjaxprs(eqn.params):
+            check_jaxpr(inner)
+        for var in eqn.outvars:
+            _define(var, defined, eqn.primitive.name)
+    for operand in jaxpr.outvars:
+        _check_operand(operand, defined, None)
+
+
+def _define(var, defined, where):
+    if id(var) in defined:
+        _fail(f"{where}: variable of type {var.aval.str_short()} is defined twice")
+    defined.add(id(var))
+
+
+def _check_operand(operand, defined, eqn):
+    if not isinstance(operand, Literal) and id(operand) not in defined:
+        where = "outputs" if eqn is None else eqn.primitive.name
+        _fail(f"{where}: a variable of type {operand.aval.str_short()} is used but not defined")
+
+
+def _check_types(eqn):
+    out = eqn.primitive.infer(eqn.invars, eqn.params)
+    want = out if eqn.primitive.multiple_results else (out,)
+    have = tuple(v.aval for v in eqn.outvars)
+    if tuple(want) != have:
+        text = ", ".join(a.str_short() for a in want)
+        _fail(f"{eqn.primitive.name}: outputs are {[a.str_short() for a in have]}, want {text}")
+
+
+def _fail(what):
+    raise errors.user_error(
+        errors.JaxprTypeError, what, fix="report it, with the program, as a bug of the rule",
+        anchor="jaxpr-type",
+    )  # fmt: skip

@@ -1,0 +1,57 @@
+"""The hook through which the core runs primitives on concrete values.
+
+The core defines what an eager operation means; the engines, several layers up, know how to run it.
+`evertrace/__init__` fills `resolver` with a function that imports them on first use.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+
+class Executable(Protocol):
+    """A compiled program: flat buffers in, flat buffers out."""
+
+    def run(self, buffers: Sequence[Any]) -> Sequence[Any]:
+        """Run once and return one buffer per output."""
+        ...
+
+
+class Backend(Protocol):
+    """What the engines' registry offers to the layers below it."""
+
+    def eager(self, prim: Any, args: Sequence[Any], params: dict) -> Any:
+        """Apply a primitive to concrete arrays at once."""
+        ...
+
+    def call_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any]) -> list:
+        """Compile (cached on the jaxpr) and run a closed jaxpr on concrete arrays."""
+        ...
+
+    def interpret_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any]) -> list:
+        """Run a closed jaxpr equation by equation, without a compiler."""
+        ...
+
+    def to_host(self, buffer: Any) -> Any:
+        """Return a device buffer's contents as a read-only NumPy array."""
+        ...
+
+    def put(self, host: Any, device: Any, *, may_alias: bool) -> Any:
+        """Copy a NumPy array into a buffer on `device`."""
+        ...
+
+    def default_device(self) -> Any:
+        """Return the device on which uncommitted work runs."""
+        ...
+
+
+resolver: Callable[[], Backend] | None = None
+_backend: Backend | None = None
+
+
+def backend() -> Backend:
+    """Return the engines' registry, importing it on the first call."""
+    global _backend
+    if _backend is None:
+        assert resolver is not None, "evertrace/__init__ sets the engine resolver"
+        _backend = resolver()
+    return _backend

@@ -1,0 +1,228 @@
+"""The IR: jaxprs, their equations, variables and literals.
+
+A jaxpr is a typed straight-line program in single-assignment form. Its variables are the very
+tracers that the user's function saw while it was staged: there is no second object and no table
+from one to the other. Nothing is changed after it was made; jaxprs that a transformation derives
+from another are kept in that one's `cache` and die with it.
+"""
+
+import numpy as np
+
+from evertrace._src.core import pretty
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.effects import NO_EFFECTS
+from evertrace._src.core.tracer import Tracer, state
+
+
+class Var(Tracer):
+    """A variable of a jaxpr, and the tracer that stands for it while its stage is open."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return self is other if self.trace.closed else Tracer.__eq__(self, other)
+
+    def __ne__(self, other):
+        return self is not other if self.trace.closed else Tracer.__ne__(self, other)
+
+    def __hash__(self):
+        if not self.trace.closed:
+            raise TypeError(f"unhashable type: a traced array {self.aval.str_short()}")
+        return object.__hash__(self)
+
+    def __repr__(self):
+        return f"{'Var' if self.trace.closed else 'Tracer'}<{self.aval.str_short()}>"
+
+
+class Literal:
+    """A scalar constant that stands in an equation as an operand.
+
+    Args:
+      val: a NumPy scalar or 0-d array of the aval's dtype.
+      aval: its aval, of rank 0.
+    """
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val, aval):
+        self.val, self.aval = val, aval
+
+    shape = ()
+    ndim = 0
+    size = 1
+    dtype = property(lambda self: self.aval.dtype)
+    weak_type = property(lambda self: self.aval.weak_type)
+
+    def host(self):
+        """Return the value as the host engine takes it."""
+        return self.val
+
+    def __repr__(self):
+        return pretty.literal(self)
+
+
+class _Literals(dict):
+    """Literals of Python scalars by (type, bits, dtype): 1, 1.0, True, 0.0 and -0.0 all differ."""
+
+    MAX_SIZE = 10_000
+
+    def __missing__(self, key):
+        _, _, value, dtype, weak_type = key
+        if len(self) >= self.MAX_SIZE:
+            self.clear()
+        made = Literal(np.asarray(value, dtype)[()], ShapedArray((), dtype, weak_type))
+        self[key] = made
+        return made
+
+
+_literals = _Literals()
+
+
+def literal(value, dtype, weak_type=False):
+    """Return the interned literal of a Python scalar in `dtype`."""
+    # repr tells 0.0 from -0.0; NaN is one literal by its repr and by identity.
+    return _literals[type(value), repr(value), value, dtype, weak_type]
+
+
+class Eqn:
+    """One equation: ``outvars = prim[params] invars``.
+
+    Attributes:
+      primitive, params: the operation.
+      invars: variables and literals.
+      outvars: variables.
+      effects: what it does besides.
+      src: the user's instruction it comes from, or None (see `source`).
+    """
+
+    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "src")
+
+    def __init__(self, primitive, invars, outvars, params, effects=NO_EFFECTS, src=None):
+        self.primitive, self.params = primitive, params
+        self.invars, self.outvars = invars, outvars
+        self.effects, self.src = effects, src
+
+    def replace(self, **changes):
+        """Return the equation with some attributes replaced."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return Eqn(**(fields | changes))
+
+    def __repr__(self):
+        return pretty.eqn_text(self)
+
+
+JaxprEqn = Eqn
+
+
+class Jaxpr:
+    """A program: `constvars` and `invars` in, `outvars` (variables or literals) out.
+
+    Attributes:
+      effects: union of the equations' effects.
+      names: names of the inputs for people, such as ``params['w']``, or None.
+      cache: jaxprs and executables derived from this one.
+    """
+
+    __slots__ = ("__weakref__", "cache", "constvars", "effects", "eqns", "invars", "names", "outvars")
+
+    def __init__(self, constvars, invars, outvars, eqns, effects=None, names=None):
+        self.constvars, self.invars = list(constvars), list(invars)
+        self.outvars, self.eqns = list(outvars), list(eqns)
+        if effects is None:
+            effects = NO_EFFECTS.union(*[e.effects for e in self.eqns])
+        self.effects, self.names = effects, names
+        self.cache = {}
+
+    def replace(self, **changes):
+        """Return a jaxpr with some attributes replaced and an empty cache."""
+        fields = ("constvars", "invars", "outvars", "eqns", "names")
+        return Jaxpr(**({name: getattr(self, name) for name in fields} | changes))
+
+    @property
+    def jaxpr(self):
+        """The jaxpr itself, so that open and closed ones can be walked alike."""
+        return self
+
+    @property
+    def in_avals(self):
+        """Avals of the inputs, constants left out."""
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self):
+        """Avals of the outputs."""
+        return [v.aval for v in self.outvars]
+
+    def pretty_print(self, **options):
+        """Return the program as text; see `pretty.jaxpr_text` for the options."""
+        return pretty.jaxpr_text(self, **options)
+
+    def __repr__(self):
+        return pretty.jaxpr_text(self)
+
+    __str__ = __repr__
+
+
+class ClosedJaxpr:
+    """A jaxpr together with the values of its constvars."""
+
+    __slots__ = ("consts", "jaxpr")
+
+    def __init__(self, jaxpr, consts=()):
+        assert len(consts) == len(jaxpr.constvars)
+        self.jaxpr, self.consts = jaxpr, list(consts)
+
+    eqns = property(lambda self: self.jaxpr.eqns)
+    effects = property(lambda self: self.jaxpr.effects)
+    in_avals = property(lambda self: self.jaxpr.in_avals)
+    out_avals = property(lambda self: self.jaxpr.out_avals)
+    literals = property(lambda self: self.consts)
+
+    def replace(self, jaxpr=None, consts=None):
+        """Return a closed jaxpr with another program or other constants."""
+        return ClosedJaxpr(
+            self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
+        )
+
+    def pretty_print(self, **options):
+        """Return the program as text; see `pretty.jaxpr_text` for the options."""
+        return pretty.jaxpr_text(self.jaxpr, **options)
+
+    def __repr__(self):
+        return pretty.jaxpr_text(self.jaxpr)
+
+    __str__ = __repr__
+
+
+def eval_jaxpr(jaxpr, consts, *args):
+    """Apply the equations of `jaxpr` to `args` under the current trace; returns a list.
+
+    Equations made on the way inherit the source of the equation they come from, so that errors
+    and profiles of derived programs point at the user's line.
+    """
+    assert len(args) == len(jaxpr.invars), (len(args), len(jaxpr.invars))
+    env = dict(zip(map(id, jaxpr.constvars), consts, strict=True))
+    env.update(zip(map(id, jaxpr.invars), args, strict=True))
+    previous = state.src
+    try:
+        for eqn in jaxpr.eqns:
+            state.src = eqn.src
+            prim = eqn.primitive
+            operands = [v if type(v) is Literal else env[id(v)] for v in eqn.invars]
+            out = state.trace.process(prim, operands, eqn.params)
+            if prim.multiple_results:
+                for var, value in zip(eqn.outvars, out, strict=True):
+                    env[id(var)] = value
+            else:
+                env[id(eqn.outvars[0])] = out
+    finally:
+        state.src = previous
+    return [v if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
+
+
+def subjaxprs(params):
+    """Yield the jaxprs that stand in an equation's params."""
+    for value in params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, (Jaxpr, ClosedJaxpr)):
+                yield item.jaxpr

@@ -1,0 +1,159 @@
+"""Primitives: the operations a jaxpr is made of, and the slots for what each of them means.
+
+A primitive carries all of its own rules, so that a reader finds an operation in one place and a
+layer above never keeps a list of operations. Slots come in two kinds. *Elementary* operations
+state mathematics and leave the mechanics to the transformations:
+
+  abstract(*avals, **params) -> aval | tuple of avals       type rule; raises on bad operands
+  host(*ndarrays, **params) -> ndarray | tuple              reference semantics, in NumPy
+  linear = (i, ...)                                         linear in each named operand alone
+  linear = JOINTLY                                          linear in all inexact operands at once
+  transpose(ct, *operands, **params) -> sequence            a cotangent or None per operand;
+                                                            operands sought are `LinearArg`s
+  deriv = (f0, f1, ...)                                     elementwise: fi(out, *operands) is the
+                                                            derivative by operand i, or None
+  jvp(tangents, primals, out, **params) -> tangent          for what is neither
+  batch(size, operands, dims, **params) -> (out, dim)
+
+*Higher-order* ones (calls, loops, custom rules) take over a step of a trace:
+
+  eager(*arrays, **params) -> outs                          how a concrete call runs
+  stage(trace, operands, params) -> outs                    how a staging trace takes it
+  jvp_call(primals, tangents, **params) -> (outs, tangents) both halves of forward mode
+  linearize(primals, tangents, **params) -> (outs, tangents)
+                                                            tangents are unknowns of a tape (or
+                                                            None): outputs are computed now, the
+                                                            tangents by equations on that tape
+  effects(**params) -> frozenset
+
+A slot that has no meaning for an operation holds `undefined("why")`, so that tests can tell a rule
+that is impossible from one that was forgotten.
+"""
+
+from evertrace._src.core.effects import NO_EFFECTS
+from evertrace._src.core.tracer import state
+from evertrace._src.support import Cache
+
+JOINTLY = "jointly"
+
+RULE_SLOTS = (
+    "abstract", "batch", "deriv", "eager", "host", "jvp", "jvp_call", "linear", "linearize",
+    "stage", "transpose",
+)  # fmt: skip
+
+# Type-rule results are kept for ever in practice; this bounds a program that makes new shapes
+# without end.
+MAX_CACHED_TYPES = 100_000
+
+
+class Undefined:
+    """The reason why an operation has no rule of some kind."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason):
+        self.reason = reason
+
+    def __bool__(self):
+        return False
+
+    def __repr__(self):
+        return f"undefined({self.reason!r})"
+
+
+def undefined(reason):
+    """Mark a rule slot as empty on purpose, with the reason."""
+    return Undefined(reason)
+
+
+class Primitive:
+    """An operation that transformations and engines know how to treat.
+
+    Args:
+      name: as printed in jaxprs.
+      multiple_results: whether the operation returns a list of outputs rather than one array.
+      elementwise: whether operands of rank 0 may stand beside operands of one other shape.
+      effects: function of the params giving the effects of an equation, or None.
+      show: names of the params that jaxprs print, or a function of the params returning those
+        to print; None prints all of them.
+      is_call: whether an equation means nothing but its `jaxpr` applied to its operands.
+      cache_types: whether type-rule results are kept by avals and params; not where a param is a
+        jaxpr, which the cache would keep alive.
+      physical: for operations that also move elements of extended dtypes around: a function
+        ``(avals, **params) -> params`` for the same operation on the underlying arrays.
+      **rules: the slots described at the top of this module.
+    """
+
+    __slots__ = (
+        *RULE_SLOTS, "__weakref__", "_types", "cache_types", "effects", "elementwise", "is_call", "multiple_results",
+        "name",
+        "physical", "show",
+    )  # fmt: skip
+
+    def __init__(
+        self, name, *, multiple_results=False, elementwise=False, effects=None, show=None,
+        is_call=False, cache_types=True, physical=None, **rules,
+    ):  # fmt: skip
+        self.name = name
+        self.multiple_results = multiple_results
+        self.elementwise = elementwise
+        self.effects = effects
+        self.show = show
+        self.is_call = is_call
+        self.cache_types = cache_types
+        self.physical = physical
+        for slot in RULE_SLOTS:
+            setattr(self, slot, rules.pop(slot, None))
+        assert not rules, f"{name}: no such rule slots: {sorted(rules)}"
+        self._types = Cache(f"types of {name}", MAX_CACHED_TYPES)
+
+    def bind(self, *args, **params):
+        """Apply the primitive under the current trace."""
+        return state.trace.process(self, args, params)
+
+    def infer(self, args, params):
+        """Return the output aval (a tuple of them if multiple_results) for operands with avals."""
+        cachable = self.cache_types
+        if cachable:
+            key = (*[x.aval for x in args], *params.values())
+            try:
+                return self._types.data[key]
+            except KeyError:
+                pass
+            except TypeError:  # a param that cannot be hashed
+                cachable = False
+        out = self.abstract(*[x.aval for x in args], **params)
+        if self.multiple_results:
+            out = tuple(out)
+        if cachable:
+            self._types.put(key, out)
+        return out
+
+    def effects_of(self, params):
+        """Return the set of effects of an equation with these params."""
+        return NO_EFFECTS if self.effects is None else self.effects(**params)
+
+    def define(self, slot):
+        """Decorate a function as this primitive's rule for `slot`."""
+        assert slot in RULE_SLOTS, slot
+
+        def register(rule):
+            setattr(self, slot, rule)
+            return rule
+
+        return register
+
+    # The names under which programs written for JAX register their rules.
+    def def_impl(self, rule):
+        """Register `rule` as how concrete calls run; returns it."""
+        self.eager = rule
+        return rule
+
+    def def_abstract_eval(self, rule):
+        """Register `rule` as the type rule; returns it."""
+        self.abstract = rule
+        return rule
+
+    def __repr__(self):
+        return self.name
+

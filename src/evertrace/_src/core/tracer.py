@@ -1,0 +1,144 @@
+"""Traces and tracers: who processes an operation, and the stand-ins that flow through user code.
+
+There is one current trace per thread. `Primitive.bind` hands an operation to it; a transformation
+makes itself current while it runs the user's function, and makes its parent current while it
+applies its own rules. A tracer belongs to one trace; to every other trace it is a constant.
+"""
+
+import threading
+
+from evertrace._src import errors
+from evertrace._src.core import engine
+from evertrace._src.core.operators import Operators
+
+
+class Trace:
+    """An interpretation of primitives.
+
+    Attributes:
+      parent: the trace this one hands its own computations to, or None.
+      name: the transformation in words, such as ``jit(step)``; "" is left out of messages.
+    """
+
+    __slots__ = ("__weakref__", "name", "parent")
+
+    def __init__(self, parent, name=""):
+        self.parent, self.name = parent, name
+
+    def process(self, prim, args, params):
+        """Interpret one application of `prim`."""
+        raise NotImplementedError
+
+
+class EvalTrace(Trace):
+    """The bottom of every stack: runs operations on concrete arrays at once."""
+
+    __slots__ = ()
+
+    def process(self, prim, args, params):
+        """Run the operation on the engine that holds the operands."""
+        for x in args:
+            if isinstance(x, Tracer):
+                raise escaped_tracer_error(x, prim.name)
+        return engine.backend().eager(prim, args, params)
+
+
+EVAL = EvalTrace(None)
+
+
+class _State(threading.local):
+    """Per thread: the current trace, and the source that new equations inherit, if any."""
+
+    trace = EVAL
+    src = None
+
+
+state = _State()
+
+
+class set_trace:  # noqa: N801 (used as a function in `with`)
+    """Context manager that makes `trace` current and restores the previous one."""
+
+    __slots__ = ("previous", "trace")
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __enter__(self):
+        self.previous = state.trace
+        state.trace = self.trace
+        return self.trace
+
+    def __exit__(self, *exc):
+        state.trace = self.previous
+
+
+class Tracer(Operators):
+    """Stands for an array while a function is traced.
+
+    Attributes:
+      aval: what is known of the array.
+      trace: the trace it belongs to.
+    """
+
+    __slots__ = ("__weakref__", "aval", "trace")
+
+    def __init__(self, aval, trace):
+        self.aval, self.trace = aval, trace
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+    size = property(lambda self: self.aval.size)
+    weak_type = property(lambda self: self.aval.weak_type)
+
+    def concrete(self):
+        """Return the concrete array this tracer stands for, or None where there is none."""
+        return None
+
+    def describe_contents(self):
+        """Return what the repr shows beside the aval, as (name, value) pairs."""
+        return ()
+
+    def __repr__(self):
+        inner = "".join(f", {k}={v!r}" for k, v in self.describe_contents())
+        return f"{type(self).__name__}<{self.aval.str_short()}{inner}>"
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def concrete_value(x):
+    """Return the concrete array behind `x` (an array or a tracer), or None."""
+    while isinstance(x, Tracer):
+        x = x.concrete()
+    return x
+
+
+def transform_stack():
+    """Return the names of the active transformations, outermost first."""
+    names, trace = [], state.trace
+    while trace is not None:
+        if trace.name:
+            names.append(trace.name)
+        trace = trace.parent
+    return tuple(reversed(names))
+
+
+errors.transform_stack = transform_stack
+
+
+def escaped_tracer_error(x, where):
+    """Build the error for a tracer that is used after its trace has ended."""
+    made = x.trace.name or type(x.trace).__name__
+    return errors.user_error(
+        errors.UnexpectedTracerError,
+        f"{where}: a traced value {x.aval.str_short()} of {made} is used outside of the call "
+        f"that made it.",
+        fix="return the value from the transformed function instead of storing it in a global, "
+        "an attribute or a list.",
+        anchor="unexpected-tracer",
+    )

@@ -1,0 +1,33 @@
+"""Dtypes: which there are (`kinds`, `extended`) and how they promote (`promotion`)."""
+
+from evertrace._src.dtypes.extended import ExtendedDType as ExtendedDType
+from evertrace._src.dtypes.extended import KeyType as KeyType
+from evertrace._src.dtypes.extended import extended as extended
+from evertrace._src.dtypes.extended import prng_key as prng_key
+from evertrace._src.dtypes.extended import register_key_type as register_key_type
+from evertrace._src.dtypes.kinds import PYTHON_SCALARS as PYTHON_SCALARS
+from evertrace._src.dtypes.kinds import DType as DType
+from evertrace._src.dtypes.kinds import DTypeLike as DTypeLike
+from evertrace._src.dtypes.kinds import as_dtype as as_dtype
+from evertrace._src.dtypes.kinds import bfloat16 as bfloat16
+from evertrace._src.dtypes.kinds import canonicalize_dtype as canonicalize_dtype
+from evertrace._src.dtypes.kinds import check_user_dtype_supported as check_user_dtype_supported
+from evertrace._src.dtypes.kinds import coerce_python_scalar as coerce_python_scalar
+from evertrace._src.dtypes.kinds import default_dtype as default_dtype
+from evertrace._src.dtypes.kinds import dtype as dtype
+from evertrace._src.dtypes.kinds import finfo as finfo
+from evertrace._src.dtypes.kinds import float0 as float0
+from evertrace._src.dtypes.kinds import iinfo as iinfo
+from evertrace._src.dtypes.kinds import is_weakly_typed as is_weakly_typed
+from evertrace._src.dtypes.kinds import issubdtype as issubdtype
+from evertrace._src.dtypes.kinds import itemsize_bits as itemsize_bits
+from evertrace._src.dtypes.kinds import python_scalar_dtypes as python_scalar_dtypes
+from evertrace._src.dtypes.kinds import scalar_type_of as scalar_type_of
+from evertrace._src.dtypes.kinds import short_name as short_name
+from evertrace._src.dtypes.kinds import to_complex_dtype as to_complex_dtype
+from evertrace._src.dtypes.kinds import to_inexact_dtype as to_inexact_dtype
+from evertrace._src.dtypes.kinds import to_numeric_dtype as to_numeric_dtype
+from evertrace._src.dtypes.promotion import lattice_result_type as lattice_result_type
+from evertrace._src.dtypes.promotion import promote_types as promote_types
+from evertrace._src.dtypes.promotion import result_type as result_type
+from evertrace._src.errors import TypePromotionError as TypePromotionError

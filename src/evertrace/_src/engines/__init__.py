@@ -1,0 +1,1 @@
+"""Engines: what runs operations and programs. They do not know each other."""

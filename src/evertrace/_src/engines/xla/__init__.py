@@ -1,0 +1,1 @@
+"""The XLA engine: StableHLO text compiled and run through jaxlib's PJRT clients."""

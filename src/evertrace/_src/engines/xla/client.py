@@ -1,0 +1,282 @@
+"""PJRT clients and their devices: one client per platform, made when it is first needed.
+
+The idea: `get_client` is the only door to hardware. Which platform it opens by default follows
+the configuration (``platforms``, also EVERTRACE_PLATFORMS or JAX_PLATFORMS) and otherwise what the
+machine has: an accelerator whose plugin is installed and finds devices, else the CPU. Some levers
+of XLA's CPU runtime work only before the client exists; they are pulled here, just before.
+"""
+
+import ctypes
+import os
+import re
+import threading
+import warnings
+import weakref
+from typing import Any
+
+from evertrace._src import config, errors
+from evertrace._src.engines.xla import compat, plugins
+
+_GPU_PLUGINS = ("cuda", "rocm")
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
+_REUSED_BLOCK_LIMIT = 1 << 30  # bytes: larger blocks still go back to the system when freed
+
+_clients: dict[str, "Client"] = {}
+_lock = threading.RLock()
+
+
+class Device:
+    """One device of a client; equal only to itself, so it can be a key.
+
+    Attributes:
+      client: the `Client` it belongs to.
+      id: number of the device, unique among all processes of its platform.
+      platform: "cpu", "gpu" or "tpu".
+      device_kind: the maker's name of the model.
+      process_index: the process whose memory and programs it serves.
+      local_hardware_id: number of the device within its machine.
+      device_list, sharding: what jaxlib wants to hear for "this one device".
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_raw",
+        "client",
+        "device_kind",
+        "device_list",
+        "id",
+        "local_hardware_id",
+        "platform",
+        "process_index",
+        "sharding",
+    )
+
+    def __init__(self, client: "Client", raw: Any):
+        """Wrap one device of jaxlib."""
+        self._raw = raw
+        self.client = client
+        self.id: int = raw.id
+        self.platform: str = raw.platform
+        self.device_kind: str = raw.device_kind
+        self.process_index: int = raw.process_index
+        self.local_hardware_id: int | None = raw.local_hardware_id
+        self.device_list = compat.DeviceList((raw,))
+        self.sharding = compat.replicated_sharding(self.device_list)
+
+    def memory_stats(self) -> dict[str, int] | None:
+        """Counters of the device's allocator in bytes; None where it keeps none (the CPU)."""
+        return self._raw.memory_stats()
+
+    def __repr__(self) -> str:
+        """Show the platform and the number, as ``CpuDevice(id=0)``."""
+        return repr(self._raw)
+
+    def __str__(self) -> str:
+        """Show the short form, as ``cpu:0``."""
+        return str(self._raw)
+
+
+class Client:
+    """A platform's runtime, and the devices that it manages.
+
+    Attributes:
+      platform: "cpu", "gpu" or "tpu".
+      platform_version: the runtime's own description of itself.
+      process_index: number of this process among those that share the devices.
+      devices: all devices; local_devices: those of this process.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_raw",
+        "devices",
+        "local_devices",
+        "platform",
+        "platform_version",
+        "process_index",
+    )
+
+    def __init__(self, raw: Any):
+        """Wrap one client of jaxlib."""
+        self._raw = raw
+        self.platform: str = raw.platform
+        self.platform_version: str = raw.platform_version
+        self.process_index: int = raw.process_index()
+        self.devices = tuple(Device(self, device) for device in raw.devices())
+        self.local_devices = tuple(
+            device for device in self.devices if device.process_index == self.process_index
+        )
+
+    def __repr__(self) -> str:
+        """Show the platform and how many devices there are."""
+        return f"Client({self.platform}, {len(self.devices)} devices)"
+
+
+def get_client(platform: str | None = None) -> Client:
+    """Return the client of a platform, making it at the first call.
+
+    Args:
+      platform: "cpu", "gpu", "cuda", "rocm", "tpu" or the name of a plugin. By default the first
+        of the configured platforms, else the best that this machine has.
+
+    Raises:
+      RuntimeError: there is no such platform here, or it failed to start.
+    """
+    name = platform or _configured_platform()
+    client = _clients.get(name)
+    if client is None:
+        with _lock:
+            client = _clients.get(name)
+            if client is None:
+                client = _clients[name] = _best_client() if name == "" else _open(name)
+    return client
+
+
+def devices(platform: str | None = None) -> list[Device]:
+    """All devices of a platform, those of other processes included."""
+    return list(get_client(platform).devices)
+
+
+def local_devices(process_index: int | None = None, platform: str | None = None) -> list[Device]:
+    """The devices of one process, by default of this one."""
+    client = get_client(platform)
+    wanted = client.process_index if process_index is None else process_index
+    return [device for device in client.devices if device.process_index == wanted]
+
+
+def device_count(platform: str | None = None) -> int:
+    """How many devices a platform has in all processes."""
+    return len(get_client(platform).devices)
+
+
+def default_backend() -> str:
+    """The platform of the default client: "cpu", "gpu" or "tpu"."""
+    return get_client().platform
+
+
+def process_index(platform: str | None = None) -> int:
+    """Number of this process among those that share a platform's devices."""
+    return get_client(platform).process_index
+
+
+def process_count(platform: str | None = None) -> int:
+    """How many processes share a platform's devices."""
+    return 1 + max(device.process_index for device in get_client(platform).devices)
+
+
+def trim_host_memory() -> bool:
+    """Give freed host memory back to the system; False where the C library cannot.
+
+    With ``host_allocator_reuse`` the process otherwise keeps the most that it ever used.
+    """
+    trim = getattr(_c_library(), "malloc_trim", None)
+    return bool(trim and trim(0))
+
+
+def _configured_platform() -> str:
+    """The first configured platform, or "" where the choice is ours."""
+    configured = config.current().platforms or os.environ.get("JAX_PLATFORMS") or ""
+    return configured.split(",")[0].strip()
+
+
+def _best_client() -> Client:
+    """The first accelerator that starts and has devices, else the CPU."""
+    for plugin in plugins.discover():
+        try:
+            client = get_client(plugin.name)
+        except RuntimeError as error:
+            warnings.warn(f"{plugin.name} is installed but did not start: {error}", stacklevel=2)
+            continue
+        if client.devices:
+            return client
+    return get_client("cpu")
+
+
+def _open(name: str) -> Client:
+    """Make the client of a named platform, or find it under its other name."""
+    if name == "cpu":
+        return _open_cpu()
+    available = plugins.discover()
+    accepted = _GPU_PLUGINS if name == "gpu" else (name,)
+    for plugin in available:
+        if plugin.name in accepted:
+            # "gpu" and "cuda" must be one client: two would compete for the device's memory.
+            return get_client(plugin.name) if plugin.name != name else _open_plugin(plugin)
+    known = ", ".join(["cpu", *(plugin.name for plugin in available)])
+    raise errors.user_error(
+        RuntimeError,
+        f"Unknown backend {name}: the available platforms are {known}.",
+        fix="install the plugin of that platform, or choose one of those named.",
+    )
+
+
+def _open_plugin(plugin: plugins.Plugin) -> Client:
+    """Start the client of a PJRT plugin."""
+    try:
+        return Client(plugins.start(plugin))
+    except compat.BackendError as error:
+        raise errors.user_error(
+            errors.JaxRuntimeError,
+            f"the {plugin.name} platform did not start: {error}",
+            fix="check the driver and that plugin and jaxlib have the same version, "
+            'or set EVERTRACE_PLATFORMS="cpu".',
+        ) from error
+
+
+def _open_cpu() -> Client:
+    """Pull the levers that work only now, then start the CPU client."""
+    current = config.current()
+    count = current.num_cpu_devices
+    if count is None:
+        forced = re.search(
+            r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", "")
+        )
+        count = int(forced[1]) if forced else 1
+    if count > 1:
+        # Each device of a running collective holds a thread of XLA's pool while it waits for the
+        # others. With fewer threads than waiting devices of all programs in flight they wait for
+        # ever; twice as many threads as devices was enough in practice, four times is margin.
+        os.environ.setdefault("PJRT_NPROC", str(max(os.cpu_count() or 1, 4 * count)))
+    if current.host_allocator_reuse:
+        _keep_freed_memory()
+    client = Client(compat.make_cpu_client(asynchronous=True, num_devices=count))
+    _warn_at_fork(client)
+    return client
+
+
+def _c_library() -> Any:
+    """The C library as a ctypes object; None on systems without one that can be opened so."""
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):  # TypeError: Windows
+        return None
+
+
+def _keep_freed_memory() -> None:
+    """Make glibc keep large freed blocks for the next result, where glibc is what we run on.
+
+    XLA takes its results from malloc, which maps each large block anew and gives it back when it
+    is freed; touching fresh pages then costs more than computing. Programs limited by memory
+    become 2 to 10 times faster.
+    """
+    mallopt = getattr(_c_library(), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _REUSED_BLOCK_LIMIT)
+        mallopt(_M_TRIM_THRESHOLD, _REUSED_BLOCK_LIMIT)
+
+
+def _warn_at_fork(client: Client) -> None:
+    """Warn when the process is forked while `client` lives: its threads do not survive a fork."""
+    alive = weakref.ref(client)
+
+    def before_fork() -> None:
+        if alive() is not None:
+            warnings.warn(
+                "os.fork() was called while XLA runs; its threads do not exist in the child, which "
+                "will hang when it computes. Fix: use the spawn start method of multiprocessing.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=before_fork)

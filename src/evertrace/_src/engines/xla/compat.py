@@ -1,0 +1,220 @@
+"""Every private name of jaxlib that evertrace uses, gathered in one place.
+
+The idea: jaxlib promises no stable Python interface, so the rest of the engine speaks to this
+module only, under names that say what they do. A new jaxlib release is supported by running the
+tests of this folder and repairing this file.
+
+jaxlib must be imported with its logging turned down first (otherwise it reports its devices on
+stderr), which is why an environment variable is set between the imports below.
+"""
+
+import ctypes
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType, TracebackType
+from typing import Any
+
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+from jaxlib import version, xla_client
+from jaxlib import _jax  # pyright: ignore[reportAttributeAccessIssue]  (a native module)
+
+MINIMUM_JAXLIB = (0, 10, 0)
+JAXLIB_VERSION: str = version.__version__
+
+if tuple(int(part) for part in JAXLIB_VERSION.split(".")[:3] if part.isdigit()) < MINIMUM_JAXLIB:
+    raise ImportError(
+        f"evertrace needs jaxlib 0.10.0 or newer, but {JAXLIB_VERSION} is installed. "
+        "Fix: pip install --upgrade jaxlib"
+    )
+
+RawArray = xla_client.ArrayImpl
+RawDevice = xla_client.Device
+RawClient = xla_client.Client
+RawExecutable = xla_client.LoadedExecutable
+RawCompileOptions = xla_client.CompileOptions
+DeviceList = xla_client.DeviceList
+DeviceAssignment = xla_client.DeviceAssignment
+HloSharding = xla_client.HloSharding
+HostBufferSemantics = xla_client.HostBufferSemantics
+BackendError = _jax.JaxRuntimeError
+
+block_until_ready = xla_client.batched_block_until_ready
+export_dlpack = _jax.buffer_to_dlpack_managed_tensor
+make_cpu_client = xla_client.make_cpu_client
+register_custom_call_target = xla_client.register_custom_call_target
+
+# GSPMDSharding is implemented wholly in C++ and serves any number of devices; the other sharding
+# classes of jaxlib call back into Python attributes that only JAX defines, or import JAX.
+RawSharding = xla_client.GSPMDSharding
+
+
+def replicated_sharding(devices: Any) -> Any:
+    """The sharding that keeps a whole copy on each device of a `DeviceList`."""
+    return RawSharding(devices, HloSharding.replicate())
+
+
+def result_handler(aval: Any, sharding: Any) -> Any:
+    """What turns one output of an executable into an array that carries `aval`."""
+    return xla_client.array_result_handler(aval, sharding, True, _skip_checks=True)
+
+
+def put_on_device(aval: Any, sharding: Any, value: Any, device: Any, semantics: Any) -> Any:
+    """Hand one host array (or one array of another device) to `device`."""
+    # committed, do not force a copy, ..., and 64-bit types mean what they say.
+    return xla_client.batched_device_put(
+        aval, sharding, [value], [device], True, False, semantics, True
+    )
+
+
+class no_jax:
+    """While active, jaxlib's own ``import jax`` fails at once instead of loading JAX.
+
+    A few C++ paths of jaxlib import parts of JAX when it is installed, which costs half a second
+    and changes classes of jaxlib for the whole process. A None in ``sys.modules`` turns the import
+    into an ImportError, which those paths handle.
+    """
+
+    _BLOCKED = ("jax.core", "jax._src.sharding_impls")
+
+    def __enter__(self) -> None:
+        self._active = "jax" not in sys.modules
+        if self._active:
+            sys.modules.update(dict.fromkeys(self._BLOCKED))  # type: ignore[arg-type]
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._active:
+            for name in self._BLOCKED:
+                sys.modules.pop(name, None)
+
+
+def fetch(raw: Any) -> np.ndarray:
+    """Copy an array of any device and dtype to the host; waits for its value."""
+    with no_jax():
+        return raw._single_device_array_to_np_array_did_copy()[0]
+
+
+def import_dlpack(capsule: Any, device: Any, stream: int | None) -> Any:
+    """Take over a DLPack capsule that lies in the memory of `device`; the result has no aval."""
+    with no_jax():
+        return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream)
+
+
+def compile_program(
+    client: Any, text: str, devices: Any, options: Any, callbacks: Sequence[Callable[..., Any]]
+) -> Any:
+    """Compile StableHLO text and load it; programs with callbacks go through an MLIR module."""
+    if callbacks:
+        return client.compile_and_load(parse_module(text), devices, options, list(callbacks))
+    return client.compile_and_load(text, devices, options)
+
+
+def serialize_executable(client: Any, executable: Any) -> bytes:
+    """The compiled program as bytes, for `deserialize_executable` of an equal client."""
+    return client.serialize_executable(executable)
+
+
+def deserialize_executable(client: Any, blob: bytes, devices: Any, options: Any) -> Any:
+    """Load a program that `serialize_executable` wrote."""
+    return client.deserialize_executable(blob, devices, options)
+
+
+@functools.cache
+def _dialects() -> Any:
+    """The MLIR dialects that a program text may use; imported late, for it takes 20 ms."""
+    registry = importlib.import_module("jaxlib.mlir.ir").DialectRegistry()
+    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    return registry
+
+
+def parse_module(text: str) -> Any:
+    """Parse StableHLO text into an MLIR module in a context of its own."""
+    ir = importlib.import_module("jaxlib.mlir.ir")
+
+    class Context(ir.Context):
+        """A context without the default constructor, which loads every linked dialect."""
+
+        def __init__(self) -> None:
+            super(ir.Context, self).__init__()
+
+    context = Context()
+    context.append_dialect_registry(_dialects())
+    context.load_all_available_dialects()
+    for name in ("sdy", "chlo", "stablehlo"):
+        importlib.import_module(f"jaxlib.mlir.dialects.{name}").register_dialect(context)
+    with context:
+        return ir.Module.parse(text)
+
+
+def load_plugin(name: str, library: str) -> Any:
+    """Load and initialise a PJRT plugin once; returns the capsule of its C interface."""
+    if xla_client.pjrt_plugin_loaded(name):
+        return None
+    api = xla_client.load_pjrt_plugin_dynamically(name, library)
+    xla_client.initialize_pjrt_plugin(name)
+    return api
+
+
+def make_plugin_client(name: str, options: dict[str, Any]) -> Any:
+    """A client of a plugin that `load_plugin` has loaded."""
+    return xla_client.make_c_api_client(name, options)
+
+
+def gpu_client_options() -> dict[str, Any]:
+    """The memory options of a GPU client, as XLA_PYTHON_CLIENT_* and XLA_CLIENT_* say."""
+    return dict(xla_client.generate_pjrt_gpu_plugin_options())
+
+
+def register_gpu_extension(extension: ModuleType, platform: str, api: Any) -> None:
+    """Make the custom types and kernels of a GPU extension module known to its plugin.
+
+    Args:
+      extension: the native module of the plugin's kernel wheel.
+      platform: "CUDA" or "ROCM".
+      api: the capsule that `load_plugin` returned.
+    """
+    xla_client.register_custom_type_handler(
+        platform, functools.partial(extension.register_custom_type, api)
+    )
+    xla_client.register_custom_call_handler(
+        platform, functools.partial(extension.register_custom_call_target, api)
+    )
+    for name, value in extension.ffi_types().items():
+        xla_client.register_custom_type(name, value, platform=platform)
+    for name, value in extension.ffi_handlers().items():
+        xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype = ctypes.c_void_p
+_capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+class DLTensor(ctypes.Structure):
+    """The head of a DLPack tensor, as dlpack.h lays it out."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+    )
+
+
+def dlpack_header(capsule: Any) -> DLTensor:
+    """A view (writes go through) of the tensor inside a DLPack capsule."""
+    return DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))

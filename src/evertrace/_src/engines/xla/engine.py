@@ -1,0 +1,101 @@
+"""The XLA engine: jaxprs in, executables out, arrays through them.
+
+An executable hangs on the jaxpr it was compiled from, by device, donation and options, and so lives
+as long as the program does.
+"""
+
+import numpy as np
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.xla import buffers, client
+from evertrace._src.engines.xla.executable import compile_text
+from evertrace._src.engines.xla.lower import lower_jaxpr, physical_aval
+from evertrace._src.engines.xla.options import Options
+from evertrace._src.engines.xla.rules import load_rules
+from evertrace._src.support import Cache
+from evertrace._src.transforms.staging import close_jaxpr, stage
+
+load_rules()
+
+put = buffers.put
+to_host = buffers.to_host
+NO_OPTIONS = Options()
+_single_operations = Cache("one-operation programs")
+
+
+def default_device():
+    """Return the device on which uncommitted work runs."""
+    return client.devices()[0]
+
+
+def lower(jaxpr, name, donated=()):
+    """Return the StableHLO text (and callbacks) of a jaxpr without constvars; kept on it."""
+    key = ("stablehlo", name, donated)
+    if key not in jaxpr.cache:
+        jaxpr.cache[key] = lower_jaxpr(jaxpr, name, donated)
+    return jaxpr.cache[key]
+
+
+def compile_jaxpr(jaxpr, name, device, donated=(), options=NO_OPTIONS):
+    """Return the executable of a jaxpr without constvars; kept on it."""
+    key = ("xla", device, donated, options)
+    found = jaxpr.cache.get(key)
+    if found is None:
+        text, callbacks = lower(jaxpr, name, donated)
+        found = jaxpr.cache[key] = compile_text(
+            text,
+            device=device,
+            num_outputs=len(jaxpr.outvars),
+            output_avals=[ShapedArray(*physical_aval(v.aval)) for v in jaxpr.outvars],
+            options=options,
+            callbacks=callbacks,
+        )
+    return found
+
+
+def call_jaxpr(closed_jaxpr, args, *, name="f", device=None, donated=(), options=NO_OPTIONS):
+    """Compile if need be, and run a closed jaxpr on concrete arrays and literals."""
+    jaxpr = closed_jaxpr.jaxpr
+    assert not jaxpr.constvars
+    device = device or placement(args)
+    executable = compile_jaxpr(jaxpr, name, device, donated, options)
+    out = executable.run([as_buffer(x, device) for x in args])
+    return [
+        Array(v.aval, buffer=raw, device=device)
+        for v, raw in zip(jaxpr.outvars, out, strict=True)
+    ]  # fmt: skip
+
+
+def as_buffer(x, device):
+    """Return what an executable on `device` takes for an array or literal."""
+    if type(x) is Literal:
+        return np.asarray(x.val)
+    return x.buffer(device)
+
+
+def placement(args):
+    """Return the device where operands live: the committed ones' first, else the first's."""
+    found = None
+    for x in args:
+        if type(x) is Array and x._device is not None:
+            if x._committed:
+                return x._device
+            found = found or x._device
+    return found or default_device()
+
+
+def eager(prim, args, params):
+    """Apply one primitive to arrays on an accelerator by way of a cached program."""
+    key = (prim, *[x.aval for x in args], *params.values())
+    jaxpr = _single_operations.get(key)
+    if jaxpr is None:
+
+        def fun(*xs):
+            out = prim.bind(*xs, **params)
+            return list(out) if prim.multiple_results else [out]
+
+        jaxpr = _single_operations.put(key, stage(fun, [x.aval for x in args]).jaxpr)
+    outs = call_jaxpr(close_jaxpr(jaxpr), args, name=prim.name)
+    return outs if prim.multiple_results else outs[0]

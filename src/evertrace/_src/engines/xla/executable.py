@@ -1,0 +1,215 @@
+"""Compiling StableHLO text, and running the result.
+
+The idea: `compile_text` asks the cache on disk before it asks XLA. An `Executable` runs on one
+device and takes raw buffers of it and host arrays in any mix; it prepares everything that does
+not depend on the arguments once, so that a call is a loop over the arguments and two calls of
+jaxlib.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.engines.xla import buffers, cache, compat
+from evertrace._src.engines.xla.client import Device
+from evertrace._src.engines.xla.failures import fail, fail_compile, remembering
+from evertrace._src.engines.xla.options import Options
+
+
+class Aval(Protocol):
+    """What is asked of the type of an output."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its sizes."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """Its dtype in memory."""
+        ...
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether it yields to other dtypes in promotion."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """Bytes that one run of a program takes, by what for; on the device and on its host."""
+
+    generated_code_size_in_bytes: int
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    alias_size_in_bytes: int
+    temp_size_in_bytes: int
+    peak_memory_in_bytes: int
+    host_generated_code_size_in_bytes: int
+    host_argument_size_in_bytes: int
+    host_output_size_in_bytes: int
+    host_alias_size_in_bytes: int
+    host_temp_size_in_bytes: int
+
+
+class Executable:
+    """A compiled program on one device.
+
+    Attributes:
+      device: where it runs and where its buffers must be.
+      input_text: the StableHLO text it was compiled from.
+      output_avals: the types of its outputs.
+      compile_seconds: how long it took to compile or to load.
+      from_cache: whether it came from the cache on disk.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_execute",
+        "_handlers",
+        "_raw",
+        "compile_seconds",
+        "device",
+        "from_cache",
+        "input_text",
+        "output_avals",
+    )
+
+    def __init__(
+        self,
+        raw: Any,
+        text: str,
+        device: Device,
+        output_avals: Sequence[Aval],
+        compile_seconds: float,
+        from_cache: bool,
+    ):
+        """Wrap a loaded executable of jaxlib."""
+        self._raw = raw
+        self._execute = raw.execute_sharded
+        self._handlers = [compat.result_handler(aval, device.sharding) for aval in output_avals]
+        self.device = device
+        self.input_text = text
+        self.output_avals = tuple(output_avals)
+        self.compile_seconds = compile_seconds
+        self.from_cache = from_cache
+
+    def run(self, args: Sequence[Any]) -> list[Any]:
+        """Start the program; returns its output buffers, which may not be computed yet.
+
+        Args:
+          args: one raw buffer on `device` or one host array per parameter. Aligned host arrays
+            are read in place, so nobody may write to them any more. Donated buffers are deleted.
+
+        Raises:
+          DeletedArrayError: a buffer was donated or deleted before.
+          JaxRuntimeError: the device has too little memory, or the program failed.
+        """
+        raws = []
+        for arg in args:
+            if isinstance(arg, np.ndarray):
+                arg = buffers.put(arg, self.device, may_alias=True)
+            elif arg.is_deleted():
+                raise _deleted_error(arg, len(raws), len(args))
+            raws.append(arg)
+        try:
+            return self._execute(raws).consume_with_handlers(self._handlers)
+        except compat.BackendError as error:
+            fail(error, "running a program")
+
+    def text(self) -> str:
+        """The program as XLA optimised it, in HLO's text form."""
+        return "\n\n".join(module.to_string() for module in self._raw.hlo_modules())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates by name, e.g. "flops" and "bytes accessed"."""
+        costs: Mapping[str, float] = self._raw.cost_analysis()
+        return dict(costs)
+
+    def memory_analysis(self) -> MemoryStats:
+        """The bytes that one run takes."""
+        raw = self._raw.get_compiled_memory_stats()
+        names = [field.name for field in dataclasses.fields(MemoryStats)]
+        return MemoryStats(**{name: getattr(raw, name) for name in names})
+
+
+def compile_text(
+    text: str,
+    *,
+    device: Device,
+    num_outputs: int,
+    output_avals: Sequence[Aval],
+    options: Options | None = None,
+    callbacks: Sequence[Callable[..., Any]] = (),
+) -> Executable:
+    """Compile a program, or load it from the cache on disk.
+
+    Args:
+      text: StableHLO text with a public function ``@main``. Locations in it are part of the key in
+        the cache, so they are best left out.
+      device: where it will run.
+      num_outputs: how many results ``@main`` has.
+      output_avals: their types in memory; the output buffers carry these very objects.
+      options: how to compile it.
+      callbacks: the Python functions that it calls by index, from arrays to a tuple of arrays of
+        exactly the dtypes and shapes that the program states. Such programs are not kept on disk.
+
+    Raises:
+      JaxRuntimeError: XLA rejects the text or an option.
+    """
+    assert len(output_avals) == num_outputs, (len(output_avals), num_outputs)
+    options = options or Options()
+    start = time.perf_counter()
+    key = None if callbacks else cache.program_key(text, options.key(device.platform), device)
+    raw = _load(key, device, options) if key else None
+    from_cache = raw is not None
+    if raw is None:
+        raw = _compile(text, device, options, callbacks)
+    seconds = time.perf_counter() - start
+    if key and not from_cache:
+        cache.store(key, compat.serialize_executable(device.client._raw, raw), seconds)
+    return Executable(raw, text, device, output_avals, seconds, from_cache)
+
+
+def _compile(
+    text: str, device: Device, options: Options, callbacks: Sequence[Callable[..., Any]]
+) -> Any:
+    """Have XLA compile a program; returns jaxlib's executable."""
+    try:
+        return compat.compile_program(
+            device.client._raw,
+            text,
+            device.device_list,
+            options.to_raw([device]),
+            [remembering(callback) for callback in callbacks],
+        )
+    except compat.BackendError as error:
+        fail_compile(error, text)
+
+
+def _load(key: bytes, device: Device, options: Options) -> Any:
+    """Load a program from the cache; returns jaxlib's executable, or None."""
+    blob = cache.load(key)
+    if blob is None:
+        return None
+    try:
+        return compat.deserialize_executable(
+            device.client._raw, blob, device.device_list, options.to_raw([device])
+        )
+    except compat.BackendError as error:
+        cache.discard(key, str(error))
+        return None
+
+
+def _deleted_error(raw: Any, position: int, count: int) -> errors.DeletedArrayError:
+    """Name the argument that no longer exists."""
+    return errors.user_error(
+        errors.DeletedArrayError,
+        f"argument {position} of {count}: Array has been deleted; "
+        f"it was a {buffers.type_text(raw.aval)}.",
+        fix="pass the array before it is donated or deleted, or do not donate it.",
+    )

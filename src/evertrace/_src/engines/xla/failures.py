@@ -1,0 +1,93 @@
+"""From XLA's errors to ours: readable messages, and the true cause of a failed callback.
+
+XLA reports an exception of a Python callback as text only. So callbacks are wrapped: the wrapper
+keeps the exception under a number and lets XLA carry the number, by which it is found again.
+"""
+
+import functools
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from evertrace._src import errors
+
+_MARK = "evertrace callback failure "
+_KEPT = 16  # failures that nobody waited for are forgotten, oldest first
+
+_numbers = itertools.count()
+_failures: dict[int, BaseException] = {}
+
+
+class _CallbackFailure(Exception):
+    """What XLA sees instead of the exception that a callback raised."""
+
+
+def remembering(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a callback so that `fail` can name the exception it raised as the cause."""
+
+    @functools.wraps(callback)
+    def wrapped(*args: Any) -> Any:
+        try:
+            return callback(*args)
+        except BaseException as error:
+            number = next(_numbers)
+            _failures[number] = error
+            _failures.pop(number - _KEPT, None)
+            raise _CallbackFailure(f"{_MARK}{number}") from None
+
+    return wrapped
+
+
+def fail(error: Exception, what: str) -> NoReturn:
+    """Raise an error of XLA as one of ours.
+
+    Args:
+      error: jaxlib's exception.
+      what: what was being done, to follow "while".
+
+    Raises:
+      JaxRuntimeError: always, but for a callback that was interrupted or asked the process to
+        exit, which goes on as it is. Its message begins with XLA's status code.
+    """
+    text = str(error)
+    marked = re.search(_MARK + r"(\d+)", text)
+    cause = _failures.pop(int(marked[1]), None) if marked else None
+    if cause is None:
+        raise errors.user_error(
+            errors.JaxRuntimeError, f"{text}\n  while {what}", fix=_fix(text)
+        ) from error
+    if not isinstance(cause, Exception):
+        raise cause
+    raise errors.user_error(
+        errors.JaxRuntimeError,
+        f"INTERNAL: callback error: {type(cause).__name__}: {cause}\n  while {what}",
+        fix="the exception above comes from the Python function that the program calls back.",
+    ) from cause
+
+
+def fail_compile(error: Exception, text: str) -> NoReturn:
+    """Raise XLA's rejection of a program or of an option, with the line it is about."""
+    message = re.sub(r"\n<unknown>:0: error: Failed to parse using StableHLO.*", "", str(error))
+    option = re.search(r"No such compile option: '(.*)'|While setting option (\w+),", message)
+    if option:
+        raise errors.user_error(
+            errors.JaxRuntimeError,
+            f"{message.strip()}\n  while compiling with the option {option[1] or option[2]}",
+            fix="see the flags of this version of XLA; they are given without leading dashes.",
+        ) from error
+    place = re.search(r"(?:^|\s)-:(\d+):\d+: error:", message)
+    lines = text.splitlines()
+    line = f"\n  in this line: {lines[int(place[1]) - 1].strip()}" if place else ""
+    raise errors.user_error(
+        errors.JaxRuntimeError,
+        f"{message.strip()}{line}\n  while compiling a program",
+        fix=_fix(message),
+    ) from error
+
+
+def _fix(text: str) -> str | None:
+    """Advice by the status code, where there is any."""
+    if text.startswith("RESOURCE_EXHAUSTED"):
+        return "use smaller arrays, compute in pieces, or donate inputs that are not needed again."
+    return None

@@ -1,0 +1,285 @@
+"""Lowering: from a jaxpr to the text of a StableHLO module.
+
+Every operation is written in MLIR's generic form, so one method of the builder serves all. A rule
+for a primitive, in `rules/<family>.py`, is a function
+
+    rule(b, outs, *operands, **params) -> Val | list[Val]
+
+of the builder, the output avals and the operands' `Val`s. A nested jit becomes a private function,
+written once per jaxpr.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.rules import RuleTable
+
+lowering = RuleTable("the XLA engine")
+
+_ELEMENT_TYPES = {
+    "bool": "i1", "complex64": "complex<f32>", "complex128": "complex<f64>", "float16": "f16",
+    "float32": "f32", "float64": "f64", "bfloat16": "bf16",
+}  # fmt: skip
+
+
+def element_type(dtype):
+    """Return the MLIR element type of a dtype: ``f32``, ``ui8``, ``f8E4M3FN``, ..."""
+    name = dtype.name
+    if name in _ELEMENT_TYPES:
+        return _ELEMENT_TYPES[name]
+    if name.startswith("uint"):
+        return "ui" + name[4:]
+    if name.startswith("int"):
+        return "i" + name[3:]
+    kind, _, rest = name.partition("_")  # float8_e4m3fn -> f8E4M3FN
+    return "f" + kind.removeprefix("float") + rest.upper()
+
+
+def physical_aval(aval):
+    """Return shape and NumPy dtype of the memory behind an aval."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        return (*aval.shape, *aval.dtype.physical_suffix), aval.dtype.physical_dtype
+    return aval.shape, aval.dtype
+
+
+def mlir_type(aval):
+    """Return the tensor type of an aval."""
+    try:
+        return aval.cache["mlir"]
+    except KeyError:
+        text = aval.cache["mlir"] = tensor_type(*physical_aval(aval))
+        return text
+
+
+def tensor_type(shape, dtype):
+    """Return the tensor type of a shape and dtype."""
+    return f"tensor<{''.join(f'{s}x' for s in shape)}{element_type(dtype)}>"
+
+
+def scalar_text(value, dtype):
+    """Return a scalar as MLIR writes it inside ``dense<...>``, exact to the bit."""
+    value = np.asarray(value, dtype)
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind in "iu" or dtype.name.startswith(("int", "uint")):
+        return str(int(value))
+    if dtype.kind == "c":
+        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
+    bits = value.reshape(1).view(f"u{dtype.itemsize}")[0]
+    return f"0x{int(bits):0{2 * dtype.itemsize}X}"
+
+
+def ints(values):
+    """Return an ``array<i64: ...>`` attribute."""
+    values = ", ".join(map(str, values))
+    return f"array<i64: {values}>" if values else "array<i64>"
+
+
+def int_attr(value):
+    """Return an i64 attribute."""
+    return f"{value} : i64"
+
+
+def bool_attr(value):
+    """Return a boolean attribute."""
+    return "true" if value else "false"
+
+
+class Val:
+    """A value in the text: its name, its MLIR type and its aval (None for a token)."""
+
+    __slots__ = ("aval", "name", "type")
+
+    def __init__(self, name, type_, aval):
+        self.name, self.type, self.aval = name, type_, aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+
+
+class Module:
+    """The module being written: its functions, and the names of those written already."""
+
+    def __init__(self, name):
+        self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        self.functions = []
+        self.names = {}
+        self.taken = set()
+        self.callbacks = []
+
+    def function_of(self, jaxpr, name):
+        """Return the name of the private function that a jaxpr without constvars became."""
+        found = self.names.get(id(jaxpr))
+        if found is None:
+            found = self.names[id(jaxpr)] = self._fresh(name)
+            self.functions.append(_function(self, jaxpr, found, "private"))
+        return found
+
+    def _fresh(self, name):
+        base = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "f"
+        fresh, n = base, 0
+        while fresh in self.taken or fresh == "main":
+            n += 1
+            fresh = f"{base}_{n}"
+        self.taken.add(fresh)
+        return fresh
+
+
+class Builder:
+    """Writes the body of one function.
+
+    Attributes:
+      module: the module it belongs to.
+      lines: the operations so far.
+    """
+
+    def __init__(self, module):
+        self.module, self.lines = module, []
+        self.count = 0
+
+    # ------------------------------------------------------------ writing operations
+
+    def op(self, name, operands, outs, attrs=None, regions=()):
+        """Write one operation.
+
+        Args:
+          name: with its dialect, such as ``stablehlo.add``.
+          operands: list of `Val`.
+          outs: aval of the one result, or a list of avals.
+          attrs: attribute name -> MLIR text.
+          regions: texts made by `region` or `reducer`.
+        """
+        single = not isinstance(outs, list)
+        out_avals = [outs] if single else outs
+        types = [mlir_type(a) for a in out_avals]
+        result, vals = self._results(out_avals, types)
+        text = f'{result}"{name}"({", ".join([v.name for v in operands])})'
+        if regions:
+            text += f" ({', '.join(regions)})"
+        if attrs:
+            text += " {" + ", ".join([f"{k} = {v}" for k, v in attrs.items()]) + "}"
+        ins = ", ".join([v.type for v in operands])
+        self.lines.append(f"{text} : ({ins}) -> ({', '.join(types)})")
+        return vals[0] if single else vals
+
+    def _results(self, avals, types):
+        name = f"%{self.count}"
+        self.count += 1
+        if len(avals) == 1:
+            return f"{name} = ", [Val(name, types[0], avals[0])]
+        vals = [
+            Val(f"{name}#{i}", t, a) for i, (a, t) in enumerate(zip(avals, types, strict=True))
+        ]
+        return (f"{name}:{len(avals)} = " if avals else ""), vals
+
+    def constant(self, value, aval):
+        """Write a constant: a scalar of the aval's dtype spread over its shape."""
+        kind = mlir_type(aval)
+        dense = f"dense<{scalar_text(value, aval.dtype)}> : {kind}"
+        return self.op("stablehlo.constant", [], aval, {"value": dense})
+
+    def full_like(self, x, value):
+        """Write a constant like `x`."""
+        return self.constant(value, x.aval)
+
+    def spread(self, x, aval):
+        """Broadcast an operand of rank 0 to the shape of `aval`."""
+        if x.aval.shape == aval.shape:
+            return x
+        attrs = {"broadcast_dimensions": ints(())}
+        return self.op("stablehlo.broadcast_in_dim", [x], x.aval.update(shape=aval.shape), attrs)
+
+    def convert(self, x, dtype):
+        """Convert to another NumPy dtype, as XLA does."""
+        if x.aval.dtype == dtype:
+            return x
+        return self.op("stablehlo.convert", [x], x.aval.update(dtype=dtype))
+
+    # ------------------------------------------------------------ regions and calls
+
+    def region(self, avals, body):
+        """Return the text of a region whose block arguments have these avals.
+
+        Args:
+          avals: of the block arguments.
+          body: function of their `Val`s that writes operations and returns the results.
+        """
+        outer, self.lines = self.lines, []
+        args = []
+        for aval in avals:
+            args.append(Val(f"%a{self.count}", mlir_type(aval), aval))
+            self.count += 1
+        results = body(*args)
+        self._return("stablehlo.return", results)
+        header = ", ".join(f"{v.name}: {v.type}" for v in args)
+        head = f"^bb0({header}):\n" if args else ""
+        text = "{\n" + head + "\n".join(self.lines) + "\n}"
+        self.lines = outer
+        return text
+
+    def reducer(self, name, aval):
+        """Return the region that combines two scalars of the aval's dtype with one operation."""
+        scalar = aval.update(shape=())
+        return self.region([scalar, scalar], lambda x, y: [self.op(name, [x, y], scalar)])
+
+    def _return(self, name, results):
+        names = ", ".join(v.name for v in results)
+        types = ", ".join(v.type for v in results)
+        self.lines.append(f'"{name}"({names}) : ({types}) -> ()')
+
+    def inline(self, jaxpr, operands):
+        """Write the equations of a jaxpr without constvars; returns its outputs."""
+        env = dict(zip(map(id, jaxpr.invars), operands, strict=True))
+
+        def read(x):
+            if type(x) is Literal:
+                return self.constant(x.val, x.aval)
+            return env[id(x)]
+
+        for eqn in jaxpr.eqns:
+            rule = lowering[eqn.primitive]
+            outs = [v.aval for v in eqn.outvars]
+            multiple = eqn.primitive.multiple_results
+            values = rule(
+                self, outs if multiple else outs[0], *[read(x) for x in eqn.invars], **eqn.params
+            )
+            for var, value in zip(eqn.outvars, values if multiple else [values], strict=True):
+                env[id(var)] = value
+        return [read(x) for x in jaxpr.outvars]
+
+    def call(self, jaxpr, operands, name):
+        """Call the private function of a jaxpr without constvars; returns its outputs."""
+        callee = self.module.function_of(jaxpr, name)
+        outs = [v.aval for v in jaxpr.outvars]
+        return self.op("func.call", operands, outs, {"callee": f"@{callee}"})
+
+
+def _function(module, jaxpr, name, visibility, arg_attrs=None):
+    """Return the text of the function of a jaxpr without constvars."""
+    b = Builder(module)
+    args = [Val(f"%arg{i}", mlir_type(v.aval), v.aval) for i, v in enumerate(jaxpr.invars)]
+    results = b.inline(jaxpr, args)
+    b._return("func.return", results)
+    attrs = arg_attrs or [""] * len(args)
+    header = ", ".join(f"{v.name}: {v.type}{a}" for v, a in zip(args, attrs, strict=True))
+    types = ", ".join(v.type for v in results)
+    body = "\n".join(b.lines)
+    return f"func.func {visibility} @{name}({header}) -> ({types}) {{\n{body}\n}}"
+
+
+def lower_jaxpr(jaxpr, name, donated=()):
+    """Return the StableHLO text of a jaxpr without constvars, and its Python callbacks.
+
+    Args:
+      jaxpr: the program.
+      name: of the module, shown in profiles.
+      donated: indices of the inputs whose memory outputs may take.
+    """
+    module = Module(name)
+    donor = " {jax.buffer_donor = true}"
+    attrs = [donor if i in donated else "" for i in range(len(jaxpr.invars))]
+    main = _function(module, jaxpr, "main", "public", attrs)
+    functions = "\n".join([main, *module.functions])
+    return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks

@@ -1,0 +1,27 @@
+"""StableHLO of structural operations."""
+
+from evertrace._src.engines.xla.lower import ints, lowering
+from evertrace._src.ops import structural as ops
+
+
+@lowering.define(ops.broadcast_in_dim_p)
+def _broadcast_in_dim(b, out, x, *, shape, broadcast_dimensions, sharding):
+    attrs = {"broadcast_dimensions": ints(broadcast_dimensions)}
+    return b.op("stablehlo.broadcast_in_dim", [x], out, attrs)
+
+
+@lowering.define(ops.reshape_p)
+def _reshape(b, out, x, **_):
+    return b.op("stablehlo.reshape", [x], out)
+
+
+@lowering.define(ops.transpose_p)
+def _transpose(b, out, x, *, permutation):
+    return b.op("stablehlo.transpose", [x], out, {"permutation": ints(permutation)})
+
+
+@lowering.define(ops.reduce_sum_p)
+def _reduce_sum(b, out, x, *, axes, out_sharding):
+    zero = b.constant(0, out.update(shape=()))
+    attrs = {"dimensions": ints(axes)}
+    return b.op("stablehlo.reduce", [x, zero], out, attrs, [b.reducer("stablehlo.add", out)])

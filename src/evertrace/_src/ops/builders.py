@@ -1,0 +1,140 @@
+"""Builders of elementwise primitives: type rule and batching rule come from here.
+
+Elementwise operands have one shape, except that operands of rank 0 may stand beside it; they are
+spread when the operation runs. Dtypes are equal: promotion happens in the layers above.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.primitive import Primitive
+from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim
+
+# What an operand's dtype may be: scalar types, tested with `dtypes.issubdtype`.
+BOOL = (np.bool_,)
+INTEGER = (np.integer,)
+FLOATING = (np.floating,)
+COMPLEX = (np.complexfloating,)
+INEXACT = FLOATING + COMPLEX
+NUMERIC = INTEGER + INEXACT
+REAL = INTEGER + FLOATING
+BITS = BOOL + INTEGER
+ANY = BOOL + NUMERIC
+
+
+def elementwise(name, accepts, *, result=None, host, **rules):
+    """Make an elementwise primitive.
+
+    Args:
+      name: as printed.
+      accepts: tuple of scalar types allowed for all operands, or a list of one such tuple per
+        operand (dtypes then need not be equal).
+      result: function ``(*dtypes, **params) -> dtype`` of the output; default the operands'.
+      host: NumPy function of the operands and params.
+      **rules: see `Primitive`.
+    """
+
+    def abstract(*avals, **params):
+        if isinstance(accepts, list):
+            for aval, allowed in zip(avals, accepts, strict=True):
+                check_dtype(name, aval, allowed)
+        else:
+            for aval in avals:
+                check_dtype(name, aval, accepts)
+            check_same_dtype(name, avals)
+        shape = common_shape(name, avals)
+        dtype = avals[0].dtype if result is None else result(*[a.dtype for a in avals], **params)
+        weak = dtype == avals[0].dtype and all(a.weak_type for a in avals)
+        return ShapedArray(shape, dtype, weak)
+
+    prim = Primitive(name, elementwise=True, abstract=abstract, host=host, **rules)
+    prim.batch = lambda size, args, dims, **params: batch_elementwise(prim, size, args, dims, params)
+    return prim
+
+
+def check_dtype(name, aval, allowed):
+    """Raise unless the aval's dtype is of one of the allowed scalar types."""
+    if not any(dtypes.issubdtype(aval.dtype, kind) for kind in allowed):
+        kinds = ", ".join(kind.__name__.rstrip("_") for kind in allowed)
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: does not accept dtype {aval.dtype}; accepted are {kinds}.",
+            fix=f"convert the operand first, e.g. `x.astype({_example(allowed)})`.",
+            anchor="dtype",
+        )
+
+
+def _example(allowed):
+    for kind, text in ((np.floating, "float"), (np.integer, "int"), (np.complexfloating, "complex")):
+        if kind in allowed:
+            return text
+    return "bool"
+
+
+def check_same_dtype(name, avals):
+    """Raise unless all operands have one dtype."""
+    first = avals[0].dtype
+    for aval in avals:
+        if aval.dtype != first:
+            names = ", ".join(str(a.dtype) for a in avals)
+            raise errors.user_error(
+                errors.DTypeError,
+                f"{name}: operands must have the same dtype, got {names}.",
+                fix=f"convert one of them, or use `numpy.{name}`, which promotes.",
+                anchor="dtype",
+            )
+
+
+def common_shape(name, avals):
+    """Return the one shape of the operands that are not of rank 0."""
+    shape = ()
+    for aval in avals:
+        if aval.shape:
+            if shape and shape != aval.shape:
+                raise broadcast_error(name, [a.shape for a in avals])
+            shape = aval.shape
+    return shape
+
+
+def broadcast_error(name, shapes):
+    """Build the error for shapes that do not broadcast."""
+    text = " and ".join(str(tuple(s)) for s in shapes)
+    return errors.user_error(
+        errors.ShapeError,
+        f"{name}: shapes {text} do not broadcast.",
+        fix="make trailing sizes equal or 1, e.g. with `x[:, None]` or `reshape`.",
+        anchor="shape-broadcast",
+    )
+
+
+def batch_elementwise(prim, size, args, dims, params):
+    """Batch an elementwise operation: all operands of full rank get the same batch dim."""
+    ranks = [x.aval.ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
+    rank = max(ranks)
+    full = [d for r, d in zip(ranks, dims, strict=True) if r == rank and d is not None]
+    dim = full[0] if full else 0
+    shape = next(
+        x.aval.shape
+        for x, r, d in zip(args, ranks, dims, strict=True)
+        if r == rank and (d is not None or not full)
+    )
+    if not full:
+        shape = (size, *shape)
+    operands = [
+        _align(x, d, r, rank, dim, shape) for x, d, r in zip(args, dims, ranks, strict=True)
+    ]
+    return prim.bind(*operands, **params), dim
+
+
+def _align(x, d, x_rank, rank, dim, shape):
+    """Bring one operand to the batched shape, or leave it at rank 0."""
+    if x_rank == rank and d is not None:
+        return x if d == dim else move_batch_dim(x, d, dim, shape[dim])
+    if x.aval.ndim == 0:
+        return x
+    # Of rank 0 and batched, or of full rank and not batched.
+    kept = (dim,) if d is not None else tuple(i for i in range(len(shape)) if i != dim)
+    return broadcast_in_dim_p.bind(
+        x, shape=shape, broadcast_dimensions=kept, sharding=None
+    )  # fmt: skip

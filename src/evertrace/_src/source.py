@@ -1,0 +1,89 @@
+"""Where in the user's program are we: the innermost frame outside evertrace.
+
+Noting a place happens once per traced equation, so it is only a pair ``(code, lasti)``. Turning
+the pair into a file, a line and the text of that line waits until somebody has to read it.
+"""
+
+import contextlib
+import functools
+import itertools
+import linecache
+import os
+import sys
+from types import CodeType
+from typing import NamedTuple, TypeAlias
+
+Source: TypeAlias = tuple[CodeType, int]
+"""A code object and the offset of an instruction in it."""
+
+_PACKAGE_PREFIX = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_MACHINERY = frozenset({functools.__file__, contextlib.__file__})
+
+
+class Location(NamedTuple):
+    """A source place in words: file, line number, function name and the stripped source line."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+
+class _SkippedFiles(dict[str, bool]):
+    """Memo from a ``co_filename`` to whether frames of that file are hidden from users."""
+
+    def __missing__(self, filename: str) -> bool:
+        skipped = (
+            filename in _MACHINERY
+            or filename.startswith("<frozen ")
+            or os.path.abspath(filename).startswith(_PACKAGE_PREFIX)
+        )
+        self[filename] = skipped
+        return skipped
+
+
+_skipped = _SkippedFiles()
+
+
+def user_source() -> Source | None:
+    """Return the innermost frame of the user's code, or None when there is none."""
+    frame = sys._getframe(1)
+    while _skipped[frame.f_code.co_filename]:
+        frame = frame.f_back
+        if frame is None:
+            return None
+    return frame.f_code, frame.f_lasti
+
+
+def describe(src: Source) -> Location:
+    """Resolve `src` to a file, a line, a function and the text of the line."""
+    code, lasti = src
+    line = _line_number(code, lasti)
+    text = linecache.getline(code.co_filename, line).strip()
+    return Location(_short_path(code.co_filename), line, code.co_name, text)
+
+
+def format(src: Source) -> str:
+    """Return `src` as one line, e.g. ``train.py:41 in loss:  y = h + bias``."""
+    file, line, function, text = describe(src)
+    place = f"{file}:{line} in {function}"
+    return f"{place}:  {text}" if text else place
+
+
+def _line_number(code: CodeType, lasti: int) -> int:
+    """Return the line of the instruction at `lasti`; the function's first line if unknown."""
+    # One position per code unit of two bytes; lasti is -1 before the first instruction.
+    positions = itertools.islice(code.co_positions(), max(lasti, 0) // 2, None)
+    line = next(positions, (None,))[0]
+    return code.co_firstlineno if line is None else line
+
+
+def _short_path(filename: str) -> str:
+    """Return `filename` relative to the working directory where that is shorter."""
+    if filename.startswith("<"):
+        return filename
+    try:
+        relative = os.path.relpath(filename)
+    except (ValueError, OSError):  # another drive, or the working directory is gone
+        return filename
+    return min(relative, filename, key=len)

@@ -1,0 +1,134 @@
+"""Small helpers that every layer uses: length-checked loops, bounded caches, public names."""
+
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+
+_all_caches: "weakref.WeakSet[Cache[Any, Any]]" = weakref.WeakSet()
+
+
+def safe_map(f: Callable[..., T], *xs: Iterable[Any]) -> list[T]:
+    """Return ``[f(a, b, ...), ...]`` over sequences of one length; another length is our bug."""
+    columns = [list(x) for x in xs]
+    _assert_same_length(columns)
+    return list(map(f, *columns))
+
+
+def safe_zip(*xs: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return the list of tuples of ``zip``; sequences of different lengths are our bug."""
+    columns = [list(x) for x in xs]
+    _assert_same_length(columns)
+    return list(zip(*columns, strict=True))
+
+
+def unzip2(pairs: Iterable[tuple[A, B]]) -> tuple[list[A], list[B]]:
+    """Split pairs into the list of the firsts and the list of the seconds."""
+    firsts: list[A] = []
+    seconds: list[B] = []
+    for first, second in pairs:
+        firsts.append(first)
+        seconds.append(second)
+    return firsts, seconds
+
+
+def partition(mask: Sequence[bool], xs: Sequence[T]) -> tuple[list[T], list[T]]:
+    """Split `xs` into those whose entry in `mask` is false and those where it is true."""
+    assert len(mask) == len(xs), (len(mask), len(xs))
+    out: tuple[list[T], list[T]] = ([], [])
+    for chosen, x in zip(mask, xs, strict=True):
+        out[bool(chosen)].append(x)
+    return out
+
+
+def merge(mask: Sequence[bool], unchosen: Iterable[T], chosen: Iterable[T]) -> list[T]:
+    """Undo `partition`: put both lists back in the order of `mask`."""
+    sources = iter(unchosen), iter(chosen)
+    merged = [next(sources[bool(b)]) for b in mask]
+    assert not any(list(rest) for rest in sources), "merge: more values than places in the mask"
+    return merged
+
+
+def set_module(name: str) -> Callable[[T], T]:
+    """Decorate a public class or function: show it as a member of the public module `name`."""
+
+    def decorate(obj: T) -> T:
+        obj.__module__ = name
+        return obj
+
+    return decorate
+
+
+class Cache(Generic[K, V]):
+    """A bounded mapping that counts hits and misses and that `clear_all` can empty.
+
+    The oldest entry is dropped when the cache is full. A lookup on the hot path may read `data`
+    itself, at the price of not being counted.
+    """
+
+    __slots__ = ("__weakref__", "data", "hits", "max_size", "misses", "name")
+
+    def __init__(self, name: str, max_size: int = 4096):
+        """Make an empty cache of at most `max_size` entries."""
+        assert max_size > 0
+        self.name = name
+        self.max_size = max_size
+        self.data: dict[K, V] = {}
+        self.hits = 0
+        self.misses = 0
+        _all_caches.add(self)
+
+    def get(self, key: K, default: Any = None) -> Any:
+        """Return the entry of `key`, or `default`, and count which of the two it was."""
+        try:
+            value = self.data[key]
+        except KeyError:
+            self.misses += 1
+            return default
+        self.hits += 1
+        return value
+
+    def put(self, key: K, value: V) -> V:
+        """Store `value`, dropping the oldest entry if the cache is full, and return it."""
+        data = self.data
+        if len(data) >= self.max_size and key not in data:
+            # Another thread may have dropped the same entry, or changed the dict meanwhile.
+            data.pop(next(iter(tuple(data)), None), None)  # type: ignore[arg-type]
+        data[key] = value
+        return value
+
+    def clear(self) -> None:
+        """Forget the entries and the counts."""
+        self.data.clear()
+        self.hits = self.misses = 0
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self.data)
+
+    def __repr__(self) -> str:
+        """Show the name, the fill and the counts."""
+        counts = f"{len(self.data)}/{self.max_size} entries, {self.hits} hits, {self.misses} misses"
+        return f"Cache({self.name}: {counts})"
+
+
+def all_caches() -> list[Cache[Any, Any]]:
+    """Return every living cache, by name."""
+    return sorted(_all_caches, key=lambda cache: cache.name)
+
+
+def clear_all() -> None:
+    """Empty every cache of the process."""
+    for cache in all_caches():
+        cache.clear()
+
+
+def _assert_same_length(columns: Sequence[Sequence[Any]]) -> None:
+    """Check that all columns are as long as the first."""
+    lengths = [len(column) for column in columns]
+    assert len(set(lengths)) <= 1, f"lengths differ: {lengths}"

@@ -1,0 +1,291 @@
+"""Reverse mode, first half: a tape of the linear maps that a function's operations are.
+
+`TapeTrace` runs each operation in its parent at once (eager values, so Python control flow works;
+or staged ones) and writes an `Entry`. A tape has two kinds of tracers. One with a value is an
+intermediate result. One without stands for an unknown tangent: operations on it must be linear and
+are only written down. Higher-order primitives use the second kind: their `linearize` rule computes
+outputs from values and expresses the output tangents by operations on unknowns, which land on the
+same tape, in terms of the same nodes.
+
+A tape is read backwards by `transpose.backward`, forwards by `pushforward`.
+"""
+
+from typing import NamedTuple
+
+from evertrace._src import errors
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.jaxpr import eval_jaxpr
+from evertrace._src.core.primitive import JOINTLY
+from evertrace._src.core.rules import LinearArg
+from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
+from evertrace._src.ops.structural import zeros
+from evertrace._src.transforms.jvp import tangent_of
+from evertrace._src.transforms.staging import Stage, stage
+
+
+class TapeTracer(Tracer):
+    """A value on a tape, or (value None) an unknown; `node` is where its cotangent gathers."""
+
+    __slots__ = ("node", "value")
+
+    def __init__(self, trace, aval, value, node):
+        self.aval, self.trace, self.value, self.node = aval, trace, value, node
+
+    def concrete(self):
+        """Return the value, None for an unknown."""
+        return self.value
+
+    def describe_contents(self):
+        """Show the value if there is one."""
+        return () if self.value is None else (("value", self.value),)
+
+
+class Entry:
+    """One linear map: from the tangents at `nodes` to those at `outs`.
+
+    Attributes:
+      operands: what rules read: values, or the node where no value is needed or known.
+      nodes: per operand its node, None where it is a constant.
+      outs: per output its node, None where it carries no tangent.
+      out: the output value(s) for rules that read them, else None.
+      unknown: whether the operation itself is the linear map (operands at nodes are unknowns).
+    """
+
+    __slots__ = ("nodes", "operands", "out", "outs", "params", "prim", "src", "unknown")
+
+    def __init__(self, prim, operands, nodes, outs, out, params, src, unknown):
+        self.prim, self.params, self.src = prim, params, src
+        self.operands, self.nodes = operands, nodes
+        self.outs, self.out, self.unknown = outs, out, unknown
+
+
+class TapeTrace(Trace):
+    """Runs operations in the parent and notes the linear maps they are."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, parent, name=""):
+        super().__init__(parent, name)
+        self.entries = []
+
+    def tracer(self, value):
+        """Return a tracer with a value, or the value itself where it carries no tangent."""
+        aval = value.aval
+        return TapeTracer(self, aval, value, LinearArg(aval)) if is_inexact(aval) else value
+
+    def unknown(self, node):
+        """Return the tracer of an unknown at `node`."""
+        return TapeTracer(self, node.aval, None, node)
+
+    def owns(self, x):
+        """Whether `x` is a tracer of this tape."""
+        return type(x) is TapeTracer and x.trace is self
+
+    def process(self, prim, args, params):
+        """Run `prim` on values and note it, or note its application to unknowns."""
+        values, nodes, active, unknown = [], [], False, False
+        for x in args:
+            if type(x) is TapeTracer and x.trace is self:
+                active = True
+                unknown = unknown or x.value is None
+                values.append(x.value)
+                nodes.append(x.node)
+            else:
+                values.append(x)
+                nodes.append(None)
+        if unknown:
+            return self._process_unknown(prim, args, params)
+        if active and prim.linearize is not None:
+            return self._process_call(prim, values, nodes, params)
+        previous, state.trace = state.trace, self.parent
+        try:
+            out = self.parent.process(prim, values, params)
+        finally:
+            state.trace = previous
+        return self._note(prim, values, nodes, out, params) if active else out
+
+    def _note(self, prim, values, nodes, out, params):
+        """Write the entry of an operation that was run; returns its output tracers."""
+        if not prim.multiple_results:
+            result = self.tracer(out)
+            outs = [result.node] if type(result) is TapeTracer and result.trace is self else None
+        else:
+            result = [self.tracer(x) for x in out]
+            outs = [x.node if self.owns(x) else None for x in result]
+        if outs is None or not any(outs):
+            return result
+        keep = _needed(prim, nodes)
+        operands = [n if n is not None and not keep else x for x, n in zip(values, nodes)]
+        saved = out if keep and (prim.deriv or prim.jvp is not None) else None
+        self.entries.append(
+            Entry(prim, operands, nodes, outs, saved, params, state.src, unknown=False)
+        )
+        return result
+
+    def _process_call(self, prim, values, nodes, params):
+        """Let a higher-order primitive compute outputs and note its own linear maps."""
+        tangents = [None if n is None else self.unknown(n) for n in nodes]
+        outs, out_tangents = prim.linearize(values, tangents, **params)
+        return [self._joined(x, t) for x, t in zip(outs, out_tangents, strict=True)]
+
+    def _joined(self, value, tangent):
+        if not self.owns(tangent):
+            return value
+        return TapeTracer(self, value.aval, value, tangent.node)
+
+    def _process_unknown(self, prim, args, params):
+        """Note the application of a linear operation to unknowns."""
+        if prim.transpose is None and prim.eager is not None:
+            return prim.eager(*args, **params)  # a wrapper of a function: look inside
+        # A tracer with a value is a constant for the linear maps noted here.
+        unknown = [self.owns(x) and x.value is None for x in args]
+        if not _linear_in(prim, unknown):
+            raise not_linear_error(prim)
+        operands = [
+            x.node if u else x.value if self.owns(x) else x
+            for x, u in zip(args, unknown, strict=True)
+        ]
+        nodes = [x.node if u else None for x, u in zip(args, unknown, strict=True)]
+        avals = prim.infer(operands, params)
+        outs = [LinearArg(a) for a in (avals if prim.multiple_results else (avals,))]
+        self.entries.append(
+            Entry(prim, operands, nodes, outs, None, params, state.src, unknown=True)
+        )
+        made = [self.unknown(node) for node in outs]
+        return made if prim.multiple_results else made[0]
+
+
+def _linear_in(prim, unknown):
+    """Whether `prim` is linear in these operands together."""
+    if not prim.transpose:
+        return False
+    if isinstance(prim.linear, tuple):
+        return sum(unknown) == 1 and unknown.index(True) in prim.linear
+    return True
+
+
+def not_linear_error(prim):
+    """Build the error for transposing an operation that is not linear in its operand."""
+    return errors.user_error(
+        errors.NotLinearError,
+        f"{prim.name}: transposed with respect to an operand in which it is not linear.",
+        fix="transpose only functions that are linear in their arguments; for derivatives of "
+        "other functions use `vjp` or `grad`.",
+        anchor="not-linear",
+    )
+
+
+def _needed(prim, nodes):
+    """Whether rules read the values of the active operands: a joint linear map needs none."""
+    if prim.linear == JOINTLY:
+        return False
+    active = [i for i, n in enumerate(nodes) if n is not None]
+    return prim.linear is None or len(active) > 1 or active[0] not in prim.linear
+
+
+def tape_flat(fun, primals, active, name=""):
+    """Run `fun` (flat values -> list) on a tape; returns the tape, input nodes and outputs.
+
+    Outputs are (value, node or None) pairs.
+    """
+    tape = TapeTrace(state.trace, name)
+    args = [tape.tracer(x) if a else x for x, a in zip(primals, active, strict=True)]
+    nodes = [x.node if tape.owns(x) else None for x in args]
+    with set_trace(tape):
+        outs = fun(*args)
+    pairs = [(x.value, x.node) if tape.owns(x) else (x, None) for x in outs]
+    return tape, nodes, pairs
+
+
+def pushforward(entries, tangents):
+    """Carry tangents, a dict by node that is filled in, forward along a tape."""
+    previous = state.src
+    try:
+        for e in entries:
+            given = [None if n is None else tangents.get(n) for n in e.nodes]
+            if all(t is None for t in given):
+                continue
+            state.src = e.src
+            out = _push_entry(e, given)
+            if not e.prim.multiple_results:
+                out = [out]
+            for node, t in zip(e.outs, out, strict=True):
+                if node is not None and t is not None:
+                    tangents[node] = t
+    finally:
+        state.src = previous
+
+
+def _push_entry(e, given):
+    if not e.unknown:
+        return tangent_of(e.prim, given, e.operands, e.out, e.params)
+    operands = [
+        x if n is None else zeros(n.aval) if t is None else t
+        for x, n, t in zip(e.operands, e.nodes, given, strict=True)
+    ]
+    return e.prim.bind(*operands, **e.params)
+
+
+class Linearized(NamedTuple):
+    """A jaxpr split into its value and its linear map.
+
+    Attributes:
+      primal: inputs -> outputs, then residuals (without those that are inputs).
+      linear: residuals (all), then tangents of the active inputs -> tangents of active outputs.
+      residuals: per residual, the index of the input it is, or None.
+      out_active: per output, whether it has a tangent.
+    """
+
+    primal: object
+    linear: object
+    residuals: tuple
+    out_active: tuple
+
+
+def linearize_jaxpr(jaxpr, active, instantiate=None):
+    """Split a jaxpr without constvars into primal and linear parts; see `Linearized`.
+
+    Args:
+      jaxpr: the jaxpr.
+      active: per input, whether it has a tangent.
+      instantiate: per output, whether the linear part returns its tangent even where it is zero.
+
+    The linear part is staged apart from the primal one; what it captures are the residuals. So
+    they are minimal without an analysis, and derivatives are computed where they are used.
+    """
+    active = tuple(active)
+    key = ("linearize", active, None if instantiate is None else tuple(instantiate))
+    if key not in jaxpr.cache:
+        jaxpr.cache[key] = _linearize_jaxpr(jaxpr, active, instantiate)
+    return jaxpr.cache[key]
+
+
+def _linearize_jaxpr(jaxpr, active, instantiate):
+    primal_stage = Stage()
+    args = [primal_stage.new_input(aval) for aval in jaxpr.in_avals]
+    with set_trace(primal_stage):
+        tape, nodes, pairs = tape_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args, active)
+    active_nodes = [n for n in nodes if n is not None]
+    out_active = []
+
+    def push(*tangents):
+        found = dict(zip(active_nodes, tangents, strict=True))
+        pushforward(tape.entries, found)
+        outs = [None if n is None else found.get(n) for _, n in pairs]
+        if instantiate is not None:
+            outs = [
+                zeros(x.aval) if t is None and want and is_inexact(x.aval) else t
+                for t, (x, _), want in zip(outs, pairs, instantiate, strict=True)
+            ]
+        out_active[:] = [t is not None for t in outs]
+        return [t for t in outs if t is not None]
+
+    with set_trace(primal_stage):
+        linear, captured = stage(push, [n.aval for n in active_nodes])
+    position = {id(x): i for i, x in enumerate(args)}
+    residuals = tuple(position.get(id(x)) for x in captured)
+    extra = [x for x, i in zip(captured, residuals, strict=True) if i is None]
+    primal, consts = primal_stage.close([x for x, _ in pairs] + extra)
+    assert not consts, "a jaxpr without constvars captures nothing"
+    # An input that is active but not inexact has no node: its tangent is no input of `linear`.
+    return Linearized(primal, linear, residuals, tuple(out_active))

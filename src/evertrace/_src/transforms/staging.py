@@ -1,0 +1,162 @@
+"""Staging: writing down the operations that a function performs, as a jaxpr.
+
+The stage's tracers are the jaxpr's variables. Whatever the function uses that does not belong to
+the stage (arrays, tracers of outer traces) is captured: it becomes a constvar, and the caller binds
+its value in the trace outside. So an outer stage, the root included, gains inputs while inner
+traces are active.
+"""
+
+from typing import NamedTuple
+
+from evertrace._src import source
+from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from evertrace._src.core.tracer import Trace, escaped_tracer_error, set_trace, state
+
+
+class Stage(Trace):
+    """A trace that records equations.
+
+    Attributes:
+      eqns: equations so far.
+      invars: explicit inputs; names: their names for people, by position.
+      captured: id of each captured value -> (variable or literal, the value).
+      closed: whether tracing has ended; the tracers are then plain variables.
+    """
+
+    __slots__ = ("captured", "closed", "eqns", "invars", "names")
+
+    def __init__(self, parent=None, name=""):
+        super().__init__(state.trace if parent is None else parent, name)
+        self.eqns, self.invars, self.names = [], [], []
+        self.captured = {}
+        self.closed = False
+
+    def new_input(self, aval, name=None):
+        """Add an input and return its variable."""
+        var = Var(aval, self)
+        self.invars.append(var)
+        self.names.append(name)
+        return var
+
+    def process(self, prim, args, params):
+        """Record one application of `prim`, or let a higher-order one do it its own way."""
+        if prim.stage is not None:
+            return prim.stage(self, args, params)
+        return self.record(prim, args, params)
+
+    def record(self, prim, args, params):
+        """Append the equation and return its output variables."""
+        invars = [x if type(x) is Var and x.trace is self else self.operand(x) for x in args]
+        out = prim.infer(invars, params)
+        src = state.src
+        if src is None:
+            src = source.user_source()
+        effects = prim.effects_of(params)
+        if prim.multiple_results:
+            outvars = [Var(aval, self) for aval in out]
+            self.eqns.append(Eqn(prim, invars, outvars, params, effects, src))
+            return outvars
+        var = Var(out, self)
+        self.eqns.append(Eqn(prim, invars, [var], params, effects, src))
+        return var
+
+    def operand(self, x):
+        """Return the variable or literal that stands for `x` in this jaxpr, capturing it if new."""
+        if type(x) is Literal:
+            return x
+        if type(x) is Var:
+            if x.trace is self:
+                return x
+            if x.trace.closed:
+                raise escaped_tracer_error(x, self.name or "trace")
+        found = self.captured.get(id(x))
+        if found is None:
+            found = self.captured[id(x)] = (self.capture(x), x)
+        return found[0]
+
+    def capture(self, x):
+        """Make the variable or literal for a value from outside."""
+        scalar = getattr(x, "as_literal", None)
+        made = scalar() if scalar is not None else None
+        return Var(x.aval, self) if made is None else made
+
+    def close(self, outs):
+        """End tracing with these outputs; returns the jaxpr and the values of its constvars."""
+        outvars = [self.operand(x) for x in outs]
+        consts = [(v, x) for v, x in self.captured.values() if type(v) is Var]
+        self.closed = True
+        names = self.names if any(self.names) else None
+        jaxpr = Jaxpr([v for v, _ in consts], self.invars, outvars, self.eqns, names=names)
+        self.captured = {}
+        return jaxpr, [x for _, x in consts]
+
+
+class Staged(NamedTuple):
+    """A jaxpr whose captured values are its first inputs, and those values."""
+
+    jaxpr: Jaxpr
+    captured: list
+
+
+def stage(fun, avals, *, name="", names=()):
+    """Trace `fun` (flat values -> list of flat values) and return a `Staged`."""
+    jaxpr, captured = stage_open(fun, avals, name=name, names=names)
+    return Staged(hoist_consts(jaxpr), captured)
+
+
+def stage_open(fun, avals, *, name="", names=()):
+    """Trace `fun` and return the jaxpr, captured values as constvars, and those values."""
+    trace = Stage(name=name)
+    args = [
+        trace.new_input(aval, names[i] if i < len(names) else None) for i, aval in enumerate(avals)
+    ]
+    previous, state.src = state.src, None
+    try:
+        with set_trace(trace):
+            outs = fun(*args)
+        return trace.close(outs)
+    finally:
+        trace.closed = True
+        state.src = previous
+
+
+def hoist_consts(jaxpr):
+    """Return the jaxpr with its constvars as first inputs."""
+    if not jaxpr.constvars:
+        return jaxpr
+    names = None if jaxpr.names is None else [None] * len(jaxpr.constvars) + jaxpr.names
+    invars = jaxpr.constvars + jaxpr.invars
+    return jaxpr.replace(constvars=[], invars=invars, names=names)
+
+
+def close_jaxpr(jaxpr):
+    """Return a jaxpr without constvars as the (memoised) closed jaxpr that params hold."""
+    closed = jaxpr.cache.get("closed")
+    if closed is None:
+        closed = jaxpr.cache["closed"] = ClosedJaxpr(jaxpr)
+    return closed
+
+
+def restage(jaxpr, fun, avals):
+    """Trace `fun`, which evaluates `jaxpr` in some way; what it captures is an error of ours."""
+    staged = stage(fun, avals)
+    assert not staged.captured, "a derived jaxpr must not capture anything"
+    return staged.jaxpr
+
+
+def inline(jaxpr, *args):
+    """Apply a jaxpr without constvars to flat values, equation by equation."""
+    return eval_jaxpr(jaxpr, (), *args)
+
+
+def provenance(var):
+    """Return the names of the inputs that a variable of an open stage depends on."""
+    stage_, wanted = var.trace, {id(var)}
+    for eqn in reversed(stage_.eqns):
+        if any(id(v) in wanted for v in eqn.outvars):
+            wanted.update(map(id, eqn.invars))
+    return [
+        name if name is not None else f"argument {i}"
+        for i, (v, name) in enumerate(zip(stage_.invars, stage_.names, strict=True))
+        if id(v) in wanted
+    ]

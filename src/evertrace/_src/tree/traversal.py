@@ -1,0 +1,165 @@
+"""Flattening trees into leaves, with or without their key paths, and building them again.
+
+The plain traversal is on the path of every call of a compiled function. It looks at the types
+of all children of a node at once: where none can be a node, the leaves are copied in one step
+and the node's spec stores just their number.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from evertrace._src.errors import user_error
+from evertrace._src.support import set_module
+from evertrace._src.tree.keys import KeyPath
+from evertrace._src.tree.registry import KINDS, find_kind
+from evertrace._src.tree.spec import Spec, pack
+from evertrace._src.tree.treedef import LEAF, PyTreeDef
+
+IsLeaf = Callable[[Any], bool]
+
+
+@set_module("evertrace.tree")
+def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+    """Split a tree into its leaves and its structure.
+
+    Args:
+      tree: any object; what is not of a node type is a leaf. ``None`` is a node without children.
+      is_leaf: called with each node and leaf, from the root down; where it returns true the
+        subtree is taken as one leaf.
+
+    Returns:
+      The leaves, in depth-first order (dicts in the order of their sorted keys), and the treedef.
+
+    Raises:
+      ValueError: the keys of a dict cannot be sorted.
+    """
+    leaves: list[Any] = []
+    spec = _flatten(tree, leaves) if is_leaf is None else _flatten_until(tree, leaves, is_leaf)
+    return leaves, LEAF if spec is None else PyTreeDef(spec, len(leaves))
+
+
+@set_module("evertrace.tree")
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """Build the tree of structure `treedef` with the given `leaves`; the inverse of `flatten`.
+
+    Args:
+      treedef: a structure, as `flatten` and `structure` return it.
+      leaves: as many objects as `treedef` has leaves.
+
+    Returns:
+      The tree.
+
+    Raises:
+      ValueError: the number of leaves is wrong.
+    """
+    return treedef.unflatten(leaves)
+
+
+@set_module("evertrace.tree")
+def leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+    """Return the leaves of `tree`; see `flatten`."""
+    return flatten(tree, is_leaf)[0]
+
+
+@set_module("evertrace.tree")
+def structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+    """Return the structure of `tree`; see `flatten`."""
+    return flatten(tree, is_leaf)[1]
+
+
+@set_module("evertrace.tree")
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
+    """Split a tree into its leaves, each with its key path, and its structure.
+
+    Args:
+      tree: any object.
+      is_leaf: as for `flatten`.
+      is_leaf_takes_path: call `is_leaf` with the path of the subtree and the subtree.
+
+    Returns:
+      The ``(path, leaf)`` pairs and the treedef. A path is a tuple of `SequenceKey`, `DictKey`,
+      `GetAttrKey`, `FlattenedIndexKey` and of the keys that custom nodes define.
+    """
+    stop = _stop_with_path(is_leaf, is_leaf_takes_path)
+    pairs: list[tuple[KeyPath[Any], Any]] = []
+    spec = _flatten_with_path((), tree, pairs, stop)
+    return pairs, LEAF if spec is None else PyTreeDef(spec, len(pairs))
+
+
+@set_module("evertrace.tree")
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath[Any], Any]]:
+    """Return the leaves of `tree`, each with its key path; see `flatten_with_path`."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+@set_module("evertrace.tree_util")
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
+    """Tell whether all objects in `iterable` are leaves, of themselves or by `is_leaf`."""
+    return all(structure(item, is_leaf) is LEAF for item in iterable)
+
+
+def _flatten(tree: object, out: list[Any]) -> Spec:
+    """Append the leaves of `tree` to `out` and return its spec."""
+    node_type = type(tree)
+    kind = KINDS.get(node_type) or find_kind(node_type)
+    if kind is None:
+        out.append(tree)
+        return None
+    children, aux = kind.flatten(tree)
+    for child_type in set(map(type, children)):
+        if child_type in KINDS or issubclass(child_type, tuple):
+            return node_type, aux, pack(tuple([_flatten(child, out) for child in children]))
+    out.extend(children)
+    return node_type, aux, len(children)
+
+
+def _flatten_until(tree: object, out: list[Any], is_leaf: IsLeaf) -> Spec:
+    """Do the same, taking what satisfies `is_leaf` as a leaf."""
+    kind = None if _holds(is_leaf(tree)) else find_kind(type(tree))
+    if kind is None:
+        out.append(tree)
+        return None
+    children, aux = kind.flatten(tree)
+    specs = tuple([_flatten_until(child, out, is_leaf) for child in children])
+    return type(tree), aux, pack(specs)
+
+
+def _flatten_with_path(
+    path: KeyPath[Any], tree: object, out: list[Any], stop: Callable[[KeyPath[Any], Any], bool]
+) -> Spec:
+    """Do the same, appending ``(path, leaf)`` pairs."""
+    kind = None if _holds(stop(path, tree)) else find_kind(type(tree))
+    if kind is None:
+        out.append((path, tree))
+        return None
+    keys, children, aux = kind.flatten_with_keys(tree)
+    specs = [
+        _flatten_with_path((*path, key), child, out, stop)
+        for key, child in zip(keys, children, strict=True)
+    ]
+    return type(tree), aux, pack(tuple(specs))
+
+
+def _stop_with_path(
+    is_leaf: Callable[..., bool] | None, takes_path: bool
+) -> Callable[[KeyPath[Any], Any], bool]:
+    """Return `is_leaf` as a function of a path and a subtree."""
+    if is_leaf is None:
+        return lambda path, subtree: False
+    return is_leaf if takes_path else lambda path, subtree: is_leaf(subtree)
+
+
+def _holds(verdict: Any) -> bool:
+    """Return the verdict of an `is_leaf`, which has to be a boolean (no array, no tracer)."""
+    if verdict is True or verdict is False or verdict is None:
+        return bool(verdict)
+    raise user_error(
+        ValueError,
+        f"tree: is_leaf returned {verdict!r}, not a bool.",
+        fix="return True or False, for example by isinstance.",
+        anchor="tree-is-leaf",
+    )

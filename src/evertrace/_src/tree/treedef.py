@@ -1,0 +1,191 @@
+"""`PyTreeDef`: the structure of a tree without its leaves, as a hashable value."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from evertrace._src.errors import user_error
+from evertrace._src.support import set_module
+from evertrace._src.tree import spec as specs
+from evertrace._src.tree.registry import NAMED_TUPLE, find_kind
+from evertrace._src.tree.spec import Spec
+
+
+@set_module("evertrace.tree_util")
+class PyTreeDef:
+    """Structure of a pytree: node types, their static data, and the places of the leaves.
+
+    Treedefs are immutable, compared by structure, hashed once and can be pickled if the static data
+    can. They print as the tree does, with ``*`` for leaves: ``PyTreeDef({'a': *, 'b': (*, *)})``.
+    Unlike in JAX, static data that cannot be hashed is refused by ``hash`` (a compiled function
+    cached by data that changes later would be wrong silently).
+    """
+
+    __slots__ = ("_hash", "num_leaves", "spec")
+
+    spec: Spec
+    num_leaves: int
+
+    def __init__(self, spec: Spec, num_leaves: int):
+        self.spec = spec
+        self.num_leaves = num_leaves
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return specs.count_nodes(self.spec)
+
+    def children(self) -> "list[PyTreeDef]":
+        """Return the treedefs of the root's children; none for a leaf."""
+        return [] if self.spec is None else [_treedef(c) for c in specs.unpack(self.spec[2])]
+
+    def node_data(self) -> tuple[type, Any] | None:
+        """Return the root's type and static data (for a dict, the list of its keys).
+
+        ``None`` for a leaf; for a named tuple the static data is ``None``.
+        """
+        if self.spec is None:
+            return None
+        node_type, aux, _ = self.spec
+        if node_type is dict:
+            return node_type, list(aux)
+        return node_type, None if aux is node_type else aux
+
+    @staticmethod
+    def from_node_data_and_children(
+        registry: Any, node_data: tuple[type, Any] | None, children: "Iterable[PyTreeDef]"
+    ) -> "PyTreeDef":
+        """Return the treedef with the given `node_data` and `children` (`registry` is not used)."""
+        del registry
+        if node_data is None:
+            return LEAF
+        node_type, aux = node_data
+        if node_type is dict:
+            aux = tuple(aux)
+        elif find_kind(node_type) is NAMED_TUPLE:
+            aux = node_type
+        return _node(node_type, aux, children)
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """Return the tree of this structure with `leaves`, an iterable of `num_leaves` objects.
+
+        Raises:
+          ValueError: there are more or fewer leaves.
+        """
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise user_error(
+                ValueError,
+                f"tree.unflatten: {self} has {self.num_leaves} leaves, got {len(leaves)}.",
+                fix="pass one leaf per * of the treedef, in the order of tree.flatten.",
+                anchor="tree-structure",
+            )
+        return specs.build(self.spec, iter(leaves))
+
+    def flatten_up_to(self, xs: Any) -> list[Any]:
+        """Return the subtrees of `xs` at the leaves of this structure, which must be its prefix.
+
+        Raises:
+          ValueError: this is no prefix of the structure of `xs`; names the place.
+        """
+        return specs.match(self.spec, xs, "PyTreeDef.flatten_up_to: the tree")
+
+    def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
+        """Return this structure with each leaf replaced by the structure `inner`."""
+        spec = specs.compose(self.spec, inner.spec)
+        return PyTreeDef(spec, self.num_leaves * inner.num_leaves)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, PyTreeDef):
+            return NotImplemented
+        if self.num_leaves != other.num_leaves:
+            return False
+        try:
+            return self.spec == other.spec
+        except Exception as error:
+            raise user_error(
+                ValueError,
+                f"PyTreeDef: static data of {self} cannot be compared: {error}",
+                fix="keep arrays among the children; static data needs a plain == and a hash.",
+                anchor="tree-static-data",
+            ) from error
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = _hash(self.spec)
+            return self._hash
+
+    def __repr__(self) -> str:
+        return f"PyTreeDef({specs.show(self.spec)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.spec, self.num_leaves)
+
+
+LEAF = PyTreeDef(None, 1)
+"""The structure of a single leaf."""
+
+
+def _treedef(spec: Spec) -> PyTreeDef:
+    """Wrap a spec whose leaves have not been counted."""
+    return LEAF if spec is None else PyTreeDef(spec, specs.count_leaves(spec))
+
+
+def _node(node_type: type, aux: Any, children: Iterable[PyTreeDef]) -> PyTreeDef:
+    """Return the treedef of one node above `children`."""
+    children = tuple(children)
+    spec = (node_type, aux, specs.pack(tuple([child.spec for child in children])))
+    return PyTreeDef(spec, sum(child.num_leaves for child in children))
+
+
+def _hash(spec: Spec) -> int:
+    """Hash a spec; where that fails, name the node whose static data is to blame."""
+    try:
+        return hash(spec)
+    except TypeError as error:
+        for node_type, aux, _ in specs.nodes(spec):
+            try:
+                hash(aux)
+            except TypeError:
+                raise user_error(
+                    TypeError,
+                    f"PyTreeDef: the static data {aux!r} of a node of type {node_type.__name__} "
+                    f"cannot be hashed ({error}).",
+                    fix="use tuples, strings and other immutable values as static data.",
+                    anchor="tree-static-data",
+                ) from error
+        raise
+
+
+def _unpickle(spec: Spec, num_leaves: int) -> PyTreeDef:
+    """Restore a pickled treedef, all of whose node types must be registered here too."""
+    for node_type, _, _ in specs.nodes(spec):
+        if find_kind(node_type) is None:
+            raise user_error(
+                ValueError,
+                f"PyTreeDef: unpickled a node of type {node_type!r}, which is not registered.",
+                fix="register the type before the treedef is loaded.",
+                anchor="tree-register",
+            )
+    return LEAF if spec is None else PyTreeDef(spec, num_leaves)
+
+
+@set_module("evertrace.tree_util")
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """Return the structure of a tuple of trees of the structures `treedefs`."""
+    return _node(tuple, None, treedefs)
+
+
+@set_module("evertrace.tree_util")
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """Return the structures of the children of the root of `treedef`."""
+    return treedef.children()
+
+
+@set_module("evertrace.tree_util")
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Tell whether `treedef` is one node, be it a leaf or empty."""
+    return treedef.num_nodes == 1

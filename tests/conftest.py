@@ -1,0 +1,30 @@
+"""What every test shares: the oracle, and the promise that JAX is never imported here."""
+
+import sys
+
+import pytest
+
+from tests.oracle.oracle import VARIABLE, Oracle, find_interpreter
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests that need JAX."""
+    for item in items:
+        if "oracle" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.oracle)
+
+
+@pytest.fixture(scope="session")
+def oracle():
+    """JAX, in a process of its own; tests that ask for it are skipped where there is none."""
+    python = find_interpreter()
+    if python is None:
+        pytest.skip(f"no JAX to compare with: set {VARIABLE} to a Python that has it")
+    with Oracle(python) as running:
+        yield running
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _jax_is_never_imported():
+    yield
+    assert sys.modules.get("jax") is None, "something imported jax into the process of the tests"

@@ -1,0 +1,205 @@
+"""Options: names, values, environment, overrides, and what the keys of caches see of them."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from evertrace._src import config as options
+from evertrace._src.config import config
+
+
+@pytest.fixture(autouse=True)
+def restore_process_default(monkeypatch):
+    monkeypatch.setattr(options, "_process", options.Config())
+
+
+@pytest.mark.parametrize("name", ["enable_x64", "jax_enable_x64", "evertrace_enable_x64"])
+def test_update_takes_all_names(name):
+    config.update(name, True)
+    assert config.enable_x64 is config.jax_enable_x64 is config.x64_enabled is True
+    assert config.read(name) is True
+
+
+@pytest.mark.parametrize(
+    ("jax_name", "value", "name"),
+    [
+        ("jax_compilation_cache_dir", "/tmp/x", "compilation_cache_dir"),
+        ("jax_platform_name", "cpu", "platforms"),
+        ("jax_compilation_cache_max_size", 10, "compilation_cache_max_bytes"),
+        ("jax_persistent_cache_min_entry_size_bytes", -1, "compilation_cache_min_entry_bytes"),
+        (
+            "jax_persistent_cache_min_compile_time_secs",
+            2,
+            "compilation_cache_min_compile_seconds",
+        ),
+    ],
+)
+def test_names_of_jax(jax_name, value, name):
+    config.update(jax_name, value)
+    assert getattr(config, name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("enable_x64", "yes", TypeError),
+        ("enable_x64", None, TypeError),
+        ("numpy_rank_promotion", "forbid", ValueError),
+        ("numpy_rank_promotion", 3, TypeError),
+        ("num_cpu_devices", True, TypeError),
+        ("num_cpu_devices", 1.5, TypeError),
+        ("platforms", 1, TypeError),
+        ("default_matmul_precision", "exact", ValueError),
+    ],
+)
+def test_bad_values_are_refused(name, value, error):
+    kept = options.current()
+    with pytest.raises((TypeError, ValueError), match=f"option '{name}' cannot be") as caught:
+        config.update(name, value)
+    assert isinstance(caught.value, error)
+    assert "Fix: use " in str(caught.value)
+    assert options.current() is kept
+
+
+def test_unknown_name_suggests_close_ones():
+    with pytest.raises(AttributeError, match="no option 'jax_enable_x46'") as caught:
+        config.update("jax_enable_x46", True)
+    assert "Fix: use 'enable_x64'" in str(caught.value)
+    with pytest.raises(AttributeError, match="no option"):
+        _ = config.enable_x46
+
+
+def test_assignment_is_refused():
+    with pytest.raises(AttributeError, match="config.update") as caught:
+        config.enable_x64 = True
+    assert "config: option 'enable_x64' cannot be assigned." in str(caught.value)
+
+
+def test_special_values():
+    config.update("enable_x64", 1)
+    assert config.enable_x64 is True
+    config.update("compilation_cache_dir", False)
+    assert config.compilation_cache_dir == ""
+
+
+def test_override_nests_and_ends():
+    with options.enable_x64(), options.numpy_rank_promotion("raise"):
+        assert (config.enable_x64, config.numpy_rank_promotion) == (True, "raise")
+        with options.enable_x64(False):
+            assert (config.enable_x64, config.numpy_rank_promotion) == (False, "raise")
+        assert config.enable_x64
+    assert options.current() is options._process
+
+
+def test_override_ends_after_an_error():
+    with pytest.raises(KeyError), options.override(debug_nans=True, jax_debug_infs=True):
+        assert config.debug_nans
+        assert config.debug_infs
+        raise KeyError
+    assert not config.debug_nans
+
+
+def test_update_inside_an_override():
+    with options.enable_x64(True):
+        config.update("debug_nans", True)
+        config.update("enable_x64", False)
+        assert (config.enable_x64, config.debug_nans) == (True, True)
+    assert (config.enable_x64, config.debug_nans) == (False, True)
+
+
+def test_override_is_of_one_thread():
+    seen = []
+    with options.enable_x64():
+        thread = threading.Thread(target=lambda: seen.append(config.enable_x64))
+        thread.start()
+        thread.join()
+    assert seen == [False]
+
+
+def test_checking_leaks():
+    with options.checking_leaks():
+        assert config.check_tracer_leaks
+
+
+CONTEXTS = {
+    "enable_x64": True,
+    "strict": True,
+    "threefry_partitionable": False,
+    "default_prng_impl": "rbg",
+    "enable_custom_prng": True,
+    "default_matmul_precision": "highest",
+    "numpy_rank_promotion": "warn",
+    "numpy_dtype_promotion": "strict",
+    "debug_nans": True,
+    "debug_infs": True,
+    "debug_key_reuse": True,
+    "check_tracer_leaks": True,
+    "enable_checks": True,
+    "disable_jit": True,
+    "log_compiles": True,
+    "default_device": "cpu:0",
+}
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_context_manager_of_each_option(name):
+    context = getattr(options, name)
+    before = config.read(name)
+    with context(CONTEXTS[name]):
+        assert config.read(name) == CONTEXTS[name] != before
+    with context(new_val=CONTEXTS[name]):
+        assert config.read(name) == CONTEXTS[name]
+    assert config.read(name) == before
+    assert (context.__name__, context.__module__) == (name, "evertrace")
+
+
+def test_semantic_key_sees_what_changes_a_trace():
+    key = options.semantic_key()
+    hash(key)
+    for name in options.SEMANTIC_FIELDS:
+        with options.override(**{name: CONTEXTS[name]}):
+            assert options.semantic_key() != key, name
+    with options.log_compiles():
+        assert options.semantic_key() == key
+
+
+def test_environment():
+    program = (
+        "from evertrace._src.config import config as c;"
+        "print(c.enable_x64, c.num_cpu_devices, c.numpy_rank_promotion,"
+        " c.compilation_cache_min_compile_seconds, c.default_matmul_precision, c.platforms)"
+    )
+    variables = {
+        "EVERTRACE_ENABLE_X64": "1",
+        "EVERTRACE_NUM_CPU_DEVICES": "4",
+        "EVERTRACE_NUMPY_RANK_PROMOTION": "raise",
+        "EVERTRACE_COMPILATION_CACHE_MIN_COMPILE_SECONDS": "0.5",
+        "EVERTRACE_DEFAULT_MATMUL_PRECISION": "none",
+        "EVERTRACE_PLATFORMS": "cuda,cpu",
+    }
+    environment = {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "4", "raise", "0.5", "None", "cuda,cpu"]
+
+
+def test_environment_with_a_bad_value(monkeypatch):
+    monkeypatch.setenv("EVERTRACE_ENABLE_X64", "perhaps")
+    with pytest.raises(ValueError, match="option 'enable_x64' cannot be 'perhaps'"):
+        options._from_environment()
+
+
+def test_values_and_text():
+    assert config.values == {
+        field.name: getattr(options.Config(), field.name)
+        for field in dataclasses.fields(options.Config)
+        if field.init
+    }
+    assert set(config.values) <= set(dir(config))
+    assert repr(config) == "config()"
+    with options.enable_x64():
+        assert repr(config) == "config(enable_x64=True)"
