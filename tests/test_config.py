@@ -61,7 +61,7 @@ def test_bad_values_are_refused(name, value, error):
     with pytest.raises((TypeError, ValueError), match=f"option '{name}' cannot be") as caught:
         config.update(name, value)
     assert isinstance(caught.value, error)
-    assert "Fix: use " in str(caught.value)
+    assert "Fix: choose a value that is " in str(caught.value)
     assert options.current() is kept
 
 
@@ -74,7 +74,7 @@ def test_unknown_name_suggests_close_ones():
 
 
 def test_assignment_is_refused():
-    with pytest.raises(AttributeError, match="config.update") as caught:
+    with pytest.raises(AttributeError, match=r"call `config\.update\(") as caught:
         config.enable_x64 = True
     assert "config: option 'enable_x64' cannot be assigned." in str(caught.value)
 
@@ -96,10 +96,16 @@ def test_override_nests_and_ends():
 
 
 def test_override_ends_after_an_error():
-    with pytest.raises(KeyError), options.override(debug_nans=True, jax_debug_infs=True):
-        assert config.debug_nans
-        assert config.debug_infs
+    seen = []
+
+    @options.override(debug_nans=True, jax_debug_infs=True)
+    def fail():
+        seen.append((config.debug_nans, config.debug_infs))
         raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert seen == [(True, True)]
     assert not config.debug_nans
 
 
@@ -189,7 +195,7 @@ def test_environment():
 
 def test_environment_with_a_bad_value(monkeypatch):
     monkeypatch.setenv("EVERTRACE_ENABLE_X64", "perhaps")
-    with pytest.raises(ValueError, match="option 'enable_x64' cannot be 'perhaps'"):
+    with pytest.raises(TypeError, match="option 'enable_x64' cannot be 'perhaps'"):
         options._from_environment()
 
 

@@ -1,7 +1,6 @@
 """The user's frame is found behind frames of evertrace, and described by file, line and text."""
 
 import contextlib
-import functools
 import os
 
 import evertrace._src.source as source_module
@@ -26,17 +25,24 @@ def test_the_callers_frame_is_found():
     assert lasti >= 0
 
 
-def test_frames_of_the_package_and_the_machinery_are_skipped():
+class Decorator(contextlib.ContextDecorator):
+    """Calls the decorated function from a frame of contextlib."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+def test_frames_of_the_package_are_skipped():
     code, _ = call_from_package(source.user_source)
-    assert code is test_frames_of_the_package_and_the_machinery_are_skipped.__code__
+    assert code is call_from_package.__code__
 
-    @contextlib.contextmanager
-    def manager():
-        yield functools.partial(call_from_package, source.user_source)
 
-    with manager() as call:
-        code, _ = call()
-    assert code is test_frames_of_the_package_and_the_machinery_are_skipped.__code__
+def test_frames_of_the_machinery_are_skipped():
+    code, _ = Decorator()(source.user_source)()
+    assert code is test_frames_of_the_machinery_are_skipped.__code__
 
 
 def test_description():

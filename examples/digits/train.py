@@ -132,7 +132,10 @@ def parse_arguments():
     parser.add_argument("--epochs", type=int, default=30, help="passes over the images (30)")
     parser.add_argument("--seed", type=int, default=0, help="same seed, same network (0)")
     parser.add_argument("--out", type=Path, default=Path("digits.png"), help="picture to write")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.epochs < 1:
+        parser.error(f"--epochs is {options.epochs}; it takes at least one to learn anything")
+    return options
 
 
 def main():

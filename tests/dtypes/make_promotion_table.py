@@ -45,9 +45,7 @@ def result(f, *operands):
 
 def triangle(f, operands):
     """Return the results of `f` for all pairs, as rows of text."""
-    return [
-        " ".join(result(f, a, b) for b in operands[: i + 1]) for i, a in enumerate(operands)
-    ]
+    return [" ".join(result(f, a, b) for b in operands[: i + 1]) for i, a in enumerate(operands)]
 
 
 def result_type(*args):

@@ -82,3 +82,56 @@ def test_three_values_promote_as_in_jax():
         for row in TABLE["triples"]:
             *names, expected = row.split()
             assert result(result_type, *map(value, names)) == expected, names
+
+
+def test_values_without_a_table_entry():
+    assert dtypes.result_type(np.int8(1), 2.0) == np.float32
+    assert dtypes.result_type(np.float16(1), 2.0) == np.float16
+    assert dtypes.result_type(None) == np.float32
+    with pytest.raises(ValueError, match="at least one array or dtype"):
+        dtypes.result_type()
+    with pytest.raises(TypeError, match="neither an array"):
+        dtypes.result_type([1, 2], 1)
+
+
+def test_keys_promote_only_to_themselves():
+    key = dtypes.KeyType("threefry2x32")
+    assert dtypes.result_type(key, key) is key
+    for other in (np.float32, 1, dtypes.KeyType("rbg")):
+        with pytest.raises(DTypeError, match=r"key<fry>.* have no common dtype"):
+            dtypes.result_type(key, other)
+    with pytest.raises((TypeError, ValueError)):
+        dtypes.promote_types(key, np.float32)
+
+
+def test_float0_promotes_to_nothing():
+    assert dtypes.result_type(dtypes.float0, dtypes.float0) == dtypes.float0
+    with pytest.raises(ValueError, match="float0 does not promote"):
+        dtypes.promote_types(dtypes.float0, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("operands", "promotion", "text"),
+    [
+        (
+            ("float8_e4m3fn", np.float32),
+            "standard",
+            "promotion: float32 and float8_e4m3fn have no common dtype: floats of 8 bits",
+        ),
+        (
+            ("int4", np.int8),
+            "standard",
+            "promotion: int4 and int8 have no common dtype: integers of 4 bits",
+        ),
+        (
+            (np.int32, np.float32),
+            "strict",
+            "promotion: float32 and int32 have no common dtype in strict promotion mode.",
+        ),
+    ],
+)
+def test_message_says_why(operands, promotion, text):
+    with config.numpy_dtype_promotion(promotion), pytest.raises(TypePromotionError) as caught:
+        dtypes.result_type(*operands)
+    assert str(caught.value).startswith(text)
+    assert "  Fix: convert explicitly, e.g. `x.astype(" in str(caught.value)

@@ -84,4 +84,6 @@ def _containers(child):
     )
 
 
-trees = st.recursive(st.one_of(st.integers(), st.none(), st.builds(Mode)), _containers, max_leaves=8)
+trees = st.recursive(
+    st.one_of(st.integers(), st.none(), st.builds(Mode)), _containers, max_leaves=8
+)

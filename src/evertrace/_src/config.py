@@ -163,7 +163,7 @@ def _type_text(kind: Any) -> str:
     """Word one alternative of an option's type for an error message."""
     if typing.get_origin(kind) is Literal:
         return " or ".join(map(repr, typing.get_args(kind)))
-    return "None" if kind is type(None) else kind.__name__
+    return {type(None): "None", bool: "True or False"}.get(kind, f"of type {kind.__name__}")
 
 
 def _validated(name: str, value: Any) -> Any:
@@ -178,9 +178,9 @@ def _validated(name: str, value: Any) -> Any:
     if any(_accepts(kind, value) for kind in kinds):
         return value
     raise user_error(
-        ValueError if isinstance(value, str) else TypeError,
+        ValueError if isinstance(value, str) and bool not in kinds else TypeError,
         f"config: option {name!r} cannot be {value!r}.",
-        fix="use " + " or ".join(map(_type_text, kinds)) + ".",
+        fix="choose a value that is " + " or ".join(map(_type_text, kinds)) + ".",
         anchor="config",
     )
 

@@ -108,7 +108,9 @@ def user_warning(
 def _place(src: source.Source, stack: Iterable[str]) -> str:
     """Return ``file:line in function, called from transforms:  source line``."""
     file, line, function, text = source.describe(src)
-    place = ", called from ".join([f"{file}:{line} in {function}", *stack])
+    place = f"{file}:{line} in {function}"
+    if callers := ", ".join(stack):
+        place += f", called from {callers}"
     return f"{place}:  {text}" if text else place
 
 
@@ -144,22 +146,23 @@ class ConcretizationTypeError(JAXTypeError):
     program has fixed ones::
 
         @ev.jit
-        def first(x, n):
-            return x[:n].sum() + enp.arange(n)[-1]
+        def ramp(n):
+            return enp.arange(n) / n  # ConcretizationTypeError: n decides the shape
 
 
-        first(x, enp.asarray(3))  # ConcretizationTypeError: the size of arange depends on n
+        ramp(enp.asarray(3))
 
-    Say that `n` is a value to compile for, one program for each; or compute with the full shape
-    and mask what is not wanted::
+    Say that `n` is a value to compile for, with one program for each::
 
-        first = ev.jit(first, static_argnames="n")
-        first(x, n=3)
+        ramp = ev.jit(ramp, static_argnames="n")
+        ramp(n=3)
 
+    Or take a shape that is large enough, and mask what is not wanted::
 
         @ev.jit
-        def first(x, n):
-            return enp.where(enp.arange(x.size) < n, x, 0).sum() + n - 1
+        def ramp(n):
+            i = enp.arange(100)
+            return enp.where(i < n, i / n, 0)
     """
 
 

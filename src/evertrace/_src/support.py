@@ -97,8 +97,7 @@ class Cache(Generic[K, V]):
         """Store `value`, dropping the oldest entry if the cache is full, and return it."""
         data = self.data
         if len(data) >= self.max_size and key not in data:
-            # Another thread may have dropped the same entry, or changed the dict meanwhile.
-            data.pop(next(iter(tuple(data)), None), None)  # type: ignore[arg-type]
+            data.pop(next(iter(data)))
         data[key] = value
         return value
 

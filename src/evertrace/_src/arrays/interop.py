@@ -8,7 +8,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array, from_host
-from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.core.tracer import Tracer
 
@@ -54,7 +54,7 @@ def from_numpy(x, where="array"):
 
 def aval_of(x, where="array"):
     """Return the aval that `x` has as an operand, without converting it."""
-    if type(x) is Array or isinstance(x, (Tracer, Literal)):
+    if isinstance(x, (Array, Tracer, Literal, ShapeDtypeStruct)):
         return x.aval
     if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))

@@ -103,3 +103,43 @@ def is_inexact(aval):
     except KeyError:
         cache["inexact"] = result = dtypes.issubdtype(aval.dtype, np.inexact)
         return result
+
+
+class ShapeDtypeStruct:
+    """The shape and dtype of an array that need not exist: for `eval_shape` and `lower`.
+
+    Args:
+      shape: tuple of ints.
+      dtype: anything `numpy.dtype` takes, or an extended dtype.
+      sharding: where the array would be, or None.
+      weak_type: whether it would be weakly typed.
+    """
+
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype must not be None")
+        aval = ShapedArray(shape, dtypes.canonicalize_dtype(dtype, True), weak_type)
+        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
+        self.sharding = sharding
+
+    aval = property(lambda self: ShapedArray(self.shape, self.dtype, self.weak_type))
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: math.prod(self.shape))
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __eq__(self, other):
+        if not isinstance(other, ShapeDtypeStruct):
+            return False
+        return self.aval is other.aval and self.sharding == other.sharding
+
+    def __hash__(self):
+        return hash((self.aval, self.sharding))
+
+    def __repr__(self):
+        weak = ", weak_type=True" if self.weak_type else ""
+        place = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak})"

@@ -119,13 +119,13 @@ def concrete_value(x):
 
 
 def transform_stack():
-    """Return the names of the active transformations, outermost first."""
+    """Return the names of the active transformations, innermost first."""
     names, trace = [], state.trace
     while trace is not None:
         if trace.name:
             names.append(trace.name)
         trace = trace.parent
-    return tuple(reversed(names))
+    return tuple(names)
 
 
 errors.transform_stack = transform_stack

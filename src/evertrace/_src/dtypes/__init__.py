@@ -1,10 +1,10 @@
-"""Dtypes: which there are (`kinds`, `extended`) and how they promote (`promotion`)."""
+"""Dtypes: which there are (`kinds`, `extension`) and how they promote (`promotion`)."""
 
-from evertrace._src.dtypes.extended import ExtendedDType as ExtendedDType
-from evertrace._src.dtypes.extended import KeyType as KeyType
-from evertrace._src.dtypes.extended import extended as extended
-from evertrace._src.dtypes.extended import prng_key as prng_key
-from evertrace._src.dtypes.extended import register_key_type as register_key_type
+from evertrace._src.dtypes.extension import ExtendedDType as ExtendedDType
+from evertrace._src.dtypes.extension import KeyType as KeyType
+from evertrace._src.dtypes.extension import extended as extended
+from evertrace._src.dtypes.extension import prng_key as prng_key
+from evertrace._src.dtypes.extension import register_key_type as register_key_type
 from evertrace._src.dtypes.kinds import PYTHON_SCALARS as PYTHON_SCALARS
 from evertrace._src.dtypes.kinds import DType as DType
 from evertrace._src.dtypes.kinds import DTypeLike as DTypeLike

@@ -8,17 +8,18 @@ A value is *weakly typed* if only Python scalars decided its dtype.
 """
 
 import functools
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
 
 from evertrace._src import config
-from evertrace._src.dtypes.extended import ExtendedDType
+from evertrace._src.dtypes.extension import ExtendedDType
 from evertrace._src.errors import DTypeError, user_error, user_warning
 
-finfo = ml_dtypes.finfo
-iinfo = ml_dtypes.iinfo
+# Their stubs leave the types of attributes open.
+finfo: Any = ml_dtypes.finfo
+iinfo: Any = ml_dtypes.iinfo
 
 bfloat16: type[Any] = ml_dtypes.bfloat16
 
@@ -68,7 +69,7 @@ _NARROWED = {
 }
 
 # Where the types of ml_dtypes belong among NumPy's abstract scalar types.
-_ABSTRACT: dict[type, type] = {
+_ABSTRACT: dict[Any, Any] = {
     **{named(n).type: np.signedinteger for n in NARROW_INTS if n.startswith("int")},
     **{named(n).type: np.unsignedinteger for n in NARROW_INTS if n.startswith("uint")},
     **{named(n).type: np.floating for n in (*NARROW_FLOATS, "bfloat16")},
@@ -107,9 +108,9 @@ def itemsize_bits(dtype: DTypeLike) -> int:
     if isinstance(dtype, ExtendedDType) or dtype == float0:
         raise user_error(ValueError, f"itemsize_bits: {short_name(dtype)} has no width of its own.")
     if issubdtype(dtype, np.integer):
-        return iinfo(dtype).bits
+        return int(iinfo(dtype).bits)
     if issubdtype(dtype, np.floating):
-        return finfo(dtype).bits
+        return int(finfo(dtype).bits)
     return dtype.itemsize * 8
 
 
@@ -188,11 +189,10 @@ def check_user_dtype_supported(dtype: DTypeLike, fun_name: str) -> Any:
     return canonical
 
 
-def _scalar_class(dtype: DTypeLike) -> type:
+def _scalar_class(dtype: DTypeLike) -> Any:
     """Return the NumPy scalar class of a dtype; abstract classes such as np.floating stay."""
-    if isinstance(dtype, type) and issubclass(dtype, np.generic):
-        return dtype
-    return as_dtype(dtype).type
+    is_scalar_class = isinstance(dtype, type) and issubclass(dtype, np.generic)
+    return cast("Any", dtype) if is_scalar_class else as_dtype(dtype).type
 
 
 @functools.lru_cache(maxsize=4096)
@@ -205,7 +205,8 @@ def issubdtype(a: DTypeLike, b: DTypeLike) -> bool:
     if isinstance(b, ExtendedDType):
         return a == b
     a_class, b_class = _scalar_class(a), _scalar_class(b)
-    return a_class is b_class or issubclass(_ABSTRACT.get(a_class, a_class), b_class)
+    above: type = _ABSTRACT.get(a_class, a_class)
+    return a_class is b_class or issubclass(above, b_class)
 
 
 _KINDS = (

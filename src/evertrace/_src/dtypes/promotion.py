@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from evertrace._src import config
-from evertrace._src.dtypes.extended import ExtendedDType
+from evertrace._src.dtypes.extension import ExtendedDType
 from evertrace._src.dtypes.kinds import (
     COMPLEX,
     FLOATS,
@@ -48,7 +48,7 @@ Node: TypeAlias = np.dtype | type
 
 _WEAK_TYPES: dict[str, type] = {"int": int, "float": float, "complex": complex}
 
-_STANDARD_ARROWS = {
+_STANDARD_ARROWS: dict[str, tuple[str, ...]] = {
     "bool": ("int",),
     "int": ("uint8", "int8", *NARROW_INTS),
     "uint8": ("int16", "uint16"),
@@ -68,7 +68,7 @@ _STANDARD_ARROWS = {
     "complex64": ("complex128",),
 }
 
-_STRICT_ARROWS = {
+_STRICT_ARROWS: dict[str, tuple[str, ...]] = {
     "int": (*NARROW_INTS, *UNSIGNED, *SIGNED, "float"),
     "float": (*NARROW_FLOATS, *FLOATS, "complex"),
     "complex": COMPLEX,
@@ -95,7 +95,7 @@ _UPPER_BOUNDS = {False: _upper_bounds(_STANDARD_ARROWS), True: _upper_bounds(_ST
 def _join(nodes: frozenset[Node], strict: bool) -> Node:
     """Return the least node above all `nodes`; TypePromotionError if there is none."""
     bounds = _UPPER_BOUNDS[strict]
-    common = frozenset.intersection(*(bounds[node] for node in nodes))
+    common = frozenset(bounds).intersection(*(bounds[node] for node in nodes))
     for node in common:
         if bounds[node] >= common:
             return node

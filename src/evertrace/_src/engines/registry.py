@@ -4,12 +4,17 @@ Operations on arrays in CPU memory run on the host engine at once; operations on
 whole jaxprs, are compiled by the XLA engine, which is imported when it is first needed.
 """
 
+import sys
+
 import numpy as np
 
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import EVAL, set_trace
 from evertrace._src.engines.host.run import run as run_on_host
+
+
+_XLA = "evertrace._src.engines.xla.engine"
 
 
 def eager(prim, args, params):
@@ -55,3 +60,42 @@ def default_device():
     return xla().default_device()
 
 
+def placement(args):
+    """Return the device where flat arguments live: the committed ones' first."""
+    return xla().placement(args)
+
+
+def compile_jaxpr(jaxpr, name, device, donated, compiler_options):
+    """Return the executable of a jaxpr without constvars for `device`."""
+    return xla().compile_jaxpr(jaxpr, name, device, donated, xla().Options(compiler_options))
+
+
+def lowered_text(jaxpr, name, donated, dialect):
+    """Return the program as text, see `Lowered.as_text`."""
+    return xla().lowered_text(jaxpr, name, donated, dialect)
+
+
+def cost_of_text(jaxpr, name, donated):
+    """Return cost estimates for the unoptimised program."""
+    return xla().cost_of_text(jaxpr, name, donated)
+
+
+def devices(platform=None):
+    """Return all devices of a platform."""
+    return xla().client.devices(platform)
+
+
+def local_devices(process_index=None, platform=None):
+    """Return the devices of one process."""
+    return xla().client.local_devices(process_index, platform)
+
+
+def platform_client():
+    """Return the module that knows devices and processes."""
+    return xla().client
+
+
+def trim():
+    """Give memory that was kept for reuse back to the system, if the engine is loaded."""
+    if _XLA in sys.modules:
+        xla().client.trim_host_memory()

@@ -1,6 +1,8 @@
 """Operations that move elements around without looking at them, and sums, their transposes.
 
-broadcast_in_dim, reduce_sum, reshape, transpose, squeeze, expand_dims (a reshape).
+broadcast_in_dim, reduce_sum, reshape, transpose, squeeze, rev; with the helpers that the rules of
+other operations are written with. `physical` rules say how an array of an extended dtype (random
+keys) is moved around as the array of words behind it: its words are trailing dimensions.
 """
 
 import math
@@ -12,11 +14,65 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 
+# ---------------------------------------------------------------- checks and extended dtypes
+
+
+def check_dims(name, dims, ndim):
+    """Raise unless `dims` are different dimensions of an array of rank `ndim`."""
+    for dim in dims:
+        if not 0 <= dim < ndim:
+            raise errors.user_error(
+                errors.AxisError,
+                f"{name}: dimension {dim} is out of range for an array of rank {ndim}.",
+                fix=f"use dimensions from 0 to {ndim - 1}." if ndim else "pass no dimensions.",
+                anchor="axis",
+            )
+    if len(set(dims)) != len(dims):
+        raise errors.user_error(
+            errors.AxisError,
+            f"{name}: dimensions {tuple(dims)} are not all different.",
+            fix="name each dimension once.",
+            anchor="axis",
+        )
+
+
+def words(aval):
+    """Return the trailing dimensions that one element of the aval's (extended) dtype takes."""
+    return aval.dtype.physical_suffix
+
+
+def word_dims(aval):
+    """Return the dimensions that the words of an array of this aval are in."""
+    return tuple(range(aval.ndim, aval.ndim + len(words(aval))))
+
+
 # ---------------------------------------------------------------- broadcast_in_dim
 
 
 def _broadcast_abstract(x, *, shape, broadcast_dimensions, sharding):
+    check_dims("broadcast_in_dim", broadcast_dimensions, len(shape))
+    fits = len(broadcast_dimensions) == x.ndim and all(
+        size in (1, shape[dim]) for size, dim in zip(x.shape, broadcast_dimensions, strict=True)
+    )
+    if not fits:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"broadcast_in_dim: shape {x.shape} does not fit dimensions {broadcast_dimensions} "
+            f"of shape {tuple(shape)}.",
+            fix="give one dimension of the result per dimension of the operand, of the same size "
+            "unless the operand's is 1.",
+            anchor="shape-broadcast",
+        )
     return ShapedArray(shape, x.dtype, x.weak_type)
+
+
+def _broadcast_physical(x, *, shape, broadcast_dimensions, sharding):
+    added = tuple(range(len(shape), len(shape) + len(words(x))))
+    return {
+        "shape": (*shape, *words(x)),
+        "broadcast_dimensions": (*broadcast_dimensions, *added),
+        "sharding": sharding,
+    }
 
 
 def _broadcast_host(x, *, shape, broadcast_dimensions, sharding):
@@ -55,6 +111,7 @@ def _broadcast_show(*, shape, broadcast_dimensions, sharding):
 broadcast_in_dim_p = Primitive(
     "broadcast_in_dim", abstract=_broadcast_abstract, host=_broadcast_host, linear=JOINTLY,
     transpose=_broadcast_transpose, batch=_broadcast_batch, show=_broadcast_show,
+    physical=_broadcast_physical,
 )  # fmt: skip
 
 
@@ -74,6 +131,20 @@ def full(aval, value):
 def zeros(aval):
     """Return zeros of the aval."""
     return full(aval, 0)
+
+
+def expand_dims(x, dims):
+    """Add dimensions of size 1 that stand at `dims` of the result."""
+    if not dims:
+        return x
+    ndim = x.aval.ndim + len(dims)
+    kept = tuple(i for i in range(ndim) if i not in dims)
+    shape = [1] * ndim
+    for size, dim in zip(x.aval.shape, kept, strict=True):
+        shape[dim] = size
+    return broadcast_in_dim_p.bind(
+        x, shape=tuple(shape), broadcast_dimensions=kept, sharding=None
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- reduce_sum
@@ -128,7 +199,9 @@ reduce_sum_p.batch = batch_reduction(reduce_sum_p)
 
 
 def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
-    if math.prod(new_sizes) != x.size:
+    if dimensions is not None:
+        check_permutation("reshape", dimensions, x.ndim)
+    if math.prod(new_sizes) != x.size or any(size < 0 for size in new_sizes):
         raise errors.user_error(
             errors.ShapeError,
             f"reshape: cannot reshape an array of shape {x.shape} (size {x.size}) into shape "
@@ -139,15 +212,34 @@ def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
     return ShapedArray(new_sizes, x.dtype, x.weak_type)
 
 
+def _reshape_host(x, *, new_sizes, dimensions, sharding):
+    return np.reshape(x if dimensions is None else np.transpose(x, dimensions), new_sizes)
+
+
+def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding):
+    if dimensions is None:
+        return [reshape(ct, x.aval.shape)]
+    permuted = tuple(x.aval.shape[i] for i in dimensions)
+    return [permute(reshape(ct, permuted), inverse_permutation(dimensions))]
+
+
 def _reshape_batch(size, args, dims, *, new_sizes, dimensions, sharding):
     x = move_batch_dim(args[0], dims[0], 0, size)
-    return reshape(x, (size, *new_sizes)), 0
+    if dimensions is not None:
+        dimensions = (0, *[d + 1 for d in dimensions])
+    out = reshape_p.bind(x, new_sizes=(size, *new_sizes), dimensions=dimensions, sharding=None)
+    return out, 0
+
+
+def _reshape_physical(x, *, new_sizes, dimensions, sharding):
+    if dimensions is not None:
+        dimensions = (*dimensions, *word_dims(x))
+    return {"new_sizes": (*new_sizes, *words(x)), "dimensions": dimensions, "sharding": sharding}
 
 
 reshape_p = Primitive(
-    "reshape", abstract=_reshape_abstract, linear=JOINTLY, batch=_reshape_batch,
-    host=lambda x, *, new_sizes, dimensions, sharding: np.reshape(x, new_sizes),
-    transpose=lambda ct, x, **_: [reshape(ct, x.aval.shape)],
+    "reshape", abstract=_reshape_abstract, linear=JOINTLY, host=_reshape_host,
+    transpose=_reshape_transpose, batch=_reshape_batch, physical=_reshape_physical,
 )  # fmt: skip
 
 
@@ -161,7 +253,20 @@ def reshape(x, shape):
 # ---------------------------------------------------------------- transpose
 
 
+def check_permutation(name, permutation, ndim):
+    """Raise unless `permutation` is one of the dimensions of an array of rank `ndim`."""
+    if sorted(permutation) != list(range(ndim)):
+        raise errors.user_error(
+            errors.AxisError,
+            f"{name}: {tuple(permutation)} is not a permutation of the dimensions of an array of "
+            f"rank {ndim}.",
+            fix=f"name each dimension from 0 to {ndim - 1} once." if ndim else "pass `()`.",
+            anchor="axis",
+        )
+
+
 def _transpose_abstract(x, *, permutation):
+    check_permutation("transpose", permutation, x.ndim)
     return ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)
 
 
@@ -174,6 +279,7 @@ transpose_p = Primitive(
     "transpose", abstract=_transpose_abstract, linear=JOINTLY, batch=_transpose_batch,
     host=lambda x, *, permutation: np.transpose(x, permutation),
     transpose=lambda ct, x, *, permutation: [permute(ct, inverse_permutation(permutation))],
+    physical=lambda x, *, permutation: {"permutation": (*permutation, *word_dims(x))},
 )  # fmt: skip
 
 
@@ -211,3 +317,62 @@ def move_batch_dim(x, source, destination, size):
     return broadcast_in_dim_p.bind(
         x, shape=tuple(shape), broadcast_dimensions=kept, sharding=None
     )  # fmt: skip
+
+
+# ---------------------------------------------------------------- squeeze
+
+
+def _squeeze_abstract(x, *, dimensions):
+    check_dims("squeeze", dimensions, x.ndim)
+    if any(x.shape[d] != 1 for d in dimensions):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"squeeze: dimensions {tuple(dimensions)} of shape {x.shape} are not all of size 1.",
+            fix="squeeze only dimensions of size 1, or index the array, e.g. `x[0]`.",
+            anchor="shape-squeeze",
+        )
+    return ShapedArray(_without(x.shape, dimensions), x.dtype, x.weak_type)
+
+
+def _without(sizes, dims):
+    return tuple(s for i, s in enumerate(sizes) if i not in dims)
+
+
+def _squeeze_batch(size, args, dims, *, dimensions):
+    dim = dims[0]
+    shifted = tuple(d + (d >= dim) for d in dimensions)
+    return squeeze_p.bind(args[0], dimensions=shifted), dim - sum(d < dim for d in shifted)
+
+
+squeeze_p = Primitive(
+    "squeeze", abstract=_squeeze_abstract, linear=JOINTLY, batch=_squeeze_batch,
+    host=lambda x, *, dimensions: np.reshape(x, _without(x.shape, dimensions)),
+    transpose=lambda ct, x, *, dimensions: [reshape(ct, x.aval.shape)],
+    physical=lambda x, *, dimensions: {"dimensions": dimensions},
+)  # fmt: skip
+
+
+def squeeze(x, dims):
+    """Remove dimensions of size 1."""
+    return squeeze_p.bind(x, dimensions=tuple(dims)) if dims else x
+
+
+# ---------------------------------------------------------------- rev
+
+
+def _rev_abstract(x, *, dimensions):
+    check_dims("rev", dimensions, x.ndim)
+    return x
+
+
+def _rev_batch(size, args, dims, *, dimensions):
+    dim = dims[0]
+    return rev_p.bind(args[0], dimensions=tuple(d + (d >= dim) for d in dimensions)), dim
+
+
+rev_p = Primitive(
+    "rev", abstract=_rev_abstract, linear=JOINTLY, batch=_rev_batch,
+    host=lambda x, *, dimensions: np.flip(x, dimensions),
+    transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
+    physical=lambda x, *, dimensions: {"dimensions": dimensions},
+)  # fmt: skip

@@ -35,8 +35,8 @@ class BatchTrace(Trace):
 
     __slots__ = ("axis_name", "size")
 
-    def __init__(self, parent, size, axis_name=None):
-        super().__init__(parent, "vmap")
+    def __init__(self, parent, size, axis_name=None, name="vmap"):
+        super().__init__(parent, name)
         self.size, self.axis_name = size, axis_name
 
     def process(self, prim, args, params):

@@ -36,7 +36,8 @@ class NodeKind:
 # --- builtin containers -------------------------------------------------------------------------
 
 
-def _flatten_dict(node: dict[Any, Any]) -> tuple[Children, Any]:
+def flatten_dict(node: Any) -> tuple[Children, Any]:
+    """Return the values in the order of their sorted keys, and these keys."""
     try:
         keys = tuple(sorted(node))
     except (TypeError, ValueError) as error:
@@ -62,7 +63,7 @@ def _unflatten_ordered_dict(keys: tuple[Any, ...], children: Iterable[Any]) -> A
 
 
 def _flatten_defaultdict(node: defaultdict[Any, Any]) -> tuple[Children, Any]:
-    children, keys = _flatten_dict(node)
+    children, keys = flatten_dict(node)
     return children, (node.default_factory, keys)
 
 
@@ -117,7 +118,7 @@ NAMED_TUPLE = make_kind(_flatten_named_tuple, lambda aux, children: aux(*childre
 
 # Read by the traversals, written by `add_kind` alone.
 KINDS: dict[type, NodeKind] = {
-    dict: make_kind(_flatten_dict, _unflatten_dict, _dict_keys),
+    dict: make_kind(flatten_dict, _unflatten_dict, _dict_keys),
     tuple: make_kind(_flatten_sequence, lambda _, children: tuple(children), _sequence_keys),
     list: make_kind(_flatten_sequence, lambda _, children: list(children), _sequence_keys),
     type(None): make_kind(lambda _: ((), None), lambda _, __: None, _sequence_keys),
@@ -128,7 +129,7 @@ KINDS: dict[type, NodeKind] = {
 
 def is_named_tuple(node_type: type) -> bool:
     """Tell whether `node_type` is a tuple with field names, as ``namedtuple`` makes them."""
-    return hasattr(node_type, "_fields") and issubclass(node_type, tuple)
+    return tuple in node_type.__mro__ and hasattr(node_type, "_fields")
 
 
 def find_kind(node_type: type) -> NodeKind | None:

@@ -11,7 +11,7 @@ from typing import Any
 from evertrace._src.errors import user_error
 from evertrace._src.support import set_module
 from evertrace._src.tree.keys import KeyPath
-from evertrace._src.tree.registry import KINDS, find_kind
+from evertrace._src.tree.registry import KINDS, find_kind, flatten_dict
 from evertrace._src.tree.spec import Spec, pack
 from evertrace._src.tree.treedef import LEAF, PyTreeDef
 
@@ -105,11 +105,14 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 def _flatten(tree: object, out: list[Any]) -> Spec:
     """Append the leaves of `tree` to `out` and return its spec."""
     node_type = type(tree)
-    kind = KINDS.get(node_type) or find_kind(node_type)
-    if kind is None:
-        out.append(tree)
-        return None
-    children, aux = kind.flatten(tree)
+    if node_type is dict:  # most nodes are dicts; a shortcut
+        children, aux = flatten_dict(tree)
+    else:
+        kind = KINDS.get(node_type) or find_kind(node_type)
+        if kind is None:
+            out.append(tree)
+            return None
+        children, aux = kind.flatten(tree)
     for child_type in set(map(type, children)):
         if child_type in KINDS or issubclass(child_type, tuple):
             return node_type, aux, pack(tuple([_flatten(child, out) for child in children]))

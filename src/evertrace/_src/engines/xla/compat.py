@@ -21,8 +21,11 @@ import numpy as np
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-from jaxlib import version, xla_client
-from jaxlib import _jax  # pyright: ignore[reportAttributeAccessIssue]  (a native module)
+from jaxlib import (
+    _jax,  # pyright: ignore[reportAttributeAccessIssue]  (a native module)
+    version,
+    xla_client,
+)
 
 MINIMUM_JAXLIB = (0, 10, 0)
 JAXLIB_VERSION: str = version.__version__
@@ -218,3 +221,19 @@ class DLTensor(ctypes.Structure):
 def dlpack_header(capsule: Any) -> DLTensor:
     """A view (writes go through) of the tensor inside a DLPack capsule."""
     return DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+
+
+def pretty_stablehlo(text: str) -> str:
+    """The same program in MLIR's custom syntax, as people read it."""
+    return str(parse_module(text))
+
+
+def unoptimised_hlo(text: str) -> str:
+    """The program as HLO text, before XLA has worked on it."""
+    return _jax.mlir.mlir_module_to_xla_computation(text).as_hlo_text()
+
+
+def cost_of_text(client: Any, text: str) -> dict[str, float]:
+    """XLA's cost estimates for a program that is not compiled."""
+    computation = _jax.mlir.mlir_module_to_xla_computation(text)
+    return dict(_jax.hlo_module_cost_analysis(client, computation.get_hlo_module()))

@@ -4,12 +4,16 @@ An executable hangs on the jaxpr it was compiled from, by device, donation and o
 as long as the program does.
 """
 
+import functools
+
 import numpy as np
 
+from evertrace._src import config
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
-from evertrace._src.engines.xla import buffers, client
+from evertrace._src.core.placement import device_of
+from evertrace._src.engines.xla import buffers, client, compat
 from evertrace._src.engines.xla.executable import compile_text
 from evertrace._src.engines.xla.lower import lower_jaxpr, physical_aval
 from evertrace._src.engines.xla.options import Options
@@ -27,6 +31,12 @@ _single_operations = Cache("one-operation programs")
 
 def default_device():
     """Return the device on which uncommitted work runs."""
+    chosen = config.current().default_device
+    return device_of(chosen) if chosen is not None else _first_device()
+
+
+@functools.cache
+def _first_device():
     return client.devices()[0]
 
 
@@ -99,3 +109,19 @@ def eager(prim, args, params):
         jaxpr = _single_operations.put(key, stage(fun, [x.aval for x in args]).jaxpr)
     outs = call_jaxpr(close_jaxpr(jaxpr), args, name=prim.name)
     return outs if prim.multiple_results else outs[0]
+
+
+def lowered_text(jaxpr, name, donated, dialect):
+    """Return the program as StableHLO in MLIR's pretty form, or as HLO."""
+    text, _ = lower(jaxpr, name, donated)
+    if dialect in (None, "stablehlo"):
+        return compat.pretty_stablehlo(text)
+    if dialect == "hlo":
+        return compat.unoptimised_hlo(text)
+    raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
+
+
+def cost_of_text(jaxpr, name, donated):
+    """Return XLA's cost estimates for the unoptimised program."""
+    text, _ = lower(jaxpr, name, donated)
+    return compat.cost_of_text(default_device().client._raw, text)

@@ -1,0 +1,156 @@
+"""Shared by the transformations: choosing differentiated arguments, checking what came and went."""
+
+import operator
+
+import numpy as np
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_array, as_operand, aval_of
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.jit.capture import flatten_result, function_name
+
+__all__ = ["flatten_result", "function_name"]
+
+
+def chosen_arguments(where, argnums, args):
+    """Return the positions that `argnums` names, checked against the arguments of a call."""
+    nums = (argnums,) if not isinstance(argnums, (tuple, list)) else tuple(argnums)
+    try:
+        nums = tuple(map(operator.index, nums))
+    except TypeError:
+        raise TypeError(f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}") from None
+    for n in nums:
+        if not -len(args) <= n < len(args):
+            raise errors.user_error(
+                ValueError,
+                f"{where}: argnums names argument {n}, but the call has {len(args)} positional "
+                f"arguments.",
+                fix="differentiate with respect to an argument that is passed by position.",
+                anchor="argnums",
+            )
+    return tuple(n % len(args) for n in nums)
+
+
+def flatten_arrays(where, value, name=""):
+    """Flatten a tree of arrays into arrays and tracers; the error names the leaf."""
+    leaves, treedef = tree.flatten(value)
+    try:
+        return [as_array(x, where) for x in leaves], treedef
+    except TypeError:
+        for path, leaf in tree.flatten_with_path(value)[0]:
+            try:
+                as_operand(leaf, where)
+            except TypeError:
+                raise errors.user_error(
+                    TypeError,
+                    f"{where}: argument {name}{tree.keystr(path)} of type {type(leaf).__name__} "
+                    f"is not an array.",
+                    fix="pass arrays or trees of them.",
+                    anchor="not-an-array",
+                ) from None
+        raise
+
+
+def check_differentiable(where, leaves, holomorphic, allow_int):
+    """Raise unless gradients with respect to these leaves make sense."""
+    for x in leaves:
+        dtype = x.aval.dtype
+        if holomorphic and not dtypes.issubdtype(dtype, np.complexfloating):
+            raise errors.user_error(
+                TypeError,
+                f"{where}: with holomorphic=True inputs must be complex, got {dtype}.",
+                fix="convert the input to a complex dtype, or leave holomorphic out.",
+                anchor="grad-dtype",
+            )
+        if not is_inexact(x.aval) and not allow_int:
+            raise errors.user_error(
+                TypeError,
+                f"{where}: requires real- or complex-valued inputs, got {dtype}.",
+                fix="pass floating-point numbers (`1.0` instead of `1`), or choose other argnums; "
+                "`allow_int=True` gives float0 gradients for integers.",
+                anchor="grad-dtype",
+            )
+        if dtypes.issubdtype(dtype, np.complexfloating) and not holomorphic:
+            continue
+
+
+def check_scalar_output(where, outs, out_tree, holomorphic):
+    """Raise unless a function returned one real scalar; returns it."""
+    if len(outs) != 1 or out_tree is not tree.LEAF and out_tree != tree.LEAF:
+        raise errors.user_error(
+            TypeError,
+            f"{where}: the function must return one scalar, it returned a tree of "
+            f"{len(outs)} arrays: {out_tree}.",
+            fix="return the loss alone, or (loss, aux) with has_aux=True.",
+            anchor="grad-scalar",
+        )
+    aval = outs[0].aval
+    if aval.shape != ():
+        raise errors.user_error(
+            TypeError,
+            f"{where}: the function must return a scalar, it returned an array of shape "
+            f"{aval.shape}.",
+            fix="reduce it, e.g. with `.sum()` or `.mean()`, or use `jacrev`/`vjp`.",
+            anchor="grad-scalar",
+        )
+    is_complex = dtypes.issubdtype(aval.dtype, np.complexfloating)
+    if is_complex and not holomorphic or not is_inexact(aval):
+        raise errors.user_error(
+            TypeError,
+            f"{where}: the function must return a real-valued scalar, it returned {aval.dtype}.",
+            fix="return a floating-point number; for holomorphic functions pass holomorphic=True.",
+            anchor="grad-dtype",
+        )
+    return outs[0]
+
+
+def split_aux(where, result):
+    """Take apart the result of a function called with has_aux=True."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise errors.user_error(
+            TypeError,
+            f"{where}: with has_aux=True the function must return a pair (output, aux), it "
+            f"returned {type(result).__name__}.",
+            fix="return a pair, or leave has_aux out.",
+            anchor="has-aux",
+        )
+    return result
+
+
+def float0_zeros(aval):
+    """Return the tangent or cotangent of an integer or boolean value."""
+    return np.zeros(aval.shape, dtypes.float0)
+
+
+def tangent_dtype(aval):
+    """Return the dtype that tangents of values of this aval have."""
+    return aval.dtype if is_inexact(aval) else dtypes.float0
+
+
+def check_tangent(where, name, primal, tangent):
+    """Return a tangent or cotangent as an operand (None for float0), checked against its primal."""
+    want = primal.aval
+    if getattr(tangent, "dtype", None) == dtypes.float0:
+        given, dtype = None, dtypes.float0
+        shape = tangent.shape
+    else:
+        given = as_operand(tangent, where)
+        dtype, shape = given.aval.dtype, given.aval.shape
+        if given.aval.weak_type and dtype != want.dtype and is_inexact(want):
+            given = Array(want, np.asarray(tangent, want.dtype)) if not shape else given
+            dtype = given.aval.dtype
+    if shape != want.shape or dtype != tangent_dtype(want):
+        raise errors.user_error(
+            TypeError if dtype != tangent_dtype(want) else ValueError,
+            f"{where}: {name} must be of type {tangent_dtype(want)}{list(want.shape)}, as its "
+            f"primal requires, got {dtype}{list(shape)}.",
+            fix="give it the shape and dtype of the primal (float0 for integers).",
+            anchor="tangent-type",
+        )
+    return given
+
+
+def describe(x):
+    """Return the short type of anything array-like."""
+    return aval_of(x).str_short()

@@ -1,0 +1,461 @@
+"""Derivatives: grad, vjp, jvp, linearize and the Jacobians."""
+
+import functools
+
+import numpy as np
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.api.arguments import (
+    check_differentiable,
+    check_scalar_output,
+    check_tangent,
+    chosen_arguments,
+    flatten_arrays,
+    flatten_result,
+    float0_zeros,
+    function_name,
+    split_aux,
+)
+from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.control.call import call
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.core.rules import LinearArg
+from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.ops.structural import reshape, zeros
+from evertrace._src.support import set_module
+from evertrace._src.tree import Partial
+from evertrace._src.transforms.jvp import JVPTrace
+from evertrace._src.transforms.linearize import TapeTrace, pushforward
+from evertrace._src.transforms.staging import stage
+from evertrace._src.transforms.transpose import pull, transpose_flat
+
+public = set_module("evertrace")
+
+
+class _Taped:
+    """A function run on a tape: its result, and what is needed to pull cotangents back."""
+
+    __slots__ = ("aux", "entries", "in_nodes", "out_nodes", "out_tree", "outs")
+
+    def __init__(self, fun, leaves, build_args, name, has_aux=False):
+        tape = TapeTrace(state.trace, name)
+        tracers = [tape.tracer(x) for x in leaves]
+        self.in_nodes = [x.node if tape.owns(x) else None for x in tracers]
+        with set_trace(tape):
+            result = fun(*build_args(tracers))
+            if has_aux:
+                result, aux = split_aux(name, result)
+                aux_leaves, aux_tree = flatten_result(aux, name)
+                self.aux = tree.unflatten(aux_tree, [_value(tape, x) for x in aux_leaves])
+            outs, self.out_tree = flatten_result(result, name)
+        self.outs = [_value(tape, x) for x in outs]
+        self.out_nodes = [x.node if tape.owns(x) else None for x in outs]
+        self.entries = tape.entries
+
+    def result(self):
+        """Return the function's result."""
+        return tree.unflatten(self.out_tree, map(as_array, self.outs))
+
+    def pull(self, cts):
+        """Return the cotangents of the inputs, None for zero."""
+        return pull(self.entries, self.out_nodes, cts, self.in_nodes)
+
+
+def _value(tape, x):
+    return as_array(x.value if tape.owns(x) else x)
+
+
+def _instantiate(ct, x):
+    if ct is not None:
+        return as_array(ct)
+    return zeros(x.aval) if is_inexact(x.aval) else float0_zeros(x.aval)
+
+
+@public
+def value_and_grad(
+    fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()
+):
+    """Return a function that gives both the value and the gradient of `fun`.
+
+    Args:
+      fun: function of trees of arrays that returns a real scalar (or, with `has_aux`, a pair of
+        it and anything).
+      argnums: position(s) of the arguments to differentiate with respect to.
+      has_aux: whether `fun` returns ``(value, aux)``.
+      holomorphic: whether `fun` is complex-differentiable: inputs and output are complex then.
+      allow_int: whether integer inputs are allowed; their gradients have dtype float0.
+      reduce_axes: not supported; must be empty.
+    Returns:
+      A function with the arguments of `fun` that returns ``(value, gradient)``, or
+      ``((value, aux), gradient)``. The gradient has the structure, shapes and dtypes of the
+      argument, a tuple of such where `argnums` is a tuple.
+    Raises:
+      TypeError: the output is not a scalar, or an input is not floating.
+
+    Reverse mode on a tape (Griewank and Walther, *Evaluating Derivatives*, 2nd ed., ch. 3): costs
+    a small multiple of `fun`, whatever the number of inputs. Python control flow on values works
+    when the call is not inside `jit`.
+    """
+    if reduce_axes:
+        raise NotImplementedError("value_and_grad: reduce_axes is not supported")
+    name = function_name(fun)
+
+    @functools.wraps(fun)
+    def value_and_grad_fun(*args, **kwargs):
+        where = f"grad({name})"
+        nums = chosen_arguments(where, argnums, args)
+        leaves, treedef = flatten_arrays(where, tuple([args[n] for n in nums]))
+        check_differentiable(where, leaves, holomorphic, allow_int)
+
+        def build(tracers):
+            chosen = tree.unflatten(treedef, tracers)
+            full = list(args)
+            for n, x in zip(nums, chosen, strict=True):
+                full[n] = x
+            return full
+
+        taped = _Taped(lambda *a: fun(*a, **kwargs), leaves, build, where, has_aux)
+        out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
+        cts = taped.pull([literal(1.0, out.aval.dtype)])
+        taped.entries.clear()  # a tape and its tracers hold each other
+        grads = [_instantiate(ct, x) for ct, x in zip(cts, leaves, strict=True)]
+        grads = tree.unflatten(treedef, grads)
+        grads = grads if isinstance(argnums, (tuple, list)) else grads[0]
+        return ((out, taped.aux) if has_aux else out), grads
+
+    return value_and_grad_fun
+
+
+@public
+def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
+    """Return a function that gives the gradient of `fun`.
+
+    Args and errors are those of `value_and_grad`.
+
+    Returns:
+      A function with the arguments of `fun` that returns the gradient, or ``(gradient, aux)``.
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @functools.wraps(fun)
+    def grad_fun(*args, **kwargs):
+        value, grads = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return grad_fun
+
+
+@public
+def vjp(fun, *primals, has_aux=False, reduce_axes=()):
+    """Run `fun` and return its result and the function that pulls cotangents back.
+
+    Args:
+      fun: function of trees of arrays.
+      *primals: where to run it.
+      has_aux: whether `fun` returns ``(output, aux)``.
+      reduce_axes: not supported; must be empty.
+    Returns:
+      ``(output, vjp_fun)`` or ``(output, vjp_fun, aux)``; ``vjp_fun`` takes a cotangent of the
+      structure of the output and returns a tuple with one of the structure of each primal.
+    """
+    if reduce_axes:
+        raise NotImplementedError("vjp: reduce_axes is not supported")
+    where = f"vjp({function_name(fun)})"
+    leaves, treedef = flatten_arrays(where, primals)
+    taped = _Taped(fun, leaves, lambda xs: tree.unflatten(treedef, xs), where, has_aux)
+
+    def vjp_fun(cotangent):
+        given, ct_tree = tree.flatten(cotangent)
+        if ct_tree != taped.out_tree:
+            raise errors.user_error(
+                TypeError,
+                f"{where}: the cotangent has structure {ct_tree}, the output {taped.out_tree}.",
+                fix="pass a cotangent of the structure of the output.",
+                anchor="tangent-type",
+            )
+        cts = [
+            check_tangent(where, "the cotangent", x, ct)
+            for x, ct in zip(taped.outs, given, strict=True)
+        ]
+        results = [_instantiate(c, x) for c, x in zip(taped.pull(cts), leaves, strict=True)]
+        return tree.unflatten(treedef, results)
+
+    out = taped.result()
+    vjp_fun = Partial(vjp_fun)
+    return (out, vjp_fun, taped.aux) if has_aux else (out, vjp_fun)
+
+
+@public
+def jvp(fun, primals, tangents, has_aux=False):
+    """Run `fun` and push tangents through it.
+
+    Args:
+      fun: function of trees of arrays.
+      primals: tuple of arguments.
+      tangents: tuple of tangents of the same structure, shapes and dtypes (float0 for integers).
+      has_aux: whether `fun` returns ``(output, aux)``.
+    Returns:
+      ``(output, output tangent)`` or ``(output, output tangent, aux)``.
+    """
+    where = f"jvp({function_name(fun)})"
+    for what, value in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(value, (tuple, list)):
+            raise errors.user_error(
+                TypeError,
+                f"{where}: {what} must be a tuple of arguments, got {type(value).__name__}.",
+                fix=f"write `({what[:-1]},)` for one argument.",
+                anchor="tangent-type",
+            )
+    leaves, treedef = flatten_arrays(where, tuple(primals))
+    given, tangent_tree = tree.flatten(tuple(tangents))
+    if tangent_tree != treedef:
+        raise errors.user_error(
+            TypeError,
+            f"{where}: primals have structure {treedef}, tangents {tangent_tree}.",
+            fix="pass one tangent per primal, of the same structure.",
+            anchor="tangent-type",
+        )
+    ts = [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
+    trace = JVPTrace(state.trace, where)
+    with set_trace(trace):
+        args = tree.unflatten(treedef, [trace.tracer(x, t) for x, t in zip(leaves, ts)])
+        result = fun(*args)
+        if has_aux:
+            result, aux = split_aux(where, result)
+            aux_leaves, aux_tree = flatten_result(aux, where)
+            aux = tree.unflatten(aux_tree, [as_array(trace.split(x)[0]) for x in aux_leaves])
+        outs, out_tree = flatten_result(result, where)
+    pairs = [trace.split(x) for x in outs]
+    out = tree.unflatten(out_tree, [as_array(x) for x, _ in pairs])
+    out_tangent = tree.unflatten(out_tree, [_instantiate(t, x) for x, t in pairs])
+    return (out, out_tangent, aux) if has_aux else (out, out_tangent)
+
+
+@public
+def linearize(fun, *primals, has_aux=False):
+    """Run `fun` once and return its result and its derivative there, as a function.
+
+    Args:
+      fun: function of trees of arrays.
+      *primals: where to linearise.
+      has_aux: whether `fun` returns ``(output, aux)``.
+    Returns:
+      ``(output, jvp_fun)`` or ``(output, jvp_fun, aux)``; ``jvp_fun(*tangents)`` gives what `jvp`
+      would, without running `fun` again.
+    """
+    where = f"linearize({function_name(fun)})"
+    leaves, treedef = flatten_arrays(where, primals)
+    taped = _Taped(fun, leaves, lambda xs: tree.unflatten(treedef, xs), where, has_aux)
+    active = [n for n in taped.in_nodes if n is not None]
+
+    def push(*tangents):
+        found = dict(zip(active, tangents, strict=True))
+        pushforward(taped.entries, found)
+        return [
+            _instantiate(None if n is None else found.get(n), x)
+            for x, n in zip(taped.outs, taped.out_nodes, strict=True)
+            if is_inexact(x.aval)
+        ]
+
+    linear, consts = stage(push, [n.aval for n in active])
+    taped.entries.clear()
+
+    def jvp_fun(*tangents):
+        given, tangent_tree = tree.flatten(tangents)
+        if tangent_tree != treedef:
+            raise errors.user_error(
+                TypeError,
+                f"{where}: primals have structure {treedef}, tangents {tangent_tree}.",
+                fix="pass one tangent per primal, of the same structure.",
+                anchor="tangent-type",
+            )
+        ts = [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
+        args = [t for t, n in zip(ts, taped.in_nodes, strict=True) if n is not None]
+        results = iter(call(linear, [*consts, *args], where))
+        outs = [
+            next(results) if is_inexact(x.aval) else float0_zeros(x.aval) for x in taped.outs
+        ]  # fmt: skip
+        return tree.unflatten(taped.out_tree, outs)
+
+    out = taped.result()
+    jvp_fun = Partial(jvp_fun)
+    return (out, jvp_fun, taped.aux) if has_aux else (out, jvp_fun)
+
+
+@public
+def linear_transpose(fun, *primals, reduce_axes=()):
+    """Return the transpose of a function that is linear in all its arguments.
+
+    Args:
+      fun: linear function of trees of arrays.
+      *primals: arrays or `ShapeDtypeStruct`s: only shapes and dtypes are used.
+      reduce_axes: not supported; must be empty.
+    Returns:
+      A function of a cotangent of the output that returns a tuple, one cotangent per argument.
+    """
+    if reduce_axes:
+        raise NotImplementedError("linear_transpose: reduce_axes is not supported")
+    where = f"linear_transpose({function_name(fun)})"
+    leaves, treedef = tree.flatten(primals)
+    avals = [x.aval if hasattr(x, "aval") else as_operand(x, where).aval for x in leaves]
+
+    def flat_fun(*xs):
+        outs, out_tree = flatten_result(fun(*tree.unflatten(treedef, xs)), where)
+        flat_fun.out_tree = out_tree
+        return outs
+
+    def transposed(cotangent):
+        given, ct_tree = tree.flatten(cotangent)
+        cts = [as_operand(ct, where) for ct in given]
+
+        def run(*xs):
+            outs = flat_fun(*xs)
+            if flat_fun.out_tree != ct_tree:
+                raise TypeError(
+                    f"{where}: the cotangent has structure {ct_tree}, the output "
+                    f"{flat_fun.out_tree}."
+                )
+            return outs
+
+        found = transpose_flat(run, [LinearArg(a) for a in avals], cts)
+        results = [
+            zeros(a) if ct is None else as_array(ct) for ct, a in zip(found, avals, strict=True)
+        ]
+        return tree.unflatten(treedef, results)
+
+    return transposed
+
+
+# ---------------------------------------------------------------- Jacobians
+
+
+def _basis(leaves):
+    """Return, per leaf, the stacked unit tangents of all leaves together: ``[n, *shape]``."""
+    total = sum(x.size for x in leaves)
+    basis, offset = [], 0
+    for x in leaves:
+        dtype = x.dtype
+        rows = np.zeros((total, x.size), dtype)
+        rows[np.arange(offset, offset + x.size), np.arange(x.size)] = 1
+        basis.append(as_array(rows.reshape(total, *x.shape)))
+        offset += x.size
+    return basis
+
+
+def _check_jacobian_input(where, leaves, holomorphic, allow_int=False):
+    check_differentiable(where, leaves, holomorphic, allow_int)
+    for x in leaves:
+        if not holomorphic and dtypes.issubdtype(x.aval.dtype, np.complexfloating):
+            raise TypeError(f"{where}: complex inputs require holomorphic=True")
+
+
+@public
+def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+    """Return a function that gives the Jacobian of `fun`, column by column (forward mode).
+
+    Args are those of `grad`; the output may have any shape.
+
+    Returns:
+      A function that returns, for each output leaf, a tree of the argument's structure with
+      leaves ``[*output shape, *input shape]``. Cheaper than `jacrev` when the function has fewer
+      inputs than outputs.
+    """
+
+    @functools.wraps(fun)
+    def jacobian_fun(*args, **kwargs):
+        where = f"jacfwd({function_name(fun)})"
+        nums = chosen_arguments(where, argnums, args)
+        chosen = tuple([args[n] for n in nums])
+        leaves, treedef = flatten_arrays(where, chosen)
+        _check_jacobian_input(where, leaves, holomorphic)
+
+        def partial(*xs):
+            full = list(args)
+            for n, x in zip(nums, tree.unflatten(treedef, xs), strict=True):
+                full[n] = x
+            return fun(*full, **kwargs)
+
+        def push(*tangents):
+            result = jvp(partial, tuple(leaves), tangents, has_aux)
+            return (result[0], result[1], result[2] if has_aux else None)
+
+        out, columns, aux = vmap(push, out_axes=(None, -1, None))(*_basis(leaves))
+        del out
+        jac = tree.map(lambda c: _columns(c, leaves, treedef, argnums), columns)
+        return (jac, aux) if has_aux else jac
+
+    return jacobian_fun
+
+
+def _columns(c, leaves, treedef, argnums):
+    """Return the blocks of one output's ``[*output shape, n]`` as a tree like the arguments."""
+    blocks, offset = [], 0
+    for x in leaves:
+        block = c[..., offset : offset + x.size]
+        blocks.append(reshape(block, (*c.shape[:-1], *x.shape)))
+        offset += x.size
+    jac = tree.unflatten(treedef, blocks)
+    return jac if isinstance(argnums, (tuple, list)) else jac[0]
+
+
+@public
+def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
+    """Return a function that gives the Jacobian of `fun`, row by row (reverse mode).
+
+    Args are those of `grad`; the output may have any shape.
+
+    Returns:
+      As `jacfwd`. Cheaper when the function has fewer outputs than inputs.
+    """
+
+    @functools.wraps(fun)
+    def jacobian_fun(*args, **kwargs):
+        where = f"jacrev({function_name(fun)})"
+        nums = chosen_arguments(where, argnums, args)
+        chosen = tuple([args[n] for n in nums])
+        leaves, _ = flatten_arrays(where, chosen)
+        _check_jacobian_input(where, leaves, holomorphic, allow_int)
+
+        def partial(*xs):
+            full = list(args)
+            for n, x in zip(nums, xs, strict=True):
+                full[n] = x
+            return fun(*full, **kwargs)
+
+        result = vjp(partial, *chosen, has_aux=has_aux)
+        out, pull_back = result[:2]
+        out_leaves, out_tree = tree.flatten(out)
+        basis = tree.unflatten(out_tree, _basis(out_leaves))
+        rows = vmap(pull_back)(basis)  # a tuple: per argument a tree of [n, *input shape]
+        per_out = [
+            tree.map(lambda r, i=i: _row_block(r, out_leaves, i), rows)
+            for i in range(len(out_leaves))
+        ]
+        if not isinstance(argnums, (tuple, list)):
+            per_out = [block[0] for block in per_out]
+        jac = tree.unflatten(out_tree, per_out)
+        return (jac, result[2]) if has_aux else jac
+
+    return jacobian_fun
+
+
+def _row_block(rows, out_leaves, i):
+    start = sum(x.size for x in out_leaves[:i])
+    block = rows[start : start + out_leaves[i].size]
+    return reshape(block, (*out_leaves[i].shape, *rows.shape[1:]))
+
+
+@public
+def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+    """Return a function that gives the Hessian of `fun`: `jacfwd` of `jacrev`.
+
+    Args and the nesting of the result are those of `jacfwd` applied to `jacrev`.
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic
+    )  # fmt: skip
+
+
+jacobian = jacrev

@@ -1,0 +1,115 @@
+"""`jit` as users call it, and looking at what it sees: `make_jaxpr`, `eval_shape`."""
+
+import functools
+
+from evertrace._src import tree
+from evertrace._src.arrays.interop import aval_of
+from evertrace._src.core.aval import ShapeDtypeStruct
+from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.engines import registry
+from evertrace._src.jit.capture import capture, function_name
+from evertrace._src.jit.dispatch import make_jit
+from evertrace._src.jit.signature import Signature
+from evertrace._src.support import set_module
+
+public = set_module("evertrace")
+
+
+@public
+def jit(
+    fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None,
+    static_argnames=None, donate_argnums=None, donate_argnames=None, keep_unused=False,
+    device=None, backend=None, inline=False, abstracted_axes=None, compiler_options=None,
+):  # fmt: skip
+    """Compile a function with XLA, once per signature of its arguments.
+
+    Args:
+      fun: function of trees of arrays. Left out, a decorator is returned.
+      in_shardings, out_shardings: where arguments and results live: None, a device, or a
+        sharding over one device.
+      static_argnums, static_argnames: arguments that are not traced; they must be hashable, and
+        each value is another signature. Each of the two is inferred from the other.
+      donate_argnums, donate_argnames: arguments whose memory results may take; the arrays passed
+        are deleted by the call.
+      keep_unused: pass arguments to the program even if it does not use them.
+      device, backend: where to run; default is where the arguments are.
+      inline: whether a call inside another jitted function is written out there.
+      abstracted_axes: not supported.
+      compiler_options: XLA flags by name.
+    Returns:
+      The jitted function, a `JitFunction`: also with `lower`, `trace`, `eval_shape`,
+      `cache_info` and `clear_cache`.
+    Raises:
+      TypeError: `fun` is not callable, or (when called) an argument is not an array.
+      ValueError: argument numbers or names do not fit the function.
+    """
+    if abstracted_axes is not None:
+        raise NotImplementedError("jit: abstracted_axes is not supported; shapes are concrete.")
+    options = dict(
+        in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
+        static_argnames=static_argnames, donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames, keep_unused=keep_unused, device=device,
+        backend_device=None if backend is None else registry.devices(backend)[0], inline=inline,
+        compiler_options=compiler_options,
+    )  # fmt: skip
+    if fun is None:
+        return functools.partial(_checked_jit, **options)
+    return _checked_jit(fun, **options)
+
+
+def _checked_jit(fun, **options):
+    if not callable(fun):
+        raise TypeError(f"jit: expected a function, got {type(fun).__name__}")
+    return make_jit(fun, **options)
+
+
+@public
+def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):
+    """Return a function that traces `fun` and returns its closed jaxpr.
+
+    Args:
+      fun: function of trees of arrays.
+      static_argnums: positions of arguments that are not traced.
+      axis_env: not supported.
+      return_shape: whether to return also the tree of `ShapeDtypeStruct` of the result.
+      abstracted_axes: not supported.
+    Returns:
+      A function of the arguments of `fun` (arrays or `ShapeDtypeStruct`s).
+    """
+    if axis_env is not None or abstracted_axes is not None:
+        raise NotImplementedError("make_jaxpr: axis_env and abstracted_axes are not supported")
+    nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    signature = Signature(fun, nums or None, None, None, None)
+
+    @functools.wraps(fun)
+    def make_jaxpr_fun(*args, **kwargs):
+        call = signature.flatten(args, kwargs)
+        avals = [aval_of(x, "make_jaxpr") for x in call.leaves]
+        captured = capture(fun, signature, call, avals, f"make_jaxpr({function_name(fun)})")
+        closed = ClosedJaxpr(captured.jaxpr, captured.consts)
+        if return_shape:
+            return closed, _structs(captured)
+        return closed
+
+    return make_jaxpr_fun
+
+
+@public
+def eval_shape(fun, *args, **kwargs):
+    """Return the tree of `ShapeDtypeStruct` that ``fun(*args, **kwargs)`` would return.
+
+    Args:
+      fun: function of trees of arrays; it is traced, nothing is computed.
+      *args, **kwargs: arrays or `ShapeDtypeStruct`s.
+    """
+    signature = Signature(fun, None, None, None, None)
+    call = signature.flatten(args, kwargs)
+    avals = [aval_of(x, "eval_shape") for x in call.leaves]
+    return _structs(capture(fun, signature, call, avals, f"eval_shape({function_name(fun)})"))
+
+
+def _structs(captured):
+    structs = [
+        ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in captured.jaxpr.out_avals
+    ]
+    return tree.unflatten(captured.out_tree, structs)

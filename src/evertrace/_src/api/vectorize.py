@@ -1,0 +1,158 @@
+"""`vmap`: a function of one example becomes a function of a batch."""
+
+import functools
+import operator
+
+from evertrace._src import errors, tree
+from evertrace._src.api.arguments import flatten_arrays, flatten_result, function_name
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.ops.structural import move_batch_dim
+from evertrace._src.support import set_module
+from evertrace._src.transforms.batching import BatchTrace
+
+public = set_module("evertrace")
+
+
+@public
+def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None):
+    """Vectorise a function over a new axis of its arguments.
+
+    Args:
+      fun: function of trees of arrays.
+      in_axes: which axis of the arguments is mapped: an int, None (not mapped), or a tree of
+        these that is a prefix of the tuple of positional arguments. Keyword arguments are mapped
+        over their first axis.
+      out_axes: where the mapped axis appears in the outputs; likewise a prefix of the result.
+      axis_name: a name for the axis, for collective operations.
+      axis_size: size of the axis; needed only where no argument is mapped.
+      spmd_axis_name: not supported yet.
+    Returns:
+      The vectorised function.
+    Raises:
+      ValueError: sizes of the mapped axes differ, an axis is out of range, or nothing is mapped.
+
+    Operations on values that are not mapped run as they are, so Python control flow on them works.
+    """
+    if spmd_axis_name is not None:
+        raise NotImplementedError("vmap: spmd_axis_name is not supported yet")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    name = function_name(fun)
+    where = f"vmap({name})"
+
+    @functools.wraps(fun)
+    def vmap_fun(*args, **kwargs):
+        leaves, treedef = flatten_arrays(where, (args, kwargs))
+        axes = _argument_axes(where, in_axes, args, kwargs, treedef)
+        dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
+        size = _common_size(where, leaves, dims, treedef, axis_size)
+        trace = BatchTrace(state.trace, size, axis_name, where)
+        with set_trace(trace):
+            tracers = [trace.tracer(x, d) for x, d in zip(leaves, dims, strict=True)]
+            mapped_args, mapped_kwargs = tree.unflatten(treedef, tracers)
+            outs, out_tree = flatten_result(fun(*mapped_args, **mapped_kwargs), where)
+        out_dims = tree.flatten_axes(f"{where} out_axes", out_tree, out_axes)
+        results = [
+            _result(where, trace, x, d, size) for x, d in zip(outs, out_dims, strict=True)
+        ]
+        return tree.unflatten(out_tree, results)
+
+    return vmap_fun
+
+
+def _argument_axes(where, in_axes, args, kwargs, treedef):
+    """Return the axis or None of each leaf of ``(args, kwargs)``."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise errors.user_error(
+            ValueError,
+            f"{where}: in_axes has {len(in_axes)} entries, the call has {len(args)} positional "
+            f"arguments.",
+            fix="give one entry per positional argument, or one int for all.",
+            anchor="vmap-axes",
+        )
+    prefix = (in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args), dict.fromkeys(kwargs, 0))
+    return tree.flatten_axes(f"{where} in_axes", treedef, prefix)
+
+
+def _axis(where, axis, x):
+    if axis is None:
+        return None
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise errors.user_error(
+            TypeError,
+            f"{where}: in_axes must be ints, None, or trees of them, got {axis!r}.",
+            fix="name each mapped axis by its number.",
+            anchor="vmap-axes",
+        ) from None
+    if not -x.ndim <= axis < x.ndim:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: in_axes names axis {axis} of an argument of type {x.aval.str_short()}, "
+            f"which has {x.ndim} dimensions.",
+            fix="map an axis that the argument has, or None.",
+            anchor="vmap-axes",
+        )
+    return axis % x.ndim
+
+
+def _common_size(where, leaves, dims, treedef, axis_size):
+    """Return the one size of all mapped axes."""
+    sizes = {x.shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: no argument is mapped (all of in_axes is None, or there are no arrays).",
+            fix="map at least one argument, or give axis_size.",
+            anchor="vmap-axes",
+        )
+    paths = tree.flatten_with_path(tree.unflatten(treedef, range(len(leaves))))[0]
+    rows = [
+        f"{_argument_name(path)} of type {leaves[i].aval.str_short()} has size "
+        f"{leaves[i].shape[dims[i]]} along axis {dims[i]}"
+        for path, i in paths
+        if dims[i] is not None
+    ]
+    if axis_size is not None:
+        rows.append(f"axis_size is {axis_size}")
+    raise errors.user_error(
+        ValueError,
+        f"{where}: the mapped axes differ in size: {'; '.join(rows)}.",
+        fix="make the sizes equal, or pass None in in_axes for arguments that are not mapped.",
+        anchor="vmap-axes",
+    )
+
+
+def _argument_name(path):
+    """Return a leaf of (args, kwargs) as ``argument 0['w']`` or ``argument x``."""
+    in_kwargs = path[0].idx == 1
+    rest = tree.keystr(path[2:])
+    return f"argument {path[1].key if in_kwargs else path[1].idx}{rest}"
+
+
+def _result(where, trace, x, dim, size):
+    value, have = trace.split(x)
+    if dim is None:
+        if have is not None:
+            raise errors.user_error(
+                ValueError,
+                f"{where}: out_axes is None for an output that depends on the mapped axis.",
+                fix="give it an axis, or reduce over the mapped axis first.",
+                anchor="vmap-axes",
+            )
+        return as_array(value)
+    rank = value.aval.ndim + (have is None)
+    if not -rank <= dim < rank:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: out_axes names axis {dim} of an output with {rank} dimensions.",
+            fix=f"use axes from {-rank} to {rank - 1}.",
+            anchor="vmap-axes",
+        )
+    return as_array(move_batch_dim(value, have, dim % rank, size))

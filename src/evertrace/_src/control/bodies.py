@@ -1,0 +1,141 @@
+"""What branches and loops share: the jaxprs of their bodies, staged, derived and rearranged.
+
+A body's captured values become its first inputs (see `staging.stage`), so every equation states all
+that its bodies read. Jaxprs derived from bodies are cached on the bodies.
+"""
+
+from typing import NamedTuple
+
+from evertrace._src import tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.core.jaxpr import Jaxpr, Literal, Var
+from evertrace._src.core.tracer import EVAL
+from evertrace._src.ops.convert import convert_element_type_p
+from evertrace._src.ops.select import select_n_p
+from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim, zeros
+from evertrace._src.transforms.staging import Stage, inline, restage, stage
+
+_NOWHERE = Stage(EVAL)
+_NOWHERE.closed = True
+
+
+class Body(NamedTuple):
+    """A user's function as a jaxpr.
+
+    Attributes:
+      jaxpr: inputs are the captured values, then the flat arguments.
+      captured: the values of the first inputs.
+      out_tree: structure of what the function returned.
+    """
+
+    jaxpr: Jaxpr
+    captured: list
+    out_tree: tree.PyTreeDef
+
+
+def stage_body(fun, in_tree, avals, *, where, names=(), finish=None):
+    """Stage a function of trees.
+
+    Args:
+      fun: the function; called with the arguments that `in_tree`, a tuple's, describes.
+      in_tree: structure of the arguments.
+      avals: of the flat arguments.
+      where: name of the construct, for errors.
+      names: of the flat arguments, for errors.
+      finish: function ``(out_tree, flat outputs) -> flat outputs`` that runs in the stage, or None.
+    """
+    out_trees = []
+
+    def flat(*leaves):
+        outs, out_tree = tree.flatten(fun(*tree.unflatten(in_tree, leaves)))
+        out_trees.append(out_tree)
+        outs = [as_operand(x, where) for x in outs]
+        return outs if finish is None else finish(out_tree, outs)
+
+    staged = stage(flat, avals, name=where, names=names)
+    return Body(staged.jaxpr, staged.captured, out_trees[0])
+
+
+def as_type(x, aval):
+    """Return `x`, of the aval's shape, in its dtype and weak type."""
+    if x.aval is aval:
+        return x
+    if type(x) is Literal and x.aval.dtype == aval.dtype:
+        return Literal(x.val, aval)
+    return convert_element_type_p.bind(
+        x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=None
+    )  # fmt: skip
+
+
+def same_type(a, b):
+    """Whether two avals agree but for their weak types."""
+    return a.shape == b.shape and a.dtype == b.dtype
+
+
+def type_text(aval):
+    """Return an aval for an error message, such as ``weak f32[3]``."""
+    return ("weak " if aval.weak_type else "") + aval.str_short()
+
+
+def unused(aval):
+    """Return a variable for an input that a jaxpr does not read."""
+    return Var(aval, _NOWHERE)
+
+
+def memo(jaxpr, key, make):
+    """Return ``make()``, kept in the jaxpr's cache under `key`."""
+    if key not in jaxpr.cache:
+        jaxpr.cache[key] = make()
+    return jaxpr.cache[key]
+
+
+def union(masks):
+    """Return the elementwise or of sequences of booleans."""
+    return tuple(any(column) for column in zip(*masks, strict=True))
+
+
+def with_zeros(jaxpr, present, avals):
+    """Return the jaxpr with zeros as additional outputs.
+
+    Args:
+      jaxpr: a jaxpr without constvars.
+      present: per output of the result, the index of the output of `jaxpr` it is, or None.
+      avals: of the outputs of the result.
+    """
+    if all(i is not None for i in present):
+        return jaxpr.replace(outvars=[jaxpr.outvars[i] for i in present])
+
+    def fun(*xs):
+        outs = inline(jaxpr, *xs)
+        return [
+            zeros(aval) if i is None else outs[i] for i, aval in zip(present, avals, strict=True)
+        ]
+
+    return restage(jaxpr, fun, jaxpr.in_avals)
+
+
+def take(items, count):
+    """Remove and return the first `count` of a list."""
+    taken = items[:count]
+    del items[:count]
+    return taken
+
+
+def batch_first(size, args, dims):
+    """Return the arguments with the batch dims of those that have one moved to the front."""
+    return [
+        x if d is None else move_batch_dim(x, d, 0, size) for x, d in zip(args, dims, strict=True)
+    ]
+
+
+def select_examples(which, *cases):
+    """Choose, for each example of a batch, the case that `which`, a vector, says.
+
+    All cases have leading batch dims.
+    """
+    shape = cases[0].aval.shape
+    if len(shape) > 1:
+        which = broadcast_in_dim_p.bind(
+            which, shape=shape, broadcast_dimensions=(0,), sharding=None
+        )  # fmt: skip
+    return select_n_p.bind(which, *cases)

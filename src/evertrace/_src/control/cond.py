@@ -1,0 +1,175 @@
+"""`cond`: one of several branches, chosen when the program runs.
+
+The first operand is the index of the branch, int32; the others go to whichever branch runs. All
+branches have the same inputs and outputs. So derived branches must agree too: on which outputs have
+tangents, and on residuals. Where one branch lacks what another has, it returns zeros.
+"""
+
+from evertrace._src.control.bodies import batch_first, memo, select_examples, union, unused, with_zeros
+from evertrace._src.control.call import split_tangents
+from evertrace._src.core import engine
+from evertrace._src.core.effects import NO_EFFECTS
+from evertrace._src.core.primitive import Primitive
+from evertrace._src.core.rules import is_linear
+from evertrace._src.transforms.batching import batch_jaxpr
+from evertrace._src.transforms.jvp import jvp_jaxpr
+from evertrace._src.transforms.linearize import linearize_jaxpr
+from evertrace._src.transforms.staging import close_jaxpr, inline
+from evertrace._src.transforms.transpose import transpose_jaxpr
+
+
+def bind_cond(index, jaxprs, operands):
+    """Bind a choice among jaxprs without constvars."""
+    return cond_p.bind(index, *operands, branches=tuple(map(close_jaxpr, jaxprs)))
+
+
+def _cond_eager(index, *operands, branches):
+    chosen = min(max(int(index.host()), 0), len(branches) - 1)
+    return engine.backend().interpret_jaxpr(branches[chosen], operands)
+
+
+# ---------------------------------------------------------------- differentiation
+
+
+def _cond_jvp(primals, tangents, *, branches):
+    index, *operands = primals
+    nonzero = tuple(t is not None for t in tangents[1:])
+    wanted = union([jvp_jaxpr(b.jaxpr, nonzero)[1] for b in branches])
+    derived = [jvp_jaxpr(b.jaxpr, nonzero, wanted)[0] for b in branches]
+    given = [t for t in tangents if t is not None]
+    return split_tangents(bind_cond(index, derived, [*operands, *given]), wanted)
+
+
+def _cond_linearize(primals, tangents, *, branches):
+    index, *operands = primals
+    active = tuple(t is not None for t in tangents[1:])
+    jaxpr = branches[0].jaxpr
+    parts = memo(
+        jaxpr, ("linearize_cond", active, branches), lambda: _linearize_branches(branches, active)
+    )
+    primal_branches, linear_branches, inputs, out_active = parts
+    results = bind_cond(index, primal_branches, operands)
+    n = len(jaxpr.outvars)
+    outs, residuals = results[:n], results[n:]
+    given = [t for t in tangents if t is not None]
+    known = [*residuals, *[operands[i] for i in inputs]]
+    linear_outs = iter(bind_cond(index, linear_branches, [*known, *given]))
+    return outs, [next(linear_outs) if a else None for a in out_active]
+
+
+def _linearize_branches(branches, active):
+    """Split all branches into primal and linear ones with common residuals.
+
+    Returns the primal branches (outputs, then residuals), the linear ones (residuals, then the
+    operands that any of them reads, then tangents), the indices of those operands, and which
+    outputs have tangents.
+    """
+    out_active = union([linearize_jaxpr(b.jaxpr, active).out_active for b in branches])
+    parts = [linearize_jaxpr(b.jaxpr, active, out_active) for b in branches]
+    inputs = sorted({i for p in parts for i in p.residuals if i is not None})
+    slots, places = _share_slots(parts)
+    primal = [_primal_branch(p, slots, place) for p, place in zip(parts, places, strict=True)]
+    linear = [
+        _linear_branch(p, slots, place, inputs, branches[0].in_avals)
+        for p, place in zip(parts, places, strict=True)
+    ]
+    return primal, linear, inputs, out_active
+
+
+def _share_slots(parts):
+    """Give each computed residual a slot of its type; branches share slots.
+
+    Returns the slots' avals and, per branch, the slots of its computed residuals.
+    """
+    slots, places = [], []
+    for part in parts:
+        free = list(range(len(slots)))
+        place = []
+        for var, source in zip(part.linear.invars, part.residuals, strict=False):
+            if source is not None:
+                continue
+            slot = next((k for k in free if slots[k] is var.aval), None)
+            if slot is None:
+                slot = len(slots)
+                slots.append(var.aval)
+            else:
+                free.remove(slot)
+            place.append(slot)
+        places.append(place)
+    return slots, places
+
+
+def _primal_branch(part, slots, place):
+    n = len(part.out_active)
+    at = {slot: n + i for i, slot in enumerate(place)}
+    present = [*range(n), *[at.get(k) for k in range(len(slots))]]
+    avals = [*part.primal.out_avals[:n], *slots]
+    return with_zeros(part.primal, present, avals)
+
+
+def _linear_branch(part, slots, place, inputs, in_avals):
+    count = len(part.residuals)
+    computed, read, place = {}, {}, iter(place)
+    for var, source in zip(part.linear.invars[:count], part.residuals, strict=True):
+        if source is None:
+            computed[next(place)] = var
+        else:
+            read[source] = var
+    invars = [computed[k] if k in computed else unused(a) for k, a in enumerate(slots)]
+    invars += [read[i] if i in read else unused(in_avals[i]) for i in inputs]
+    return part.linear.replace(invars=invars + part.linear.invars[count:])
+
+
+def _cond_transpose(cts, index, *operands, branches):
+    linear = tuple(map(is_linear, operands))
+    given = tuple(ct is not None for ct in cts)
+    parts = [transpose_jaxpr(b.jaxpr, linear, given) for b in branches]
+    wanted = union([found for _, found in parts])
+    unknowns = [x.aval for x in operands if is_linear(x)]
+    avals = [a for a, w in zip(unknowns, wanted, strict=True) if w]
+    derived = [
+        with_zeros(jaxpr, [i for i, w in zip(_positions(found), wanted, strict=True) if w], avals)
+        for jaxpr, found in parts
+    ]
+    constants = [x for x in operands if not is_linear(x)]
+    results = iter(bind_cond(index, derived, [*constants, *[ct for ct in cts if ct is not None]]))
+    by_unknown = iter([next(results) if w else None for w in wanted])
+    return [None, *[next(by_unknown) if u else None for u in linear]]
+
+
+def _positions(found):
+    """Return, per true entry, how many stand before it, and None for the others."""
+    return [sum(found[:i]) if f else None for i, f in enumerate(found)]
+
+
+# ---------------------------------------------------------------- vectorisation
+
+
+def _cond_batch(size, args, dims, *, branches):
+    index, *operands = batch_first(size, args, dims)
+    batched = tuple(d is not None for d in dims[1:])
+    if dims[0] is not None:
+        return _run_all_branches(size, index, operands, batched, branches)
+    wanted = union([batch_jaxpr(b.jaxpr, size, batched)[1] for b in branches])
+    derived = [batch_jaxpr(b.jaxpr, size, batched, wanted)[0] for b in branches]
+    return bind_cond(index, derived, operands), [0 if w else None for w in wanted]
+
+
+def _run_all_branches(size, index, operands, batched, branches):
+    """Run every branch on the whole batch and choose per example."""
+    wanted = (True,) * len(branches[0].out_avals)
+    results = []
+    for branch in branches:
+        derived = batch_jaxpr(branch.jaxpr, size, batched, wanted)[0]
+        results.append(inline(derived, *operands))
+    outs = [select_examples(index, *cases) for cases in zip(*results, strict=True)]
+    return outs, [0] * len(outs)
+
+
+cond_p = Primitive(
+    "cond", multiple_results=True, cache_types=False,
+    abstract=lambda index, *avals, branches: branches[0].out_avals,
+    effects=lambda *, branches: NO_EFFECTS.union(*[b.effects for b in branches]),
+    eager=_cond_eager, jvp_call=_cond_jvp, linearize=_cond_linearize, transpose=_cond_transpose,
+    batch=_cond_batch,
+)  # fmt: skip

@@ -1,0 +1,142 @@
+"""Running what was traced: pruning, compiling for a device, passing buffers.
+
+Outputs that are inputs or constants are not computed; inputs that are not needed are not passed; a
+program with nothing left to compute is never compiled.
+"""
+
+import numpy as np
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.tracer import Tracer, escaped_tracer_error
+from evertrace._src.engines import registry
+from evertrace._src.transforms.dce import dce_jaxpr
+
+
+class Program:
+    """A jaxpr without constvars, ready to be run on flat arguments.
+
+    Args:
+      jaxpr: the program.
+      name: for profiles and messages.
+      donated: indices of the inputs whose memory is given away.
+      keep_unused: whether inputs that are not needed are passed all the same.
+      device: where to run, or None to follow the arguments.
+      compiler_options: XLA flags by name.
+    """
+
+    def __init__(
+        self, jaxpr, name, *, donated=(), keep_unused=False, device=None, compiler_options=None
+    ):
+        self.whole = jaxpr
+        self.name, self.device, self.donated = name, device, donated
+        self.keep_unused = keep_unused
+        self.compiler_options = dict(compiler_options or {})
+        position = {id(v): i for i, v in enumerate(jaxpr.invars)}
+        donated_set = set(donated)
+        sources, computed, seen = [], [], {}
+        for i, v in enumerate(jaxpr.outvars):
+            if type(v) is Literal:
+                sources.append((_LITERAL, v))
+            elif position.get(id(v), None) not in (None, *donated_set):
+                sources.append((_INPUT, position[id(v)]))
+            else:
+                if id(v) not in seen:
+                    seen[id(v)] = len(computed)
+                    computed.append(i)
+                sources.append((_COMPUTED, seen[id(v)]))
+        wanted = [i in set(computed) for i in range(len(jaxpr.outvars))]
+        keep = range(len(jaxpr.invars)) if keep_unused else ()
+        self.jaxpr, used = dce_jaxpr(jaxpr, wanted, keep_inputs=keep)
+        self.kept = [i for i, u in enumerate(used) if u]
+        self.kept_donated = tuple(j for j, i in enumerate(self.kept) if i in donated_set)
+        self.sources = sources
+        self.plain = all(s == (_COMPUTED, i) for i, s in enumerate(sources))
+        self.out_avals = [v.aval for v in self.jaxpr.outvars]
+        self.trivial = not computed and not self.jaxpr.effects
+        self.executables = {}
+
+    def with_options(self, compiler_options):
+        """Return the program with other XLA flags on top of its own."""
+        return Program(
+            self.whole, self.name, donated=self.donated, keep_unused=self.keep_unused,
+            device=self.device, compiler_options=self.compiler_options | dict(compiler_options),
+        )  # fmt: skip
+
+    def executable(self, device):
+        """Return the program compiled for `device`."""
+        found = self.executables.get(device)
+        if found is None:
+            found = self.executables[device] = registry.compile_jaxpr(
+                self.jaxpr, self.name, device, self.kept_donated, self.compiler_options
+            )
+        return found
+
+    def run(self, args):
+        """Run on flat arguments (arrays, NumPy arrays, scalars); returns a list of arrays."""
+        if self.trivial:
+            return [self._forwarded(s, args, None) for s in self.sources]
+        device = self.device or registry.placement(args)
+        executable = self.executables.get(device) or self.executable(device)
+        donated = self.kept_donated
+        buffers = []
+        for j, i in enumerate(self.kept):
+            x = args[i]
+            if type(x) is Array and x._device is device and j not in donated:
+                raw = x._buffer
+                buffers.append(x.buffer(device) if raw is None else raw)
+            else:
+                aval = self.jaxpr.invars[j].aval
+                buffers.append(_to_buffer(x, device, aval, j in donated))
+        raws = executable.run(buffers)
+        if self.donated:
+            _delete_donated(args, self.donated)
+        outs = [
+            Array(aval, None, raw, device) for aval, raw in zip(self.out_avals, raws, strict=True)
+        ]
+        if self.plain:
+            return outs
+        return [self._forwarded(s, args, outs) for s in self.sources]
+
+    def _forwarded(self, source, args, outs):
+        kind, where = source
+        if kind is _COMPUTED:
+            return outs[where]
+        if kind is _LITERAL:
+            return Array(where.aval, np.asarray(where.val))
+        x = args[where]
+        return x if type(x) is Array else _as_array(x)
+
+
+_COMPUTED, _INPUT, _LITERAL = "computed", "input", "literal"
+
+
+def _as_array(x):
+    x = as_operand(x)
+    return Array(x.aval, np.asarray(x.val)) if type(x) is Literal else x
+
+
+def _to_buffer(x, device, aval, donate):
+    """Return a buffer on `device` for an argument of any kind."""
+    if type(x) is Array:
+        if donate and x._host is not None:
+            # Views of the host memory may be alive: the program gets a copy to give away.
+            return registry.put(x.host(), device, may_alias=False)
+        return x.buffer(device)
+    if isinstance(x, Tracer):
+        raise escaped_tracer_error(x, "jit")
+    if type(x) is Literal:
+        return np.asarray(x.val)
+    if isinstance(x, np.ndarray) and x.dtype == aval.dtype:
+        # The caller may write to it while the program still runs.
+        return registry.put(x, device, may_alias=False)
+    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        return np.array(x, aval.dtype)
+    return _to_buffer(as_operand(x), device, aval, donate)
+
+
+def _delete_donated(args, donated):
+    for i in donated:
+        if type(args[i]) is Array:
+            args[i].delete()

@@ -1,0 +1,38 @@
+"""Operations that make arrays from nothing: iota."""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.ops.structural import check_dims
+
+
+def _iota_abstract(*, dtype, shape, dimension, sharding):
+    check_dims("iota", (dimension,), len(shape))
+    if not dtypes.issubdtype(dtype, np.number):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"iota: does not make arrays of dtype {dtypes.short_name(dtype)}.",
+            fix="use an integer, floating or complex dtype.",
+            anchor="dtype",
+        )
+    return ShapedArray(shape, dtype)
+
+
+def _iota_host(*, dtype, shape, dimension, sharding):
+    line = np.arange(shape[dimension]).astype(dtype)
+    aligned = [1] * len(shape)
+    aligned[dimension] = shape[dimension]
+    return np.broadcast_to(line.reshape(aligned), shape)
+
+
+iota_p = Primitive(
+    "iota", abstract=_iota_abstract, host=_iota_host,
+    jvp=undefined("has no operands"), batch=undefined("has no operands"),
+)  # fmt: skip
+
+
+def iota(dtype, shape, dimension=0):
+    """Return an array of `shape` that counts 0, 1, 2, ... along one dimension."""
+    return iota_p.bind(dtype=np.dtype(dtype), shape=shape, dimension=dimension, sharding=None)

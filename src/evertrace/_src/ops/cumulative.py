@@ -1,0 +1,161 @@
+"""Running sums, products, extremes and log-sum-exps along one axis.
+
+Each is a scan ``y[k] = combine(y[k-1], x[k])``. The sum is linear. For the others the tangents
+obey a linear recurrence, ``dy[k] = a[k] dy[k-1] + b[k] dx[k]``, where `a` and `b` are the
+derivatives of `combine`; `linear_recurrence` solves it in a logarithmic number of elementwise
+steps, without a division, so zeros in a product do no harm.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.ops.builders import INEXACT, NUMERIC, check_dtype
+from evertrace._src.ops.compare import eq_p, gt_p
+from evertrace._src.ops.elementwise import abs_p, add_p, const, exp_p, mul_p, sub_p
+from evertrace._src.ops.select import select_n_p
+from evertrace._src.ops.slicing import pad_p
+from evertrace._src.ops.structural import full
+
+
+def _scan(name, accepts, accumulate, **rules):
+    """Make a cumulative primitive from the `accumulate` of NumPy that runs forward."""
+
+    def abstract(x, *, axis, reverse):
+        check_dtype(name, x, accepts)
+        if not 0 <= axis < x.ndim:
+            raise errors.user_error(
+                errors.AxisError,
+                f"{name}: axis {axis} is out of range for an array of rank {x.ndim}.",
+                fix=f"use an axis from 0 to {x.ndim - 1}." if x.ndim else "use an array of rank 1.",
+                anchor="axis",
+            )
+        return ShapedArray(x.shape, x.dtype, x.weak_type)
+
+    def host(x, *, axis, reverse):
+        wide = accumulation_dtype(x.dtype)
+        y = np.flip(x, axis) if reverse else x
+        y = accumulate(y.astype(wide, copy=False), axis=axis, dtype=wide)
+        y = y.astype(x.dtype, copy=False)
+        return np.flip(y, axis) if reverse else y
+
+    prim = Primitive(name, abstract=abstract, host=host, **rules)
+    prim.batch = lambda size, args, dims, **params: _batch(prim, args[0], dims[0], **params)
+    return prim
+
+
+def accumulation_dtype(dtype):
+    """Return the dtype to accumulate in: float32 for narrower floats, else the dtype itself."""
+    if dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4:
+        return np.dtype(np.float32)
+    return dtype
+
+
+def _batch(prim, x, dim, *, axis, reverse):
+    return prim.bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
+
+
+def shifted(x, axis, fill, *, reverse=False, by=1):
+    """Move the elements `by` places on along `axis` (back if reverse), `fill` taking their place."""
+    by = min(by, x.aval.shape[axis])
+    config = [(0, 0, 0)] * x.aval.ndim
+    config[axis] = (-by, by, 0) if reverse else (by, -by, 0)
+    return pad_p.bind(x, const(x, fill), padding_config=tuple(config))
+
+
+def linear_recurrence(a, b, axis, reverse):
+    """Return `y` with ``y[k] = a[k] y[k-1] + b[k]``, by doubling the distance k bridges.
+
+    Source: P. Kogge and H. Stone, "A parallel algorithm for the efficient solution of a general
+    class of recurrence equations", IEEE Transactions on Computers C-22 (1973).
+    """
+    size, distance = a.aval.shape[axis], 1
+    while distance < size:
+        b = add_p.bind(b, mul_p.bind(a, shifted(b, axis, 0, reverse=reverse, by=distance)))
+        a = mul_p.bind(a, shifted(a, axis, 0, reverse=reverse, by=distance))
+        distance *= 2
+    return b
+
+
+# ---------------------------------------------------------------- sum and product
+
+cumsum_p = _scan(
+    "cumsum", NUMERIC, np.add.accumulate, linear=JOINTLY,
+    transpose=lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)],
+)  # fmt: skip
+
+
+def _cumprod_jvp(tangents, primals, out, *, axis, reverse):
+    before = shifted(out, axis, 1, reverse=reverse)
+    return linear_recurrence(primals[0], mul_p.bind(tangents[0], before), axis, reverse)
+
+
+cumprod_p = _scan("cumprod", NUMERIC, np.multiply.accumulate, jvp=_cumprod_jvp)
+
+
+def cumprod(x, axis, *, reverse=False):
+    """Return the running product along `axis`."""
+    return cumprod_p.bind(x, axis=axis, reverse=reverse)
+
+
+# ---------------------------------------------------------------- extremes
+
+
+def _extremum_jvp(tangents, primals, out, *, axis, reverse):
+    """The tangent comes from the element or from the extremum before it, in halves if they tie."""
+    (dx,), (x,) = tangents, primals
+    ones = full(x.aval.strip_weak_type(), 1)
+    # The first element has none before it: it is compared with itself, and counted as attained.
+    before = shifted(out, axis, 0, reverse=reverse)
+    first = shifted(full(x.aval.strip_weak_type(), 0), axis, 1, reverse=reverse)
+    is_first = eq_p.bind(first, ones)
+    kept = _as_weight(eq_p.bind(before, out), ones)
+    taken = _as_weight(eq_p.bind(x, out), ones)
+    half = full(ones.aval, 0.5)
+    share = select_n_p.bind(gt_p.bind(mul_p.bind(kept, taken), full(ones.aval, 0)), taken, half)
+    share = select_n_p.bind(is_first, share, ones)
+    return linear_recurrence(
+        sub_p.bind(ones, share), mul_p.bind(dx, share), axis, reverse
+    )  # fmt: skip
+
+
+def _as_weight(condition, ones):
+    return select_n_p.bind(condition, full(ones.aval, 0), ones)
+
+
+cummax_p = _scan("cummax", NUMERIC, np.maximum.accumulate, jvp=_extremum_jvp)
+cummin_p = _scan("cummin", NUMERIC, np.minimum.accumulate, jvp=_extremum_jvp)
+
+# ---------------------------------------------------------------- log-sum-exp
+
+
+def _logaddexp_accumulate(x, axis, dtype):
+    """Return the running log-sum-exp, relative to the running maximum of the real parts."""
+    if dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis=axis, dtype=dtype)
+    out = np.array(x)
+    view, source = np.moveaxis(out, axis, 0), np.moveaxis(x, axis, 0)
+    for k in range(1, len(view)):
+        top = np.maximum(view[k - 1].real, source[k].real)
+        top = np.where(np.isfinite(top), top, 0)
+        view[k] = np.log(np.exp(view[k - 1] - top) + np.exp(source[k] - top)) + top
+    return out
+
+
+def _cumlogsumexp_jvp(tangents, primals, out, *, axis, reverse):
+    (dx,), (x,) = tangents, primals
+    before = shifted(out, axis, -np.inf, reverse=reverse)
+    # Where the sum is infinite, differences are taken from 0, not infinity from infinity.
+    infinite = eq_p.bind(abs_p.bind(out), literal(np.inf, abs_p.bind(out).aval.dtype))
+    base = select_n_p.bind(infinite, out, full(out.aval, 0))
+    return linear_recurrence(
+        exp_p.bind(sub_p.bind(before, base)),
+        mul_p.bind(dx, exp_p.bind(sub_p.bind(x, base))),
+        axis,
+        reverse,
+    )
+
+
+cumlogsumexp_p = _scan("cumlogsumexp", INEXACT, _logaddexp_accumulate, jvp=_cumlogsumexp_jvp)

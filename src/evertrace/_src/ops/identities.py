@@ -1,0 +1,32 @@
+"""Identities of max and min: the least and the greatest value of a dtype."""
+
+import numpy as np
+
+from evertrace._src import dtypes
+
+
+
+def lowest(dtype):
+    """Return the identity of max in a NumPy dtype, as a NumPy scalar array of it."""
+    return _extreme(dtype, upper=False)
+
+
+def highest(dtype):
+    """Return the identity of min in a NumPy dtype."""
+    return _extreme(dtype, upper=True)
+
+
+def _extreme(dtype, upper):
+    if dtype.kind == "b":
+        value = upper
+    elif dtypes.issubdtype(dtype, np.integer):
+        info = dtypes.iinfo(dtype)
+        value = info.max if upper else info.min
+    elif dtypes.issubdtype(dtype, np.complexfloating):
+        value = complex(np.inf, np.inf) if upper else complex(-np.inf, -np.inf)
+    else:
+        value = np.inf if upper else -np.inf
+        if not np.isinf(np.asarray(value, dtype).astype(np.float64)):  # a float without infinities
+            info = dtypes.finfo(dtype)
+            value = info.max if upper else info.min
+    return np.asarray(value, dtype)

@@ -1,0 +1,47 @@
+"""What tests below the public interface need: engines, arrays from ndarrays and back."""
+
+import numpy as np
+
+from evertrace._src.arrays.array import from_host
+from evertrace._src.core import engine
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.engines import registry
+from evertrace._src.transforms.staging import close_jaxpr, stage
+
+if engine.resolver is None:
+    engine.resolver = lambda: registry
+
+
+def array(x, weak_type=False):
+    """Return an array with a copy of an ndarray, in its own dtype also without x64."""
+    x = np.array(x)
+    return from_host(x, ShapedArray(x.shape, x.dtype, weak_type))
+
+
+def to_numpy(x):
+    """Return the contents of an array or literal."""
+    return np.asarray(x.host())
+
+
+def flat(fun):
+    """Return `fun` as a function that returns a list."""
+
+    def flat_fun(*args):
+        out = fun(*args)
+        return list(out) if isinstance(out, (tuple, list)) else [out]
+
+    return flat_fun
+
+
+def jaxpr_of(fun, *args):
+    """Return the jaxpr (captured values as first inputs) of `fun` and the captured values."""
+    return stage(flat(fun), [x.aval for x in args])
+
+
+def run_compiled(fun, *args):
+    """Stage `fun` and run it with XLA; returns a list of ndarrays."""
+    jaxpr, captured = jaxpr_of(fun, *args)
+    outs = registry.call_jaxpr(close_jaxpr(jaxpr), [*captured, *args])
+    return [to_numpy(x) for x in outs]
+
+

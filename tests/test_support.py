@@ -1,0 +1,57 @@
+"""Loops check lengths, partition and merge are inverse, caches are bounded and counted."""
+
+import pytest
+
+from evertrace._src.support import (
+    Cache,
+    all_caches,
+    clear_all,
+    merge,
+    partition,
+    safe_map,
+    safe_zip,
+    unzip2,
+)
+
+
+def test_loops_check_lengths():
+    assert safe_map(lambda a, b: a + b, [1, 2], (3, 4)) == [4, 6]
+    assert safe_zip([1, 2], "ab") == [(1, "a"), (2, "b")]
+    with pytest.raises(AssertionError, match=r"lengths differ: \[1, 2\]"):
+        safe_map(max, [1], [1, 2])
+    with pytest.raises(AssertionError, match=r"lengths differ: \[2, 1\]"):
+        safe_zip([1, 2], [1])
+
+
+def test_unzip2():
+    assert unzip2([(1, "a"), (2, "b")]) == ([1, 2], ["a", "b"])
+    assert unzip2([]) == ([], [])
+
+
+def test_merge_undoes_partition():
+    mask, values = [True, False, False, True], ["a", "b", "c", "d"]
+    unchosen, chosen = partition(mask, values)
+    assert (unchosen, chosen) == (["b", "c"], ["a", "d"])
+    assert merge(mask, unchosen, chosen) == values
+    with pytest.raises(AssertionError, match="more values"):
+        merge([True], [], [1, 2])
+
+
+def test_cache_counts_and_drops_the_oldest():
+    cache = Cache("test", max_size=2)
+    assert cache.get("a") is None
+    assert cache.put("a", 1) == 1
+    cache.put("b", 2)
+    cache.put("b", 3)
+    assert (cache.get("a"), cache.get("b")) == (1, 3)
+    cache.put("c", 4)
+    assert (cache.get("a", "gone"), len(cache)) == ("gone", 2)
+    assert repr(cache) == "Cache(test: 2/2 entries, 2 hits, 2 misses)"
+
+
+def test_clear_all_empties_every_cache():
+    cache = Cache("test of clear_all")
+    cache.put("a", 1)
+    assert cache in all_caches()
+    clear_all()
+    assert (len(cache), cache.hits, cache.misses) == (0, 0, 0)

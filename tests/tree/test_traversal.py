@@ -1,0 +1,66 @@
+"""Flattening: order, `is_leaf`, and the trees that cannot be flattened."""
+
+from collections import OrderedDict
+
+import pytest
+
+from evertrace import tree, tree_util
+from tests.tree.nodes import Point
+
+
+def test_dicts_are_sorted_and_ordered_dicts_are_not():
+    assert tree.leaves({"b": 1, "a": 2}) == [2, 1]
+    assert tree.leaves(OrderedDict(b=1, a=2)) == [1, 2]
+
+
+@pytest.mark.parametrize("base", [dict, list, tuple, OrderedDict])
+def test_a_subclass_is_a_leaf(base):
+    value = type("Sub", (base,), {})()
+    assert tree.leaves(value) == [value]
+
+
+def test_a_subclass_of_a_named_tuple_is_a_node():
+    sub = type("Sub", (Point,), {})
+    assert tree.map(str, sub(1, 2)) == sub("1", "2")
+    assert type(tree.map(str, sub(1, 2))) is sub
+
+
+def test_is_leaf_sees_each_subtree_from_the_root_down():
+    seen = []
+    tree.flatten({"a": (1, 2), "b": None}, is_leaf=lambda subtree: seen.append(subtree))
+    assert seen == [{"a": (1, 2), "b": None}, (1, 2), 1, 2, None]
+
+
+def test_is_leaf_stops_the_descent():
+    value = [1, (2, 3), None]
+    assert tree.leaves(value, is_leaf=lambda x: isinstance(x, tuple)) == [1, (2, 3)]
+    assert tree.leaves(value, is_leaf=lambda x: x is None) == [1, 2, 3, None]
+
+
+def test_is_leaf_may_take_the_path():
+    pairs = tree.leaves_with_path(
+        [1, (2, 3)], is_leaf=lambda path, _: len(path) == 1, is_leaf_takes_path=True
+    )
+    assert [leaf for _, leaf in pairs] == [1, (2, 3)]
+
+
+@pytest.mark.parametrize("flatten", [tree.flatten, tree.flatten_with_path])
+def test_is_leaf_must_return_a_bool(flatten):
+    with pytest.raises(ValueError, match=r"tree: is_leaf returned 1, not a bool\."):
+        flatten([2], is_leaf=lambda _: 1)
+
+
+def test_keys_that_cannot_be_sorted():
+    with pytest.raises(
+        ValueError,
+        match=r"tree: the keys \[1, 'a'\] of a dict cannot be sorted \('<' not supported(?s:.*)"
+        r"Fix: use keys of one comparable type, or an OrderedDict",
+    ):
+        tree.flatten([{1: 2, "a": 3}])
+
+
+def test_all_leaves():
+    assert tree_util.all_leaves([1, "a"])
+    assert tree_util.all_leaves([])
+    assert not tree_util.all_leaves([1, None])
+    assert tree_util.all_leaves([1, None], is_leaf=lambda x: x is None)
