@@ -71,7 +71,10 @@ _engine.resolver = lambda: importlib.import_module("evertrace._src.engines.regis
 _operators.resolver = lambda: importlib.import_module("evertrace._src.numpy.methods")
 
 _LAZY = frozenset(
-    {"dtypes", "lax", "nn", "numpy", "random", "sharding", "stages", "tree_util"}
+    {
+        "core", "dtypes", "extend", "flatten_util", "lax", "nn", "numpy", "random", "sharding", "stages",
+        "tree_util", "typing",
+    }
 )  # fmt: skip
 
 

@@ -86,11 +86,15 @@ class Config:
     """Whether evertrace's own frames are hidden from tracebacks."""
     semantic: tuple[Any, ...] = dataclasses.field(init=False, repr=False)
     """Values of `SEMANTIC_FIELDS`, which change what tracing gives."""
+    promotion: tuple[Any, ...] = dataclasses.field(init=False, repr=False)
+    """Those that decide how operands promote: a short key for the plans of every operation."""
 
     def __post_init__(self) -> None:
         """Collect the values of the semantic fields once."""
         values = tuple(getattr(self, name) for name in SEMANTIC_FIELDS)
         object.__setattr__(self, "semantic", values)
+        promotion = self.enable_x64, self.numpy_dtype_promotion, self.numpy_rank_promotion
+        object.__setattr__(self, "promotion", promotion)
 
 
 SEMANTIC_FIELDS = (
@@ -121,7 +125,9 @@ _JAX_NAMES = {
 }
 
 _FIELD_TYPES = {
-    name: hint for name, hint in typing.get_type_hints(Config).items() if name != "semantic"
+    field.name: typing.get_type_hints(Config)[field.name]
+    for field in dataclasses.fields(Config)
+    if field.init
 }
 
 

@@ -75,9 +75,11 @@ def _put_leaf(leaf, device, donate):
     x = as_array(leaf, "device_put")
     if device is None or isinstance(x, Tracer):
         return x
-    moved = Array(x.aval, None, x.buffer(device), device, committed=True)
-    if x._host is not None and device.platform == "cpu":
-        moved._host = x._host
+    if device.platform == "cpu":
+        # Arrays share host memory, never a buffer: donating one must not delete the other.
+        moved = Array(x.aval, x.host(), None, device, committed=True)
+    else:
+        moved = Array(x.aval, None, registry.put(x.host(), device, may_alias=False), device, True)
     if donate and x is leaf:
         x.delete()
     return moved

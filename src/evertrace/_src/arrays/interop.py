@@ -14,6 +14,9 @@ from evertrace._src.core.tracer import Tracer
 
 _SCALARS = (bool, int, float, complex)
 
+ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
+"""What array functions take as an argument."""
+
 
 def as_operand(x, where="array"):
     """Return `x` as a primitive's operand: an array, a tracer or a literal.

@@ -7,14 +7,17 @@ that its bodies read. Jaxprs derived from bodies are cached on the bodies.
 from typing import NamedTuple
 
 from evertrace._src import tree
-from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import Jaxpr, Literal, Var
 from evertrace._src.core.tracer import EVAL
-from evertrace._src.ops.convert import convert_element_type_p
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim, zeros
 from evertrace._src.transforms.staging import Stage, inline, restage, stage
+from evertrace._src.tree.spec import mismatches, spec_view, tree_view
 
+_ANY_ARRAY = Array(None)
 _NOWHERE = Stage(EVAL)
 _NOWHERE.closed = True
 
@@ -58,13 +61,14 @@ def stage_body(fun, in_tree, avals, *, where, names=(), finish=None):
 
 def as_type(x, aval):
     """Return `x`, of the aval's shape, in its dtype and weak type."""
-    if x.aval is aval:
-        return x
     if type(x) is Literal and x.aval.dtype == aval.dtype:
         return Literal(x.val, aval)
-    return convert_element_type_p.bind(
-        x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=None
-    )  # fmt: skip
+    return convert(x, aval.dtype, aval.weak_type)
+
+
+def as_arrays(outs):
+    """Return results as users get them: literals become arrays."""
+    return [as_array(x) if type(x) is Literal else x for x in outs]
 
 
 def same_type(a, b):
@@ -75,6 +79,15 @@ def same_type(a, b):
 def type_text(aval):
     """Return an aval for an error message, such as ``weak f32[3]``."""
     return ("weak " if aval.weak_type else "") + aval.str_short()
+
+
+def structure_difference(expected, found):
+    """Return where two different treedefs differ, and what each has there, in words."""
+    for a, b, swapped in ((expected, found, False), (found, expected, True)):
+        example = tree.unflatten(b, [_ANY_ARRAY] * b.num_leaves)
+        for place, x, y in mismatches(a.spec, example, spec_view, tree_view):
+            return (place, y, x) if swapped else (place, x, y)
+    raise AssertionError("the structures are equal")
 
 
 def unused(aval):

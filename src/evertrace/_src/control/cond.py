@@ -8,9 +8,13 @@ tangents, and on residuals. Where one branch lacks what another has, it returns 
 from evertrace._src.control.bodies import batch_first, memo, select_examples, union, unused, with_zeros
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
+from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.effects import NO_EFFECTS
+from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
+from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.convert import stop_gradient_p
 from evertrace._src.transforms.batching import batch_jaxpr
 from evertrace._src.transforms.jvp import jvp_jaxpr
 from evertrace._src.transforms.linearize import linearize_jaxpr
@@ -156,12 +160,21 @@ def _cond_batch(size, args, dims, *, branches):
 
 
 def _run_all_branches(size, index, operands, batched, branches):
-    """Run every branch on the whole batch and choose per example."""
+    """Run every branch on the whole batch and choose per example.
+
+    A branch gets the operands of the other examples without their derivatives: whatever it makes of
+    values that it was not meant for, NaN included, does not reach their gradients.
+    """
     wanted = (True,) * len(branches[0].out_avals)
     results = []
-    for branch in branches:
+    for i, branch in enumerate(branches):
         derived = batch_jaxpr(branch.jaxpr, size, batched, wanted)[0]
-        results.append(inline(derived, *operands))
+        mine = eq_p.bind(index, literal(i, index.aval.dtype))
+        shielded = [
+            select_examples(mine, stop_gradient_p.bind(x), x) if b and is_inexact(x.aval) else x
+            for x, b in zip(operands, batched, strict=True)
+        ]
+        results.append(inline(derived, *shielded))
     outs = [select_examples(index, *cases) for cases in zip(*results, strict=True)]
     return outs, [0] * len(outs)
 

@@ -8,6 +8,7 @@ from another are kept in that one's `cache` and die with it.
 
 import numpy as np
 
+from evertrace._src import dtypes
 from evertrace._src.core import pretty
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NO_EFFECTS
@@ -20,18 +21,18 @@ class Var(Tracer):
     __slots__ = ()
 
     def __eq__(self, other):
-        return self is other if self.trace.closed else Tracer.__eq__(self, other)
+        return self is other if self._trace.closed else Tracer.__eq__(self, other)
 
     def __ne__(self, other):
-        return self is not other if self.trace.closed else Tracer.__ne__(self, other)
+        return self is not other if self._trace.closed else Tracer.__ne__(self, other)
 
     def __hash__(self):
-        if not self.trace.closed:
+        if not self._trace.closed:
             raise TypeError(f"unhashable type: a traced array {self.aval.str_short()}")
         return object.__hash__(self)
 
     def __repr__(self):
-        return f"{'Var' if self.trace.closed else 'Tracer'}<{self.aval.str_short()}>"
+        return f"{'Var' if self._trace.closed else 'Tracer'}<{self.aval.str_short()}>"
 
 
 class Literal:
@@ -70,12 +71,22 @@ class _Literals(dict):
         _, _, value, dtype, weak_type = key
         if len(self) >= self.MAX_SIZE:
             self.clear()
-        made = Literal(np.asarray(value, dtype)[()], ShapedArray((), dtype, weak_type))
+        made = Literal(_scalar(value, dtype), ShapedArray((), dtype, weak_type))
         self[key] = made
         return made
 
 
 _literals = _Literals()
+
+
+def _scalar(value, dtype):
+    """Return a Python scalar as a NumPy scalar; integers of the default width wrap around."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(value, dtype)[()]
+    except OverflowError:
+        default = dtypes.default_dtype(int)
+        return dtypes.coerce_python_scalar(value, default).astype(dtype)
 
 
 def literal(value, dtype, weak_type=False):

@@ -19,7 +19,7 @@ METHODS = (
     "all any argmax argmin argpartition argsort astype choose clip compress conj "
     "conjugate copy cumprod cumsum diagonal dot flatten item max mean min nonzero partition prod "
     "ptp ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take to_device "
-    "tolist trace_ transpose var view"
+    "tolist trace transpose var view"
 ).split()
 PROPERTIES = ("T", "mT", "at", "flat", "imag", "itemsize", "nbytes", "real")
 

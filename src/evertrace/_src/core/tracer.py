@@ -78,13 +78,13 @@ class Tracer(Operators):
 
     Attributes:
       aval: what is known of the array.
-      trace: the trace it belongs to.
+      _trace: the trace it belongs to (`trace` is NumPy's method).
     """
 
-    __slots__ = ("__weakref__", "aval", "trace")
+    __slots__ = ("__weakref__", "_trace", "aval")
 
     def __init__(self, aval, trace):
-        self.aval, self.trace = aval, trace
+        self.aval, self._trace = aval, trace
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -133,7 +133,7 @@ errors.transform_stack = transform_stack
 
 def escaped_tracer_error(x, where):
     """Build the error for a tracer that is used after its trace has ended."""
-    made = x.trace.name or type(x.trace).__name__
+    made = x._trace.name or type(x._trace).__name__
     return errors.user_error(
         errors.UnexpectedTracerError,
         f"{where}: a traced value {x.aval.str_short()} of {made} is used outside of the call "

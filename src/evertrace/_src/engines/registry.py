@@ -4,6 +4,7 @@ Operations on arrays in CPU memory run on the host engine at once; operations on
 whole jaxprs, are compiled by the XLA engine, which is imported when it is first needed.
 """
 
+import functools
 import sys
 
 import numpy as np
@@ -27,6 +28,7 @@ def eager(prim, args, params):
     return run_on_host(prim, args, params)
 
 
+@functools.cache
 def xla():
     """Return the XLA engine's module, importing jaxlib on first use."""
     from evertrace._src.engines.xla import engine

@@ -79,16 +79,15 @@ class Program:
             return [self._forwarded(s, args, None) for s in self.sources]
         device = self.device or registry.placement(args)
         executable = self.executables.get(device) or self.executable(device)
-        donated = self.kept_donated
         buffers = []
         for j, i in enumerate(self.kept):
             x = args[i]
-            if type(x) is Array and x._device is device and j not in donated:
-                raw = x._buffer
-                buffers.append(x.buffer(device) if raw is None else raw)
+            if type(x) is Array and x._device is device and x._buffer is not None:
+                buffers.append(x._buffer)
             else:
-                aval = self.jaxpr.invars[j].aval
-                buffers.append(_to_buffer(x, device, aval, j in donated))
+                buffers.append(_to_buffer(x, device, self.jaxpr.invars[j].aval))
+        if self.kept_donated:
+            self._own_donated(args, buffers, device)
         raws = executable.run(buffers)
         if self.donated:
             _delete_donated(args, self.donated)
@@ -98,6 +97,13 @@ class Program:
         if self.plain:
             return outs
         return [self._forwarded(s, args, outs) for s in self.sources]
+
+    def _own_donated(self, args, buffers, device):
+        """Give the program copies of donated host memory: views of it may be alive."""
+        for j in self.kept_donated:
+            x = args[self.kept[j]]
+            if type(x) is Array and x._host is not None:
+                buffers[j] = registry.put(x.host(), device, may_alias=False)
 
     def _forwarded(self, source, args, outs):
         kind, where = source
@@ -117,12 +123,9 @@ def _as_array(x):
     return Array(x.aval, np.asarray(x.val)) if type(x) is Literal else x
 
 
-def _to_buffer(x, device, aval, donate):
+def _to_buffer(x, device, aval):
     """Return a buffer on `device` for an argument of any kind."""
     if type(x) is Array:
-        if donate and x._host is not None:
-            # Views of the host memory may be alive: the program gets a copy to give away.
-            return registry.put(x.host(), device, may_alias=False)
         return x.buffer(device)
     if isinstance(x, Tracer):
         raise escaped_tracer_error(x, "jit")
@@ -133,7 +136,7 @@ def _to_buffer(x, device, aval, donate):
         return registry.put(x, device, may_alias=False)
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         return np.array(x, aval.dtype)
-    return _to_buffer(as_operand(x), device, aval, donate)
+    return _to_buffer(as_operand(x), device, aval)
 
 
 def _delete_donated(args, donated):

@@ -8,19 +8,23 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.primitive import Primitive
+from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim
 
 # What an operand's dtype may be: scalar types, tested with `dtypes.issubdtype`.
 BOOL = (np.bool_,)
 INTEGER = (np.integer,)
+SIGNED = (np.signedinteger,)
 FLOATING = (np.floating,)
 COMPLEX = (np.complexfloating,)
 INEXACT = FLOATING + COMPLEX
 NUMERIC = INTEGER + INEXACT
 REAL = INTEGER + FLOATING
 BITS = BOOL + INTEGER
+ORDERED = BOOL + REAL
 ANY = BOOL + NUMERIC
+
+NO_TANGENTS = undefined("its operands are integers or booleans, which carry no tangents")
 
 
 def elementwise(name, accepts, *, result=None, host, **rules):
@@ -45,12 +49,44 @@ def elementwise(name, accepts, *, result=None, host, **rules):
             check_same_dtype(name, avals)
         shape = common_shape(name, avals)
         dtype = avals[0].dtype if result is None else result(*[a.dtype for a in avals], **params)
-        weak = dtype == avals[0].dtype and all(a.weak_type for a in avals)
+        weak = dtype != np.bool_ and all(a.weak_type for a in avals)
         return ShapedArray(shape, dtype, weak)
 
     prim = Primitive(name, elementwise=True, abstract=abstract, host=host, **rules)
-    prim.batch = lambda size, args, dims, **params: batch_elementwise(prim, size, args, dims, params)
+    prim.batch = lambda size, args, dims, **params: batch_elementwise(
+        prim, size, args, dims, params
+    )
     return prim
+
+
+def no_tangent(tangents, primals, out, **params):
+    """Serve as the jvp rule of what is constant wherever it has a derivative, or has no tangent."""
+
+
+def integer_operation(name, accepts, **rules):
+    """Make an elementwise primitive of integers or booleans."""
+    return elementwise(name, accepts, deriv=NO_TANGENTS, **rules)
+
+
+def predicate(name, accepts, **rules):
+    """Make an elementwise primitive whose values are booleans."""
+    return elementwise(name, accepts, result=_boolean, jvp=no_tangent, **rules)
+
+
+def _boolean(*dtypes, **params):
+    return np.dtype(np.bool_)
+
+
+def computed_in_float32(fun):
+    """Return the host rule `fun` so that narrower floats are rounded once, at its end."""
+
+    def rule(*operands, **params):
+        dtype = operands[0].dtype
+        if dtype.itemsize > 2 or dtype.kind in "biu":
+            return fun(*operands, **params)
+        return fun(*[np.asarray(x, np.float32) for x in operands], **params).astype(dtype)
+
+    return rule
 
 
 def check_dtype(name, aval, allowed):
@@ -66,10 +102,8 @@ def check_dtype(name, aval, allowed):
 
 
 def _example(allowed):
-    for kind, text in ((np.floating, "float"), (np.integer, "int"), (np.complexfloating, "complex")):
-        if kind in allowed:
-            return text
-    return "bool"
+    names = {np.floating: "float", np.integer: "int", np.complexfloating: "complex"}
+    return next((text for kind, text in names.items() if kind in allowed), "bool")
 
 
 def check_same_dtype(name, avals):

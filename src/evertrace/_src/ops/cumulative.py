@@ -10,12 +10,12 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import INEXACT, NUMERIC, check_dtype
-from evertrace._src.ops.compare import eq_p, gt_p
-from evertrace._src.ops.elementwise import abs_p, add_p, const, exp_p, mul_p, sub_p
-from evertrace._src.ops.select import select_n_p
+from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import abs_p, add_p, const, div_p, exp_p, mul_p, sub_p
+from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import pad_p
 from evertrace._src.ops.structural import full
 
@@ -106,23 +106,14 @@ def cumprod(x, axis, *, reverse=False):
 def _extremum_jvp(tangents, primals, out, *, axis, reverse):
     """The tangent comes from the element or from the extremum before it, in halves if they tie."""
     (dx,), (x,) = tangents, primals
-    ones = full(x.aval.strip_weak_type(), 1)
-    # The first element has none before it: it is compared with itself, and counted as attained.
-    before = shifted(out, axis, 0, reverse=reverse)
-    first = shifted(full(x.aval.strip_weak_type(), 0), axis, 1, reverse=reverse)
-    is_first = eq_p.bind(first, ones)
-    kept = _as_weight(eq_p.bind(before, out), ones)
-    taken = _as_weight(eq_p.bind(x, out), ones)
-    half = full(ones.aval, 0.5)
-    share = select_n_p.bind(gt_p.bind(mul_p.bind(kept, taken), full(ones.aval, 0)), taken, half)
-    share = select_n_p.bind(is_first, share, ones)
+    # The first element has nothing before it: a NaN, which equals nothing.
+    before = shifted(out, axis, np.nan, reverse=reverse)
+    kept = convert(eq_p.bind(before, out), out.aval.dtype)
+    taken = convert(eq_p.bind(x, out), out.aval.dtype)
+    total = add_p.bind(kept, taken)
     return linear_recurrence(
-        sub_p.bind(ones, share), mul_p.bind(dx, share), axis, reverse
+        div_p.bind(kept, total), mul_p.bind(dx, div_p.bind(taken, total)), axis, reverse
     )  # fmt: skip
-
-
-def _as_weight(condition, ones):
-    return select_n_p.bind(condition, full(ones.aval, 0), ones)
 
 
 cummax_p = _scan("cummax", NUMERIC, np.maximum.accumulate, jvp=_extremum_jvp)
@@ -148,8 +139,8 @@ def _cumlogsumexp_jvp(tangents, primals, out, *, axis, reverse):
     (dx,), (x,) = tangents, primals
     before = shifted(out, axis, -np.inf, reverse=reverse)
     # Where the sum is infinite, differences are taken from 0, not infinity from infinity.
-    infinite = eq_p.bind(abs_p.bind(out), literal(np.inf, abs_p.bind(out).aval.dtype))
-    base = select_n_p.bind(infinite, out, full(out.aval, 0))
+    size = abs_p.bind(out)
+    base = select(eq_p.bind(size, const(size, np.inf)), full(out.aval, 0), out)
     return linear_recurrence(
         exp_p.bind(sub_p.bind(before, base)),
         mul_p.bind(dx, exp_p.bind(sub_p.bind(x, base))),

@@ -1,21 +1,39 @@
 """Elementwise arithmetic and functions, one statement per primitive.
 
 Rules: `deriv` gives the derivative by each operand as a function of the output and the operands;
-`linear` names the operands an operation is linear in.
+`linear` names the operands an operation is linear in. An operand of rank 0 may stand beside larger
+ones, so a derivative by it has to have the shape of the output.
+
+Complex functions are differentiated as holomorphic ones; those that are not (abs, real, imag, conj)
+are linear over the reals, or say how they push a tangent.
 """
 
 import numpy as np
 
+from evertrace._src import dtypes, errors
+from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.core.primitive import JOINTLY
+from evertrace._src.core.primitive import JOINTLY, undefined
 from evertrace._src.core.rules import is_linear
+from evertrace._src.ops.bits import and_p
 from evertrace._src.ops.builders import (
     ANY,
+    COMPLEX,
+    FLOATING,
     INEXACT,
     NUMERIC,
+    ORDERED,
+    REAL,
+    SIGNED,
+    check_dtype,
+    check_same_dtype,
+    computed_in_float32,
     elementwise,
 )
-from evertrace._src.ops.structural import spread
+from evertrace._src.ops.compare import eq_p, gt_p, lt_p
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.select import select
+from evertrace._src.ops.structural import full, spread, zeros
 
 # ---------------------------------------------------------------- helpers for rules
 
@@ -43,30 +61,46 @@ def both(ct):
     return ct, ct
 
 
+def reciprocal(x):
+    """Return 1 / x."""
+    return integer_pow_p.bind(x, y=-1)
+
+
+def is_complex(x):
+    """Whether `x` is of a complex dtype."""
+    return dtypes.issubdtype(x.aval.dtype, np.complexfloating)
+
+
+def _one_minus(x):
+    return sub_p.bind(const(x, 1), x)
+
+
+def _one_plus(x):
+    return add_p.bind(x, const(x, 1))
+
+
 # ---------------------------------------------------------------- sums and products
 
 
+def _spread_over(tangent, operands):
+    """Give the only tangent of a sum the shape of the sum."""
+    shape = next((x.aval.shape for x in operands if x.aval.shape), ())
+    return spread(tangent, shape)
+
+
 def _add_jvp(tangents, primals, out):
-    """The one tangent there is passes through, spread if its operand is of rank 0."""
+    """Push tangents through a sum without adding zeros."""
     dx, dy = tangents
-    if dx is None:
-        return spread(dy, out.aval.shape) if out is not None else dy
-    if dy is None:
-        return spread(dx, out.aval.shape) if out is not None else dx
-    return add_any_p.bind(dx, dy)
+    if dx is not None and dy is not None:
+        return add_any_p.bind(dx, dy)
+    return _spread_over(dy if dx is None else dx, primals)
 
 
-add_any_p = elementwise(
-    "add_any", ANY, host=np.add, linear=JOINTLY, transpose=lambda ct, x, y: both(ct)
-)
-add_p = elementwise("add", ANY, host=np.add, linear=JOINTLY, transpose=lambda ct, x, y: both(ct))
-neg_p = elementwise(
-    "neg", NUMERIC, host=np.negative, linear=JOINTLY, transpose=lambda ct, x: [neg_p.bind(ct)]
-)
-sub_p = elementwise(
-    "sub", NUMERIC, host=np.subtract, linear=JOINTLY,
-    transpose=lambda ct, x, y: (ct, neg_p.bind(ct) if is_linear(y) else None),
-)  # fmt: skip
+def _sub_jvp(tangents, primals, out):
+    dx, dy = tangents
+    if dx is not None and dy is not None:
+        return sub_p.bind(dx, dy)
+    return _spread_over(neg_p.bind(dy) if dx is None else dx, primals)
 
 
 def _mul_transpose(ct, x, y):
@@ -75,13 +109,367 @@ def _mul_transpose(ct, x, y):
     return None, mul_p.bind(x, ct)
 
 
-mul_p = elementwise("mul", ANY, host=np.multiply, linear=(0, 1), transpose=_mul_transpose)
+add_any_p = elementwise(
+    "add_any", ANY, host=np.add, linear=JOINTLY, jvp=_add_jvp,
+    transpose=lambda ct, x, y: both(ct),
+)  # fmt: skip
+add_p = elementwise(
+    "add", NUMERIC, host=np.add, linear=JOINTLY, jvp=_add_jvp,
+    transpose=lambda ct, x, y: both(ct),
+)  # fmt: skip
+neg_p = elementwise(
+    "neg", NUMERIC, host=np.negative, linear=JOINTLY, transpose=lambda ct, x: [neg_p.bind(ct)]
+)
+sub_p = elementwise(
+    "sub", NUMERIC, host=np.subtract, linear=JOINTLY, jvp=_sub_jvp,
+    transpose=lambda ct, x, y: (ct, neg_p.bind(ct) if is_linear(y) else None),
+)  # fmt: skip
+mul_p = elementwise("mul", NUMERIC, host=np.multiply, linear=(0, 1), transpose=_mul_transpose)
 
-# ---------------------------------------------------------------- functions
+# ---------------------------------------------------------------- quotients
 
-sin_p = elementwise("sin", INEXACT, host=np.sin, deriv=(lambda y, x: cos_p.bind(x),))
-cos_p = elementwise("cos", INEXACT, host=np.cos, deriv=(lambda y, x: neg_p.bind(sin_p.bind(x)),))
+
+def _div_host(x, y):
+    return _truncated_quotient(x, y) if x.dtype.kind in "iu" else np.divide(x, y)
+
+
+def _truncated_quotient(x, y):
+    """Divide integers, rounding towards zero; x / 0 is -1 (all bits set)."""
+    by_zero = y == 0
+    y = np.where(by_zero, x.dtype.type(1), y)
+    quotient = np.floor_divide(x, y)
+    if x.dtype.kind == "i":
+        inexact = np.multiply(quotient, y) != x
+        quotient = quotient + (inexact & ((x < 0) != (y < 0)))
+    return np.where(by_zero, ~x.dtype.type(0), quotient)
+
+
+def _rem_host(x, y):
+    """Return the remainder with the sign of `x`; for integers x % 0 is x."""
+    if x.dtype.kind not in "iu":
+        return np.fmod(x, y)
+    by_zero = y == 0
+    return np.where(by_zero, x, np.fmod(x, np.where(by_zero, x.dtype.type(1), y)))
+
+
+div_p = elementwise(
+    "div", NUMERIC, host=_div_host, linear=(0,),
+    deriv=(None, lambda out, x, y: neg_p.bind(div_p.bind(out, y))),
+    transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
+)  # fmt: skip
+# x - y * trunc(x / y): the truncated quotient is (x - out) / y.
+rem_p = elementwise(
+    "rem", REAL, host=_rem_host,
+    deriv=(
+        lambda out, x, y: full(out.aval, 1),
+        lambda out, x, y: div_p.bind(sub_p.bind(out, x), y),
+    ),
+)  # fmt: skip
+
+# ---------------------------------------------------------------- sign, rounding, extremes
+
+
+def _sign_host(x):
+    # Zeros and NaN are returned as they are, the sign of a zero included.
+    return np.where(x == 0, x, np.sign(x)) if dtypes.issubdtype(x.dtype, np.inexact) else np.sign(x)
+
+
+def _abs_jvp(tangents, primals, out):
+    """By d|z| = Re(conj(sign z) dz), with sign 0 = 0."""
+    (dx,), (x,) = tangents, primals
+    if is_complex(x):
+        return real_p.bind(mul_p.bind(dx, conj(sign_p.bind(x))))
+    return mul_p.bind(dx, sign_p.bind(x))
+
+
+def _round_host(x, *, rounding_method):
+    if rounding_method:
+        return np.rint(x)
+    # Adding a half first would round 0.49999997 up.
+    whole = np.trunc(x)
+    return whole + np.sign(x) * (np.abs(x - whole) >= 0.5).astype(x.dtype)
+
+
+def real_dtype(dtype):
+    """Return the dtype of the parts of a complex dtype, other dtypes as they are."""
+    return np.zeros((), dtype).real.dtype
+
+
+def _share(mine, other, out):
+    """Derivative of an extreme by the operand `mine`: a half where both operands attain it."""
+    attained = convert(eq_p.bind(mine, out), out.aval.dtype)
+    return div_p.bind(attained, _one_plus(convert(eq_p.bind(other, out), out.aval.dtype)))
+
+
+def _clamp_abstract(lo, x, hi):
+    """Check that only bounds are of rank 0 beside a larger operand."""
+    for aval in (lo, x, hi):
+        check_dtype("clamp", aval, ORDERED)
+    check_same_dtype("clamp", (lo, x, hi))
+    if any(bound.shape not in ((), x.shape) for bound in (lo, hi)):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"clamp: bounds of shapes {lo.shape} and {hi.shape} do not fit an operand of shape "
+            f"{x.shape}.",
+            fix="give bounds of rank 0 or of the operand's shape.",
+            anchor="shape-broadcast",
+        )
+    return ShapedArray(x.shape, x.dtype, lo.weak_type and x.weak_type and hi.weak_type)
+
+
+def _clamp_jvp(tangents, primals, out):
+    """Each tangent passes where its operand is the result; at a bound, none does."""
+    lo, x, hi = primals
+    masks = (
+        lambda: gt_p.bind(lo, x),
+        lambda: and_p.bind(gt_p.bind(x, lo), lt_p.bind(x, hi)),
+        lambda: lt_p.bind(hi, x),
+    )
+    zero = zeros(out.aval)
+    return add_any(
+        *[
+            select(mask(), spread(t, out.aval.shape), zero)
+            for t, mask in zip(tangents, masks, strict=True)
+            if t is not None
+        ]
+    )
+
+
+sign_p = elementwise("sign", NUMERIC, host=_sign_host, deriv=(None,))
+abs_p = elementwise("abs", SIGNED + INEXACT, host=np.abs, result=real_dtype, jvp=_abs_jvp)
+floor_p = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
+ceil_p = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
+round_p = elementwise("round", FLOATING, host=_round_host, deriv=(None,))
+max_p = elementwise(
+    "max", ANY, host=np.maximum,
+    deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
+)  # fmt: skip
+min_p = elementwise(
+    "min", ANY, host=np.minimum,
+    deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
+)  # fmt: skip
+clamp_p = elementwise(
+    "clamp", ORDERED, host=lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), jvp=_clamp_jvp
+)
+clamp_p.define("abstract")(_clamp_abstract)
+nextafter_p = elementwise(
+    "nextafter", FLOATING, host=np.nextafter,
+    deriv=undefined("it moves by one unit in the last place"),
+)  # fmt: skip
+
+# ---------------------------------------------------------------- complex numbers
+
+
+def _complex_dtype(dtype, *_, **__):
+    return np.result_type(dtype, np.complex64)
+
+
+def _complex_host(x, y):
+    out = np.empty(np.broadcast_shapes(x.shape, y.shape), _complex_dtype(x.dtype))
+    out.real, out.imag = x, y
+    return out
+
+
+def _conj_transpose(ct, x, *, input_dtype):
+    ct = conj(ct)
+    return [ct if is_complex(x) else real_p.bind(ct)]
+
+
+def conj(x):
+    """Return the complex conjugate of a complex operand."""
+    return conj_p.bind(x, input_dtype=x.aval.dtype)
+
+
+# The cotangent `ct` of a real-linear map L is defined by Re(ct * L(t)) = Re(transpose(ct) * t).
+real_p = elementwise(
+    "real", COMPLEX, host=np.real, result=real_dtype, linear=JOINTLY,
+    transpose=lambda ct, x: [complex_p.bind(ct, const(ct, 0))],
+)  # fmt: skip
+imag_p = elementwise(
+    "imag", COMPLEX, host=np.imag, result=real_dtype, linear=JOINTLY,
+    transpose=lambda ct, x: [complex_p.bind(const(ct, 0), neg_p.bind(ct))],
+)  # fmt: skip
+complex_p = elementwise(
+    "complex", (np.float32, np.float64), host=_complex_host, result=_complex_dtype, linear=JOINTLY,
+    transpose=lambda ct, x, y: (real_p.bind(ct), neg_p.bind(imag_p.bind(ct))),
+)  # fmt: skip
+conj_p = elementwise(
+    "conj", (np.float32, np.float64, *COMPLEX), result=_complex_dtype, linear=JOINTLY,
+    host=lambda x, *, input_dtype: np.conj(x).astype(_complex_dtype(x.dtype)),
+    transpose=_conj_transpose,
+)  # fmt: skip
+
+# ---------------------------------------------------------------- powers and roots
+
+
+def _integer_pow_dtype(dtype, *, y):
+    if y < 0 and not dtypes.issubdtype(dtype, np.inexact):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"integer_pow: cannot raise {dtype} to the negative power {y}.",
+            fix="convert to a float first, e.g. `x.astype(float)`.",
+            anchor="dtype",
+        )
+    return dtype
+
+
+def repeated_product(x, y, multiply):
+    """Return ``x ** y`` for y > 0 by squaring; both engines multiply in this order."""
+    product = None
+    while True:
+        if y & 1:
+            product = x if product is None else multiply(product, x)
+        y >>= 1
+        if not y:
+            return product
+        x = multiply(x, x)
+
+
+@computed_in_float32
+def _integer_pow_host(x, *, y):
+    if y == 0:
+        return np.ones_like(x)
+    power = repeated_product(x, abs(y), np.multiply)
+    return power if y > 0 else np.divide(x.dtype.type(1), power)
+
+
+def _integer_pow_deriv(out, x, *, y):
+    if y == 0:
+        return zeros(out.aval)
+    return scale(integer_pow_p.bind(x, y=y - 1), y)
+
+
+def _pow_dtype(x, y):
+    if dtypes.issubdtype(y, np.inexact) and x != y:
+        raise errors.user_error(
+            errors.DTypeError,
+            f"pow: base {x} and exponent {y} must have the same dtype, or the exponent be integer.",
+            fix="convert one of them, or use `numpy.power`, which promotes.",
+            anchor="dtype",
+        )
+    return x
+
+
+def _pow_deriv_base(out, x, y):
+    """Return y * x ** (y - 1), and 0 where y = 0 also at x = 0."""
+    y = convert(y, x.aval.dtype)
+    one = full(y.aval, 1)
+    exponent = select(eq_p.bind(y, const(y, 0)), one, sub_p.bind(y, const(y, 1)))
+    return mul_p.bind(y, pow_p.bind(x, exponent))
+
+
+def _pow_deriv_exponent(out, x, y):
+    """Return out * log(x), and out * 0 at x = 0."""
+    safe = select(eq_p.bind(x, const(x, 0)), full(x.aval, 1), x)
+    return mul_p.bind(out, log_p.bind(safe))
+
+
+square_p = elementwise("square", NUMERIC, host=np.square, deriv=(lambda out, x: scale(x, 2),))
+integer_pow_p = elementwise(
+    "integer_pow", NUMERIC, host=_integer_pow_host, result=_integer_pow_dtype,
+    deriv=(_integer_pow_deriv,),
+)  # fmt: skip
+pow_p = elementwise(
+    "pow", [INEXACT, NUMERIC], host=lambda x, y: np.power(x, y.astype(x.dtype)),
+    result=_pow_dtype, deriv=(_pow_deriv_base, _pow_deriv_exponent),
+)  # fmt: skip
+sqrt_p = elementwise(
+    "sqrt", INEXACT, host=np.sqrt, deriv=(lambda out, x: div_p.bind(const(x, 0.5), out),)
+)
+rsqrt_p = elementwise(
+    "rsqrt", INEXACT, host=computed_in_float32(lambda x: np.divide(x.dtype.type(1), np.sqrt(x))),
+    deriv=(lambda out, x: scale(div_p.bind(out, x), -0.5),),
+)  # fmt: skip
+cbrt_p = elementwise(
+    "cbrt", FLOATING, host=np.cbrt,
+    deriv=(lambda out, x: reciprocal(scale(square_p.bind(out), 3)),),
+)  # fmt: skip
+
+# ---------------------------------------------------------------- exponentials and logarithms
+
+
+def _exp2_host(x):
+    return np.exp(x * x.dtype.type(np.log(2))) if x.dtype.kind == "c" else np.exp2(x)
+
+
+@computed_in_float32
+def _logistic_host(x):
+    one = x.dtype.type(1)
+    return np.divide(one, one + np.exp(-x))
+
+
+exp_p = elementwise("exp", INEXACT, host=np.exp, deriv=(lambda out, x: out,))
+exp2_p = elementwise(
+    "exp2", INEXACT, host=_exp2_host, deriv=(lambda out, x: scale(out, float(np.log(2))),)
+)
+expm1_p = elementwise("expm1", INEXACT, host=np.expm1, deriv=(lambda out, x: _one_plus(out),))
+log_p = elementwise("log", INEXACT, host=np.log, deriv=(lambda out, x: reciprocal(x),))
+log1p_p = elementwise(
+    "log1p", INEXACT, host=np.log1p, deriv=(lambda out, x: reciprocal(_one_plus(x)),)
+)
+logistic_p = elementwise(
+    "logistic", INEXACT, host=_logistic_host,
+    deriv=(lambda out, x: mul_p.bind(out, _one_minus(out)),),
+)  # fmt: skip
+
+# ---------------------------------------------------------------- circular and hyperbolic functions
+
+
+def _atan2_host(x, y):
+    if x.dtype.kind != "c":
+        return np.arctan2(x, y)
+    return -1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y))
+
+
+def _over_squared_radius(z, x, y):
+    return div_p.bind(z, add_p.bind(square_p.bind(x), square_p.bind(y)))
+
+
+sin_p = elementwise("sin", INEXACT, host=np.sin, deriv=(lambda out, x: cos_p.bind(x),))
+cos_p = elementwise(
+    "cos", INEXACT, host=np.cos, deriv=(lambda out, x: neg_p.bind(sin_p.bind(x)),)
+)  # fmt: skip
+tan_p = elementwise(
+    "tan", INEXACT, host=np.tan, deriv=(lambda out, x: _one_plus(square_p.bind(out)),)
+)
+asin_p = elementwise(
+    "asin", INEXACT, host=np.arcsin,
+    deriv=(lambda out, x: rsqrt_p.bind(_one_minus(square_p.bind(x))),),
+)  # fmt: skip
+acos_p = elementwise(
+    "acos", INEXACT, host=np.arccos,
+    deriv=(lambda out, x: neg_p.bind(rsqrt_p.bind(_one_minus(square_p.bind(x)))),),
+)  # fmt: skip
+atan_p = elementwise(
+    "atan", INEXACT, host=np.arctan,
+    deriv=(lambda out, x: reciprocal(_one_plus(square_p.bind(x))),),
+)  # fmt: skip
+atan2_p = elementwise(
+    "atan2", INEXACT, host=_atan2_host,
+    deriv=(
+        lambda out, x, y: _over_squared_radius(y, x, y),
+        lambda out, x, y: _over_squared_radius(neg_p.bind(x), x, y),
+    ),
+)  # fmt: skip
+sinh_p = elementwise("sinh", INEXACT, host=np.sinh, deriv=(lambda out, x: cosh_p.bind(x),))
+cosh_p = elementwise("cosh", INEXACT, host=np.cosh, deriv=(lambda out, x: sinh_p.bind(x),))
 tanh_p = elementwise(
-    "tanh", INEXACT, host=np.tanh,
-    deriv=(lambda y, x: sub_p.bind(const(y, 1), mul_p.bind(y, y)),),
+    "tanh", INEXACT, host=np.tanh, deriv=(lambda out, x: _one_minus(square_p.bind(out)),)
+)
+asinh_p = elementwise(
+    "asinh", INEXACT, host=np.arcsinh,
+    deriv=(lambda out, x: rsqrt_p.bind(_one_plus(square_p.bind(x))),),
+)  # fmt: skip
+# Two roots rather than one of (x - 1) (x + 1): that one is on another branch where Re x < 0.
+acosh_p = elementwise(
+    "acosh", INEXACT, host=np.arccosh,
+    deriv=(
+        lambda out, x: mul_p.bind(
+            rsqrt_p.bind(sub_p.bind(x, const(x, 1))), rsqrt_p.bind(_one_plus(x))
+        ),
+    ),
+)  # fmt: skip
+atanh_p = elementwise(
+    "atanh", INEXACT, host=np.arctanh,
+    deriv=(lambda out, x: reciprocal(mul_p.bind(_one_minus(x), _one_plus(x))),),
 )  # fmt: skip

@@ -30,3 +30,8 @@ def _extreme(dtype, upper):
             info = dtypes.finfo(dtype)
             value = info.max if upper else info.min
     return np.asarray(value, dtype)
+
+
+def all_ones(dtype):
+    """Return the identity of the bitwise and: True, or the integer whose bits are all set."""
+    return np.invert(np.zeros((), dtype))

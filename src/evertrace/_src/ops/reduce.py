@@ -14,7 +14,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.builders import ANY, BITS, BOOL, NUMERIC, REAL, check_dtype
 from evertrace._src.ops.compare import eq_p
-from evertrace._src.ops.convert import convert_element_type_p
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.cumulative import cumprod, shifted
 from evertrace._src.ops.elementwise import div_p, mul_p
 from evertrace._src.ops.identities import highest, lowest
@@ -73,9 +73,7 @@ def _extremum_jvp(tangents, primals, out, *, axes):
     """Average the tangents of the elements that attain the extremum."""
     (dx,), (x,) = tangents, primals
     attained = eq_p.bind(x, spread_over(out, x.aval.shape, axes))
-    weights = convert_element_type_p.bind(
-        attained, new_dtype=x.aval.dtype, weak_type=False, sharding=None
-    )
+    weights = convert(attained, x.aval.dtype)
     count = reduce_sum_p.bind(weights, axes=axes, out_sharding=None)
     total = reduce_sum_p.bind(mul_p.bind(dx, weights), axes=axes, out_sharding=None)
     return div_p.bind(total, count)

@@ -148,10 +148,9 @@ def _padded_size(size, config):
 def _pad_host(x, value, *, padding_config):
     if not any(interior or low < 0 or high < 0 for low, high, interior in padding_config):
         out = np.full(tuple(map(_padded_size, x.shape, padding_config)), value, x.dtype)
-        inner = [
-            slice(low, low + size) for (low, _, _), size in zip(padding_config, x.shape, strict=True)
-        ]
-        out[tuple(inner)] = x
+        lows = (config[0] for config in padding_config)
+        inner = tuple(slice(low, low + n) for low, n in zip(lows, x.shape, strict=True))
+        out[inner] = x
         return out
     # Pad by what is not negative, with the interior, then cut.
     sizes, inner, cut = [], [], []

@@ -18,7 +18,7 @@ class BatchTracer(Tracer):
     def __init__(self, trace, value, dim):
         shape = value.aval.shape
         self.aval = value.aval.update(shape=shape[:dim] + shape[dim + 1 :])
-        self.trace, self.value, self.dim = trace, value, dim
+        self._trace, self.value, self.dim = trace, value, dim
 
     def describe_contents(self):
         """Show the whole array and which of its dimensions is the batch."""
@@ -43,7 +43,7 @@ class BatchTrace(Trace):
         """Apply the batching rule of `prim`."""
         values, dims, batched = [], [], False
         for x in args:
-            if type(x) is BatchTracer and x.trace is self:
+            if type(x) is BatchTracer and x._trace is self:
                 values.append(x.value)
                 dims.append(x.dim)
                 batched = True
@@ -69,7 +69,7 @@ class BatchTrace(Trace):
 
     def split(self, x):
         """Return (value, batch dim or None) of any value."""
-        if type(x) is BatchTracer and x.trace is self:
+        if type(x) is BatchTracer and x._trace is self:
             return x.value, x.dim
         return x, None
 

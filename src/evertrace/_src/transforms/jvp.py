@@ -19,7 +19,7 @@ class JVPTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace, primal, tangent):
-        self.aval, self.trace = primal.aval, trace
+        self.aval, self._trace = primal.aval, trace
         self.primal, self.tangent = primal, tangent
 
     def concrete(self):
@@ -40,7 +40,7 @@ class JVPTrace(Trace):
         """Apply `prim` to primals and push the tangents through it."""
         primals, tangents, active = [], [], False
         for x in args:
-            if type(x) is JVPTracer and x.trace is self:
+            if type(x) is JVPTracer and x._trace is self:
                 primals.append(x.primal)
                 tangents.append(x.tangent)
                 active = True
@@ -64,7 +64,7 @@ class JVPTrace(Trace):
 
     def split(self, x):
         """Return (primal, tangent or None) of any value."""
-        if type(x) is JVPTracer and x.trace is self:
+        if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, None
 

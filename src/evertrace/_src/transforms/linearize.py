@@ -29,7 +29,7 @@ class TapeTracer(Tracer):
     __slots__ = ("node", "value")
 
     def __init__(self, trace, aval, value, node):
-        self.aval, self.trace, self.value, self.node = aval, trace, value, node
+        self.aval, self._trace, self.value, self.node = aval, trace, value, node
 
     def concrete(self):
         """Return the value, None for an unknown."""
@@ -79,13 +79,13 @@ class TapeTrace(Trace):
 
     def owns(self, x):
         """Whether `x` is a tracer of this tape."""
-        return type(x) is TapeTracer and x.trace is self
+        return type(x) is TapeTracer and x._trace is self
 
     def process(self, prim, args, params):
         """Run `prim` on values and note it, or note its application to unknowns."""
         values, nodes, active, unknown = [], [], False, False
         for x in args:
-            if type(x) is TapeTracer and x.trace is self:
+            if type(x) is TapeTracer and x._trace is self:
                 active = True
                 unknown = unknown or x.value is None
                 values.append(x.value)
@@ -108,7 +108,7 @@ class TapeTrace(Trace):
         """Write the entry of an operation that was run; returns its output tracers."""
         if not prim.multiple_results:
             result = self.tracer(out)
-            outs = [result.node] if type(result) is TapeTracer and result.trace is self else None
+            outs = [result.node] if type(result) is TapeTracer and result._trace is self else None
         else:
             result = [self.tracer(x) for x in out]
             outs = [x.node if self.owns(x) else None for x in result]

@@ -46,7 +46,7 @@ class Stage(Trace):
 
     def record(self, prim, args, params):
         """Append the equation and return its output variables."""
-        invars = [x if type(x) is Var and x.trace is self else self.operand(x) for x in args]
+        invars = [x if type(x) is Var and x._trace is self else self.operand(x) for x in args]
         out = prim.infer(invars, params)
         src = state.src
         if src is None:
@@ -65,9 +65,9 @@ class Stage(Trace):
         if type(x) is Literal:
             return x
         if type(x) is Var:
-            if x.trace is self:
+            if x._trace is self:
                 return x
-            if x.trace.closed:
+            if x._trace.closed:
                 raise escaped_tracer_error(x, self.name or "trace")
         found = self.captured.get(id(x))
         if found is None:
@@ -151,7 +151,7 @@ def inline(jaxpr, *args):
 
 def provenance(var):
     """Return the names of the inputs that a variable of an open stage depends on."""
-    stage_, wanted = var.trace, {id(var)}
+    stage_, wanted = var._trace, {id(var)}
     for eqn in reversed(stage_.eqns):
         if any(id(v) in wanted for v in eqn.outvars):
             wanted.update(map(id, eqn.invars))

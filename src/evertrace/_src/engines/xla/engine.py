@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from evertrace._src import config
+from evertrace._src import config, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
@@ -86,14 +86,27 @@ def as_buffer(x, device):
 
 
 def placement(args):
-    """Return the device where operands live: the committed ones' first, else the first's."""
-    found = None
+    """Return the device where operands live: the committed ones', else the first one's."""
+    found, committed = None, None
     for x in args:
-        if type(x) is Array and x._device is not None:
+        if type(x) is Array:
+            device = x._device
             if x._committed:
-                return x._device
-            found = found or x._device
-    return found or default_device()
+                if committed is not None and committed is not device:
+                    raise _two_devices_error(committed, device)
+                committed = device
+            elif found is None:
+                found = device
+    return committed or found or default_device()
+
+
+def _two_devices_error(one, other):
+    return errors.user_error(
+        ValueError,
+        f"the arguments of one program are committed to two devices, {one} and {other}.",
+        fix="move them to one device with `device_put`.",
+        anchor="devices",
+    )
 
 
 def eager(prim, args, params):

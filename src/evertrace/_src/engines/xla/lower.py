@@ -77,6 +77,12 @@ def ints(values):
     return f"array<i64: {values}>" if values else "array<i64>"
 
 
+def pairs(values):
+    """Return an ``[n, 2]`` attribute of i64, such as the padding of windows."""
+    rows = ", ".join(f"[{low}, {high}]" for low, high in values)
+    return f"dense<{f'[{rows}]' if rows else ''}> : tensor<{len(values)}x2xi64>"
+
+
 def int_attr(value):
     """Return an i64 attribute."""
     return f"{value} : i64"
@@ -196,6 +202,11 @@ class Builder:
         if x.aval.dtype == dtype:
             return x
         return self.op("stablehlo.convert", [x], x.aval.update(dtype=dtype))
+
+    def compare(self, direction, x, y):
+        """Compare elementwise: `direction` is EQ, NE, LT, LE, GT or GE; floats as IEEE 754 does."""
+        attrs = {"comparison_direction": f"#stablehlo<comparison_direction {direction}>"}
+        return self.op("stablehlo.compare", [x, y], x.aval.update(dtype=np.dtype(bool)), attrs)
 
     # ------------------------------------------------------------ regions and calls
 

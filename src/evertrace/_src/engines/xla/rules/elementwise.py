@@ -1,6 +1,10 @@
-"""StableHLO of elementwise operations: one row each."""
+"""StableHLO of elementwise operations: one row each where there is an operation for it."""
 
+import math
+
+from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.rules.compare import compare
 from evertrace._src.ops import elementwise as ops
 
 
@@ -17,7 +21,114 @@ direct(ops.add_any_p, "stablehlo.add")
 direct(ops.add_p, "stablehlo.add")
 direct(ops.sub_p, "stablehlo.subtract")
 direct(ops.mul_p, "stablehlo.multiply")
+direct(ops.div_p, "stablehlo.divide")
+direct(ops.rem_p, "stablehlo.remainder")
 direct(ops.neg_p, "stablehlo.negate")
+direct(ops.abs_p, "stablehlo.abs")
+direct(ops.floor_p, "stablehlo.floor")
+direct(ops.ceil_p, "stablehlo.ceil")
+direct(ops.nextafter_p, "chlo.next_after")
+
+direct(ops.real_p, "stablehlo.real")
+direct(ops.imag_p, "stablehlo.imag")
+direct(ops.complex_p, "stablehlo.complex")
+
+direct(ops.square_p, "chlo.square")
+direct(ops.sqrt_p, "stablehlo.sqrt")
+direct(ops.rsqrt_p, "stablehlo.rsqrt")
+direct(ops.cbrt_p, "stablehlo.cbrt")
+
+direct(ops.exp_p, "stablehlo.exponential")
+direct(ops.expm1_p, "stablehlo.exponential_minus_one")
+direct(ops.log_p, "stablehlo.log")
+direct(ops.log1p_p, "stablehlo.log_plus_one")
+direct(ops.logistic_p, "stablehlo.logistic")
+
 direct(ops.sin_p, "stablehlo.sine")
 direct(ops.cos_p, "stablehlo.cosine")
+direct(ops.tan_p, "stablehlo.tan")
+direct(ops.asin_p, "chlo.asin")
+direct(ops.acos_p, "chlo.acos")
+direct(ops.atan_p, "chlo.atan")
+direct(ops.atan2_p, "stablehlo.atan2")
+direct(ops.sinh_p, "chlo.sinh")
+direct(ops.cosh_p, "chlo.cosh")
 direct(ops.tanh_p, "stablehlo.tanh")
+direct(ops.asinh_p, "chlo.asinh")
+direct(ops.acosh_p, "chlo.acosh")
+direct(ops.atanh_p, "chlo.atanh")
+
+
+@lowering.define(ops.sign_p)
+def _sign(b, out, x):
+    if out.dtype.kind != "u":
+        return b.op("stablehlo.sign", [x], out)
+    # StableHLO has no sign of unsigned integers: it is 0 or 1.
+    return b.op("stablehlo.minimum", [x, b.constant(1, out)], out)
+
+
+@lowering.define(ops.round_p)
+def _round(b, out, x, *, rounding_method):
+    name = "round_nearest_even" if rounding_method else "round_nearest_afz"
+    return b.op(f"stablehlo.{name}", [x], out)
+
+
+@lowering.define(ops.clamp_p)
+def _clamp(b, out, lo, x, hi):
+    return b.op("stablehlo.clamp", [lo, x, hi], out)
+
+
+def _extreme(prim, name, direction):
+    """Register an extreme; complex numbers are ordered by real part, then by imaginary part."""
+
+    def rule(b, out, x, y):
+        x, y = b.spread(x, out), b.spread(y, out)
+        if out.dtype.kind != "c":
+            return b.op(name, [x, y], out)
+        part = ShapedArray(out.shape, ops.real_dtype(out.dtype))
+        (x_re, y_re), (x_im, y_im) = (
+            [b.op(f"stablehlo.{which}", [z], part) for z in (x, y)] for which in ("real", "imag")
+        )
+        wins = compare(b, direction, x_re, y_re)
+        tie = compare(b, "EQ", x_re, y_re)
+        wins_tie = compare(b, direction, x_im, y_im)
+        first = b.op("stablehlo.select", [tie, wins_tie, wins], wins.aval)
+        return b.op("stablehlo.select", [first, x, y], out)
+
+    lowering.define(prim)(rule)
+
+
+_extreme(ops.max_p, "stablehlo.maximum", "GT")
+_extreme(ops.min_p, "stablehlo.minimum", "LT")
+
+
+@lowering.define(ops.conj_p)
+def _conj(b, out, x, *, input_dtype):
+    if input_dtype.kind == "c":
+        return b.op("chlo.conj", [x], out)
+    return b.op("stablehlo.complex", [x, b.full_like(x, 0)], out)
+
+
+@lowering.define(ops.integer_pow_p)
+def _integer_pow(b, out, x, *, y):
+    if y == 0:
+        return b.constant(1, out)
+    power = ops.repeated_product(x, abs(y), lambda u, v: b.op("stablehlo.multiply", [u, v], out))
+    return power if y > 0 else b.op("stablehlo.divide", [b.constant(1, out), power], out)
+
+
+@lowering.define(ops.pow_p)
+def _pow(b, out, x, y):
+    x, y = b.spread(x, out), b.spread(b.convert(y, out.dtype), out)
+    return b.op("stablehlo.power", [x, y], out)
+
+
+@lowering.define(ops.exp2_p)
+def _exp2(b, out, x):
+    if out.dtype.kind != "c":
+        return b.op("stablehlo.power", [b.constant(2, out), x], out)
+    return b.op(
+        "stablehlo.exponential",
+        [b.op("stablehlo.multiply", [x, b.constant(math.log(2), out)], out)],
+        out,
+    )

@@ -1,0 +1,9 @@
+"""StableHLO of operations that make arrays from nothing."""
+
+from evertrace._src.engines.xla.lower import int_attr, lowering
+from evertrace._src.ops import creation as ops
+
+
+@lowering.define(ops.iota_p)
+def _iota(b, out, *, dtype, shape, dimension, sharding):
+    return b.op("stablehlo.iota", [], out, {"iota_dimension": int_attr(dimension)})

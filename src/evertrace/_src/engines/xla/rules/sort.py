@@ -1,0 +1,110 @@
+"""StableHLO of sort and top_k.
+
+XLA's sort on the CPU is slow with a comparator of floats, which must tell NaNs and zeros apart, and
+a few times faster with one of integers. So floats are mapped to integers of the same order
+(`ops.sort`): one array is sorted as these and mapped back; as the keys of several, they are sorted
+beside the arrays.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
+from evertrace._src.ops import sort as ops
+
+
+@lowering.define(ops.sort_p)
+def _sort(b, outs, *xs, dimension, is_stable, num_keys):
+    if len(xs) == 1 and ops.has_sortable_bits(xs[0].aval.dtype):
+        keys = _flip_negative(b, _bits(b, xs[0], keep_zeros=True))
+        (keys,) = _sort_by(b, [keys], [], dimension, is_stable)
+        return [b.op("stablehlo.bitcast_convert", [_flip_negative(b, keys)], outs[0])]
+    keys = [key for x in xs[:num_keys] for key in _keys(b, x)]
+    if len(keys) == num_keys and all(k is x for k, x in zip(keys, xs, strict=False)):
+        return _sort_by(b, keys, xs[num_keys:], dimension, is_stable)
+    return _sort_by(b, keys, xs, dimension, is_stable)[len(keys) :]
+
+
+def _keys(b, x):
+    """Write integer arrays ordered like `x`, most significant first."""
+    aval = x.aval
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
+        part = aval.update(dtype=np.zeros(0, aval.dtype).real.dtype)
+        return [
+            key
+            for name in ("stablehlo.real", "stablehlo.imag")
+            for key in _keys(b, b.op(name, [x], part))
+        ]
+    if not dtypes.issubdtype(aval.dtype, np.floating):
+        return [x]
+    if not ops.has_sortable_bits(aval.dtype):
+        x = b.convert(x, np.dtype(np.float32))
+    return [_flip_negative(b, _bits(b, x))]
+
+
+def _bits(b, x, keep_zeros=False):
+    """Write the bits of floats, all NaNs alike, and -0.0 like 0.0 unless `keep_zeros`."""
+    aval = x.aval.update(dtype=np.dtype(f"i{x.aval.dtype.itemsize}"), weak_type=False)
+    bits = b.op("stablehlo.bitcast_convert", [x], aval)
+    if not keep_zeros:
+        is_zero = _compare(b, x, b.full_like(x, 0), "EQ")
+        bits = b.op("stablehlo.select", [is_zero, b.full_like(bits, 0), bits], aval)
+    nan = np.abs(np.array(np.nan, x.aval.dtype)).view(aval.dtype)
+    is_nan = _compare(b, x, x, "NE")
+    return b.op("stablehlo.select", [is_nan, b.full_like(bits, nan), bits], aval)
+
+
+def _flip_negative(b, bits):
+    """Write `ops.flip_negative`."""
+    info = np.iinfo(bits.aval.dtype)
+    shift = b.full_like(bits, info.bits - 1)
+    sign = b.op("stablehlo.shift_right_arithmetic", [bits, shift], bits.aval)
+    mask = b.op("stablehlo.and", [sign, b.full_like(bits, info.max)], bits.aval)
+    return b.op("stablehlo.xor", [bits, mask], bits.aval)
+
+
+def _compare(b, x, y, direction):
+    return b.op(
+        "stablehlo.compare", [x, y], x.aval.update(dtype=np.bool_, weak_type=False),
+        {"comparison_direction": f"#stablehlo<comparison_direction {direction}>"},
+    )  # fmt: skip
+
+
+def _sort_by(b, keys, others, dimension, is_stable):
+    """Write a sort of integer keys and what goes with them; returns keys, then others."""
+    arrays = [*keys, *others]
+    scalars = [x.aval.update(shape=()) for x in arrays for _ in range(2)]
+    attrs = {"dimension": int_attr(dimension), "is_stable": bool_attr(is_stable)}
+    less = b.region(scalars, lambda *pairs: [_lexicographic(b, pairs[: 2 * len(keys)])])
+    return b.op("stablehlo.sort", arrays, [x.aval for x in arrays], attrs, [less])
+
+
+def _lexicographic(b, pairs):
+    """Write whether the first of each pair come before the second."""
+    x, y = pairs[:2]
+    less = _compare(b, x, y, "LT")
+    if len(pairs) == 2:
+        return less
+    equal = _compare(b, x, y, "EQ")
+    rest = b.op("stablehlo.and", [equal, _lexicographic(b, pairs[2:])], less.aval)
+    return b.op("stablehlo.or", [less, rest], less.aval)
+
+
+@lowering.define(ops.top_k_p)
+def _top_k(b, outs, x, *, k, axis):
+    """Sort descending, with positions, and cut: stable, so that of equals the first comes."""
+    # ~i is the order of i reversed; for booleans and unsigned integers as well.
+    keys = [b.op("stablehlo.not", [key], key.aval) for key in _top_keys(b, x)]
+    positions = b.op(
+        "stablehlo.iota", [], ShapedArray(x.shape, np.int32), {"iota_dimension": int_attr(axis)}
+    )  # fmt: skip
+    *_, values, order = _sort_by(b, keys, [x, positions], axis, True)
+    starts = [0] * x.aval.ndim
+    return [slice_of(b, out, v, starts, out.shape) for out, v in zip(outs, (values, order), strict=True)]
+
+
+def _top_keys(b, x):
+    if ops.has_sortable_bits(x.aval.dtype):
+        return [_flip_negative(b, _bits(b, x, keep_zeros=True))]
+    return _keys(b, x)

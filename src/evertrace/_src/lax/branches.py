@@ -1,0 +1,216 @@
+"""Branches on trees of arrays: cond and switch.
+
+Both stage all branches, bring them to one set of captured values and one type of output, and bind
+`cond_p`. Branches may use arrays and traced values from around them.
+"""
+
+import numpy as np
+
+from evertrace._src import config, errors, tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.bodies import (
+    as_arrays,
+    as_type,
+    stage_body,
+    structure_difference,
+    type_text,
+    unused,
+)
+from evertrace._src.control.cond import bind_cond
+from evertrace._src.core.jaxpr import Literal, literal
+from evertrace._src.core.tracer import concrete_value
+from evertrace._src.ops.compare import ne_p
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import clamp_p
+from evertrace._src.transforms.staging import inline, restage
+
+__all__ = ["cond", "switch"]
+
+_INDEX = np.dtype(np.int32)
+_MISSING = object()
+
+
+def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
+    """Apply one of two functions, chosen by a condition when the program runs.
+
+    Only the chosen function runs, except under `vmap` over the condition, where both run and the
+    results are selected example by example.
+
+    Args:
+      pred: a boolean scalar, or a number, which counts as true unless it is zero.
+      true_fun: function of the operands, applied if `pred` holds.
+      false_fun: function of the operands, applied otherwise; its output has the structure, shapes
+        and dtypes of that of `true_fun`.
+      *operands: trees of arrays.
+      operand: a single operand, in the place of `operands`.
+
+    Returns:
+      What the chosen function returns. An output is weakly typed if it is so in both branches.
+
+    Raises:
+      TypeError: `pred` is no scalar, or the two outputs differ in structure, shape or dtype.
+    """
+    if operand is not _MISSING:
+        operands = (*operands, operand)
+    _check_callable("cond", {"true_fun": true_fun, "false_fun": false_fun})
+    index = _index_of_predicate(pred)
+    if config.current().disable_jit and concrete_value(index) is not None:
+        return (true_fun if concrete_value(index).host() else false_fun)(*operands)
+    labels = ("false_fun", "true_fun")
+    return _choose("cond", labels, index, (false_fun, true_fun), operands)
+
+
+def switch(index, branches, *operands, operand=_MISSING):
+    """Apply one of several functions, chosen by an index when the program runs.
+
+    Args:
+      index: an integer scalar; one that is out of range chooses the first or the last function.
+      branches: sequence of functions of the operands, whose outputs have one structure, and the
+        same shapes and dtypes.
+      *operands: trees of arrays.
+      operand: a single operand, in the place of `operands`.
+
+    Returns:
+      What the chosen function returns.
+
+    Raises:
+      TypeError: `index` is no integer scalar, or outputs differ in structure, shape or dtype.
+      ValueError: there are no branches.
+    """
+    if operand is not _MISSING:
+        operands = (*operands, operand)
+    branches = tuple(branches)
+    labels = tuple(f"branches[{i}]" for i in range(len(branches)))
+    _check_callable("switch", dict(zip(labels, branches, strict=True)))
+    index = _index_of_switch(index)
+    if not branches:
+        raise errors.user_error(
+            ValueError, "switch: `branches` is empty.", fix="pass at least one function.",
+            anchor="cond-branches",
+        )  # fmt: skip
+    if len(branches) == 1:
+        return branches[0](*operands)
+    last = literal(len(branches) - 1, _INDEX)
+    index = clamp_p.bind(literal(0, _INDEX), convert(index, _INDEX), last)
+    if config.current().disable_jit and concrete_value(index) is not None:
+        return branches[int(concrete_value(index).host())](*operands)
+    return _choose("switch", labels, index, branches, operands)
+
+
+# ---------------------------------------------------------------- which branch
+
+
+def _check_callable(name, functions):
+    for label, function in functions.items():
+        if not callable(function):
+            raise errors.user_error(
+                TypeError,
+                f"{name}: {label} must be a function, got {type(function).__name__}.",
+                fix="pass functions of the operands, e.g. `lambda x: x`.",
+                anchor="cond-branches",
+            )
+
+
+def _index_of_predicate(pred):
+    """Return 0 or 1, int32, for a condition."""
+    pred = _scalar("cond", "pred", pred, "a boolean scalar", "reduce it, e.g. with `all` or `any`.")
+    if type(pred) is Literal:
+        return literal(int(bool(pred.val)), _INDEX)
+    if pred.aval.dtype != np.bool_:
+        pred = ne_p.bind(pred, literal(0, pred.aval.dtype))
+    return convert(pred, _INDEX)
+
+
+def _index_of_switch(index):
+    fix = "convert it, e.g. with `astype('int32')`."
+    index = _scalar("switch", "index", index, "an integer scalar", fix)
+    if index.aval.dtype.kind not in "iu":
+        raise errors.user_error(
+            TypeError, f"switch: index must be an integer, got {index.aval.str_short()}.", fix=fix,
+            anchor="cond-predicate",
+        )  # fmt: skip
+    return index
+
+
+def _scalar(name, argument, x, wanted, fix):
+    try:
+        x = as_operand(x, name)
+        found = x.aval.str_short()
+    except TypeError:
+        x, found = None, type(x).__name__
+    if x is None or x.aval.ndim:
+        raise errors.user_error(
+            TypeError, f"{name}: {argument} must be {wanted}, got {found}.", fix=fix,
+            anchor="cond-predicate",
+        )  # fmt: skip
+    return x
+
+
+# ---------------------------------------------------------------- bodies of one type
+
+
+def _choose(name, labels, index, branches, operands):
+    leaves, in_tree = tree.flatten(operands)
+    leaves = [as_operand(x, name) for x in leaves]
+    avals = [x.aval for x in leaves]
+    bodies = [stage_body(f, in_tree, avals, where=name) for f in branches]
+    avals_out = _common_outputs(name, labels, bodies)
+    jaxprs = [_with_output_types(body.jaxpr, avals_out) for body in bodies]
+    jaxprs, captured = _share_captured(jaxprs, [body.captured for body in bodies])
+    outs = bind_cond(index, jaxprs, [*captured, *leaves])
+    return tree.unflatten(bodies[0].out_tree, as_arrays(outs))
+
+
+def _common_outputs(name, labels, bodies):
+    """Check that outputs agree; returns their avals, weakly typed where all are."""
+    first = bodies[0]
+    for label, body in zip(labels[1:], bodies[1:], strict=True):
+        if body.out_tree != first.out_tree:
+            where, a, b = structure_difference(first.out_tree, body.out_tree)
+            raise errors.user_error(
+                TypeError,
+                f"{name}: outputs of all branches must have one structure; {where} that of "
+                f"{labels[0]} has {a}, that of {label} has {b}.",
+                fix="return the same containers with the same keys from every branch.",
+                anchor="cond-output",
+            )
+    columns = list(zip(*[body.jaxpr.out_avals for body in bodies], strict=True))
+    for i, column in enumerate(columns):
+        for label, aval in zip(labels, column, strict=True):
+            if (aval.shape, aval.dtype) != (column[0].shape, column[0].dtype):
+                raise _output_type_error(name, labels[0], label, first.out_tree, i, column[0], aval)
+    return [c[0].update(weak_type=all(a.weak_type for a in c)) for c in columns]
+
+
+def _output_type_error(name, first, label, out_tree, i, a, b):
+    path = tree.leaves_with_path(tree.unflatten(out_tree, range(out_tree.num_leaves)))[i][0]
+    return errors.user_error(
+        TypeError,
+        f"{name}: outputs of all branches must have the same types; output{tree.keystr(path)} has "
+        f"type {type_text(a)} in {first} and {type_text(b)} in {label}.",
+        fix="convert or broadcast one of them, e.g. with `astype`.",
+        anchor="cond-output",
+    )
+
+
+def _with_output_types(jaxpr, avals):
+    if jaxpr.out_avals == avals:
+        return jaxpr
+
+    def fun(*xs):
+        return [as_type(x, a) for x, a in zip(inline(jaxpr, *xs), avals, strict=True)]
+
+    return restage(jaxpr, fun, jaxpr.in_avals)
+
+
+def _share_captured(jaxprs, captured):
+    """Give all jaxprs the union of the captured values as first inputs; returns both."""
+    values = {id(x): x for row in captured for x in row}
+    widened = []
+    for jaxpr, row in zip(jaxprs, captured, strict=True):
+        variables = dict(zip(map(id, row), jaxpr.invars, strict=False))
+        shared = [
+            variables[key] if key in variables else unused(x.aval) for key, x in values.items()
+        ]
+        widened.append(jaxpr.replace(invars=shared + jaxpr.invars[len(row) :]))
+    return widened, list(values.values())

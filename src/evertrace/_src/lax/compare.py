@@ -1,0 +1,99 @@
+"""Comparisons of arrays of one dtype."""
+
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.lax.broadcasting import same_dtype_operands
+from evertrace._src.ops import compare as ops
+
+__all__ = [
+    "eq", "ge", "gt", "is_finite", "le", "lt", "ne",
+]  # fmt: skip
+
+
+def eq(x, y):
+    """Return whether x == y, elementwise.
+
+    Args:
+      x: an array of numbers or booleans.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      a boolean array of the common shape.
+    """
+    return ops.eq_p.bind(*same_dtype_operands("eq", x, y))
+
+
+def ne(x, y):
+    """Return whether x != y, elementwise.
+
+    Args:
+      x: an array of numbers or booleans.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      a boolean array of the common shape.
+    """
+    return ops.ne_p.bind(*same_dtype_operands("ne", x, y))
+
+
+def lt(x, y):
+    """Return whether x < y, elementwise.
+
+    Args:
+      x: a boolean, integer or floating array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      a boolean array of the common shape.
+    """
+    return ops.lt_p.bind(*same_dtype_operands("lt", x, y))
+
+
+def le(x, y):
+    """Return whether x <= y, elementwise.
+
+    Args:
+      x: a boolean, integer or floating array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      a boolean array of the common shape.
+    """
+    return ops.le_p.bind(*same_dtype_operands("le", x, y))
+
+
+def gt(x, y):
+    """Return whether x > y, elementwise.
+
+    Args:
+      x: a boolean, integer or floating array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      a boolean array of the common shape.
+    """
+    return ops.gt_p.bind(*same_dtype_operands("gt", x, y))
+
+
+def ge(x, y):
+    """Return whether x >= y, elementwise.
+
+    Args:
+      x: a boolean, integer or floating array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      a boolean array of the common shape.
+    """
+    return ops.ge_p.bind(*same_dtype_operands("ge", x, y))
+
+
+def is_finite(x):
+    """Return whether x is neither infinite nor NaN.
+
+    Args:
+      x: a floating array.
+
+    Returns:
+      a boolean array of the shape of `x`.
+    """
+    return ops.is_finite_p.bind(as_operand(x, "is_finite"))

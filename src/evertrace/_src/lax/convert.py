@@ -1,0 +1,90 @@
+"""Conversions between dtypes, by value and by bits."""
+
+import operator
+
+from evertrace._src import dtypes, tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.errors import user_error
+from evertrace._src.ops.convert import (
+    bitcast_convert_type_p,
+    convert,
+    reduce_precision_p,
+    stop_gradient_p,
+)
+
+__all__ = [
+    "bitcast_convert_type", "convert_element_type", "reduce_precision", "stop_gradient",
+]  # fmt: skip
+
+
+def convert_element_type(operand, new_dtype):
+    """Convert to another dtype by value.
+
+    Args:
+      operand: an array of any dtype of numbers or booleans.
+      new_dtype: a dtype; 64-bit ones are narrowed unless x64 is on.
+
+    Returns:
+      an array of the shape of `operand`, not weakly typed.
+
+    Integers wrap around; floats to integers are truncated and saturate, NaN gives 0; complex to
+    real drops the imaginary part; all but zero is True.
+    """
+    operand = as_operand(operand, "convert_element_type")
+    return convert(operand, dtypes.canonicalize_dtype(new_dtype, allow_extended_dtype=True))
+
+
+def bitcast_convert_type(operand, new_dtype):
+    """Take the bits of numbers as numbers of another dtype.
+
+    Args:
+      operand: an integer or floating array of shape ``[...]``.
+      new_dtype: an integer or floating dtype.
+
+    Returns:
+      an array of shape ``[...]`` for a dtype of the same width; a narrower dtype adds a last
+      dimension for the pieces of each number, a wider one consumes it.
+    """
+    operand = as_operand(operand, "bitcast_convert_type")
+    dtype = dtypes.canonicalize_dtype(new_dtype)
+    return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
+
+
+def reduce_precision(operand, exponent_bits, mantissa_bits):
+    """Round to a format with fewer bits, and keep the dtype.
+
+    Args:
+      operand: a floating array.
+      exponent_bits: width of the exponent, at least 1.
+      mantissa_bits: width of the mantissa without its leading one, at least 0.
+
+    Returns:
+      an array of the shape and dtype of `operand`.
+
+    Numbers that are too large become infinite, subnormal ones zero. The derivative is that of the
+    identity, rounded as well.
+    """
+    operand = as_operand(operand, "reduce_precision")
+    exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise user_error(
+            ValueError,
+            f"reduce_precision: a format of {exponent_bits} exponent bits and {mantissa_bits} "
+            "mantissa bits does not exist.",
+            fix="use at least 1 exponent bit and 0 mantissa bits.",
+        )
+    return reduce_precision_p.bind(
+        operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+    )
+
+
+def stop_gradient(x):
+    """Return `x` as a constant for every derivative.
+
+    Args:
+      x: a pytree of arrays.
+
+    Returns:
+      the same tree with the same values.
+    """
+    return tree.map(lambda leaf: stop_gradient_p.bind(as_operand(leaf, "stop_gradient")), x)

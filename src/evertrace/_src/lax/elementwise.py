@@ -1,0 +1,289 @@
+"""Elementwise arithmetic and functions.
+
+Operands must have one dtype, in contrast to the functions of `numpy`; see `broadcasting` for what
+Python scalars and shapes may be.
+"""
+
+import enum
+
+from evertrace._src import dtypes
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.lax.broadcasting import same_dtype_operands, scalars_like_arrays
+from evertrace._src.ops import elementwise as ops
+from evertrace._src.ops.convert import convert
+
+__all__ = [
+    "RoundingMethod", "abs", "add", "ceil", "clamp", "complex", "conj", "div", "floor", "imag",
+    "max", "min", "mul", "neg", "nextafter", "real", "rem", "round", "sign", "sub",
+]  # fmt: skip
+
+
+def add(x, y):
+    """Return x + y.
+
+    Args:
+      x: an integer, floating or complex array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      an array of the operands' dtype and common shape.
+
+    Integers wrap around.
+    """
+    return ops.add_p.bind(*same_dtype_operands("add", x, y))
+
+
+def sub(x, y):
+    """Return x - y.
+
+    Args:
+      x: an integer, floating or complex array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      an array of the operands' dtype and common shape.
+
+    Integers wrap around.
+    """
+    return ops.sub_p.bind(*same_dtype_operands("sub", x, y))
+
+
+def mul(x, y, *, out_dtype=None):
+    """Return x * y.
+
+    Args:
+      x: an integer, floating or complex array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+      out_dtype: dtype to which both operands are converted before they are multiplied.
+
+    Returns:
+      an array of the operands' dtype (or `out_dtype`) and common shape.
+
+    Integers wrap around.
+    """
+    operands = same_dtype_operands("mul", x, y)
+    if out_dtype is not None:
+        dtype = dtypes.canonicalize_dtype(out_dtype)
+        operands = [convert(operand, dtype) for operand in operands]
+    return ops.mul_p.bind(*operands)
+
+
+def div(x, y):
+    """Return x / y; for integers the quotient rounded towards zero.
+
+    Args:
+      x: an integer, floating or complex array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      an array of the operands' dtype and common shape.
+
+    An integer divided by zero gives -1, all bits set.
+    """
+    return ops.div_p.bind(*same_dtype_operands("div", x, y))
+
+
+def rem(x, y):
+    """Return the remainder of x / y, with the sign of `x`.
+
+    Args:
+      x: an integer or floating array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      an array of the operands' dtype and common shape.
+
+    For integers ``rem(x, 0)`` is `x`. Differs from ``numpy.mod``, which takes the sign of `y`.
+    """
+    return ops.rem_p.bind(*same_dtype_operands("rem", x, y))
+
+
+def neg(x):
+    """Return -x.
+
+    Args:
+      x: an integer, floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.neg_p.bind(as_operand(x, "neg"))
+
+
+def sign(x):
+    """Return -1, 0 or 1 by the sign of `x`; for complex numbers x / |x|.
+
+    Args:
+      x: an integer, floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.sign_p.bind(as_operand(x, "sign"))
+
+
+def abs(x):
+    """Return the absolute value.
+
+    Args:
+      x: a signed integer, floating or complex array.
+
+    Returns:
+      an array of the shape of `x`, real if `x` is complex.
+    """
+    return ops.abs_p.bind(as_operand(x, "abs"))
+
+
+def max(x, y):
+    """Return the greater of x and y, NaN if either is.
+
+    Args:
+      x: an array of numbers or booleans.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      an array of the operands' dtype and common shape.
+
+    Complex numbers are ordered by real part, then by imaginary part. Where x and y are equal, each
+    gets half of the derivative.
+    """
+    return ops.max_p.bind(*same_dtype_operands("max", x, y))
+
+
+def min(x, y):
+    """Return the lesser of x and y, NaN if either is.
+
+    Args:
+      x: an array of numbers or booleans.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      an array of the operands' dtype and common shape.
+
+    Complex numbers are ordered by real part, then by imaginary part. Where x and y are equal, each
+    gets half of the derivative.
+    """
+    return ops.min_p.bind(*same_dtype_operands("min", x, y))
+
+
+def clamp(min, x, max):
+    """Return x limited to ``[min, max]``.
+
+    Args:
+      min: lower bounds, of rank 0 or of the shape of `x`.
+      x: a boolean, integer or floating array.
+      max: upper bounds, of rank 0 or of the shape of `x`.
+
+    Returns:
+      an array of the shape and dtype of `x`; `max` where `min` exceeds it.
+    """
+    return ops.clamp_p.bind(*scalars_like_arrays("clamp", (min, x, max)))
+
+
+def floor(x):
+    """Round down to whole numbers.
+
+    Args:
+      x: a floating array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.floor_p.bind(as_operand(x, "floor"))
+
+
+def ceil(x):
+    """Round up to whole numbers.
+
+    Args:
+      x: a floating array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.ceil_p.bind(as_operand(x, "ceil"))
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where `round` takes numbers halfway between two whole ones."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+    """Round to the nearest whole numbers.
+
+    Args:
+      x: a floating array.
+      rounding_method: which way halves go.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    rounding_method = RoundingMethod(rounding_method)
+    return ops.round_p.bind(as_operand(x, "round"), rounding_method=rounding_method)
+
+
+def nextafter(x1, x2):
+    """Return the next number after `x1` in the direction of `x2`.
+
+    Args:
+      x1: a floating array.
+      x2: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      an array of the operands' dtype and common shape.
+
+    Has no derivative.
+    """
+    return ops.nextafter_p.bind(*same_dtype_operands("nextafter", x1, x2))
+
+
+def real(x):
+    """Return the real part.
+
+    Args:
+      x: a complex array.
+
+    Returns:
+      a floating array of the shape of `x`.
+    """
+    return ops.real_p.bind(as_operand(x, "real"))
+
+
+def imag(x):
+    """Return the imaginary part.
+
+    Args:
+      x: a complex array.
+
+    Returns:
+      a floating array of the shape of `x`.
+    """
+    return ops.imag_p.bind(as_operand(x, "imag"))
+
+
+def complex(x, y):
+    """Return x + iy.
+
+    Args:
+      x: a float32 or float64 array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      a complex64 or complex128 array.
+    """
+    return ops.complex_p.bind(*same_dtype_operands("complex", x, y))
+
+
+def conj(x):
+    """Return the complex conjugate.
+
+    Args:
+      x: a complex, float32 or float64 array.
+
+    Returns:
+      a complex array of the shape of `x`.
+    """
+    return ops.conj(as_operand(x, "conj"))

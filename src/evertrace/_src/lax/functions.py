@@ -1,0 +1,391 @@
+"""Elementwise powers, exponentials, logarithms, circular and hyperbolic functions.
+
+Operands must have one dtype, in contrast to the functions of `numpy`.
+"""
+
+import enum
+import operator
+from typing import NamedTuple
+
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.errors import user_error
+from evertrace._src.lax.broadcasting import same_dtype_operands
+from evertrace._src.ops import elementwise as ops
+
+__all__ = [
+    "AccuracyMode", "Tolerance", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh",
+    "cbrt", "cos", "cosh", "exp", "exp2", "expm1", "integer_pow", "log", "log1p", "logistic",
+    "pow", "reciprocal", "rsqrt", "sin", "sinh", "sqrt", "square", "tan", "tanh",
+]  # fmt: skip
+
+
+class AccuracyMode(enum.Enum):
+    """How exact a function of the engine is to be."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance(NamedTuple):
+    """Error that a function may have: absolute, relative, or in units of the last place."""
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+
+def check_accuracy(name, accuracy):
+    """Refuse an accuracy other than the engine's own, rather than ignore it."""
+    if accuracy not in (None, AccuracyMode.DEFAULT):
+        raise user_error(
+            NotImplementedError,
+            f"{name}: accuracy {accuracy} is not supported.",
+            fix="leave `accuracy` out.",
+            anchor="accuracy",
+        )
+
+
+def square(x):
+    """Return x * x.
+
+    Args:
+      x: an integer, floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.square_p.bind(as_operand(x, "square"))
+
+
+def integer_pow(x, y):
+    """Return x ** y for a Python int y.
+
+    Args:
+      x: an integer, floating or complex array.
+      y: exponent, not negative if `x` is an integer.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+
+    Computed by repeated multiplication.
+    """
+    return ops.integer_pow_p.bind(as_operand(x, "integer_pow"), y=operator.index(y))
+
+
+def reciprocal(x):
+    """Return 1 / x.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return integer_pow(x, -1)
+
+
+def pow(x, y):
+    """Return x ** y.
+
+    Args:
+      x: a floating or complex array.
+      y: an array of the same dtype, or of integers.
+
+    Returns:
+      an array of the dtype of `x` and the common shape.
+
+    The derivative by `y` is 0 at x = 0 < y, and the one by `x` is 0 at y = 0.
+    """
+    y_operand = as_operand(y, "pow") if type(y) is int else y
+    return ops.pow_p.bind(*same_dtype_operands("pow", x, y_operand))
+
+
+def sqrt(x, *, accuracy=None):
+    """Return the square root.
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("sqrt", accuracy)
+    return ops.sqrt_p.bind(as_operand(x, "sqrt"))
+
+
+def rsqrt(x, *, accuracy=None):
+    """Return 1 / sqrt(x).
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("rsqrt", accuracy)
+    return ops.rsqrt_p.bind(as_operand(x, "rsqrt"))
+
+
+def cbrt(x, *, accuracy=None):
+    """Return the real cube root.
+
+    Args:
+      x: a floating array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("cbrt", accuracy)
+    return ops.cbrt_p.bind(as_operand(x, "cbrt"))
+
+
+def exp(x, *, accuracy=None):
+    """Return e ** x.
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("exp", accuracy)
+    return ops.exp_p.bind(as_operand(x, "exp"))
+
+
+def exp2(x, *, accuracy=None):
+    """Return 2 ** x.
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("exp2", accuracy)
+    return ops.exp2_p.bind(as_operand(x, "exp2"))
+
+
+def expm1(x, *, accuracy=None):
+    """Return e ** x - 1, precise near x = 0.
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("expm1", accuracy)
+    return ops.expm1_p.bind(as_operand(x, "expm1"))
+
+
+def log(x, *, accuracy=None):
+    """Return the natural logarithm.
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("log", accuracy)
+    return ops.log_p.bind(as_operand(x, "log"))
+
+
+def log1p(x, *, accuracy=None):
+    """Return log(1 + x), precise near x = 0.
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("log1p", accuracy)
+    return ops.log1p_p.bind(as_operand(x, "log1p"))
+
+
+def logistic(x, *, accuracy=None):
+    """Return 1 / (1 + exp(-x)).
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("logistic", accuracy)
+    return ops.logistic_p.bind(as_operand(x, "logistic"))
+
+
+def sin(x, *, accuracy=None):
+    """Return the sine.
+
+    Args:
+      x: a floating or complex array, in radians.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("sin", accuracy)
+    return ops.sin_p.bind(as_operand(x, "sin"))
+
+
+def cos(x, *, accuracy=None):
+    """Return the cosine.
+
+    Args:
+      x: a floating or complex array, in radians.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("cos", accuracy)
+    return ops.cos_p.bind(as_operand(x, "cos"))
+
+
+def tan(x, *, accuracy=None):
+    """Return the tangent.
+
+    Args:
+      x: a floating or complex array, in radians.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("tan", accuracy)
+    return ops.tan_p.bind(as_operand(x, "tan"))
+
+
+def asin(x):
+    """Return the inverse sine, in radians.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.asin_p.bind(as_operand(x, "asin"))
+
+
+def acos(x):
+    """Return the inverse cosine, in radians.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.acos_p.bind(as_operand(x, "acos"))
+
+
+def atan(x):
+    """Return the inverse tangent, in radians.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.atan_p.bind(as_operand(x, "atan"))
+
+
+def atan2(x, y):
+    """Return the angle of the point (y, x) in radians: the inverse tangent of x / y.
+
+    Args:
+      x: a floating or complex array.
+      y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
+
+    Returns:
+      an array of the operands' dtype and common shape.
+    """
+    return ops.atan2_p.bind(*same_dtype_operands("atan2", x, y))
+
+
+def sinh(x):
+    """Return the hyperbolic sine.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.sinh_p.bind(as_operand(x, "sinh"))
+
+
+def cosh(x):
+    """Return the hyperbolic cosine.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.cosh_p.bind(as_operand(x, "cosh"))
+
+
+def tanh(x, *, accuracy=None):
+    """Return the hyperbolic tangent.
+
+    Args:
+      x: a floating or complex array.
+      accuracy: None or ``AccuracyMode.DEFAULT``.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    check_accuracy("tanh", accuracy)
+    return ops.tanh_p.bind(as_operand(x, "tanh"))
+
+
+def asinh(x):
+    """Return the inverse hyperbolic sine.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.asinh_p.bind(as_operand(x, "asinh"))
+
+
+def acosh(x):
+    """Return the inverse hyperbolic cosine.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.acosh_p.bind(as_operand(x, "acosh"))
+
+
+def atanh(x):
+    """Return the inverse hyperbolic tangent.
+
+    Args:
+      x: a floating or complex array.
+
+    Returns:
+      an array of the shape and dtype of `x`.
+    """
+    return ops.atanh_p.bind(as_operand(x, "atanh"))

@@ -1,0 +1,112 @@
+"""Arguments of the NumPy functions: arrays, and what must be known while tracing.
+
+Axes, shapes and sizes are static, since the shapes of results depend on them. Axes may be negative,
+and count from the end then.
+"""
+
+import operator
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.numpy.promotion import check_arraylike
+
+
+def operand(name, a):
+    """Return an argument as an array or tracer; lists are refused, as everywhere."""
+    check_arraylike(name, a)
+    return as_array(a, name)
+
+
+def scalar_of(value, dtype):
+    """Return a Python or NumPy scalar as a literal of exactly `dtype`."""
+    return literal(value.item() if isinstance(value, np.generic | np.ndarray) else value, dtype)
+
+
+def no_out(name, out):
+    """Raise if the caller gave an array to write the result to."""
+    if out is not None:
+        raise errors.user_error(
+            NotImplementedError,
+            f"{name}: arrays cannot be changed, so there is no `out` argument.",
+            fix="use the returned array.",
+        )
+
+
+def canonical_axis(name, axis, ndim):
+    """Return one axis as an int from 0 to ``ndim - 1``; AxisError if there is no such axis."""
+    position = static_int(name, "axis", axis)
+    if -ndim <= position < ndim:
+        return position + ndim if position < 0 else position
+    raise errors.user_error(
+        errors.AxisError,
+        f"{name}: axis {position} is out of bounds for array of dimension {ndim}.",
+        fix=f"use an axis from {-ndim} to {ndim - 1}." if ndim else "pass no axis.",
+        anchor="axis",
+    )
+
+
+def canonical_axes(name, axis, ndim):
+    """Return the axes named by an int, a sequence of ints or None (all axes) as a sorted tuple."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, tuple | list) else (axis,)
+    return tuple(sorted(distinct_axes(name, given, ndim)))
+
+
+def distinct_axes(name, axes, ndim):
+    """Return several axes as a tuple of ints from 0 on, in the order given; AxisError if repeated."""
+    found = tuple(canonical_axis(name, axis, ndim) for axis in axes)
+    if len(set(found)) != len(found):
+        raise errors.user_error(
+            errors.AxisError,
+            f"{name}: duplicate value in axes {tuple(axes)} for array of dimension {ndim}.",
+            fix="name each axis once.",
+            anchor="axis",
+        )
+    return found
+
+
+def static_int(name, argument, value):
+    """Return an argument that must be known while tracing as an int."""
+    if isinstance(value, Tracer) and concrete_value(value) is None:
+        raise traced_argument(name, argument, value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise errors.user_error(
+            TypeError,
+            f"{name}: {argument} must be an integer, got {value!r} of type {type(value).__name__}.",
+            fix="convert it with `int(...)`.",
+        ) from None
+
+
+def traced_argument(name, argument, value):
+    """Build the error for a traced value in place of a static argument."""
+    return errors.user_error(
+        errors.ConcretizationTypeError,
+        f"{name}: {argument} must be known while tracing, but it is a traced value "
+        f"{value.aval.str_short()}. Shapes of results depend on it.",
+        fix="compute it from shapes with NumPy or Python, e.g. `np.prod(x.shape)`, or mark the "
+        "argument it comes from static with `static_argnums`.",
+        anchor="ConcretizationTypeError",
+    )
+
+
+def static_shape(name, shape):
+    """Return a shape, given as an int or a sequence of ints, as a tuple of ints.
+
+    Sizes are not checked to be positive: -1 means "what is left" to some functions.
+    """
+    if type(shape) is tuple and all(type(size) is int for size in shape):
+        return shape
+    if isinstance(shape, Tracer) and concrete_value(shape) is None:
+        raise traced_argument(name, "shape", shape)
+    try:
+        sizes = tuple(shape)
+    except TypeError:
+        sizes = (shape,)
+    return tuple(static_int(name, "shape", size) for size in sizes)

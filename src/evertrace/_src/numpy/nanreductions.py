@@ -1,0 +1,129 @@
+"""Reductions that leave NaNs out: they replace them by the identity, or mask them, first.
+
+Arrays that cannot hold NaNs are reduced as they are.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes
+from evertrace._src.numpy import reductions, ufuncs
+from evertrace._src.numpy.arguments import no_out, operand
+from evertrace._src.numpy.cumulative import cumprod, cumsum
+from evertrace._src.ops.identities import highest, lowest
+from evertrace._src.ops.reduce import argmax_p, argmin_p
+
+__all__ = [
+    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",
+    "nanstd", "nansum", "nanvar",
+]  # fmt: skip
+
+
+def has_nans(x):
+    """Whether the dtype of `x` has NaNs."""
+    return dtypes.issubdtype(x.aval.dtype, np.inexact)
+
+
+def replace_nans(x, fill):
+    """Return `x` with a scalar in place of NaNs."""
+    if not has_nans(x):
+        return x
+    return reductions.masked("isnan", x, ufuncs.logical_not(ufuncs.isnan(x)), fill)
+
+
+def _numbers(x, where):
+    """Return the mask of the elements that are not NaN and that `where` selects."""
+    numbers = ufuncs.logical_not(ufuncs.isnan(x))
+    return numbers if where is None else ufuncs.logical_and(numbers, where)
+
+
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    """Sum the elements along axes that are not NaN; see `sum`."""
+    no_out("nansum", out)
+    x = replace_nans(operand("nansum", a), 0)
+    return reductions.sum(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
+
+
+def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    """Multiply the elements along axes that are not NaN; see `prod`."""
+    no_out("nanprod", out)
+    x = replace_nans(operand("nanprod", a), 1)
+    return reductions.prod(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
+
+
+def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Return the largest element along axes that is not NaN; NaN if there is none. See `max`."""
+    no_out("nanmax", out)
+    return _nan_extremum(
+        reductions.max, lowest, operand("nanmax", a), axis, keepdims, initial, where
+    )
+
+
+def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Return the smallest element along axes that is not NaN; NaN if there is none. See `min`."""
+    no_out("nanmin", out)
+    return _nan_extremum(
+        reductions.min, highest, operand("nanmin", a), axis, keepdims, initial, where
+    )
+
+
+def _nan_extremum(reduce, identity, x, axis, keepdims, initial, where):
+    out = reduce(
+        replace_nans(x, identity(x.aval.dtype)), axis, keepdims=keepdims, initial=initial, where=where
+    )
+    if initial is not None or not has_nans(x):
+        return out
+    return ufuncs.where(reductions.all(ufuncs.isnan(x), axis, keepdims=keepdims), np.nan, out)
+
+
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
+    """Return the mean along axes of the elements that are not NaN; see `mean`."""
+    no_out("nanmean", out)
+    x = operand("nanmean", a)
+    where = _numbers(x, where) if has_nans(x) else where
+    return reductions.mean(x, axis, dtype, keepdims=keepdims, where=where)
+
+
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+    """Return the variance along axes of the elements that are not NaN; see `var`."""
+    no_out("nanvar", out)
+    x = operand("nanvar", a)
+    where = _numbers(x, where) if has_nans(x) else where
+    return reductions.var(x, axis, dtype, None, ddof, keepdims, where=where, mean=mean)
+
+
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+    """Return the standard deviation along axes of the elements that are not NaN; see `std`."""
+    no_out("nanstd", out)
+    return ufuncs.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))
+
+
+def nanargmax(a, axis=None, out=None, keepdims=None):
+    """Return the index of the first largest element that is not NaN; -1 if there is none."""
+    no_out("nanargmax", out)
+    return _nanreductions.arg_reduce("nanargmax", argmax_p, lowest, a, axis, keepdims)
+
+
+def nanargmin(a, axis=None, out=None, keepdims=None):
+    """Return the index of the first smallest element that is not NaN; -1 if there is none."""
+    no_out("nanargmin", out)
+    return _nanreductions.arg_reduce("nanargmin", argmin_p, highest, a, axis, keepdims)
+
+
+def _nanreductions.arg_reduce(name, prim, identity, a, axis, keepdims):
+    x = operand(name, a)
+    if not has_nans(x):
+        return reductions.arg_reduce(name, prim, x, axis, keepdims)
+    found = reductions.arg_reduce(name, prim, replace_nans(x, identity(x.aval.dtype)), axis, keepdims)
+    return ufuncs.where(reductions.all(ufuncs.isnan(x), axis, keepdims=bool(keepdims)), -1, found)
+
+
+def nancumsum(a, axis=None, dtype=None, out=None):
+    """Return running sums in which NaNs count as zero; see `cumsum`."""
+    no_out("nancumsum", out)
+    return cumsum(replace_nans(operand("nancumsum", a), 0), axis, dtype)
+
+
+def nancumprod(a, axis=None, dtype=None, out=None):
+    """Return running products in which NaNs count as one; see `cumsum`."""
+    no_out("nancumprod", out)
+    return cumprod(replace_nans(operand("nancumprod", a), 1), axis, dtype)

@@ -1,0 +1,258 @@
+"""How arguments of NumPy-style functions become operands of primitives: one dtype, one shape.
+
+What has to be done to operands depends on their avals alone, so it is worked out once and kept as a
+*plan*: per operand a function that prepares it, or None where it may stay as it is. A plan's key
+holds, per operand, its aval, or its type if it is a Python scalar: those become literals in the
+common dtype.
+
+Operands of rank 0 stay of rank 0 beside arrays, as the primitives allow. All others are brought to
+the common shape by `broadcast_in_dim`, without intermediate reshapes.
+"""
+
+import functools
+
+import numpy as np
+
+from evertrace._src import config, dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_operand, not_an_array_error
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import Literal, literal
+from evertrace._src.core.tracer import EVAL, Tracer, state
+from evertrace._src.ops.builders import broadcast_error
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.structural import broadcast_in_dim_p
+from evertrace._src.support import Cache
+
+SCALARS = dtypes.PYTHON_SCALARS
+
+MAX_PLANS = 20_000
+
+
+class _OperandTypes(dict):
+    """Memo from a class to whether its instances are operands with avals."""
+
+    def __missing__(self, kind):
+        self[kind] = found = issubclass(kind, (Array, Tracer, Literal))
+        return found
+
+
+is_operand = _OperandTypes()
+
+# ---------------------------------------------------------------- arguments
+
+
+def check_arraylike(name, *args):
+    """Raise TypeError unless every argument is an array, a tracer or a scalar."""
+    for position, x in enumerate(args):
+        kind = type(x)
+        if not (kind in SCALARS or is_operand[kind] or isinstance(x, (np.ndarray, np.generic))):
+            _as_argument(name, position, x)
+
+
+def is_arraylike(x):
+    """Whether `x` can be an operand: an array, a tracer or a scalar."""
+    kind = type(x)
+    if kind in SCALARS or is_operand[kind] or isinstance(x, (np.ndarray, np.generic)):
+        return True
+    return hasattr(x, "__jax_array__") or isinstance(x, (int, float, complex))
+
+
+def _as_argument(name, position, x, borrow=False):
+    """Return an argument as an operand; a Python scalar stays one."""
+    kind = type(x)
+    if kind in SCALARS or is_operand[kind]:
+        return x
+    if isinstance(x, (np.ndarray, np.generic)):
+        if borrow and state.trace is EVAL:
+            return _borrowed(name, x)
+        return as_operand(x, name)
+    if is_arraylike(x):
+        return as_operand(x, name)
+    raise errors.user_error(
+        TypeError,
+        f"{name} requires ndarray or scalar arguments, got {kind} at position {position}.",
+        fix="convert it first with `evertrace.numpy.asarray`."
+        if isinstance(x, (list, tuple))
+        else "pass an array, a NumPy array or a Python scalar.",
+        anchor="not-an-array",
+    )
+
+
+def _borrowed(name, x):
+    """Return a NumPy array as an operand of one eager operation, which need not copy it."""
+    if x.dtype.kind in "OSUMm" or x.dtype.names is not None:
+        raise not_an_array_error(x, name)
+    dtype = dtypes.canonicalize_dtype(x.dtype)
+    host = np.asarray(x, dtype)
+    return Array(ShapedArray(host.shape, host.dtype), host)
+
+
+def as_operands(name, *args):
+    """Return the arguments as operands, Python scalars as weakly typed literals."""
+    return [as_operand(_as_argument(name, i, x), name) for i, x in enumerate(args)]
+
+
+def _key(x):
+    """Return what a plan depends on: the aval, or the type of a Python scalar."""
+    kind = type(x)
+    return kind if kind in SCALARS else x.aval
+
+
+# ---------------------------------------------------------------- dtypes
+
+
+def common_dtype(keys):
+    """Return the common (dtype, weak type) of avals and Python scalar types."""
+    return dtypes.lattice_result_type(*keys)
+
+
+def inexact_dtype(keys):
+    """Return the common dtype, or a float one where that is boolean or an integer."""
+    dtype, weak = dtypes.lattice_result_type(*keys)
+    return dtypes.to_inexact_dtype(dtype), weak
+
+
+def numeric_dtype(keys):
+    """Return the common dtype, or int32 where that is boolean."""
+    dtype, weak = dtypes.lattice_result_type(*keys)
+    return dtypes.to_numeric_dtype(dtype), weak
+
+
+def bool_dtype(keys):
+    """Return bool, whatever the operands are; they are compared with zero."""
+    return np.dtype(bool), False
+
+
+# ---------------------------------------------------------------- plans
+
+
+class Promotion:
+    """A way to prepare operands: ``promotion(name, *args)`` returns them as a list.
+
+    Args:
+      dtype_rule: function of the operands' keys returning ``(dtype, weak_type)``, or None to leave
+        dtypes alone.
+      shapes: whether to broadcast.
+      borrow: whether NumPy arrays need not be copied where the operation runs at once. Only for
+        operations whose result never shares memory with an operand.
+    """
+
+    __slots__ = ("borrow", "dtype_rule", "plans", "shapes")
+
+    def __init__(self, dtype_rule, shapes=True, borrow=False):
+        self.dtype_rule, self.shapes, self.borrow = dtype_rule, shapes, borrow
+        self.plans = Cache("promotion plans", MAX_PLANS)
+
+    def __call__(self, name, *args):
+        """Return the arguments as operands of one dtype and shape."""
+        args = [_as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
+        plan = self.plan(name, tuple(map(_key, args)))
+        if plan is None:
+            return args
+        return [
+            x if step is None else step(x) for step, x in zip(plan, args, strict=True)
+        ]  # fmt: skip
+
+    def plan(self, name, keys):
+        """Return the steps per operand, or None if there is nothing to do."""
+        mode = config.current().promotion
+        key = (mode, keys)
+        try:
+            return self.plans.data[key]
+        except KeyError:
+            return self.plans.put(key, self.make_plan(name, keys))
+
+    def make_plan(self, name, keys):
+        """Work out the plan for operands with these keys."""
+        shape = None
+        if self.shapes:
+            shape = common_shape(name, [() if k in SCALARS else k.shape for k in keys])
+        target = None if self.dtype_rule is None else self.dtype_rule(keys)
+        steps = tuple(_step(key, target, shape) for key in keys)
+        return steps if any(step is not None for step in steps) else None
+
+
+def _step(key, target, shape):
+    """Return the function that prepares one operand, or None."""
+    if key in SCALARS:
+        default = dtypes.default_dtype(key), key is not bool
+        return _literal_step(*(default if target is None else target))
+    dtype, weak = (key.dtype, key.weak_type) if target is None else target
+    converts = dtype != key.dtype
+    if shape is None or key.shape in ((), shape):
+        return functools.partial(convert, dtype=dtype, weak_type=weak) if converts else None
+    dims = tuple(range(len(shape) - key.ndim, len(shape)))
+
+    def prepare(x):
+        if converts:
+            x = convert(x, dtype, weak)
+        return broadcast_in_dim_p.bind(
+            x, shape=shape, broadcast_dimensions=dims, sharding=None
+        )  # fmt: skip
+
+    return prepare
+
+
+def _literal_step(dtype, weak):
+    def prepare(value):
+        return literal(value, dtype, weak)
+
+    return prepare
+
+
+def common_shape(name, shapes):
+    """Return the shape that shapes broadcast to; ShapeError if they do not."""
+    distinct = {shape for shape in shapes if shape}
+    if len(distinct) <= 1:
+        return distinct.pop() if distinct else ()
+    _check_ranks(name, distinct)
+    rank = max(map(len, distinct))
+    columns = zip(*[(1,) * (rank - len(s)) + s for s in distinct], strict=True)
+    out = []
+    for column in columns:
+        sizes = set(column) - {1}
+        if len(sizes) > 1:
+            raise broadcast_error(name, [s for s in shapes if s])
+        out.append(sizes.pop() if sizes else 1)
+    return tuple(out)
+
+
+def _check_ranks(name, shapes):
+    """Complain about operands of different ranks, other than 0, where the user asked for it."""
+    wanted = config.current().numpy_rank_promotion
+    if wanted == "allow" or len(set(map(len, shapes))) == 1:
+        return
+    text = " and ".join(map(str, sorted(shapes, key=len)))
+    what = f"{name}: operands of different ranks are broadcast, shapes {text}."
+    fix = "add the missing dimensions with `x[None]` or `reshape`, or set numpy_rank_promotion."
+    if wanted == "warn":
+        errors.user_warning(UserWarning, what, fix=fix, anchor="rank-promotion")
+    else:
+        raise errors.user_error(ValueError, what, fix=fix, anchor="rank-promotion")
+
+
+promote = Promotion(common_dtype)
+promote_inexact = Promotion(inexact_dtype)
+promote_numeric = Promotion(numeric_dtype)
+promote_shapes = Promotion(None)
+promote_dtypes = Promotion(common_dtype, shapes=False)
+promote_dtypes_inexact = Promotion(inexact_dtype, shapes=False)
+promote_dtypes_numeric = Promotion(numeric_dtype, shapes=False)
+
+
+def broadcast_to(x, shape):
+    """Return an operand broadcast to `shape` by NumPy's rules."""
+    old = x.aval.shape
+    if old == shape:
+        return x
+    offset = len(shape) - len(old)
+    if offset < 0 or any(a not in (1, b) for a, b in zip(old, shape[offset:], strict=True)):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"broadcast_to: cannot broadcast an array of shape {old} to shape {tuple(shape)}.",
+            fix="make trailing sizes equal or 1, e.g. with `x[:, None]` or `reshape`.",
+            anchor="shape-broadcast",
+        )
+    dims = tuple(range(offset, len(shape)))
+    return broadcast_in_dim_p.bind(x, shape=tuple(shape), broadcast_dimensions=dims, sharding=None)

@@ -1,0 +1,477 @@
+"""Reductions of the NumPy interface: sums, products, extremes, means, variances and counts.
+
+A reduction is described by a `_Reduction`: the primitive, its identity and its rules about dtypes.
+What a call amounts to (which axes, which conversions before and after) depends on the aval and the
+static arguments only; it is worked out once and kept as a `_Plan`.
+
+Dtypes are JAX's: sums and products of booleans and narrow integers are taken in the default
+integer type, of 16-bit floats in float32 and then rounded; means and variances of integers are
+floats.
+"""
+
+import builtins
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import config, dtypes, errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.numpy import ufuncs
+from evertrace._src.numpy.arguments import (
+    canonical_axes,
+    canonical_axis,
+    no_out,
+    operand,
+    scalar_of,
+)
+from evertrace._src.numpy.promotion import broadcast_to
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.identities import highest, lowest
+from evertrace._src.ops.reduce import (
+    argmax_p,
+    argmin_p,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+)
+from evertrace._src.ops.select import select_n_p
+from evertrace._src.ops.structural import expand_dims, reduce_sum_p, reshape
+from evertrace._src.support import Cache
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean",
+    "min", "prod", "ptp", "std", "sum", "var",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- the one mechanism
+
+
+class _Reduction(NamedTuple):
+    """What distinguishes one reduction from another."""
+
+    name: str
+    bind: Callable[[Any, tuple], Any]
+    identity: Callable[[np.dtype], Any]
+    combine: Callable[[Any, Any], Any]
+    accumulates: bool
+    """Whether narrow integers and 16-bit floats are widened while reducing."""
+    to_bool: bool
+    has_identity: bool
+
+
+class _Plan(NamedTuple):
+    """What to do with arrays of one aval under some static arguments."""
+
+    axes: tuple
+    compute: np.dtype
+    result: np.dtype
+    kept: tuple
+    """Axes of size 1 to put back."""
+
+
+_plans = Cache("reduction plans", 20_000)
+
+
+def _bind_sum(x, axes):
+    return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
+
+
+_SUM = _Reduction(
+    "sum", _bind_sum, lambda dtype: 0, lambda a, b: ufuncs.add(a, b), True, False, True
+)
+_PROD = _Reduction(
+    "prod", lambda x, axes: reduce_prod_p.bind(x, axes=axes), lambda dtype: 1,
+    lambda a, b: ufuncs.multiply(a, b), True, False, True,
+)  # fmt: skip
+_MAX = _Reduction(
+    "max", lambda x, axes: reduce_max_p.bind(x, axes=axes), lowest,
+    lambda a, b: ufuncs.maximum(a, b), False, False, False,
+)  # fmt: skip
+_MIN = _Reduction(
+    "min", lambda x, axes: reduce_min_p.bind(x, axes=axes), highest,
+    lambda a, b: ufuncs.minimum(a, b), False, False, False,
+)  # fmt: skip
+_ANY = _Reduction(
+    "any", lambda x, axes: reduce_or_p.bind(x, axes=axes), lambda dtype: False,
+    lambda a, b: ufuncs.logical_or(a, b), False, True, True,
+)  # fmt: skip
+_ALL = _Reduction(
+    "all", lambda x, axes: reduce_and_p.bind(x, axes=axes), lambda dtype: True,
+    lambda a, b: ufuncs.logical_and(a, b), False, True, True,
+)  # fmt: skip
+
+
+def _reduce(
+    kind, a, axis=None, dtype=None, keepdims=False, initial=None, where=None, promote_integers=True
+):
+    """Carry out a reduction as NumPy describes it."""
+    x = operand(kind.name, a)
+    key = kind.name, x.aval, axis, dtype, keepdims, promote_integers, config.current().enable_x64
+    try:
+        plan = _plans.data[key]
+    except KeyError:
+        plan = _plans.put(key, _make_plan(kind, x.aval, axis, dtype, keepdims, promote_integers))
+    except TypeError:  # axes in a list, or a dtype that cannot be hashed
+        plan = _make_plan(kind, x.aval, axis, dtype, keepdims, promote_integers)
+    _check_nonempty(kind, x.aval, plan.axes, initial, where)
+    x = convert(x, plan.compute)
+    if where is not None:
+        x = masked(kind.name, x, where, kind.identity(plan.compute))
+    out = kind.bind(x, plan.axes)
+    if initial is not None:
+        out = kind.combine(convert(as_array(initial, kind.name), plan.compute), out)
+    return convert(expand_dims(out, plan.kept), plan.result)
+
+
+def _make_plan(kind, aval, axis, dtype, keepdims, promote_integers):
+    axes = canonical_axes(kind.name, axis, aval.ndim)
+    if kind.to_bool:
+        compute = result = np.dtype(np.bool_)
+    else:
+        if dtype is not None:
+            result = dtypes.check_user_dtype_supported(dtype, kind.name)
+        elif kind.accumulates:
+            result = sum_dtype(aval.dtype, promote_integers)
+        else:
+            result = aval.dtype
+        compute = accumulation_dtype(result) if kind.accumulates else result
+    return _Plan(axes, compute, result, axes if keepdims else ())
+
+
+def sum_dtype(dtype, promote_integers):
+    """Return the dtype of a sum: at least the default width for integers."""
+    if dtype == np.bool_:
+        return dtypes.default_dtype(int)
+    if promote_integers and dtypes.issubdtype(dtype, np.integer):
+        wide = np.uint64 if dtypes.issubdtype(dtype, np.unsignedinteger) else np.int64
+        wide = dtypes.canonicalize_dtype(wide)
+        return wide if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(wide) else dtype
+    return dtype
+
+
+def accumulation_dtype(dtype):
+    """Return the dtype in which to add up numbers of `dtype`: float32 for narrower floats."""
+    if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) < 32:
+        return np.dtype(np.float32)
+    return dtype
+
+
+def _check_nonempty(kind, aval, axes, initial, where):
+    if kind.has_identity or initial is not None:
+        return
+    if where is not None:
+        raise errors.user_error(
+            ValueError,
+            f"{kind.name}: has no identity, so `where` needs a value for the case that nothing is "
+            "selected.",
+            fix="pass `initial=`.",
+        )
+    if aval.size == 0 and builtins.any(aval.shape[i] == 0 for i in axes):
+        raise errors.user_error(
+            ValueError,
+            f"{kind.name}: zero-size array of shape {aval.shape} has no {kind.name}imum, since the "
+            "reduction has no identity.",
+            fix="pass `initial=`, or leave empty arrays out.",
+        )
+
+
+def masked(name, x, where, fill):
+    """Return `x` with `fill`, a Python or NumPy scalar, where the mask `where` does not hold."""
+    where = convert(operand(name, where), np.dtype(np.bool_))
+    shape = np.broadcast_shapes(x.aval.shape, where.aval.shape)
+    x, where = broadcast_to(x, shape), broadcast_to(where, shape)
+    fill = broadcast_to(scalar_of(fill, x.aval.dtype), shape)
+    return select_n_p.bind(where, fill, x)
+
+
+# ---------------------------------------------------------------- sums, products, extremes, bits
+
+
+def sum(  # noqa: A001
+    a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
+    promote_integers=True,
+):  # fmt: skip
+    """Sum the elements along axes.
+
+    Args:
+      a: array of shape ``[...]``.
+      axis: int, tuple of ints or None (all axes).
+      dtype: of the result; default as `a`, but at least the default integer for integers (unless
+        `promote_integers` is false) and booleans. 16-bit floats are added in float32.
+      out: must be None.
+      keepdims: whether to keep the reduced axes, with size 1.
+      initial: number that is added to each sum.
+      where: boolean mask, broadcast to `a`, of the elements that count.
+      promote_integers: see `dtype`.
+
+    Returns:
+      Array of the shape of `a` without `axis`.
+    """
+    no_out("sum", out)
+    return _reduce(_SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
+
+
+def prod(
+    a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
+    promote_integers=True,
+):  # fmt: skip
+    """Multiply the elements along axes; the arguments are those of `sum`."""
+    no_out("prod", out)
+    return _reduce(_PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
+
+
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+    """Return the largest element along axes; NaN if there is one.
+
+    Args:
+      a: array; must not be empty along `axis` unless `initial` is given.
+      axis: int, tuple of ints or None (all axes).
+      out: must be None.
+      keepdims: whether to keep the reduced axes, with size 1.
+      initial: least possible result; required with `where`.
+      where: boolean mask, broadcast to `a`, of the elements that count.
+    """
+    no_out("max", out)
+    return _reduce(_MAX, a, axis, None, keepdims, initial, where)
+
+
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+    """Return the smallest element along axes; NaN if there is one. Arguments as in `max`."""
+    no_out("min", out)
+    return _reduce(_MIN, a, axis, None, keepdims, initial, where)
+
+
+def amax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Return the largest element along axes: another name of `max`."""
+    return max(a, axis, out, keepdims, initial, where)
+
+
+def amin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Return the smallest element along axes: another name of `min`."""
+    return min(a, axis, out, keepdims, initial, where)
+
+
+def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+    """Return whether any element along axes is true (not zero)."""
+    no_out("any", out)
+    return _reduce(_ANY, a, axis, None, keepdims, None, where)
+
+
+def all(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+    """Return whether all elements along axes are true (not zero)."""
+    no_out("all", out)
+    return _reduce(_ALL, a, axis, None, keepdims, None, where)
+
+
+def ptp(a, axis=None, out=None, keepdims=False):
+    """Return the difference between the largest and the smallest element along axes."""
+    no_out("ptp", out)
+    return ufuncs.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+
+
+def count_nonzero(a, axis=None, keepdims=False):
+    """Count the elements along axes that are not zero, as the default integer type."""
+    nonzero = ufuncs.not_equal(operand("count_nonzero", a), 0)
+    return sum(nonzero, axis, dtypes.default_dtype(int), keepdims=keepdims)
+
+
+# ---------------------------------------------------------------- positions of extremes
+
+
+def argmax(a, axis=None, out=None, keepdims=None):
+    """Return the index of the first largest element, or of the first NaN.
+
+    Args:
+      a: array, not empty along `axis`.
+      axis: int; None takes the index into the flattened array.
+      out: must be None.
+      keepdims: whether to keep the reduced axes, with size 1.
+
+    Returns:
+      int32 array (int64 with ``enable_x64``).
+    """
+    no_out("argmax", out)
+    return arg_reduce("argmax", argmax_p, a, axis, keepdims)
+
+
+def argmin(a, axis=None, out=None, keepdims=None):
+    """Return the index of the first smallest element, or of the first NaN; see `argmax`."""
+    no_out("argmin", out)
+    return arg_reduce("argmin", argmin_p, a, axis, keepdims)
+
+
+def arg_reduce(name, prim, a, axis, keepdims):
+    """Return where along an axis, or in the flattened array, `prim` finds its extremum."""
+    x = operand(name, a)
+    kept = canonical_axes(name, axis, x.aval.ndim) if keepdims else ()
+    if axis is None:
+        x, axis = reshape(x, (x.aval.size,)), 0
+    axis = canonical_axis(name, axis, x.aval.ndim)
+    if x.aval.shape[axis] == 0:
+        raise errors.user_error(
+            ValueError,
+            f"{name}: attempt to get {name} of an empty sequence, axis {axis} of shape "
+            f"{x.aval.shape}.",
+            fix="leave empty arrays out.",
+        )
+    out = prim.bind(x, axes=(axis,), index_dtype=dtypes.default_dtype(int))
+    return expand_dims(out, kept)
+
+
+# ---------------------------------------------------------------- means and variances
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    """Return the arithmetic mean along axes.
+
+    Args:
+      a: array.
+      axis: int, tuple of ints or None (all axes).
+      dtype: of the result; default as `a`, float32 for integers. 16-bit floats are added in
+        float32.
+      out: must be None.
+      keepdims: whether to keep the reduced axes, with size 1.
+      where: boolean mask, broadcast to `a`, of the elements that count.
+    """
+    no_out("mean", out)
+    x = operand("mean", a)
+    result, compute = _inexact_dtypes("mean", x, dtype)
+    count = _count("mean", x, axis, keepdims, where, compute)
+    total = sum(x, axis, compute, keepdims=keepdims, where=where)
+    return convert(ufuncs.divide(total, count), result)
+
+
+def _inexact_dtypes(name, x, dtype):
+    """Return the dtype of a mean or variance, and the one to compute it in."""
+    if dtype is None:
+        result = dtypes.to_inexact_dtype(x.aval.dtype)
+    else:
+        result = dtypes.check_user_dtype_supported(dtype, name)
+    return result, accumulation_dtype(dtypes.to_inexact_dtype(result))
+
+
+def _count(name, x, axis, keepdims, where, dtype):
+    """Return how many elements each result is made of: a Python float, or an array of `dtype`."""
+    if where is None:
+        axes = canonical_axes(name, axis, x.aval.ndim)
+        return float(np.prod([x.aval.shape[i] for i in axes], dtype=np.int64))
+    where = convert(operand(name, where), np.dtype(np.bool_))
+    return sum(broadcast_to(where, x.aval.shape), axis, dtype, keepdims=keepdims)
+
+
+def var(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
+    correction=None,
+):  # fmt: skip
+    """Return the variance along axes, by the two-pass formula.
+
+    Args:
+      a: array; of complex numbers the squared magnitudes of the deviations are averaged.
+      axis: int, tuple of ints or None (all axes).
+      dtype: of the computation and the result; float32 for integers by default.
+      out: must be None.
+      ddof: what is subtracted from the number of elements before dividing by it.
+      keepdims: whether to keep the reduced axes, with size 1.
+      where: boolean mask, broadcast to `a`, of the elements that count.
+      mean: the means, if known, of the shape that ``mean(a, axis, keepdims=True)`` has.
+      correction: another name of `ddof`, by which the array standard calls it.
+
+    Returns:
+      Real array; NaN where there are no more than `ddof` elements.
+    """
+    no_out("var", out)
+    ddof = _degrees_of_freedom("var", ddof, correction)
+    x = operand("var", a)
+    result, compute = _inexact_dtypes("var", x, dtype)
+    x = convert(x, compute)
+    if mean is None:
+        mean = _mean(x, axis, where)
+    squares = _squared_magnitude(ufuncs.subtract(x, convert(as_array(mean, "var"), compute)))
+    count = ufuncs.subtract(_count("var", x, axis, keepdims, where, squares.dtype), ddof)
+    total = sum(squares, axis, keepdims=keepdims, where=where)
+    out = ufuncs.where(ufuncs.greater(count, 0), ufuncs.divide(total, count), np.nan)
+    return convert(out, _real_dtype(result))
+
+
+def _mean(x, axis, where):
+    return mean(x, axis, keepdims=True, where=where)
+
+
+def _degrees_of_freedom(name, ddof, correction):
+    if correction is None:
+        return ddof
+    if not (isinstance(ddof, int) and ddof == 0):
+        raise errors.user_error(
+            ValueError,
+            f"{name}: ddof and correction are two names of one argument, and both were given.",
+            fix="pass one of them.",
+        )
+    return correction
+
+
+def _squared_magnitude(x):
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        return ufuncs.add(ufuncs.square(ufuncs.real(x)), ufuncs.square(ufuncs.imag(x)))
+    return ufuncs.square(x)
+
+
+def _real_dtype(dtype):
+    return dtypes.finfo(dtype).dtype if dtypes.issubdtype(dtype, np.complexfloating) else dtype
+
+
+def std(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
+    correction=None,
+):  # fmt: skip
+    """Return the standard deviation along axes, the root of `var`, whose arguments it takes."""
+    no_out("std", out)
+    return ufuncs.sqrt(
+        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    )
+
+
+def average(a, axis=None, weights=None, returned=False, keepdims=False):
+    """Return the weighted mean along axes.
+
+    Args:
+      a: array.
+      axis: int, tuple of ints or None (all axes).
+      weights: array of the shape of `a`, or of its shape along `axis`; None weighs all alike.
+      returned: whether to return the sums of the weights too.
+      keepdims: whether to keep the reduced axes, with size 1.
+
+    Returns:
+      The averages, or ``(averages, sums of weights)``.
+    """
+    x = operand("average", a)
+    if weights is None:
+        averages = mean(x, axis, keepdims=keepdims)
+        total = convert(as_array(_count("average", x, axis, keepdims, None, None)), averages.dtype)
+    else:
+        w = _align_weights(x, operand("average", weights), axis)
+        dtype = dtypes.to_inexact_dtype(dtypes.result_type(x, w))
+        total = sum(w, axis, dtype, keepdims=keepdims)
+        products = ufuncs.multiply(convert(x, dtype), convert(w, dtype))
+        averages = ufuncs.divide(sum(products, axis, keepdims=keepdims), total)
+    return (averages, broadcast_to(total, averages.shape)) if returned else averages
+
+
+def _align_weights(x, w, axis):
+    """Return weights that broadcast against `x`."""
+    if w.aval.shape == x.aval.shape:
+        return w
+    axes = canonical_axes("average", axis, x.aval.ndim)
+    sizes = tuple(x.aval.shape[i] for i in axes)
+    if axis is None or w.aval.shape != sizes:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"average: weights of shape {w.aval.shape} fit neither the array of shape "
+            f"{x.aval.shape} nor its axes {axes if axis is not None else None}.",
+            fix="give weights of the array's shape, or one per element along `axis`.",
+            anchor="shape",
+        )
+    aligned = tuple(size if i in axes else 1 for i, size in enumerate(x.aval.shape))
+    return reshape(w, aligned)

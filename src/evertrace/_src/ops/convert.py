@@ -1,0 +1,185 @@
+"""Conversions: between dtypes by value and by bits, rounding to fewer bits, copies.
+
+Conversion by value follows XLA: integers wrap around; floats to integers are truncated and
+saturate, with NaN going to 0; a complex number loses its imaginary part; everything but zero is
+True.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
+from evertrace._src.ops.builders import (
+    ANY,
+    FLOATING,
+    batch_elementwise,
+    check_dtype,
+    elementwise,
+    no_tangent,
+)
+from evertrace._src.ops.structural import moveaxis
+
+# ---------------------------------------------------------------- convert_element_type
+
+
+def _convert_abstract(x, *, new_dtype, weak_type, sharding):
+    check_dtype("convert_element_type", x, ANY)
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
+def _convert_host(x, *, new_dtype, weak_type, sharding):
+    if dtypes.issubdtype(x.dtype, np.complexfloating) and new_dtype.kind != "c":
+        x = x.real
+    if new_dtype.kind == "b":
+        return x != 0
+    if dtypes.issubdtype(new_dtype, np.integer) and dtypes.issubdtype(x.dtype, np.floating):
+        return _saturated(x, new_dtype)
+    return x.astype(new_dtype)
+
+
+def _saturated(x, dtype):
+    """Truncate floats to integers; what is out of range becomes the nearest integer."""
+    if x.dtype.itemsize < 4:
+        x = x.astype(np.float32)
+    info = dtypes.iinfo(dtype)
+    lowest, beyond = float(info.min), float(info.max + 1)  # powers of two, so exact
+    is_low, is_high = x < lowest, x >= beyond
+    out = np.where(is_low | is_high | np.isnan(x), 0, x)
+    wide = np.uint64 if info.max > np.iinfo(np.int64).max else np.int64
+    out = out.astype(wide).astype(dtype)
+    out = np.where(is_low, dtype.type(int(info.min)), out)
+    return np.where(is_high, dtype.type(int(info.max)), out)
+
+
+def _convert_jvp(tangents, primals, out, *, new_dtype, **params):
+    if not dtypes.issubdtype(new_dtype, np.inexact):
+        return None
+    return convert_element_type_p.bind(tangents[0], new_dtype=new_dtype, **params)
+
+
+def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
+    return [convert(ct, x.aval.dtype, x.aval.weak_type)]
+
+
+convert_element_type_p = Primitive(
+    "convert_element_type", elementwise=True, show=("new_dtype", "weak_type"),
+    abstract=_convert_abstract, host=_convert_host, linear=JOINTLY, jvp=_convert_jvp,
+    transpose=_convert_transpose,
+)  # fmt: skip
+convert_element_type_p.batch = lambda size, args, dims, **params: batch_elementwise(
+    convert_element_type_p, size, args, dims, params
+)
+
+
+def convert(x, dtype, weak_type=False):
+    """Return `x` in `dtype`, itself if it is already of that type."""
+    if x.aval.dtype == dtype and x.aval.weak_type == weak_type:
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+# ---------------------------------------------------------------- bitcast_convert_type
+
+
+def _bitcast_abstract(x, *, new_dtype):
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    if x.dtype != new_dtype and any(d.kind in "bc" for d in (x.dtype, new_dtype)):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"bitcast_convert_type: cannot take bits of {x.dtype} as {new_dtype}.",
+            fix="use integers or floats; for booleans and complex numbers `Array.view`.",
+            anchor="dtype",
+        )
+    if old >= new:
+        shape = x.shape if old == new else (*x.shape, old // new)
+        return ShapedArray(shape, new_dtype)
+    if not x.shape or x.shape[-1] * old != new:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"bitcast_convert_type: {x.str_short()} cannot become {new_dtype}: the last dimension "
+            f"must hold the {new // old} pieces of one number.",
+            fix=f"reshape the array to `(..., {new // old})`.",
+            anchor="shape-bitcast",
+        )
+    return ShapedArray(x.shape[:-1], new_dtype)
+
+
+def _bitcast_host(x, *, new_dtype):
+    shape = _bitcast_abstract(ShapedArray(x.shape, x.dtype), new_dtype=new_dtype).shape
+    return np.ascontiguousarray(x).reshape(-1).view(new_dtype).reshape(shape)
+
+
+def _bitcast_batch(size, args, dims, *, new_dtype):
+    x = moveaxis(args[0], dims[0], 0)
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
+
+
+def _bitcast_jvp(tangents, primals, out, *, new_dtype):
+    """Bits have no derivative; only a cast to the same dtype passes tangents on."""
+    return tangents[0] if primals[0].aval.dtype == new_dtype else None
+
+
+bitcast_convert_type_p = Primitive(
+    "bitcast_convert_type", abstract=_bitcast_abstract, host=_bitcast_host, jvp=_bitcast_jvp,
+    batch=_bitcast_batch,
+)  # fmt: skip
+
+# ---------------------------------------------------------------- reduce_precision
+
+
+def _reduce_precision_host(x, *, exponent_bits, mantissa_bits):
+    """Round to even on the bits, then replace what the shorter exponent cannot hold.
+
+    Too large becomes infinite; what would be subnormal becomes zero, as XLA does.
+    """
+    info = dtypes.finfo(x.dtype)
+    word = np.dtype(f"u{x.dtype.itemsize}")
+    one = word.type(1)
+    bits = np.asarray(x).view(word)
+    if mantissa_bits < info.nmant:
+        shift = word.type(info.nmant - mantissa_bits)
+        last = (bits >> shift) & one
+        bits = (bits + ((one << (shift - one)) - one) + last) >> shift << shift
+    if exponent_bits < info.nexp:
+        sign = bits & word.type(1 << (info.bits - 1))
+        exponent = (bits & ~sign) >> word.type(info.nmant)
+        bias, new_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        infinity = word.type(((1 << info.nexp) - 1) << info.nmant)
+        bits = np.where(exponent > bias + new_bias, sign | infinity, bits)
+        bits = np.where(exponent <= bias - new_bias, sign, bits)
+    return np.where(np.isnan(x), x, bits.astype(word).view(x.dtype))
+
+
+def _reduce_precision_transpose(ct, x, **params):
+    return [reduce_precision_p.bind(ct, **params)]
+
+
+# Rounding is not linear; for derivatives it is taken as the identity, rounded like the values.
+reduce_precision_p = elementwise(
+    "reduce_precision", FLOATING, host=_reduce_precision_host, linear=JOINTLY,
+    transpose=_reduce_precision_transpose,
+)  # fmt: skip
+
+# ---------------------------------------------------------------- copies
+
+
+def _same(x):
+    return x
+
+
+def _unary_batch(prim):
+    return lambda size, args, dims: (prim.bind(args[0]), dims[0])
+
+
+copy_p = Primitive(
+    "copy", abstract=_same, host=np.array, linear=JOINTLY,
+    transpose=lambda ct, x: [copy_p.bind(ct)], physical=lambda avals: {},
+)  # fmt: skip
+copy_p.batch = _unary_batch(copy_p)
+
+stop_gradient_p = Primitive(
+    "stop_gradient", abstract=_same, host=_same, jvp=no_tangent, physical=lambda avals: {},
+    transpose=undefined("it has no tangent to transpose"),
+)  # fmt: skip
+stop_gradient_p.batch = _unary_batch(stop_gradient_p)
