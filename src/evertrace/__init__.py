@@ -48,10 +48,9 @@ from evertrace._src.config import numpy_dtype_promotion as numpy_dtype_promotion
 from evertrace._src.config import numpy_rank_promotion as numpy_rank_promotion
 from evertrace._src.config import strict as strict
 from evertrace._src.config import threefry_partitionable as threefry_partitionable
-from evertrace._src.core.aval import ShapeDtypeStruct as ShapeDtypeStruct
-
 from evertrace._src.core import engine as _engine
 from evertrace._src.core import operators as _operators
+from evertrace._src.core.aval import ShapeDtypeStruct as ShapeDtypeStruct
 
 from . import errors as errors
 from . import tree as tree
@@ -72,8 +71,8 @@ _operators.resolver = lambda: importlib.import_module("evertrace._src.numpy.meth
 
 _LAZY = frozenset(
     {
-        "core", "dtypes", "extend", "flatten_util", "lax", "nn", "numpy", "random", "sharding", "stages",
-        "tree_util", "typing",
+        "core", "dtypes", "extend", "flatten_util", "lax", "nn", "numpy", "random", "sharding",
+        "stages", "tree_util", "typing",
     }
 )  # fmt: skip
 

@@ -204,6 +204,15 @@ def as_list(out):
     return list(out) if isinstance(out, (tuple, list)) else [out]
 
 
+def special_operands(spec, dtype):
+    """Return operands that pair up all special values of a row, in a floating dtype."""
+    values = SPECIAL_FLOATS if spec.special is True else spec.special
+    with np.errstate(all="ignore"):
+        values = np.array(values, np.float64).astype(numpy_dtype(dtype))
+    grids = np.meshgrid(*[values] * len(spec.cases[0].operands), indexing="ij")
+    return [np.ascontiguousarray(grid.reshape(-1)) for grid in grids]
+
+
 def all_specs():
     """Return the rows of every file of this folder."""
     rows = []

@@ -19,7 +19,9 @@ def chosen_arguments(where, argnums, args):
     try:
         nums = tuple(map(operator.index, nums))
     except TypeError:
-        raise TypeError(f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}") from None
+        raise TypeError(
+            f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}"
+        ) from None
     for n in nums:
         if not -len(args) <= n < len(args):
             raise errors.user_error(
@@ -77,7 +79,7 @@ def check_differentiable(where, leaves, holomorphic, allow_int):
 
 def check_scalar_output(where, outs, out_tree, holomorphic):
     """Raise unless a function returned one real scalar; returns it."""
-    if len(outs) != 1 or out_tree is not tree.LEAF and out_tree != tree.LEAF:
+    if len(outs) != 1 or (out_tree is not tree.LEAF and out_tree != tree.LEAF):
         raise errors.user_error(
             TypeError,
             f"{where}: the function must return one scalar, it returned a tree of "
@@ -95,7 +97,7 @@ def check_scalar_output(where, outs, out_tree, holomorphic):
             anchor="grad-scalar",
         )
     is_complex = dtypes.issubdtype(aval.dtype, np.complexfloating)
-    if is_complex and not holomorphic or not is_inexact(aval):
+    if (is_complex and not holomorphic) or not is_inexact(aval):
         raise errors.user_error(
             TypeError,
             f"{where}: the function must return a real-valued scalar, it returned {aval.dtype}.",

@@ -25,11 +25,11 @@ from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.ops.structural import reshape, zeros
 from evertrace._src.support import set_module
-from evertrace._src.tree import Partial
 from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace, pushforward
 from evertrace._src.transforms.staging import stage
 from evertrace._src.transforms.transpose import pull, transpose_flat
+from evertrace._src.tree import Partial
 
 public = set_module("evertrace")
 
@@ -87,10 +87,12 @@ def value_and_grad(
       holomorphic: whether `fun` is complex-differentiable: inputs and output are complex then.
       allow_int: whether integer inputs are allowed; their gradients have dtype float0.
       reduce_axes: not supported; must be empty.
+
     Returns:
       A function with the arguments of `fun` that returns ``(value, gradient)``, or
       ``((value, aux), gradient)``. The gradient has the structure, shapes and dtypes of the
       argument, a tuple of such where `argnums` is a tuple.
+
     Raises:
       TypeError: the output is not a scalar, or an input is not floating.
 
@@ -156,6 +158,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
       *primals: where to run it.
       has_aux: whether `fun` returns ``(output, aux)``.
       reduce_axes: not supported; must be empty.
+
     Returns:
       ``(output, vjp_fun)`` or ``(output, vjp_fun, aux)``; ``vjp_fun`` takes a cotangent of the
       structure of the output and returns a tuple with one of the structure of each primal.
@@ -196,6 +199,7 @@ def jvp(fun, primals, tangents, has_aux=False):
       primals: tuple of arguments.
       tangents: tuple of tangents of the same structure, shapes and dtypes (float0 for integers).
       has_aux: whether `fun` returns ``(output, aux)``.
+
     Returns:
       ``(output, output tangent)`` or ``(output, output tangent, aux)``.
     """
@@ -220,7 +224,9 @@ def jvp(fun, primals, tangents, has_aux=False):
     ts = [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
     trace = JVPTrace(state.trace, where)
     with set_trace(trace):
-        args = tree.unflatten(treedef, [trace.tracer(x, t) for x, t in zip(leaves, ts)])
+        args = tree.unflatten(
+            treedef, [trace.tracer(x, t) for x, t in zip(leaves, ts, strict=True)]
+        )
         result = fun(*args)
         if has_aux:
             result, aux = split_aux(where, result)
@@ -241,6 +247,7 @@ def linearize(fun, *primals, has_aux=False):
       fun: function of trees of arrays.
       *primals: where to linearise.
       has_aux: whether `fun` returns ``(output, aux)``.
+
     Returns:
       ``(output, jvp_fun)`` or ``(output, jvp_fun, aux)``; ``jvp_fun(*tangents)`` gives what `jvp`
       would, without running `fun` again.
@@ -292,6 +299,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
       fun: linear function of trees of arrays.
       *primals: arrays or `ShapeDtypeStruct`s: only shapes and dtypes are used.
       reduce_axes: not supported; must be empty.
+
     Returns:
       A function of a cotangent of the output that returns a tuple, one cotangent per argument.
     """

@@ -61,8 +61,10 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     Args:
       x: tree of arrays, NumPy arrays, scalars.
       device: a device or a sharding over one device; None leaves arrays where they are.
-      src, may_alias: accepted for compatibility.
+      src: accepted for compatibility.
       donate: whether the arrays passed are deleted.
+      may_alias: accepted for compatibility.
+
     Returns:
       The tree with arrays committed to the device.
     """

@@ -25,20 +25,25 @@ def jit(
 
     Args:
       fun: function of trees of arrays. Left out, a decorator is returned.
-      in_shardings, out_shardings: where arguments and results live: None, a device, or a
-        sharding over one device.
-      static_argnums, static_argnames: arguments that are not traced; they must be hashable, and
-        each value is another signature. Each of the two is inferred from the other.
-      donate_argnums, donate_argnames: arguments whose memory results may take; the arrays passed
-        are deleted by the call.
+      in_shardings: where arguments live: None, a device, or a sharding over one device.
+      out_shardings: where results live, likewise.
+      static_argnums: positions of arguments that are not traced; they must be hashable, and each
+        value is another signature.
+      static_argnames: names of such arguments. Each of the two is inferred from the other.
+      donate_argnums: positions of arguments whose memory results may take; the arrays passed are
+        deleted by the call.
+      donate_argnames: names of such arguments, likewise inferred.
       keep_unused: pass arguments to the program even if it does not use them.
-      device, backend: where to run; default is where the arguments are.
+      device: where to run; default is where the arguments are.
+      backend: platform to run on ("cpu", "gpu"), instead of `device`.
       inline: whether a call inside another jitted function is written out there.
       abstracted_axes: not supported.
       compiler_options: XLA flags by name.
+
     Returns:
       The jitted function, a `JitFunction`: also with `lower`, `trace`, `eval_shape`,
       `cache_info` and `clear_cache`.
+
     Raises:
       TypeError: `fun` is not callable, or (when called) an argument is not an array.
       ValueError: argument numbers or names do not fit the function.
@@ -73,6 +78,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
       axis_env: not supported.
       return_shape: whether to return also the tree of `ShapeDtypeStruct` of the result.
       abstracted_axes: not supported.
+
     Returns:
       A function of the arguments of `fun` (arrays or `ShapeDtypeStruct`s).
     """
@@ -100,7 +106,8 @@ def eval_shape(fun, *args, **kwargs):
 
     Args:
       fun: function of trees of arrays; it is traced, nothing is computed.
-      *args, **kwargs: arrays or `ShapeDtypeStruct`s.
+      *args: arrays, `ShapeDtypeStruct`s, or trees of them.
+      **kwargs: likewise.
     """
     signature = Signature(fun, None, None, None, None)
     call = signature.flatten(args, kwargs)

@@ -27,8 +27,10 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
       axis_name: a name for the axis, for collective operations.
       axis_size: size of the axis; needed only where no argument is mapped.
       spmd_axis_name: not supported yet.
+
     Returns:
       The vectorised function.
+
     Raises:
       ValueError: sizes of the mapped axes differ, an axis is out of range, or nothing is mapped.
 
@@ -53,9 +55,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
             mapped_args, mapped_kwargs = tree.unflatten(treedef, tracers)
             outs, out_tree = flatten_result(fun(*mapped_args, **mapped_kwargs), where)
         out_dims = tree.flatten_axes(f"{where} out_axes", out_tree, out_axes)
-        results = [
-            _result(where, trace, x, d, size) for x, d in zip(outs, out_dims, strict=True)
-        ]
+        results = [_result(where, trace, x, d, size) for x, d in zip(outs, out_dims, strict=True)]
         return tree.unflatten(out_tree, results)
 
     return vmap_fun
@@ -71,7 +71,10 @@ def _argument_axes(where, in_axes, args, kwargs, treedef):
             fix="give one entry per positional argument, or one int for all.",
             anchor="vmap-axes",
         )
-    prefix = (in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args), dict.fromkeys(kwargs, 0))
+    prefix = (
+        in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args),
+        dict.fromkeys(kwargs, 0),
+    )
     return tree.flatten_axes(f"{where} in_axes", treedef, prefix)
 
 

@@ -134,7 +134,16 @@ class Jaxpr:
       cache: jaxprs and executables derived from this one.
     """
 
-    __slots__ = ("__weakref__", "cache", "constvars", "effects", "eqns", "invars", "names", "outvars")
+    __slots__ = (
+        "__weakref__",
+        "cache",
+        "constvars",
+        "effects",
+        "eqns",
+        "invars",
+        "names",
+        "outvars",
+    )
 
     def __init__(self, constvars, invars, outvars, eqns, effects=None, names=None):
         self.constvars, self.invars = list(constvars), list(invars)

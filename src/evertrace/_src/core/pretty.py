@@ -103,6 +103,7 @@ class Names:
         self.counter = itertools.count() if parent is None else parent.counter
 
     def __call__(self, var):
+        """Return the name of a variable."""
         name = self.names.get(id(var))
         if name is None:
             name = self.names[id(var)] = _letters(next(self.counter))

@@ -30,6 +30,7 @@ A slot that has no meaning for an operation holds `undefined("why")`, so that te
 that is impossible from one that was forgotten.
 """
 
+from evertrace._src import dtypes
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.tracer import state
 from evertrace._src.support import Cache
@@ -80,14 +81,15 @@ class Primitive:
       cache_types: whether type-rule results are kept by avals and params; not where a param is a
         jaxpr, which the cache would keep alive.
       physical: for operations that also move elements of extended dtypes around: a function
-        ``(avals, **params) -> params`` for the same operation on the underlying arrays.
+        ``(*avals, **params) -> params`` for the same operation on the words behind the elements,
+        which are trailing dimensions. Operands of ordinary dtypes stay as they are: engines' rules
+        of operations with indices or predicates take those without the trailing dimensions.
       **rules: the slots described at the top of this module.
     """
 
     __slots__ = (
-        *RULE_SLOTS, "__weakref__", "_types", "cache_types", "effects", "elementwise", "is_call", "multiple_results",
-        "name",
-        "physical", "show",
+        *RULE_SLOTS, "__weakref__", "_types", "cache_types", "effects", "elementwise", "is_call",
+        "multiple_results", "name", "physical", "show",
     )  # fmt: skip
 
     def __init__(
@@ -129,6 +131,13 @@ class Primitive:
             self._types.put(key, out)
         return out
 
+    def moves_physical(self, avals):
+        """Whether outputs of these avals (one, or a list) are made of words by `physical`."""
+        if self.physical is None or not avals:
+            return False
+        first = avals[0] if self.multiple_results else avals
+        return isinstance(first.dtype, dtypes.ExtendedDType)
+
     def effects_of(self, params):
         """Return the set of effects of an equation with these params."""
         return NO_EFFECTS if self.effects is None else self.effects(**params)
@@ -156,4 +165,3 @@ class Primitive:
 
     def __repr__(self):
         return self.name
-

@@ -6,6 +6,7 @@ applies its own rules. A tracer belongs to one trace; to every other trace it is
 """
 
 import threading
+from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.core import engine
@@ -56,7 +57,7 @@ class _State(threading.local):
 state = _State()
 
 
-class set_trace:  # noqa: N801 (used as a function in `with`)
+class set_trace:
     """Context manager that makes `trace` current and restores the previous one."""
 
     __slots__ = ("previous", "trace")
@@ -94,9 +95,9 @@ class Tracer(Operators):
 
     def concrete(self):
         """Return the concrete array this tracer stands for, or None where there is none."""
-        return None
+        return
 
-    def describe_contents(self):
+    def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Return what the repr shows beside the aval, as (name, value) pairs."""
         return ()
 

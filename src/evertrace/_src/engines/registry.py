@@ -14,7 +14,6 @@ from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import EVAL, set_trace
 from evertrace._src.engines.host.run import run as run_on_host
 
-
 _XLA = "evertrace._src.engines.xla.engine"
 
 

@@ -39,7 +39,7 @@ class Program:
         for i, v in enumerate(jaxpr.outvars):
             if type(v) is Literal:
                 sources.append((_LITERAL, v))
-            elif position.get(id(v), None) not in (None, *donated_set):
+            elif position.get(id(v)) not in (None, *donated_set):
                 sources.append((_INPUT, position[id(v)]))
             else:
                 if id(v) not in seen:

@@ -32,12 +32,8 @@ class Signature:
 
     def __init__(self, fun, static_argnums, static_argnames, donate_argnums, donate_argnames):
         self.parameters = _parameters(fun)
-        self.static_nums, self.static_names = self._roles(
-            "static", static_argnums, static_argnames
-        )
-        self.donate_nums, self.donate_names = self._roles(
-            "donate", donate_argnums, donate_argnames
-        )
+        self.static_nums, self.static_names = self._roles("static", static_argnums, static_argnames)
+        self.donate_nums, self.donate_names = self._roles("donate", donate_argnums, donate_argnames)
         both = (self.static_nums & self.donate_nums) | (self.static_names & self.donate_names)
         if both:
             raise ValueError(f"jit: arguments {sorted(both, key=str)} cannot be static and donated")

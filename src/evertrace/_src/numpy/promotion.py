@@ -47,7 +47,7 @@ def check_arraylike(name, *args):
     for position, x in enumerate(args):
         kind = type(x)
         if not (kind in SCALARS or is_operand[kind] or isinstance(x, (np.ndarray, np.generic))):
-            _as_argument(name, position, x)
+            as_argument(name, position, x)
 
 
 def is_arraylike(x):
@@ -58,7 +58,7 @@ def is_arraylike(x):
     return hasattr(x, "__jax_array__") or isinstance(x, (int, float, complex))
 
 
-def _as_argument(name, position, x, borrow=False):
+def as_argument(name, position, x, borrow=False):
     """Return an argument as an operand; a Python scalar stays one."""
     kind = type(x)
     if kind in SCALARS or is_operand[kind]:
@@ -90,10 +90,10 @@ def _borrowed(name, x):
 
 def as_operands(name, *args):
     """Return the arguments as operands, Python scalars as weakly typed literals."""
-    return [as_operand(_as_argument(name, i, x), name) for i, x in enumerate(args)]
+    return [as_operand(as_argument(name, i, x), name) for i, x in enumerate(args)]
 
 
-def _key(x):
+def key_of(x):
     """Return what a plan depends on: the aval, or the type of a Python scalar."""
     kind = type(x)
     return kind if kind in SCALARS else x.aval
@@ -146,8 +146,8 @@ class Promotion:
 
     def __call__(self, name, *args):
         """Return the arguments as operands of one dtype and shape."""
-        args = [_as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
-        plan = self.plan(name, tuple(map(_key, args)))
+        args = [as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
+        plan = self.plan(name, tuple(map(key_of, args)))
         if plan is None:
             return args
         return [
@@ -161,7 +161,10 @@ class Promotion:
         try:
             return self.plans.data[key]
         except KeyError:
-            return self.plans.put(key, self.make_plan(name, keys))
+            pass
+        plan = self.make_plan(name, keys)
+        # Not kept where every use shall warn.
+        return plan if "warn" in mode else self.plans.put(key, plan)
 
     def make_plan(self, name, keys):
         """Work out the plan for operands with these keys."""

@@ -27,8 +27,7 @@ from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.builders import check_same_dtype
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dot import multiply, product_dtype
-from evertrace._src.ops.rev import rev
-from evertrace._src.ops.structural import moveaxis, reshape
+from evertrace._src.ops.structural import moveaxis, reshape, rev_p
 from evertrace._src.ops.windows import conv_transpose_padding, dilated, pad_host
 from evertrace._src.support import set_module
 
@@ -253,7 +252,7 @@ def _transpose_lhs(
         _spatial(ct.aval.shape, out_spec), padding, lhs_dilation, rhs_dilation,
     )  # fmt: skip
     groups = feature_group_count * batch_group_count
-    kernel = rev(rhs, rhs_spec[2:])
+    kernel = rev_p.bind(rhs, dimensions=rhs_spec[2:])
     if groups > 1:  # the output features' groups become groups of input features
         kernel = move_factor(kernel, rhs_spec[0], rhs_spec[1], groups)
     out = conv_general_dilated_p.bind(

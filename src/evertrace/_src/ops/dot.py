@@ -1,11 +1,10 @@
-"""Generalised matrix products, and how precise they are to be.
+"""Generalised matrix products.
 
 `dot_general` contracts and batches any dimensions. With `dimension_numbers` ``((lc, rc), (lb, rb))``
 the result has the batch dimensions `lb` (paired with `rb`), then what is left of the left operand,
 then what is left of the right one; dimensions `lc` are paired with `rc` and summed over.
 """
 
-import enum
 from typing import NamedTuple
 
 import numpy as np
@@ -15,121 +14,8 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.precision import is_pair
 from evertrace._src.ops.structural import permute
-from evertrace._src.support import set_module
-
-# ---------------------------------------------------------------- precision
-
-
-@set_module("evertrace.lax")
-class Precision(enum.Enum):
-    """How exactly an accelerator multiplies 32-bit floats; CPUs are exact with each.
-
-    Attributes:
-      DEFAULT: the fastest the hardware has, such as one bfloat16 or TF32 pass.
-      HIGH: a middle way, such as three bfloat16 passes.
-      HIGHEST: 32-bit floats, slow on some hardware.
-    """
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-    @classmethod
-    def _missing_(cls, value):
-        name = _PRECISION_NAMES.get(value)
-        return None if name is None else cls[name]
-
-    def __repr__(self):
-        return f"Precision.{self.name}"
-
-    def __str__(self):
-        return self.name
-
-
-_PRECISION_NAMES = {
-    "default": "DEFAULT", "fastest": "DEFAULT", "bfloat16": "DEFAULT", "high": "HIGH",
-    "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST",
-}  # fmt: skip
-
-
-@set_module("evertrace.lax")
-class DotAlgorithm(NamedTuple):
-    """An exact recipe for a product, as XLA's `dot_general` takes it.
-
-    Attributes:
-      lhs_precision_type, rhs_precision_type: dtypes to which the operands are rounded.
-      accumulation_type: dtype of the sums.
-      lhs_component_count, rhs_component_count: parts into which each operand is split.
-      num_primitive_operations: products of parts that are added up.
-      allow_imprecise_accumulation: whether sums may be kept in fewer bits.
-    """
-
-    lhs_precision_type: object
-    rhs_precision_type: object
-    accumulation_type: object
-    lhs_component_count: int = 1
-    rhs_component_count: int = 1
-    num_primitive_operations: int = 1
-    allow_imprecise_accumulation: bool = False
-
-
-@set_module("evertrace.lax")
-class DotAlgorithmPreset(enum.Enum):
-    """Recipes by name: types of the operands, type of the sums, number of products.
-
-    An engine that does not have a recipe raises when it compiles one.
-    """
-
-    DEFAULT = enum.auto()
-    ANY_F8_ANY_F8_F32 = enum.auto()
-    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
-    ANY_F8_ANY_F8_ANY = enum.auto()
-    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
-    F16_F16_F16 = enum.auto()
-    F16_F16_F32 = enum.auto()
-    BF16_BF16_BF16 = enum.auto()
-    BF16_BF16_F32 = enum.auto()
-    BF16_BF16_F32_X3 = enum.auto()
-    BF16_BF16_F32_X6 = enum.auto()
-    BF16_BF16_F32_X9 = enum.auto()
-    TF32_TF32_F32 = enum.auto()
-    TF32_TF32_F32_X3 = enum.auto()
-    F32_F32_F32 = enum.auto()
-    F64_F64_F64 = enum.auto()
-
-    def __repr__(self):
-        return f"DotAlgorithmPreset.{self.name}"
-
-    def __str__(self):
-        return self.name
-
-
-def canonicalize_precision(precision, default=None):
-    """Return the `precision` param: None, a pair of `Precision`, or an algorithm.
-
-    Args:
-      precision: None, a `Precision` or its name, a pair of these, or a `DotAlgorithm`, a
-        `DotAlgorithmPreset` or its name.
-      default: what None stands for.
-    """
-    if precision is None:
-        precision = default
-    if precision is None or isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
-        return precision
-    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
-        return DotAlgorithmPreset[precision]
-    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
-    try:
-        lhs, rhs = (Precision.DEFAULT if p is None else Precision(p) for p in pair)
-    except ValueError:
-        raise errors.user_error(
-            ValueError,
-            f"precision: {precision!r} is neither a precision nor a pair of precisions.",
-            fix="use None, 'default', 'high', 'highest' or a member of `lax.Precision`.",
-        ) from None
-    return lhs, rhs
-
 
 # ---------------------------------------------------------------- dot_general
 
@@ -263,7 +149,7 @@ def _dot_transpose(
     options = precision, preferred_element_type
     if is_linear(lhs):
         return _cotangent(ct, lhs, rhs, (lc, rc), (lb, rb), options, x_is_rhs=False), None
-    if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
+    if is_pair(precision):
         options = precision[::-1], preferred_element_type
     return None, _cotangent(ct, rhs, lhs, (rc, lc), (rb, lb), options, x_is_rhs=True)
 

@@ -209,7 +209,7 @@ def take_along(x, indices, dim, *, unique_indices=False):
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------- scatter
+# ---------------------------------------------------------------- scatter, which replaces
 # `update_jaxpr` says how an element and its update combine; None replaces the element.
 
 
@@ -342,7 +342,7 @@ scatter_sub_p = _scatter_primitive(
     "scatter-sub", np.subtract, sub_p, linear=JOINTLY, transpose=_scatter_sub_transpose
 )
 
-# ---------------------------------------------------------------- scatter
+# ---------------------------------------------------------------- scatter, which replaces
 
 
 def _scatter_transpose(ct, x, indices, updates, **params):

@@ -2,7 +2,8 @@
 
 Numbers are ordered as real numbers are, NaNs after all others; complex ones by real, then by
 imaginary part. A single array of floats is sorted as integers that are ordered like the floats
-(and -0.0 before 0.0); as keys of other arrays, -0.0 and 0.0 are equal, and so are NaNs.
+(and -0.0 before 0.0); as keys of other arrays, -0.0 and 0.0 are equal, and so are NaNs. top_k goes by
+the bits alone: NaNs with their sign set come after all else.
 """
 
 import numpy as np
@@ -136,13 +137,28 @@ def _top_k_abstract(x, *, k, axis):
 
 
 def _top_k_host(x, *, k, axis):
-    # Ascending, from the back: so that of equal elements the first comes first.
-    size = x.shape[axis]
-    keys = to_sort_keys(x) if has_sortable_bits(x.dtype) else _comparable(x)[0]
-    order = np.argsort(np.flip(keys, axis), axis=axis, kind="stable")
-    best = np.take(order, np.arange(size - 1, size - 1 - k, -1), axis=axis)
-    order = size - 1 - best
+    last = np.moveaxis(_descending(x), axis, -1)
+    size = last.shape[-1]
+    if last.dtype.itemsize == 8:
+        order = np.argsort(last, axis=-1, kind="stable")[..., :k]
+    else:
+        # Distinct numbers: of equal elements the first comes first, and a partition suffices.
+        last = (last.astype(np.int64) << 32) | np.arange(size)
+        if k < size:
+            last = np.partition(last, k, axis=-1)[..., :k]
+        order = np.sort(last, axis=-1) & 0xFFFFFFFF
+    order = np.moveaxis(order, -1, axis)
     return np.take_along_axis(x, order, axis=axis), order.astype(np.int32)
+
+
+def _descending(x):
+    """Return signed integers that are ordered as `x` is in reverse."""
+    if not has_sortable_bits(x.dtype):
+        x = _comparable(x)[0]
+    if x.dtype.kind in "bu":
+        x = x.astype(np.uint8) if x.dtype.kind == "b" else x
+        return ~(x ^ (np.iinfo(x.dtype).max // 2 + 1)).view(f"i{x.dtype.itemsize}")
+    return ~(flip_negative(x.view(f"i{x.dtype.itemsize}")) if has_sortable_bits(x.dtype) else x)
 
 
 def _top_k_jvp(tangents, primals, out, *, k, axis):

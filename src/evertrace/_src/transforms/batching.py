@@ -4,6 +4,8 @@ Operations without a batched operand go straight to the parent trace, so Python 
 unbatched values works.
 """
 
+from typing import Any
+
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
@@ -20,7 +22,7 @@ class BatchTracer(Tracer):
         self.aval = value.aval.update(shape=shape[:dim] + shape[dim + 1 :])
         self._trace, self.value, self.dim = trace, value, dim
 
-    def describe_contents(self):
+    def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show the whole array and which of its dimensions is the batch."""
         return ("value", self.value), ("batch_dim", self.dim)
 

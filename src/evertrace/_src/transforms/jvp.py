@@ -4,6 +4,8 @@
 derivatives, a jvp rule) into its pushforward; reverse mode uses it too.
 """
 
+from typing import Any
+
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY
@@ -26,7 +28,7 @@ class JVPTracer(Tracer):
         """Return what the primal stands for."""
         return self.primal
 
-    def describe_contents(self):
+    def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show both halves."""
         return ("primal", self.primal), ("tangent", self.tangent)
 

@@ -10,7 +10,7 @@ same tape, in terms of the same nodes.
 A tape is read backwards by `transpose.backward`, forwards by `pushforward`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evertrace._src import errors
 from evertrace._src.core.aval import is_inexact
@@ -35,7 +35,7 @@ class TapeTracer(Tracer):
         """Return the value, None for an unknown."""
         return self.value
 
-    def describe_contents(self):
+    def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show the value if there is one."""
         return () if self.value is None else (("value", self.value),)
 
@@ -115,7 +115,9 @@ class TapeTrace(Trace):
         if outs is None or not any(outs):
             return result
         keep = _needed(prim, nodes)
-        operands = [n if n is not None and not keep else x for x, n in zip(values, nodes)]
+        operands = [
+            n if n is not None and not keep else x for x, n in zip(values, nodes, strict=True)
+        ]
         saved = out if keep and (prim.deriv or prim.jvp is not None) else None
         self.entries.append(
             Entry(prim, operands, nodes, outs, saved, params, state.src, unknown=False)

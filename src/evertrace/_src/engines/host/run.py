@@ -8,6 +8,8 @@ from evertrace._src.arrays.array import Array
 def run(prim, args, params):
     """Apply `prim` to arrays and literals whose contents are host memory."""
     avals = prim.infer(args, params)
+    if prim.moves_physical(avals):
+        params = prim.physical(*[x.aval for x in args], **params)
     # Division by zero and the like give XLA's values, without NumPy's warnings.
     with np.errstate(all="ignore"):
         out = prim.host(*[x.host() for x in args], **params)

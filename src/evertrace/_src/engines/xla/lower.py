@@ -12,6 +12,7 @@ written once per jaxpr.
 import numpy as np
 
 from evertrace._src import dtypes
+from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
 
@@ -105,6 +106,13 @@ class Val:
     dtype = property(lambda self: self.aval.dtype)
 
 
+def physical_val(x):
+    """Return the same value under the aval of its memory, which differs for extended dtypes."""
+    if x.aval is None or not isinstance(x.aval.dtype, dtypes.ExtendedDType):
+        return x
+    return Val(x.name, x.type, ShapedArray(*physical_aval(x.aval)))
+
+
 class Module:
     """The module being written: its functions, and the names of those written already."""
 
@@ -175,9 +183,7 @@ class Builder:
         self.count += 1
         if len(avals) == 1:
             return f"{name} = ", [Val(name, types[0], avals[0])]
-        vals = [
-            Val(f"{name}#{i}", t, a) for i, (a, t) in enumerate(zip(avals, types, strict=True))
-        ]
+        vals = [Val(f"{name}#{i}", t, a) for i, (a, t) in enumerate(zip(avals, types, strict=True))]
         return (f"{name}:{len(avals)} = " if avals else ""), vals
 
     def constant(self, value, aval):
@@ -250,15 +256,29 @@ class Builder:
             return env[id(x)]
 
         for eqn in jaxpr.eqns:
-            rule = lowering[eqn.primitive]
             outs = [v.aval for v in eqn.outvars]
             multiple = eqn.primitive.multiple_results
-            values = rule(
-                self, outs if multiple else outs[0], *[read(x) for x in eqn.invars], **eqn.params
+            values = self.apply(
+                eqn.primitive, outs if multiple else outs[0], map(read, eqn.invars), eqn.params
             )
             for var, value in zip(eqn.outvars, values if multiple else [values], strict=True):
                 env[id(var)] = value
         return [read(x) for x in jaxpr.outvars]
+
+    def apply(self, prim, outs, operands, params):
+        """Write one application of a primitive with its rule; returns the results."""
+        rule = lowering[prim]
+        if not prim.moves_physical(outs):
+            return rule(self, outs, *operands, **params)
+        # Elements of an extended dtype are moved around as their words.
+        operands = list(operands)
+        params = prim.physical(*[x.aval for x in operands], **params)
+        operands = [physical_val(x) for x in operands]
+        if not prim.multiple_results:
+            moved = rule(self, ShapedArray(*physical_aval(outs)), *operands, **params)
+            return Val(moved.name, moved.type, outs)
+        moved = rule(self, [ShapedArray(*physical_aval(a)) for a in outs], *operands, **params)
+        return [Val(x.name, x.type, a) for x, a in zip(moved, outs, strict=True)]
 
     def call(self, jaxpr, operands, name):
         """Call the private function of a jaxpr without constvars; returns its outputs."""

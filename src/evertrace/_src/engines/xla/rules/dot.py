@@ -1,32 +1,38 @@
 """StableHLO of matrix products."""
 
-from evertrace._src.engines.xla.lower import element_type, lowering
+import numpy as np
+
+from evertrace._src import dtypes
+from evertrace._src.engines.xla.lower import bool_attr, element_type, lowering
 from evertrace._src.ops import dot as ops
+from evertrace._src.ops.precision import DotAlgorithm, DotAlgorithmPreset, Precision, is_pair
 
 
 def precision_config(precision):
     """Return the attribute for a `precision` param."""
-    pair = precision if is_pair(precision) else (ops.Precision.DEFAULT,) * 2
-    names = ", ".join(f"#stablehlo<precision {p.name}>" for p in pair)
-    return f"[{names}]"
+    pair = precision if is_pair(precision) else (Precision.DEFAULT,) * 2
+    return "[" + ", ".join(f"#stablehlo<precision {p.name}>" for p in pair) + "]"
 
 
-def is_pair(precision):
-    """Whether a `precision` param is a pair of `Precision`."""
-    return isinstance(precision, tuple) and not isinstance(precision, ops.DotAlgorithm)
-
-
-def _algorithm(precision):
-    """Return the attribute for an explicit algorithm, or None."""
-    if precision is None or is_pair(precision) or precision is ops.DotAlgorithmPreset.DEFAULT:
-        return None
-    if isinstance(precision, ops.DotAlgorithmPreset):
-        precision = precision.algorithm
-    fields = precision._asdict()
-    types = [k for k in fields if k.endswith("_type")]
-    fields |= {k: element_type(dtypes.dtype(fields[k])) for k in types}
-    fields["allow_imprecise_accumulation"] = str(precision.allow_imprecise_accumulation).lower()
-    return "#stablehlo.dot_algorithm<" + ", ".join(f"{k} = {v}" for k, v in fields.items()) + ">"
+def algorithm(precision, lhs, rhs, out):
+    """Return the attribute for an explicit algorithm as a dict, empty where there is none."""
+    if isinstance(precision, DotAlgorithm):
+        types = [element_type(np.dtype(t)) for t in precision[:3]]
+        *counts, imprecise = precision[3:]
+    elif isinstance(precision, DotAlgorithmPreset) and precision is not DotAlgorithmPreset.DEFAULT:
+        operand, total, products, imprecise = precision.value
+        types = [
+            element_type(lhs.dtype) if operand == "f8" else operand,
+            element_type(rhs.dtype) if operand == "f8" else operand,
+            element_type(out.dtype) if total == "any" else total,
+        ]
+        counts = [1, 1, products]
+    else:
+        return {}
+    names = DotAlgorithm._fields
+    values = [*types, *counts, bool_attr(imprecise)]
+    fields = ", ".join(f"{k} = {v}" for k, v in zip(names, values, strict=True))
+    return {"algorithm": f"#stablehlo.dot_algorithm<{fields}>"}
 
 
 @lowering.define(ops.dot_general_p)
@@ -34,10 +40,22 @@ def _dot_general(
     b, out, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding
 ):
     (lc, rc), (lb, rb) = dimension_numbers
-    numbers = (
-        f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
+    attrs = {
+        "dot_dimension_numbers": f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
         f"rhs_batching_dimensions = {list(rb)}, lhs_contracting_dimensions = {list(lc)}, "
-        f"rhs_contracting_dimensions = {list(rc)}>"
-    )
-    attrs = {"dot_dimension_numbers": numbers, "precision_config": precision_config(precision)}
-    ...
+        f"rhs_contracting_dimensions = {list(rc)}>",
+        "precision_config": precision_config(precision),
+        **algorithm(precision, lhs, rhs, out),
+    }
+    common = dtypes.promote_types(lhs.dtype, rhs.dtype)
+    if not same_kind(common, out.dtype):
+        common = ops.product_dtype(lhs.dtype, rhs.dtype, out.dtype)
+    product = out if same_kind(common, out.dtype) else out.update(dtype=common)
+    operands = [b.convert(lhs, common), b.convert(rhs, common)]
+    return b.convert(b.op("stablehlo.dot_general", operands, product, attrs), out.dtype)
+
+
+def same_kind(a, b):
+    """Whether XLA multiplies dtype `a` into sums of dtype `b`: both floats, or both integers."""
+    kinds = (np.floating, np.complexfloating, np.integer)
+    return a == b or any(dtypes.issubdtype(a, k) and dtypes.issubdtype(b, k) for k in kinds)

@@ -9,9 +9,10 @@ beside the arrays.
 import numpy as np
 
 from evertrace._src import dtypes
-from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
+from evertrace._src.engines.xla.rules.structural import permuted
 from evertrace._src.ops import sort as ops
+from evertrace._src.ops.structural import inverse_permutation
 
 
 @lowering.define(ops.sort_p)
@@ -93,18 +94,11 @@ def _lexicographic(b, pairs):
 
 @lowering.define(ops.top_k_p)
 def _top_k(b, outs, x, *, k, axis):
-    """Sort descending, with positions, and cut: stable, so that of equals the first comes."""
-    # ~i is the order of i reversed; for booleans and unsigned integers as well.
-    keys = [b.op("stablehlo.not", [key], key.aval) for key in _top_keys(b, x)]
-    positions = b.op(
-        "stablehlo.iota", [], ShapedArray(x.shape, np.int32), {"iota_dimension": int_attr(axis)}
-    )  # fmt: skip
-    *_, values, order = _sort_by(b, keys, [x, positions], axis, True)
-    starts = [0] * x.aval.ndim
-    return [slice_of(b, out, v, starts, out.shape) for out, v in zip(outs, (values, order), strict=True)]
-
-
-def _top_keys(b, x):
-    if ops.has_sortable_bits(x.aval.dtype):
-        return [_flip_negative(b, _bits(b, x, keep_zeros=True))]
-    return _keys(b, x)
+    """XLA has it along the last dimension."""
+    order = [i for i in range(x.aval.ndim) if i != axis] + [axis]
+    x = permuted(b, x, order)
+    shape = (*x.shape[:-1], k)
+    avals = [out.update(shape=shape) for out in outs]
+    best = b.op("chlo.top_k", [x], avals, {"k": int_attr(k)})
+    back = inverse_permutation(order)
+    return [permuted(b, v, back) for v in best]

@@ -11,8 +11,26 @@ def _broadcast_in_dim(b, out, x, *, shape, broadcast_dimensions, sharding):
 
 
 @lowering.define(ops.reshape_p)
-def _reshape(b, out, x, **_):
+def _reshape(b, out, x, *, new_sizes, dimensions, sharding):
+    if dimensions is not None:
+        x = permuted(b, x, dimensions)
     return b.op("stablehlo.reshape", [x], out)
+
+
+def permuted(b, x, permutation):
+    """Write a transposition."""
+    out = x.aval.update(shape=tuple(x.shape[i] for i in permutation))
+    return b.op("stablehlo.transpose", [x], out, {"permutation": ints(permutation)})
+
+
+@lowering.define(ops.squeeze_p)
+def _squeeze(b, out, x, *, dimensions):
+    return b.op("stablehlo.reshape", [x], out)
+
+
+@lowering.define(ops.rev_p)
+def _rev(b, out, x, *, dimensions):
+    return b.op("stablehlo.reverse", [x], out, {"dimensions": ints(dimensions)})
 
 
 @lowering.define(ops.transpose_p)

@@ -1,0 +1,109 @@
+"""Builders of elementwise NumPy functions: promotion by plans, then one primitive.
+
+A function that is called with operands it has seen before (same avals, or the same Python scalar
+type) looks up one plan: what to do to each operand, and what to bind. Operands of equal avals need
+nothing, so that ``x + y`` costs one dictionary lookup above the bare operation.
+"""
+
+from evertrace._src.config import current
+from evertrace._src.numpy.promotion import (
+    MAX_PLANS,
+    Promotion,
+    as_argument,
+    bool_dtype,
+    common_dtype,
+    inexact_dtype,
+    is_operand,
+    key_of,
+    numeric_dtype,
+)
+from evertrace._src.support import Cache
+
+# Results of the functions built here never share memory with their operands.
+COMMON = Promotion(common_dtype, borrow=True)
+INEXACT = Promotion(inexact_dtype, borrow=True)
+NUMERIC = Promotion(numeric_dtype, borrow=True)
+LOGICAL = Promotion(bool_dtype, borrow=True)
+
+
+class _Plans:
+    """Plans of one function: keys of the operands -> (steps..., what to bind).
+
+    Args:
+      name: of the function.
+      choose: function of the operands' common dtype returning what is called with the operands.
+      promotion: how operands are prepared.
+    """
+
+    __slots__ = ("cache", "choose", "name", "promotion")
+
+    def __init__(self, name, choose, promotion):
+        self.name, self.choose, self.promotion = name, choose, promotion
+        self.cache = Cache(f"plans of {name}", MAX_PLANS)
+
+    def prepare(self, args):
+        """Return arguments as operands or Python scalars, having made the plan for them."""
+        promotion = self.promotion
+        args = [as_argument(self.name, i, x, promotion.borrow) for i, x in enumerate(args)]
+        keys = tuple(map(key_of, args))
+        steps = promotion.plan(self.name, keys) or (None,) * len(keys)
+        apply = self.choose(promotion.dtype_rule(keys)[0])
+        plan = (*steps, apply)
+        mode = current().promotion
+        if "warn" not in mode:
+            self.cache.put((mode, *keys), plan)
+        return args, plan
+
+
+def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
+    """Make a function of one array.
+
+    Args:
+      name: its name.
+      bind: what is called with the promoted operand.
+      doc: its docstring.
+      choose: instead of `bind`, a function of the promoted dtype that returns it.
+      promotion: how the operand is prepared.
+    """
+    made = _Plans(name, choose or (lambda dtype: bind), promotion)
+    plans = made.cache.data
+
+    def function(x, /):
+        kind = type(x)
+        key = x.aval if is_operand[kind] else kind
+        plan = plans.get((current().promotion, key))
+        if plan is None:
+            (x,), plan = made.prepare((x,))
+        step, apply = plan
+        return apply(x if step is None else step(x))
+
+    return _named(function, name, doc)
+
+
+def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON):
+    """Make a function of two arrays; see `unary`."""
+    made = _Plans(name, choose or (lambda dtype: bind), promotion)
+    plans = made.cache.data
+
+    def function(x, y, /):
+        kind_x, kind_y = type(x), type(y)
+        key_x = x.aval if is_operand[kind_x] else kind_x
+        key_y = y.aval if is_operand[kind_y] else kind_y
+        plan = plans.get((current().promotion, key_x, key_y))
+        if plan is None:
+            (x, y), plan = made.prepare((x, y))
+        step_x, step_y, apply = plan
+        if step_x is not None:
+            x = step_x(x)
+        if step_y is not None:
+            y = step_y(y)
+        return apply(x, y)
+
+    return _named(function, name, doc)
+
+
+def _named(function, name, doc):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    function.__module__ = "evertrace.numpy"
+    return function

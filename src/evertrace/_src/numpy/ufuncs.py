@@ -1,0 +1,413 @@
+"""Elementwise functions that are one primitive after promotion, and those of arithmetic.
+
+Each statement names the primitive that a function binds, where need be by the promoted dtype.
+Python's operators on arrays call these functions.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.numpy.promotion import (
+    SCALARS,
+    as_operands,
+    broadcast_to,
+    common_shape,
+    promote,
+    promote_dtypes_numeric,
+    promote_shapes,
+)
+from evertrace._src.numpy.ufunc import COMMON, INEXACT, LOGICAL, NUMERIC, binary, unary
+from evertrace._src.ops.bits import (
+    and_p,
+    not_p,
+    or_p,
+    population_count_p,
+    shift_left_p,
+    shift_right_arithmetic_p,
+    shift_right_logical_p,
+    xor_p,
+)
+from evertrace._src.ops.compare import eq_p, ge_p, gt_p, le_p, lt_p, ne_p
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import (
+    abs_p,
+    acos_p,
+    acosh_p,
+    add_p,
+    asin_p,
+    asinh_p,
+    atan2_p,
+    atan_p,
+    atanh_p,
+    cbrt_p,
+    cos_p,
+    cosh_p,
+    div_p,
+    exp2_p,
+    exp_p,
+    expm1_p,
+    integer_pow_p,
+    log1p_p,
+    log_p,
+    max_p,
+    min_p,
+    mul_p,
+    neg_p,
+    nextafter_p,
+    pow_p,
+    rem_p,
+    sign_p,
+    sin_p,
+    sinh_p,
+    sqrt_p,
+    square_p,
+    sub_p,
+    tan_p,
+    tanh_p,
+)
+from evertrace._src.ops.select import select_n_p
+
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "cbrt", "cos", "cosh", "divide", "divmod", "equal", "exp",
+    "exp2", "expm1", "fabs", "float_power", "floor_divide", "fmod", "greater", "greater_equal",
+    "invert", "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply", "negative",
+    "nextafter", "not_equal", "pow", "power", "reciprocal", "remainder", "right_shift", "sign",
+    "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "true_divide",
+]  # fmt: skip
+
+BOOL = np.dtype(bool)
+
+
+def is_integer(dtype):
+    """Whether the dtype is an integer one."""
+    return dtypes.issubdtype(dtype, np.integer)
+
+
+def is_complex(dtype):
+    """Whether the dtype is a complex one."""
+    return dtypes.issubdtype(dtype, np.complexfloating)
+
+
+# ---------------------------------------------------------------- sums and products
+
+add = binary(
+    "add", doc="Return ``x + y``; for booleans their logical or.",
+    choose=lambda dtype: or_p.bind if dtype == BOOL else add_p.bind,
+)  # fmt: skip
+subtract = binary("subtract", sub_p.bind, "Return ``x - y``.")
+multiply = binary(
+    "multiply", doc="Return ``x * y``; for booleans their logical and.",
+    choose=lambda dtype: and_p.bind if dtype == BOOL else mul_p.bind,
+)  # fmt: skip
+divide = binary(
+    "divide", div_p.bind, "Return the quotient ``x / y``, in floats for integers.",
+    promotion=INEXACT,
+)  # fmt: skip
+true_divide = divide
+negative = unary("negative", neg_p.bind, "Return ``-x``.", promotion=COMMON)
+square = unary("square", square_p.bind, "Return ``x * x``.", promotion=NUMERIC)
+
+
+def _same(x):
+    return as_array(x)
+
+
+def _choose_abs(dtype):
+    return _same if dtype == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger) else abs_p.bind
+
+
+abs = absolute = unary(
+    "absolute", doc="Return the absolute value, real for complex numbers.", choose=_choose_abs,
+    promotion=COMMON,
+)  # fmt: skip
+fabs = unary(
+    "fabs", doc="Return the absolute value of real numbers as floats.",
+    choose=lambda dtype: _no_complex("fabs", dtype, abs_p.bind),
+)  # fmt: skip
+sign = unary(
+    "sign", sign_p.bind,
+    "Return -1, 0 or 1 by the sign; for complex numbers ``x / abs(x)``, or 0.", promotion=COMMON,
+)  # fmt: skip
+reciprocal = unary(
+    "reciprocal", lambda x: integer_pow_p.bind(x, y=-1), "Return ``1 / x``, a float for integers."
+)
+
+
+def _no_complex(name, dtype, bind):
+    """Return `bind`, after raising for complex dtypes."""
+    if is_complex(dtype):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: complex numbers have no order, got dtype {dtype}.",
+            fix="take the real part with `.real`, or the magnitude with `abs`.",
+            anchor="dtype",
+        )
+    return bind
+
+
+# ---------------------------------------------------------------- division with remainder
+
+
+def _is_nonzero_literal(x):
+    return type(x) is Literal and x.val != 0
+
+
+def _floor_divide_integers(x, y):
+    """Round the truncated quotient down where the signs differ and something remains."""
+    x, y = as_array(x), as_array(y)
+    quotient = div_p.bind(x, y)
+    is_inexact = not_equal(rem_p.bind(x, y), 0)
+    is_down = logical_and(not_equal(sign(x), sign(y)), is_inexact)
+    return choose_by(is_down, subtract(quotient, 1), quotient)
+
+
+def _floor_divide_floats(x, y):
+    """Divide what is left without the remainder, so that the quotient is whole but for rounding."""
+    rest = rem_p.bind(x, y)
+    dividend = choose_by(equal(y, 0), x, subtract(x, rest))
+    quotient = divide(dividend, y)
+    is_down = logical_and(not_equal(rest, 0), not_equal(sign(y), sign(rest)))
+    return nearest(choose_by(is_down, subtract(quotient, 1), quotient))
+
+
+def nearest(x):
+    """Round to the nearest integer, halves away from zero."""
+    return round_p.bind(x, rounding_method=0)
+
+
+def _choose_floor_divide(dtype):
+    _no_complex("floor_divide", dtype, None)
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return div_p.bind
+    return _floor_divide_integers if is_integer(dtype) else _floor_divide_floats
+
+
+floor_divide = binary(
+    "floor_divide", doc="Return ``x // y``, the quotient rounded down. Integers over 0 give -1.",
+    choose=_choose_floor_divide, promotion=NUMERIC,
+)  # fmt: skip
+
+
+def _nonzero_divisor(y):
+    """Return an integer divisor with 1 in place of 0, so that what remains is 0 as in NumPy."""
+    if not is_integer(y.aval.dtype) or _is_nonzero_literal(y):
+        return y
+    return choose_by(equal(y, 0), 1, y)
+
+
+def _fmod(x, y):
+    return rem_p.bind(x, _nonzero_divisor(y))
+
+
+def _remainder(x, y):
+    """Give the truncated remainder the sign of the divisor."""
+    y = _nonzero_divisor(y)
+    rest = rem_p.bind(x, y)
+    if dtypes.issubdtype(rest.aval.dtype, np.unsignedinteger):
+        return rest
+    is_other_sign = not_equal(less(rest, 0), less(y, 0))
+    return choose_by(logical_and(is_other_sign, not_equal(rest, 0)), add(rest, y), rest)
+
+
+fmod = binary(
+    "fmod", _fmod, "Return the remainder of ``x / y`` with the sign of `x`; of integers over 0, 0.",
+    promotion=NUMERIC,
+)  # fmt: skip
+remainder = mod = binary(
+    "remainder", _remainder, "Return ``x % y``, with the sign of `y`; of integers over 0, 0.",
+    promotion=NUMERIC,
+)  # fmt: skip
+
+
+def divmod(x1, x2, /):
+    """Return ``(x1 // x2, x1 % x2)``."""
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+def choose_by(condition, x, y):
+    """Return `x` where the boolean holds, else `y`; promotes as `where` does."""
+    x, y = promote("where", x, y)
+    shape = common_shape("where", [condition.aval.shape, x.aval.shape, y.aval.shape])
+    if condition.aval.shape:
+        condition = broadcast_to(condition, shape)
+    return select_n_p.bind(condition, broadcast_to(y, shape), broadcast_to(x, shape))
+
+
+# ---------------------------------------------------------------- powers
+
+
+def power(x1, x2, /):
+    """Return ``x1 ** x2``.
+
+    Args:
+      x1: base.
+      x2: exponent. A Python integer is repeated multiplication, and may be negative for floats.
+
+    Integer powers of integers wrap around. Differs from NumPy: an array of negative exponents of
+    integers is not an error.
+    """
+    if type(x2) is int:
+        base, _ = promote_dtypes_numeric("power", x1, x2)
+        return integer_pow_p.bind(base, y=x2)
+    base, exponent = promote_dtypes_numeric("power", x1, x2)
+    dtype = base.aval.dtype
+    if is_integer(dtype):
+        return _integer_power(*promote_shapes("power", base, exponent))
+    if type(x2) not in SCALARS:
+        # The primitive takes integer exponents as they are: they have a sign, but no tangent.
+        (as_given,) = as_operands("power", x2)
+        exponent = as_given if is_integer(as_given.aval.dtype) else exponent
+    return pow_p.bind(*promote_shapes("power", base, exponent))
+
+
+pow = power
+
+
+def _integer_power(x, n):
+    """Multiply the squares ``x ** (2 ** k)`` that the bits of `n` name."""
+    n = as_array(n)
+    out = choose_by(equal(n, 0), 1, 1)
+    for bit in range(dtypes.itemsize_bits(n.aval.dtype)):
+        is_set = not_equal(and_p.bind(n, as_operand_like(1 << bit, n)), 0)
+        out = choose_by(is_set, multiply(out, x), out)
+        x = multiply(x, x)
+    return out
+
+
+def float_power(x, y, /):
+    """Return ``x ** y`` in floats, also for integers."""
+    return _float_power(x, y)
+
+
+_float_power = binary("float_power", pow_p.bind, promotion=INEXACT)
+
+# ---------------------------------------------------------------- extremes
+
+maximum = binary("maximum", max_p.bind, "Return the larger of both; NaN where either is NaN.")
+minimum = binary("minimum", min_p.bind, "Return the smaller of both; NaN where either is NaN.")
+
+# ---------------------------------------------------------------- functions
+
+exp = unary("exp", exp_p.bind, "Return ``e ** x``.")
+exp2 = unary("exp2", exp2_p.bind, "Return ``2 ** x``.")
+expm1 = unary("expm1", expm1_p.bind, "Return ``e ** x - 1``, precisely near 0.")
+log = unary("log", log_p.bind, "Return the natural logarithm.")
+log1p = unary("log1p", log1p_p.bind, "Return ``log(1 + x)``, precisely near 0.")
+
+
+def _scaled_log(factor):
+    def scaled(x):
+        return multiply(log_p.bind(x), factor)
+
+    return scaled
+
+
+log2 = unary(
+    "log2", lambda x: divide(log_p.bind(x), float(np.log(2))), "Return the base-2 logarithm."
+)
+log10 = unary("log10", _scaled_log(float(1 / np.log(10))), "Return the base-10 logarithm.")
+sqrt = unary("sqrt", sqrt_p.bind, "Return the square root; NaN for negative numbers.")
+cbrt = unary("cbrt", cbrt_p.bind, "Return the cube root, negative for negative numbers.")
+
+sin = unary("sin", sin_p.bind, "Return the sine of an angle in radians.")
+cos = unary("cos", cos_p.bind, "Return the cosine of an angle in radians.")
+tan = unary("tan", tan_p.bind, "Return the tangent of an angle in radians.")
+arcsin = asin = unary("arcsin", asin_p.bind, "Return the angle in radians whose sine is `x`.")
+arccos = acos = unary("arccos", acos_p.bind, "Return the angle in radians whose cosine is `x`.")
+arctan = atan = unary("arctan", atan_p.bind, "Return the angle in radians whose tangent is `x`.")
+arctan2 = atan2 = binary(
+    "arctan2", atan2_p.bind,
+    "Return the angle in radians, from -pi to pi, of the point with ordinate `x` and abscissa `y`.",
+    promotion=INEXACT,
+)  # fmt: skip
+sinh = unary("sinh", sinh_p.bind, "Return the hyperbolic sine.")
+cosh = unary("cosh", cosh_p.bind, "Return the hyperbolic cosine.")
+tanh = unary("tanh", tanh_p.bind, "Return the hyperbolic tangent.")
+arcsinh = asinh = unary("arcsinh", asinh_p.bind, "Return the inverse hyperbolic sine.")
+arccosh = acosh = unary("arccosh", acosh_p.bind, "Return the inverse hyperbolic cosine.")
+arctanh = atanh = unary("arctanh", atanh_p.bind, "Return the inverse hyperbolic tangent.")
+nextafter = binary(
+    "nextafter", nextafter_p.bind, "Return the float next to `x` in the direction of `y`.",
+    promotion=INEXACT,
+)  # fmt: skip
+
+# ---------------------------------------------------------------- comparisons
+
+
+def _complex_order(compare):
+    """Compare complex numbers by real part, then by imaginary part, as NumPy does."""
+
+    def compared(x, y):
+        x, y = as_array(x), as_array(y)
+        return choose_by(equal(x.real, y.real), compare(x.imag, y.imag), compare(x.real, y.real))
+
+    return compared
+
+
+def _ordering(prim):
+    return lambda dtype: _complex_order(prim.bind) if is_complex(dtype) else prim.bind
+
+
+equal = binary("equal", eq_p.bind, "Return ``x == y``, element by element.")
+not_equal = binary("not_equal", ne_p.bind, "Return ``x != y``, element by element.")
+less = binary("less", doc="Return ``x < y``, element by element.", choose=_ordering(lt_p))
+less_equal = binary(
+    "less_equal", doc="Return ``x <= y``, element by element.", choose=_ordering(le_p)
+)
+greater = binary("greater", doc="Return ``x > y``, element by element.", choose=_ordering(gt_p))
+greater_equal = binary(
+    "greater_equal", doc="Return ``x >= y``, element by element.", choose=_ordering(ge_p)
+)
+
+# ---------------------------------------------------------------- logic and bits
+
+logical_and = binary(
+    "logical_and", and_p.bind, "Return whether both are true, that is not 0.", promotion=LOGICAL
+)
+logical_or = binary(
+    "logical_or", or_p.bind, "Return whether one of them is true, that is not 0.", promotion=LOGICAL
+)
+logical_xor = binary(
+    "logical_xor", xor_p.bind, "Return whether exactly one is true, that is not 0.",
+    promotion=LOGICAL,
+)  # fmt: skip
+logical_not = unary("logical_not", not_p.bind, "Return whether it is 0.", promotion=LOGICAL)
+bitwise_and = binary("bitwise_and", and_p.bind, "Return ``x & y``, bit by bit.")
+bitwise_or = binary("bitwise_or", or_p.bind, "Return ``x | y``, bit by bit.")
+bitwise_xor = binary("bitwise_xor", xor_p.bind, "Return ``x ^ y``, bit by bit.")
+invert = bitwise_not = bitwise_invert = unary(
+    "bitwise_not", not_p.bind, "Return ``~x``, bit by bit.", promotion=COMMON
+)
+left_shift = bitwise_left_shift = binary(
+    "left_shift", shift_left_p.bind, "Return ``x << y``; 0 for shifts by the width or more.",
+    promotion=NUMERIC,
+)  # fmt: skip
+
+
+def _choose_right_shift(dtype):
+    is_unsigned = dtypes.issubdtype(dtype, np.unsignedinteger)
+    return (shift_right_logical_p if is_unsigned else shift_right_arithmetic_p).bind
+
+
+right_shift = bitwise_right_shift = binary(
+    "right_shift", doc="Return ``x >> y``, which keeps the sign of signed integers.",
+    choose=_choose_right_shift, promotion=NUMERIC,
+)  # fmt: skip
+
+
+def _count_bits(x):
+    if dtypes.issubdtype(x.aval.dtype, np.signedinteger):
+        x = absolute(x)
+    return convert(population_count_p.bind(x), np.dtype(np.uint8))
+
+
+bitwise_count = unary(
+    "bitwise_count", _count_bits, "Return the number of bits set in the absolute value, as uint8.",
+    promotion=NUMERIC,
+)  # fmt: skip

@@ -1,0 +1,124 @@
+"""How precise products are to be: `Precision`, and recipes for dot products."""
+
+import enum
+from typing import NamedTuple
+
+from evertrace._src import errors
+from evertrace._src.support import set_module
+
+
+@set_module("evertrace.lax")
+class Precision(enum.Enum):
+    """How exactly an accelerator multiplies 32-bit floats; CPUs are exact with each.
+
+    Attributes:
+      DEFAULT: the fastest the hardware has, such as one bfloat16 or TF32 pass.
+      HIGH: a middle way, such as three bfloat16 passes.
+      HIGHEST: 32-bit floats, slow on some hardware.
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value):
+        name = _PRECISION_NAMES.get(value)
+        return None if name is None else cls[name]
+
+    def __repr__(self):
+        return f"Precision.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+
+_PRECISION_NAMES = {
+    "default": "DEFAULT", "fastest": "DEFAULT", "bfloat16": "DEFAULT", "high": "HIGH",
+    "bfloat16_3x": "HIGH", "tensorfloat32": "HIGH", "highest": "HIGHEST", "float32": "HIGHEST",
+}  # fmt: skip
+
+
+@set_module("evertrace.lax")
+class DotAlgorithm(NamedTuple):
+    """An exact recipe for a product, as XLA's `dot_general` takes it.
+
+    Attributes:
+      lhs_precision_type, rhs_precision_type: dtypes to which the operands are rounded.
+      accumulation_type: dtype of the sums.
+      lhs_component_count, rhs_component_count: parts into which each operand is split.
+      num_primitive_operations: products of parts that are added up.
+      allow_imprecise_accumulation: whether sums may be kept in fewer bits.
+    """
+
+    lhs_precision_type: object
+    rhs_precision_type: object
+    accumulation_type: object
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+@set_module("evertrace.lax")
+class DotAlgorithmPreset(enum.Enum):
+    """Recipes by name: types of the operands, type of the sums, number of products.
+
+    The values are those types (``f8`` stands for the operands' own), the number of products, and
+    whether sums may be kept in fewer bits. An engine that lacks a recipe raises when it compiles
+    a program that asks for it; the host engine computes in full precision with each of them.
+    """
+
+    DEFAULT = None
+    ANY_F8_ANY_F8_F32 = ("f8", "f32", 1, False)
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = ("f8", "f32", 1, True)
+    ANY_F8_ANY_F8_ANY = ("f8", "any", 1, False)
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = ("f8", "any", 1, True)
+    F16_F16_F16 = ("f16", "f16", 1, False)
+    F16_F16_F32 = ("f16", "f32", 1, False)
+    BF16_BF16_BF16 = ("bf16", "bf16", 1, False)
+    BF16_BF16_F32 = ("bf16", "f32", 1, False)
+    BF16_BF16_F32_X3 = ("bf16", "f32", 3, False)
+    BF16_BF16_F32_X6 = ("bf16", "f32", 6, False)
+    BF16_BF16_F32_X9 = ("bf16", "f32", 9, False)
+    TF32_TF32_F32 = ("tf32", "f32", 1, False)
+    TF32_TF32_F32_X3 = ("tf32", "f32", 3, False)
+    F32_F32_F32 = ("f32", "f32", 1, False)
+    F64_F64_F64 = ("f64", "f64", 1, False)
+
+    def __repr__(self):
+        return f"DotAlgorithmPreset.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+
+def is_pair(precision):
+    """Whether a `precision` param is a pair of `Precision`."""
+    return isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm)
+
+
+def canonicalize_precision(precision, default=None):
+    """Return the `precision` param: None, a pair of `Precision`, or an algorithm.
+
+    Args:
+      precision: None, a `Precision` or its name, a pair of these, or a `DotAlgorithm`, a
+        `DotAlgorithmPreset` or its name.
+      default: what None stands for.
+    """
+    if precision is None:
+        precision = default
+    if precision is None or isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
+        return precision
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return DotAlgorithmPreset[precision]
+    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+    try:
+        lhs, rhs = (Precision.DEFAULT if p is None else Precision(p) for p in pair)
+    except ValueError:
+        raise errors.user_error(
+            ValueError,
+            f"precision: {precision!r} is neither a precision nor a pair of precisions.",
+            fix="use None, 'default', 'high', 'highest' or a member of `lax.Precision`.",
+        ) from None
+    return lhs, rhs

@@ -1,0 +1,279 @@
+"""Random keys: making them, splitting them, and the bits that they give.
+
+A key is an explicit value: the same key always gives the same numbers, and new keys come from
+`split` and `fold_in`. There are *typed* keys, arrays of dtype ``key<fry>`` from `key`, and *raw*
+keys, uint32 arrays with the two words of a key along the last axis, from `PRNGKey`. Every function
+takes both and returns keys of the kind it was given.
+"""
+
+import numpy as np
+
+from evertrace._src import config, dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_operand, from_numpy
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.core.tracer import Tracer
+from evertrace._src.numpy.arguments import static_shape
+from evertrace._src.ops import random as ops
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.slicing import slice_in_dim
+from evertrace._src.ops.structural import squeeze
+from evertrace._src.support import set_module
+
+__all__ = [
+    "PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
+    "wrap_key_data",
+]  # fmt: skip
+
+public = set_module("evertrace.random")
+
+# ---------------------------------------------------------------- arguments
+
+
+def _implementation(impl, dtype=None):
+    """Return the name of the generator that the arguments ask for."""
+    if impl is not None and dtype is not None:
+        raise errors.user_error(
+            TypeError,
+            f"key: impl {impl!r} and dtype {dtype} were both given.",
+            fix="pass one of them.",
+        )
+    if dtype is not None:
+        impl = dtype
+    if impl is None:
+        return config.current().default_prng_impl
+    return impl.impl if isinstance(impl, dtypes.KeyType) else dtypes.KeyType(impl).impl
+
+
+def _seeded(name, seed, impl):
+    """Return the typed key of an integer seed."""
+    if isinstance(seed, np.ndarray | np.generic):
+        seeds = from_numpy(seed, name)
+    elif isinstance(seed, int):
+        # As a 64-bit integer, of which the current mode keeps all or the low 32 bits.
+        seeds = from_numpy(np.int64(seed), name)
+    else:
+        seeds = as_operand(seed, name)
+    if seeds.shape:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: the seed must be a scalar, got shape {seeds.shape}.",
+            fix=f"make a key of each seed with `vmap(random.{name})(seeds)`.",
+            anchor="random-seed",
+        )
+    return ops.random_seed_p.bind(seeds, impl=impl)
+
+
+def as_keys(name, keys):
+    """Return keys of either kind as typed ones, and whether they were raw."""
+    if isinstance(keys, np.ndarray):
+        keys = from_numpy(keys, name)
+    if not isinstance(keys, Array | Tracer):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: the key must be an array of random keys, got {keys!r} of type "
+            f"{type(keys).__name__}.",
+            fix="make one with `random.key(seed)`.",
+            anchor="random-key",
+        )
+    if ops.is_key(keys.aval):
+        return keys, False
+    if keys.dtype != ops.WORD:
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: the key must be an array of random keys, got {keys.aval.str_short()}.",
+            fix="make one with `random.key(seed)`.",
+            anchor="random-key",
+        )
+    return ops.random_wrap_p.bind(keys, impl=config.current().default_prng_impl), True
+
+
+def one_key(name, key):
+    """Return a single key of either kind as a typed one, and whether it was raw."""
+    typed, is_raw = as_keys(name, key)
+    if typed.shape:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: takes a single key, got an array of keys of shape {typed.shape}.",
+            fix=f"index it, or use each of them with `vmap`: `vmap(random.{name})(keys)`.",
+            anchor="random-key",
+        )
+    return typed, is_raw
+
+
+def as_given(keys, is_raw):
+    """Return typed keys as raw ones if the keys they come from were raw."""
+    return ops.random_unwrap_p.bind(keys) if is_raw else keys
+
+
+def sizes(name, shape):
+    """Return a shape argument as a tuple of ints that are not negative."""
+    shape = static_shape(name, shape)
+    if any(size < 0 for size in shape):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: shape {shape} has a negative size.",
+            fix="pass sizes of 0 or more.",
+            anchor="shape",
+        )
+    return shape
+
+
+# ---------------------------------------------------------------- making keys
+
+
+@public
+def key(seed, *, impl=None, dtype=None):
+    """Return a typed random key.
+
+    Args:
+      seed: an integer scalar; all its bits count (in 32-bit mode, its low 32 bits).
+      impl: name of the generator, by default ``config.default_prng_impl``: ``"threefry2x32"``.
+      dtype: the dtype of the key instead, as from `key_dtype`.
+
+    Returns:
+      A scalar array of dtype ``key<fry>``.
+    """
+    return _seeded("key", seed, _implementation(impl, dtype))
+
+
+@public
+def PRNGKey(seed, *, impl=None):  # noqa: N802 (the name that programs use)
+    """Return a raw random key: its words, uint32 ``[2]``. See `key`."""
+    typed = _seeded("PRNGKey", seed, _implementation(impl))
+    return ops.random_unwrap_p.bind(typed)
+
+
+@public
+def key_dtype(impl=None):
+    """Return the dtype of the keys of a generator, by default of the default one."""
+    return dtypes.KeyType(_implementation(impl))
+
+
+@public
+def key_data(keys):
+    """Return the words of typed keys: uint32, the shape of `keys` followed by ``(2,)``."""
+    typed, is_raw = as_keys("key_data", keys)
+    return keys if is_raw else ops.random_unwrap_p.bind(typed)
+
+
+@public
+def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
+    """Return typed keys from their words.
+
+    Args:
+      key_bits_array: uint32 array whose shape ends with ``(2,)``.
+      impl, dtype: the generator, as in `key`.
+    """
+    words = as_operand(key_bits_array, "wrap_key_data")
+    return ops.random_wrap_p.bind(words, impl=_implementation(impl, dtype))
+
+
+@public
+def key_impl(keys):
+    """Return the name of the generator that keys belong to."""
+    typed, _ = as_keys("key_impl", keys)
+    return typed.dtype.impl
+
+
+@public
+def clone(key):
+    """Return the same key, as one that has not been used yet to a checker of key reuse."""
+    typed, is_raw = as_keys("clone", key)
+    return as_given(ops.random_clone_p.bind(typed), is_raw)
+
+
+# ---------------------------------------------------------------- from keys
+
+
+def split_typed(key, shape):
+    """Return an array of new typed keys from one."""
+    partitionable = config.current().threefry_partitionable
+    return ops.random_split_p.bind(key, shape=shape, partitionable=partitionable)
+
+
+def pair(key):
+    """Return two new typed keys from one."""
+    return unstacked(split_typed(key, (2,)))
+
+
+def unstacked(keys):
+    """Return the keys of an array of rank 1 one by one."""
+    return [
+        squeeze(slice_in_dim(keys, i, i + 1, 0), (0,)) for i in range(keys.shape[0])
+    ]  # fmt: skip
+
+
+@public
+def split(key, num=2):
+    """Return new keys made from one, which should not be used again.
+
+    Args:
+      key: one key.
+      num: how many, or the shape of the array of new keys.
+
+    Returns:
+      Keys of the kind of `key` and of shape ``(num,)`` or `num`.
+    """
+    typed, is_raw = one_key("split", key)
+    return as_given(split_typed(typed, sizes("split", num)), is_raw)
+
+
+@public
+def fold_in(key, data):
+    """Return a key made from a key and an integer, such as the number of a step.
+
+    Args:
+      key: one key.
+      data: an integer scalar from 0 to ``2**32 - 1``, which may be traced.
+    """
+    typed, is_raw = one_key("fold_in", key)
+    number = as_operand(data, "fold_in") if not isinstance(data, int) else _word(data)
+    if number.shape:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"fold_in: the number must be a scalar, got shape {number.shape}.",
+            fix="fold in many numbers with `vmap(random.fold_in, in_axes=(None, 0))`.",
+            anchor="random-key",
+        )
+    return as_given(ops.random_fold_in_p.bind(typed, convert(number, ops.WORD)), is_raw)
+
+
+def _word(number):
+    """Return a Python integer as a uint32 literal; OverflowError if it does not fit."""
+    dtypes.coerce_python_scalar(int(number), ops.WORD)
+    return literal(int(number), ops.WORD)
+
+
+def raw_bits(key, shape, bit_width):
+    """Return unsigned integers of random bits made with one typed key."""
+    return ops.random_bits_p.bind(
+        key,
+        bit_width=bit_width,
+        shape=shape,
+        partitionable=config.current().threefry_partitionable,
+    )
+
+
+@public
+def bits(key, shape=(), dtype=None, *, out_sharding=None):
+    """Return uniformly distributed bits as unsigned integers.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: an unsigned dtype, by default uint32 (uint64 if x64 is on).
+      out_sharding: not supported yet; must be None.
+    """
+    typed, _ = one_key("bits", key)
+    if dtype is None:
+        dtype = dtypes.canonicalize_dtype(np.uint64)
+    dtype = dtypes.check_user_dtype_supported(dtype, "bits")
+    if not dtypes.issubdtype(dtype, np.unsignedinteger):
+        raise errors.user_error(
+            ValueError,
+            f"bits: dtype must be an unsigned integer type, got {dtype}.",
+            fix='pass e.g. `dtype="uint32"`.',
+            anchor="dtype",
+        )
+    return raw_bits(typed, sizes("bits", shape), dtypes.itemsize_bits(dtype))
