@@ -16,6 +16,7 @@ from evertrace._src.errors import JAXTypeError as JAXTypeError
 from evertrace._src.errors import KeyReuseError as KeyReuseError
 from evertrace._src.errors import LeakedTracerError as LeakedTracerError
 from evertrace._src.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
+from evertrace._src.errors import NotLinearError as NotLinearError
 from evertrace._src.errors import OpaqueStateError as OpaqueStateError
 from evertrace._src.errors import PerformanceWarning as PerformanceWarning
 from evertrace._src.errors import RetraceError as RetraceError
@@ -44,6 +45,7 @@ __all__ = [
     "KeyReuseError",
     "LeakedTracerError",
     "NonConcreteBooleanIndexError",
+    "NotLinearError",
     "OpaqueStateError",
     "PerformanceWarning",
     "RetraceError",

@@ -21,9 +21,9 @@ def over_rows(keep=lambda spec: True):
     return pytest.mark.parametrize("spec", kept, ids=[spec.name for spec in kept])
 
 
-def over_rows_and_dtypes(keep=lambda spec: True):
-    """Parametrize a test by rows and each of their dtypes."""
-    pairs = [(spec, dtype) for spec in ROWS if keep(spec) for dtype in spec.dtypes]
+def over_rows_and_dtypes(keep=lambda spec, dtype: True):
+    """Parametrize a test by rows and each of their dtypes for which `keep` holds."""
+    pairs = [(spec, dtype) for spec in ROWS for dtype in spec.dtypes if keep(spec, dtype)]
     return pytest.mark.parametrize(
         ("spec", "dtype"), pairs, ids=[f"{spec.name}-{dtype}" for spec, dtype in pairs]
     )

@@ -7,8 +7,16 @@ than running.
 import numpy as np
 import pytest
 
-from tests.laws.rows import ROWS, rng_of
-from tests.specs.opspec import as_list, case as make_case, is_floating, numpy_dtype, special_operands
+from tests.laws.rows import ROWS, main_dtype, rng_of
+from tests.specs.opspec import (
+    as_list,
+    is_floating,
+    numpy_dtype,
+    special_operands,
+)
+from tests.specs.opspec import (
+    case as make_case,
+)
 from tests.support.closeness import assert_same
 from tests.support.runtime import array, run_compiled, to_numpy
 
@@ -18,15 +26,25 @@ CHUNKS = [ROWS[i : i + CHUNK] for i in range(0, len(ROWS), CHUNK)]
 
 
 def calls_of(spec):
-    """Yield (label, case, operands) for all dtypes and cases of a row, special values last."""
+    """Yield (label, case, operands): all cases in the main dtype, the largest in the others.
+
+    Special values in every floating dtype follow.
+    """
     for dtype in spec.dtypes:
         rng = rng_of(spec, dtype)
-        for case in spec.cases:
+        cases = spec.cases if dtype == main_dtype(spec) else [largest_case(spec, dtype)]
+        for case in cases:
             yield f"{spec.name}{case} {dtype}", case, spec.operands(case, dtype, rng)
         if spec.special and is_floating(numpy_dtype(dtype)):
             first = spec.cases[0]
             operands = special_operands(spec, dtype)
             yield f"{spec.name} special {dtype}", make_case(**first.kwargs), operands
+
+
+def largest_case(spec, dtype):
+    """Return the case with the most elements."""
+    sizes = [sum(x.size for x in spec.operands(case, dtype, rng_of(spec))) for case in spec.cases]
+    return spec.cases[int(np.argmax(sizes))]
 
 
 @pytest.mark.engine

@@ -1,7 +1,5 @@
 """Derivatives agree with differences, in both modes and to second order, and are well typed."""
 
-import pytest
-
 from evertrace._src.core.check import check_jaxpr
 from evertrace._src.transforms.batching import batch_jaxpr
 from evertrace._src.transforms.jvp import jvp_jaxpr
@@ -49,7 +47,6 @@ def function_of(spec, case, operands, active):
     return fun
 
 
-@pytest.mark.slow
 @over_rows(differentiable)
 def test_derivatives_are_numerical_ones(spec):
     rng = rng_of(spec)

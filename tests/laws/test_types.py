@@ -1,5 +1,7 @@
 """The type rule tells beforehand what an operation returns, weak types included."""
 
+import functools
+
 from evertrace._src.core.check import check_jaxpr
 from tests.laws.rows import over_rows, over_rows_and_dtypes, rng_of
 from tests.specs.opspec import as_list
@@ -14,7 +16,7 @@ def test_staged_type_is_the_eager_one(spec, dtype):
         for weak in (False, True):
             args = [array(x, weak_type=weak and x.dtype.kind != "b") for x in operands]
             outs = as_list(spec.fun(*args, **case.kwargs))
-            jaxpr, _ = jaxpr_of(lambda *xs: spec.fun(*xs, **case.kwargs), *args)
+            jaxpr, _ = jaxpr_of(functools.partial(spec.fun, **case.kwargs), *args)
             check_jaxpr(jaxpr)
             assert jaxpr.out_avals == [x.aval for x in outs]
             for x in outs:
@@ -29,6 +31,6 @@ def test_row_stages_its_primitives(spec):
     for dtype in spec.dtypes:
         for case in spec.cases:
             args = [array(x) for x in spec.operands(case, dtype, rng)]
-            jaxpr, _ = jaxpr_of(lambda *xs: spec.fun(*xs, **case.kwargs), *args)
+            jaxpr, _ = jaxpr_of(functools.partial(spec.fun, **case.kwargs), *args)
             used |= {eqn.primitive for eqn in jaxpr.eqns}
     assert set(spec.prims) <= used

@@ -1,5 +1,6 @@
 """vmap is the loop over examples, stacked."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -18,7 +19,7 @@ def test_vmap_is_the_stacked_loop(spec):
     dtype = main_dtype(spec)
     rng = rng_of(spec)
     for case in spec.cases:
-        fun = flat(lambda *xs, case=case: spec.fun(*xs, **case.kwargs))
+        fun = flat(functools.partial(spec.fun, **case.kwargs))
         examples = [spec.operands(case, dtype, rng) for _ in range(SIZE)]
         batched = range(len(case.operands)) if spec.batched is None else spec.batched
         for dims in batch_dims(case, examples[0], batched):
@@ -27,9 +28,7 @@ def test_vmap_is_the_stacked_loop(spec):
 
 def batch_dims(case, operands, batched):
     """Yield where the batch dimensions may be: each operand alone, and all together."""
-    choices = [
-        sorted({0, x.ndim}) if i in batched else [] for i, x in enumerate(operands)
-    ]
+    choices = [sorted({0, x.ndim}) if i in batched else [] for i, x in enumerate(operands)]
     none = [None] * len(operands)
     for i, places in enumerate(choices):
         for place in places[:MAX_DIMS]:

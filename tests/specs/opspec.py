@@ -5,7 +5,13 @@ exact the result must be. A file ``tests/specs/<family>.py`` holds its rows in a
 `all_specs` finds them. A row looks like this::
 
     OpSpec(
-        "slice", [slice_p], lax.slice, oracle=numpy_slice, dtypes=ALL, linear=[(0,)], ulps=0,
+        "slice",
+        [slice_p],
+        lax.slice,
+        oracle=numpy_slice,
+        dtypes=ALL,
+        linear=[(0,)],
+        ulps=0,
         cases=[
             case((4, 5), start_indices=(1, 0), limit_indices=(3, 5), strides=(1, 2)),
             case((0, 3), start_indices=(0, 1), limit_indices=(0, 2)),

@@ -42,7 +42,9 @@ def _check(fun, args, order, modes, rng, path):
         if mode == "fwd":
             _compare_all(results, [dy for dy in numerical if dy is not None], label)
         else:
-            left = sum(pairing(c, dy) for c, dy in zip(cts, numerical, strict=True) if c is not None)
+            left = sum(
+                pairing(c, dy) for c, dy in zip(cts, numerical, strict=True) if c is not None
+            )
             right = sum(pairing(g, t) for g, t in zip(results, tangents, strict=True))
             scale = sum(np.sum(np.abs(g * t)) for g, t in zip(results, tangents, strict=True))
             _compare(right, left, label, scale)

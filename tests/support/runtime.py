@@ -43,5 +43,3 @@ def run_compiled(fun, *args):
     jaxpr, captured = jaxpr_of(fun, *args)
     outs = registry.call_jaxpr(close_jaxpr(jaxpr), [*captured, *args])
     return [to_numpy(x) for x in outs]
-
-

@@ -22,6 +22,7 @@ manual, with a failing and a fixed program.
 #     InconclusiveDimensionOperation       ... or it cannot be decided for symbolic sizes
 #   AxisError < ValueError, IndexError     an axis is out of range or given twice
 #   DTypeError < TypeError                 an operation does not take this dtype
+#   NotLinearError < TypeError             a function to be transposed is not linear
 #   TypePromotionError < ValueError        dtypes have no common dtype
 #   JaxprTypeError < TypeError             a jaxpr is ill-formed
 #   DeletedArrayError < RuntimeError       an array was used after its memory was given away
@@ -383,6 +384,21 @@ class DTypeError(EvertraceError, TypeError):
 
         ev.lax.add(enp.float32(1), enp.float32(2))
         enp.add(enp.int32(1), enp.float32(2))
+    """
+
+
+@public
+class NotLinearError(EvertraceError, TypeError):
+    """A function was transposed with respect to an argument in which it is not linear.
+
+    Only linear functions have a transpose::
+
+        ev.linear_transpose(enp.sin, x)(ct)  # NotLinearError
+
+    The derivative of a function at a point is linear, and `vjp` gives its transpose::
+
+        _, pull_back = ev.vjp(enp.sin, x)
+        pull_back(ct)
     """
 
 

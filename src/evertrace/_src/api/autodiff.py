@@ -23,6 +23,7 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.lax.slicing import slice_in_dim
 from evertrace._src.ops.structural import reshape, zeros
 from evertrace._src.support import set_module
 from evertrace._src.transforms.jvp import JVPTrace
@@ -401,7 +402,7 @@ def _columns(c, leaves, treedef, argnums):
     """Return the blocks of one output's ``[*output shape, n]`` as a tree like the arguments."""
     blocks, offset = [], 0
     for x in leaves:
-        block = c[..., offset : offset + x.size]
+        block = slice_in_dim(c, offset, offset + x.size, axis=-1)
         blocks.append(reshape(block, (*c.shape[:-1], *x.shape)))
         offset += x.size
     jac = tree.unflatten(treedef, blocks)
@@ -451,7 +452,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
 
 def _row_block(rows, out_leaves, i):
     start = sum(x.size for x in out_leaves[:i])
-    block = rows[start : start + out_leaves[i].size]
+    block = slice_in_dim(rows, start, start + out_leaves[i].size)
     return reshape(block, (*out_leaves[i].shape, *rows.shape[1:]))
 
 

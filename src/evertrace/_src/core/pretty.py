@@ -6,6 +6,7 @@ not fit (P. Wadler, "A prettier printer", 2003).
 """
 
 import itertools
+from collections import Counter, deque
 
 from evertrace._src import source
 
@@ -81,7 +82,7 @@ def render(doc, width=WIDTH):
         else:
             out.append("\n" + " " * indent)
             column = indent
-    return "".join(line.rstrip(" ") + "\n" for line in "".join(out).split("\n"))[:-1]
+    return "".join(out)
 
 
 def join(separator, docs):
@@ -92,22 +93,37 @@ def join(separator, docs):
     return out
 
 
+def fill(words):
+    """Return the words with spaces between them, and line breaks where a line is full."""
+    return Nest(2, join(Group(Break()), words))
+
+
 # ---------------------------------------------------------------- names
 
 
 class Names:
-    """Gives variables the names a, b, ..., z, ba, bb, ... in the order of first use."""
+    """Gives variables the names a, b, ..., z, ba, bb, ... in the order of first use.
 
-    def __init__(self, parent=None, preset=None):
-        self.names = dict(preset or {})
+    Attributes:
+      names: the names given, by id of the variable.
+      shared: the names of jaxprs that are printed once, in front, by id.
+    """
+
+    def __init__(self, parent=None, shared=None):
+        self.names = {}
+        self.shared = shared or {} if parent is None else parent.shared
         self.counter = itertools.count() if parent is None else parent.counter
 
     def __call__(self, var):
         """Return the name of a variable."""
         name = self.names.get(id(var))
         if name is None:
-            name = self.names[id(var)] = _letters(next(self.counter))
+            name = self.names[id(var)] = self._fresh()
         return name
+
+    def _fresh(self):
+        taken = self.shared.values()
+        return next(name for n in self.counter if (name := _letters(n)) not in taken)
 
 
 def _letters(n):
@@ -125,12 +141,16 @@ def is_var(x):
 
 
 def literal(lit):
-    """Return a literal as ``1.0:f32[]``."""
+    """Return a literal as ``1.0:f32[]``, with no more digits than its dtype can tell apart."""
     value = lit.val.item() if hasattr(lit.val, "item") else lit.val
-    return f"{value}:{lit.aval.str_short()}"
+    text = min(str(value), str(lit.val), key=len)
+    return f"{text}:{lit.aval.str_short()}"
 
 
 # ---------------------------------------------------------------- jaxprs
+
+# A jaxpr that occurs more than once, or has more equations than this, is printed in front.
+MAX_INLINE_EQNS = 10
 
 
 def jaxpr_text(jaxpr, *, source_info=False, width=WIDTH):
@@ -141,7 +161,13 @@ def jaxpr_text(jaxpr, *, source_info=False, width=WIDTH):
       source_info: whether each equation ends with the user's file and line.
       width: columns to aim for.
     """
-    return render(_jaxpr_doc(jaxpr, Names(), source_info), width)
+    front = _shared_jaxprs(jaxpr)
+    names = Names(shared={id(inner): name for name, inner in front.items()})
+    docs = [
+        [f"let {name} = ", _jaxpr_doc(inner, Names(names), source_info), " in"]
+        for name, inner in front.items()
+    ]
+    return render(join(Break(), [*docs, _jaxpr_doc(jaxpr, Names(names), source_info)]), width)
 
 
 def eqn_text(eqn, width=WIDTH):
@@ -149,18 +175,53 @@ def eqn_text(eqn, width=WIDTH):
     return render(_eqn_doc(eqn, Names(), False, frozenset(map(id, eqn.outvars))), width)
 
 
+def _shared_jaxprs(jaxpr):
+    """Return the inner jaxprs to be printed in front, by name, outer ones first."""
+    counts, found, names = Counter(), {}, {}
+    queue = deque([jaxpr])
+    while queue:
+        for eqn in queue.popleft().eqns:
+            for inner in _inner_jaxprs(eqn.params):
+                counts[id(inner)] += 1
+                found[id(inner)] = inner
+                names.setdefault(id(inner), _plain_name(eqn.params.get("name")))
+                queue.append(inner)
+    front, taken = {}, Counter()
+    for key, inner in found.items():
+        if counts[key] > 1 or len(inner.eqns) > MAX_INLINE_EQNS:
+            name = names[key]
+            taken[name] += 1
+            front[f"{name}{taken[name] - 1 or ''}"] = inner
+    return front
+
+
+def _plain_name(name):
+    return name.strip("<>") if isinstance(name, str) else "jaxpr"
+
+
+def _inner_jaxprs(params):
+    for value in params.values():
+        for item in value if isinstance(value, tuple) else (value,):
+            if is_jaxpr(item):
+                yield item.jaxpr
+
+
 def _jaxpr_doc(jaxpr, names, source_info):
     used = _used(jaxpr)
-    consts = "".join(f" {names(v)}:{v.aval.str_short()}" for v in jaxpr.constvars)
-    inputs = " ".join(f"{names(v)}:{v.aval.str_short()}" for v in jaxpr.invars)
+    consts = [_binder(names(v), v) for v in jaxpr.constvars]
+    inputs = [_binder(names(v), v) for v in jaxpr.invars]
     eqns = [_eqn_doc(e, names, source_info, used) for e in jaxpr.eqns]
     outs = [names(v) if is_var(v) else literal(v) for v in jaxpr.outvars]
     result = f"({', '.join(outs)}{',' if len(outs) == 1 else ''})"
     return Group([
-        f"{{ lambda{consts} ; {inputs}. let",
-        Nest(4, [Break(), *join(Break("; "), eqns)]) if eqns else "",
+        Nest(2, ["{ lambda ", fill(consts), "; ", fill(inputs), ". let"]),
+        Nest(4, [Break(), *join(Break("; "), eqns)]),
         Nest(2, [Break(), f"in {result} }}"]),
     ])  # fmt: skip
+
+
+def _binder(name, var):
+    return f"{name}:{var.aval.str_short()}"
 
 
 def _used(jaxpr):
@@ -171,35 +232,44 @@ def _used(jaxpr):
 
 
 def _eqn_doc(eqn, names, source_info, used):
+    for var in eqn.outvars:
+        if id(var) not in used:
+            names.names[id(var)] = "_"
     operands = [names(v) if is_var(v) else literal(v) for v in eqn.invars]
-    outs = [
-        f"{names(v) if id(v) in used else '_'}:{v.aval.str_short()}" for v in eqn.outvars
-    ]  # fmt: skip
-    params = [_param_doc(k, v, eqn, names, source_info) for k, v in shown_params(eqn)]
-    doc = [" ".join(outs), " = " if outs else "", eqn.primitive.name]
+    inner = _callee_names(eqn, names) if eqn.primitive.is_call else None
+    outs = [_binder(names(v), v) for v in eqn.outvars]
+    params = [_param_doc(k, v, inner or names, source_info) for k, v in shown_params(eqn)]
+    doc = [fill(outs), " = " if outs else "", eqn.primitive.name]
     if params:
         doc.append(Group(["[", Nest(2, [Break(""), *join(Break(), params)]), Break(""), "]"]))
-    doc.append(" " + " ".join(operands) if operands else " " if params else "")
+    doc += [" ", fill(operands)]
     if source_info and eqn.src is not None:
         doc.append(f"  # {source.format(eqn.src)}")
     return doc
 
 
 def shown_params(eqn):
-    """Return the params that a printed equation shows, by name."""
+    """Return the params that a printed equation shows, as pairs in the order of printing."""
     params, show = eqn.params, eqn.primitive.show
-    if show is not None:
-        params = show(**params) if callable(show) else {k: params[k] for k in show}
-    return sorted(params.items())
+    if isinstance(show, tuple):
+        return [(name, params[name]) for name in show]
+    return sorted((params if show is None else show(**params)).items())
 
 
-def _param_doc(key, value, eqn, names, source_info):
+def _param_doc(key, value, names, source_info):
     if is_jaxpr(value):
-        return [f"{key}=", _jaxpr_doc(value.jaxpr, _inner_names(eqn, value, names), source_info)]
+        return [f"{key}=", _inner_doc(value.jaxpr, names, source_info)]
     if isinstance(value, tuple) and value and all(map(is_jaxpr, value)):
-        docs = [_jaxpr_doc(v.jaxpr, Names(names), source_info) for v in value]
+        docs = [_inner_doc(v.jaxpr, names, source_info) for v in value]
         return [f"{key}=(", Nest(2, [Break(""), *join(Break(), docs)]), Break(""), ")"]
     return f"{key}={param_text(value)}"
+
+
+def _inner_doc(jaxpr, names, source_info):
+    shared = names.shared.get(id(jaxpr))
+    if shared is not None:
+        return shared
+    return _jaxpr_doc(jaxpr, names, source_info)
 
 
 def is_jaxpr(value):
@@ -214,15 +284,22 @@ def param_text(value):
     return str(value)
 
 
-def _inner_names(eqn, closed, names):
-    """Return names for a callee: a plain call's variables are called as its operands are."""
+def _callee_names(eqn, names):
+    """Return names for the body of a plain call: its variables are called as its operands are."""
     inner = Names(names)
-    jaxpr = closed.jaxpr
-    if eqn.primitive.is_call:
-        for inside, outside in zip(jaxpr.invars, eqn.invars, strict=True):
-            if is_var(outside):
-                inner.names[id(inside)] = names(outside)
-        for inside, outside in zip(jaxpr.outvars, eqn.outvars, strict=True):
-            if is_var(inside):
-                inner.names.setdefault(id(inside), names(outside))
+    jaxpr = eqn.params["jaxpr"].jaxpr
+    if id(jaxpr) in names.shared:
+        return inner
+    outer_names = set()
+    for inside, outside in zip(jaxpr.invars, eqn.invars, strict=True):
+        if is_var(outside) and names(outside) not in outer_names:
+            inner.names[id(inside)] = names(outside)
+            outer_names.add(names(outside))
+    for inside, outside in zip(jaxpr.outvars, eqn.outvars, strict=True):
+        if is_var(inside) and id(inside) not in inner.names and not _is_input(inside, jaxpr):
+            inner.names[id(inside)] = names(outside)
     return inner
+
+
+def _is_input(var, jaxpr):
+    return any(var is v for v in jaxpr.invars)

@@ -133,10 +133,10 @@ class Primitive:
 
     def moves_physical(self, avals):
         """Whether outputs of these avals (one, or a list) are made of words by `physical`."""
-        if self.physical is None or not avals:
+        if self.physical is None:
             return False
-        first = avals[0] if self.multiple_results else avals
-        return isinstance(first.dtype, dtypes.ExtendedDType)
+        moved = avals if self.multiple_results else (avals,)
+        return any(isinstance(aval.dtype, dtypes.ExtendedDType) for aval in moved)
 
     def effects_of(self, params):
         """Return the set of effects of an equation with these params."""

@@ -3,16 +3,15 @@
 import numpy as np
 
 from evertrace._src import dtypes, errors
-from evertrace._src.arrays.interop import as_operand, aval_of
+from evertrace._src.arrays.interop import as_array, as_operand, aval_of
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import Literal, literal
-from evertrace._src.core.tracer import Tracer
-from evertrace._src.lax.shapes import as_dim, as_shape
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import creation as ops
-from evertrace._src.ops.convert import convert_element_type_p
+from evertrace._src.ops.convert import convert, convert_element_type_p
 from evertrace._src.ops.structural import spread
 
-__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota", "zeros_like_array"]
+__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
 
 
 def iota(dtype, size):
@@ -42,12 +41,11 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
       DTypeError: for a boolean dtype.
     """
     dtype = dtypes.check_user_dtype_supported(dtype, "iota")
-    shape = as_shape("iota", shape)
-    return ops.iota(dtype, shape, as_dim("iota", dimension, len(shape)))
+    return ops.iota(dtype, as_shape(shape), int(dimension))
 
 
 def full(shape, fill_value, dtype=None, *, sharding=None):
-    """Return an array of `shape` with one value everywhere.
+    """Return an array with one value everywhere.
 
     Args:
       shape: of the result.
@@ -61,30 +59,73 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     Raises:
       ShapeError: `fill_value` is not a scalar.
     """
-    shape = as_shape("full", shape)
     value = as_operand(fill_value, "full")
+    if dtype is not None:
+        value = _converted(value, dtypes.check_user_dtype_supported(dtype, "full"), False)
+    return _filled("full", as_shape(shape), value)
+
+
+def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+    """Return an array like another with one value everywhere.
+
+    Args:
+      x: an array, or anything with a shape and a dtype.
+      fill_value: a scalar.
+      dtype: of the result; by default that of `x`.
+      shape: of the result; by default that of `x`.
+      sharding: ignored.
+
+    Returns:
+      An array; weakly typed if `x` is and no `dtype` is given.
+
+    Raises:
+      ShapeError: `fill_value` is not a scalar.
+    """
+    like = _aval_like(x)
+    weak_type = like.weak_type
+    if dtype is not None:
+        weak_type = False
+        dtype = dtypes.check_user_dtype_supported(dtype, "full_like")
+    value = _converted(
+        as_operand(fill_value, "full_like"), like.dtype if dtype is None else dtype, weak_type
+    )
+    return _filled("full_like", like.shape if shape is None else as_shape(shape), value)
+
+
+def _aval_like(x):
+    """Return the aval of an array, or of anything with a shape and a dtype."""
+    if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "aval"):
+        return ShapedArray(x.shape, dtypes.dtype(x), getattr(x, "weak_type", False))
+    return aval_of(x, "full_like")
+
+
+def empty(shape, dtype, *, out_sharding=None):
+    """Return an array whose contents do not matter: zeros.
+
+    Args:
+      shape: of the result.
+      dtype: of the result.
+      out_sharding: ignored.
+    """
+    return full(shape, 0, dtype)
+
+
+def _filled(name, shape, value):
     if value.aval.shape != ():
         raise errors.user_error(
             errors.ShapeError,
-            f"full: the fill value must be a scalar, got shape {value.aval.shape}.",
-            fix="use `numpy.full` or `numpy.broadcast_to`, which broadcast.",
+            f"{name}: the fill value must be a scalar, got shape {value.aval.shape}.",
+            fix=f"use `numpy.{name}`, which broadcasts.",
             anchor="shape-broadcast",
         )
-    if dtype is not None:
-        value = converted(value, dtypes.check_user_dtype_supported(dtype, "full"))
-    return spread(_as_value(value), shape)
+    return spread(value, shape) if shape else as_array(value)
 
 
-def _as_value(x):
-    """Return `x`; a literal for a rank 0 result is made an array by the broadcast's caller."""
-    return x
-
-
-def converted(x, dtype, weak_type=False):
-    """Return an operand in another dtype; literals are converted at once."""
-    aval = x.aval
-    if aval.dtype == dtype and aval.weak_type == weak_type:
-        return x
-    if type(x) is Literal and not isinstance(dtype, dtypes.ExtendedDType):
-        return literal(x.val.item(), dtype, weak_type) if _holds(x, dtype) else _convert(x, dtype)
-    return _convert(x, dtype, weak_type)
+def _converted(x, dtype, weak_type):
+    """Return an operand in another dtype; a literal is converted at once."""
+    if type(x) is not Literal or (x.aval.dtype == dtype and x.aval.weak_type == weak_type):
+        return convert(x, dtype, weak_type)
+    value = convert_element_type_p.host(
+        np.asarray(x.val), new_dtype=dtype, weak_type=weak_type, sharding=None
+    )
+    return Literal(np.asarray(value)[()], ShapedArray((), dtype, weak_type))

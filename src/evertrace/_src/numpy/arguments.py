@@ -7,7 +7,6 @@ and count from the end then.
 import operator
 
 import numpy as np
-
 from evertrace._src import errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal

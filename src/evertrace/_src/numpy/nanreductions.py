@@ -6,7 +6,7 @@ Arrays that cannot hold NaNs are reduced as they are.
 import numpy as np
 
 from evertrace._src import dtypes
-from evertrace._src.numpy import reductions, ufuncs
+from evertrace._src.numpy import elementary, reductions, ufuncs
 from evertrace._src.numpy.arguments import no_out, operand
 from evertrace._src.numpy.cumulative import cumprod, cumsum
 from evertrace._src.ops.identities import highest, lowest
@@ -27,12 +27,12 @@ def replace_nans(x, fill):
     """Return `x` with a scalar in place of NaNs."""
     if not has_nans(x):
         return x
-    return reductions.masked("isnan", x, ufuncs.logical_not(ufuncs.isnan(x)), fill)
+    return reductions.masked("isnan", x, ufuncs.logical_not(elementary.isnan(x)), fill)
 
 
 def _numbers(x, where):
     """Return the mask of the elements that are not NaN and that `where` selects."""
-    numbers = ufuncs.logical_not(ufuncs.isnan(x))
+    numbers = ufuncs.logical_not(elementary.isnan(x))
     return numbers if where is None else ufuncs.logical_and(numbers, where)
 
 
@@ -72,7 +72,7 @@ def _nan_extremum(reduce, identity, x, axis, keepdims, initial, where):
     )
     if initial is not None or not has_nans(x):
         return out
-    return ufuncs.where(reductions.all(ufuncs.isnan(x), axis, keepdims=keepdims), np.nan, out)
+    return elementary.where(reductions.all(elementary.isnan(x), axis, keepdims=keepdims), np.nan, out)
 
 
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
@@ -114,7 +114,7 @@ def _nanreductions.arg_reduce(name, prim, identity, a, axis, keepdims):
     if not has_nans(x):
         return reductions.arg_reduce(name, prim, x, axis, keepdims)
     found = reductions.arg_reduce(name, prim, replace_nans(x, identity(x.aval.dtype)), axis, keepdims)
-    return ufuncs.where(reductions.all(ufuncs.isnan(x), axis, keepdims=bool(keepdims)), -1, found)
+    return elementary.where(reductions.all(elementary.isnan(x), axis, keepdims=bool(keepdims)), -1, found)
 
 
 def nancumsum(a, axis=None, dtype=None, out=None):

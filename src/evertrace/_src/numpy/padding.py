@@ -5,10 +5,8 @@ One axis is padded after the other, so that corners come out as NumPy's. Except 
 """
 
 import numpy as np
-
 from evertrace._src import dtypes, errors
-from evertrace._src.core.tracer import concrete_value
-from evertrace._src.numpy import creation, reductions, statistics, ufuncs
+from evertrace._src.numpy import creation, elementary, functional, reductions, statistics, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.numpy.shape import flip
@@ -150,7 +148,7 @@ def _linear_ramp(x, axis, width, kwargs):
             convert(operand("pad", target), x.aval.dtype), edge, count, endpoint=False, axis=axis
         )
         if dtypes.issubdtype(x.aval.dtype, np.integer):
-            ramp = ufuncs.rint(ramp) if dtypes.issubdtype(ramp.dtype, np.inexact) else ramp
+            ramp = elementary.rint(ramp) if dtypes.issubdtype(ramp.dtype, np.inexact) else ramp
         shape = list(x.aval.shape)
         shape[axis] = count
         sides.append(convert(ramp.reshape(shape), x.aval.dtype))
@@ -173,7 +171,7 @@ def _statistic(reduce):
 
 def _rounded(x, dtype):
     if dtypes.issubdtype(dtype, np.integer) and dtypes.issubdtype(x.dtype, np.inexact):
-        x = ufuncs.rint(x)
+        x = elementary.rint(x)
     return convert(x, dtype)
 
 
@@ -222,7 +220,7 @@ def _wrap(x, axis, width, kwargs):
 def _pad_by_function(x, widths, function, kwargs):
     x = _pad_constant(x, widths, 0)
     for axis, width in enumerate(widths):
-        x = statistics.apply_along_axis(function, axis, x, width, axis, kwargs)
+        x = functional.apply_along_axis(function, axis, x, width, axis, kwargs)
     return x
 
 

@@ -14,10 +14,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.numpy import ufuncs
+from evertrace._src.numpy import elementary, ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,
     canonical_axis,
@@ -190,7 +189,7 @@ def masked(name, x, where, fill):
 # ---------------------------------------------------------------- sums, products, extremes, bits
 
 
-def sum(  # noqa: A001
+def sum(
     a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
     promote_integers=True,
 ):  # fmt: skip
@@ -223,7 +222,7 @@ def prod(
     return _reduce(_PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the largest element along axes; NaN if there is one.
 
     Args:
@@ -238,7 +237,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # no
     return _reduce(_MAX, a, axis, None, keepdims, initial, where)
 
 
-def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the smallest element along axes; NaN if there is one. Arguments as in `max`."""
     no_out("min", out)
     return _reduce(_MIN, a, axis, None, keepdims, initial, where)
@@ -254,13 +253,13 @@ def amin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return min(a, axis, out, keepdims, initial, where)
 
 
-def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Return whether any element along axes is true (not zero)."""
     no_out("any", out)
     return _reduce(_ANY, a, axis, None, keepdims, None, where)
 
 
-def all(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Return whether all elements along axes are true (not zero)."""
     no_out("all", out)
     return _reduce(_ALL, a, axis, None, keepdims, None, where)
@@ -392,7 +391,7 @@ def var(
     squares = _squared_magnitude(ufuncs.subtract(x, convert(as_array(mean, "var"), compute)))
     count = ufuncs.subtract(_count("var", x, axis, keepdims, where, squares.dtype), ddof)
     total = sum(squares, axis, keepdims=keepdims, where=where)
-    out = ufuncs.where(ufuncs.greater(count, 0), ufuncs.divide(total, count), np.nan)
+    out = elementary.where(ufuncs.greater(count, 0), ufuncs.divide(total, count), np.nan)
     return convert(out, _real_dtype(result))
 
 
@@ -414,7 +413,7 @@ def _degrees_of_freedom(name, ddof, correction):
 
 def _squared_magnitude(x):
     if dtypes.issubdtype(x.dtype, np.complexfloating):
-        return ufuncs.add(ufuncs.square(ufuncs.real(x)), ufuncs.square(ufuncs.imag(x)))
+        return ufuncs.add(ufuncs.square(elementary.real(x)), ufuncs.square(elementary.imag(x)))
     return ufuncs.square(x)
 
 

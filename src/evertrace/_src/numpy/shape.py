@@ -7,7 +7,6 @@ traced values, since they do not have to.
 import math
 
 import numpy as np
-
 from evertrace._src import errors
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, cumulative, indexing, ufuncs
@@ -151,7 +150,7 @@ def atleast_2d(*arys):
 
 def atleast_3d(*arys):
     """Return each array with at least three axes; a matrix gets its new axis at the end."""
-    places = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+    places = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}  # by rank
     return _each(
         arys, "atleast_3d", lambda x: structural.expand_dims(x, places.get(x.aval.ndim, ()))
     )
@@ -162,8 +161,6 @@ def _missing(x, rank):
 
 
 def _each(arys, name, change):
-    if len(arys) == 1 and isinstance(arys[0], tuple | list):
-        arys = arys[0] if all(np.ndim(x) for x in arys[0]) else (creation.asarray(arys[0]),)
     out = [change(operand(name, x)) for x in arys]
     return out[0] if len(out) == 1 else out
 
@@ -390,7 +387,7 @@ def _roll_by_traced(x, shift, axis, size):
     return dynamic_slice_p.bind(twice, *starts, slice_sizes=x.aval.shape)
 
 
-def tile(A, reps):  # noqa: N803 (NumPy's name)
+def tile(A, reps):
     """Repeat a whole array, `reps` (int or a sequence of ints) times along the last axes."""
     x = operand("tile", A)
     reps = static_shape("tile", reps)

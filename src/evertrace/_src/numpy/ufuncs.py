@@ -8,7 +8,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.numpy.promotion import (
     SCALARS,
     as_operands,
@@ -48,6 +48,7 @@ from evertrace._src.ops.elementwise import (
     exp2_p,
     exp_p,
     expm1_p,
+    floor_p,
     integer_pow_p,
     log1p_p,
     log_p,
@@ -58,6 +59,7 @@ from evertrace._src.ops.elementwise import (
     nextafter_p,
     pow_p,
     rem_p,
+    round_p,
     sign_p,
     sin_p,
     sinh_p,
@@ -114,17 +116,13 @@ negative = unary("negative", neg_p.bind, "Return ``-x``.", promotion=COMMON)
 square = unary("square", square_p.bind, "Return ``x * x``.", promotion=NUMERIC)
 
 
-def _same(x):
-    return as_array(x)
-
-
 def _choose_abs(dtype):
-    return _same if dtype == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger) else abs_p.bind
+    return as_array if dtype == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger) else abs_p.bind
 
 
 abs = absolute = unary(
     "absolute", doc="Return the absolute value, real for complex numbers.", choose=_choose_abs,
-    promotion=COMMON,
+    promotion=promote,
 )  # fmt: skip
 fabs = unary(
     "fabs", doc="Return the absolute value of real numbers as floats.",
@@ -179,6 +177,11 @@ def _floor_divide_floats(x, y):
 def nearest(x):
     """Round to the nearest integer, halves away from zero."""
     return round_p.bind(x, rounding_method=0)
+
+
+def nearest_below(x):
+    """Round floats down."""
+    return floor_p.bind(x)
 
 
 def _choose_floor_divide(dtype):
@@ -273,19 +276,17 @@ def _integer_power(x, n):
     """Multiply the squares ``x ** (2 ** k)`` that the bits of `n` name."""
     n = as_array(n)
     out = choose_by(equal(n, 0), 1, 1)
-    for bit in range(dtypes.itemsize_bits(n.aval.dtype)):
-        is_set = not_equal(and_p.bind(n, as_operand_like(1 << bit, n)), 0)
+    for k in range(dtypes.itemsize_bits(n.aval.dtype)):
+        bit = bitwise_and(shift_right_logical_p.bind(n, literal(k, n.aval.dtype)), 1)
+        is_set = not_equal(bit, 0)
         out = choose_by(is_set, multiply(out, x), out)
         x = multiply(x, x)
     return out
 
 
-def float_power(x, y, /):
-    """Return ``x ** y`` in floats, also for integers."""
-    return _float_power(x, y)
-
-
-_float_power = binary("float_power", pow_p.bind, promotion=INEXACT)
+float_power = binary(
+    "float_power", pow_p.bind, "Return ``x ** y`` in floats, also for integers.", promotion=INEXACT
+)
 
 # ---------------------------------------------------------------- extremes
 

@@ -26,9 +26,7 @@ def free_dims(rank, *taken):
     return tuple(d for d in range(rank) if d not in used)
 
 
-def _dot_abstract(
-    lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding
-):
+def _dot_abstract(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
     (lc, rc), (lb, rb) = dimension_numbers
     _check_dims(lhs, rhs, dimension_numbers)
     free_l, free_r = free_dims(lhs.ndim, lc, lb), free_dims(rhs.ndim, rc, rb)
@@ -68,9 +66,7 @@ def _check_dims(lhs, rhs, dimension_numbers):
             )
 
 
-def _dot_host(
-    lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding
-):
+def _dot_host(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
     out_dtype = preferred_element_type
     if out_dtype is None:
         out_dtype = dtypes.promote_types(lhs.dtype, rhs.dtype)

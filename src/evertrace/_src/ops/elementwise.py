@@ -33,7 +33,7 @@ from evertrace._src.ops.builders import (
 from evertrace._src.ops.compare import eq_p, gt_p, lt_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select
-from evertrace._src.ops.structural import full, spread, zeros
+from evertrace._src.ops.structural import broadcast_in_dim_p, full, move_batch_dim, spread, zeros
 
 # ---------------------------------------------------------------- helpers for rules
 
@@ -174,12 +174,32 @@ def _sign_host(x):
     return np.where(x == 0, x, np.sign(x)) if dtypes.issubdtype(x.dtype, np.inexact) else np.sign(x)
 
 
+def _sign_jvp(tangents, primals, out):
+    """For s = z / |z|, ds = i s Im(conj(s) dz) / |z|; signs of reals are constant."""
+    (dz,), (z,) = tangents, primals
+    if not is_complex(z):
+        return None
+    turned = imag_p.bind(mul_p.bind(dz, conj(out)))
+    turned = div_p.bind(turned, _nonzero(abs_p.bind(z)))
+    return mul_p.bind(out, complex_p.bind(const(turned, 0), turned))
+
+
 def _abs_jvp(tangents, primals, out):
-    """By d|z| = Re(conj(sign z) dz), with sign 0 = 0."""
+    """For complex numbers d|z| = Re(conj(z) dz) / |z|, taken as 0 at z = 0."""
     (dx,), (x,) = tangents, primals
     if is_complex(x):
-        return real_p.bind(mul_p.bind(dx, conj(sign_p.bind(x))))
+        return div_p.bind(real_p.bind(mul_p.bind(dx, conj(x))), _nonzero(out))
     return mul_p.bind(dx, sign_p.bind(x))
+
+
+def _nonzero(x):
+    """Return `x` with 1 in place of 0."""
+    return select(eq_p.bind(x, const(x, 0)), full(x.aval, 1), x)
+
+
+def _nextafter_host(x, y):
+    # As C's: of two zeros the second is returned; NumPy does not for float16.
+    return np.where(x == y, y, np.nextafter(x, y))
 
 
 def _round_host(x, *, rounding_method):
@@ -187,7 +207,7 @@ def _round_host(x, *, rounding_method):
         return np.rint(x)
     # Adding a half first would round 0.49999997 up.
     whole = np.trunc(x)
-    return whole + np.sign(x) * (np.abs(x - whole) >= 0.5).astype(x.dtype)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
 def real_dtype(dtype):
@@ -217,6 +237,23 @@ def _clamp_abstract(lo, x, hi):
     return ShapedArray(x.shape, x.dtype, lo.weak_type and x.weak_type and hi.weak_type)
 
 
+def _clamp_batch(size, args, dims):
+    """Keep bounds of rank 0 where they are unbatched; all else gets its batch dim in front."""
+    lo, x, hi = args
+    x = move_batch_dim(x, dims[1], 0, size)
+
+    def bound(y, dim):
+        if y.aval.ndim == 0:
+            return y
+        if dim is not None and y.aval.ndim == 1:
+            return broadcast_in_dim_p.bind(
+                y, shape=x.aval.shape, broadcast_dimensions=(0,), sharding=None
+            )
+        return move_batch_dim(y, dim, 0, size)
+
+    return clamp_p.bind(bound(lo, dims[0]), x, bound(hi, dims[2])), 0
+
+
 def _clamp_jvp(tangents, primals, out):
     """Each tangent passes where its operand is the result; at a bound, none does."""
     lo, x, hi = primals
@@ -235,7 +272,7 @@ def _clamp_jvp(tangents, primals, out):
     )
 
 
-sign_p = elementwise("sign", NUMERIC, host=_sign_host, deriv=(None,))
+sign_p = elementwise("sign", NUMERIC, host=_sign_host, jvp=_sign_jvp)
 abs_p = elementwise("abs", SIGNED + INEXACT, host=np.abs, result=real_dtype, jvp=_abs_jvp)
 floor_p = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
 ceil_p = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
@@ -252,8 +289,9 @@ clamp_p = elementwise(
     "clamp", ORDERED, host=lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), jvp=_clamp_jvp
 )
 clamp_p.define("abstract")(_clamp_abstract)
+clamp_p.define("batch")(_clamp_batch)
 nextafter_p = elementwise(
-    "nextafter", FLOATING, host=np.nextafter,
+    "nextafter", FLOATING, host=_nextafter_host,
     deriv=undefined("it moves by one unit in the last place"),
 )  # fmt: skip
 
@@ -360,8 +398,7 @@ def _pow_deriv_base(out, x, y):
 
 def _pow_deriv_exponent(out, x, y):
     """Return out * log(x), and out * 0 at x = 0."""
-    safe = select(eq_p.bind(x, const(x, 0)), full(x.aval, 1), x)
-    return mul_p.bind(out, log_p.bind(safe))
+    return mul_p.bind(out, log_p.bind(_nonzero(x)))
 
 
 square_p = elementwise("square", NUMERIC, host=np.square, deriv=(lambda out, x: scale(x, 2),))

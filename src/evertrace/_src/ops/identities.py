@@ -5,7 +5,6 @@ import numpy as np
 from evertrace._src import dtypes
 
 
-
 def lowest(dtype):
     """Return the identity of max in a NumPy dtype, as a NumPy scalar array of it."""
     return _extreme(dtype, upper=False)

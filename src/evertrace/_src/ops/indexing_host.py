@@ -47,7 +47,8 @@ def _take(x, indices, dnums, slice_sizes, mode):
     if mode is GatherScatterMode.FILL_OR_DROP or len(dnums.start_index_map) != 1:
         return None
     (axis,) = dnums.start_index_map
-    whole = all(s == n for i, (s, n) in enumerate(zip(slice_sizes, x.shape)) if i != axis)
+    sizes = zip(slice_sizes, x.shape, strict=True)
+    whole = all(s == n for i, (s, n) in enumerate(sizes) if i != axis)
     n = indices.ndim - 1
     offset_dims = (*range(axis), *range(axis + n, x.ndim - 1 + n))
     if not whole or dnums.collapsed_slice_dims != (axis,) or dnums.offset_dims != offset_dims:
@@ -58,9 +59,8 @@ def _take(x, indices, dnums, slice_sizes, mode):
 def scatter(ufunc, x, indices, updates, *, dimension_numbers, unique_indices, mode, **_):
     """Return `x` with windows of `updates` put at `indices`.
 
-    Args:
-      ufunc: combines an element with its update; None to replace it. Updates of one element are
-        applied in their order.
+    `ufunc` combines an element with its update; None replaces it. Updates of one element are
+    applied in their order.
     """
     dnums = dimension_numbers
     out = np.array(x, order="C")

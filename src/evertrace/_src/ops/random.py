@@ -170,7 +170,7 @@ def _bits_abstract(keys, *, bit_width, shape, partitionable):
 
 def _bits_host(keys, *, bit_width, shape, partitionable):
     made = threefry.random_bits(keys.reshape(-1, 2), math.prod(shape), bit_width, partitionable)
-    return made.reshape(*keys.shape[:-1], *shape)
+    return made.reshape((*keys.shape[:-1], *shape))
 
 
 def _show_bits(*, bit_width, shape, partitionable):

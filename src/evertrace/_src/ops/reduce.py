@@ -79,12 +79,8 @@ def _extremum_jvp(tangents, primals, out, *, axes):
     return div_p.bind(total, count)
 
 
-reduce_max_p = _reduction(
-    "reduce_max", ANY, _extremum_host(np.maximum, lowest), jvp=_extremum_jvp
-)
-reduce_min_p = _reduction(
-    "reduce_min", ANY, _extremum_host(np.minimum, highest), jvp=_extremum_jvp
-)
+reduce_max_p = _reduction("reduce_max", ANY, _extremum_host(np.maximum, lowest), jvp=_extremum_jvp)
+reduce_min_p = _reduction("reduce_min", ANY, _extremum_host(np.minimum, highest), jvp=_extremum_jvp)
 
 # ---------------------------------------------------------------- product
 
@@ -124,7 +120,10 @@ def _bits(name, ufunc):
         return ufunc.reduce(x, axis=axes, dtype=x.dtype)
 
     return _reduction(
-        name, BITS, host, deriv=undefined("defined on integers and booleans, which have no tangents")
+        name,
+        BITS,
+        host,
+        deriv=undefined("defined on integers and booleans, which have no tangents"),
     )
 
 

@@ -2,8 +2,8 @@
 
 Numbers are ordered as real numbers are, NaNs after all others; complex ones by real, then by
 imaginary part. A single array of floats is sorted as integers that are ordered like the floats
-(and -0.0 before 0.0); as keys of other arrays, -0.0 and 0.0 are equal, and so are NaNs. top_k goes by
-the bits alone: NaNs with their sign set come after all else.
+(and -0.0 before 0.0); as keys of other arrays, -0.0 and 0.0 are equal, and so are NaNs. top_k goes
+by the bits alone: NaNs with their sign set come after all else.
 """
 
 import numpy as np
@@ -38,10 +38,9 @@ def flip_negative(bits):
 
 def _comparable(x):
     """Return the arrays that NumPy orders as this operand is ordered, most significant first."""
-    kind = x.dtype.kind
-    if kind == "c":
+    if x.dtype.kind == "c":
         return [x.real, x.imag]
-    if kind in "biuf":
+    if x.dtype.isbuiltin == 1:
         return [x]
     is_float = dtypes.issubdtype(x.dtype, np.floating)
     return [x.astype(np.float32 if is_float else np.int16)]

@@ -64,6 +64,14 @@ def _underivable(name, operand):
 _psi = host("psi")
 
 
+_gammaln = host("gammaln")
+
+
+def _lgamma_host(x):
+    """Return inf at -inf as C's function does: SciPy has -inf there."""
+    return np.where(np.isinf(x), x.dtype.type(np.inf), _gammaln(x))
+
+
 def _digamma_host(x):
     """Return NaN at every pole: SciPy gives an infinity at zero."""
     return np.where(x == 0, x.dtype.type(np.nan), _psi(x))
@@ -81,7 +89,7 @@ def _polygamma_host(m, x):
 
 
 lgamma_p = elementwise(
-    "lgamma", FLOATING, host=host("gammaln"), deriv=(lambda out, x: digamma_p.bind(x),)
+    "lgamma", FLOATING, host=_lgamma_host, deriv=(lambda out, x: digamma_p.bind(x),)
 )
 digamma_p = elementwise(
     "digamma", FLOATING, host=_digamma_host,

@@ -79,13 +79,16 @@ def _broadcast_host(x, *, shape, broadcast_dimensions, sharding):
     aligned = [1] * len(shape)
     for size, dim in zip(np.shape(x), broadcast_dimensions, strict=True):
         aligned[dim] = size
-    return np.broadcast_to(np.reshape(x, aligned), shape)
+    order = sorted(range(len(broadcast_dimensions)), key=broadcast_dimensions.__getitem__)
+    return np.broadcast_to(np.reshape(np.transpose(x, order), aligned), shape)
 
 
 def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
     """Sum over the dimensions that were added, and over those that were of size 1."""
     added = tuple(i for i in range(len(shape)) if i not in broadcast_dimensions)
     out = reduce_sum_p.bind(ct, axes=added, out_sharding=None) if added else ct
+    order = sorted(broadcast_dimensions)
+    out = permute(out, [order.index(d) for d in broadcast_dimensions])
     grown = tuple(
         i for i, (a, b) in enumerate(zip(x.aval.shape, out.aval.shape, strict=True)) if a != b
     )

@@ -8,7 +8,7 @@ out. There are two ways to number the words of an array, and so two streams:
 * the original one: the words 0, 1, ..., n - 1 are cut in two halves, which are the first and the
   second words of the blocks.
 
-Large arrays are made in pieces that stay in the cache. One block, as in `split(key)`, is cheaper
+Large arrays are made in pieces that stay in the cache. A few blocks, as in `split(key)`, are cheaper
 in Python's own integers.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
@@ -25,6 +25,8 @@ GROUPS = 5
 MASK = 0xFFFFFFFF
 PIECE = 8192
 """Blocks encrypted at once: three arrays of them fit in the second level of any cache."""
+FEW = 16
+"""Blocks that are encrypted one by one."""
 MAX_WORDS = 2**32 - 1
 """Words that one key gives in the original stream."""
 
@@ -70,9 +72,11 @@ def encrypt(keys, x0, x1):
       The first and the second words, each uint32 ``[n, m]``.
     """
     n, m = len(keys), x0.shape[-1]
-    if n == 1 and m == 1:
-        first, second = _encrypt_one(*keys[0].tolist(), int(x0.item()), int(x1.item()))
-        return np.array([[first]], np.uint32), np.array([[second]], np.uint32)
+    if n == 1 and 0 < m <= FEW:
+        blocks = zip(x0.reshape(-1).tolist(), x1.reshape(-1).tolist(), strict=True)
+        k0, k1 = keys[0].tolist()
+        words = np.array([_encrypt_one(k0, k1, a, b) for a, b in blocks], np.uint32)
+        return words[None, :, 0], words[None, :, 1]
     y0, y1 = np.empty((n, m), np.uint32), np.empty((n, m), np.uint32)
     y0[...], y1[...] = x0, x1
     rows = max(1, PIECE // max(m, 1))

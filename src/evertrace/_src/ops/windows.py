@@ -171,7 +171,9 @@ def _sum_transpose(
     return [out]
 
 
-def conv_transpose_padding(in_shape, window, strides, out_shape, padding, in_dilation, window_dilation):
+def conv_transpose_padding(
+    in_shape, window, strides, out_shape, padding, in_dilation, window_dilation
+):
     """Return the padding under which sliding the window over the outputs gives the inputs back.
 
     Per dimension, with all sizes taken dilated, an input at i is seen by the outputs at

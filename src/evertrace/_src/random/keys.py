@@ -9,15 +9,13 @@ takes both and returns keys of the kind it was given.
 import numpy as np
 
 from evertrace._src import config, dtypes, errors
-from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, from_numpy
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.core.tracer import Tracer
-from evertrace._src.numpy.arguments import static_shape
 from evertrace._src.ops import random as ops
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import squeeze
+from evertrace._src.random.arguments import as_keys, no_sharding, one_key, sizes
 from evertrace._src.support import set_module
 
 __all__ = [
@@ -64,59 +62,9 @@ def _seeded(name, seed, impl):
     return ops.random_seed_p.bind(seeds, impl=impl)
 
 
-def as_keys(name, keys):
-    """Return keys of either kind as typed ones, and whether they were raw."""
-    if isinstance(keys, np.ndarray):
-        keys = from_numpy(keys, name)
-    if not isinstance(keys, Array | Tracer):
-        raise errors.user_error(
-            TypeError,
-            f"{name}: the key must be an array of random keys, got {keys!r} of type "
-            f"{type(keys).__name__}.",
-            fix="make one with `random.key(seed)`.",
-            anchor="random-key",
-        )
-    if ops.is_key(keys.aval):
-        return keys, False
-    if keys.dtype != ops.WORD:
-        raise errors.user_error(
-            errors.DTypeError,
-            f"{name}: the key must be an array of random keys, got {keys.aval.str_short()}.",
-            fix="make one with `random.key(seed)`.",
-            anchor="random-key",
-        )
-    return ops.random_wrap_p.bind(keys, impl=config.current().default_prng_impl), True
-
-
-def one_key(name, key):
-    """Return a single key of either kind as a typed one, and whether it was raw."""
-    typed, is_raw = as_keys(name, key)
-    if typed.shape:
-        raise errors.user_error(
-            errors.ShapeError,
-            f"{name}: takes a single key, got an array of keys of shape {typed.shape}.",
-            fix=f"index it, or use each of them with `vmap`: `vmap(random.{name})(keys)`.",
-            anchor="random-key",
-        )
-    return typed, is_raw
-
-
 def as_given(keys, is_raw):
     """Return typed keys as raw ones if the keys they come from were raw."""
     return ops.random_unwrap_p.bind(keys) if is_raw else keys
-
-
-def sizes(name, shape):
-    """Return a shape argument as a tuple of ints that are not negative."""
-    shape = static_shape(name, shape)
-    if any(size < 0 for size in shape):
-        raise errors.user_error(
-            errors.ShapeError,
-            f"{name}: shape {shape} has a negative size.",
-            fix="pass sizes of 0 or more.",
-            anchor="shape",
-        )
-    return shape
 
 
 # ---------------------------------------------------------------- making keys
@@ -265,6 +213,7 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
       dtype: an unsigned dtype, by default uint32 (uint64 if x64 is on).
       out_sharding: not supported yet; must be None.
     """
+    no_sharding("bits", out_sharding)
     typed, _ = one_key("bits", key)
     if dtype is None:
         dtype = dtypes.canonicalize_dtype(np.uint64)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src import errors
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.jaxpr import eval_jaxpr
+from evertrace._src.core.jaxpr import Var, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
@@ -119,9 +119,8 @@ class TapeTrace(Trace):
             n if n is not None and not keep else x for x, n in zip(values, nodes, strict=True)
         ]
         saved = out if keep and (prim.deriv or prim.jvp is not None) else None
-        self.entries.append(
-            Entry(prim, operands, nodes, outs, saved, params, state.src, unknown=False)
-        )
+        src = state.src or _staged_source(out[0] if prim.multiple_results else out)
+        self.entries.append(Entry(prim, operands, nodes, outs, saved, params, src, unknown=False))
         return result
 
     def _process_call(self, prim, values, nodes, params):
@@ -155,6 +154,16 @@ class TapeTrace(Trace):
         )
         made = [self.unknown(node) for node in outs]
         return made if prim.multiple_results else made[0]
+
+
+def _staged_source(out):
+    """Return the source of the equation that a staged output comes from, else None.
+
+    The equations of the backward pass inherit it, so that they point at the user's forward line.
+    """
+    while type(out) is TapeTracer:
+        out = out.value
+    return out._trace.eqns[-1].src if type(out) is Var and out._trace.eqns else None
 
 
 def _linear_in(prim, unknown):

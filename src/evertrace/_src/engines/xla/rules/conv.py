@@ -17,7 +17,11 @@ def layout(spec, first, second):
 def conv_attr(dimension_numbers):
     """Return the attribute that says where a convolution's dimensions are."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    lhs, rhs, out = layout(lhs_spec, "b", "f"), layout(rhs_spec, "o", "i"), layout(out_spec, "b", "f")
+    lhs, rhs, out = (
+        layout(lhs_spec, "b", "f"),
+        layout(rhs_spec, "o", "i"),
+        layout(out_spec, "b", "f"),
+    )
     return f"#stablehlo.conv<{lhs}x{rhs}->{out}>"
 
 

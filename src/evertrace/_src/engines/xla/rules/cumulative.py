@@ -1,23 +1,82 @@
-"""StableHLO of cumulative operations."""
+"""StableHLO of cumulative operations: reductions over windows that end at each element.
 
-import math
+XLA turns such windows into a scan in blocks, of linear work.
+"""
+
+import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import int_attr, ints, lowering, pairs
+from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.reduce import combiner
+from evertrace._src.engines.xla.rules.windows import window_attrs
 from evertrace._src.ops import cumulative as ops
 from evertrace._src.ops.elementwise import add_p, max_p, min_p, mul_p
 from evertrace._src.ops.identities import highest, lowest
-from evertrace._src.ops.special import logaddexp_p
 
 
-def scan(prim, combine, identity):
-    """Register a scan as a reduction over windows that end at each element."""
+def cumulative(prim, region, identity):
+    """Register a scan by the associative ``region(b, dtype)``, starting from ``identity(dtype)``."""
 
     def rule(b, out, x, *, axis, reverse):
+        if not x.aval.size:
+            return x
         wide = b.convert(x, ops.accumulation_dtype(x.dtype))
         size, rank = out.shape[axis], len(out.shape)
-        window, padding = [1] * rank, [(0, 0)] * rank
-        window[axis] = max(size, 1)
+        ones = (1,) * rank
+        window, padding = list(ones), [(0, 0)] * rank
+        window[axis] = size
         padding[axis] = (0, size - 1) if reverse else (size - 1, 0)
-        ...
+        start = b.constant(identity(wide.dtype), ShapedArray((), wide.dtype))
+        attrs = window_attrs(window, ones, padding, ones, ones)
+        regions = [region(b, wide.dtype)]
+        y = b.op("stablehlo.reduce_window", [wide, start], wide.aval, attrs, regions)
+        return b.convert(y, out.dtype)
+
+    lowering.define(prim)(rule)
+
+
+def by(prim):
+    """Return the region that combines two scalars as `prim` does."""
+    return lambda b, dtype: combiner(b, prim, dtype)
+
+
+def log_add_exp(b, dtype):
+    """Return the region of log(exp(x) + exp(y)), taken relative to the larger real part."""
+    scalar = ShapedArray((), dtype)
+    if dtype.kind == "c":
+        real = ShapedArray((), np.dtype(f"f{dtype.itemsize // 2}"))
+        return b.region([scalar, scalar], lambda x, y: [_complex_log_add_exp(b, real, x, y)])
+    return b.region([scalar, scalar], lambda x, y: [_real_log_add_exp(b, x, y)])
+
+
+def _real_log_add_exp(b, x, y):
+    aval = x.aval
+    top = b.op("stablehlo.maximum", [x, y], aval)
+    gap = b.op("stablehlo.subtract", [x, y], aval)
+    distance = b.op("stablehlo.negate", [b.op("stablehlo.abs", [gap], aval)], aval)
+    rest = b.op("stablehlo.log_plus_one", [b.op("stablehlo.exponential", [distance], aval)], aval)
+    # Of two equal infinities the gap is NaN, and the sum is what they are.
+    no_gap = b.compare("NE", gap, gap)
+    values = [b.op("stablehlo.add", pair, aval) for pair in ([x, y], [top, rest])]
+    return b.op("stablehlo.select", [no_gap, *values], aval)
+
+
+def _complex_log_add_exp(b, real, x, y):
+    aval = x.aval
+    tops = [b.op("stablehlo.real", [z], real) for z in (x, y)]
+    top = b.op("stablehlo.maximum", tops, real)
+    finite = b.op("stablehlo.is_finite", [top], real.update(dtype=np.dtype(bool)))
+    zero = b.constant(0, real)
+    top = b.op("stablehlo.select", [finite, top, zero], real)
+    top = b.op("stablehlo.complex", [top, zero], aval)
+    below = [b.op("stablehlo.subtract", [z, top], aval) for z in (x, y)]
+    powers = [b.op("stablehlo.exponential", [z], aval) for z in below]
+    total = b.op("stablehlo.log", [b.op("stablehlo.add", powers, aval)], aval)
+    return b.op("stablehlo.add", [total, top], aval)
+
+
+cumulative(ops.cumsum_p, by(add_p), lambda dtype: 0)
+cumulative(ops.cumprod_p, by(mul_p), lambda dtype: 1)
+cumulative(ops.cummax_p, by(max_p), lowest)
+cumulative(ops.cummin_p, by(min_p), highest)
+cumulative(ops.cumlogsumexp_p, log_add_exp, lambda dtype: -np.inf)

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.compare import compare
@@ -33,7 +35,6 @@ direct(ops.real_p, "stablehlo.real")
 direct(ops.imag_p, "stablehlo.imag")
 direct(ops.complex_p, "stablehlo.complex")
 
-direct(ops.square_p, "chlo.square")
 direct(ops.sqrt_p, "stablehlo.sqrt")
 direct(ops.rsqrt_p, "stablehlo.rsqrt")
 direct(ops.cbrt_p, "stablehlo.cbrt")
@@ -41,7 +42,6 @@ direct(ops.cbrt_p, "stablehlo.cbrt")
 direct(ops.exp_p, "stablehlo.exponential")
 direct(ops.expm1_p, "stablehlo.exponential_minus_one")
 direct(ops.log_p, "stablehlo.log")
-direct(ops.log1p_p, "stablehlo.log_plus_one")
 direct(ops.logistic_p, "stablehlo.logistic")
 
 direct(ops.sin_p, "stablehlo.sine")
@@ -56,7 +56,6 @@ direct(ops.cosh_p, "chlo.cosh")
 direct(ops.tanh_p, "stablehlo.tanh")
 direct(ops.asinh_p, "chlo.asinh")
 direct(ops.acosh_p, "chlo.acosh")
-direct(ops.atanh_p, "chlo.atanh")
 
 
 @lowering.define(ops.sign_p)
@@ -113,8 +112,20 @@ def _conj(b, out, x, *, input_dtype):
 def _integer_pow(b, out, x, *, y):
     if y == 0:
         return b.constant(1, out)
-    power = ops.repeated_product(x, abs(y), lambda u, v: b.op("stablehlo.multiply", [u, v], out))
-    return power if y > 0 else b.op("stablehlo.divide", [b.constant(1, out), power], out)
+    # Like the host, so that narrow floats are rounded once.
+    narrow = out.dtype.itemsize == 2 and out.dtype.kind not in "iu"
+    aval = out.update(dtype=np.dtype(np.float32)) if narrow else out
+    power = ops.repeated_product(
+        b.convert(x, aval.dtype), abs(y), lambda u, v: b.op("stablehlo.multiply", [u, v], aval)
+    )
+    if y < 0:
+        power = b.op("stablehlo.divide", [b.constant(1, aval), power], aval)
+    return b.convert(power, out.dtype)
+
+
+@lowering.define(ops.square_p)
+def _square(b, out, x):
+    return b.op("stablehlo.multiply", [x, x], out)
 
 
 @lowering.define(ops.pow_p)
@@ -132,3 +143,28 @@ def _exp2(b, out, x):
         [b.op("stablehlo.multiply", [x, b.constant(math.log(2), out)], out)],
         out,
     )
+
+
+@lowering.define(ops.log1p_p)
+def _log1p(b, out, x):
+    if out.dtype != np.float64:
+        return b.op("stablehlo.log_plus_one", [x], out)
+    return _log1p_of_float64(b, x)
+
+
+def _log1p_of_float64(b, x):
+    """Write log(1 + x) below -1/4, where XLA's own operation is off by up to 100 ulps."""
+    aval = x.aval
+    direct = b.op("stablehlo.log_plus_one", [x], aval)
+    by_log = b.op("stablehlo.log", [b.op("stablehlo.add", [x, b.full_like(x, 1)], aval)], aval)
+    is_low = compare(b, "LT", x, b.full_like(x, -0.25))
+    return b.op("stablehlo.select", [is_low, by_log, direct], aval)
+
+
+@lowering.define(ops.atanh_p)
+def _atanh(b, out, x):
+    if out.dtype != np.float64:
+        return b.op("chlo.atanh", [x], out)
+    logs = [_log1p_of_float64(b, y) for y in (x, b.op("stablehlo.negate", [x], out))]
+    twice = b.op("stablehlo.subtract", logs, out)
+    return b.op("stablehlo.multiply", [twice, b.full_like(x, 0.5)], out)

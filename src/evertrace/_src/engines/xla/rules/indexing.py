@@ -9,7 +9,7 @@ import numpy as np
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla.lower import bool_attr, ints, lowering
 from evertrace._src.ops import indexing as ops
-from evertrace._src.ops.dimension_numbers import GatherScatterMode
+from evertrace._src.ops.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from evertrace._src.ops.indexing_host import default_fill
 
 
@@ -103,6 +103,10 @@ def _scatter(
     indices_are_sorted, unique_indices, mode,
 ):  # fmt: skip
     dnums = dimension_numbers
+    if not out.ndim:  # XLA fails on these, so scatter into a vector of one element
+        x = b.op("stablehlo.reshape", [x], out.update(shape=(1,)))
+        indices = b.constant(0, ShapedArray((*indices.shape[:-1], 1), np.int32))
+        dnums = ScatterDimensionNumbers((), (0,), (0,))
     if mode is GatherScatterMode.CLIP:
         indices = _clip(b, indices, x, updates, dnums)
     attrs = {
@@ -123,7 +127,8 @@ def _scatter(
         [scalar, scalar],
         lambda old, new: [new] if update_jaxpr is None else b.inline(update_jaxpr, [old, new]),
     )
-    return b.op("stablehlo.scatter", [x, indices, updates], out, attrs, [combine])
+    result = b.op("stablehlo.scatter", [x, indices, updates], x.aval, attrs, [combine])
+    return result if out.ndim else b.op("stablehlo.reshape", [result], out)
 
 
 def _clip(b, indices, x, updates, dnums):

@@ -94,11 +94,14 @@ def _lexicographic(b, pairs):
 
 @lowering.define(ops.top_k_p)
 def _top_k(b, outs, x, *, k, axis):
-    """XLA has it along the last dimension."""
+    """XLA has it along the last dimension, and for whole bytes."""
     order = [i for i in range(x.aval.ndim) if i != axis] + [axis]
     x = permuted(b, x, order)
+    if dtypes.itemsize_bits(x.aval.dtype) < 8 and x.aval.dtype != np.bool_:
+        x = b.convert(x, np.dtype(np.int8))
     shape = (*x.shape[:-1], k)
-    avals = [out.update(shape=shape) for out in outs]
-    best = b.op("chlo.top_k", [x], avals, {"k": int_attr(k)})
+    avals = [x.aval.update(shape=shape), outs[1].update(shape=shape)]
+    values, positions = b.op("chlo.top_k", [x], avals, {"k": int_attr(k)})
+    best = [b.convert(values, outs[0].dtype), positions]
     back = inverse_permutation(order)
     return [permuted(b, v, back) for v in best]

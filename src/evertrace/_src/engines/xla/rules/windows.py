@@ -73,9 +73,7 @@ def _select_and_scatter_add(
     low, high = zip(*padding, strict=True) if padding else ((), ())
     shape = tuple(n + lo + hi for n, lo, hi in zip(out.shape, low, high, strict=True))
     padded = _pad(b, operand, ops.worst(select_prim, operand.dtype), low, high, shape)
-    select = b.region(
-        [scalar, scalar], lambda x, y: [b.compare(direction_of(select_prim), x, y)]
-    )
+    select = b.region([scalar, scalar], lambda x, y: [b.compare(direction_of(select_prim), x, y)])
     attrs = {"window_dimensions": ints(window_dimensions), "window_strides": ints(window_strides)}
     scattered = b.op(
         "stablehlo.select_and_scatter", [padded, source, b.constant(0, scalar)],

@@ -1,0 +1,174 @@
+"""What custom derivative rules share: their arguments, and functions that are jaxprs or Python.
+
+A custom primitive has a param `call_jaxpr`. As bound by the user's call it is a flat Python
+function, so that eager code runs the user's Python with values. A stage makes a jaxpr of it, whose
+captured values become the first operands (`num_consts` of them). `apply` runs either.
+"""
+
+import functools
+import inspect
+
+import numpy as np
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.ops.structural import move_batch_dim, zeros
+from evertrace._src.support import set_module
+from evertrace._src.transforms.batching import batch_flat
+from evertrace._src.transforms.staging import close_jaxpr, inline, stage
+
+
+@set_module("evertrace.custom_derivatives")
+class SymbolicZero:
+    """A tangent or cotangent that is known to be zero, of the type `aval`.
+
+    Rules defined with ``symbolic_zeros=True`` get it in the place of an array of zeros, and may
+    return it.
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval):
+        self.aval = aval
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+    ndim = property(lambda self: self.aval.ndim)
+
+    def __repr__(self):
+        return f"SymbolicZero({self.aval.str_short()})"
+
+
+def apply(call, args):
+    """Run a `call_jaxpr` param on flat values."""
+    return inline(call.jaxpr, *args) if type(call) is ClosedJaxpr else call(*args)
+
+
+def eager(*args, call_jaxpr, **_):
+    """Run the user's function on values."""
+    return apply(call_jaxpr, args)
+
+
+def stage_call(prim, trace, operands, params):
+    """Record a call whose function has become a jaxpr."""
+    if type(params["call_jaxpr"]) is not ClosedJaxpr:
+        fun, count = params["call_jaxpr"], params["num_consts"]
+        staged = stage(fun, [x.aval for x in operands], name=params["name"])
+        operands = [*staged.captured, *operands]
+        params = params | {
+            "call_jaxpr": close_jaxpr(staged.jaxpr), "num_consts": count + len(staged.captured)
+        }  # fmt: skip
+    return trace.record(prim, operands, params)
+
+
+def batched_fun(fun, size, dims):
+    """Return a flat function vectorised over the given dims, its outputs batched in front."""
+
+    def batched(*args):
+        outs, out_dims = batch_flat(fun, size, args, dims)
+        return [move_batch_dim(x, d, 0, size) for x, d in zip(outs, out_dims, strict=True)]
+
+    return batched
+
+
+def check_closed_over(name, tangents):
+    """Raise if a rule is asked for the derivative by a value that its function closes over."""
+    if any(t is not None for t in tangents):
+        raise errors.user_error(
+            errors.UnexpectedTracerError,
+            f"{name}: differentiated with respect to a value that the function closes over, which "
+            "its custom rule says nothing about.",
+            fix="pass the value as an argument, and let the rule return its derivative.",
+            anchor="custom-closure",
+        )
+
+
+def zero_tangent(aval):
+    """Return the zero tangent of a value: float0 for what has no tangents."""
+    return zeros(aval) if is_inexact(aval) else np.zeros(aval.shape, dtypes.float0)
+
+
+def is_no_tangent(x):
+    """Whether a rule's result for a leaf stands for zero."""
+    return (
+        x is None or isinstance(x, SymbolicZero) or getattr(x, "dtype", None) == dtypes.float0
+    )  # fmt: skip
+
+
+def name_of(fun):
+    """Return a function's name for messages and jaxprs."""
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+class Rule:
+    """Base of the decorators: what belongs to a user's function with a rule.
+
+    Attributes:
+      fun: the function; nondiff_argnums: positions of the arguments that are passed on as they
+        are.
+    """
+
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        if isinstance(nondiff_argnums, int):
+            nondiff_argnums = (nondiff_argnums,)
+        if isinstance(nondiff_argnames, str):
+            nondiff_argnames = (nondiff_argnames,)
+        try:
+            self._signature = inspect.signature(fun)
+        except (TypeError, ValueError):
+            self._signature = None
+        named = [] if self._signature is None else list(self._signature.parameters)
+        positions = {*nondiff_argnums, *[named.index(n) for n in nondiff_argnames]}
+        self.nondiff_argnums = tuple(sorted(positions))
+
+    def positional(self, args, kwargs):
+        """Return all arguments by position, defaults included."""
+        if self._signature is None:
+            return args
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise errors.user_error(
+                TypeError,
+                f"{name_of(self)}: the keyword-only arguments {sorted(bound.kwargs)} cannot be "
+                "passed to a custom rule.",
+                fix="make them positional, or bind them with `functools.partial` first.",
+                anchor="custom-arguments",
+            )
+        return bound.args
+
+    def split(self, args, kwargs):
+        """Return the arguments that are not differentiated and those that are.
+
+        The last is a function that puts both kinds together again.
+        """
+        args = self.positional(args, kwargs)
+        count = len(args)
+        static = {i % count: args[i] for i in self.nondiff_argnums if -count <= i < count}
+        dynamic = [x for i, x in enumerate(args) if i not in static]
+
+        def join(dynamic):
+            rest = iter(dynamic)
+            return [static[i] if i in static else next(rest) for i in range(count)]
+
+        return [static[i] for i in sorted(static)], dynamic, join
+
+
+def flatten_operands(name, dynamic):
+    """Return the leaves of the differentiated arguments as operands, and their structure."""
+    leaves, in_tree = tree.flatten(tuple(dynamic))
+    return [as_operand(x, name) for x in leaves], in_tree
+
+
+def missing_rule(rule, method):
+    """Build the error for calling a function whose rule was never given."""
+    return errors.user_error(
+        AttributeError,
+        f"{name_of(rule)}: has no derivative rule yet.",
+        fix=f"define one with `{name_of(rule)}.{method}(...)` before the first call.",
+        anchor="custom-rule",
+    )

@@ -1,0 +1,216 @@
+"""`custom_jvp`: a function with the user's own rule for its forward derivative.
+
+Reverse mode needs nothing more: the rule is linear in the tangents, and running it on the unknowns
+of a tape notes that linear map.
+"""
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control import custom
+from evertrace._src.control.bodies import as_arrays, structure_difference
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.primitive import Primitive
+from evertrace._src.ops.elementwise import add_any
+from evertrace._src.support import set_module
+
+
+@set_module("evertrace")
+class custom_jvp(custom.Rule):  # noqa: N801 (a decorator)
+    """Give a function a rule for its derivative in forward mode; reverse mode follows from it.
+
+    ::
+
+        @ev.custom_jvp
+        def log1pexp(x):
+            return enp.log(1 + enp.exp(x))
+
+        @log1pexp.defjvp
+        def log1pexp_jvp(primals, tangents):
+            (x,), (dx,) = primals, tangents
+            return log1pexp(x), dx * (1 - 1 / (1 + enp.exp(x)))
+
+    Args:
+      fun: function of trees of arrays.
+      nondiff_argnums: positions of arguments that are not differentiated, such as functions; the
+        rule gets them first, as they are.
+      nondiff_argnames: the same by name.
+    """
+
+    jvp = None
+    symbolic_zeros = False
+
+    def defjvp(self, jvp, symbolic_zeros=False):
+        """Define the rule; returns it, so that this can be a decorator.
+
+        Args:
+          jvp: function ``(*nondiff, primals, tangents) -> (output, output tangent)`` of tuples with
+            one item per differentiated argument. It is linear in the tangents. Arguments that carry
+            no tangent (integers, booleans) have one of dtype float0.
+          symbolic_zeros: whether tangents known to be zero are passed as `SymbolicZero`.
+        """
+        self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps):
+        """Define the rule by one function per argument, whose results are added up.
+
+        Args:
+          *jvps: ``jvp(tangent, output, *primals) -> output tangent``, or None where the derivative
+            is zero.
+        """
+        if self.nondiff_argnums:
+            raise errors.user_error(
+                TypeError, f"{custom.name_of(self)}: defjvps does not take nondiff_argnums.",
+                fix="define the rule with `defjvp`.", anchor="custom-rule",
+            )  # fmt: skip
+
+        def jvp(primals, tangents):
+            out = self(*primals)
+            terms = [f(t, out, *primals) for f, t in zip(jvps, tangents, strict=True) if f]
+            if not terms:
+                return out, tree.map(lambda x: custom.zero_tangent(as_operand(x).aval), out)
+            return out, tree.map(lambda *xs: add_any(*map(as_operand, xs)), *terms)
+
+        self.defjvp(jvp)
+
+    def __call__(self, *args, **kwargs):
+        """Apply the function."""
+        if self.jvp is None:
+            raise custom.missing_rule(self, "defjvp")
+        name = custom.name_of(self)
+        static, dynamic, join = self.split(args, kwargs)
+        leaves, in_tree = custom.flatten_operands(name, dynamic)
+        out_trees = []
+
+        def fun(*xs):
+            outs, out_tree = tree.flatten(self.fun(*join(tree.unflatten(in_tree, xs))))
+            out_trees[:] = [out_tree]
+            return [as_operand(x, name) for x in outs]
+
+        def jvp(primals, tangents):
+            result = self.jvp(
+                *static, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, tangents)
+            )
+            out, dout = _pair(name, result)
+            outs, out_tree = tree.flatten(out)
+            out_trees[:] = [out_tree]
+            return _checked(name, [as_operand(x, name) for x in outs], out_tree, dout)
+
+        outs = custom_jvp_call_p.bind(
+            *leaves, name=name, call_jaxpr=fun, jvp=jvp, num_consts=0,
+            symbolic_zeros=self.symbolic_zeros,
+        )  # fmt: skip
+        return tree.unflatten(out_trees[0], as_arrays(outs))
+
+
+def _pair(name, result):
+    if isinstance(result, (tuple, list)) and len(result) == 2:
+        return result
+    raise errors.user_error(
+        TypeError,
+        f"{name}: the jvp rule must return a pair (output, output tangent), got "
+        f"{type(result).__name__}.",
+        fix="return `out, tangent_out`.",
+        anchor="custom-output",
+    )
+
+
+def _checked(name, outs, out_tree, dout):
+    """Return outputs and tangents (None for zero) after checking that they fit."""
+    tangents, dtree = tree.flatten(dout)
+    if dtree != out_tree:
+        place, a, b = structure_difference(out_tree, dtree)
+        raise errors.user_error(
+            TypeError,
+            f"{name}: output and output tangent of the jvp rule differ in structure {place}: the "
+            f"output has {a}, the tangent {b}.",
+            fix="return the tangent in the containers of the output.",
+            anchor="custom-output",
+        )
+    return outs, [_tangent(name, x, t) for x, t in zip(outs, tangents, strict=True)]
+
+
+def _tangent(name, x, t):
+    if custom.is_no_tangent(t):
+        return None
+    t = as_operand(t, name)
+    if not is_inexact(x.aval):
+        return None
+    if t.aval.shape != x.aval.shape or t.aval.dtype != x.aval.dtype:
+        raise errors.user_error(
+            TypeError,
+            f"{name}: the jvp rule returns a tangent of type {t.aval.str_short()} for an output of "
+            f"type {x.aval.str_short()}.",
+            fix="broadcast or convert the tangent to the type of the output.",
+            anchor="custom-output",
+        )
+    return t
+
+
+# ---------------------------------------------------------------- the primitive
+
+
+def _jvp(primals, tangents, *, name, jvp, num_consts, symbolic_zeros, **_):
+    """Run the user's rule; on the unknowns of a tape it notes the linear map."""
+    custom.check_closed_over(name, tangents[:num_consts])
+    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    zero = custom.SymbolicZero if symbolic_zeros else custom.zero_tangent
+    tangents = [
+        zero(x.aval) if t is None else t for x, t in zip(primals, tangents, strict=True)
+    ]  # fmt: skip
+    return jvp(as_arrays(primals), tangents)
+
+
+def _batch(size, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):
+    def fun(*xs):
+        return custom.apply(call_jaxpr, xs)
+
+    def batched_jvp(primals, tangents):
+        # Symbolic zeros are no operands: they are taken out, and put back for one example.
+        n, present = len(primals), [not custom.is_no_tangent(t) for t in tangents]
+        held = [_example_zero(t, d) for t, d in zip(tangents, arg_dims, strict=True)]
+        missing = []
+
+        def one(*xs):
+            given = iter(xs[n:])
+            outs, douts = jvp(
+                list(xs[:n]), [next(given) if p else z for p, z in zip(present, held, strict=True)]
+            )
+            missing[:] = [t is None for t in douts]
+            return outs + [t for t in douts if t is not None]
+
+        given = [t for t, p in zip(tangents, present, strict=True) if p]
+        given_dims = [d for d, p in zip(arg_dims, present, strict=True) if p]
+        run = custom.batched_fun(one, size, [*arg_dims, *given_dims])
+        results = run(*primals, *given)
+        rest = iter(results[len(missing) :])
+        return results[: len(missing)], [None if m else next(rest) for m in missing]
+
+    arg_dims = dims[num_consts:]
+    outs = custom_jvp_call_p.bind(
+        *args, name=name, call_jaxpr=custom.batched_fun(fun, size, dims), jvp=batched_jvp,
+        num_consts=num_consts, symbolic_zeros=symbolic_zeros,
+    )  # fmt: skip
+    return outs, [0] * len(outs)
+
+
+def _example_zero(t, dim):
+    """Return the zero tangent of one example, given that of the batch."""
+    if not custom.is_no_tangent(t):
+        return None
+    shape = t.shape if dim is None else t.shape[:dim] + t.shape[dim + 1 :]
+    if isinstance(t, custom.SymbolicZero):
+        return custom.SymbolicZero(t.aval.update(shape=shape))
+    return t.reshape(shape)
+
+
+custom_jvp_call_p = Primitive(
+    "custom_jvp_call", multiple_results=True, cache_types=False,
+    show=("name", "call_jaxpr", "jvp", "symbolic_zeros"),
+    abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
+    effects=lambda *, call_jaxpr, **_: call_jaxpr.effects,
+    eager=custom.eager, jvp_call=_jvp, linearize=_jvp, batch=_batch,
+)  # fmt: skip
+custom_jvp_call_p.stage = lambda trace, operands, params: custom.stage_call(
+    custom_jvp_call_p, trace, operands, params
+)

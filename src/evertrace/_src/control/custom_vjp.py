@@ -1,0 +1,294 @@
+"""`custom_vjp`: a function with the user's own rule for its reverse derivative.
+
+Linearizing runs the forward function at once and notes one linear map, `custom_lin`, whose transpose
+is the user's backward function. That map cannot be applied, so there is no forward mode.
+"""
+
+from evertrace._src import errors, tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control import custom
+from evertrace._src.control.bodies import as_arrays, structure_difference, take
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.core.rules import is_linear
+from evertrace._src.ops.structural import move_batch_dim, reduce_sum_p
+from evertrace._src.support import set_module
+from evertrace._src.transforms.batching import batch_flat
+
+
+@set_module("evertrace")
+class custom_vjp(custom.Rule):  # noqa: N801 (a decorator)
+    """Give a function a rule for its derivative in reverse mode.
+
+    ::
+
+        @ev.custom_vjp
+        def clip_gradient(x):
+            return x
+
+        clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (enp.clip(ct, -1, 1),))
+
+    Args:
+      fun: function of trees of arrays.
+      nondiff_argnums: positions of arguments that are not differentiated, such as functions; the
+        backward function gets them first, as they are.
+      nondiff_argnames: the same by name.
+
+    A function with such a rule cannot be differentiated in forward mode.
+    """
+
+    fwd = bwd = None
+    symbolic_zeros = False
+
+    def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
+        """Define the rule.
+
+        Args:
+          fwd: function of all the arguments that returns the output and residuals, a tree of arrays
+            that `bwd` gets.
+          bwd: function ``(*nondiff, residuals, ct) -> cts`` of the output's cotangent; returns a
+            tuple with one cotangent (or None, for zero) per differentiated argument.
+          symbolic_zeros: whether cotangents known to be zero are passed to `bwd` as `SymbolicZero`,
+            and arguments to `fwd` as `CustomVJPPrimal`, which say whether they are differentiated.
+          optimize_remat: accepted for compatibility, without effect.
+        """
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+
+    def __call__(self, *args, **kwargs):
+        """Apply the function."""
+        if self.fwd is None:
+            raise custom.missing_rule(self, "defvjp")
+        name = custom.name_of(self)
+        static, dynamic, join = self.split(args, kwargs)
+        leaves, in_tree = custom.flatten_operands(name, dynamic)
+        avals = [x.aval for x in leaves]
+        out_trees, res_trees = [], []
+
+        def fun(*xs):
+            outs, out_tree = tree.flatten(self.fun(*join(tree.unflatten(in_tree, xs))))
+            out_trees[:] = [out_tree]
+            return [as_operand(x, name) for x in outs]
+
+        def fwd(*xs):
+            result = self.fwd(*join(tree.unflatten(in_tree, xs)))
+            outs, residuals = _pair(name, result)
+            outs, out_tree = tree.flatten(outs)
+            residuals, res_tree = tree.flatten(residuals)
+            out_trees[:], res_trees[:] = [out_tree], [res_tree]
+            outs = [as_operand(x, name) for x in outs]
+            return outs, [as_operand(x, name) for x in residuals]
+
+        def bwd(residuals, cts):
+            residuals = tree.unflatten(res_trees[0], as_arrays(residuals))
+            results = self.bwd(*static, residuals, tree.unflatten(out_trees[0], cts))
+            return _checked_cotangents(name, in_tree, avals, results)
+
+        outs = custom_vjp_call_p.bind(
+            *leaves, name=name, call_jaxpr=fun, fwd=fwd, bwd=bwd, num_consts=0,
+            symbolic_zeros=self.symbolic_zeros,
+        )  # fmt: skip
+        return tree.unflatten(out_trees[0], as_arrays(outs))
+
+
+@set_module("evertrace.custom_derivatives")
+class CustomVJPPrimal:
+    """An argument of a forward function with symbolic zeros.
+
+    Attributes:
+      value: the argument.
+      perturbed: whether it is differentiated.
+    """
+
+    __slots__ = ("perturbed", "value")
+
+    def __init__(self, value, perturbed):
+        self.value, self.perturbed = value, perturbed
+
+
+def _pair(name, result):
+    if isinstance(result, (tuple, list)) and len(result) == 2:
+        return result
+    raise errors.user_error(
+        TypeError,
+        f"{name}: the forward function must return a pair (output, residuals), got "
+        f"{type(result).__name__}.",
+        fix="return `out, residuals`; `None` will do where there are none.",
+        anchor="custom-output",
+    )
+
+
+def _checked_cotangents(name, in_tree, avals, results):
+    """Return a cotangent or None per leaf of the arguments."""
+    if not isinstance(results, (tuple, list)) or len(results) != len(in_tree.children()):
+        got = f"{len(results)} items" if isinstance(results, (tuple, list)) else type(results).__name__
+        raise errors.user_error(
+            TypeError,
+            f"{name}: the backward function must return a tuple of {len(in_tree.children())} "
+            f"cotangents, one per differentiated argument, got {got}.",
+            fix="return a tuple, with None for arguments whose cotangent is zero.",
+            anchor="custom-output",
+        )
+    flat = []
+    for child, ct in zip(in_tree.children(), results, strict=True):
+        flat += _cotangent_leaves(name, child, ct)
+    return [_cotangent(name, a, ct) for a, ct in zip(avals, flat, strict=True)]
+
+
+def _cotangent_leaves(name, treedef, ct):
+    """Return one argument's cotangents by leaf; None stands for a whole tree of zeros."""
+    if ct is None:
+        return [None] * treedef.num_leaves
+    leaves, found = tree.flatten(ct, lambda x: x is None)
+    wanted = tree.structure(tree.unflatten(treedef, [0] * treedef.num_leaves), lambda x: x is None)
+    if found != wanted:
+        place, a, b = structure_difference(wanted, found)
+        raise errors.user_error(
+            TypeError,
+            f"{name}: a cotangent from the backward function differs in structure from its "
+            f"argument {place}: the argument has {a}, the cotangent {b}.",
+            fix="return the cotangent in the containers of the argument.",
+            anchor="custom-output",
+        )
+    if wanted == treedef:
+        return leaves
+    kept = tree.leaves(
+        tree.unflatten(wanted, [None if x is None else _Box(x) for x in leaves]),
+        lambda x: x is None,
+    )
+    return [x.value if type(x) is _Box else x for x in kept]
+
+
+def _cotangent(name, aval, ct):
+    if custom.is_no_tangent(ct) or not is_inexact(aval):
+        return None
+    ct = as_operand(ct, name)
+    if ct.aval.shape != aval.shape or ct.aval.dtype != aval.dtype:
+        raise errors.user_error(
+            TypeError if ct.aval.dtype != aval.dtype else ValueError,
+            f"{name}: the backward function returns a cotangent of type {ct.aval.str_short()} for "
+            f"an argument of type {aval.str_short()}.",
+            fix="sum it over the dimensions that were broadcast, or convert it.",
+            anchor="custom-output",
+        )
+    return ct
+
+
+# ---------------------------------------------------------------- the primitives
+
+
+def _jvp(primals, tangents, *, name, **_):
+    raise errors.user_error(
+        TypeError,
+        f"{name}: forward-mode differentiation of a function with a custom_vjp rule.",
+        fix="use reverse mode (`grad`, `vjp`), or give it a `custom_jvp` rule, which serves both.",
+        anchor="custom-vjp-forward",
+    )
+
+
+def _linearize(primals, tangents, *, name, fwd, bwd, num_consts, symbolic_zeros, **_):
+    custom.check_closed_over(name, tangents[:num_consts])
+    primals, tangents = primals[num_consts:], tangents[num_consts:]
+    values = as_arrays(primals)
+    if symbolic_zeros:
+        values = [
+            CustomVJPPrimal(x, t is not None) for x, t in zip(values, tangents, strict=True)
+        ]  # fmt: skip
+    outs, residuals = fwd(*values)
+    active = tuple(t is not None for t in tangents)
+    given = [t for t in tangents if t is not None]
+    out_tangents = custom_lin_p.bind(
+        *residuals, *given, name=name, bwd=bwd, num_residuals=len(residuals), active=active,
+        out_avals=tuple(x.aval for x in outs), symbolic_zeros=symbolic_zeros,
+    )  # fmt: skip
+    return outs, [
+        t if is_inexact(x.aval) else None for x, t in zip(outs, out_tangents, strict=True)
+    ]  # fmt: skip
+
+
+def _lin_transpose(cts, *operands, bwd, num_residuals, active, out_avals, symbolic_zeros, **_):
+    zero = custom.SymbolicZero if symbolic_zeros else custom.zero_tangent
+    cts = [zero(a) if ct is None else ct for a, ct in zip(out_avals, cts, strict=True)]
+    results = bwd(operands[:num_residuals], cts)
+    found = [ct for ct, a in zip(results, active, strict=True) if a]
+    tangents = operands[num_residuals:]
+    return [None] * num_residuals + [
+        ct if is_linear(t) else None for ct, t in zip(found, tangents, strict=True)
+    ]
+
+
+def _batch(size, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros):
+    arg_dims = dims[num_consts:]
+
+    def fun(*xs):
+        return custom.apply(call_jaxpr, xs)
+
+    def batched_fwd(*xs):
+        counts = []
+
+        def one(*values):
+            if symbolic_zeros:
+                values = [
+                    CustomVJPPrimal(v, x.perturbed) for v, x in zip(values, xs, strict=True)
+                ]  # fmt: skip
+            outs, residuals = fwd(*values)
+            counts[:] = [len(outs)]
+            return outs + residuals
+
+        values = [x.value for x in xs] if symbolic_zeros else xs
+        results = custom.batched_fun(one, size, arg_dims)(*values)
+        return take(results, counts[0]), results
+
+    def batched_bwd(residuals, cts):
+        n, present = len(residuals), [not custom.is_no_tangent(ct) for ct in cts]
+        held = [_example_zero(ct) if not p else None for ct, p in zip(cts, present, strict=True)]
+        missing = []
+
+        def one(*xs):
+            given = iter(xs[n:])
+            cts = [next(given) if p else z for p, z in zip(present, held, strict=True)]
+            results = bwd(xs[:n], cts)
+            missing[:] = [ct is None for ct in results]
+            return [ct for ct in results if ct is not None]
+
+        given = [ct for ct, p in zip(cts, present, strict=True) if p]
+        values = [*residuals, *given]
+        outs, out_dims = batch_flat(one, size, values, [0] * len(values))
+        pairs = iter(zip(outs, out_dims, strict=True))
+        return [
+            None if m else _for_operand(*next(pairs), d, size)
+            for m, d in zip(missing, arg_dims, strict=True)
+        ]
+
+    outs = custom_vjp_call_p.bind(
+        *args, name=name, call_jaxpr=custom.batched_fun(fun, size, dims), fwd=batched_fwd,
+        bwd=batched_bwd, num_consts=num_consts, symbolic_zeros=symbolic_zeros,
+    )  # fmt: skip
+    return outs, [0] * len(outs)
+
+
+def _for_operand(ct, dim, operand_dim, size):
+    """Bring a batched cotangent to its operand: the examples' cotangents add up where it is one."""
+    if operand_dim is not None:
+        return move_batch_dim(ct, dim, operand_dim, size)
+    if dim is None:
+        ct, dim = move_batch_dim(ct, None, 0, size), 0
+    return reduce_sum_p.bind(ct, axes=(dim,), out_sharding=None)
+
+
+custom_vjp_call_p = Primitive(
+    "custom_vjp_call", multiple_results=True, cache_types=False,
+    show=("name", "call_jaxpr", "fwd", "bwd", "symbolic_zeros"),
+    abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
+    effects=lambda *, call_jaxpr, **_: call_jaxpr.effects,
+    eager=custom.eager, jvp_call=_jvp, linearize=_linearize, batch=_batch,
+)  # fmt: skip
+custom_vjp_call_p.stage = lambda trace, operands, params: custom.stage_call(
+    custom_vjp_call_p, trace, operands, params
+)
+
+custom_lin_p = Primitive(
+    "custom_lin", multiple_results=True, cache_types=False,
+    abstract=lambda *avals, out_avals, **_: out_avals,
+    transpose=_lin_transpose, eager=lambda *args, name, **_: _jvp(args, args, name=name),
+    batch=undefined("the transposed map is vectorised instead, see custom_vjp_call"),
+)  # fmt: skip

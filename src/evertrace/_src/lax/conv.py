@@ -1,0 +1,327 @@
+"""Convolutions in the forms that are used."""
+
+import math
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.lax.dot import element_type_param, precision_param
+from evertrace._src.lax.padding import padtype_to_pads
+from evertrace._src.lax.shapes import as_shape
+from evertrace._src.ops import conv as ops
+from evertrace._src.ops.conv import ConvDimensionNumbers
+from evertrace._src.ops.structural import rev_p
+from evertrace._src.ops.windows import dilated
+
+__all__ = [
+    "ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated",
+    "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple",
+    "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple",
+    "conv_with_general_padding",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- dimension numbers
+
+
+def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
+    """Return where the dimensions of a convolution are, from the ways in which it can be said.
+
+    Args:
+      lhs_shape: shape of the operand.
+      rhs_shape: shape of the kernel.
+      dimension_numbers: None (batch, features, spatial; output features, input features, spatial),
+        a `ConvDimensionNumbers`, or three strings such as ``("NHWC", "HWIO", "NHWC")``: N is the
+        batch, C features, O and I output and input features; other letters are spatial.
+
+    Returns:
+      A `ConvDimensionNumbers`; spatial dimensions are in the order of the kernel's.
+    """
+    rank = len(lhs_shape)
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    if len(rhs_shape) != rank:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"convolution: the operand has shape {tuple(lhs_shape)}, the kernel "
+            f"{tuple(rhs_shape)}: ranks differ.",
+            fix="give both the same number of spatial dimensions.",
+            anchor="shape-conv",
+        )
+    if dimension_numbers is None:
+        spec = tuple(range(rank))
+        return ConvDimensionNumbers(spec, spec, spec)
+    specs = tuple(dimension_numbers)
+    if len(specs) != 3 or any(len(s) != rank for s in specs):
+        raise _letters_error(specs, f"need three strings of {rank} letters")
+    return ConvDimensionNumbers(*conv_general_permutations(specs))
+
+
+def conv_general_permutations(dimension_numbers):
+    """Return, for three strings, the permutations to batch, features and spatial dimensions.
+
+    Args:
+      dimension_numbers: strings for operand, kernel and result; see `conv_dimension_numbers`.
+
+    Returns:
+      Three tuples; spatial dimensions are in the order of the kernel's.
+    """
+    lhs, rhs, out = dimension_numbers
+    spatial = [c for c in rhs if c not in "OI"]
+    for text, heads in ((lhs, "NC"), (rhs, "OI"), (out, "NC")):
+        if sorted(text) != sorted([*heads, *spatial]):
+            raise _letters_error(
+                dimension_numbers,
+                f"{text!r} should have {heads[0]}, {heads[1]} and {''.join(spatial)!r} once each",
+            )
+    return tuple(
+        tuple(text.index(c) for c in (*heads, *spatial))
+        for text, heads in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
+    )
+
+
+def _letters_error(specs, problem):
+    return errors.user_error(
+        ValueError,
+        f"convolution: dimension_numbers {specs}: {problem}.",
+        fix="write them like ('NHWC', 'HWIO', 'NHWC').",
+    )
+
+
+def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
+    """Return the shape of a convolution whose dimensions are in the default order."""
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, None)
+    ones = (1,) * (len(lhs_shape) - 2)
+    if isinstance(pads, str):
+        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    spatial = ops.out_spatial(lhs_shape, rhs_shape, numbers, strides, pads, ones, ones)
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
+
+
+def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+    """Return the shape of a convolution whose dimensions are anywhere."""
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    lhs = tuple(lhs_shape[d] for d in numbers.lhs_spec)
+    rhs = tuple(rhs_shape[d] for d in numbers.rhs_spec)
+    out = conv_shape_tuple(lhs, rhs, window_strides, padding)
+    return tuple(out[numbers.out_spec.index(d)] for d in range(len(out)))
+
+
+def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+    """Return the shape of a transposed convolution whose dimensions are anywhere."""
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    lhs = tuple(lhs_shape[d] for d in numbers.lhs_spec)
+    rhs = tuple(rhs_shape[d] for d in numbers.rhs_spec)
+    if isinstance(padding, str):
+        padding = [
+            _transposed_pads(k, s, padding)
+            for k, s in zip(rhs[2:], window_strides, strict=True)
+        ]  # fmt: skip
+    full = [dilated(n, s) for n, s in zip(lhs[2:], window_strides, strict=True)]
+    out = conv_shape_tuple((*lhs[:2], *full), rhs, (1,) * len(full), padding)
+    return tuple(out[numbers.out_spec.index(d)] for d in range(len(out)))
+
+
+# ---------------------------------------------------------------- convolutions
+
+
+def conv_general_dilated(
+    lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
+    dimension_numbers=None, feature_group_count=1, batch_group_count=1, precision=None,
+    preferred_element_type=None, out_sharding=None,
+):  # fmt: skip
+    """Convolve (correlate: the kernel is not reversed) over any number of spatial dimensions.
+
+    Args:
+      lhs: the operand, of rank n + 2.
+      rhs: the kernel, of rank n + 2 and the same dtype.
+      window_strides: n steps from window to window.
+      padding: "VALID", "SAME", "SAME_LOWER", or n pairs (low, high), which may be negative.
+      lhs_dilation: n distances between the operand's elements; by default 1.
+      rhs_dilation: n distances between the kernel's elements; by default 1.
+      dimension_numbers: where batch, features and spatial dimensions are; see
+        `conv_dimension_numbers`.
+      feature_group_count: groups of features that are convolved apart.
+      batch_group_count: groups of the batch that make groups of output features.
+      precision: as in `dot_general`, without the algorithms.
+      preferred_element_type: dtype of the result and of the sums; by default the operands'.
+      out_sharding: sharding of the result.
+
+    Returns:
+      An array laid out as the third of the `dimension_numbers`.
+    """
+    lhs, rhs = as_operand(lhs, "conv_general_dilated"), as_operand(rhs, "conv_general_dilated")
+    numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
+    ones = (1,) * (len(numbers.lhs_spec) - 2)
+    strides = as_shape(window_strides)
+    base = ones if lhs_dilation is None else as_shape(lhs_dilation)
+    holes = ones if rhs_dilation is None else as_shape(rhs_dilation)
+    if isinstance(padding, str):
+        sizes = [dilated(lhs.shape[d], b) for d, b in zip(numbers.lhs_spec[2:], base, strict=True)]
+        reach = [dilated(rhs.shape[d], h) for d, h in zip(numbers.rhs_spec[2:], holes, strict=True)]
+        padding = padtype_to_pads(sizes, reach, strides, padding)
+    return ops.conv_general_dilated_p.bind(
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=tuple((int(low), int(high)) for low, high in padding),
+        lhs_dilation=base,
+        rhs_dilation=holes,
+        dimension_numbers=numbers,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        precision=precision_param(precision),
+        preferred_element_type=element_type_param(preferred_element_type),
+        out_sharding=out_sharding,
+    )
+
+
+def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
+    """Convolve ``[batch, features, ...]`` by ``[output features, input features, ...]``.
+
+    Args:
+      lhs: the operand.
+      rhs: the kernel.
+      window_strides: steps, one per spatial dimension.
+      padding: "VALID", "SAME" or "SAME_LOWER".
+      precision: as in `dot_general`.
+      preferred_element_type: dtype of the result and of the sums.
+    """
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_with_general_padding(
+    lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None,
+    preferred_element_type=None,
+):  # fmt: skip
+    """Convolve as `conv` does, with padding in numbers and with dilation.
+
+    Args:
+      lhs: the operand.
+      rhs: the kernel.
+      window_strides: steps, one per spatial dimension.
+      padding: a name, or a pair (low, high) per spatial dimension.
+      lhs_dilation: distances between the operand's elements, or None.
+      rhs_dilation: distances between the kernel's elements, or None.
+      precision: as in `dot_general`.
+      preferred_element_type: dtype of the result and of the sums.
+    """
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def _transposed_pads(window, stride, padding):
+    """Return the padding of a transposed convolution, given that of the convolution.
+
+    "SAME" makes the result `stride` times as large as the operand; "VALID" so large that every
+    place the kernel reaches is in it.
+    """
+    if padding == "SAME":
+        total = window + stride - 2
+        low = window - 1 if stride > window - 1 else -(-total // 2)
+    elif padding == "VALID":
+        total = window + stride - 2 + max(window - stride, 0)
+        low = window - 1
+    else:
+        raise errors.user_error(
+            ValueError,
+            f"conv_transpose: padding {padding!r} is neither 'SAME' nor 'VALID'.",
+            fix="use one of these, or pairs of integers.",
+        )
+    return low, total - low
+
+
+_TRANSPOSE_LAYOUTS = {
+    3: ("NHC", "HIO", "NHC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NHWDC", "HWDIO", "NHWDC"),
+}  # fmt: skip
+
+
+def conv_transpose(
+    lhs, rhs, strides, padding, rhs_dilation=None, dimension_numbers=None, transpose_kernel=False,
+    precision=None, preferred_element_type=None, use_consistent_padding=False,
+):  # fmt: skip
+    """Convolve with a fractional stride, as the transpose of a convolution does.
+
+    Args:
+      lhs: the operand, of rank n + 2.
+      rhs: the kernel, of rank n + 2.
+      strides: n factors by which the operand is stretched.
+      padding: "SAME" (a result `strides` times as large), "VALID" (everything the kernel reaches),
+        or n pairs (low, high).
+      rhs_dilation: n distances between the kernel's elements; by default 1.
+      dimension_numbers: as in `conv_general_dilated`; by default features are last, and the
+        kernel's last dimensions are input and output features.
+      transpose_kernel: whether to reverse the kernel in space and swap its features, which makes
+        this the exact transpose of the convolution with that kernel.
+      precision: as in `dot_general`.
+      preferred_element_type: dtype of the result and of the sums.
+      use_consistent_padding: whether pairs say how the transposed convolution's operand was
+        padded, as names do; otherwise they pad `lhs` itself.
+
+    Returns:
+      An array laid out as the third of the `dimension_numbers`.
+    """
+    lhs, rhs = as_operand(lhs, "conv_transpose"), as_operand(rhs, "conv_transpose")
+    if dimension_numbers is None:
+        dimension_numbers = _TRANSPOSE_LAYOUTS.get(lhs.ndim)
+    numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
+    strides = as_shape(strides)
+    holes = (1,) * len(strides) if rhs_dilation is None else as_shape(rhs_dilation)
+    reach = [dilated(rhs.shape[d], h) for d, h in zip(numbers.rhs_spec[2:], holes, strict=True)]
+    if isinstance(padding, str):
+        padding = [_transposed_pads(k, s, padding) for k, s in zip(reach, strides, strict=True)]
+    elif use_consistent_padding:
+        padding = [
+            (k - 1 - low, k - 1 - high) for k, (low, high) in zip(reach, padding, strict=True)
+        ]
+    if transpose_kernel:
+        rhs = rev_p.bind(rhs, dimensions=tuple(numbers.rhs_spec[2:]))
+        first, second, *spatial = numbers.rhs_spec
+        numbers = numbers._replace(rhs_spec=(second, first, *spatial))
+    return conv_general_dilated(
+        lhs, rhs, (1,) * len(strides), padding, strides, holes, numbers, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def conv_general_dilated_patches(
+    lhs, filter_shape, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
+    dimension_numbers=None, precision=None, preferred_element_type=None,
+):  # fmt: skip
+    """Lay out the windows that a convolution sees, along the features.
+
+    Args:
+      lhs: the operand.
+      filter_shape: sizes of the window, one per spatial dimension.
+      window_strides: as in `conv_general_dilated`.
+      padding: as in `conv_general_dilated`.
+      lhs_dilation: as in `conv_general_dilated`.
+      rhs_dilation: as in `conv_general_dilated`.
+      dimension_numbers: as in `conv_general_dilated`; the second says how a kernel would lie.
+      precision: as in `dot_general`.
+      preferred_element_type: dtype of the result.
+
+    Returns:
+      An array with ``c * prod(filter_shape)`` features: for each feature of `lhs`, the elements of
+      the window in row-major order.
+    """
+    lhs = as_operand(lhs, "conv_general_dilated_patches")
+    filter_shape = as_shape(filter_shape)
+    numbers = conv_dimension_numbers(lhs.shape, (1, 1, *filter_shape), dimension_numbers)
+    features, size = lhs.shape[numbers.lhs_spec[1]], math.prod(filter_shape)
+    # One kernel per element of the window, which picks it; the same for each feature.
+    kernel = np.eye(size, dtype=lhs.dtype).reshape(size, 1, *filter_shape)
+    kernel = np.tile(kernel, (features, *[1] * (kernel.ndim - 1)))
+    inverse = sorted(range(kernel.ndim), key=numbers.rhs_spec.__getitem__)
+    kernel = np.ascontiguousarray(np.transpose(kernel, inverse))
+    return conv_general_dilated(
+        lhs, from_host(kernel), window_strides, padding, lhs_dilation, rhs_dilation, numbers,
+        feature_group_count=features, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip

@@ -1,0 +1,38 @@
+"""Padding by name."""
+
+from evertrace._src import errors
+from evertrace._src.support import safe_zip
+
+__all__ = ["padtype_to_pads"]
+
+
+def padtype_to_pads(in_shape, window_shape, window_strides, padding):
+    """Return the padding that a name stands for.
+
+    Args:
+      in_shape: sizes of the operand, dilated if it is.
+      window_shape: sizes of the window, dilated if it is.
+      window_strides: steps from window to window.
+      padding: "VALID" (none), "SAME" (``ceil(size / stride)`` windows, what does not divide evenly
+        goes at the end), "SAME_LOWER" (the same, at the beginning); or pairs, returned as they are.
+
+    Returns:
+      A list of pairs (low, high).
+    """
+    if not isinstance(padding, str):
+        return [(int(low), int(high)) for low, high in padding]
+    name = padding.upper()
+    if name not in ("VALID", "SAME", "SAME_LOWER"):
+        raise errors.user_error(
+            ValueError,
+            f"padding: {padding!r} is not a name of a padding.",
+            fix="use 'VALID', 'SAME', 'SAME_LOWER' or a pair of integers per dimension.",
+        )
+    if name == "VALID":
+        return [(0, 0)] * len(window_shape)
+    pads = []
+    for size, window, stride in safe_zip(in_shape, window_shape, window_strides):
+        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        low = total // 2 if name == "SAME" else total - total // 2
+        pads.append((low, total - low))
+    return pads

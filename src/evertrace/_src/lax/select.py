@@ -1,0 +1,39 @@
+"""Choosing elements from one of several arrays."""
+
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.lax.broadcasting import scalars_like_arrays
+from evertrace._src.ops import select as ops
+
+__all__ = ["select", "select_n"]
+
+
+def select(pred, on_true, on_false):
+    """Choose between two arrays, element by element.
+
+    Args:
+      pred: a boolean scalar, or an array of the shape of the others.
+      on_true: an array; chosen where `pred` holds.
+      on_false: an array of the same shape and dtype.
+
+    Raises:
+      ShapeError, DTypeError: shapes or dtypes differ. `numpy.where` broadcasts and promotes.
+    """
+    return select_n(pred, on_false, on_true)
+
+
+def select_n(which, *cases):
+    """Choose among arrays, element by element.
+
+    Args:
+      which: booleans for two cases or int32 for any number; a scalar, or of the cases' shape.
+      *cases: arrays of one shape and dtype.
+
+    Returns:
+      An array with the elements of ``cases[which]``. Where `which` is out of range it is the
+      engine's choice.
+
+    Raises:
+      ShapeError, DTypeError: shapes or dtypes do not fit.
+    """
+    which = as_array(which, "select_n")
+    return ops.select_n_p.bind(which, *scalars_like_arrays("select_n", cases))

@@ -1,0 +1,54 @@
+"""Shapes and dimensions as users give them."""
+
+import operator
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.ops.builders import broadcast_error
+
+__all__ = ["broadcast_shapes"]
+
+
+def as_shape(shape):
+    """Return a shape as a tuple of Python integers; one integer is a shape of rank 1."""
+    if np.ndim(shape) == 0 and not isinstance(shape, tuple | list):
+        return (operator.index(shape),)
+    return tuple(map(operator.index, shape))
+
+
+def as_dim(name, dim, ndim):
+    """Return a dimension counted from the front.
+
+    Raises:
+      AxisError: an array of rank `ndim` does not have it.
+    """
+    dim = operator.index(dim)
+    if -ndim <= dim < ndim:
+        return dim % ndim
+    raise errors.user_error(
+        errors.AxisError,
+        f"{name}: dimension {dim} is out of range for an array of rank {ndim}.",
+        fix=f"use a dimension from {-ndim} to {ndim - 1}." if ndim else "use an array of rank 1.",
+        anchor="axis",
+    )
+
+
+def as_dims(name, dims, ndim):
+    """Return dimensions counted from the front; that they differ is for the operation to check."""
+    return tuple(as_dim(name, d, ndim) for d in dims)
+
+
+def broadcast_shapes(*shapes):
+    """Return the shape that shapes broadcast to, aligned at their last dimensions.
+
+    Args:
+      *shapes: tuples of integers.
+
+    Raises:
+      ShapeError: sizes differ and none is 1.
+    """
+    try:
+        return np.broadcast_shapes(*map(as_shape, shapes))
+    except ValueError:
+        raise broadcast_error("broadcast_shapes", shapes) from None

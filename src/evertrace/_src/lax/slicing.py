@@ -1,0 +1,389 @@
+"""Slices, padding, concatenation and their like; slices may begin where scalars say."""
+
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from evertrace._src import dtypes
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.lax.broadcasting import scalars_like_arrays
+from evertrace._src.lax.shapes import as_dim, as_shape
+from evertrace._src.ops import dynamic
+from evertrace._src.ops import slicing as ops
+from evertrace._src.ops.compare import lt_p
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import add_p
+from evertrace._src.ops.select import select
+from evertrace._src.ops.structural import check_dims, expand_dims, squeeze
+
+__all__ = [
+    "concatenate", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
+    "index_in_dim", "pad", "slice", "slice_in_dim", "split", "stack", "tile", "unstack",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- at known places
+
+
+def slice(operand, start_indices, limit_indices, strides=None):
+    """Cut out a box, with a stride per dimension.
+
+    Args:
+      operand: an array.
+      start_indices: first index in each dimension.
+      limit_indices: index after the last in each dimension.
+      strides: positive steps; by default 1.
+
+    Returns:
+      An array of shape ``ceil((limit - start) / stride)``.
+
+    Raises:
+      ShapeError: the box is not inside the array. Indices are not counted from the end.
+    """
+    return ops.slice_p.bind(
+        as_array(operand, "slice"),
+        start_indices=as_shape(start_indices),
+        limit_indices=as_shape(limit_indices),
+        strides=None if strides is None else as_shape(strides),
+    )
+
+
+def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+    """Slice along one dimension, as ``x[start:limit:stride]`` does.
+
+    Args:
+      operand: an array.
+      start_index: first index, negative counts from the end; None is the start.
+      limit_index: index after the last; None is the end.
+      stride: positive step.
+      axis: the dimension; negative counts from the end.
+
+    Raises:
+      ShapeError: the slice is not inside the array.
+    """
+    operand = as_array(operand, "slice_in_dim")
+    axis = as_dim("slice_in_dim", axis, operand.ndim)
+    size = operand.shape[axis]
+    start = _from_front(0 if start_index is None else start_index, size)
+    limit = _from_front(size if limit_index is None else limit_index, size)
+    starts, limits, strides = [0] * operand.ndim, list(operand.shape), [1] * operand.ndim
+    starts[axis], limits[axis], strides[axis] = start, limit, operator.index(stride)
+    return slice(operand, starts, limits, strides)
+
+
+def _from_front(index, size):
+    index = operator.index(index)
+    return index + size if index < 0 else index
+
+
+def index_in_dim(operand, index, axis=0, keepdims=True):
+    """Take what is at one index of one dimension.
+
+    Args:
+      operand: an array.
+      index: an integer; negative counts from the end.
+      axis: the dimension; negative counts from the end.
+      keepdims: whether the result keeps that dimension, of size 1.
+
+    Raises:
+      IndexError: there is no such index.
+    """
+    operand = as_array(operand, "index_in_dim")
+    axis = as_dim("index_in_dim", axis, operand.ndim)
+    index = as_dim("index_in_dim", index, operand.shape[axis])
+    out = slice_in_dim(operand, index, index + 1, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+def pad(operand, padding_value, padding_config):
+    """Add elements before, after and between, or remove some at the ends.
+
+    Args:
+      operand: an array.
+      padding_value: scalar of its dtype.
+      padding_config: per dimension ``(low, high, interior)``: how many elements to add before the
+        first, after the last, and between neighbours. Negative low and high remove elements.
+
+    Raises:
+      ShapeError: a negative interior, or more removed than there is.
+      DTypeError: `padding_value` has another dtype.
+    """
+    operand, padding_value = scalars_like_arrays("pad", (as_array(operand, "pad"), padding_value))
+    return ops.pad_p.bind(
+        operand, padding_value, padding_config=tuple(as_shape(c) for c in padding_config)
+    )
+
+
+def concatenate(operands, dimension):
+    """Join arrays along a dimension.
+
+    Args:
+      operands: arrays of one dtype, and of one shape but for that dimension.
+      dimension: to join along; negative counts from the end.
+
+    Raises:
+      ShapeError, DTypeError: the shapes or dtypes do not fit.
+      ValueError: there is no operand.
+    """
+    operands = [as_array(x, "concatenate") for x in operands]
+    if operands:
+        dimension = as_dim("concatenate", dimension, operands[0].ndim)
+    if len(operands) == 1:
+        return operands[0]
+    return ops.concatenate_p.bind(*operands, dimension=dimension)
+
+
+def split(operand, sizes, axis=0):
+    """Cut an array into consecutive parts.
+
+    Args:
+      operand: an array.
+      sizes: of the parts along `axis`; they add up to its size.
+      axis: the dimension; negative counts from the end.
+
+    Returns:
+      A list of arrays.
+
+    Raises:
+      ShapeError: the sizes do not add up.
+
+    Differs from `numpy.split`, which takes the places of the cuts.
+    """
+    operand = as_array(operand, "split")
+    axis = as_dim("split", axis, operand.ndim)
+    return ops.split_p.bind(operand, sizes=as_shape(sizes), axis=axis)
+
+
+def stack(operands, axis=0):
+    """Join arrays along a new dimension.
+
+    Args:
+      operands: arrays of one shape and dtype.
+      axis: where the new dimension stands in the result; negative counts from its end.
+    """
+    operands = [as_array(x, "stack") for x in operands]
+    if operands:
+        axis = as_dim("stack", axis, operands[0].ndim + 1)
+    return ops.stack_p.bind(*operands, axis=axis)
+
+
+def unstack(x, axis=0):
+    """Take an array apart along a dimension.
+
+    Args:
+      x: an array.
+      axis: the dimension; negative counts from the end.
+
+    Returns:
+      A tuple of as many arrays as the dimension is long, without it.
+    """
+    x = as_array(x, "unstack")
+    return tuple(ops.unstack_p.bind(x, axis=as_dim("unstack", axis, x.ndim)))
+
+
+def tile(operand, reps):
+    """Repeat an array along its dimensions.
+
+    Args:
+      operand: an array.
+      reps: how many copies along each dimension.
+
+    Raises:
+      ShapeError: there is not one count per dimension.
+    """
+    return ops.tile_p.bind(as_array(operand, "tile"), reps=as_shape(reps))
+
+
+# ---------------------------------------------------------------- at places given by scalars
+
+
+def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices=True):
+    """Cut out a box of known shape that begins where scalars say.
+
+    Args:
+      operand: an array.
+      start_indices: one integer scalar per dimension, or an array of them.
+      slice_sizes: shape of the box.
+      allow_negative_indices: whether negative indices count from the end; a bool, or one per
+        dimension.
+
+    Returns:
+      An array of shape `slice_sizes`. A box that would reach beyond the array is moved inside.
+
+    Raises:
+      ShapeError: the box is larger than the array.
+    """
+    operand = as_array(operand, "dynamic_slice")
+    starts = _starts("dynamic_slice", operand.shape, start_indices, allow_negative_indices)
+    return dynamic.dynamic_slice_p.bind(operand, *starts, slice_sizes=as_shape(slice_sizes))
+
+
+def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
+    """Return an array with a box replaced that begins where scalars say.
+
+    Args:
+      operand: an array.
+      update: what to put there, of the same rank and dtype.
+      start_indices: one integer scalar per dimension, or an array of them.
+      allow_negative_indices: whether negative indices count from the end; a bool, or one per
+        dimension.
+
+    Returns:
+      An array like `operand`. A box that would reach beyond it is moved inside.
+
+    Raises:
+      ShapeError: `update` is larger than the array, or of another rank.
+    """
+    operand = as_array(operand, "dynamic_update_slice")
+    update = as_array(update, "dynamic_update_slice")
+    starts = _starts("dynamic_update_slice", operand.shape, start_indices, allow_negative_indices)
+    return dynamic.dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def _starts(name, shape, indices, allow_negative):
+    """Return start indices as operands of one dtype, counted from the front."""
+    if not isinstance(indices, Sequence):
+        indices = _scalars_of(as_array(indices, name))
+    indices = [_known(x) for x in indices]
+    operands = [None if isinstance(x, int) else as_operand(x, name) for x in indices]
+    dtype = _index_dtype([x.aval.dtype for x in operands if x is not None], shape)
+    if isinstance(allow_negative, bool):
+        allow_negative = [allow_negative] * len(shape)
+    if not len(indices) == len(shape) == len(allow_negative):
+        return [literal(x, dtype) if made is None else made
+                for x, made in zip(indices, operands, strict=True)]  # fmt: skip
+    return [
+        literal(_fitting(x + size if x < 0 and allow else x, dtype), dtype)
+        if made is None
+        else _counted_from_front(convert(made, dtype), size, allow)
+        for x, made, size, allow in zip(indices, operands, shape, allow_negative, strict=True)
+    ]
+
+
+def _scalars_of(x):
+    """Return the elements of a vector."""
+    if x.ndim != 1:
+        return [x]
+    return [index_in_dim(x, i, 0, keepdims=False) for i in range(x.shape[0])]
+
+
+def _known(x):
+    """Return an index that is known now as a Python integer."""
+    if isinstance(x, int | np.integer):
+        return int(x)
+    if type(x) is Array and state.trace is EVAL and x.shape == () and x.dtype.kind in "iu":
+        return int(x.host())
+    return x
+
+
+def _index_dtype(found, shape):
+    """Return the dtype for indices of these dtypes: theirs, or one that holds them and sizes."""
+    if not found:
+        return np.dtype(np.int32)
+    largest = max(shape, default=0)
+    if len(set(found)) == 1 and (
+        not dtypes.issubdtype(found[0], np.integer) or largest <= dtypes.iinfo(found[0]).max
+    ):
+        return found[0]
+    return np.dtype(np.int64 if any(d.itemsize == 8 for d in found) else np.int32)
+
+
+def _fitting(index, dtype):
+    """Return an index moved into the range of an integer dtype."""
+    if not dtypes.issubdtype(dtype, np.integer):
+        return index
+    info = dtypes.iinfo(dtype)
+    return min(max(index, int(info.min)), int(info.max))
+
+
+def _counted_from_front(index, size, allow_negative):
+    dtype = index.aval.dtype
+    if not allow_negative or not dtypes.issubdtype(dtype, np.signedinteger):
+        return index
+    is_negative = lt_p.bind(index, literal(0, dtype))
+    return select(is_negative, add_p.bind(index, literal(size, dtype)), index)
+
+
+def dynamic_slice_in_dim(
+    operand, start_index, slice_size, axis=0, *, allow_negative_indices=True
+):
+    """Cut `slice_size` elements along one dimension, beginning at a scalar index.
+
+    Args:
+      operand: an array.
+      start_index: an integer scalar.
+      slice_size: how many.
+      axis: the dimension; negative counts from the end.
+      allow_negative_indices: whether a negative index counts from the end.
+
+    Returns:
+      An array; a slice that would reach beyond the array is moved inside.
+    """
+    operand = as_array(operand, "dynamic_slice_in_dim")
+    axis = as_dim("dynamic_slice_in_dim", axis, operand.ndim)
+    starts, sizes = [0] * operand.ndim, list(operand.shape)
+    starts[axis], sizes[axis] = start_index, slice_size
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negative_indices=True):
+    """Take what is at a scalar index of one dimension.
+
+    Args:
+      operand: an array.
+      index: an integer scalar; moved inside if it is out of range.
+      axis: the dimension; negative counts from the end.
+      keepdims: whether the result keeps that dimension, of size 1.
+      allow_negative_indices: whether a negative index counts from the end.
+    """
+    operand = as_array(operand, "dynamic_index_in_dim")
+    axis = as_dim("dynamic_index_in_dim", axis, operand.ndim)
+    out = dynamic_slice_in_dim(
+        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+    )
+    return out if keepdims else squeeze(out, (axis,))
+
+
+def dynamic_update_slice_in_dim(
+    operand, update, start_index, axis, *, allow_negative_indices=True
+):
+    """Return an array with a slice along one dimension replaced, from a scalar index on.
+
+    Args:
+      operand: an array.
+      update: what to put there: an array of the same rank and dtype.
+      start_index: an integer scalar.
+      axis: the dimension; negative counts from the end.
+      allow_negative_indices: whether a negative index counts from the end.
+    """
+    operand = as_array(operand, "dynamic_update_slice_in_dim")
+    starts = [0] * operand.ndim
+    starts[as_dim("dynamic_update_slice_in_dim", axis, operand.ndim)] = start_index
+    return dynamic_update_slice(
+        operand, update, starts, allow_negative_indices=allow_negative_indices
+    )
+
+
+def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
+    """Return an array with what is at a scalar index of one dimension replaced.
+
+    Args:
+      operand: an array.
+      update: what to put there, with that dimension (of size 1) or without.
+      index: an integer scalar.
+      axis: the dimension; negative counts from the end.
+      allow_negative_indices: whether a negative index counts from the end.
+    """
+    operand = as_array(operand, "dynamic_update_index_in_dim")
+    update = as_array(update, "dynamic_update_index_in_dim")
+    axis = as_dim("dynamic_update_index_in_dim", axis, operand.ndim)
+    if update.ndim != operand.ndim:
+        check_dims("dynamic_update_index_in_dim", (axis,), update.ndim + 1)
+        update = expand_dims(update, (axis,))
+    return dynamic_update_slice_in_dim(
+        operand, update, index, axis, allow_negative_indices=allow_negative_indices
+    )

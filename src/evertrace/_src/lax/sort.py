@@ -1,0 +1,73 @@
+"""Sorting."""
+
+import operator
+
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.lax.shapes import as_dim
+from evertrace._src.ops import sort as ops
+
+__all__ = ["sort", "sort_key_val", "top_k"]
+
+
+def sort(operand, dimension=-1, is_stable=True, num_keys=1):
+    """Sort along a dimension, in ascending order.
+
+    Args:
+      operand: an array, or a sequence of arrays of one shape that are rearranged together.
+      dimension: to sort along; negative counts from the end.
+      is_stable: whether elements with equal keys keep their order.
+      num_keys: the first so many of the arrays are compared, one after the other.
+
+    Returns:
+      The array, or a tuple of the arrays, sorted. NaNs come last; -0.0 and 0.0 are equal as keys;
+      complex numbers are ordered by their real, then by their imaginary part.
+
+    Raises:
+      ShapeError: the shapes differ.
+      ValueError: `num_keys` is out of range.
+
+    Differs from JAX: -0.0 comes before 0.0 where a single array of floats is sorted.
+    """
+    is_sequence = isinstance(operand, tuple | list)
+    operands = [as_array(x, "sort") for x in (operand if is_sequence else [operand])]
+    if operands:
+        dimension = as_dim("sort", dimension, operands[0].ndim)
+    outs = ops.sort_p.bind(
+        *operands, dimension=dimension, is_stable=bool(is_stable), num_keys=int(num_keys)
+    )
+    return tuple(outs) if is_sequence else outs[0]
+
+
+def sort_key_val(keys, values, dimension=-1, is_stable=True):
+    """Sort `keys`, and rearrange `values` in the same way.
+
+    Args:
+      keys: an array.
+      values: an array of the same shape.
+      dimension: to sort along; negative counts from the end.
+      is_stable: whether values with equal keys keep their order.
+
+    Returns:
+      Both, rearranged.
+    """
+    return sort((keys, values), dimension, is_stable)
+
+
+def top_k(operand, k, *, axis=-1):
+    """Return the `k` largest elements along a dimension, and where they are.
+
+    Args:
+      operand: an array of real numbers.
+      k: how many.
+      axis: the dimension; negative counts from the end.
+
+    Returns:
+      The elements in descending order, and their indices (int32). Of equal elements the first
+      comes first; 0.0 comes before -0.0 and NaN before all numbers.
+
+    Raises:
+      ShapeError: the dimension is shorter than `k`.
+    """
+    operand = as_array(operand, "top_k")
+    axis = as_dim("top_k", axis, operand.ndim)
+    return tuple(ops.top_k_p.bind(operand, k=operator.index(k), axis=axis))

@@ -1,0 +1,178 @@
+"""Functions that move elements around without looking at them.
+
+Dimensions are counted from 0; negative ones count from the end only where a docstring says so.
+"""
+
+import math
+import operator
+
+from evertrace._src import errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.lax.shapes import as_dim, as_dims, as_shape
+from evertrace._src.ops import structural as ops
+
+__all__ = [
+    "broadcast", "broadcast_in_dim", "broadcast_to_rank", "collapse", "expand_dims", "reshape",
+    "rev", "squeeze", "transpose",
+]  # fmt: skip
+
+
+def broadcast(operand, sizes, *, out_sharding=None):
+    """Add dimensions in front and repeat the array along them.
+
+    Args:
+      operand: an array ``[...]``.
+      sizes: of the dimensions to add.
+      out_sharding: ignored.
+
+    Returns:
+      An array ``[*sizes, ...]``.
+    """
+    operand, sizes = as_array(operand, "broadcast"), as_shape(sizes)
+    kept = tuple(range(len(sizes), len(sizes) + operand.ndim))
+    return broadcast_in_dim(operand, (*sizes, *operand.shape), kept)
+
+
+def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
+    """Broadcast to a shape, with the dimensions of the operand where one wants them.
+
+    Args:
+      operand: an array.
+      shape: of the result.
+      broadcast_dimensions: for each dimension of `operand`, the dimension of the result that it
+        becomes; its size must be the result's or 1.
+      out_sharding: ignored.
+
+    Raises:
+      ShapeError: sizes do not fit.
+      AxisError: the result does not have such dimensions.
+    """
+    operand, shape = as_array(operand, "broadcast_in_dim"), as_shape(shape)
+    dims = as_shape(broadcast_dimensions)
+    if operand.shape == shape and dims == tuple(range(len(shape))):
+        return operand
+    return ops.broadcast_in_dim_p.bind(
+        operand, shape=shape, broadcast_dimensions=dims, sharding=None
+    )  # fmt: skip
+
+
+def broadcast_to_rank(x, rank):
+    """Add dimensions of size 1 in front until the array has `rank` dimensions.
+
+    Args:
+      x: an array of at most that rank.
+      rank: of the result.
+    """
+    x = as_array(x, "broadcast_to_rank")
+    return ops.expand_dims(x, tuple(range(rank - x.ndim)))
+
+
+def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
+    """Give the elements, in row-major order, another shape.
+
+    Args:
+      operand: an array.
+      new_sizes: the shape, of the same size.
+      dimensions: a permutation of the dimensions to apply first.
+      out_sharding: ignored.
+
+    Raises:
+      ShapeError: the sizes do not agree.
+
+    Differs from `numpy.reshape`: no size may be -1.
+    """
+    operand, new_sizes = as_array(operand, "reshape"), as_shape(new_sizes)
+    if dimensions is not None:
+        dimensions = as_shape(dimensions)
+        if dimensions == tuple(range(operand.ndim)):
+            dimensions = None
+    if dimensions is None and operand.shape == new_sizes:
+        return operand
+    return ops.reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions, sharding=None)
+
+
+def transpose(operand, permutation):
+    """Permute dimensions.
+
+    Args:
+      operand: an array.
+      permutation: dimension ``i`` of the result is dimension ``permutation[i]`` of `operand`.
+
+    Raises:
+      AxisError: it is no permutation of the dimensions.
+    """
+    return ops.permute(as_array(operand, "transpose"), as_shape(permutation))
+
+
+def squeeze(array, dimensions):
+    """Remove dimensions of size 1.
+
+    Args:
+      array: an array.
+      dimensions: the ones to remove; negative ones count from the end.
+
+    Raises:
+      ShapeError: one is not of size 1.
+      AxisError: there is no such dimension, or it is named twice.
+    """
+    array = as_array(array, "squeeze")
+    return ops.squeeze(array, as_dims("squeeze", dimensions, array.ndim))
+
+
+def expand_dims(array, dimensions):
+    """Add dimensions of size 1.
+
+    Args:
+      array: an array.
+      dimensions: where they stand in the result; negative ones count from its end.
+
+    Raises:
+      AxisError: the result does not have such a dimension, or it is named twice.
+    """
+    array, dimensions = as_array(array, "expand_dims"), tuple(dimensions)
+    ndim = array.ndim + len(dimensions)
+    dims = as_dims("expand_dims", dimensions, ndim)
+    ops.check_dims("expand_dims", dims, ndim)
+    return ops.expand_dims(array, dims)
+
+
+def rev(operand, dimensions):
+    """Reverse the order of elements along dimensions.
+
+    Args:
+      operand: an array.
+      dimensions: those to reverse.
+
+    Raises:
+      AxisError: there is no such dimension, or it is named twice.
+    """
+    return ops.rev_p.bind(as_array(operand, "rev"), dimensions=as_shape(dimensions))
+
+
+def collapse(operand, start_dimension, stop_dimension=None):
+    """Make one dimension of several neighbouring ones.
+
+    Args:
+      operand: an array.
+      start_dimension: the first; negative counts from the end.
+      stop_dimension: the one after the last; by default all up to the end.
+
+    Raises:
+      ValueError: the range is empty or out of bounds.
+    """
+    operand = as_array(operand, "collapse")
+    ndim = operand.ndim
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(ndim)
+    if stop_dimension is not None:
+        stop = operator.index(stop_dimension)
+        stop = stop if stop == ndim else as_dim("collapse", stop, ndim)
+    if stop < start:
+        raise errors.user_error(
+            ValueError,
+            f"collapse: dimensions {start_dimension} to {stop_dimension} of an array of rank "
+            f"{ndim} are no range.",
+            fix="put the start before the stop.",
+        )
+    shape = operand.shape
+    merged = math.prod(shape[start:stop])
+    return reshape(operand, (*shape[:start], merged, *shape[stop:]))

@@ -1,0 +1,186 @@
+"""From arrays to Python and NumPy values: conditions, numbers, memory, text.
+
+All of these need the contents. Where tracing knows only a type, the error names what was asked
+for, the arguments that the value depends on, and the way to say the same thing to a compiler.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.jaxpr import Var
+from evertrace._src.core.tracer import Tracer, concrete_value, escaped_tracer_error
+from evertrace._src.transforms.staging import provenance
+
+
+def host_value(x):
+    """Return the contents of an array or tracer as NumPy memory, or None if not known."""
+    found = concrete_value(x)
+    return None if found is None else np.asarray(found.host())
+
+
+def traced_value_error(cls, x, what, fix):
+    """Build the error for a traced value that was used as a concrete one.
+
+    Args:
+      cls: class of the error.
+      x: the tracer.
+      what: what happened, without the description of `x` and its origin.
+      fix: the cure.
+    """
+    inner = x
+    while isinstance(inner, Tracer) and (below := inner.concrete()) is not None:
+        inner = below
+    if isinstance(inner, Var) and inner._trace.closed:
+        return escaped_tracer_error(inner, what)
+    return errors.user_error(cls, f"{what}: {_describe(inner)}", fix=fix, anchor=cls.__name__)
+
+
+def _describe(x):
+    text = f"a traced array {x.aval.str_short()} has no value while tracing"
+    if not isinstance(x, Var):
+        kind = x._trace.name or type(x).__name__
+        return f"{text}; it belongs to {kind}."
+    names = provenance(x)
+    if not names:
+        return f"{text}."
+    return f"{text}; it depends on {', '.join(names)}."
+
+
+def to_bool(x):
+    """Return the truth of an array of one element."""
+    value = host_value(x)
+    if value is None:
+        raise traced_value_error(
+            errors.TracerBoolConversionError,
+            x,
+            "bool (an array as the condition of if, while, and, or, not)",
+            "choose with `numpy.where` or `lax.cond`, loop with `lax.while_loop`, or make the "
+            "argument static with `static_argnames`.",
+        )
+    if value.size != 1:
+        what = "an empty array" if value.size == 0 else "an array with more than one element"
+        fix = "test `x.size > 0`." if value.size == 0 else "use `x.any()` or `x.all()`."
+        raise errors.user_error(
+            ValueError, f"The truth value of {what} is ambiguous (shape {value.shape}).", fix=fix
+        )
+    return bool(value.reshape(()))
+
+
+def _scalar_contents(x, name):
+    """Return the contents of an array of rank 0 for the conversion `name`."""
+    value = host_value(x)
+    if value is None:
+        raise traced_value_error(
+            errors.ConcretizationTypeError,
+            x,
+            f"{name}() of an array",
+            f"convert the dtype with `x.astype({name})`, or make the argument static with "
+            "`static_argnames`.",
+        )
+    if value.ndim:
+        raise errors.user_error(
+            TypeError,
+            f"Only scalar arrays can be converted to Python scalars; got arr.ndim={value.ndim}.",
+            fix="take one element, or use `x.item()` for an array with one element.",
+        )
+    return value
+
+
+def to_int(x):
+    """Return an array of rank 0 as an int."""
+    return int(_scalar_contents(x, "int"))
+
+
+def to_float(x):
+    """Return an array of rank 0 as a float."""
+    return float(_scalar_contents(x, "float"))
+
+
+def to_complex(x):
+    """Return an array of rank 0 as a complex number."""
+    return complex(_scalar_contents(x, "complex"))
+
+
+def to_index(x):
+    """Return an integer array of rank 0 as an int, for indices and sizes."""
+    value = host_value(x)
+    if value is None:
+        raise traced_value_error(
+            errors.TracerIntegerConversionError,
+            x,
+            "__index__ (an array as a Python integer: a list index, a size, a range)",
+            "index an array instead of a list (`numpy.stack` one), use `lax.fori_loop` for a "
+            "range, or make the argument static with `static_argnames`.",
+        )
+    if value.ndim or not dtypes.issubdtype(value.dtype, np.integer):
+        raise errors.user_error(
+            TypeError,
+            f"Only integer scalar arrays can be converted to a scalar index; got "
+            f"{x.aval.str_short()}.",
+            fix="convert it, e.g. `int(x)`.",
+        )
+    return int(value)
+
+
+def to_numpy(x, dtype=None, copy=None):
+    """Return the contents as a NumPy array: a read-only view where that is possible.
+
+    Args:
+      x: an array.
+      dtype: dtype to convert to.
+      copy: True for an array of one's own, False to raise where a copy would be needed.
+    """
+    value = host_value(x)
+    if value is None:
+        raise traced_value_error(
+            errors.TracerArrayConversionError,
+            x,
+            "__array__ (an array handed to NumPy)",
+            "use the function of the same name in `evertrace.numpy`, or call NumPy through "
+            "`pure_callback`.",
+        )
+    if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
+        if copy is False:
+            raise ValueError(f"converting {value.dtype} to {np.dtype(dtype)} needs a copy")
+        return np.array(value, dtype)
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def item(x, *args):
+    """Return one element as a Python scalar: the only one, or that at a flat or full index."""
+    value = host_value(x)
+    if value is None:
+        raise traced_value_error(
+            errors.ConcretizationTypeError,
+            x,
+            "item()",
+            "keep the array of rank 0 (`x[0]`, `x.reshape(())`): it works like a number.",
+        )
+    return value.item(*args)
+
+
+def tolist(x):
+    """Return the contents as nested lists of Python scalars."""
+    value = host_value(x)
+    if value is None:
+        raise traced_value_error(
+            errors.ConcretizationTypeError, x, "tolist()", "return the array, and convert it then."
+        )
+    return value.tolist()
+
+
+def format_array(x, spec):
+    """Return the text of ``f"{x:spec}"``."""
+    if not spec:
+        return str(x)
+    value = host_value(x)
+    if value is None:
+        raise traced_value_error(
+            errors.ConcretizationTypeError,
+            x,
+            f"format with {spec!r}",
+            "print it with `debug.print`, or return it and format it then.",
+        )
+    return format(value[()], spec) if value.ndim == 0 else format(value, spec)

@@ -1,0 +1,509 @@
+"""Making arrays: from Python and NumPy values, filled, counting, spaced.
+
+Shapes and sizes are static. Values that do not depend on arguments are computed by operations
+(`iota`, `broadcast_in_dim`) rather than held as constants, so that traced programs stay small.
+"""
+
+import math
+import operator
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.api.devices import device_put
+from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.arrays.interop import as_array, from_numpy
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.numpy import ufuncs
+from evertrace._src.numpy.arguments import static_int, static_shape, traced_argument
+from evertrace._src.numpy.promotion import (
+    SCALARS,
+    broadcast_to,
+    check_arraylike,
+    is_operand,
+    promote_dtypes_inexact,
+    promote_shapes,
+)
+from evertrace._src.ops import structural
+from evertrace._src.ops.convert import convert, copy_p
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.slicing import concatenate_p, stack_p
+
+__all__ = [
+    "arange", "array", "asarray", "astype", "copy", "empty", "empty_like", "eye", "from_dlpack",
+    "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
+    "geomspace", "identity", "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like",
+]  # fmt: skip
+
+
+def user_dtype(name, dtype):
+    """Return the canonical form of a dtype that the user passed, None for None."""
+    return None if dtype is None else dtypes.check_user_dtype_supported(dtype, name)
+
+
+def placed(x, device):
+    """Return the array on a device that the user named, or as it is."""
+    return x if device is None else device_put(x, device)
+
+
+# ---------------------------------------------------------------- from values
+
+
+def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out_sharding=None):  # noqa: A002
+    """Make an array.
+
+    Args:
+      object: an array, a NumPy array, a Python scalar, a nested list or tuple of these, or what
+        NumPy can read.
+      dtype: dtype of the result. By default the common one of the contents, weakly typed for a
+        Python scalar.
+      copy: False to return an array as it is.
+      order: memory order, only row-major.
+      ndmin: axes of size 1 are put in front up to this rank.
+      device: device or sharding to put it on.
+      out_sharding: the same.
+
+    Returns:
+      An array, or a tracer while tracing.
+    """
+    if order not in (None, "K", "A", "C"):
+        raise errors.user_error(
+            NotImplementedError,
+            f"array: order {order!r} is not supported.",
+            fix="leave `order` out; transpose the result where another order is meant.",
+        )
+    dtype = user_dtype("array", dtype)
+    out = _as_given(object, dtype, copy)
+    if out.aval.ndim < ndmin:
+        out = structural.expand_dims(out, tuple(range(ndmin - out.aval.ndim)))
+    return placed(out, device if device is not None else out_sharding)
+
+
+def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
+    """Return `a` as an array, itself if it is one of that dtype; see `array`."""
+    return array(
+        a, dtype, order=order, copy=bool(copy), device=device, out_sharding=out_sharding
+    )  # fmt: skip
+
+
+def _as_given(x, dtype, copy):
+    """Return any accepted value as an array of `dtype`, or of its own if that is None."""
+    kind = type(x)
+    if is_operand[kind]:
+        return _converted(as_array(x), dtype, copy)
+    if kind in SCALARS:
+        default = dtypes.default_dtype(kind)
+        made = literal(x, default if dtype is None else dtype, dtype is None and kind is not bool)
+        return Array(made.aval, np.asarray(made.val))
+    if isinstance(x, (list, tuple)):
+        return _from_sequence(x, dtype)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _from_numpy(x, dtype)
+    if hasattr(x, "__jax_array__"):
+        return _converted(as_array(x.__jax_array__()), dtype, copy)
+    if x is None:
+        raise errors.user_error(
+            ValueError,
+            "array: None is not a valid value for an array.",
+            fix="pass numbers; `nan` stands for a missing float.",
+            anchor="not-an-array",
+        )
+    return _from_numpy(np.asarray(x), dtype)
+
+
+def _converted(x, dtype, copy=False):
+    """Return an operand in `dtype`, strongly typed, or as it is if that is None."""
+    if dtype is None or (x.aval.dtype == dtype and not x.aval.weak_type):
+        return copy_p.bind(x) if copy else x
+    return convert_to(x, dtype)
+
+
+def convert_to(x, dtype):
+    """Return an operand in a dtype that the user chose; complex numbers lose what is imaginary."""
+    if isinstance(x.aval.dtype, dtypes.ExtendedDType) or isinstance(dtype, dtypes.ExtendedDType):
+        if x.aval.dtype == dtype:
+            return x
+        raise errors.user_error(
+            errors.DTypeError,
+            f"astype: cannot convert {x.aval.dtype} to {dtype}.",
+            fix="take the numbers of a key with `random.key_data`.",
+            anchor="extended-dtype",
+        )
+    return convert(x, dtype)
+
+
+def _from_numpy(x, dtype):
+    """Copy a NumPy array; floats become integers as XLA converts them."""
+    if dtype is None or x.dtype == dtype:
+        return from_numpy(x, "array")
+    truncates = dtypes.issubdtype(dtype, np.integer) and x.dtype.kind not in "iub"
+    if truncates or x.dtype.kind in "cOSUMmV":
+        return convert_to(from_numpy(x, "array"), dtype)
+    return from_host(np.array(x, dtype=dtype, order="C"))
+
+
+def _from_sequence(x, dtype):
+    """Make an array of nested lists, by NumPy unless they hold arrays."""
+    leaves = _leaves(x)
+    kinds = set(map(type, leaves))
+    if dtype is None and leaves:
+        dtype = dtypes.result_type(*(kinds if kinds <= SCALARS else map(_typed, leaves)))
+    if not any(is_operand[kind] or hasattr(kind, "__jax_array__") for kind in kinds):
+        return _from_numpy_values(x, dtype)
+    if any(issubclass(kind, Tracer) or hasattr(kind, "__jax_array__") for kind in kinds):
+        return stack_p.bind(*_same_shape([_as_given(e, dtype, False) for e in x]), axis=0)
+    return _from_numpy_values([_host(e, dtype) for e in x], dtype)
+
+
+def _host(x, dtype):
+    return _as_given(x, dtype, False).host()
+
+
+def _from_numpy_values(x, dtype):
+    """Read nested lists; integers that do not fit raise OverflowError."""
+    if dtype is not None and dtypes.issubdtype(dtype, np.integer):
+        found = np.array(x)
+        if found.dtype.kind in "fc":
+            return _from_numpy(found, dtype)
+    if dtype is None:
+        return from_numpy(np.array(x), "array")
+    return from_host(np.array(x, dtype=dtype, order="C"))
+
+
+def _leaves(x):
+    """Return what nested lists and tuples hold."""
+    found, pending = [], [x]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, (list, tuple)):
+            pending.extend(item)
+        else:
+            found.append(item)
+    return found
+
+
+def _typed(leaf):
+    """Return a leaf, or its aval if that has to be found first."""
+    if leaf is None:
+        raise errors.user_error(
+            ValueError, "array: None is not a valid value for an array.", anchor="not-an-array"
+        )
+    if hasattr(leaf, "__jax_array__") and not is_operand[type(leaf)]:
+        return leaf.__jax_array__()
+    return leaf
+
+
+def _same_shape(xs):
+    shapes = [x.aval.shape for x in xs]
+    if len(set(shapes)) > 1:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"array: the elements of a list must have one shape, got {shapes}.",
+            fix="pad them, or use `concatenate`.",
+            anchor="shape-concatenate",
+        )
+    return xs
+
+
+def astype(x, dtype, /, *, copy=False, device=None):
+    """Return the array converted to `dtype`.
+
+    Args:
+      x: an array.
+      dtype: the dtype; None is the default float.
+      copy: whether to copy also where the dtype stays.
+      device: device or sharding to put the result on.
+
+    Differs from NumPy: floats out of an integer's range become the nearest integer, NaN 0.
+    """
+    check_arraylike("astype", x)
+    dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "astype")
+    return placed(_converted(as_array(x, "astype"), dtype, copy), device)
+
+
+def copy(a, order=None):
+    """Return a copy of an array; it also detaches it from a donated one."""
+    return array(a, copy=True, order=order)
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    """Return an array with the contents of an object of another library, through DLPack."""
+    return placed(from_numpy(np.from_dlpack(x), "from_dlpack"), device)
+
+
+def frombuffer(buffer, dtype=float, count=-1, offset=0):
+    """Return the bytes of a buffer as an array, see `numpy.frombuffer`."""
+    dtype = user_dtype("frombuffer", dtype)
+    return asarray(np.frombuffer(buffer, dtype, count=count, offset=offset))
+
+
+def fromiter(*args, **kwargs):
+    """Return the numbers of an iterator as an array, see `numpy.fromiter`."""
+    return asarray(np.fromiter(*args, **kwargs))
+
+
+def fromfile(*args, **kwargs):
+    """Read an array from a file of numbers, see `numpy.fromfile`."""
+    return asarray(np.fromfile(*args, **kwargs))
+
+
+def fromstring(string, dtype=float, count=-1, *, sep):
+    """Read an array from text, see `numpy.fromstring`."""
+    return asarray(np.fromstring(string, dtype=dtype, count=count, sep=sep))
+
+
+# ---------------------------------------------------------------- filled
+
+
+def _checked_shape(name, shape):
+    shape = static_shape(name, shape)
+    if any(size < 0 for size in shape):
+        raise errors.user_error(
+            ValueError, f"{name}: sizes must not be negative, got shape {shape}.", anchor="shape"
+        )
+    return shape
+
+
+def _filled(name, shape, value, dtype, device):
+    dtype = dtypes.default_dtype(float) if dtype is None else user_dtype(name, dtype)
+    return placed(structural.full(ShapedArray(_checked_shape(name, shape), dtype), value), device)
+
+
+def zeros(shape, dtype=None, *, device=None, out_sharding=None):
+    """Return an array of zeros, by default of the default float dtype."""
+    return _filled("zeros", shape, 0, dtype, device)
+
+
+def ones(shape, dtype=None, *, device=None, out_sharding=None):
+    """Return an array of ones, by default of the default float dtype."""
+    return _filled("ones", shape, 1, dtype, device)
+
+
+def empty(shape, dtype=None, *, device=None, out_sharding=None):
+    """Return an array of zeros: there is no memory without contents to give out."""
+    return _filled("empty", shape, 0, dtype, device)
+
+
+def full(shape, fill_value, dtype=None, *, device=None):
+    """Return an array filled with a value, or with an array broadcast to `shape`."""
+    check_arraylike("full", fill_value)
+    value = asarray(fill_value, dtype)
+    return placed(broadcast_to(value, _checked_shape("full", shape)), device)
+
+
+def _like_aval(name, a, dtype, shape):
+    """Return the aval of an array like `a`, which need only have a shape and a dtype."""
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        check_arraylike(name, a)
+        a = as_array(a, name)
+    weak = dtype is None and dtypes.is_weakly_typed(a)
+    dtype = dtypes.dtype(a) if dtype is None else user_dtype(name, dtype)
+    shape = tuple(a.shape) if shape is None else _checked_shape(name, shape)
+    return ShapedArray(shape, dtype, weak)
+
+
+def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
+    """Return zeros with the shape and dtype of `a`, unless others are given."""
+    return placed(structural.full(_like_aval("zeros_like", a, dtype, shape), 0), device)
+
+
+def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
+    """Return ones with the shape and dtype of `a`, unless others are given."""
+    return placed(structural.full(_like_aval("ones_like", a, dtype, shape), 1), device)
+
+
+def empty_like(prototype, dtype=None, shape=None, *, device=None):
+    """Return zeros with the shape and dtype of `prototype`, unless others are given."""
+    return placed(structural.full(_like_aval("empty_like", prototype, dtype, shape), 0), device)
+
+
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
+    """Return an array like `a` filled with a value, or with an array broadcast to its shape."""
+    check_arraylike("full_like", fill_value)
+    aval = _like_aval("full_like", a, dtype, shape)
+    if type(fill_value) in SCALARS and not isinstance(aval.dtype, dtypes.ExtendedDType):
+        value = asarray(asarray(fill_value), aval.dtype)
+    else:
+        value = convert(as_array(fill_value), aval.dtype, aval.weak_type)
+    return placed(broadcast_to(value, aval.shape), device)
+
+
+# ---------------------------------------------------------------- counting and spaced
+
+
+def _static_number(name, argument, value):
+    """Return an argument that must be known while tracing as a Python number."""
+    if type(value) in SCALARS:
+        return value
+    found = concrete_value(value) if isinstance(value, Tracer) else value
+    if found is None and value is not None:
+        raise traced_argument(name, argument, value)
+    number = np.asarray(found.host() if is_operand[type(found)] else found)
+    if number.ndim or number.dtype.kind not in "biufc":
+        raise errors.user_error(
+            TypeError,
+            f"{name}: {argument} must be a number, got an array of shape {number.shape} and dtype "
+            f"{number.dtype}.",
+            fix="pass scalars.",
+        )
+    return number.item()
+
+
+def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
+    """Return the numbers ``start, start + step, ...`` below `stop`.
+
+    Args:
+      start: first number; the end if `stop` is not given.
+      stop: end, not included.
+      step: difference of neighbours, 1 by default.
+      dtype: by default the common dtype of the three.
+      device: device or sharding to put the result on.
+      out_sharding: the same.
+
+    Returns:
+      ``[ceil((stop - start) / step)]``. The three are static.
+    """
+    given = [x for x in (start, stop, step) if x is not None]
+    if not given:
+        raise errors.user_error(TypeError, "arange: requires a stop.", fix="pass a size.")
+    found = dtypes.result_type(*given) if dtype is None else user_dtype("arange", dtype)
+    start, stop, step = (
+        x if x is None else _static_number("arange", name, x)
+        for name, x in (("start", start), ("stop", stop), ("step", step))
+    )
+    if stop is None:
+        start, stop = 0, start
+    count = _count(start, stop, 1 if step is None else step)
+    out = iota(found, (count,))
+    if step is not None and step != 1:
+        out = ufuncs.multiply(from_literal(step, found), out)
+    if start != 0:
+        out = ufuncs.add(from_literal(start, found), out)
+    return placed(out, device)
+
+
+def from_literal(value, dtype):
+    """Return a Python scalar as an operand of exactly `dtype`."""
+    return literal(operator.index(int(value)) if dtype.kind in "iu" else value, dtype)
+
+
+def _count(start, stop, step):
+    if step == 0:
+        raise errors.user_error(ValueError, "arange: step must not be 0.", fix="pass another step.")
+    distance = stop - start
+    if all(isinstance(x, int) for x in (start, stop, step)):
+        return max(0, -(-distance // step))
+    return max(0, math.ceil(distance / step))
+
+
+def linspace(
+    start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
+):  # fmt: skip
+    """Return `num` numbers at equal distances from `start` to `stop`.
+
+    Args:
+      start: first number, or an array of first numbers.
+      stop: last number, or an array, broadcast with `start`.
+      num: how many, static.
+      endpoint: whether `stop` is the last of them.
+      retstep: whether to return also the distance.
+      dtype: by default the common float dtype of `start` and `stop`; integers are rounded down.
+      axis: where the new axis is put.
+      device: device or sharding to put the result on.
+
+    Returns:
+      An array, or ``(array, step)``.
+    """
+    num = static_int("linspace", "num", num)
+    if num < 0:
+        raise errors.user_error(ValueError, f"linspace: num must not be negative, got {num}.")
+    dtype = user_dtype("linspace", dtype)
+    start, stop = promote_shapes("linspace", *_inexact_pair("linspace", start, stop))
+    start, stop = as_array(start), as_array(stop)
+    out, step = _spaced(start, stop, num, endpoint)
+    if dtype is not None and dtypes.issubdtype(dtype, np.integer):
+        out = ufuncs.nearest_below(out)
+    out = convert(out, out.aval.dtype if dtype is None else dtype)
+    out = structural.moveaxis(out, 0, axis % out.aval.ndim)
+    return (placed(out, device), step) if retstep else placed(out, device)
+
+
+def _inexact_pair(name, start, stop):
+    check_arraylike(name, start, stop)
+    a, b = promote_dtypes_inexact(name, start, stop)
+    return convert(as_array(a), a.aval.dtype), convert(as_array(b), b.aval.dtype)
+
+
+def _spaced(start, stop, num, endpoint):
+    """Return numbers along a new first axis, and their distance; the last one is exact."""
+    dtype = start.aval.dtype
+    shape = start.aval.shape or stop.aval.shape
+    steps = num - 1 if endpoint else num
+    if num == 0 or steps == 0:
+        out = broadcast_to(structural.expand_dims(start, (0,)), (num, *shape))
+        return out, full((), np.nan, dtype)
+    step = ufuncs.divide(ufuncs.subtract(stop, start), float(steps))
+    counts = iota(dtype, (steps,))
+    counts = structural.reshape(counts, (steps, *(1 for _ in shape)))
+    share = ufuncs.divide(counts, float(steps))
+    low = structural.expand_dims(broadcast_to(start, shape), (0,))
+    high = structural.expand_dims(broadcast_to(stop, shape), (0,))
+    out = ufuncs.add(
+        ufuncs.multiply(low, ufuncs.subtract(1.0, share)), ufuncs.multiply(high, share)
+    )
+    return (concatenate_p.bind(out, high, dimension=0) if endpoint else out), step
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """Return `num` powers of `base` whose exponents go from `start` to `stop`; see `linspace`."""
+    dtype = user_dtype("logspace", dtype)
+    out = ufuncs.float_power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return out if dtype is None else convert_to(out, dtype)
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """Return `num` numbers with equal ratios from `start` to `stop`, which have one sign."""
+    dtype = user_dtype("geomspace", dtype)
+    start, stop = promote_shapes("geomspace", *_inexact_pair("geomspace", start, stop))
+    sign = ufuncs.sign(start)
+    low, high = (ufuncs.log10(ufuncs.divide(x, sign)) for x in (start, stop))
+    out = ufuncs.multiply(sign, logspace(low, high, num, endpoint, 10.0, axis=0))
+    out = structural.moveaxis(out, 0, axis % out.aval.ndim)
+    return out if dtype is None else convert_to(out, dtype)
+
+
+# ---------------------------------------------------------------- matrices and functions
+
+
+def eye(N, M=None, k=0, dtype=None, *, device=None):  # noqa: N803 (NumPy's names)
+    """Return an ``[N, M]`` matrix with ones on diagonal `k` and zeros elsewhere."""
+    n = static_int("eye", "N", N)
+    m = n if M is None else static_int("eye", "M", M)
+    dtype = dtypes.default_dtype(float) if dtype is None else user_dtype("eye", dtype)
+    shape = _checked_shape("eye", (n, m))
+    rows, columns = iota(np.int32, shape, 0), iota(np.int32, shape, 1)
+    is_on = ufuncs.equal(ufuncs.add(rows, static_int("eye", "k", k)), columns)
+    return placed(convert(is_on, dtype), device)
+
+
+def identity(n, dtype=None):
+    """Return the ``[n, n]`` matrix with ones on its diagonal."""
+    return eye(n, dtype=dtype)
+
+
+def fromfunction(function, shape, *, dtype=float, **kwargs):
+    """Return what `function` gives for each index of an array of `shape`.
+
+    It is called once, with an array of indices per axis, each counting along its own axis and of
+    size 1 along the others.
+    """
+    shape = _checked_shape("fromfunction", shape)
+    dtype = user_dtype("fromfunction", dtype)
+    grids = []
+    for axis, size in enumerate(shape):
+        aligned = tuple(size if i == axis else 1 for i in range(len(shape)))
+        grids.append(structural.reshape(iota(dtype, (size,)), aligned))
+    out = function(*[broadcast_to(grid, shape) for grid in grids], **kwargs)
+    return out

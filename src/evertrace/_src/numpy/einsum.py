@@ -1,0 +1,167 @@
+"""`einsum`: sums of products, written in index notation.
+
+opt_einsum decides in which order operands are contracted, from the shapes alone; the decision is
+kept. A pair of operands is contracted by `dot_general`, with axes that are summed in one operand
+only summed beforehand; of a single operand diagonals are taken, axes summed and permuted.
+"""
+
+import functools
+
+import opt_einsum
+
+from evertrace._src import errors
+from evertrace._src.numpy import creation
+from evertrace._src.numpy.arguments import no_out
+from evertrace._src.numpy.products import contract, options
+from evertrace._src.numpy.promotion import check_arraylike, promote_dtypes
+from evertrace._src.numpy.reductions import sum as sum_elements
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.structural import permute, squeeze
+
+__all__ = ["einsum", "einsum_path"]
+
+
+def einsum(
+    subscripts, /, *operands, out=None, optimize="auto", precision=None,
+    preferred_element_type=None, out_sharding=None,
+):  # fmt: skip
+    """Sum products of operands as index notation says.
+
+    Args:
+      subscripts: such as ``"ij,jk->ik"``: a letter per axis of each operand, and of the result.
+        Letters not in the result are summed over; without ``->`` the result has those that occur
+        once, sorted. ``...`` stands for any number of axes, which broadcast.
+      *operands: arrays. Operands may also alternate with lists of ints in place of letters, then
+        the first argument is an operand.
+      out: must be None.
+      optimize: how the order of contractions is chosen: "auto", "optimal", "greedy", ..., a path as
+        `einsum_path` returns it, or False for left to right.
+      precision, preferred_element_type, out_sharding: see `matmul`.
+
+    Returns:
+      Array of the dtype common to the operands, or of `preferred_element_type`.
+    """
+    no_out("einsum", out)
+    text, operands = _as_text(subscripts, operands)
+    check_arraylike("einsum", *operands)
+    xs = [creation.asarray(x) for x in promote_dtypes("einsum", *operands)]
+    opts = options("einsum", xs[0], xs[-1], precision, preferred_element_type)
+    shapes = tuple(x.aval.shape for x in xs)
+    path = tuple(map(tuple, optimize[1:])) if isinstance(optimize, list) else optimize
+    for positions, inputs, result in _contractions(text, shapes, path):
+        chosen = [xs.pop(i) for i in positions]
+        if len(chosen) == 1:
+            xs.append(_reduce_one(chosen[0], inputs[0], result))
+        else:
+            xs.append(_contract_two(*chosen, *inputs, result, opts))
+    return convert(xs[0], opts.dtype, xs[0].aval.weak_type)
+
+
+def einsum_path(subscripts, /, *operands, optimize="auto"):
+    """Return the order in which `einsum` would contract, and a description of its cost.
+
+    Returns:
+      ``(path, text)``; the path can be passed to `einsum` as `optimize`.
+    """
+    text, operands = _as_text(subscripts, operands)
+    shapes = [x.shape for x in operands]
+    optimize = "optimal" if optimize is True else optimize
+    path, info = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
+    return ["einsum_path", *path], str(info)
+
+
+def _as_text(subscripts, operands):
+    """Return the subscripts as a string, and the operands; both forms of arguments are known."""
+    if isinstance(subscripts, str):
+        if not operands:
+            raise errors.user_error(
+                ValueError, "einsum: needs at least one operand.", fix="pass the arrays as well."
+            )
+        return subscripts.replace(" ", ""), operands
+    text, arrays = opt_einsum.parser.convert_interleaved_input((subscripts, *operands))
+    return text, tuple(arrays)
+
+
+@functools.lru_cache(maxsize=4096)
+def _contractions(text, shapes, optimize):
+    """Return the steps: (positions of the operands, their subscripts, those of the result)."""
+    if optimize is True:
+        optimize = "optimal"
+    if optimize is False:
+        count = len(shapes)
+        optimize = [(0, 1), *[(0, n - 1) for n in range(count - 1, 1, -1)]] if count > 1 else [(0,)]
+    if isinstance(optimize, tuple):
+        optimize = list(optimize)
+    try:
+        _, info = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
+    except ValueError as error:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"einsum: subscripts {text!r} do not fit operands of shapes {shapes}: {error}",
+            fix="give one letter per axis, and the same letter only to axes of one size.",
+            anchor="shape-einsum",
+        ) from None
+    steps = []
+    for positions, _, step, *_ in info.contraction_list:
+        inputs, result = step.split("->")
+        steps.append((tuple(positions), tuple(inputs.split(",")), result))
+    return tuple(steps)
+
+
+def _reduce_one(x, names, result):
+    """Take diagonals of repeated axes, sum over those not in the result, and order the rest."""
+    for name in dict.fromkeys(names):
+        while names.count(name) > 1:
+            first, second = names.index(name), names.rindex(name)
+            x = creation.diagonal(x, 0, first, second)
+            names = names[:second] + names[second + 1 :]
+            names = names[:first] + names[first + 1 :] + name
+    x, names = _sum_over(x, names, [n for n in names if n not in result])
+    return permute(x, tuple(map(names.index, result)))
+
+
+def _sum_over(x, names, gone):
+    if not gone:
+        return x, names
+    axes = tuple(map(names.index, gone))
+    out = sum_elements(x, axes, promote_integers=False, dtype=x.aval.dtype)
+    return out, "".join(n for n in names if n not in gone)
+
+
+def _contract_two(x, y, x_names, y_names, result, opts):
+    """Contract two operands; `result` names the axes of the outcome."""
+    x, x_names = _prepare(x, x_names, y_names + result)
+    y, y_names = _prepare(y, y_names, x_names + result)
+    x, x_names, y, y_names = _drop_singletons(x, x_names, y, y_names)
+    shared = [n for n in x_names if n in y_names]
+    batch = [n for n in shared if n in result]
+    summed = [n for n in shared if n not in result]
+    free_x = [n for n in x_names if n not in shared]
+    free_y = [n for n in y_names if n not in shared]
+    if [*batch, *free_y, *free_x] == list(result):  # the other way round needs no transposition
+        x, x_names, free_x, y, y_names, free_y = y, y_names, free_y, x, x_names, free_x
+    dims = [
+        (tuple(map(x_names.index, names)), tuple(map(y_names.index, names)))
+        for names in (summed, batch)
+    ]
+    made = [*batch, *free_x, *free_y]
+    return permute(contract(x, y, *dims, opts), tuple(map(made.index, result)))
+
+
+def _prepare(x, names, needed):
+    """Take diagonals, and sum over axes that occur in this operand alone."""
+    kept = "".join(n for n in dict.fromkeys(names) if n in needed)
+    return (x, names) if kept == names else (_reduce_one(x, names, kept), kept)
+
+
+def _drop_singletons(x, x_names, y, y_names):
+    """Drop axes of size 1 that the other operand has with another size."""
+    x_sizes = dict(zip(x_names, x.aval.shape, strict=True))
+    y_sizes = dict(zip(y_names, y.aval.shape, strict=True))
+
+    def drop(v, names, mine, other):
+        gone = [n for n in names if mine[n] == 1 and other.get(n, 1) != 1]
+        kept = "".join(n for n in names if n not in gone)
+        return squeeze(v, tuple(map(names.index, gone))), kept
+
+    return (*drop(x, x_names, x_sizes, y_sizes), *drop(y, y_names, y_sizes, x_sizes))

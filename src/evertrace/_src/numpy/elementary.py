@@ -1,0 +1,504 @@
+"""Elementwise functions of several operations: rounding, special cases of floats, choosing, parts.
+
+They are written with the functions of `ufuncs` and with operators, as a user would.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.lax.loops import while_loop
+from evertrace._src.numpy import ufuncs
+from evertrace._src.numpy.arguments import static_int
+from evertrace._src.numpy.creation import asarray
+from evertrace._src.numpy.promotion import (
+    broadcast_to,
+    check_arraylike,
+    common_shape,
+    promote,
+    promote_inexact,
+)
+from evertrace._src.numpy.nonzeros import nonzero
+from evertrace._src.numpy.ufunc import COMMON, binary, unary
+from evertrace._src.numpy.ufuncs import BOOL, choose_by, is_complex, is_integer
+from evertrace._src.ops import elementwise as ops
+from evertrace._src.ops import structural
+from evertrace._src.ops.bits import shift_right_logical_p
+from evertrace._src.ops.compare import is_finite_p, ne_p
+from evertrace._src.ops.convert import bitcast_convert_type_p, convert
+from evertrace._src.ops.special import bessel_i0e_p
+
+__all__ = [
+    "angle", "around", "ceil", "clip", "conj", "conjugate", "copysign", "deg2rad", "degrees",
+    "floor", "fmax", "fmin", "frexp", "gcd", "heaviside", "hypot", "i0", "imag", "iscomplex",
+    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "lcm", "ldexp", "logaddexp",
+    "logaddexp2", "modf", "nan_to_num", "positive", "rad2deg", "radians", "real", "rint", "round",
+    "signbit", "sinc", "spacing", "trunc", "where",
+]  # fmt: skip
+
+
+def _operand(name, x):
+    check_arraylike(name, x)
+    return as_array(x, name)
+
+
+def _arrays(promotion, name, *args):
+    return [as_array(x) for x in promotion(name, *args)]
+
+
+def is_inexact(dtype):
+    """Whether the dtype is a float or complex one."""
+    return dtypes.issubdtype(dtype, np.inexact)
+
+
+def real_only(name, x):
+    """Raise for complex arrays."""
+    if is_complex(x.dtype):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: is not defined for complex numbers, got dtype {x.dtype}.",
+            fix="take `.real` and `.imag`, or the magnitude with `abs`.",
+            anchor="dtype",
+        )
+    return x
+
+
+def _all(x, value):
+    """Return an array of booleans of the shape of `x`, all of one value."""
+    return structural.full(ShapedArray(x.shape, BOOL), value)
+
+
+# ---------------------------------------------------------------- choosing
+
+
+def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+    """Return `x` where the condition holds, else `y`; with one argument, where it holds.
+
+    Args:
+      condition: boolean array; other dtypes are compared with 0.
+      x: array broadcast with the others.
+      y: the same, promoted with `x`.
+      size: static number of indices, for the form of one argument while tracing.
+      fill_value: what pads the indices to `size`.
+
+    Returns:
+      An array of the common shape; for one argument a tuple with an array of indices per axis.
+
+    Both `x` and `y` are computed, and so are their derivatives.
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise errors.user_error(
+            ValueError,
+            "where: takes either the condition alone or the condition, x and y.",
+            fix="pass both x and y.",
+        )
+    check_arraylike("where", condition, x, y)
+    condition = as_array(condition, "where")
+    if condition.aval.dtype != BOOL:
+        condition = ufuncs.not_equal(condition, 0)
+    return choose_by(condition, x, y)
+
+
+def clip(arr=None, /, min=None, max=None):  # noqa: A002 (NumPy's names)
+    """Return the array with values below `min` raised to it and above `max` lowered to it.
+
+    Args:
+      arr: real array.
+      min: lower bound, broadcast with the array, or None.
+      max: upper bound, or None. It wins where it is below `min`.
+    """
+    if arr is None:
+        raise errors.user_error(ValueError, "clip: needs an array.", fix="pass one.")
+    check_arraylike("clip", arr, *[bound for bound in (min, max) if bound is not None])
+    for x in (arr, min, max):
+        if x is not None:
+            real_only("clip", as_array(x))
+    out = as_array(arr)
+    if min is not None:
+        out = ufuncs.maximum(min, out)
+    if max is not None:
+        out = ufuncs.minimum(max, out)
+    return out
+
+
+fmax = binary(
+    "fmax", lambda x, y: _ignore_nan(x, y, ufuncs.maximum), "Return the larger; NaN only for two."
+)
+fmin = binary(
+    "fmin", lambda x, y: _ignore_nan(x, y, ufuncs.minimum), "Return the smaller; NaN only for two."
+)
+
+
+def _ignore_nan(x, y, extreme):
+    if not is_inexact(x.aval.dtype):
+        return extreme(x, y)
+    return choose_by(isnan(x), y, choose_by(isnan(y), x, extreme(x, y)))
+
+
+# ---------------------------------------------------------------- rounding
+
+# Integers are returned as they are: so NumPy arrays have to be copied.
+floor = unary(
+    "floor", doc="Return the largest integer not above, as a float.", promotion=promote,
+    choose=lambda dtype: ops.floor_p.bind if not _is_discrete(dtype) else as_array,
+)  # fmt: skip
+ceil = unary(
+    "ceil", doc="Return the smallest integer not below, as a float.", promotion=promote,
+    choose=lambda dtype: ops.ceil_p.bind if not _is_discrete(dtype) else as_array,
+)  # fmt: skip
+
+
+def _is_discrete(dtype):
+    return dtype == BOOL or is_integer(dtype)
+
+
+def trunc(x):
+    """Return the number without its fraction, rounded towards zero."""
+    x = real_only("trunc", _operand("trunc", x))
+    if _is_discrete(x.dtype):
+        return x
+    return choose_by(ufuncs.less(x, 0), ceil(x), floor(x))
+
+
+def _nearest_even(x):
+    """Round to the nearest integer, halves to even ones, both parts of complex numbers."""
+    if is_complex(x.dtype):
+        return ops.complex_p.bind(_nearest_even(real(x)), _nearest_even(imag(x)))
+    return ops.round_p.bind(x, rounding_method=1)
+
+
+def rint(x, /):
+    """Return the nearest integer as a float, halves rounded to even ones."""
+    (x,) = promote_inexact("rint", x)
+    return _nearest_even(as_array(x))
+
+
+def round(a, decimals=0, out=None):  # noqa: A001
+    """Round to a number of decimals, halves to even ones.
+
+    Args:
+      a: an array; integers are returned as they are.
+      decimals: static number of decimals; negative ones round to tens, hundreds, ...
+      out: not supported.
+    """
+    x = _operand("round", a)
+    decimals = static_int("round", "decimals", decimals)
+    if is_integer(x.dtype):
+        return x if decimals >= 0 else _round_integer(x, 10**-decimals)
+    if x.dtype == BOOL:
+        raise errors.user_error(
+            errors.DTypeError, "round: has no meaning for booleans.", fix="convert to a number."
+        )
+    if decimals == 0:
+        return _nearest_even(x)
+    # Scale in float32 at least: 10 ** decimals may not fit a float16.
+    wide = convert(x, np.dtype(np.float32)) if x.dtype.itemsize == 2 else x
+    factor = 10.0 ** abs(decimals)
+    scaled = wide * factor if decimals > 0 else wide / factor
+    rounded = _nearest_even(scaled)
+    out = rounded / factor if decimals > 0 else rounded * factor
+    return convert(out, x.dtype, x.aval.weak_type)
+
+
+around = round
+
+
+def _round_integer(x, unit):
+    """Round to multiples of `unit`, halves to even multiples."""
+    quotient, rest = ufuncs.divmod(x, unit)
+    twice = rest * 2
+    is_up = (twice > unit) | ((twice == unit) & (quotient % 2 == 1))
+    return (quotient + convert(is_up, x.dtype)) * unit
+
+
+# ---------------------------------------------------------------- kinds of floats
+
+isnan = unary("isnan", lambda x: ne_p.bind(x, x), "Return whether it is NaN.", promotion=COMMON)
+
+
+def _parts(test, join):
+    """Return `test` of floats, and for complex numbers the join of that of both parts."""
+
+    def tested(x):
+        if is_complex(x.aval.dtype):
+            return join(test(real(x)), test(imag(x)))
+        if not is_inexact(x.aval.dtype):
+            return _all(x.aval, join is ufuncs.logical_and)
+        return test(x)
+
+    return tested
+
+
+isfinite = unary(
+    "isfinite", _parts(is_finite_p.bind, ufuncs.logical_and),
+    "Return whether it is neither infinite nor NaN.", promotion=COMMON,
+)  # fmt: skip
+isinf = unary(
+    "isinf", _parts(lambda x: ufuncs.equal(ufuncs.absolute(x), np.inf), ufuncs.logical_or),
+    "Return whether it is infinite.", promotion=COMMON,
+)  # fmt: skip
+
+
+def isposinf(x, /, out=None):
+    """Return whether it is plus infinity."""
+    return _is_infinity("isposinf", x, np.inf)
+
+
+def isneginf(x, /, out=None):
+    """Return whether it is minus infinity."""
+    return _is_infinity("isneginf", x, -np.inf)
+
+
+def _is_infinity(name, x, value):
+    x = real_only(name, _operand(name, x))
+    return ufuncs.equal(x, value) if is_inexact(x.dtype) else _all(x, False)
+
+
+def signbit(x, /):
+    """Return whether the sign is negative, also that of zero and NaN."""
+    x = real_only("signbit", _operand("signbit", x))
+    if x.dtype == BOOL:
+        return _all(x, False)
+    if is_integer(x.dtype):
+        return ufuncs.less(x, 0)
+    word = np.dtype(f"int{8 * x.dtype.itemsize}")
+    return ufuncs.less(bitcast_convert_type_p.bind(x, new_dtype=word), 0)
+
+
+def copysign(x1, x2, /):
+    """Return the magnitude of `x1` with the sign of `x2`."""
+    x, y = _arrays(promote_inexact, "copysign", x1, x2)
+    real_only("copysign", x)
+    magnitude = ufuncs.absolute(x)
+    return choose_by(signbit(y), -magnitude, magnitude)
+
+
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """Return the array with NaN and infinities replaced.
+
+    Args:
+      x: an array.
+      copy: ignored; arrays are never changed.
+      nan: what replaces NaN.
+      posinf: what replaces plus infinity, by default the largest number.
+      neginf: what replaces minus infinity, by default the lowest number.
+    """
+    x = _operand("nan_to_num", x)
+    if not is_inexact(x.dtype):
+        return x
+    if is_complex(x.dtype):
+        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (real(x), imag(x))]
+        return ops.complex_p.bind(*parts)
+    info = dtypes.finfo(x.dtype)
+    posinf = float(info.max) if posinf is None else posinf
+    neginf = float(info.min) if neginf is None else neginf
+    out = where(isnan(x), asarray(nan, x.dtype), x)
+    out = where(isposinf(out), asarray(posinf, x.dtype), out)
+    return where(isneginf(out), asarray(neginf, x.dtype), out)
+
+
+def frexp(x, /):
+    """Split floats into mantissas of magnitude in [0.5, 1) and exponents of 2, as int32."""
+    (x,) = _arrays(promote_inexact, "frexp", x)
+    real_only("frexp", x)
+    info = dtypes.finfo(x.dtype)
+    # Scale subnormal numbers into the normal range, where the exponent's bits are read off.
+    is_small = ufuncs.absolute(x) < float(info.smallest_normal)
+    shift = int(info.nmant) + 2
+    scaled = where(is_small, x * 2.0**shift, x)
+    word = np.dtype(f"int{8 * x.dtype.itemsize}")
+    bits = bitcast_convert_type_p.bind(scaled, new_dtype=word)
+    mask, bias = (1 << int(info.nexp)) - 1, (1 << (int(info.nexp) - 1)) - 2
+    field = shift_right_logical_p.bind(bits, literal(int(info.nmant), word)) & mask
+    exponent = convert(field, np.dtype(np.int32)) - bias
+    exponent = where(is_small, exponent - shift, exponent)
+    kept = bits & ~(mask << int(info.nmant))
+    mantissa = bitcast_convert_type_p.bind(kept | (bias << int(info.nmant)), new_dtype=x.dtype)
+    is_special = (x == 0) | ~isfinite(x)
+    return where(is_special, x, mantissa), where(is_special, 0, exponent)
+
+
+def ldexp(x1, x2, /):
+    """Return ``x1 * 2 ** x2``, for integers `x2`."""
+    check_arraylike("ldexp", x1, x2)
+    n = as_array(x2, "ldexp")
+    if not is_integer(n.dtype):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"ldexp: the exponent must be an integer, got {n.dtype}.",
+            fix="convert it, e.g. `x2.astype(int)`.",
+            anchor="dtype",
+        )
+    (x,) = _arrays(promote_inexact, "ldexp", x1)
+    # In three factors, each of them in range wherever the result is.
+    third = n // 3
+    scale, rest = (ufuncs.exp2(convert(k, x.dtype)) for k in (third, n - 2 * third))
+    return x * scale * scale * rest
+
+
+def modf(x, /, out=None):
+    """Split floats into fractions and whole parts, both with the sign of `x`."""
+    (x,) = _arrays(promote_inexact, "modf", x)
+    whole = trunc(x)
+    fraction = choose_by(isinf(x), 0.0, x - whole)
+    return copysign(fraction, x), copysign(whole, x)
+
+
+def spacing(x, /):
+    """Return the distance from `x` to the next float away from zero."""
+    (x,) = _arrays(promote_inexact, "spacing", x)
+    real_only("spacing", x)
+    infinity = copysign(np.array(np.inf, x.dtype), x)
+    return ufuncs.nextafter(x, infinity) - x
+
+
+# ---------------------------------------------------------------- sums of exponentials, lengths
+
+
+def logaddexp(x1, x2, /):
+    """Return ``log(exp(x1) + exp(x2))`` without overflow."""
+    return _log_of_sum("logaddexp", x1, x2, ufuncs.exp, 1.0)
+
+
+def logaddexp2(x1, x2, /):
+    """Return ``log2(2 ** x1 + 2 ** x2)`` without overflow."""
+    return _log_of_sum("logaddexp2", x1, x2, ufuncs.exp2, float(1 / np.log(2)))
+
+
+def _log_of_sum(name, x1, x2, exp, unit):
+    """Factor out the larger term; infinities of one sign have a NaN difference, but a sum."""
+    x, y = _arrays(promote_inexact, name, x1, x2)
+    real_only(name, x)
+    difference = x - y
+    larger = ufuncs.maximum(x, y)
+    correction = ufuncs.log1p(exp(-ufuncs.absolute(difference))) * unit
+    return where(isnan(difference), x + y, larger + correction)
+
+
+def hypot(x1, x2, /):
+    """Return ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow."""
+    x, y = _arrays(promote_inexact, "hypot", x1, x2)
+    x, y = ufuncs.absolute(real_only("hypot", x)), ufuncs.absolute(y)
+    large, small = ufuncs.maximum(x, y), ufuncs.minimum(x, y)
+    is_zero = large == 0
+    ratio = small / where(is_zero, 1.0, large)
+    length = where(is_zero, large, large * ufuncs.sqrt(1.0 + ufuncs.square(ratio)))
+    return where(isinf(x) | isinf(y), np.inf, length)
+
+
+def heaviside(x1, x2, /):
+    """Return 0 for negative numbers, 1 for positive ones, `x2` for zero."""
+    x, y = _arrays(promote_inexact, "heaviside", x1, x2)
+    inner = where(isnan(x), x, y)
+    return where(x < 0, 0.0, where(x > 0, 1.0, inner))
+
+
+def sinc(x, /):
+    """Return ``sin(pi x) / (pi x)``, which is 1 at 0.
+
+    Near 0 the series is used, since derivatives of the quotient are lost in rounding there.
+    """
+    (x,) = _arrays(promote_inexact, "sinc", x)
+    t = x * np.pi
+    is_near = ufuncs.absolute(t) < 1e-2
+    safe = where(is_near, 1.0, t)
+    square = ufuncs.square(where(is_near, t, 0.0))
+    # sin(t) / t = 1 - t^2/3! + t^4/5! - t^6/7!, to 1e-21 for |t| < 0.01.
+    series = 1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0))
+    return where(is_near, series, ufuncs.sin(safe) / safe)
+
+
+def i0(x):
+    """Return the modified Bessel function of the first kind of order 0."""
+    (x,) = _arrays(promote_inexact, "i0", x)
+    x = ufuncs.absolute(real_only("i0", x))
+    return ufuncs.exp(x) * bessel_i0e_p.bind(x)
+
+
+deg2rad = radians = unary(
+    "deg2rad", lambda x: ufuncs.multiply(x, np.pi / 180), "Convert degrees to radians."
+)
+rad2deg = degrees = unary(
+    "rad2deg", lambda x: ufuncs.multiply(x, 180 / np.pi), "Convert radians to degrees."
+)
+positive = unary("positive", as_array, "Return the number as it is.", promotion=promote)
+
+# ---------------------------------------------------------------- complex numbers
+
+
+def real(val, /):
+    """Return the real part; real numbers are returned as they are."""
+    x = _operand("real", val)
+    return ops.real_p.bind(x) if is_complex(x.aval.dtype) else x
+
+
+def imag(val, /):
+    """Return the imaginary part, 0 for real numbers."""
+    x = _operand("imag", val)
+    return ops.imag_p.bind(x) if is_complex(x.aval.dtype) else structural.full(x.aval, 0)
+
+
+def conj(x, /):
+    """Return the complex conjugate; real numbers are returned as they are."""
+    x = _operand("conj", x)
+    return ops.conj(x) if is_complex(x.aval.dtype) else x
+
+
+conjugate = conj
+
+
+def angle(z, deg=False):
+    """Return the angle of complex numbers with the positive real axis, in radians or degrees."""
+    (x,) = _arrays(promote_inexact, "angle", z)
+    out = ufuncs.arctan2(imag(x), real(x))
+    return rad2deg(out) if deg else out
+
+
+def isreal(x):
+    """Return whether the imaginary part is 0."""
+    x = _operand("isreal", x)
+    return ufuncs.equal(imag(x), 0) if is_complex(x.dtype) else _all(x, True)
+
+
+def iscomplex(x):
+    """Return whether the imaginary part is not 0."""
+    x = _operand("iscomplex", x)
+    return ufuncs.not_equal(imag(x), 0) if is_complex(x.dtype) else _all(x, False)
+
+
+# ---------------------------------------------------------------- integers
+
+
+def gcd(x1, x2):
+    """Return the greatest common divisor of integers, never negative."""
+    return _euclid("gcd", x1, x2)[0]
+
+
+def lcm(x1, x2):
+    """Return the least common multiple of integers, never negative; 0 where one is 0."""
+    divisor, x, y = _euclid("lcm", x1, x2)
+    return where(divisor == 0, 0, x * (y // where(divisor == 0, 1, divisor)))
+
+
+def _euclid(name, x1, x2):
+    """Return the greatest common divisor and the operands' magnitudes, by Euclid's algorithm."""
+    x, y = _arrays(promote, name, x1, x2)
+    if not is_integer(x.dtype):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: takes integers, got {x.dtype}.",
+            fix="convert the arguments, e.g. `x.astype(int)`.",
+            anchor="dtype",
+        )
+    shape = common_shape(name, [x.shape, y.shape])
+    x, y = (broadcast_to(ufuncs.absolute(v), shape) for v in (x, y))
+
+    def step(pair):
+        a, b = pair
+        return where(b != 0, b, a), where(b != 0, ufuncs.fmod(a, b), 0)
+
+    return *while_loop(lambda pair: (pair[1] != 0).any(), step, (x, y))[:1], x, y

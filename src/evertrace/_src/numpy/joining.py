@@ -1,0 +1,413 @@
+"""Functions that make one array of several, and several of one.
+
+Arrays to be joined are promoted to one dtype first, or converted to `dtype` where it is given.
+"""
+
+import numpy as np
+from evertrace._src import dtypes, errors
+from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.numpy import creation, indexing
+from evertrace._src.numpy.arguments import (
+    canonical_axis,
+    no_out,
+    operand,
+    static_int,
+    traced_argument,
+)
+from evertrace._src.numpy.promotion import broadcast_to, check_arraylike, promote_dtypes
+from evertrace._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, split_p, stack_p
+from evertrace._src.ops.structural import expand_dims
+
+__all__ = [
+    "append", "array_split", "block", "c_", "column_stack", "concat", "concatenate", "delete",
+    "dsplit", "dstack", "hsplit", "hstack", "insert", "r_", "split", "stack", "vsplit", "vstack",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- joining
+
+
+def concatenate(arrays, axis=0, dtype=None):
+    """Join arrays along an axis they have.
+
+    Args:
+      arrays: sequence of arrays of equal sizes but along `axis`, or one array, whose first axis
+        counts them.
+      axis: int, or None to flatten the arrays first.
+      dtype: of the result; default the common dtype.
+
+    Returns:
+      Array whose size along `axis` is the sum of theirs.
+    """
+    arrays = _operands("concatenate", arrays, dtype)
+    if axis is None:
+        arrays, axis = [ravel(x) for x in arrays], 0
+    axis = canonical_axis("concatenate", axis, arrays[0].aval.ndim)
+    ranks = {x.aval.ndim for x in arrays}
+    if len(ranks) > 1:
+        raise _rank_error("concatenate", arrays)
+    if len(arrays) == 1:
+        return arrays[0]
+    return concatenate_p.bind(*arrays, dimension=axis)
+
+
+def concat(arrays, /, *, axis=0):
+    """Join arrays along an axis they have: another name of `concatenate`."""
+    return concatenate(arrays, axis)
+
+
+def _operands(name, arrays, dtype):
+    """Return the arrays of a sequence in one dtype."""
+    if isinstance(arrays, np.ndarray) or hasattr(arrays, "aval"):
+        arrays = list(operand(name, arrays))
+    if not isinstance(arrays, tuple | list) or not arrays:
+        raise errors.user_error(
+            ValueError if isinstance(arrays, tuple | list) else TypeError,
+            f"{name}: needs a sequence of at least one array, got {type(arrays).__name__}.",
+            fix="pass a list or a tuple of arrays.",
+        )
+    if dtype is None:
+        check_arraylike(name, *arrays)
+        return [operand(name, x) for x in promote_dtypes(name, *arrays)]
+    dtype = dtypes.check_user_dtype_supported(dtype, name)
+    return [convert(operand(name, x), dtype) for x in arrays]
+
+
+def _rank_error(name, arrays):
+    shapes = ", ".join(str(x.aval.shape) for x in arrays)
+    return errors.user_error(
+        errors.ShapeError,
+        f"{name}: cannot join arrays with different numbers of dimensions: got {shapes}.",
+        fix="add the missing axes, e.g. with `x[None]`.",
+        anchor="shape",
+    )
+
+
+def stack(arrays, axis=0, out=None, dtype=None):
+    """Join arrays of one shape along a new axis.
+
+    Args:
+      arrays: sequence of arrays, or one array, whose first axis counts them.
+      axis: where the new axis stands in the result.
+      out: must be None.
+      dtype: of the result; default the common dtype.
+    """
+    no_out("stack", out)
+    arrays = _operands("stack", arrays, dtype)
+    first = arrays[0].aval.shape
+    if any(x.aval.shape != first for x in arrays):
+        if len({x.aval.ndim for x in arrays}) > 1:
+            raise _rank_error("stack", arrays)
+        shapes = ", ".join(str(x.aval.shape) for x in arrays)
+        raise errors.user_error(
+            errors.ShapeError,
+            f"stack: all arrays must have the same shape, got {shapes}.",
+            fix="broadcast them first, or use `concatenate`.",
+            anchor="shape",
+        )
+    axis = canonical_axis("stack", axis, len(first) + 1)
+    return stack_p.bind(*arrays, axis=axis)
+
+
+def _at_least(change, tup):
+    arrays = list(tup) if not hasattr(tup, "aval") else list(operand("stack", tup))
+    return [change(x) for x in arrays]
+
+
+def vstack(tup, dtype=None):
+    """Join arrays along the first axis; vectors become rows."""
+    return concatenate(_at_least(atleast_2d, tup), 0, dtype)
+
+
+def hstack(tup, dtype=None):
+    """Join arrays along the second axis, vectors along the first."""
+    arrays = _at_least(atleast_1d, tup)
+    return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup, dtype=None):
+    """Join arrays along the third axis, which vectors and matrices are given."""
+    return concatenate(_at_least(atleast_3d, tup), 2, dtype)
+
+
+def column_stack(tup):
+    """Join arrays along the second axis; vectors become columns."""
+    arrays = [operand("column_stack", x) for x in tup]
+    return concatenate([x if x.aval.ndim > 1 else atleast_2d(x).T for x in arrays], 1)
+
+
+def block(arrays):
+    """Join nested lists of arrays: the innermost lists along the last axis, and so on outwards.
+
+    Args:
+      arrays: nested lists of arrays and scalars, all at one depth.
+    """
+    leaves, depth = _leaves(arrays)
+    rank = max([depth, *[np.ndim(x) for x in leaves]])
+    return _block(arrays, rank, rank - depth)
+
+
+def _leaves(nested):
+    """Return the arrays in nested lists and the depth they all have."""
+    if isinstance(nested, tuple):
+        raise errors.user_error(
+            TypeError, "block: got a tuple; only lists can be nested.", fix="use lists."
+        )
+    if not isinstance(nested, list):
+        return [nested], 0
+    if not nested:
+        raise errors.user_error(
+            ValueError, "block: lists cannot be empty.", fix="leave empty lists out."
+        )
+    found = [_leaves(item) for item in nested]
+    if len({depth for _, depth in found}) > 1:
+        raise errors.user_error(
+            ValueError, "block: lists are nested to different depths.", fix="nest all arrays alike."
+        )
+    return [leaf for leaves, _ in found for leaf in leaves], found[0][1] + 1
+
+
+def _block(nested, rank, axis):
+    if not isinstance(nested, list):
+        x = operand("block", nested)
+        return expand_dims(x, tuple(range(rank - x.aval.ndim)))
+    return concatenate([_block(item, rank, axis + 1) for item in nested], axis)
+
+
+class _Concatenator:
+    """What `r_` and `c_` are: brackets that join the arrays, slices and numbers in them.
+
+    A slice ``start:stop:step`` is `arange`, with an imaginary step ``nj`` it is `linspace` with n
+    points. A string "axis,ndmin,trans1d" in front says along which axis to join, what rank arrays
+    are given, and where their old axes stand then.
+    """
+
+    def __init__(self, axis, ndmin, old_axis, doc):
+        self._axis, self._ndmin, self._old_axis = axis, ndmin, old_axis
+        self.__doc__ = doc
+
+    def __getitem__(self, key):
+        items = list(key) if isinstance(key, tuple) else [key]
+        axis, ndmin, old_axis = self._axis, self._ndmin, self._old_axis
+        as_matrix = None
+        if isinstance(items[0], str):
+            text = items.pop(0)
+            if text in ("r", "c"):
+                as_matrix, ndmin = text, 2
+            else:
+                numbers = [int(word) for word in text.split(",")]
+                axis, ndmin, old_axis = (*numbers, *(axis, ndmin, old_axis)[len(numbers) :])
+        parts = [_with_rank(item, ndmin, old_axis) for item in items]
+        if as_matrix == "c" and all(p.shape[0] == 1 for p in parts):
+            return concatenate(parts, axis).T
+        return concatenate(parts, axis)
+
+    def __len__(self):
+        return 0
+
+
+def _with_rank(item, ndmin, old_axis):
+    """Return one item in the brackets as an array of at least some rank."""
+    if isinstance(item, slice):
+        x = _slice_range(item)
+    else:
+        x = atleast_1d(creation.asarray(item))
+        if np.ndim(item) == 0 and ndmin <= 1:
+            return x
+    missing = ndmin - x.ndim
+    if missing <= 0:
+        return x
+    if old_axis < 0:
+        old_axis += missing + 1
+    rank = missing + x.ndim
+    kept = range(old_axis, old_axis + x.ndim)
+    return expand_dims(x, tuple(i for i in range(rank) if i not in kept))
+
+
+def _slice_range(item):
+    start = 0 if item.start is None else item.start
+    step = 1 if item.step is None else item.step
+    if isinstance(step, complex):
+        return creation.linspace(start, item.stop, int(abs(step)))
+    return creation.arange(start, item.stop, step)
+
+
+r_ = _Concatenator(0, 1, -1, "``r_[a, 0, 1:5]`` joins arrays, numbers and ranges to one array.")
+c_ = _Concatenator(-1, 2, 0, "``c_[a, b]`` joins vectors as the columns of a matrix.")
+
+# ---------------------------------------------------------------- splitting
+
+
+def split(ary, indices_or_sections, axis=0):
+    """Cut an array along an axis.
+
+    Args:
+      ary: array.
+      indices_or_sections: number of equal parts, or the sorted places to cut at.
+      axis: int.
+
+    Returns:
+      List of arrays.
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def array_split(ary, indices_or_sections, axis=0):
+    """Cut an array along an axis, like `split`, into parts that need not be of one size."""
+    return _split("array_split", ary, indices_or_sections, axis)
+
+
+def _split(name, ary, where, axis):
+    x = operand(name, ary)
+    axis = canonical_axis(name, axis, x.aval.ndim)
+    size = x.aval.shape[axis]
+    if isinstance(where, Tracer) and concrete_value(where) is None:
+        raise traced_argument(name, "indices_or_sections", where)
+    if np.ndim(where):
+        places = [static_int(name, "indices_or_sections", i) for i in where]
+        places = [max(i + size, 0) if i < 0 else min(i, size) for i in places]
+        starts, stops = [0, *places], [*places, size]
+        if places != sorted(places):
+            return [
+                slice_in_dim(x, a, max(a, b), axis) for a, b in zip(starts, stops, strict=True)
+            ]  # fmt: skip
+        sizes = tuple(b - a for a, b in zip(starts, stops, strict=True))
+    else:
+        sizes = _section_sizes(name, x, static_int(name, "indices_or_sections", where), axis)
+    return list(split_p.bind(x, sizes=sizes, axis=axis))
+
+
+def _section_sizes(name, x, sections, axis):
+    size = x.aval.shape[axis]
+    if sections <= 0:
+        raise errors.user_error(
+            ValueError, f"{name}: number of sections must be larger than 0, got {sections}.",
+            fix="pass a positive number.",
+        )  # fmt: skip
+    each, rest = divmod(size, sections)
+    if rest and name != "array_split":
+        raise errors.user_error(
+            ValueError,
+            f"{name}: axis {axis} of shape {x.aval.shape} does not divide into {sections} equal "
+            "parts.",
+            fix="use `array_split`, or pass the places to cut at.",
+            anchor="shape-split",
+        )
+    return (each + 1,) * rest + (each,) * (sections - rest)
+
+
+def vsplit(ary, indices_or_sections):
+    """Cut along the first axis; see `split`."""
+    return _split("vsplit", ary, indices_or_sections, 0)
+
+
+def hsplit(ary, indices_or_sections):
+    """Cut along the second axis, vectors along the first; see `split`."""
+    return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
+
+
+def dsplit(ary, indices_or_sections):
+    """Cut along the third axis; see `split`."""
+    return _split("dsplit", ary, indices_or_sections, 2)
+
+
+# ---------------------------------------------------------------- adding and removing elements
+
+
+def append(arr, values, axis=None):
+    """Join values to the end of an array along an axis; flatten both if it is None."""
+    return concatenate([operand("append", arr), operand("append", values)], axis)
+
+
+def insert(arr, obj, values, axis=None):
+    """Insert values before places along an axis.
+
+    Args:
+      arr: array.
+      obj: int, slice or integer array: the places, counted in `arr`.
+      values: what to insert, broadcast to the places.
+      axis: int, or None to flatten `arr` first.
+    """
+    x = operand("insert", arr)
+    values = operand("insert", values)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = canonical_axis("insert", axis, x.aval.ndim)
+    size = x.aval.shape[axis]
+    places = _places("insert", obj, size)
+    values = convert(values, x.aval.dtype)
+    values = expand_dims(values, tuple(range(x.aval.ndim - values.aval.ndim)))
+    if places.ndim == 0:  # all of `values` at one place
+        values = moveaxis(values, 0, axis)
+    count = places.size if places.size > 1 else max(values.aval.shape[axis], places.size)
+    values = broadcast_to(values, (*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :]))
+    places = np.broadcast_to(places.reshape(-1), (count,)) if count != places.size else places
+    places = places.reshape(-1)
+    _check_places("insert", places, -size, size + 1, x, axis)
+    places = np.where(places < 0, places + size, places)
+    # Where each element of the result comes from, in [x, values].
+    order = np.argsort(np.concatenate([places, np.arange(size)]), kind="stable")
+    source = np.concatenate([np.arange(size, size + count), np.arange(size)])[order]
+    joined = concatenate_p.bind(x, values, dimension=axis)
+    return indexing.take(joined, source.astype(np.int32), axis=axis)
+
+
+def _places(name, obj, size):
+    """Return places along an axis of `size` as a NumPy integer array."""
+    if isinstance(obj, slice):
+        return np.arange(*obj.indices(size))
+    known = concrete_value(operand(name, obj) if not isinstance(obj, tuple | list) else None)
+    if known is None and not isinstance(obj, tuple | list):
+        raise traced_argument(name, "obj", obj)
+    places = np.asarray(obj, np.int64 if len(obj) == 0 else None) if known is None else known.host()
+    if places.dtype == np.bool_:
+        places = np.flatnonzero(places)
+    return places.astype(np.int64)
+
+
+def _check_places(name, places, low, high, x, axis):
+    wrong = places[(places < low) | (places >= high)]
+    if wrong.size:
+        raise errors.user_error(
+            IndexError,
+            f"{name}: index {wrong[0]} is out of bounds for axis {axis} of shape {x.aval.shape}.",
+            fix=f"use indices from {low} to {high - 1}.",
+            anchor="index",
+        )
+
+
+def delete(arr, obj, axis=None, *, assume_unique_indices=False):
+    """Remove elements at places along an axis.
+
+    Args:
+      arr: array.
+      obj: int, slice or integer or boolean array: what to remove. An int may be traced, and with
+        `assume_unique_indices` an integer array may be, too.
+      axis: int, or None to flatten `arr` first.
+      assume_unique_indices: whether no place is named twice, so that the size of the result is
+        known without the values of `obj`.
+    """
+    x = operand("delete", arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = canonical_axis("delete", axis, x.aval.ndim)
+    size = x.aval.shape[axis]
+    if isinstance(obj, Tracer) and concrete_value(obj) is None:
+        if obj.ndim and not assume_unique_indices:
+            raise traced_argument("delete", "obj (unless assume_unique_indices)", obj)
+        return _delete_traced(x, ravel(obj), axis, size)
+    places = _places("delete", obj, size).reshape(-1)
+    _check_places("delete", places, -size, size, x, axis)
+    kept = np.ones(size, bool)
+    kept[places] = False
+    return indexing.take(x, np.flatnonzero(kept).astype(np.int32), axis=axis)
+
+
+def _delete_traced(x, places, axis, size):
+    """Skip the removed places: the source of each element is its place plus how many precede it."""
+    count = places.shape[0]
+    places = creation.asarray((places % size).sort() - creation.arange(count))
+    source = creation.arange(size - count)
+    source = source + (places <= source[:, None]).sum(1)
+    return indexing.take(x, source, axis=axis)

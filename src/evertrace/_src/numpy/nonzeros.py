@@ -1,0 +1,111 @@
+"""Where an array is not zero.
+
+How many elements that are depends on values. The functions work on arrays with known values, in
+NumPy; for others they need `size`, the number of results: further ones are left out, missing ones
+are filled in.
+"""
+
+import math
+
+import numpy as np
+from evertrace._src import dtypes, errors
+from evertrace._src.core.tracer import concrete_value
+from evertrace._src.numpy import creation, ufuncs
+from evertrace._src.numpy.arguments import operand, static_int
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.cumulative import cumsum_p
+from evertrace._src.ops.slicing import stack_p
+from evertrace._src.ops.structural import reshape
+
+__all__ = ["argwhere", "flatnonzero", "nonzero"]
+
+
+def nonzero(a, *, size=None, fill_value=None):
+    """Return the indices of the elements that are not zero.
+
+    Args:
+      a: array of rank n, at least 1.
+      size: number of results; required where values are not known.
+      fill_value: index, or one per axis, in place of missing ones; default 0.
+
+    Returns:
+      Tuple of n integer vectors, one per axis.
+    """
+    x = operand("nonzero", a)
+    if x.aval.ndim == 0:
+        raise errors.user_error(
+            errors.ShapeError,
+            "nonzero: does not take arrays of rank 0.",
+            fix="use `atleast_1d` first.",
+            anchor="shape",
+        )
+    dtype = dtypes.default_dtype(int)
+    if size is None:
+        found = np.nonzero(known_values("nonzero", x).host())
+        return tuple(creation.asarray(places, dtype) for places in found)
+    size = static_int("nonzero", "size", size)
+    mask = ufuncs.not_equal(x, 0) if x.aval.dtype != np.bool_ else x
+    flat, count = first_true(reshape(mask, (mask.aval.size,)), size)
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.aval.ndim
+    if len(fills) != x.aval.ndim:
+        raise errors.user_error(
+            ValueError,
+            f"nonzero: {len(fills)} fill values for an array of rank {x.aval.ndim}.",
+            fix="give one per axis.",
+        )
+    is_found = creation.arange(size) < count
+    strides = [math.prod(x.aval.shape[i + 1 :]) for i in range(x.aval.ndim)]
+    places = [
+        (flat // max(1, stride)) % max(1, n) for stride, n in zip(strides, x.aval.shape, strict=True)
+    ]
+    return tuple(
+        ufuncs.choose_by(is_found, place, _like(place, 0 if fill is None else fill))
+        for place, fill in zip(places, fills, strict=True)
+    )
+
+
+def known_values(name, x):
+    """Return the concrete array behind `x`; raise if its values are not known."""
+    known = concrete_value(x)
+    if known is None:
+        raise errors.user_error(
+            errors.ConcretizationTypeError,
+            f"{name}: the size of the result depends on the values of a traced array "
+            f"{x.aval.str_short()}.",
+            fix=f"pass `size=`, e.g. `{name}(x, size=x.size)`, or call it outside of jit.",
+            anchor="ConcretizationTypeError",
+        )
+    return known
+
+
+def first_true(mask, size):
+    """Return where a vector is true, in `size` places, and how often it is."""
+    ranks = convert(mask, dtypes.default_dtype(int))
+    ranks = cumsum_p.bind(ranks, axis=0, reverse=False)
+    places = creation.zeros(size, ranks.dtype)
+    if mask.aval.size == 0:
+        return places, creation.zeros((), ranks.dtype)
+    target = ufuncs.choose_by(mask, ranks - 1, _like(ranks, size))
+    return places.at[target].set(creation.arange(mask.aval.size), mode="drop"), ranks[-1]
+
+
+def flatnonzero(a, *, size=None, fill_value=None):
+    """Return the indices, in the flattened array, of the elements that are not zero."""
+    x = operand("flatnonzero", a)
+    x = reshape(x, (x.aval.size,))
+    return nonzero(x, size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a, *, size=None, fill_value=None):
+    """Return an array ``[count, rank]`` of the indices of the elements that are not zero."""
+    x = operand("argwhere", a)
+    if x.aval.ndim == 0:
+        found = nonzero(reshape(x, (1,)), size=size, fill_value=fill_value)[0]
+        return creation.zeros((found.shape[0], 0), found.dtype)
+    found = nonzero(x, size=size, fill_value=fill_value)
+    return stack_p.bind(*found, axis=1)
+
+
+def _like(x, value):
+    """Return an array of the type of `x` filled with a scalar."""
+    return creation.full(x.aval.shape, value, x.aval.dtype)

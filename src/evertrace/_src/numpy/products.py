@@ -1,0 +1,332 @@
+"""Matrix products and other products of arrays.
+
+All contractions are one `dot_general` each. Operands are promoted first; the product has the
+common dtype unless `preferred_element_type` asks for another. How the axes of `matmul` are paired
+depends on the shapes alone and is worked out once per pair of shapes.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from evertrace._src import config, dtypes, errors
+from evertrace._src.numpy import creation, elementary, ufuncs
+from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
+from evertrace._src.numpy.joining import stack
+from evertrace._src.numpy.promotion import (
+    broadcast_to,
+    check_arraylike,
+    common_shape,
+    promote_dtypes,
+)
+from evertrace._src.numpy.reductions import sum as sum_elements
+from evertrace._src.numpy.shape import moveaxis, ravel
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.dot import canonicalize_precision, dot_general_p
+from evertrace._src.ops.slicing import unstack_p
+from evertrace._src.ops.structural import expand_dims, permute, reshape, squeeze
+
+__all__ = [
+    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
+    "vecdot", "vecmat",
+]  # fmt: skip
+
+
+class Options(NamedTuple):
+    """What a product is asked for besides its operands."""
+
+    precision: object
+    dtype: np.dtype
+    weak_type: bool
+
+
+def options(name, x, y, precision, preferred_element_type):
+    """Return the options of a product of two operands of one dtype."""
+    precision = canonicalize_precision(precision, config.current().default_matmul_precision)
+    if preferred_element_type is None:
+        return Options(precision, x.aval.dtype, x.aval.weak_type and y.aval.weak_type)
+    return Options(precision, dtypes.check_user_dtype_supported(preferred_element_type, name), False)
+
+
+def contract(x, y, contracting, batch, opts):
+    """Multiply and sum: `dot_general` over pairs of axes of `x` and `y`."""
+    out = dot_general_p.bind(
+        x, y, dimension_numbers=(contracting, batch), precision=opts.precision,
+        preferred_element_type=opts.dtype, out_sharding=None,
+    )  # fmt: skip
+    return convert(out, opts.dtype, opts.weak_type)
+
+
+def _operands(name, a, b):
+    """Return two arguments as arrays of one dtype."""
+    check_arraylike(name, a, b)
+    return promote_dtypes(name, a, b)
+
+
+_NO_DIMS = (), ()
+
+# ---------------------------------------------------------------- matmul
+
+
+class _MatmulPlan(NamedTuple):
+    """How two shapes are multiplied: axes to drop first, axes to pair, order of the result."""
+
+    squeeze_x: tuple
+    squeeze_y: tuple
+    contracting: tuple
+    batch: tuple
+    order: tuple
+
+
+def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+    """Multiply matrices.
+
+    Args:
+      a: array of shape ``[..., m, k]``, or a vector ``[k]``.
+      b: array of shape ``[..., k, n]``, or a vector ``[k]``.
+      precision: see `evertrace.lax.Precision`.
+      preferred_element_type: dtype of the sums and of the result.
+      out_sharding: must be None.
+
+    Returns:
+      Array of shape ``[..., m, n]``, leading axes broadcast; without ``m`` or ``n`` for vectors.
+    """
+    x, y = _operands("matmul", a, b)
+    plan = _matmul_plan(x.aval.shape, y.aval.shape)
+    opts = options("matmul", x, y, precision, preferred_element_type)
+    x, y = squeeze(x, plan.squeeze_x), squeeze(y, plan.squeeze_y)
+    return permute(contract(x, y, plan.contracting, plan.batch, opts), plan.order)
+
+
+@functools.lru_cache(maxsize=4096)
+def _matmul_plan(x, y):
+    """Pair the axes of two shapes.
+
+    Leading axes that both have are batch axes of `dot_general`; an axis that one operand lacks, or
+    has with size 1 only, is a free axis of the other. The result is then put in order.
+    """
+    _check_matmul(x, y)
+    # Label axes: leading ones by their distance from the end, so that they meet in pairs.
+    x_labels = [*range(-len(x), -2), "m", "k"][-len(x) :] if len(x) > 1 else ["k"]
+    y_labels = [*range(-len(y), -2), "k", "n"][-len(y) :] if len(y) > 1 else ["k"]
+    x_sizes, y_sizes = dict(zip(x_labels, x, strict=True)), dict(zip(y_labels, y, strict=True))
+    drop_x = [i for i in x_labels if _gives_way(i, x_sizes, y_sizes)]
+    drop_y = [i for i in y_labels if _gives_way(i, y_sizes, x_sizes)]
+    left = [i for i in x_labels if i not in drop_x]
+    right = [i for i in y_labels if i not in drop_y]
+    shared = [i for i in left if i in right and i != "k"]
+    made = [
+        *shared, *[i for i in left if i not in (*shared, "k")],
+        *[i for i in right if i not in (*shared, "k")],
+    ]  # fmt: skip
+    wanted = [*sorted(i for i in made if isinstance(i, int)), *[i for i in "mn" if i in made]]
+    return _MatmulPlan(
+        tuple(map(x_labels.index, drop_x)),
+        tuple(map(y_labels.index, drop_y)),
+        ((left.index("k"),), (right.index("k"),)),
+        (tuple(map(left.index, shared)), tuple(map(right.index, shared))),
+        tuple(map(made.index, wanted)),
+    )
+
+
+def _gives_way(label, mine, other):
+    """Whether an axis of size 1 is broadcast to the other operand's axis of another size."""
+    return isinstance(label, int) and mine[label] == 1 and other.get(label, 1) != 1
+
+
+def _check_matmul(x, y):
+    if not x or not y:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"matmul: operands must have at least one axis, got shapes {x} and {y}.",
+            fix="use `*` to multiply by a scalar.",
+            anchor="shape-dot",
+        )
+    if x[-1] != y[-2 if len(y) > 1 else 0]:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"matmul: requires contracting dimensions to have the same size, got shapes {x} and "
+            f"{y}, whose sizes {x[-1]} and {y[-2 if len(y) > 1 else 0]} differ.",
+            fix="transpose an operand, e.g. `x @ y.T`.",
+            anchor="shape-dot",
+        )
+    common_shape("matmul", [x[:-2], y[:-2]])
+
+
+def matvec(x1, x2, /):
+    """Multiply matrices ``[..., m, k]`` by vectors ``[..., k]``; leading axes are broadcast."""
+    x, y = _operands("matvec", x1, x2)
+    if y.aval.ndim <= 1:
+        return matmul(x, y)
+    return squeeze(matmul(x, expand_dims(y, (y.aval.ndim,))), (max(x.aval.ndim - 1, y.aval.ndim),))
+
+
+def vecmat(x1, x2, /):
+    """Multiply conjugated vectors ``[..., k]`` by matrices ``[..., k, n]``."""
+    x, y = _operands("vecmat", x1, x2)
+    x = elementary.conj(x)
+    if x.aval.ndim <= 1:
+        return matmul(x, y)
+    rank = max(x.aval.ndim + 1, y.aval.ndim)
+    return squeeze(matmul(expand_dims(x, (x.aval.ndim - 1,)), y), (rank - 2,))
+
+
+# ---------------------------------------------------------------- dot and its relatives
+
+
+def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+    """Sum products over the last axis of `a` and the second to last (or only) axis of `b`.
+
+    Args:
+      a: array of shape ``[..., k]``, or a scalar.
+      b: array of shape ``[..., k, n]`` or ``[k]``, or a scalar.
+      precision, preferred_element_type, out_sharding: see `matmul`.
+
+    Returns:
+      Array of shape ``[*a.shape[:-1], *b.shape[:-2], n]``.
+    """
+    x, y = _operands("dot", a, b)
+    opts = options("dot", x, y, precision, preferred_element_type)
+    if x.aval.ndim == 0 or y.aval.ndim == 0:
+        return contract(x, y, _NO_DIMS, _NO_DIMS, opts)
+    dims = (x.aval.ndim - 1,), (max(0, y.aval.ndim - 2),)
+    return contract(x, y, dims, _NO_DIMS, opts)
+
+
+def vdot(a, b, *, precision=None, preferred_element_type=None):
+    """Return the inner product of two arrays taken as vectors, the first of them conjugated."""
+    x, y = _operands("vdot", a, b)
+    return dot(
+        elementary.conj(ravel(x)), ravel(y), precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+
+def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
+    """Return inner products of vectors along an axis, the first conjugated; the rest broadcasts."""
+    x, y = _operands("vecdot", x1, x2)
+    x, y = moveaxis(elementary.conj(x), axis, -1), moveaxis(y, axis, -1)
+    if x.aval.shape[-1] != y.aval.shape[-1]:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"vecdot: vectors must have the same size, got shapes {x.aval.shape} and "
+            f"{y.aval.shape} with the vectors' axis last.",
+            fix="choose another `axis`.",
+            anchor="shape-dot",
+        )
+    opts = options("vecdot", x, y, precision, preferred_element_type)
+    shape = common_shape("vecdot", [x.aval.shape, y.aval.shape])
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    batch = tuple(range(len(shape) - 1))
+    last = (len(shape) - 1,)
+    return contract(x, y, (last, last), (batch, batch), opts)
+
+
+def inner(a, b, *, precision=None, preferred_element_type=None):
+    """Sum products over the last axes of two arrays."""
+    x, y = _operands("inner", a, b)
+    axes = 0 if x.aval.ndim == 0 or y.aval.ndim == 0 else (-1, -1)
+    return tensordot(
+        x, y, axes, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def outer(a, b, out=None):
+    """Return all products of an element of `a` and one of `b`: an array ``[a.size, b.size]``."""
+    no_out("outer", out)
+    x, y = _operands("outer", a, b)
+    return ufuncs.multiply(expand_dims(ravel(x), (1,)), expand_dims(ravel(y), (0,)))
+
+
+def tensordot(
+    a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None
+):
+    """Sum products over pairs of axes.
+
+    Args:
+      a, b: arrays.
+      axes: number of last axes of `a` that are paired with the first axes of `b`, or a pair of ints
+        or of sequences of ints: the axes of `a`, and the axes of `b` they are paired with.
+      precision, preferred_element_type, out_sharding: see `matmul`.
+
+    Returns:
+      Array of the remaining axes of `a`, then those of `b`.
+    """
+    x, y = _operands("tensordot", a, b)
+    opts = options("tensordot", x, y, precision, preferred_element_type)
+    return contract(x, y, _paired_axes(x.aval, y.aval, axes), _NO_DIMS, opts)
+
+
+def _paired_axes(x, y, axes):
+    if np.ndim(axes) == 0 and not isinstance(axes, tuple | list):
+        count = static_int("tensordot", "axes", axes)
+        if count > min(x.ndim, y.ndim):
+            raise errors.user_error(
+                errors.ShapeError,
+                f"tensordot: cannot pair {count} axes of arrays of shapes {x.shape} and {y.shape}.",
+                fix="pair no more axes than each array has.",
+                anchor="shape-dot",
+            )
+        return tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
+    pair = tuple(v if isinstance(v, tuple | list | np.ndarray) else (v,) for v in axes)
+    if len(pair) != 2 or len(pair[0]) != len(pair[1]):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"tensordot: axes must name as many axes of each array, got {axes}.",
+            fix="pass a number or a pair of sequences of one length.",
+            anchor="shape-dot",
+        )
+    return tuple(
+        tuple(canonical_axis("tensordot", i, aval.ndim) for i in names)
+        for names, aval in zip(pair, (x, y), strict=True)
+    )
+
+
+def kron(a, b):
+    """Return the Kronecker product: `b` scaled by each element of `a`, in `a`'s arrangement."""
+    x, y = _operands("kron", a, b)
+    rank = max(x.aval.ndim, y.aval.ndim)
+    x, y = (expand_dims(v, tuple(range(rank - v.aval.ndim))) for v in (x, y))
+    sizes = tuple(map(math.prod, zip(x.aval.shape, y.aval.shape, strict=True)))
+    apart_x = expand_dims(x, tuple(range(1, 2 * rank, 2)))
+    apart_y = expand_dims(y, tuple(range(0, 2 * rank, 2)))
+    return reshape(ufuncs.multiply(apart_x, apart_y), sizes)
+
+
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """Return the cross products of vectors of 2 or 3 elements along an axis.
+
+    Args:
+      a, b: arrays; the rest of their shapes broadcasts.
+      axisa, axisb: axes of the vectors.
+      axisc: axis of the vectors in the result; without meaning if both have 2 elements, where the
+        result has only the third component.
+      axis: given in place of the three others.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = _operands("cross", a, b)
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    sizes = x.aval.shape[-1], y.aval.shape[-1]
+    if not set(sizes) <= {2, 3}:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"cross: vectors must have 2 or 3 elements, got {sizes[0]} and {sizes[1]}.",
+            fix="choose the axes with `axisa`, `axisb` or `axis`.",
+            anchor="shape",
+        )
+    (x0, x1, *x2), (y0, y1, *y2) = (unstack_p.bind(v, axis=v.aval.ndim - 1) for v in (x, y))
+    z = x0 * y1 - x1 * y0
+    if not x2 and not y2:
+        return z
+    first = (x1 * y2[0] if y2 else 0) - (x2[0] * y1 if x2 else 0)
+    second = (x2[0] * y0 if x2 else 0) - (x0 * y2[0] if y2 else 0)
+    return moveaxis(stack([first, second, z], axis=-1), -1, axisc)
+
+
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """Sum the diagonal that is `offset` above the main one, in the plane of two axes."""
+    no_out("trace", out)
+    x = operand("trace", a)
+    return sum_elements(creation.diagonal(x, offset, axis1, axis2), -1, dtype)

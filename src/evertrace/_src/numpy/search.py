@@ -1,0 +1,138 @@
+"""Binary search, and selection of slices by a condition (see `nonzeros` about `size`)."""
+
+import numpy as np
+from evertrace._src import dtypes, errors
+from evertrace._src.numpy import creation, elementary, indexing, ufuncs
+from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
+from evertrace._src.numpy.nonzeros import first_true, flatnonzero, known_values
+from evertrace._src.numpy.promotion import promote_dtypes
+from evertrace._src.numpy.shape import ravel
+from evertrace._src.ops.convert import convert
+
+__all__ = ["compress", "digitize", "extract", "searchsorted"]
+
+# ---------------------------------------------------------------- binary search
+
+_METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
+
+
+def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
+    """Return where values would have to be inserted into a sorted vector.
+
+    Args:
+      a: vector of size n, sorted with NaNs last.
+      v: array of values.
+      side: "left" for the first such place, "right" for the last.
+      sorter: indices that sort `a`, if it is not.
+      method: a hint that "compare_all" compares each value with each element, faster for short
+        vectors; all others are a binary search.
+
+    Returns:
+      Integer array of the shape of `v`, elements from 0 to n.
+    """
+    a, v = promote_dtypes("searchsorted", operand("searchsorted", a), operand("searchsorted", v))
+    if side not in ("left", "right") or method not in _METHODS or a.aval.ndim != 1:
+        raise errors.user_error(
+            ValueError,
+            f"searchsorted: got side={side!r}, method={method!r} and an array of shape "
+            f"{a.aval.shape} to search in.",
+            fix=f'side is "left" or "right", method one of {_METHODS}; search in a vector.',
+        )
+    if sorter is not None:
+        a = indexing.take(a, sorter, axis=0)
+    dtype = dtypes.default_dtype(int)
+    if method == "compare_all":
+        below = _is_below(a, v[..., None], side)
+        return below.sum(-1, dtype=dtype)
+    size = a.aval.shape[0]
+    low = creation.zeros(v.aval.shape, dtype)
+    high = creation.full(v.aval.shape, size, dtype)
+    for _ in range(size.bit_length()):
+        middle = (low + high) >> 1
+        below = _is_below(indexing.take(a, middle, axis=0, mode="clip"), v, side)
+        below = ufuncs.logical_and(below, low < high)
+        low, high = elementary.where(below, middle + 1, low), elementary.where(below, high, middle)
+    return low
+
+
+def _is_below(element, value, side):
+    """Whether a value is to be inserted after an element."""
+    if side == "left":
+        return _less(element, value)
+    return ufuncs.logical_not(_less(value, element))
+
+
+def _less(x, y):
+    """Return ``x < y`` where NaN is larger than all numbers."""
+    less = ufuncs.less(x, y)
+    if not dtypes.issubdtype(x.dtype, np.inexact):
+        return less
+    return less | (elementary.isnan(y) & ~elementary.isnan(x))
+
+
+def digitize(x, bins, right=False, *, method=None):
+    """Return the number of the bin that each element is in.
+
+    Args:
+      x: array.
+      bins: vector of edges, sorted upwards or downwards.
+      right: whether bins include their right (upper) edge instead of their left one.
+      method: see `searchsorted`.
+
+    Returns:
+      Integer array of the shape of `x`; 0 stands for "before the first edge".
+    """
+    x, bins = operand("digitize", x), operand("digitize", bins)
+    if bins.aval.ndim != 1:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"digitize: bins must be a vector, got shape {bins.aval.shape}.",
+            fix="flatten them.",
+            anchor="shape",
+        )
+    if bins.aval.size == 0:
+        return creation.zeros(x.aval.shape, dtypes.default_dtype(int))
+    side = "left" if right else "right"
+    method = method or "scan"
+    up = searchsorted(bins, x, side, method=method)
+    if bins.aval.size == 1:
+        return up
+    other = "right" if right else "left"
+    down = bins.aval.size - searchsorted(bins[::-1], x, other, method=method)
+    return elementary.where(bins[-1] >= bins[0], up, down)
+
+
+# ---------------------------------------------------------------- selection by a condition
+
+
+def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
+    """Return the slices along an axis for which a condition holds.
+
+    Args:
+      condition: vector of booleans, at most as long as the axis.
+      a: array.
+      axis: int, or None to flatten the array first.
+      size: number of slices in the result; required where `condition` is traced.
+      fill_value: element of slices that are missing.
+      out: must be None.
+    """
+    no_out("compress", out)
+    x = operand("compress", a)
+    condition = ravel(operand("compress", condition))
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = canonical_axis("compress", axis, x.aval.ndim)
+    condition = condition[: x.aval.shape[axis]]
+    if size is None:
+        return indexing.take(x, flatnonzero(known_values("compress", condition)), axis=axis)
+    mask = convert(condition, np.dtype(np.bool_))
+    places, count = first_true(mask, static_int("compress", "size", size))
+    taken = indexing.take(x, places, axis=axis)
+    is_found = creation.arange(size) < count
+    is_found = is_found.reshape([size if i == axis else 1 for i in range(x.aval.ndim)])
+    return convert(elementary.where(is_found, taken, fill_value), x.aval.dtype)
+
+
+def extract(condition, arr, *, size=None, fill_value=0):
+    """Return the elements for which a condition holds, as a vector; see `compress`."""
+    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)

@@ -1,0 +1,264 @@
+"""Sets as sorted vectors without repetitions, and membership.
+
+How many elements a set has depends on values: see `search` about `size`. Without `size` the
+functions run in NumPy on known values. With it a sorted array is marked where a new element begins
+and the marked elements are gathered; missing ones repeat the first unless `fill_value` is given.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from evertrace._src import dtypes
+from evertrace._src.numpy import creation, elementary, indexing, ufuncs
+from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
+from evertrace._src.numpy.cumulative import cumsum
+from evertrace._src.numpy.joining import concatenate
+from evertrace._src.numpy.nonzeros import first_true, known_values
+from evertrace._src.numpy.promotion import promote_dtypes
+from evertrace._src.numpy.search import searchsorted
+from evertrace._src.numpy.shape import moveaxis, ravel, reshape
+from evertrace._src.numpy.sorting import argsort, lexsort, sort
+
+__all__ = [
+    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values",
+]  # fmt: skip
+
+
+class _UniqueAll(NamedTuple):
+    """Result of `unique_all`."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class _UniqueCounts(NamedTuple):
+    """Result of `unique_counts`."""
+
+    values: Any
+    counts: Any
+
+
+class _UniqueInverse(NamedTuple):
+    """Result of `unique_inverse`."""
+
+    values: Any
+    inverse_indices: Any
+
+
+# ---------------------------------------------------------------- unique
+
+
+def unique(
+    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *,
+    equal_nan=True, size=None, fill_value=None, sorted=True,
+):  # fmt: skip
+    """Return the distinct elements, sorted, or the distinct slices along an axis.
+
+    Args:
+      ar: array.
+      return_index: whether to return where each occurs first.
+      return_inverse: whether to return which of them each element is.
+      return_counts: whether to return how often each occurs.
+      axis: int, or None to take single elements.
+      equal_nan: whether NaNs are equal to one another.
+      size: number of results; required where values are not known.
+      fill_value: in place of missing results; default the first one.
+      sorted: without effect, results are sorted anyway.
+
+    Returns:
+      The elements, or a tuple of them and what else was asked for.
+    """
+    x = operand("unique", ar)
+    wanted = return_index, return_inverse, return_counts
+    if axis is not None:
+        axis = canonical_axis("unique", axis, x.aval.ndim)
+    if size is None:
+        out = _unique_known(known_values("unique", x).host(), axis, equal_nan)
+    else:
+        size = static_int("unique", "size", size)
+        out = _unique_sized(x, axis, equal_nan, size, fill_value)
+    extras = tuple(part for part, is_wanted in zip(out[1:], wanted, strict=True) if is_wanted)
+    return (out[0], *extras) if extras else out[0]
+
+
+def _unique_known(x, axis, equal_nan):
+    dtype = dtypes.default_dtype(int)
+    values, *rest = np.unique(x, True, True, True, axis=axis, equal_nan=equal_nan)
+    index, inverse, counts = (creation.asarray(part, dtype) for part in rest)
+    if axis is None:
+        inverse = reshape(inverse, x.shape)
+    return creation.asarray(values, x.dtype), index, inverse, counts
+
+
+def _unique_sized(x, axis, equal_nan, size, fill_value):
+    shape = x.aval.shape
+    rows = reshape(x, (-1, 1)) if axis is None else moveaxis(x, axis, 0)
+    kept_shape = rows.aval.shape[1:]
+    rows = reshape(rows, (rows.aval.shape[0], int(np.prod(kept_shape))))
+    count_rows = rows.aval.shape[0]
+    order = lexsort(rows.T[::-1]) if rows.aval.size else creation.arange(count_rows)
+    ordered = indexing.take(rows, order, axis=0)
+    is_new = _begins_run(ordered, equal_nan)
+    places, count = first_true(is_new, size)
+    is_found = creation.arange(size) < count
+    values = indexing.take(ordered, places, axis=0)
+    fill = values[:1] if fill_value is None else fill_value
+    values = elementary.where(is_found[:, None], values, fill).astype(x.aval.dtype)
+    ends = elementary.where(creation.arange(size) + 1 < count, _shifted(places), count_rows)
+    counts = elementary.where(is_found, ends - places, 0)
+    inverse = creation.zeros(count_rows, order.dtype).at[order].set(cumsum(is_new) - 1)
+    index = indexing.take(order, elementary.where(is_found, places, places[:1]), axis=0)
+    if axis is None:
+        return values[:, 0], index, reshape(inverse, shape), counts
+    return moveaxis(reshape(values, (size, *kept_shape)), 0, axis), index, inverse, counts
+
+
+def _begins_run(ordered, equal_nan):
+    """Mark the rows of a sorted matrix that differ from the row before them."""
+    before, after = ordered[:-1], ordered[1:]
+    differs = ufuncs.not_equal(before, after)
+    if equal_nan and dtypes.issubdtype(ordered.dtype, np.inexact):
+        differs = differs & ~(elementary.isnan(before) & elementary.isnan(after))
+    first = creation.ones(min(1, ordered.shape[0]), bool)
+    return concatenate([first, differs.any(1)])
+
+
+def _shifted(places):
+    return concatenate([places[1:], places[:1]])
+
+
+def unique_all(x, /, *, size=None, fill_value=None):
+    """Return distinct elements, where each occurs first, which one each element is, and counts."""
+    return _UniqueAll(
+        *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_counts(x, /, *, size=None, fill_value=None):
+    """Return the distinct elements and how often each occurs."""
+    return _UniqueCounts(
+        *unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_inverse(x, /, *, size=None, fill_value=None):
+    """Return the distinct elements and which of them each element is."""
+    return _UniqueInverse(
+        *unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    )
+
+
+def unique_values(x, /, *, size=None, fill_value=None):
+    """Return the distinct elements."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+# ---------------------------------------------------------------- membership and set operations
+
+_COMPARE_ALL_UP_TO = 16
+
+
+def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
+    """Return whether each element is among others.
+
+    Args:
+      element: array.
+      test_elements: array of the others.
+      assume_unique: ignored.
+      invert: whether to return the opposite.
+      method: "compare_all" compares all pairs; "binary_search" and "sort" sort the others; "auto"
+        chooses by their number.
+
+    Returns:
+      Boolean array of the shape of `element`.
+    """
+    x, others = promote_dtypes(
+        "isin", operand("isin", element), ravel(operand("isin", test_elements))
+    )
+    count = others.aval.size
+    if count == 0:
+        found = creation.zeros(x.aval.shape, bool)
+    elif method == "compare_all" or (method == "auto" and count <= _COMPARE_ALL_UP_TO):
+        found = ufuncs.equal(x[..., None], others).any(-1)
+    else:
+        others = sort(others)
+        places = searchsorted(others, x)
+        found = ufuncs.equal(indexing.take(others, places, axis=0, mode="clip"), x)
+    return ~found if invert else found
+
+
+def _vectors(name, ar1, ar2):
+    return [ravel(x) for x in promote_dtypes(name, operand(name, ar1), operand(name, ar2))]
+
+
+def _gather(x, mask, size, fill_value):
+    """Return the elements of a vector where a mask holds, in `size` places or as many as needed."""
+    if size is None:
+        return x[known_values("set operation", mask).host()]
+    places, count = first_true(mask, static_int("set operation", "size", size))
+    is_found = creation.arange(size) < count
+    values = indexing.take(x, elementary.where(is_found, places, places[:1]), axis=0)
+    if fill_value is None:
+        return values
+    return elementary.where(is_found, values, fill_value).astype(x.dtype)
+
+
+def _is_first(ordered):
+    """Mark the first of each run of equal elements in a sorted vector."""
+    return _begins_run(ordered[:, None], equal_nan=True)
+
+
+def union1d(ar1, ar2, *, size=None, fill_value=None):
+    """Return the sorted elements that are in either array; see `unique` for the arguments."""
+    return unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
+
+
+def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
+    """Return the elements of the first array that are not in the second.
+
+    They are sorted and distinct, or in their order if `assume_unique`.
+    """
+    x, y = _vectors("setdiff1d", ar1, ar2)
+    if assume_unique:
+        return _gather(x, isin(x, y, invert=True), size, fill_value)
+    x = sort(x)
+    return _gather(x, _is_first(x) & isin(x, y, invert=True), size, fill_value)
+
+
+def intersect1d(
+    ar1, ar2, assume_unique=False, return_indices=False, *, size=None, fill_value=None
+):
+    """Return the sorted elements that are in both arrays.
+
+    Args:
+      ar1, ar2: arrays.
+      assume_unique: ignored.
+      return_indices: whether to return where each occurs first in `ar1` and in `ar2`.
+      size, fill_value: see `unique`.
+    """
+    x, y = _vectors("intersect1d", ar1, ar2)
+    order_x, order_y = argsort(x), argsort(y)
+    x, y = x[order_x], y[order_y]
+    mask = _is_first(x) & isin(x, y)
+    values = _gather(x, mask, size, fill_value)
+    if not return_indices:
+        return values
+    # Places that are missing point behind the end, as no element does.
+    index_x = _gather(order_x, mask, size, None if fill_value is None else x.shape[0])
+    found = _gather(searchsorted(y, x), mask, size, None)
+    index_y = indexing.take(order_y, found, axis=0, mode="clip")
+    if size is not None and fill_value is not None:
+        is_found = creation.arange(size) < mask.sum()
+        index_y = elementary.where(is_found, index_y, y.shape[0])
+    return values, index_x, index_y
+
+
+def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
+    """Return the sorted elements that are in one of the arrays but not in both."""
+    x, y = _vectors("setxor1d", ar1, ar2)
+    both = sort(concatenate([x, y]))
+    mask = _is_first(both) & (isin(both, x) ^ isin(both, y))
+    return _gather(both, mask, size, fill_value)

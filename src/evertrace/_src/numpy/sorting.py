@@ -1,0 +1,125 @@
+"""Sorting and partitioning. NaNs come last; -0.0 and 0.0 are equal."""
+
+import numpy as np
+from evertrace._src import dtypes, errors
+from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
+from evertrace._src.numpy.shape import flip, ravel
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.sort import sort_p
+
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex"]
+
+
+def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+    """Sort along an axis.
+
+    Args:
+      a: array.
+      axis: int, or None to flatten the array first.
+      kind, order: must be None.
+      stable: whether equal elements keep their order.
+      descending: whether to sort from the largest to the smallest.
+    """
+    x, axis = _prepare("sort", a, axis, kind, order)
+    (out,) = sort_p.bind(x, dimension=axis, is_stable=stable, num_keys=1)
+    return flip(out, axis) if descending else out
+
+
+def argsort(
+    a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None
+):
+    """Return the indices that sort an array along an axis; the arguments are those of `sort`.
+
+    Args:
+      dtype: of the indices; default the default integer type.
+    """
+    x, axis = _prepare("argsort", a, axis, kind, order)
+    dtype = dtypes.default_dtype(int) if dtype is None else dtypes.canonicalize_dtype(dtype)
+    places = iota(dtype, x.aval.shape, axis)
+    if descending:  # in reverse before and after, so that equal elements keep their order
+        x, places = flip(x, axis), flip(places, axis)
+    _, out = sort_p.bind(x, places, dimension=axis, is_stable=stable, num_keys=1)
+    return flip(out, axis) if descending else out
+
+
+def _prepare(name, a, axis, kind, order):
+    x = operand(name, a)
+    if kind is not None or order is not None:
+        raise errors.user_error(
+            NotImplementedError,
+            f"{name}: `kind` and `order` are not supported.",
+            fix="use `stable` and `descending`; sort with `lexsort` by several keys.",
+        )
+    if axis is None:
+        x, axis = ravel(x), 0
+    return x, canonical_axis(name, axis, x.aval.ndim)
+
+
+def lexsort(keys, axis=-1):
+    """Return the indices that sort by several keys, of which the last decides first.
+
+    Args:
+      keys: sequence of arrays of one shape, or an array whose first axis counts them.
+      axis: int.
+    """
+    keys = [operand("lexsort", key) for key in keys]
+    if not keys:
+        raise errors.user_error(
+            TypeError, "lexsort: needs at least one key.", fix="pass a sequence of arrays."
+        )
+    shape = keys[0].aval.shape
+    if any(key.aval.shape != shape for key in keys):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"lexsort: all keys must have the same shape, got {[key.aval.shape for key in keys]}.",
+            fix="broadcast them first.",
+            anchor="shape",
+        )
+    dtype = dtypes.default_dtype(int)
+    if not shape:
+        return operand("lexsort", np.zeros((), dtype))
+    axis = canonical_axis("lexsort", axis, len(shape))
+    places = iota(dtype, shape, axis)
+    *_, out = sort_p.bind(
+        *reversed(keys), places, dimension=axis, is_stable=True, num_keys=len(keys)
+    )
+    return out
+
+
+def partition(a, kth, axis=-1):
+    """Reorder so that the element at `kth` is the one a sort would put there.
+
+    Smaller or equal elements come before it and larger or equal ones after it, each in the order of
+    a sort: unlike in NumPy the array is sorted altogether.
+
+    Args:
+      a: real array.
+      kth: int, negative from the end.
+      axis: int.
+    """
+    x, axis = _partitioned("partition", a, kth, axis)
+    return sort(x, axis)
+
+
+def argpartition(a, kth, axis=-1):
+    """Return the indices that partition an array; see `partition`."""
+    x, axis = _partitioned("argpartition", a, kth, axis)
+    return argsort(x, axis)
+
+
+def _partitioned(name, a, kth, axis):
+    x = operand(name, a)
+    if dtypes.issubdtype(x.aval.dtype, np.complexfloating):
+        raise errors.user_error(
+            NotImplementedError, f"{name}: complex arrays are not supported.", fix="use `sort`."
+        )
+    axis = canonical_axis(name, axis, x.aval.ndim)
+    canonical_axis(name, static_int(name, "kth", kth), x.aval.shape[axis])
+    return x, axis
+
+
+def sort_complex(a):
+    """Sort along the last axis, by real and then imaginary parts, as complex numbers."""
+    x = sort(operand("sort_complex", a))
+    return convert(x, dtypes.to_complex_dtype(x.aval.dtype))

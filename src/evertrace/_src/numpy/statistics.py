@@ -1,0 +1,390 @@
+"""Order statistics, covariances and histograms.
+
+Quantiles sort the array and look up two neighbours of the wanted place. The functions that skip
+NaNs, which a sort puts last, count the numbers in each line first.
+"""
+
+import math
+
+import numpy as np
+from evertrace._src import dtypes, errors
+from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.numpy import creation, elementary, indexing, reductions, ufuncs
+from evertrace._src.numpy.arguments import (
+    canonical_axes,
+    no_out,
+    operand,
+    static_int,
+    traced_argument,
+)
+from evertrace._src.numpy.joining import concatenate, stack
+from evertrace._src.numpy.nonzeros import known_values
+from evertrace._src.numpy.products import dot
+from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.search import searchsorted
+from evertrace._src.numpy.shape import moveaxis, ravel, reshape
+from evertrace._src.numpy.sorting import sort
+from evertrace._src.ops.structural import expand_dims
+
+__all__ = [
+    "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges",
+    "histogramdd", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- quantiles
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(
+    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+    weights=None,
+):  # fmt: skip
+    """Return values below which given parts of the elements lie.
+
+    Args:
+      a: array of n elements along `axis`; lines with NaNs give NaN.
+      q: scalar or array of numbers from 0 to 1.
+      axis: int, tuple of ints or None (all axes).
+      out: must be None.
+      overwrite_input: ignored.
+      method: what stands for a place ``q * (n - 1)`` between two elements: "linear" interpolates,
+        "lower", "higher", "nearest" and "midpoint" are what they say.
+      keepdims: whether to keep the reduced axes, with size 1.
+      weights: must be None.
+
+    Returns:
+      Floating array of shape ``[*q.shape, ...]`` with the shape of `a` without `axis`.
+    """
+    no_out("quantile", out)
+    return _quantile("quantile", a, q, axis, method, keepdims, weights, skip_nans=False)
+
+
+def nanquantile(
+    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+    weights=None,
+):  # fmt: skip
+    """Return quantiles of the elements that are not NaN; see `quantile`."""
+    no_out("nanquantile", out)
+    return _quantile("nanquantile", a, q, axis, method, keepdims, weights, skip_nans=True)
+
+
+def percentile(
+    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+    weights=None, out_sharding=None,
+):  # fmt: skip
+    """Return quantiles for `q` from 0 to 100; see `quantile`."""
+    no_out("percentile", out)
+    q = ufuncs.divide(operand("percentile", q), 100)
+    return _quantile("percentile", a, q, axis, method, keepdims, weights, skip_nans=False)
+
+
+def nanpercentile(
+    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+    weights=None,
+):  # fmt: skip
+    """Return quantiles of the elements that are not NaN, for `q` from 0 to 100."""
+    no_out("nanpercentile", out)
+    q = ufuncs.divide(operand("nanpercentile", q), 100)
+    return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, skip_nans=True)
+
+
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    """Return the middle element along axes, or the mean of the two in the middle."""
+    no_out("median", out)
+    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, skip_nans=False)
+
+
+def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    """Return the median of the elements along axes that are not NaN; NaN if there are none."""
+    no_out("nanmedian", out)
+    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, skip_nans=True)
+
+
+def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
+    if method not in _METHODS or weights is not None:
+        raise errors.user_error(
+            NotImplementedError,
+            f"{name}: method={method!r} with weights={'given' if weights is not None else None} is "
+            "not supported.",
+            fix=f"use one of {_METHODS}, without weights.",
+        )
+    x, q = promote_dtypes_inexact(name, operand(name, a), operand(name, q))
+    if dtypes.issubdtype(x.aval.dtype, np.complexfloating):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: complex numbers have no order, got {x.aval.str_short()}.",
+            fix="take quantiles of real and imaginary parts.",
+            anchor="dtype",
+        )
+    axes = canonical_axes(name, axis, x.aval.ndim)
+    lines = _reduced_axes_first(x, axes)
+    is_nan = elementary.isnan(lines)
+    if skip_nans:
+        count = ufuncs.logical_not(is_nan).sum(0, dtype=x.aval.dtype)
+    else:
+        lines = elementary.where(is_nan.any(0, keepdims=True), np.nan, lines)
+        count = float(lines.shape[0])
+    out = _at_quantile(sort(lines, 0), ravel(q), count, method)
+    if skip_nans:
+        out = elementary.where(ufuncs.equal(count, 0), np.nan, out)
+    out = reshape(out, (*q.aval.shape, *out.shape[1:]))
+    return expand_dims(out, tuple(i + q.aval.ndim for i in axes)) if keepdims else out
+
+
+def _reduced_axes_first(x, axes):
+    """Return `x` with several axes joined to one, the first."""
+    x = moveaxis(x, axes, tuple(range(len(axes))))
+    sizes = x.aval.shape
+    return reshape(x, (math.prod(sizes[: len(axes)]), *sizes[len(axes) :]))
+
+
+def _at_quantile(lines, q, count, method):
+    """Return elements of sorted lines, along the first axis, at parts `q` of their lengths."""
+    rank = lines.ndim
+    q = reshape(q, (q.aval.size, *[1] * (rank - 1)))
+    last = ufuncs.maximum(ufuncs.subtract(count, 1), 0)
+    place = ufuncs.multiply(q, last)
+    below, above = elementary.floor(place), elementary.ceil(place)
+    low, high = _look_up(lines, below, q.shape), _look_up(lines, above, q.shape)
+    if method == "lower":
+        return low
+    if method == "higher":
+        return high
+    if method == "midpoint":
+        return ufuncs.multiply(ufuncs.add(low, high), 0.5)
+    share = ufuncs.subtract(place, below)
+    if method == "nearest":  # halves go down, as in JAX
+        return elementary.where(ufuncs.less_equal(share, 0.5), low, high)
+    # Not low + share * (high - low), which is NaN between infinities.
+    return ufuncs.add(
+        ufuncs.multiply(low, ufuncs.subtract(1, share)), ufuncs.multiply(high, share)
+    )
+
+
+def _look_up(lines, places, q_shape):
+    """Take elements along the first axis; places are equal for all lines or differ."""
+    places = elementary.clip(places, 0, max(0, lines.shape[0] - 1)).astype(np.int32)
+    if places.shape == q_shape:
+        return indexing.take(lines, ravel(places), axis=0, mode="clip")
+    return indexing.take_along_axis(lines, places, axis=0, mode="clip")
+
+
+# ---------------------------------------------------------------- covariances
+
+
+def cov(
+    m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None
+):
+    """Return the covariance matrix of variables.
+
+    Args:
+      m: array ``[variables, observations]``, or a vector of observations of one variable.
+      y: further variables, of the same form.
+      rowvar: whether rows are variables; else columns are.
+      bias: whether to divide by the number of observations, not by one less.
+      ddof: what is subtracted from the number of observations; overrides `bias`.
+      fweights: vector of integers: how often each observation counts.
+      aweights: vector of weights of the observations.
+      dtype: of the result.
+    """
+    x = _variables("cov", m, rowvar, dtype)
+    if y is not None:
+        x = concatenate([x, _variables("cov", y, rowvar, dtype)])
+    if ddof is None:
+        ddof = 0 if bias else 1
+    weights = None
+    if fweights is not None:
+        weights = operand("cov", fweights)
+    if aweights is not None:
+        aweights = operand("cov", aweights)
+        weights = aweights if weights is None else ufuncs.multiply(weights, aweights)
+    mean, total = reductions.average(x, axis=1, weights=weights, returned=True)
+    if aweights is None or ddof == 0:
+        norm = ufuncs.subtract(total[0], ddof)
+    else:
+        norm = total[0] - ddof * ufuncs.multiply(weights, aweights).sum() / total[0]
+    x = x - mean[:, None]
+    weighted = x if weights is None else ufuncs.multiply(x, weights)
+    return ufuncs.divide(dot(x, elementary.conj(weighted.T)), norm).squeeze()
+
+
+def _variables(name, m, rowvar, dtype):
+    """Return observations as a matrix with a row per variable."""
+    (x,) = promote_dtypes_inexact(name, operand(name, m))
+    if dtype is not None:
+        x = x.astype(dtype)
+    if x.aval.ndim > 2:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: takes vectors and matrices, got shape {x.aval.shape}.",
+            fix="reshape to `(variables, observations)`.",
+            anchor="shape",
+        )
+    if x.aval.ndim < 2:
+        return reshape(x, (1, x.aval.size))
+    return x if rowvar else x.T
+
+
+def corrcoef(x, y=None, rowvar=True, dtype=None):
+    """Return the matrix of correlation coefficients of variables; see `cov`."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return ufuncs.divide(c, c)
+    scale = ufuncs.sqrt(elementary.real(creation.diagonal(c)))
+    c = c / scale[:, None] / scale[None, :]
+    if dtypes.issubdtype(c.dtype, np.complexfloating):
+        clip = elementary.clip
+        return clip(elementary.real(c), -1, 1) + 1j * clip(elementary.imag(c), -1, 1)
+    return elementary.clip(c, -1, 1)
+
+
+# ---------------------------------------------------------------- counts
+
+
+def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
+    """Count how often each integer occurs.
+
+    Args:
+      x: vector of integers; negative ones count as 0.
+      weights: vector of what each element counts; default 1.
+      minlength: least size of the result.
+      length: size of the result; required where `x` is traced. Larger integers are left out.
+
+    Returns:
+      Vector whose element i is the number, or the sum of weights, of the elements that are i.
+    """
+    x = operand("bincount", x)
+    if not dtypes.issubdtype(x.aval.dtype, np.integer) or x.aval.ndim != 1:
+        raise errors.user_error(
+            errors.DTypeError,
+            f"bincount: takes a vector of integers, got {x.aval.str_short()}.",
+            fix="flatten and convert it first.",
+            anchor="dtype",
+        )
+    if length is None:
+        host = known_values("bincount (as `length=`)", x).host()
+        length = max(static_int("bincount", "minlength", minlength), int(host.max(initial=-1)) + 1)
+    weights = np.ones((), dtypes.default_dtype(int)) if weights is None else weights
+    weights = operand("bincount", weights)
+    counts = creation.zeros(static_int("bincount", "length", length), weights.aval.dtype)
+    return counts.at[ufuncs.maximum(x, 0)].add(weights, mode="drop")
+
+
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """Return the edges of the bins that `histogram` uses: ``bins + 1`` floats.
+
+    Args:
+      a: array.
+      bins: number of bins of equal width, or the edges.
+      range: pair of the lowest and the highest edge; default the extremes of `a`.
+      weights: ignored.
+    """
+    x = operand("histogram_bin_edges", a)
+    if isinstance(bins, str):
+        raise errors.user_error(
+            NotImplementedError,
+            f"histogram_bin_edges: rules such as {bins!r} are not supported.",
+            fix="pass the number of bins.",
+        )
+    dtype = dtypes.to_inexact_dtype(dtypes.result_type(x))
+    if np.ndim(bins):
+        return creation.asarray(bins).astype(dtype)
+    if isinstance(bins, Tracer) and concrete_value(bins) is None:
+        raise traced_argument("histogram_bin_edges", "bins", bins)
+    if range is None:
+        low, high = (x.min(), x.max()) if x.aval.size else (0.0, 1.0)
+    else:
+        low, high = range
+    low, high = (creation.asarray(v).astype(dtype) for v in (low, high))
+    is_point = ufuncs.equal(low, high)
+    low, high = elementary.where(is_point, low - 0.5, low), elementary.where(is_point, high + 0.5, high)
+    return creation.linspace(low, high, static_int("histogram", "bins", bins) + 1, dtype=dtype)
+
+
+def histogram(a, bins=10, range=None, weights=None, density=None):
+    """Count the elements in bins.
+
+    Args:
+      a: array.
+      bins, range: see `histogram_bin_edges`; the last bin includes its upper edge.
+      weights: array of the shape of `a`: what each element counts; default 1.
+      density: whether to scale so that the integral over all bins is 1.
+
+    Returns:
+      ``(counts, edges)``; counts are floats.
+    """
+    x = operand("histogram", a)
+    edges = histogram_bin_edges(x, bins, range, weights)
+    if weights is None:
+        weights = creation.ones(x.aval.shape, edges.dtype)
+    weights = operand("histogram", weights)
+    counts, _ = _histogramdd(ravel(x)[:, None], [edges], ravel(weights))
+    if density:
+        counts = counts / counts.sum() / (edges[1:] - edges[:-1])
+    return counts, edges
+
+
+def _histogramdd(sample, edges, weights):
+    """Add up weights per box; what lies outside of all boxes is dropped."""
+    sizes = [e.shape[0] - 1 for e in edges]
+    places = creation.zeros(sample.shape[0], np.int32)
+    is_inside = creation.ones(sample.shape[0], bool)
+    for i, (edge, size) in enumerate(zip(edges, sizes, strict=True)):
+        x = sample[:, i].astype(edge.dtype)
+        place = searchsorted(edge, x, side="right") - 1
+        places = places * size + elementary.clip(place, 0, size - 1)
+        is_inside = is_inside & (x >= edge[0]) & (x <= edge[-1])
+    total = math.prod(sizes)
+    places = elementary.where(is_inside, places, total)
+    counts = creation.zeros(total, weights.dtype).at[places].add(weights, mode="drop")
+    return reshape(counts, tuple(sizes)), edges
+
+
+def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
+    """Count points of the plane in rectangles; see `histogramdd`.
+
+    Returns:
+      ``(counts, edges of x, edges of y)``.
+    """
+    sample = stack([operand("histogram2d", x), operand("histogram2d", y)], axis=1)
+    if np.ndim(bins) == 1 and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    counts, edges = histogramdd(sample, bins, range, weights, density)
+    return counts, edges[0], edges[1]
+
+
+def histogramdd(sample, bins=10, range=None, weights=None, density=None):
+    """Count points in boxes.
+
+    Args:
+      sample: array ``[points, dimensions]``.
+      bins: number of bins, or a sequence with a number or edges per dimension.
+      range: sequence of pairs of lowest and highest edges, or of None.
+      weights: vector of what each point counts; default 1.
+      density: whether to scale so that the integral over all boxes is 1.
+
+    Returns:
+      ``(counts, list of edges)``.
+    """
+    sample = operand("histogramdd", sample)
+    count, rank = sample.aval.shape
+    bins = [bins] * rank if np.ndim(bins) == 0 and not isinstance(bins, list | tuple) else bins
+    ranges = [None] * rank if range is None else range
+    edges = [
+        histogram_bin_edges(sample[:, i], one, between)
+        for i, (one, between) in enumerate(zip(bins, ranges, strict=True))
+    ]
+    if weights is None:
+        weights = creation.ones(count, edges[0].dtype)
+    counts, edges = _histogramdd(sample, edges, operand("histogramdd", weights))
+    if density:
+        counts = counts / counts.sum()
+        for i, edge in enumerate(edges):
+            width = (edge[1:] - edge[:-1]).reshape([-1 if j == i else 1 for j in _dims(rank)])
+            counts = counts / width
+    return counts, edges
+
+
+def _dims(rank):
+    return tuple(np.arange(rank).tolist())

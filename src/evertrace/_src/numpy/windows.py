@@ -1,0 +1,46 @@
+"""Window functions: weights that fall off to both ends of a vector of M samples."""
+
+import numpy as np
+from evertrace._src import dtypes
+from evertrace._src.numpy import creation, elementary
+from evertrace._src.numpy.arguments import static_int
+from evertrace._src.numpy.promotion import as_operands
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
+
+
+def _window(name, M, window):
+    """Return a window computed in NumPy: its size is known, so all of it is."""
+    size = static_int(name, "M", M)
+    return creation.asarray(window(max(0, size)).astype(dtypes.default_dtype(float)))
+
+
+def bartlett(M):
+    """Return the triangular window of `M` samples that is 0 at both ends."""
+    return _window("bartlett", M, np.bartlett)
+
+
+def blackman(M):
+    """Return the Blackman window of `M` samples."""
+    return _window("blackman", M, np.blackman)
+
+
+def hamming(M):
+    """Return the Hamming window of `M` samples."""
+    return _window("hamming", M, np.hamming)
+
+
+def hanning(M):
+    """Return the Hann window of `M` samples."""
+    return _window("hanning", M, np.hanning)
+
+
+def kaiser(M, beta):
+    """Return the Kaiser window of `M` samples with shape parameter `beta`, which may be traced."""
+    size = static_int("kaiser", "M", M)
+    if size <= 1:
+        return creation.ones(max(0, size))
+    half = (size - 1) / 2
+    root = np.sqrt(np.maximum(0, 1 - ((np.arange(size) - half) / half) ** 2))
+    (root,) = as_operands("kaiser", root.astype(dtypes.default_dtype(float)))
+    return elementary.i0(beta * root) / elementary.i0(beta)

@@ -1,0 +1,172 @@
+"""Arguments of random functions: keys of either kind, shapes, dtypes, parameters that broadcast."""
+
+import numpy as np
+
+from evertrace._src import config, dtypes, errors
+from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.arrays.interop import as_array, from_numpy
+from evertrace._src.core.tracer import Tracer
+from evertrace._src.numpy.arguments import static_shape
+from evertrace._src.ops import random as ops
+from evertrace._src.ops.builders import broadcast_error
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.structural import broadcast_in_dim_p
+
+NUMBERS = (bool, int, float)
+
+
+def as_keys(name, keys):
+    """Return keys of either kind as typed ones, and whether they were raw."""
+    if isinstance(keys, np.ndarray):
+        keys = from_numpy(keys, name)
+    if not isinstance(keys, Array | Tracer):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: the key must be an array of random keys, got {keys!r} of type "
+            f"{type(keys).__name__}.",
+            fix="make one with `random.key(seed)`.",
+            anchor="random-key",
+        )
+    if ops.is_key(keys.aval):
+        return keys, False
+    if keys.dtype != ops.WORD:
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: the key must be an array of random keys, got {keys.aval.str_short()}.",
+            fix="make one with `random.key(seed)`.",
+            anchor="random-key",
+        )
+    return ops.random_wrap_p.bind(keys, impl=config.current().default_prng_impl), True
+
+
+def one_key(name, key):
+    """Return a single key of either kind as a typed one, and whether it was raw."""
+    typed, is_raw = as_keys(name, key)
+    if typed.shape:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: takes a single key, got an array of keys of shape {typed.shape}.",
+            fix=f"index it, or use each of them with `vmap`: `vmap(random.{name})(keys)`.",
+            anchor="random-key",
+        )
+    return typed, is_raw
+
+
+def sizes(name, shape):
+    """Return a shape argument as a tuple of ints that are not negative."""
+    shape = static_shape(name, shape)
+    if any(size < 0 for size in shape):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: shape {shape} has a negative size.",
+            fix="pass sizes of 0 or more.",
+            anchor="shape",
+        )
+    return shape
+
+
+def no_sharding(name, out_sharding):
+    """Raise if the caller asks for a layout over devices, which is not supported yet."""
+    if out_sharding is not None:
+        raise errors.user_error(
+            NotImplementedError,
+            f"{name}: out_sharding is not supported yet.",
+            fix="leave it out, and place the result with `device_put`.",
+        )
+
+
+def float_dtype(name, dtype):
+    """Return the floating dtype asked for, by default float32 (float64 if x64 is on)."""
+    return _of_kind(name, dtype, float, np.floating, "floating")
+
+
+def inexact_dtype(name, dtype):
+    """Return the floating or complex dtype asked for, by default as in `float_dtype`."""
+    return _of_kind(name, dtype, float, np.inexact, "floating or complex")
+
+
+def int_dtype(name, dtype):
+    """Return the integer dtype asked for, by default int32 (int64 if x64 is on)."""
+    return _of_kind(name, dtype, int, np.integer, "integer")
+
+
+def _of_kind(name, dtype, default, kind, kind_name):
+    dtype = dtypes.check_user_dtype_supported(default if dtype is None else dtype, name)
+    if not dtypes.issubdtype(dtype, kind):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: dtype must be a {kind_name} type, got {dtypes.short_name(dtype)}.",
+            fix=f'pass e.g. `dtype="{dtypes.default_dtype(default)}"`, or convert the result.',
+            anchor="dtype",
+        )
+    return dtype
+
+
+def operand(name, x, dtype=None):
+    """Return a parameter as an array or tracer, in `dtype` if one is given."""
+    if type(x) in NUMBERS and dtype is not None:
+        return from_host(np.asarray(x, dtype))
+    x = as_array(x, name)
+    return x if dtype is None else convert(x, dtype)
+
+
+def broadcast_shape(name, *xs):
+    """Return the common shape of operands."""
+    try:
+        return np.broadcast_shapes(*[x.shape for x in xs])
+    except ValueError:
+        raise broadcast_error(name, [x.shape for x in xs]) from None
+
+
+def result_shape(name, shape, *xs):
+    """Return the shape asked for, or if it is None the common shape of the parameters."""
+    if shape is None:
+        return broadcast_shape(name, *xs)
+    shape = sizes(name, shape)
+    for x in xs:
+        _check_fits(name, x.shape, shape)
+    return shape
+
+
+def _check_fits(name, inner, shape):
+    """Raise unless an array of shape `inner` can be repeated to one of `shape`."""
+    aligned = zip(reversed(inner), reversed(shape), strict=False)
+    if len(inner) > len(shape) or any(a not in (1, b) for a, b in aligned):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: a parameter of shape {inner} does not broadcast to the shape {shape} of the "
+            "result.",
+            fix="leave `shape` out, or give one that ends like the parameters' shapes.",
+            anchor="shape-broadcast",
+        )
+
+
+def spread(x, shape):
+    """Broadcast an operand as NumPy does; one of rank 0 stays as it is."""
+    if x.shape in ((), shape):
+        return x
+    added = len(shape) - x.ndim
+    kept = tuple(range(added, len(shape)))
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept, sharding=None)
+
+
+def parameter(name, x, shape, dtype):
+    """Return a parameter in `dtype`, of rank 0 or broadcast to `shape`."""
+    x = operand(name, x, dtype)
+    _check_fits(name, x.shape, shape)
+    return spread(x, shape)
+
+
+def start(name, key, shape, dtype, out_sharding=None):
+    """Return the common arguments, checked: a typed key, a shape and a floating dtype."""
+    no_sharding(name, out_sharding)
+    return one_key(name, key)[0], sizes(name, shape), float_dtype(name, dtype)
+
+
+def start_with(name, key, shape, dtype, *parameters):
+    """Return the common arguments and the parameters, broadcast; without a shape, to theirs."""
+    dtype = float_dtype(name, dtype)
+    given = [operand(name, x, dtype) for x in parameters]
+    shape = result_shape(name, shape, *given)
+    spread = [parameter(name, x, shape, dtype) for x in given]
+    return one_key(name, key)[0], shape, dtype, *spread

@@ -1,0 +1,398 @@
+"""Continuous distributions that are functions of uniform and normal numbers.
+
+Uniform numbers in [1, 2) are random bits in the place of a mantissa; most other distributions are
+the inverse of their distribution function, applied to uniform numbers of the right interval. The
+formulas are those that give JAX's numbers for the same key, up to rounding.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.lax.elementwise import abs as abs_
+from evertrace._src.lax.elementwise import clamp, nextafter, sign
+from evertrace._src.lax.elementwise import complex as complex_
+from evertrace._src.lax.elementwise import max as max_
+from evertrace._src.lax.convert import stop_gradient
+from evertrace._src.lax.functions import exp, log, log1p, sqrt, tan
+from evertrace._src.lax.functions import pow as pow_
+from evertrace._src.lax.special import erf, erf_inv
+from evertrace._src.ops.convert import bitcast_convert_type_p, convert
+from evertrace._src.ops.select import select
+from evertrace._src.ops.slicing import unstack_p
+from evertrace._src.ops.structural import reduce_sum_p
+from evertrace._src.random import keys as keys_
+from evertrace._src.random.arguments import (
+    float_dtype,
+    inexact_dtype,
+    no_sharding,
+    one_key,
+    operand,
+    parameter,
+    result_shape,
+    sizes,
+    start,
+    start_with,
+)
+from evertrace._src.support import set_module
+
+__all__ = [
+    "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal",
+    "maxwell", "normal", "pareto", "rayleigh", "triangular", "truncated_normal", "uniform", "wald",
+    "weibull_min",
+]  # fmt: skip
+
+public = set_module("evertrace.random")
+
+# ---------------------------------------------------------------- uniform
+
+
+def unit(key, shape, dtype):
+    """Return uniform numbers in [0, 1): all multiples of the dtype's epsilon are equally likely."""
+    info = dtypes.finfo(dtype)
+    width = info.bits if info.nmant >= 8 else 8
+    word = np.dtype(f"u{info.bits // 8}")
+    one = int(np.ones((), dtype).view(word))
+    bits = convert(keys_.raw_bits(key, shape, width), word)
+    mantissa = bits >> (width - info.nmant)
+    return bitcast_convert_type_p.bind(mantissa | one, new_dtype=dtype) - 1
+
+
+def interval(name, key, shape, dtype, low, high):
+    """Return uniform numbers in [low, high)."""
+    numbers = unit(key, shape, dtype)
+    if type(low) is float and type(high) is float and (low, high) == (0.0, 1.0):
+        return numbers
+    low, high = (parameter(name, x, shape, dtype) for x in (low, high))
+    return max_(low, numbers * (high - low) + low)
+
+
+@public
+def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
+    """Draw uniformly distributed numbers in ``[minval, maxval)``.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      minval, maxval: bounds that broadcast to `shape`.
+      out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`. The number of different values is that of the numbers of
+      the dtype in [1, 2).
+    """
+    key, shape, dtype = start("uniform", key, shape, dtype, out_sharding)
+    return interval("uniform", key, shape, dtype, minval, maxval)
+
+
+# ---------------------------------------------------------------- normal
+
+
+def standard_normal(key, shape, dtype):
+    """Return numbers with the standard normal distribution."""
+    lowest = float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
+    return erf_inv(interval("normal", key, shape, dtype, lowest, 1.0)) * math.sqrt(2)
+
+
+@public
+def normal(key, shape=(), dtype=None, *, out_sharding=None):
+    """Draw numbers from the standard normal distribution, of mean 0 and variance 1.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on), or a complex one, whose
+        real and imaginary parts have variance 1/2 each.
+      out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+    """
+    no_sharding("normal", out_sharding)
+    key, shape = one_key("normal", key)[0], sizes("normal", shape)
+    dtype = inexact_dtype("normal", dtype)
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        return standard_normal(key, shape, dtype)
+    part = np.zeros((), dtype).real.dtype
+    real, imag = (standard_normal(k, shape, part) for k in keys_.pair(key))
+    return complex_(real, imag) / math.sqrt(2)
+
+
+@public
+def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
+    """Draw from the standard normal distribution, given that the result is between two bounds.
+
+    Args:
+      key: one key.
+      lower, upper: bounds that broadcast to `shape`; none of them is drawn.
+      shape: of the result, by default the common shape of the bounds.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    no_sharding("truncated_normal", out_sharding)
+    key, shape, dtype, lower, upper = start_with(
+        "truncated_normal", key, shape, dtype, lower, upper
+    )
+    root = math.sqrt(2)
+    mass = interval("truncated_normal", key, shape, dtype, erf(lower / root), erf(upper / root))
+    # Rounding must not take the result to a bound.
+    first = nextafter(stop_gradient(lower), math.inf)
+    last = nextafter(stop_gradient(upper), -math.inf)
+    return clamp(first, erf_inv(mass) * root, last)
+
+
+@public
+def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
+    """Draw numbers whose logarithm is normal with mean 0 and standard deviation `sigma`.
+
+    Args:
+      key: one key.
+      sigma: standard deviation, broadcasts to `shape`.
+      shape: of the result, by default that of `sigma`.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    no_sharding("lognormal", out_sharding)
+    key, shape, dtype, sigma = start_with("lognormal", key, shape, dtype, sigma)
+    return exp(standard_normal(key, shape, dtype) * sigma)
+
+
+@public
+def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
+    """Draw lengths of vectors of three independent standard normal numbers.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    return _maxwell(*start("maxwell", key, shape, dtype, out_sharding))
+
+
+def _maxwell(key, shape, dtype):
+    vectors = standard_normal(key, (*shape, 3), dtype)
+    return sqrt(reduce_sum_p.bind(vectors * vectors, axes=(len(shape),), out_sharding=None))
+
+
+@public
+def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
+    """Draw ``loc + scale * sign * maxwell``, the sign being random.
+
+    Args:
+      key: one key.
+      loc, scale: broadcast to `shape` behind their common shape.
+      shape: leading dimensions of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+    """
+    name = "double_sided_maxwell"
+    shape = sizes(name, shape)
+    dtype = float_dtype(name, dtype)
+    shape = (*shape, *result_shape(name, None, operand(name, loc), operand(name, scale)))
+    loc, scale = (parameter(name, x, shape, dtype) for x in (loc, scale))
+    length_key, sign_key = keys_.pair(one_key(name, key)[0])
+    signs = convert(unit(sign_key, shape, np.dtype(np.float32)) < 0.5, dtype) * 2 - 1
+    return signs * _maxwell(length_key, shape, dtype) * scale + loc
+
+
+@public
+def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
+    """Draw from the Wald (inverse Gaussian) distribution with a mean and scale 1.
+
+    Args:
+      key: one key.
+      mean: broadcasts to `shape`.
+      shape: of the result, by default that of `mean`.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+
+    Source: Michael, Schucany, Haas, "Generating Random Variates Using Transformations with
+    Multiple Roots", The American Statistician 30, 1976.
+    """
+    no_sharding("wald", out_sharding)
+    key, shape, dtype, mean = start_with("wald", key, shape, dtype, mean)
+    normal_key, uniform_key = keys_.pair(key)
+    y = standard_normal(normal_key, shape, dtype)
+    y = y * y
+    squared = mean * mean
+    root = sqrt(mean * 4 * y + squared * (y * y))
+    smaller = mean + squared * y / 2 - mean / 2 * root
+    is_smaller = unit(uniform_key, shape, dtype) <= mean / (mean + smaller)
+    return select(is_smaller, smaller, squared / smaller)
+
+
+# ---------------------------------------------------------------- inverses of distribution functions
+
+
+@public
+def exponential(key, shape=(), dtype=None, *, out_sharding=None):
+    """Draw from the exponential distribution of rate 1: density ``exp(-x)`` for x >= 0.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    return standard_exponential(*start("exponential", key, shape, dtype, out_sharding))
+
+
+def standard_exponential(key, shape, dtype):
+    """Return numbers with the exponential distribution of rate 1."""
+    return -log1p(-unit(key, shape, dtype))
+
+
+@public
+def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
+    """Draw from the standard Gumbel distribution: density ``exp(-x - exp(-x))``.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      mode: ``"low"`` (the default) uses as many random bits as the dtype has; ``"high"`` twice as
+        many, for better tails.
+      out_sharding: not supported yet.
+    """
+    return standard_gumbel(*start("gumbel", key, shape, dtype, out_sharding), mode)
+
+
+def standard_gumbel(key, shape, dtype, mode=None):
+    """Return numbers with the standard Gumbel distribution."""
+    info = dtypes.finfo(dtype)
+    tiny = float(info.tiny)
+    if not is_high("gumbel", mode):
+        return -log(-log(interval("gumbel", key, shape, dtype, tiny, 1.0)))
+    coarse, fine = unstack_p.bind(unit(key, (2, *shape), dtype), axis=0)
+    # Below 1/2 a number has room for the bits of another one; above, log1p(-x) needs none.
+    finer = coarse + fine * float(info.eps) + tiny
+    return -log(-log1p(-select(coarse >= 0.5, coarse, finer)))
+
+
+def is_high(name, mode):
+    """Whether `mode` asks for more random bits per number."""
+    if mode not in (None, "low", "high"):
+        raise errors.user_error(
+            ValueError,
+            f"{name}: mode must be 'low', 'high' or None, got {mode!r}.",
+            fix="pass `mode='low'`, or leave it out.",
+        )
+    return mode == "high"
+
+
+@public
+def laplace(key, shape=(), dtype=None, *, out_sharding=None):
+    """Draw from the Laplace distribution: density ``exp(-abs(x)) / 2``.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    key, shape, dtype = start("laplace", key, shape, dtype, out_sharding)
+    lowest = -1 + float(dtypes.finfo(dtype).epsneg)
+    u = interval("laplace", key, shape, dtype, lowest, 1.0)
+    return sign(u) * log1p(-abs_(u))
+
+
+@public
+def logistic(key, shape=(), dtype=None, *, out_sharding=None):
+    """Draw from the logistic distribution, whose distribution function is the sigmoid.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    key, shape, dtype = start("logistic", key, shape, dtype, out_sharding)
+    u = interval("logistic", key, shape, dtype, float(dtypes.finfo(dtype).tiny), 1.0)
+    return log(u) - log1p(-u)
+
+
+@public
+def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
+    """Draw from the Cauchy distribution: density ``1 / (pi * (1 + x**2))``.
+
+    Args:
+      key: one key.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    key, shape, dtype = start("cauchy", key, shape, dtype, out_sharding)
+    u = interval("cauchy", key, shape, dtype, float(dtypes.finfo(dtype).eps), 1.0)
+    return tan((u - 0.5) * math.pi)
+
+
+@public
+def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
+    """Draw from the Pareto distribution: density ``b / x**(b + 1)`` for x >= 1.
+
+    Args:
+      key: one key.
+      b: exponent, broadcasts to `shape`.
+      shape: of the result, by default that of `b`.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    no_sharding("pareto", out_sharding)
+    key, shape, dtype, b = start_with("pareto", key, shape, dtype, b)
+    return exp(standard_exponential(key, shape, dtype) / b)
+
+
+@public
+def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
+    """Draw lengths of vectors of two normal numbers with standard deviation `scale`.
+
+    Args:
+      key: one key.
+      scale: broadcasts to `shape`.
+      shape: of the result, by default that of `scale`.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    no_sharding("rayleigh", out_sharding)
+    key, shape, dtype, scale = start_with("rayleigh", key, shape, dtype, scale)
+    return sqrt(log(unit(key, shape, dtype)) * -2) * scale
+
+
+@public
+def weibull_min(key, scale, concentration, shape=(), dtype=None):
+    """Draw ``scale * exponential ** (1 / concentration)``.
+
+    Args:
+      key: one key.
+      scale, concentration: broadcast to `shape`.
+      shape: of the result.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+    """
+    key, shape, dtype, scale, concentration = start_with(
+        "weibull_min", key, shape, dtype, scale, concentration
+    )
+    return pow_(standard_exponential(key, shape, dtype), 1 / concentration) * scale
+
+
+@public
+def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
+    """Draw from the triangular distribution: its density rises to `mode` and falls to 0 at `right`.
+
+    Args:
+      key: one key.
+      left, mode, right: ``left <= mode <= right``; they broadcast to `shape`.
+      shape: of the result, by default the common shape of the parameters.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+    """
+    no_sharding("triangular", out_sharding)
+    key, shape, dtype, left, mode, right = start_with(
+        "triangular", key, shape, dtype, left, mode, right
+    )
+    u = unit(key, shape, dtype)
+    width = right - left
+    rising = left + sqrt(u * width * (mode - left))
+    falling = right - sqrt((1 - u) * width * (right - mode))
+    return select(u < (mode - left) / width, rising, falling)

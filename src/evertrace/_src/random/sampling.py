@@ -1,0 +1,141 @@
+"""Permutations, and draws from the elements of an array.
+
+A permutation is the order in which random numbers sort. As some of them may be equal, arrays of
+many elements are sorted several times, until the bias is negligible.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.lax.functions import log
+from evertrace._src.lax.sort import sort_key_val, top_k
+from evertrace._src.numpy.arguments import canonical_axis, static_int
+from evertrace._src.numpy.cumulative import cumsum
+from evertrace._src.numpy.search import searchsorted
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.structural import reshape
+from evertrace._src.random import keys as keys_
+from evertrace._src.random.arguments import no_sharding, one_key, operand, sizes
+from evertrace._src.random.continuous import standard_gumbel, unit
+from evertrace._src.random.discrete import randint
+from evertrace._src.support import set_module
+
+__all__ = ["choice", "permutation"]
+
+public = set_module("evertrace.random")
+
+LARGEST_WORD = 2**32 - 1
+
+
+@public
+def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
+    """Return the elements of `x` in random order.
+
+    Args:
+      key: one key.
+      x: an array, or an integer that stands for ``arange(x)``.
+      axis: along which the elements are permuted.
+      independent: whether each vector along `axis` is permuted by itself; otherwise they are moved
+        around as a whole.
+      out_sharding: not supported yet.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+    """
+    no_sharding("permutation", out_sharding)
+    key = one_key("permutation", key)[0]
+    x, is_count = _population("permutation", x)
+    if is_count:
+        return _shuffle(key, iota(dtypes.default_dtype(int), (x,)), 0)
+    axis = canonical_axis("permutation", axis, x.ndim)
+    if independent or x.ndim == 1:
+        return _shuffle(key, x, axis)
+    order = _shuffle(key, iota(dtypes.default_dtype(int), (x.shape[axis],)), 0)
+    return _take(x, order, axis)
+
+
+def _population(name, x):
+    """Return (count, True) for an integer argument, else (array, False)."""
+    if isinstance(x, int | np.integer) or getattr(x, "shape", None) == ():
+        return static_int(name, "x", x), True
+    return operand(name, x), False
+
+
+def _take(x, index, axis):
+    """Return the elements of `x` at the indices along one axis."""
+    return x[(slice(None),) * axis + (index,)]
+
+
+def _shuffle(key, x, axis):
+    """Return the elements along one axis in random order, for each vector of its own."""
+    # Each round has 32 random bits per element; three times those of the size are plenty.
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(LARGEST_WORD))
+    for _ in range(rounds):
+        key, used = keys_.pair(key)
+        _, x = sort_key_val(keys_.raw_bits(used, x.shape, 32), x, axis)
+    return x
+
+
+@public
+def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
+    """Draw elements of an array.
+
+    Args:
+      key: one key.
+      a: an array, or an integer that stands for ``arange(a)``.
+      shape: of the draws, which takes the place of `axis` in the result.
+      replace: whether the same element may be drawn again.
+      p: probabilities of the elements along `axis`, which add up to 1; by default all are equal.
+      axis: of `a`.
+      mode: of the random numbers with `p` and without replacement, see `gumbel`.
+
+    Returns:
+      An array of the dtype of `a`.
+
+    Source: with `p`, the inverse distribution function with replacement, and the Gumbel-top-k
+    trick without.
+    """
+    key, shape = one_key("choice", key)[0], sizes("choice", shape)
+    a, is_count = _population("choice", a)
+    axis = 0 if is_count else canonical_axis("choice", axis, a.ndim)
+    n = a if is_count else a.shape[axis]
+    draws = math.prod(shape)
+    _check_draws(n, draws, replace)
+    if p is None and not replace:
+        taken = permutation(key, a, axis)[(slice(None),) * axis + (slice(draws),)]
+        return reshape(taken, (*taken.shape[:axis], *shape, *taken.shape[axis + 1 :]))
+    if p is None:
+        index = randint(key, shape, 0, n)
+    else:
+        index = _weighted_indices(key, n, shape, draws, replace, p, mode)
+    return index if is_count else _take(a, index, axis)
+
+
+def _check_draws(n, draws, replace):
+    if draws and not n or not replace and draws > n:
+        what = "of nothing" if not n else f"different ones of {n} elements"
+        raise errors.user_error(
+            ValueError,
+            f"choice: cannot draw {draws} {what}.",
+            fix="draw from more elements, draw fewer, or pass `replace=True`.",
+        )
+
+
+def _weighted_indices(key, n, shape, draws, replace, p, mode):
+    p = operand("choice", p)
+    if p.shape != (n,):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"choice: p has shape {p.shape}, but there are {n} elements to draw from.",
+            fix="give one probability per element along `axis`.",
+            anchor="shape",
+        )
+    p = operand("choice", p, dtypes.to_inexact_dtype(p.dtype))
+    if not replace:
+        _, index = top_k(standard_gumbel(key, (n,), p.dtype, mode) + log(p), draws)
+        return reshape(index, shape)
+    cumulated = cumsum(p)
+    level = cumulated[-1] * (1 - unit(key, shape, p.dtype))
+    return searchsorted(cumulated, level)

@@ -1,0 +1,86 @@
+"""Every primitive says what each transformation and each engine makes of it, and is tested.
+
+A rule may be missing only where its slot says why, with `undefined`.
+"""
+
+import importlib
+import pkgutil
+
+import pytest
+
+import evertrace._src.control
+import evertrace._src.ops
+from evertrace._src.core.primitive import Primitive, Undefined
+from tests.laws.rows import ROWS
+
+
+def all_primitives():
+    """Return the primitives of all modules of `ops` and `control`, by name."""
+    found = {}
+    for package in (evertrace._src.ops, evertrace._src.control):
+        for module in pkgutil.iter_modules(package.__path__):
+            contents = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
+            found |= {id(x): x for x in contents.values() if isinstance(x, Primitive)}
+    return sorted(found.values(), key=lambda prim: prim.name)
+
+
+PRIMITIVES = all_primitives()
+over_primitives = pytest.mark.parametrize("prim", PRIMITIVES, ids=[p.name for p in PRIMITIVES])
+
+
+def stated(rule):
+    """Whether a slot holds a rule or the reason why there is none."""
+    return rule is not None
+
+
+@over_primitives
+def test_has_a_type_rule(prim):
+    assert callable(prim.abstract)
+
+
+@over_primitives
+def test_runs_on_the_host(prim):
+    assert callable(prim.host) or callable(prim.eager)
+
+
+@over_primitives
+def test_has_a_batching_rule(prim):
+    assert stated(prim.batch)
+
+
+@over_primitives
+def test_has_a_derivative(prim):
+    forward = stated(prim.jvp_call) and stated(prim.linearize)
+    assert forward or prim.linear or stated(prim.jvp) or stated(prim.deriv)
+
+
+@over_primitives
+def test_linear_operations_have_a_transpose(prim):
+    assert not prim.linear or callable(prim.transpose)
+
+
+@over_primitives
+def test_reasons_are_sentences(prim):
+    slots = ("batch", "deriv", "jvp", "linearize", "transpose")
+    for rule in (getattr(prim, slot) for slot in slots):
+        assert not isinstance(rule, Undefined) or len(rule.reason.split()) > 2
+
+
+@pytest.mark.engine
+def test_all_have_a_lowering():
+    rules = importlib.import_module("evertrace._src.engines.xla.rules")
+    lowering = importlib.import_module("evertrace._src.engines.xla.lower").lowering
+    rules.load_rules()
+    assert [p.name for p in PRIMITIVES if p not in lowering and not p.is_call] == []
+
+
+def test_all_have_a_row():
+    """Operations of `control` take functions; their tests are in `tests/control`."""
+    with_rows = {id(prim) for spec in ROWS for prim in spec.prims}
+    elementary = [p for p in PRIMITIVES if p.eager is None]
+    assert [p.name for p in elementary if id(p) not in with_rows] == []
+
+
+def test_names_of_rows_are_unique():
+    names = [spec.name for spec in ROWS]
+    assert len(names) == len(set(names))
