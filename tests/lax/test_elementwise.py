@@ -97,7 +97,7 @@ def test_sizes_of_one_broadcast():
         (lambda: functions.exp(N), DTypeError, "exp: does not accept dtype int32"),
         (lambda: functions.exp(X, accuracy=3), NotImplementedError, "accuracy"),
         (lambda: functions.integer_pow(N, -1), DTypeError, "negative power -1"),
-        (lambda: functions.pow(X, array(np.float64(2))), DTypeError, "float32 and exponent float64"),
+        (lambda: functions.pow(X, array(np.float64(2))), DTypeError, "exponent float64"),
         (
             lambda: elementwise.add(array(np.ones((2, 3))), array(np.ones(3))),
             ShapeError, r"\(2, 3\) and \(3,\)",

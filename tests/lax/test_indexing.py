@@ -166,10 +166,15 @@ def test_errors(call, cls, text):
     assert text in str(caught.value)
 
 
+def test_scatter_mul_is_not_linear_in_its_updates():
+    updates = LinearArg(array(np.float32([2])).aval)
+    x, indices = array(np.ones(2, np.float32)), array(np.zeros((1, 1), np.int32))
+    with pytest.raises(errors.NotLinearError, match="scatter-mul"):
+        transpose_flat(lambda u: [lax.scatter_mul(x, indices, u, ELEMENTS)], [updates], [x])
+
+
 def test_index_take_is_modulo_the_size():
-    out = both(
-        lambda x, i: lax.index_take(x, (i, i), (0, 1)), X, np.array([-1, 0, 4], np.int32)
-    )
+    out = both(lambda x, i: lax.index_take(x, (i, i), (0, 1)), X, np.array([-1, 0, 4], np.int32))
     np.testing.assert_array_equal(out, [X[2, 1], X[0, 0], X[1, 0]])
 
 

@@ -4,10 +4,28 @@ import numpy as np
 import pytest
 
 from evertrace import errors
+from evertrace._src.arrays.array import from_host
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.dtypes import KeyType
 from evertrace._src.lax import slicing as lax
+from evertrace._src.lax.indexing import (
+    GatherDimensionNumbers,
+    ScatterDimensionNumbers,
+    gather,
+    scatter,
+)
+from evertrace._src.lax.select import select_n
 from evertrace._src.lax.shapes import broadcast_shapes
-from evertrace._src.lax.structural import collapse, expand_dims, reshape, squeeze, transpose
-from tests.support.runtime import array, jaxpr_of, run_compiled, to_numpy
+from evertrace._src.lax.structural import (
+    broadcast_in_dim,
+    collapse,
+    expand_dims,
+    reshape,
+    rev,
+    squeeze,
+    transpose,
+)
+from tests.support.runtime import array, flat, jaxpr_of, run_compiled, to_numpy
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -127,3 +145,45 @@ def test_broadcast_shapes():
     assert broadcast_shapes((2, 1), (3,), ()) == (2, 3)
     with pytest.raises(errors.ShapeError, match="do not broadcast"):
         broadcast_shapes((2, 3), (2,))
+
+
+PLACES = np.arange(12, dtype=np.int32).reshape(3, 4)
+ROWS = np.array([[2], [0]], np.int32)
+TWO = np.array(2, np.int32)
+MASK = np.array([[True, False, True, False]] * 3)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: broadcast_in_dim(x, (2, 4, 3), (2, 1)),
+        lambda x: reshape(x, (4, 3), (1, 0)),
+        lambda x: transpose(x, (1, 0)),
+        lambda x: squeeze(lax.slice(x, (0, 1), (1, 4), (1, 2)), (0,)),
+        lambda x: expand_dims(x, (1,)),
+        lambda x: rev(x, (1,)),
+        lambda x: lax.concatenate([x, x], 1),
+        lambda x: lax.split(x, (1, 2), 0),
+        lambda x: lax.stack([x, x], 1),
+        lambda x: lax.unstack(x, 1),
+        lambda x: lax.tile(x, (2, 1)),
+        lambda x: lax.dynamic_slice(x, (array(TWO), -2), (1, 2)),
+        lambda x: lax.dynamic_update_slice(x, lax.slice(x, (0, 0), (1, 2)), (array(TWO), 1)),
+        lambda x: select_n(MASK, x, rev(x, (0,))),
+        lambda x: select_n(np.True_, x, rev(x, (0,))),
+        lambda x: gather(x, ROWS, GatherDimensionNumbers((1,), (0,), (0,)), (1, 4)),
+        lambda x: scatter(
+            x, ROWS, lax.slice(x, (1, 0), (3, 4)), ScatterDimensionNumbers((1,), (0,), (0,))
+        ),
+    ],
+)
+def test_keys_are_moved_as_numbers_are(fun):
+    words = np.arange(24, dtype=np.uint32).reshape(12, 2)
+    aval = ShapedArray(PLACES.shape, KeyType("threefry2x32"))
+    keys = from_host(words.reshape(3, 4, 2), aval)
+    eager = flat(fun)(keys)
+    wants = [words[to_numpy(x)] for x in flat(fun)(array(PLACES))]
+    for want, out, compiled in zip(wants, eager, run_compiled(fun, keys), strict=True):
+        assert out.dtype == aval.dtype
+        np.testing.assert_array_equal(to_numpy(out), want)
+        np.testing.assert_array_equal(compiled, want)

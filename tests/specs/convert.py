@@ -1,5 +1,6 @@
 """Rows of conversions."""
 
+import ml_dtypes
 import numpy as np
 
 from evertrace._src.lax import convert as lax
@@ -35,8 +36,8 @@ def converted(name):
     def oracle(x):
         if x.dtype.kind == "c" and dtype.kind != "c":
             x = x.real
-        if dtype.kind in "iu" and is_floating(x.dtype):
-            info = np.iinfo(dtype)
+        if name.startswith(("int", "uint")) and is_floating(x.dtype):
+            info = ml_dtypes.iinfo(dtype)
             exact = [saturated(v, info) for v in x.astype(np.float64).reshape(-1)]
             return np.array(exact, dtype).reshape(x.shape)
         return x.astype(dtype)
@@ -93,7 +94,7 @@ def reduce_precision_row(exponent_bits, mantissa_bits, dtypes):
 
 
 SPECS = [
-    *map(convert_row, ALL),
+    *map(convert_row, (*ALL, "float8_e4m3fn", "float8_e5m2", "int4", "uint4")),
     OpSpec(
         "convert_element_type through lax", [ops.convert_element_type_p],
         lambda x: lax.convert_element_type(x, "int16"), converted("int16"), ONE, FLOATING,

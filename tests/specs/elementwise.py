@@ -317,3 +317,26 @@ SPECS = [
     unary("acosh", ops.acosh_p, fn.acosh, np.arccosh, domain=(1.2, 9)),
     unary("atanh", ops.atanh_p, fn.atanh, np.arctanh, domain=(-0.9, 0.9), engine_ulps=16),
 ]
+
+# All four quadrants, where branches can go wrong; the real axis, where the cuts are, is not met.
+SPECS += [
+    OpSpec(
+        f"{prim.name} in the plane", [prim], fun, oracle, TWO if prim is ops.atan2_p else ONE,
+        COMPLEX, domain=(-2, 2), ulps=8, engine_ulps=16,
+    )
+    for prim, fun, oracle in (
+        (ops.sqrt_p, fn.sqrt, np.sqrt),
+        (ops.rsqrt_p, fn.rsqrt, lambda x: 1 / np.sqrt(x)),
+        (ops.log_p, fn.log, np.log),
+        (ops.log1p_p, fn.log1p, np.log1p),
+        (ops.asin_p, fn.asin, np.arcsin),
+        (ops.acos_p, fn.acos, np.arccos),
+        (ops.atan_p, fn.atan, np.arctan),
+        (ops.atan2_p, fn.atan2, lambda x, y: -1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y))),
+        (ops.asinh_p, fn.asinh, np.arcsinh),
+        (ops.acosh_p, fn.acosh, np.arccosh),
+        (ops.atanh_p, fn.atanh, np.arctanh),
+        (ops.tan_p, fn.tan, np.tan),
+        (ops.tanh_p, fn.tanh, np.tanh),
+    )
+]  # fmt: skip

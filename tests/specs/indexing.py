@@ -1,7 +1,5 @@
 """Rows of gather and scatter; the oracle goes element by element."""
 
-import itertools
-
 import numpy as np
 
 from evertrace._src.lax import indexing as lax
@@ -40,15 +38,9 @@ def windows(shape, indices, dnums, sizes, mode):
 
 def position(at, rest, window_dims):
     """Return the index of a window's element in a gather's result or a scatter's updates."""
+    total = len(at) + len(rest)
     at, rest = iter(at), iter(rest)
-    total = len(window_dims)
-    out = []
-    for d in itertools.count():
-        value = next(rest if d in window_dims else at, None)
-        if value is None:
-            assert len(out) >= total
-            return tuple(out)
-        out.append(value)
+    return tuple(next(rest if d in window_dims else at) for d in range(total))
 
 
 def gathered(x, indices, dimension_numbers, slice_sizes, mode, fill_value=None):
@@ -117,11 +109,9 @@ def scatter_cases():
     ]
 
 
+ROWS = Scatter((1,), (0,), (0,))
 UNIQUE = [
-    case(
-        (4, 3), distinct, (3, 3), dimension_numbers=Scatter((1,), (0,), (0,)), mode=mode,
-        unique_indices=True,
-    )  # fmt: skip
+    case((4, 3), distinct, (3, 3), dimension_numbers=ROWS, mode=mode, unique_indices=True)
     for mode in MODES
 ]
 

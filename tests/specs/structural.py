@@ -52,7 +52,8 @@ SPECS = [
         ],
     ),
     moved(
-        "transpose", ops.transpose_p, lax.transpose, lambda x, permutation: x.transpose(permutation),
+        "transpose", ops.transpose_p, lax.transpose,
+        lambda x, permutation: x.transpose(permutation),
         [
             case((2, 3), permutation=(1, 0)),
             case((2, 3, 4), permutation=(1, 2, 0)),
@@ -70,7 +71,11 @@ SPECS = [
     ),
     moved(
         "rev", ops.rev_p, lax.rev, lambda x, dimensions: np.flip(x, dimensions),
-        [case((2, 3), dimensions=(0, 1)), case((2, 3, 2), dimensions=(1,)), case((0,), dimensions=(0,))],
+        [
+            case((2, 3), dimensions=(0, 1)),
+            case((2, 3, 2), dimensions=(1,)),
+            case((0,), dimensions=(0,)),
+        ],
     ),
     moved(
         "collapse", ops.reshape_p, lax.collapse,

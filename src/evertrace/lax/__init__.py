@@ -1,4 +1,4 @@
-"""The layer under `evertrace.numpy`: typed functions that do not promote, control flow, primitives."""
+"""Typed functions that do not promote, control flow, and the primitives under them."""
 
 from evertrace._src.control.cond import cond_p as cond_p
 from evertrace._src.control.loop import while_p as while_p

@@ -31,11 +31,13 @@ from evertrace._src.random.keys import key_dtype as key_dtype
 from evertrace._src.random.keys import key_impl as key_impl
 from evertrace._src.random.keys import split as split
 from evertrace._src.random.keys import wrap_key_data as wrap_key_data
+from evertrace._src.random.sampling import choice as choice
+from evertrace._src.random.sampling import permutation as permutation
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "clone", "double_sided_maxwell",
-    "exponential", "fold_in", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl",
-    "laplace", "logistic", "lognormal", "maxwell", "normal", "pareto", "rademacher", "randint",
-    "rayleigh", "split", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",
-    "wrap_key_data",
+    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone",
+    "double_sided_maxwell", "exponential", "fold_in", "geometric", "gumbel", "key", "key_data",
+    "key_dtype", "key_impl", "laplace", "logistic", "lognormal", "maxwell", "normal", "pareto",
+    "permutation", "rademacher", "randint", "rayleigh", "split", "triangular", "truncated_normal",
+    "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip

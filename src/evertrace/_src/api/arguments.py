@@ -8,6 +8,7 @@ from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, aval_of
 from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.capture import flatten_result, function_name
 
 __all__ = ["flatten_result", "function_name"]
@@ -25,7 +26,7 @@ def chosen_arguments(where, argnums, args):
     for n in nums:
         if not -len(args) <= n < len(args):
             raise errors.user_error(
-                ValueError,
+                TypeError,
                 f"{where}: argnums names argument {n}, but the call has {len(args)} positional "
                 f"arguments.",
                 fix="differentiate with respect to an argument that is passed by position.",
@@ -34,8 +35,13 @@ def chosen_arguments(where, argnums, args):
     return tuple(n % len(args) for n in nums)
 
 
-def flatten_arrays(where, value, name=""):
-    """Flatten a tree of arrays into arrays and tracers; the error names the leaf."""
+def positional_name(path):
+    """Return the name of a leaf in a tuple of arguments: ``0['w']``."""
+    return f"{path[0].idx}{tree.keystr(path[1:])}"
+
+
+def flatten_arrays(where, value, name_of=positional_name):
+    """Flatten a tree of arrays into arrays and tracers; an error says ``name_of(path)``."""
     leaves, treedef = tree.flatten(value)
     try:
         return [as_array(x, where) for x in leaves], treedef
@@ -46,7 +52,7 @@ def flatten_arrays(where, value, name=""):
             except TypeError:
                 raise errors.user_error(
                     TypeError,
-                    f"{where}: argument {name}{tree.keystr(path)} of type {type(leaf).__name__} "
+                    f"{where}: argument {name_of(path)} of type {type(leaf).__name__} "
                     f"is not an array.",
                     fix="pass arrays or trees of them.",
                     anchor="not-an-array",
@@ -73,8 +79,6 @@ def check_differentiable(where, leaves, holomorphic, allow_int):
                 "`allow_int=True` gives float0 gradients for integers.",
                 anchor="grad-dtype",
             )
-        if dtypes.issubdtype(dtype, np.complexfloating) and not holomorphic:
-            continue
 
 
 def check_scalar_output(where, outs, out_tree, holomorphic):
@@ -96,15 +100,35 @@ def check_scalar_output(where, outs, out_tree, holomorphic):
             fix="reduce it, e.g. with `.sum()` or `.mean()`, or use `jacrev`/`vjp`.",
             anchor="grad-scalar",
         )
+    check_output_dtype(where, aval, holomorphic)
+    return outs[0]
+
+
+def check_output_dtype(where, aval, holomorphic):
+    """Raise unless rows of a Jacobian can be made for an output of this aval."""
     is_complex = dtypes.issubdtype(aval.dtype, np.complexfloating)
-    if (is_complex and not holomorphic) or not is_inexact(aval):
+    if is_complex == holomorphic and is_inexact(aval):
+        return
+    wanted = "complex with holomorphic=True" if holomorphic else "real-valued"
+    raise errors.user_error(
+        TypeError,
+        f"{where}: the output of the function must be {wanted}, it is {aval.str_short()}.",
+        fix="return floating-point numbers; for holomorphic functions of complex numbers pass "
+        "holomorphic=True.",
+        anchor="grad-dtype",
+    )
+
+
+def check_callable(name, fun):
+    """Raise unless `fun` can be called; returns it."""
+    if not callable(fun):
         raise errors.user_error(
             TypeError,
-            f"{where}: the function must return a real-valued scalar, it returned {aval.dtype}.",
-            fix="return a floating-point number; for holomorphic functions pass holomorphic=True.",
-            anchor="grad-dtype",
+            f"{name}: expected a function, got a value of type {type(fun).__name__}.",
+            fix=f"pass the function itself: `{name}(f)(x)`, not `{name}(f(x))`.",
+            anchor="not-callable",
         )
-    return outs[0]
+    return fun
 
 
 def split_aux(where, result):
@@ -113,11 +137,20 @@ def split_aux(where, result):
         raise errors.user_error(
             TypeError,
             f"{where}: with has_aux=True the function must return a pair (output, aux), it "
-            f"returned {type(result).__name__}.",
+            f"returned {_kind(result)}.",
             fix="return a pair, or leave has_aux out.",
             anchor="has-aux",
         )
     return result
+
+
+def _kind(result):
+    """Return what a function returned, in words."""
+    if isinstance(result, (tuple, list)):
+        return f"a {type(result).__name__} of {len(result)}"
+    if isinstance(result, (Array, Tracer)):
+        return f"an array {result.aval.str_short()}"
+    return f"a value of type {type(result).__name__}"
 
 
 def float0_zeros(aval):

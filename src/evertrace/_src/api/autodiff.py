@@ -6,7 +6,9 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.arguments import (
+    check_callable,
     check_differentiable,
+    check_output_dtype,
     check_scalar_output,
     check_tangent,
     chosen_arguments,
@@ -17,9 +19,10 @@ from evertrace._src.api.arguments import (
     split_aux,
 )
 from evertrace._src.api.vectorize import vmap
-from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.interop import as_array, as_operand, aval_of
 from evertrace._src.control.call import call
-from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
@@ -48,8 +51,7 @@ class _Taped:
             result = fun(*build_args(tracers))
             if has_aux:
                 result, aux = split_aux(name, result)
-                aux_leaves, aux_tree = flatten_result(aux, name)
-                self.aux = tree.unflatten(aux_tree, [_value(tape, x) for x in aux_leaves])
+                self.aux = tree.map(lambda x: x.value if tape.owns(x) else x, aux)
             outs, self.out_tree = flatten_result(result, name)
         self.outs = [_value(tape, x) for x in outs]
         self.out_nodes = [x.node if tape.owns(x) else None for x in outs]
@@ -103,13 +105,17 @@ def value_and_grad(
     """
     if reduce_axes:
         raise NotImplementedError("value_and_grad: reduce_axes is not supported")
-    name = function_name(fun)
+    name = function_name(check_callable("grad", fun))
 
     @functools.wraps(fun)
     def value_and_grad_fun(*args, **kwargs):
         where = f"grad({name})"
         nums = chosen_arguments(where, argnums, args)
-        leaves, treedef = flatten_arrays(where, tuple([args[n] for n in nums]))
+        leaves, treedef = flatten_arrays(
+            where,
+            tuple([args[n] for n in nums]),
+            lambda path: f"{nums[path[0].idx]}{tree.keystr(path[1:])}",
+        )
         check_differentiable(where, leaves, holomorphic, allow_int)
 
         def build(tracers):
@@ -121,7 +127,7 @@ def value_and_grad(
 
         taped = _Taped(lambda *a: fun(*a, **kwargs), leaves, build, where, has_aux)
         out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
-        cts = taped.pull([literal(1.0, out.aval.dtype)])
+        cts = taped.pull([literal(1.0, out.aval.dtype, out.aval.weak_type)])
         taped.entries.clear()  # a tape and its tracers hold each other
         grads = [_instantiate(ct, x) for ct, x in zip(cts, leaves, strict=True)]
         grads = tree.unflatten(treedef, grads)
@@ -166,7 +172,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
     """
     if reduce_axes:
         raise NotImplementedError("vjp: reduce_axes is not supported")
-    where = f"vjp({function_name(fun)})"
+    where = f"vjp({function_name(check_callable('vjp', fun))})"
     leaves, treedef = flatten_arrays(where, primals)
     taped = _Taped(fun, leaves, lambda xs: tree.unflatten(treedef, xs), where, has_aux)
 
@@ -180,8 +186,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
                 anchor="tangent-type",
             )
         cts = [
-            check_tangent(where, "the cotangent", x, ct)
-            for x, ct in zip(taped.outs, given, strict=True)
+            _checked_cotangent(where, x, ct) for x, ct in zip(taped.outs, given, strict=True)
         ]
         results = [_instantiate(c, x) for c, x in zip(taped.pull(cts), leaves, strict=True)]
         return tree.unflatten(treedef, results)
@@ -189,6 +194,15 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
     out = taped.result()
     vjp_fun = Partial(vjp_fun)
     return (out, vjp_fun, taped.aux) if has_aux else (out, vjp_fun)
+
+
+def _checked_cotangent(where, x, ct):
+    """Return the cotangent of output `x`; for integers one of their own dtype is ignored."""
+    if not is_inexact(x.aval) and getattr(ct, "dtype", None) != dtypes.float0:
+        have = aval_of(ct, where)
+        if (have.shape, have.dtype) == (x.aval.shape, x.aval.dtype):
+            return None
+    return check_tangent(where, "the cotangent", x, ct)
 
 
 @public
@@ -204,7 +218,7 @@ def jvp(fun, primals, tangents, has_aux=False):
     Returns:
       ``(output, output tangent)`` or ``(output, output tangent, aux)``.
     """
-    where = f"jvp({function_name(fun)})"
+    where = f"jvp({function_name(check_callable('jvp', fun))})"
     for what, value in (("primals", primals), ("tangents", tangents)):
         if not isinstance(value, (tuple, list)):
             raise errors.user_error(
@@ -231,8 +245,7 @@ def jvp(fun, primals, tangents, has_aux=False):
         result = fun(*args)
         if has_aux:
             result, aux = split_aux(where, result)
-            aux_leaves, aux_tree = flatten_result(aux, where)
-            aux = tree.unflatten(aux_tree, [as_array(trace.split(x)[0]) for x in aux_leaves])
+            aux = tree.map(lambda x: trace.split(x)[0], aux)
         outs, out_tree = flatten_result(result, where)
     pairs = [trace.split(x) for x in outs]
     out = tree.unflatten(out_tree, [as_array(x) for x, _ in pairs])
@@ -253,7 +266,7 @@ def linearize(fun, *primals, has_aux=False):
       ``(output, jvp_fun)`` or ``(output, jvp_fun, aux)``; ``jvp_fun(*tangents)`` gives what `jvp`
       would, without running `fun` again.
     """
-    where = f"linearize({function_name(fun)})"
+    where = f"linearize({function_name(check_callable('linearize', fun))})"
     leaves, treedef = flatten_arrays(where, primals)
     taped = _Taped(fun, leaves, lambda xs: tree.unflatten(treedef, xs), where, has_aux)
     active = [n for n in taped.in_nodes if n is not None]
@@ -306,7 +319,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     """
     if reduce_axes:
         raise NotImplementedError("linear_transpose: reduce_axes is not supported")
-    where = f"linear_transpose({function_name(fun)})"
+    where = f"linear_transpose({function_name(check_callable('linear_transpose', fun))})"
     leaves, treedef = tree.flatten(primals)
     avals = [x.aval if hasattr(x, "aval") else as_operand(x, where).aval for x in leaves]
 
@@ -321,11 +334,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 
         def run(*xs):
             outs = flat_fun(*xs)
-            if flat_fun.out_tree != ct_tree:
-                raise TypeError(
-                    f"{where}: the cotangent has structure {ct_tree}, the output "
-                    f"{flat_fun.out_tree}."
-                )
+            _check_cotangents(where, outs, flat_fun.out_tree, cts, ct_tree)
             return outs
 
         found = transpose_flat(run, [LinearArg(a) for a in avals], cts)
@@ -335,6 +344,25 @@ def linear_transpose(fun, *primals, reduce_axes=()):
         return tree.unflatten(treedef, results)
 
     return transposed
+
+
+def _check_cotangents(where, outs, out_tree, cts, ct_tree):
+    if out_tree != ct_tree:
+        raise errors.user_error(
+            TypeError,
+            f"{where}: the cotangent has structure {ct_tree}, the output {out_tree}.",
+            fix="pass a cotangent of the structure of the output.",
+            anchor="tangent-type",
+        )
+    for x, ct in zip(outs, cts, strict=True):
+        if x.aval.strip_weak_type() is not ct.aval.strip_weak_type():
+            raise errors.user_error(
+                TypeError,
+                f"{where}: the cotangent must be of type {x.aval.str_short()}, as the output is, "
+                f"got {ct.aval.str_short()}.",
+                fix="give it the shape and dtype of the output.",
+                anchor="tangent-type",
+            )
 
 
 # ---------------------------------------------------------------- Jacobians
@@ -348,7 +376,8 @@ def _basis(leaves):
         dtype = x.dtype
         rows = np.zeros((total, x.size), dtype)
         rows[np.arange(offset, offset + x.size), np.arange(x.size)] = 1
-        basis.append(as_array(rows.reshape(total, *x.shape)))
+        aval = ShapedArray((total, *x.shape), dtype, x.weak_type)
+        basis.append(from_host(rows.reshape(aval.shape), aval))
         offset += x.size
     return basis
 
@@ -371,10 +400,10 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
       leaves ``[*output shape, *input shape]``. Cheaper than `jacrev` when the function has fewer
       inputs than outputs.
     """
+    where = f"jacfwd({function_name(check_callable('jacfwd', fun))})"
 
     @functools.wraps(fun)
     def jacobian_fun(*args, **kwargs):
-        where = f"jacfwd({function_name(fun)})"
         nums = chosen_arguments(where, argnums, args)
         chosen = tuple([args[n] for n in nums])
         leaves, treedef = flatten_arrays(where, chosen)
@@ -418,10 +447,10 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     Returns:
       As `jacfwd`. Cheaper when the function has fewer outputs than inputs.
     """
+    where = f"jacrev({function_name(check_callable('jacrev', fun))})"
 
     @functools.wraps(fun)
     def jacobian_fun(*args, **kwargs):
-        where = f"jacrev({function_name(fun)})"
         nums = chosen_arguments(where, argnums, args)
         chosen = tuple([args[n] for n in nums])
         leaves, _ = flatten_arrays(where, chosen)
@@ -436,6 +465,8 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
         result = vjp(partial, *chosen, has_aux=has_aux)
         out, pull_back = result[:2]
         out_leaves, out_tree = tree.flatten(out)
+        for x in out_leaves:
+            check_output_dtype(where, x.aval, holomorphic)
         basis = tree.unflatten(out_tree, _basis(out_leaves))
         rows = vmap(pull_back)(basis)  # a tuple: per argument a tree of [n, *input shape]
         per_out = [

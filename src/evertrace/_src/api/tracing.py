@@ -3,7 +3,7 @@
 import functools
 
 from evertrace._src import tree
-from evertrace._src.arrays.interop import aval_of
+from evertrace._src.api.arguments import check_callable
 from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.engines import registry
@@ -63,9 +63,7 @@ def jit(
 
 
 def _checked_jit(fun, **options):
-    if not callable(fun):
-        raise TypeError(f"jit: expected a function, got {type(fun).__name__}")
-    return make_jit(fun, **options)
+    return make_jit(check_callable("jit", fun), **options)
 
 
 @public
@@ -84,14 +82,14 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     """
     if axis_env is not None or abstracted_axes is not None:
         raise NotImplementedError("make_jaxpr: axis_env and abstracted_axes are not supported")
+    where = f"make_jaxpr({function_name(check_callable('make_jaxpr', fun))})"
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     signature = Signature(fun, nums or None, None, None, None)
 
     @functools.wraps(fun)
     def make_jaxpr_fun(*args, **kwargs):
         call = signature.flatten(args, kwargs)
-        avals = [aval_of(x, "make_jaxpr") for x in call.leaves]
-        captured = capture(fun, signature, call, avals, f"make_jaxpr({function_name(fun)})")
+        captured = capture(fun, signature, call, signature.avals(call, where), where)
         closed = ClosedJaxpr(captured.jaxpr, captured.consts)
         if return_shape:
             return closed, _structs(captured)
@@ -109,10 +107,10 @@ def eval_shape(fun, *args, **kwargs):
       *args: arrays, `ShapeDtypeStruct`s, or trees of them.
       **kwargs: likewise.
     """
+    where = f"eval_shape({function_name(check_callable('eval_shape', fun))})"
     signature = Signature(fun, None, None, None, None)
     call = signature.flatten(args, kwargs)
-    avals = [aval_of(x, "eval_shape") for x in call.leaves]
-    return _structs(capture(fun, signature, call, avals, f"eval_shape({function_name(fun)})"))
+    return _structs(capture(fun, signature, call, signature.avals(call, where), where))
 
 
 def _structs(captured):

@@ -4,7 +4,12 @@ import functools
 import operator
 
 from evertrace._src import errors, tree
-from evertrace._src.api.arguments import flatten_arrays, flatten_result, function_name
+from evertrace._src.api.arguments import (
+    check_callable,
+    flatten_arrays,
+    flatten_result,
+    function_name,
+)
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
@@ -40,12 +45,12 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
         raise NotImplementedError("vmap: spmd_axis_name is not supported yet")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    name = function_name(fun)
+    name = function_name(check_callable("vmap", fun))
     where = f"vmap({name})"
 
     @functools.wraps(fun)
     def vmap_fun(*args, **kwargs):
-        leaves, treedef = flatten_arrays(where, (args, kwargs))
+        leaves, treedef = flatten_arrays(where, (args, kwargs), _argument_name)
         axes = _argument_axes(where, in_axes, args, kwargs, treedef)
         dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(where, leaves, dims, treedef, axis_size)
@@ -117,7 +122,7 @@ def _common_size(where, leaves, dims, treedef, axis_size):
         )
     paths = tree.flatten_with_path(tree.unflatten(treedef, range(len(leaves))))[0]
     rows = [
-        f"{_argument_name(path)} of type {leaves[i].aval.str_short()} has size "
+        f"argument {_argument_name(path)} of type {leaves[i].aval.str_short()} has size "
         f"{leaves[i].shape[dims[i]]} along axis {dims[i]}"
         for path, i in paths
         if dims[i] is not None
@@ -133,10 +138,9 @@ def _common_size(where, leaves, dims, treedef, axis_size):
 
 
 def _argument_name(path):
-    """Return a leaf of (args, kwargs) as ``argument 0['w']`` or ``argument x``."""
+    """Return the name of a leaf of (args, kwargs): ``0['w']`` or ``x``."""
     in_kwargs = path[0].idx == 1
-    rest = tree.keystr(path[2:])
-    return f"argument {path[1].key if in_kwargs else path[1].idx}{rest}"
+    return f"{path[1].key if in_kwargs else path[1].idx}{tree.keystr(path[2:])}"
 
 
 def _result(where, trace, x, dim, size):

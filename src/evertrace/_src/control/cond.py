@@ -5,7 +5,14 @@ branches have the same inputs and outputs. So derived branches must agree too: o
 tangents, and on residuals. Where one branch lacks what another has, it returns zeros.
 """
 
-from evertrace._src.control.bodies import batch_first, memo, select_examples, union, unused, with_zeros
+from evertrace._src.control.bodies import (
+    batch_first,
+    memo,
+    select_examples,
+    union,
+    unused,
+    with_zeros,
+)
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
 from evertrace._src.core.aval import is_inexact

@@ -97,65 +97,91 @@ def is_no_tangent(x):
     )  # fmt: skip
 
 
+def example_zero(t, dim):
+    """Return the zero tangent of one example, given that of the batch."""
+    if not is_no_tangent(t):
+        return None
+    shape = t.shape if dim is None else t.shape[:dim] + t.shape[dim + 1 :]
+    if isinstance(t, SymbolicZero):
+        return SymbolicZero(t.aval.update(shape=shape))
+    return t.reshape(shape)
+
+
 def name_of(fun):
     """Return a function's name for messages and jaxprs."""
     return getattr(fun, "__name__", type(fun).__name__)
 
 
+class Arguments:
+    """How a function's arguments split into those passed as they are and those differentiated.
+
+    Args:
+      fun: the function.
+      static_argnums: positions of arguments passed as they are.
+      static_argnames: names of such arguments.
+    """
+
+    def __init__(self, fun, static_argnums=(), static_argnames=()):
+        argnums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
+        names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
+        try:
+            self.signature = inspect.signature(fun)
+        except (TypeError, ValueError):
+            self.signature = None
+        parameters = [] if self.signature is None else list(self.signature.parameters)
+        self.positions = {*argnums, *[parameters.index(n) for n in names if n in parameters]}
+        self.names = set(names)
+
+    def split(self, args, kwargs):
+        """Split the arguments of a call.
+
+        Returns the static ones by position; the others, as a list whose last item is the dict of
+        those that can only be passed by keyword; and a function that puts both together again, to
+        ``(args, kwargs)``.
+        """
+        if self.signature is not None:
+            bound = self.signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        count = len(args)
+        static = {i % count: args[i] for i in self.positions if -count <= i < count}
+        static_kwargs = {k: v for k, v in kwargs.items() if k in self.names}
+        dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in self.names}
+        dynamic = [x for i, x in enumerate(args) if i not in static]
+
+        def join(dynamic):
+            rest = iter(dynamic[:-1])
+            args = [static[i] if i in static else next(rest) for i in range(count)]
+            return args, static_kwargs | dynamic[-1]
+
+        return [static[i] for i in sorted(static)], [*dynamic, dynamic_kwargs], join
+
+
 class Rule:
-    """Base of the decorators: what belongs to a user's function with a rule.
+    """Base of the decorators: a user's function with a derivative rule.
 
     Attributes:
-      fun: the function; nondiff_argnums: positions of the arguments that are passed on as they
-        are.
+      fun: the function.
+      arguments: how its arguments split.
     """
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
         functools.update_wrapper(self, fun)
         self.fun = fun
-        if isinstance(nondiff_argnums, int):
-            nondiff_argnums = (nondiff_argnums,)
-        if isinstance(nondiff_argnames, str):
-            nondiff_argnames = (nondiff_argnames,)
-        try:
-            self._signature = inspect.signature(fun)
-        except (TypeError, ValueError):
-            self._signature = None
-        named = [] if self._signature is None else list(self._signature.parameters)
-        positions = {*nondiff_argnums, *[named.index(n) for n in nondiff_argnames]}
-        self.nondiff_argnums = tuple(sorted(positions))
-
-    def positional(self, args, kwargs):
-        """Return all arguments by position, defaults included."""
-        if self._signature is None:
-            return args
-        bound = self._signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise errors.user_error(
-                TypeError,
-                f"{name_of(self)}: the keyword-only arguments {sorted(bound.kwargs)} cannot be "
-                "passed to a custom rule.",
-                fix="make them positional, or bind them with `functools.partial` first.",
-                anchor="custom-arguments",
-            )
-        return bound.args
+        self.arguments = Arguments(fun, nondiff_argnums, nondiff_argnames)
 
     def split(self, args, kwargs):
-        """Return the arguments that are not differentiated and those that are.
-
-        The last is a function that puts both kinds together again.
-        """
-        args = self.positional(args, kwargs)
-        count = len(args)
-        static = {i % count: args[i] for i in self.nondiff_argnums if -count <= i < count}
-        dynamic = [x for i, x in enumerate(args) if i not in static]
-
-        def join(dynamic):
-            rest = iter(dynamic)
-            return [static[i] if i in static else next(rest) for i in range(count)]
-
-        return [static[i] for i in sorted(static)], dynamic, join
+        """Return the static arguments, the differentiated ones, and what joins them."""
+        static, (*dynamic, by_keyword), join = self.arguments.split(args, kwargs)
+        if by_keyword:
+            raise errors.user_error(
+                TypeError,
+                f"{name_of(self)}: the keyword-only arguments {sorted(by_keyword)} cannot be "
+                "passed to a custom rule.",
+                fix="make them positional, or name them in nondiff_argnames.",
+                anchor="custom-arguments",
+            )
+        return static, dynamic, lambda dynamic: join([*dynamic, {}])
 
 
 def flatten_operands(name, dynamic):

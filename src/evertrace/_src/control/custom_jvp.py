@@ -4,7 +4,7 @@ Reverse mode needs nothing more: the rule is linear in the tangents, and running
 of a tape notes that linear map.
 """
 
-from evertrace._src import dtypes, errors, tree
+from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, structure_difference
@@ -15,7 +15,7 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace")
-class custom_jvp(custom.Rule):  # noqa: N801 (a decorator)
+class custom_jvp(custom.Rule):
     """Give a function a rule for its derivative in forward mode; reverse mode follows from it.
 
     ::
@@ -23,6 +23,7 @@ class custom_jvp(custom.Rule):  # noqa: N801 (a decorator)
         @ev.custom_jvp
         def log1pexp(x):
             return enp.log(1 + enp.exp(x))
+
 
         @log1pexp.defjvp
         def log1pexp_jvp(primals, tangents):
@@ -58,7 +59,7 @@ class custom_jvp(custom.Rule):  # noqa: N801 (a decorator)
           *jvps: ``jvp(tangent, output, *primals) -> output tangent``, or None where the derivative
             is zero.
         """
-        if self.nondiff_argnums:
+        if self.arguments.positions:
             raise errors.user_error(
                 TypeError, f"{custom.name_of(self)}: defjvps does not take nondiff_argnums.",
                 fix="define the rule with `defjvp`.", anchor="custom-rule",
@@ -83,14 +84,14 @@ class custom_jvp(custom.Rule):  # noqa: N801 (a decorator)
         out_trees = []
 
         def fun(*xs):
-            outs, out_tree = tree.flatten(self.fun(*join(tree.unflatten(in_tree, xs))))
+            args, kwargs = join(tree.unflatten(in_tree, as_arrays(xs)))
+            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
             out_trees[:] = [out_tree]
             return [as_operand(x, name) for x in outs]
 
         def jvp(primals, tangents):
-            result = self.jvp(
-                *static, tree.unflatten(in_tree, primals), tree.unflatten(in_tree, tangents)
-            )
+            primals = tree.unflatten(in_tree, as_arrays(primals))
+            result = self.jvp(*static, primals, tree.unflatten(in_tree, tangents))
             out, dout = _pair(name, result)
             outs, out_tree = tree.flatten(out)
             out_trees[:] = [out_tree]
@@ -158,7 +159,7 @@ def _jvp(primals, tangents, *, name, jvp, num_consts, symbolic_zeros, **_):
     tangents = [
         zero(x.aval) if t is None else t for x, t in zip(primals, tangents, strict=True)
     ]  # fmt: skip
-    return jvp(as_arrays(primals), tangents)
+    return jvp(primals, tangents)
 
 
 def _batch(size, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):
@@ -168,7 +169,7 @@ def _batch(size, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zero
     def batched_jvp(primals, tangents):
         # Symbolic zeros are no operands: they are taken out, and put back for one example.
         n, present = len(primals), [not custom.is_no_tangent(t) for t in tangents]
-        held = [_example_zero(t, d) for t, d in zip(tangents, arg_dims, strict=True)]
+        held = [custom.example_zero(t, d) for t, d in zip(tangents, arg_dims, strict=True)]
         missing = []
 
         def one(*xs):
@@ -192,16 +193,6 @@ def _batch(size, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zero
         num_consts=num_consts, symbolic_zeros=symbolic_zeros,
     )  # fmt: skip
     return outs, [0] * len(outs)
-
-
-def _example_zero(t, dim):
-    """Return the zero tangent of one example, given that of the batch."""
-    if not custom.is_no_tangent(t):
-        return None
-    shape = t.shape if dim is None else t.shape[:dim] + t.shape[dim + 1 :]
-    if isinstance(t, custom.SymbolicZero):
-        return custom.SymbolicZero(t.aval.update(shape=shape))
-    return t.reshape(shape)
 
 
 custom_jvp_call_p = Primitive(

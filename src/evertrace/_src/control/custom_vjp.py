@@ -1,13 +1,13 @@
 """`custom_vjp`: a function with the user's own rule for its reverse derivative.
 
-Linearizing runs the forward function at once and notes one linear map, `custom_lin`, whose transpose
-is the user's backward function. That map cannot be applied, so there is no forward mode.
+Linearizing runs the forward function at once and notes one linear map, `custom_lin`, whose
+transpose is the user's backward function. That map cannot be applied, so there is no forward mode.
 """
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
-from evertrace._src.control.bodies import as_arrays, structure_difference, take
+from evertrace._src.control.bodies import as_arrays, take
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
@@ -17,7 +17,7 @@ from evertrace._src.transforms.batching import batch_flat
 
 
 @set_module("evertrace")
-class custom_vjp(custom.Rule):  # noqa: N801 (a decorator)
+class custom_vjp(custom.Rule):
     """Give a function a rule for its derivative in reverse mode.
 
     ::
@@ -25,6 +25,7 @@ class custom_vjp(custom.Rule):  # noqa: N801 (a decorator)
         @ev.custom_vjp
         def clip_gradient(x):
             return x
+
 
         clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (enp.clip(ct, -1, 1),))
 
@@ -65,12 +66,14 @@ class custom_vjp(custom.Rule):  # noqa: N801 (a decorator)
         out_trees, res_trees = [], []
 
         def fun(*xs):
-            outs, out_tree = tree.flatten(self.fun(*join(tree.unflatten(in_tree, xs))))
+            args, kwargs = join(tree.unflatten(in_tree, as_arrays(xs)))
+            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
             out_trees[:] = [out_tree]
             return [as_operand(x, name) for x in outs]
 
         def fwd(*xs):
-            result = self.fwd(*join(tree.unflatten(in_tree, xs)))
+            args, kwargs = join(tree.unflatten(in_tree, as_arrays(xs)))
+            result = self.fwd(*args, **kwargs)
             outs, residuals = _pair(name, result)
             outs, out_tree = tree.flatten(outs)
             residuals, res_tree = tree.flatten(residuals)
@@ -119,8 +122,9 @@ def _pair(name, result):
 
 def _checked_cotangents(name, in_tree, avals, results):
     """Return a cotangent or None per leaf of the arguments."""
-    if not isinstance(results, (tuple, list)) or len(results) != len(in_tree.children()):
-        got = f"{len(results)} items" if isinstance(results, (tuple, list)) else type(results).__name__
+    is_sequence = isinstance(results, (tuple, list))
+    if not is_sequence or len(results) != len(in_tree.children()):
+        got = f"{len(results)} items" if is_sequence else type(results).__name__
         raise errors.user_error(
             TypeError,
             f"{name}: the backward function must return a tuple of {len(in_tree.children())} "
@@ -138,24 +142,21 @@ def _cotangent_leaves(name, treedef, ct):
     """Return one argument's cotangents by leaf; None stands for a whole tree of zeros."""
     if ct is None:
         return [None] * treedef.num_leaves
-    leaves, found = tree.flatten(ct, lambda x: x is None)
-    wanted = tree.structure(tree.unflatten(treedef, [0] * treedef.num_leaves), lambda x: x is None)
-    if found != wanted:
-        place, a, b = structure_difference(wanted, found)
+    example = tree.unflatten(treedef, range(treedef.num_leaves))
+    try:
+        leaves = tree.broadcast_prefix(ct, example, lambda x: x is None)
+    except ValueError:
+        leaves = None
+    # A cotangent that stands for several leaves is a mistake unless it is None.
+    if leaves is None or sum(x is not None for x in leaves) != len(tree.leaves(ct)):
         raise errors.user_error(
             TypeError,
-            f"{name}: a cotangent from the backward function differs in structure from its "
-            f"argument {place}: the argument has {a}, the cotangent {b}.",
+            f"{name}: a cotangent from the backward function has the structure "
+            f"{tree.structure(ct)}, its argument {treedef}.",
             fix="return the cotangent in the containers of the argument.",
             anchor="custom-output",
         )
-    if wanted == treedef:
-        return leaves
-    kept = tree.leaves(
-        tree.unflatten(wanted, [None if x is None else _Box(x) for x in leaves]),
-        lambda x: x is None,
-    )
-    return [x.value if type(x) is _Box else x for x in kept]
+    return leaves
 
 
 def _cotangent(name, aval, ct):
@@ -188,10 +189,11 @@ def _jvp(primals, tangents, *, name, **_):
 def _linearize(primals, tangents, *, name, fwd, bwd, num_consts, symbolic_zeros, **_):
     custom.check_closed_over(name, tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
-    values = as_arrays(primals)
+    values = primals
     if symbolic_zeros:
         values = [
-            CustomVJPPrimal(x, t is not None) for x, t in zip(values, tangents, strict=True)
+            CustomVJPPrimal(x, t is not None)
+            for x, t in zip(as_arrays(values), tangents, strict=True)
         ]  # fmt: skip
     outs, residuals = fwd(*values)
     active = tuple(t is not None for t in tangents)
@@ -240,7 +242,7 @@ def _batch(size, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic
 
     def batched_bwd(residuals, cts):
         n, present = len(residuals), [not custom.is_no_tangent(ct) for ct in cts]
-        held = [_example_zero(ct) if not p else None for ct, p in zip(cts, present, strict=True)]
+        held = [custom.example_zero(ct, 0) for ct in cts]
         missing = []
 
         def one(*xs):
@@ -277,7 +279,7 @@ def _for_operand(ct, dim, operand_dim, size):
 
 custom_vjp_call_p = Primitive(
     "custom_vjp_call", multiple_results=True, cache_types=False,
-    show=("name", "call_jaxpr", "fwd", "bwd", "symbolic_zeros"),
+    show=("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros"),
     abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     effects=lambda *, call_jaxpr, **_: call_jaxpr.effects,
     eager=custom.eager, jvp_call=_jvp, linearize=_linearize, batch=_batch,

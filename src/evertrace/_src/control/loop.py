@@ -57,7 +57,9 @@ def _while_eager(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     cond_consts, body_consts, carry = split_operands(primals, cond_nconsts, body_nconsts)
     _, dconsts, dcarry = split_operands(tangents, cond_nconsts, body_nconsts)
-    cond, body, nonzero = _jvp_loop(cond_jaxpr.jaxpr, body_jaxpr.jaxpr, cond_nconsts, dconsts, dcarry)
+    cond, body, nonzero = _jvp_loop(
+        cond_jaxpr.jaxpr, body_jaxpr.jaxpr, cond_nconsts, dconsts, dcarry
+    )
     dconsts = [t for t in dconsts if t is not None]
     dcarry = [
         zeros(x.aval) if t is None else t
@@ -91,9 +93,8 @@ def _make_jvp_loop(cond_jaxpr, body_jaxpr, cond_nconsts, const_nonzero, nonzero)
     consts, carry = take(rest, len(const_nonzero)), take(rest, len(nonzero))
     dconsts = take(rest, sum(const_nonzero))
     body = derived.replace(invars=[*consts, *dconsts, *carry, *rest])
-    dcarry = [
-        unused(v.aval) for v, nz in zip(cond_jaxpr.invars[cond_nconsts:], nonzero, strict=True) if nz
-    ]
+    carry = cond_jaxpr.invars[cond_nconsts:]
+    dcarry = [unused(v.aval) for v, nz in zip(carry, nonzero, strict=True) if nz]
     return cond_jaxpr.replace(invars=cond_jaxpr.invars + dcarry), body, nonzero
 
 
@@ -141,8 +142,9 @@ def _while_batch(size, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
 
 
 def _batch_loop(cond_jaxpr, body_jaxpr, size, cond_batched, body_batched, carry_batched):
-    """Return condition and body of the loop over a batch, which carries are batched, and whether
-    the condition is.
+    """Return condition and body of the loop over a batch.
+
+    Also returns which carries are batched, and whether the condition is.
     """
     while True:
         body, found = batch_jaxpr(body_jaxpr, size, body_batched + carry_batched, carry_batched)

@@ -69,6 +69,10 @@ def _expandable(name, expand, abstract, batch, show=None):
         n = len(args) // 2
         return expand(list(args[:n]), list(args[n:]), **params)
 
+    def eager(*args, **params):
+        abstract(*[x.aval for x in args], **params)  # raises on bad operands
+        return run(*args, **params)
+
     def as_call(args, params):
         key = ("expanded", name, *[x.aval for x in args], *_static(params))
         cache = params["jaxpr"].jaxpr.cache
@@ -78,7 +82,7 @@ def _expandable(name, expand, abstract, batch, show=None):
         return {"jaxpr": cache[key], "name": name}
 
     return Primitive(
-        name, multiple_results=True, cache_types=False, abstract=abstract, eager=run, batch=batch,
+        name, multiple_results=True, cache_types=False, abstract=abstract, eager=eager, batch=batch,
         show=show,
         jvp_call=lambda primals, tangents, **params: jit_p.jvp_call(
             primals, tangents, **as_call(primals, params)

@@ -115,10 +115,11 @@ def _scan_jvp(primals, tangents, *, jaxpr, length, reverse, num_consts, num_carr
     consts, carry, xs = split_operands(primals, num_consts, num_carry)
     dconsts, dcarry, dxs = split_operands(tangents, num_consts, num_carry)
     dcarry = _instantiate(carry, dcarry, out_nonzero)
-    outs = bind_scan(
+    results = bind_scan(
         body, consts + _present(dconsts), carry + _present(dcarry), xs + _present(dxs),
         length=length, reverse=reverse, unroll=unroll,
     )  # fmt: skip
+    outs = list(results)  # the list itself may belong to an equation
     dcount = sum(out_nonzero[:num_carry])
     carry, dcarry = take(outs, num_carry), take(outs, dcount)
     ys = take(outs, len(out_nonzero) - num_carry)
@@ -126,8 +127,9 @@ def _scan_jvp(primals, tangents, *, jaxpr, length, reverse, num_consts, num_carr
 
 
 def _jvp_body(jaxpr, nonzero, num_consts, num_carry):
-    """Return the body on (consts, dconsts, carry, dcarry, xs, dxs), and which outputs have
-    tangents; it returns (carry, dcarry, ys, dys).
+    """Return the body with tangents, and which outputs have one.
+
+    It maps (consts, dconsts, carry, dcarry, xs, dxs) to (carry, dcarry, ys, dys).
     """
     num_ys = len(jaxpr.outvars) - num_carry
     nz_consts, nz_carry, nz_xs = split_operands(nonzero, num_consts, num_carry)
@@ -404,9 +406,7 @@ def _scan_batch(size, args, dims, *, jaxpr, length, reverse, num_consts, num_car
     ]
     xs = [_move(x, d, 1, size) for x, d in zip(xs, xs_dims, strict=True)]
     outs = bind_scan(body, consts, carry, xs, length=length, reverse=reverse, unroll=unroll)
-    return outs, [
-        (0 if i < num_carry else 1) if b else None for i, b in enumerate(out_batched)
-    ]
+    return outs, [(0 if i < num_carry else 1) if b else None for i, b in enumerate(out_batched)]
 
 
 def _move(x, dim, to, size):

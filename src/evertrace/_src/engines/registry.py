@@ -71,6 +71,11 @@ def compile_jaxpr(jaxpr, name, device, donated, compiler_options):
     return xla().compile_jaxpr(jaxpr, name, device, donated, xla().Options(compiler_options))
 
 
+def lower(jaxpr, name, donated):
+    """Lower a jaxpr without constvars; the text is kept on it."""
+    xla().lower(jaxpr, name, donated)
+
+
 def lowered_text(jaxpr, name, donated, dialect):
     """Return the program as text, see `Lowered.as_text`."""
     return xla().lowered_text(jaxpr, name, donated, dialect)

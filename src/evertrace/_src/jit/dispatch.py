@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from evertrace._src import config, errors, tree
 from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import as_operand, aval_of
+from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.placement import device_of
@@ -110,7 +110,9 @@ class JitFunction:
     """
 
     def __init__(self, fun, signature, options):
-        functools.update_wrapper(self, fun)
+        # Attributes of other callables than functions could hide ours.
+        updated = ("__dict__",) if inspect.isfunction(fun) else ()
+        functools.update_wrapper(self, fun, updated=updated)
         self._fun, self._signature, self._options = fun, signature, options
         self._name = function_name(fun)
         self._plain = signature.all_traced
@@ -148,7 +150,7 @@ class JitFunction:
 
     def _variant(self, call):
         """Return the variant of a call, traced now if it is new."""
-        avals = self._avals(call)
+        avals = self._signature.avals(call, f"jit({self._name})")
         key = (config.semantic_key(), call.treedef, call.statics, avals)
         variants = self._variants
         variant = variants.by_key.get(key)
@@ -164,27 +166,6 @@ class JitFunction:
             if self._plain and _is_flat(call, avals):
                 variants.by_key[(config.semantic_key(), *avals)] = variant
         return variant
-
-    def _avals(self, call):
-        try:
-            return tuple([aval_of(x) for x in call.leaves])
-        except TypeError:
-            raise self._bad_argument(call) from None
-
-    def _bad_argument(self, call):
-        for name, leaf in zip(self._signature.leaf_names(call), call.leaves, strict=True):
-            try:
-                aval_of(leaf)
-            except TypeError:
-                return errors.user_error(
-                    TypeError,
-                    f"jit({self._name}): argument {name} of type {type(leaf).__name__} is not an "
-                    "array.",
-                    fix="pass arrays or trees of them, or mark the argument as static with "
-                    "`static_argnames`.",
-                    anchor="not-an-array",
-                )
-        return TypeError(f"jit({self._name}): an argument is not an array")
 
     # ------------------------------------------------------------ in steps
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from evertrace._src import errors, tree
+from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.tracer import Tracer
 
 
@@ -105,6 +106,27 @@ class Signature:
             else:
                 kwargs[place] = value
         return args, kwargs
+
+    def avals(self, call, where):
+        """Return the avals of a call's leaves; the error for one that has none names it."""
+        try:
+            return tuple([aval_of(x, where) for x in call.leaves])
+        except TypeError:
+            raise self._bad_argument(call, where) from None
+
+    def _bad_argument(self, call, where):
+        for name, leaf in zip(self.leaf_names(call), call.leaves, strict=True):
+            try:
+                aval_of(leaf, where)
+            except TypeError:
+                return errors.user_error(
+                    TypeError,
+                    f"{where}: argument {name} of type {type(leaf).__name__} is not an array.",
+                    fix="pass arrays or trees of them, or mark the argument as static with "
+                    "`static_argnames`.",
+                    anchor="not-an-array",
+                )
+        raise AssertionError("every leaf is an array")
 
     def donated(self, call):
         """Return the indices of the leaves that the call gives away."""

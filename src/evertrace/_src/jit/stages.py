@@ -4,6 +4,7 @@ from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
 from evertrace._src.support import set_module
 
@@ -87,6 +88,11 @@ class Traced(Stage):
 class Lowered(Stage):
     """A function lowered to StableHLO for the types of certain arguments."""
 
+    def __init__(self, variant, call, signature):
+        super().__init__(variant, call, signature)
+        program = variant.program
+        registry.lower(program.jaxpr, program.name, program.kept_donated)
+
     def as_text(self, dialect=None, *, debug_info=False):
         """Return the program as text.
 
@@ -130,6 +136,14 @@ class Compiled(Stage):
                 f"{self._variant.name}: compiled for arguments of structure {self.in_tree}, "
                 f"called with {treedef}.",
                 fix="call it with the structure it was compiled for, static arguments left out.",
+                anchor="aot-mismatch",
+            )
+        if any(isinstance(x, Tracer) for x in leaves):
+            raise errors.user_error(
+                TypeError,
+                f"{self._variant.name}: a compiled program cannot be transformed, but was called "
+                f"with traced values.",
+                fix="transform or call the jitted function instead of the compiled one.",
                 anchor="aot-mismatch",
             )
         avals = self._variant.captured.jaxpr.in_avals

@@ -50,7 +50,7 @@ def _scalar(value, dtype, name):
         return as_operand(value, name)
     if kind is int and dtypes.issubdtype(dtype, np.integer):
         dtypes.coerce_python_scalar(value, dtype)  # raises if it is out of range
-    return literal(value, dtype)
+    return literal(value, dtype, kind is not bool)
 
 
 def broadcast_operands(name, operands):

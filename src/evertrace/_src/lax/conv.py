@@ -158,6 +158,7 @@ def conv_general_dilated(
     base = ones if lhs_dilation is None else as_shape(lhs_dilation)
     holes = ones if rhs_dilation is None else as_shape(rhs_dilation)
     if isinstance(padding, str):
+        ops.check_ranks(lhs, rhs, numbers, (strides, ((0, 0),) * len(ones), base, holes))
         sizes = [dilated(lhs.shape[d], b) for d, b in zip(numbers.lhs_spec[2:], base, strict=True)]
         reach = [dilated(rhs.shape[d], h) for d, h in zip(numbers.rhs_spec[2:], holes, strict=True)]
         padding = padtype_to_pads(sizes, reach, strides, padding)

@@ -178,9 +178,7 @@ def _while(where, label, cond_fun, body_fun, init_val):
         return carry.keep_types(outs)
 
     def stage(avals):
-        return stage_body(
-            body_fun, in_tree, avals, where=where, names=carry.paths, finish=finish
-        )
+        return stage_body(body_fun, in_tree, avals, where=where, names=carry.paths, finish=finish)
 
     body = _stage_until_settled(carry, stage)
     cond = stage_body(cond_fun, in_tree, carry.avals, where=where, names=carry.paths)
@@ -219,7 +217,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     reverse; otherwise it is a `while_loop`.
 
     Args:
-      lower, upper: integer scalars of one dtype.
+      lower: first `i`, an integer scalar.
+      upper: end of the range, an integer scalar of the same dtype.
       body_fun: function ``(i, value) -> value`` that keeps structure, shapes and dtypes.
       init_val: the initial value, a tree of arrays.
       unroll: how many turns are written one after the other in the compiled program; True for all
@@ -348,9 +347,7 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
 
     def stage(avals):
         avals = [*avals, *[slice_aval(x.aval) for x in slices]]
-        return stage_body(
-            f, in_tree, avals, where=where, names=carry.paths + names, finish=finish
-        )
+        return stage_body(f, in_tree, avals, where=where, names=carry.paths + names, finish=finish)
 
     body = _stage_until_settled(carry, stage)
     outs = as_arrays(
@@ -421,7 +418,7 @@ def _python_scan(f, carry, xs_tree, slices, length, reverse):
             ValueError, "scan: under `disable_jit` a scan of length 0 has no outputs to return.",
             fix="run it without `disable_jit`.", anchor="scan-length",
         )  # fmt: skip
-    rows = list(zip(*[unstack_p.bind(x, axis=0) for x in slices])) or [()] * length
+    rows = list(zip(*[unstack_p.bind(x, axis=0) for x in slices], strict=True)) or [()] * length
     ys = []
     for row in reversed(rows) if reverse else rows:
         carry, y = f(carry, tree.unflatten(xs_tree, row))

@@ -303,6 +303,8 @@ def _window(x, dimensions, strides, padding, base_dilation, window_dilation):
     base = ones if base_dilation is None else as_shape(base_dilation)
     holes = ones if window_dilation is None else as_shape(window_dilation)
     if isinstance(padding, str):
+        no_padding = ((0, 0),) * x.ndim
+        windows.check_window("reduce_window", x.shape, dimensions, strides, no_padding, base, holes)
         full = [windows.dilated(n, d) for n, d in zip(x.shape, base, strict=True)]
         reach = [windows.dilated(n, d) for n, d in zip(dimensions, holes, strict=True)]
         padding = padtype_to_pads(full, reach, strides, padding)

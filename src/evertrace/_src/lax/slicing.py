@@ -308,9 +308,7 @@ def _counted_from_front(index, size, allow_negative):
     return select(is_negative, add_p.bind(index, literal(size, dtype)), index)
 
 
-def dynamic_slice_in_dim(
-    operand, start_index, slice_size, axis=0, *, allow_negative_indices=True
-):
+def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
     """Cut `slice_size` elements along one dimension, beginning at a scalar index.
 
     Args:
@@ -348,9 +346,7 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
     return out if keepdims else squeeze(out, (axis,))
 
 
-def dynamic_update_slice_in_dim(
-    operand, update, start_index, axis, *, allow_negative_indices=True
-):
+def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):
     """Return an array with a slice along one dimension replaced, from a scalar index on.
 
     Args:

@@ -5,8 +5,9 @@ import operator
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.shapes import as_dim
 from evertrace._src.ops import sort as ops
+from evertrace._src.ops.elementwise import neg_p
 
-__all__ = ["sort", "sort_key_val", "top_k"]
+__all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
@@ -71,3 +72,36 @@ def top_k(operand, k, *, axis=-1):
     operand = as_array(operand, "top_k")
     axis = as_dim("top_k", axis, operand.ndim)
     return tuple(ops.top_k_p.bind(operand, k=operator.index(k), axis=axis))
+
+
+def approx_max_k(
+    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
+    aggregate_to_topk=True,
+):  # fmt: skip
+    """Return the `k` largest elements, of which some may be missed; here none are.
+
+    Args:
+      operand: a floating array.
+      k: how many.
+      reduction_dimension: the dimension; negative counts from the end.
+      recall_target: share of the largest elements that must be found.
+      reduction_input_size_override: size of the whole dimension where `operand` is a part of it;
+        of no consequence for an exact search.
+      aggregate_to_topk: whether to return `k` elements rather than more candidates.
+
+    Returns:
+      The elements in descending order, and their indices (int32).
+
+    Differs from JAX on TPUs: the search is exact, and always for `k` elements.
+    """
+    return top_k(operand, k, axis=reduction_dimension)
+
+
+def approx_min_k(
+    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
+    aggregate_to_topk=True,
+):  # fmt: skip
+    """Return the `k` smallest elements in ascending order; see `approx_max_k`."""
+    negated = neg_p.bind(as_array(operand, "approx_min_k"))
+    values, indices = top_k(negated, k, axis=reduction_dimension)
+    return neg_p.bind(values), indices

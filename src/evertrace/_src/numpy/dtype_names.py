@@ -10,6 +10,18 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.numpy.creation import asarray
 
+__all__ = [
+    "ComplexWarning", "bfloat16", "bool_", "can_cast", "cdouble", "character", "complex128",
+    "complex64", "complex_", "complexfloating", "csingle", "double", "dtype", "e", "euler_gamma",
+    "finfo", "flexible", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn",
+    "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "floating",
+    "generic", "iinfo", "inexact", "inf", "int1", "int16", "int2", "int32", "int4", "int64", "int8",
+    "int_", "integer", "isdtype", "issubdtype", "nan", "newaxis", "number", "object_", "pi",
+    "promote_types", "result_type", "signedinteger", "single", "uint", "uint1", "uint16", "uint2",
+    "uint32", "uint4", "uint64", "uint8", "unsignedinteger",
+]  # fmt: skip
+
 pi = np.pi
 e = np.e
 inf = np.inf

@@ -10,7 +10,7 @@ import functools
 import opt_einsum
 
 from evertrace._src import errors
-from evertrace._src.numpy import creation
+from evertrace._src.numpy import creation, indexing
 from evertrace._src.numpy.arguments import no_out
 from evertrace._src.numpy.products import contract, options
 from evertrace._src.numpy.promotion import check_arraylike, promote_dtypes
@@ -113,7 +113,7 @@ def _reduce_one(x, names, result):
     for name in dict.fromkeys(names):
         while names.count(name) > 1:
             first, second = names.index(name), names.rindex(name)
-            x = creation.diagonal(x, 0, first, second)
+            x = indexing.diagonal(x, 0, first, second)
             names = names[:second] + names[second + 1 :]
             names = names[:first] + names[first + 1 :] + name
     x, names = _sum_over(x, names, [n for n in names if n not in result])

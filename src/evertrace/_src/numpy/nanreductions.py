@@ -67,9 +67,8 @@ def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 def _nan_extremum(reduce, identity, x, axis, keepdims, initial, where):
-    out = reduce(
-        replace_nans(x, identity(x.aval.dtype)), axis, keepdims=keepdims, initial=initial, where=where
-    )
+    filled = replace_nans(x, identity(x.aval.dtype))
+    out = reduce(filled, axis, keepdims=keepdims, initial=initial, where=where)
     if initial is not None or not has_nans(x):
         return out
     return elementary.where(reductions.all(elementary.isnan(x), axis, keepdims=keepdims), np.nan, out)
@@ -100,21 +99,23 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 def nanargmax(a, axis=None, out=None, keepdims=None):
     """Return the index of the first largest element that is not NaN; -1 if there is none."""
     no_out("nanargmax", out)
-    return _nanreductions.arg_reduce("nanargmax", argmax_p, lowest, a, axis, keepdims)
+    return _nan_arg_reduce("nanargmax", argmax_p, lowest, a, axis, keepdims)
 
 
 def nanargmin(a, axis=None, out=None, keepdims=None):
     """Return the index of the first smallest element that is not NaN; -1 if there is none."""
     no_out("nanargmin", out)
-    return _nanreductions.arg_reduce("nanargmin", argmin_p, highest, a, axis, keepdims)
+    return _nan_arg_reduce("nanargmin", argmin_p, highest, a, axis, keepdims)
 
 
-def _nanreductions.arg_reduce(name, prim, identity, a, axis, keepdims):
+def _nan_arg_reduce(name, prim, identity, a, axis, keepdims):
     x = operand(name, a)
     if not has_nans(x):
         return reductions.arg_reduce(name, prim, x, axis, keepdims)
-    found = reductions.arg_reduce(name, prim, replace_nans(x, identity(x.aval.dtype)), axis, keepdims)
-    return elementary.where(reductions.all(elementary.isnan(x), axis, keepdims=bool(keepdims)), -1, found)
+    filled = replace_nans(x, identity(x.aval.dtype))
+    found = reductions.arg_reduce(name, prim, filled, axis, keepdims)
+    is_empty = reductions.all(elementary.isnan(x), axis, keepdims=bool(keepdims))
+    return elementary.where(is_empty, -1, found)
 
 
 def nancumsum(a, axis=None, dtype=None, out=None):

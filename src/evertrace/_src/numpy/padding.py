@@ -144,14 +144,11 @@ def _linear_ramp(x, axis, width, kwargs):
     targets = _pairs("end_values", kwargs.get("end_values", 0), x.aval.ndim)[axis]
     sides = []
     for edge, target, count in zip(_ends(x, axis), targets, width, strict=True):
+        start = convert(operand("pad", target), x.aval.dtype)
         ramp = creation.linspace(
-            convert(operand("pad", target), x.aval.dtype), edge, count, endpoint=False, axis=axis
+            start, edge, count, endpoint=False, dtype=x.aval.dtype, axis=axis
         )
-        if dtypes.issubdtype(x.aval.dtype, np.integer):
-            ramp = elementary.rint(ramp) if dtypes.issubdtype(ramp.dtype, np.inexact) else ramp
-        shape = list(x.aval.shape)
-        shape[axis] = count
-        sides.append(convert(ramp.reshape(shape), x.aval.dtype))
+        sides.append(ramp.reshape((*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :])))
     return _join([sides[0], x, flip(sides[1], axis)], axis)
 
 

@@ -10,8 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from evertrace._src import config, dtypes, errors
-from evertrace._src.numpy import creation, elementary, ufuncs
+from evertrace._src import dtypes, errors
+from evertrace._src.lax.dot import precision_param
+from evertrace._src.numpy import elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
 from evertrace._src.numpy.joining import stack
 from evertrace._src.numpy.promotion import (
@@ -23,7 +24,7 @@ from evertrace._src.numpy.promotion import (
 from evertrace._src.numpy.reductions import sum as sum_elements
 from evertrace._src.numpy.shape import moveaxis, ravel
 from evertrace._src.ops.convert import convert
-from evertrace._src.ops.dot import canonicalize_precision, dot_general_p
+from evertrace._src.ops.dot import dot_general_p
 from evertrace._src.ops.slicing import unstack_p
 from evertrace._src.ops.structural import expand_dims, permute, reshape, squeeze
 
@@ -43,7 +44,7 @@ class Options(NamedTuple):
 
 def options(name, x, y, precision, preferred_element_type):
     """Return the options of a product of two operands of one dtype."""
-    precision = canonicalize_precision(precision, config.current().default_matmul_precision)
+    precision = precision_param(precision)
     if preferred_element_type is None:
         return Options(precision, x.aval.dtype, x.aval.weak_type and y.aval.weak_type)
     return Options(precision, dtypes.check_user_dtype_supported(preferred_element_type, name), False)
@@ -329,4 +330,4 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """Sum the diagonal that is `offset` above the main one, in the plane of two axes."""
     no_out("trace", out)
     x = operand("trace", a)
-    return sum_elements(creation.diagonal(x, offset, axis1, axis2), -1, dtype)
+    return sum_elements(indexing.diagonal(x, offset, axis1, axis2), -1, dtype)

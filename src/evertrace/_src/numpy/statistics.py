@@ -231,7 +231,7 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return ufuncs.divide(c, c)
-    scale = ufuncs.sqrt(elementary.real(creation.diagonal(c)))
+    scale = ufuncs.sqrt(elementary.real(indexing.diagonal(c)))
     c = c / scale[:, None] / scale[None, :]
     if dtypes.issubdtype(c.dtype, np.complexfloating):
         clip = elementary.clip

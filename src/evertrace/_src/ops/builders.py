@@ -53,10 +53,13 @@ def elementwise(name, accepts, *, result=None, host, **rules):
         return ShapedArray(shape, dtype, weak)
 
     prim = Primitive(name, elementwise=True, abstract=abstract, host=host, **rules)
-    prim.batch = lambda size, args, dims, **params: batch_elementwise(
-        prim, size, args, dims, params
-    )
+    prim.define("batch")(batching_of(prim))
     return prim
+
+
+def batching_of(prim):
+    """Return the batching rule of an elementwise primitive."""
+    return lambda size, args, dims, **params: batch_elementwise(prim, size, args, dims, params)
 
 
 def no_tangent(tangents, primals, out, **params):

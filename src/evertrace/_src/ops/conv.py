@@ -24,11 +24,10 @@ from evertrace._src import errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
-from evertrace._src.ops.builders import check_same_dtype
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dot import multiply, product_dtype
 from evertrace._src.ops.structural import moveaxis, reshape, rev_p
-from evertrace._src.ops.windows import conv_transpose_padding, dilated, pad_host
+from evertrace._src.ops.windows import transpose_padding, dilated, pad_host
 from evertrace._src.support import set_module
 
 
@@ -54,9 +53,16 @@ def _conv_abstract(
     lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
     feature_group_count, batch_group_count, precision, preferred_element_type, out_sharding,
 ):  # fmt: skip
-    check_same_dtype("conv_general_dilated", (lhs, rhs))
+    if lhs.dtype != rhs.dtype:
+        raise errors.user_error(
+            errors.DTypeError,
+            "conv_general_dilated: operands must have the same dtype, got "
+            f"{lhs.dtype} and {rhs.dtype}.",
+            fix="convert one of them, e.g. `kernel.astype(x.dtype)`.",
+            anchor="dtype",
+        )
     per_dim = window_strides, padding, lhs_dilation, rhs_dilation
-    _check_ranks(lhs, rhs, dimension_numbers, per_dim)
+    check_ranks(lhs, rhs, dimension_numbers, per_dim)
     _check_groups(lhs, rhs, dimension_numbers, feature_group_count, batch_group_count)
     sizes = out_spatial(lhs.shape, rhs.shape, dimension_numbers, *per_dim)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -65,8 +71,9 @@ def _conv_abstract(
     shape[out_spec[1]] = rhs.shape[rhs_spec[0]]
     for dim, size in zip(out_spec[2:], sizes, strict=True):
         shape[dim] = size
-    dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
-    return ShapedArray(tuple(shape), dtype)
+    if preferred_element_type is not None:
+        return ShapedArray(tuple(shape), preferred_element_type)
+    return ShapedArray(tuple(shape), lhs.dtype, lhs.weak_type and rhs.weak_type)
 
 
 def out_spatial(
@@ -84,7 +91,8 @@ def out_spatial(
     return tuple(sizes)
 
 
-def _check_ranks(lhs, rhs, dimension_numbers, per_dim):
+def check_ranks(lhs, rhs, dimension_numbers, per_dim):
+    """Raise unless ranks and the params of the window (four, as in the type rule) fit."""
     spatial = lhs.ndim - 2
     fits = lhs.ndim == rhs.ndim and all(len(s) == lhs.ndim for s in dimension_numbers)
     if spatial < 0 or not fits or any(len(p) != spatial for p in per_dim):
@@ -247,7 +255,7 @@ def _transpose_lhs(
     feature_group_count, batch_group_count, precision, preferred_element_type, out_sharding,
 ):  # fmt: skip
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    pads = conv_transpose_padding(
+    pads = transpose_padding(
         _spatial(lhs.aval.shape, lhs_spec), _spatial(rhs.aval.shape, rhs_spec), window_strides,
         _spatial(ct.aval.shape, out_spec), padding, lhs_dilation, rhs_dilation,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
 from evertrace._src.ops.builders import (
     ANY,
     FLOATING,
-    batch_elementwise,
+    batching_of,
     check_dtype,
     elementwise,
     no_tangent,
@@ -67,9 +67,7 @@ convert_element_type_p = Primitive(
     abstract=_convert_abstract, host=_convert_host, linear=JOINTLY, jvp=_convert_jvp,
     transpose=_convert_transpose,
 )  # fmt: skip
-convert_element_type_p.batch = lambda size, args, dims, **params: batch_elementwise(
-    convert_element_type_p, size, args, dims, params
-)
+convert_element_type_p.define("batch")(batching_of(convert_element_type_p))
 
 
 def convert(x, dtype, weak_type=False):
@@ -168,18 +166,14 @@ def _same(x):
     return x
 
 
-def _unary_batch(prim):
-    return lambda size, args, dims: (prim.bind(args[0]), dims[0])
-
-
 copy_p = Primitive(
     "copy", abstract=_same, host=np.array, linear=JOINTLY,
     transpose=lambda ct, x: [copy_p.bind(ct)], physical=lambda avals: {},
 )  # fmt: skip
-copy_p.batch = _unary_batch(copy_p)
+copy_p.define("batch")(batching_of(copy_p))
 
 stop_gradient_p = Primitive(
     "stop_gradient", abstract=_same, host=_same, jvp=no_tangent, physical=lambda avals: {},
     transpose=undefined("it has no tangent to transpose"),
 )  # fmt: skip
-stop_gradient_p.batch = _unary_batch(stop_gradient_p)
+stop_gradient_p.define("batch")(batching_of(stop_gradient_p))

@@ -29,7 +29,8 @@ def _iota_host(*, dtype, shape, dimension, sharding):
 
 iota_p = Primitive(
     "iota", abstract=_iota_abstract, host=_iota_host,
-    jvp=undefined("has no operands"), batch=undefined("has no operands"),
+    jvp=undefined("has no operands"), transpose=undefined("has no operands"),
+    batch=undefined("has no operands"),
 )  # fmt: skip
 
 

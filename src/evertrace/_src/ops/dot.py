@@ -1,10 +1,12 @@
 """Generalised matrix products.
 
-`dot_general` contracts and batches any dimensions. With `dimension_numbers` ``((lc, rc), (lb, rb))``
-the result has the batch dimensions `lb` (paired with `rb`), then what is left of the left operand,
-then what is left of the right one; dimensions `lc` are paired with `rc` and summed over.
+`dot_general` contracts and batches any dimensions. With `dimension_numbers`
+``((lc, rc), (lb, rb))`` the result has the batch dimensions `lb` (paired with `rb`), then what is
+left of the left operand, then what is left of the right one; dimensions `lc` are paired with `rc`
+and summed over.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.precision import is_pair
 from evertrace._src.ops.structural import permute
+from evertrace._src.support import Cache
 
 # ---------------------------------------------------------------- dot_general
 
@@ -67,42 +70,47 @@ def _check_dims(lhs, rhs, dimension_numbers):
 
 
 def _dot_host(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
-    out_dtype = preferred_element_type
-    if out_dtype is None:
-        out_dtype = dtypes.promote_types(lhs.dtype, rhs.dtype)
-    compute = product_dtype(lhs.dtype, rhs.dtype, out_dtype)
-    lhs, rhs = _matrices(lhs, rhs, dimension_numbers)
-    return multiply(lhs.matrix, rhs.matrix, compute, out_dtype).reshape(
-        lhs.batch + lhs.free + rhs.free
-    )
+    key = lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, dimension_numbers, preferred_element_type
+    plan = _plans.data.get(key)
+    if plan is None:
+        plan = _plans.put(key, _plan(*key))
+    left = np.transpose(lhs, plan.lhs_order).reshape(plan.lhs_shape)
+    right = np.transpose(rhs, plan.rhs_order).reshape(plan.rhs_shape)
+    return multiply(left, right, plan.compute, plan.out_dtype).reshape(plan.out_shape)
 
 
-class _Matrix(NamedTuple):
-    """An operand as (a stack of) matrices, and the sizes its dimensions came from."""
+class _Plan(NamedTuple):
+    """How the host multiplies: operands become stacks of matrices, views where that is possible.
 
-    matrix: np.ndarray
-    batch: tuple
-    free: tuple
+    They are permuted to ``[batch, free, contract]`` and ``[batch, contract, free]``, then reshaped.
+    """
+
+    lhs_order: tuple
+    lhs_shape: tuple
+    rhs_order: tuple
+    rhs_shape: tuple
+    out_shape: tuple
+    compute: np.dtype
+    out_dtype: np.dtype
 
 
-def _matrices(lhs, rhs, dimension_numbers):
-    """View the operands as ``[*batch, free, contract]`` and ``[*batch, contract, free]``."""
+_plans = Cache("plans of products on the host")
+
+
+def _plan(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out_dtype):
     (lc, rc), (lb, rb) = dimension_numbers
-    free_l, free_r = free_dims(np.ndim(lhs), lc, lb), free_dims(np.ndim(rhs), rc, rb)
-    batch = tuple(lhs.shape[d] for d in lb)
-    sizes_l = tuple(lhs.shape[d] for d in free_l)
-    sizes_r = tuple(rhs.shape[d] for d in free_r)
-    count = _size(lhs.shape[d] for d in lc)
-    left = np.transpose(lhs, (*lb, *free_l, *lc)).reshape(*batch, _size(sizes_l), count)
-    right = np.transpose(rhs, (*rb, *rc, *free_r)).reshape(*batch, count, _size(sizes_r))
-    return _Matrix(left, batch, sizes_l), _Matrix(right, batch, sizes_r)
-
-
-def _size(sizes):
-    product = 1
-    for size in sizes:
-        product *= size
-    return product
+    free_l, free_r = free_dims(len(lhs_shape), lc, lb), free_dims(len(rhs_shape), rc, rb)
+    batch = tuple(lhs_shape[d] for d in lb)
+    sizes_l = tuple(lhs_shape[d] for d in free_l)
+    sizes_r = tuple(rhs_shape[d] for d in free_r)
+    count = math.prod(lhs_shape[d] for d in lc)
+    if out_dtype is None:
+        out_dtype = dtypes.promote_types(lhs_dtype, rhs_dtype)
+    return _Plan(
+        (*lb, *free_l, *lc), (*batch, math.prod(sizes_l), count),
+        (*rb, *rc, *free_r), (*batch, count, math.prod(sizes_r)),
+        batch + sizes_l + sizes_r, product_dtype(lhs_dtype, rhs_dtype, out_dtype), out_dtype,
+    )  # fmt: skip
 
 
 def product_dtype(lhs, rhs, out):

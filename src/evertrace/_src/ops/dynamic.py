@@ -17,7 +17,7 @@ from evertrace._src.ops.dimension_numbers import (
 )
 from evertrace._src.ops.indexing import gather, scatter, scatter_p
 from evertrace._src.ops.slicing import concatenate_p
-from evertrace._src.ops.structural import move_batch_dim, reshape, zeros
+from evertrace._src.ops.structural import move_batch_dim, reshape, words, zeros
 
 
 def _check(name, x, sizes, starts):
@@ -50,13 +50,15 @@ def _check(name, x, sizes, starts):
 
 
 def _slices(x, starts, sizes):
-    """Return the slice objects of a slice that was moved inside."""
-    return tuple(
-        slice(start, start + size)
-        for start, size in (
-            (min(max(int(i), 0), n - s), s) for i, n, s in zip(starts, x.shape, sizes, strict=True)
-        )
-    )
+    """Return the slice objects of a slice that was moved inside.
+
+    Dimensions after those that have a start, the words of an extended dtype, are whole.
+    """
+    slices = []
+    for start, n, size in zip(starts, x.shape, sizes, strict=False):
+        first = min(max(int(start), 0), n - size)
+        slices.append(slice(first, first + size))
+    return tuple(slices)
 
 
 def _stack_starts(size, starts, dims):
@@ -103,6 +105,7 @@ dynamic_slice_p = Primitive(
     "dynamic_slice", abstract=_slice_abstract, linear=(0,), transpose=_slice_transpose,
     batch=_slice_batch,
     host=lambda x, *starts, slice_sizes: x[_slices(x, starts, slice_sizes)],
+    physical=lambda x, *starts, slice_sizes: {"slice_sizes": (*slice_sizes, *words(x))},
 )  # fmt: skip
 
 
@@ -156,5 +159,5 @@ def _update_batch(size, args, dims):
 
 dynamic_update_slice_p = Primitive(
     "dynamic_update_slice", abstract=_update_abstract, host=_update_host, linear=JOINTLY,
-    transpose=_update_transpose, batch=_update_batch,
+    transpose=_update_transpose, batch=_update_batch, physical=lambda *avals: {},
 )  # fmt: skip

@@ -8,6 +8,8 @@ Complex functions are differentiated as holomorphic ones; those that are not (ab
 are linear over the reals, or say how they push a tangent.
 """
 
+import functools
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -353,14 +355,14 @@ def _integer_pow_dtype(dtype, *, y):
 
 def repeated_product(x, y, multiply):
     """Return ``x ** y`` for y > 0 by squaring; both engines multiply in this order."""
-    product = None
-    while True:
+    factors = []  # the powers of x, with powers of 2 as exponents, that make it up
+    while y:
         if y & 1:
-            product = x if product is None else multiply(product, x)
+            factors.append(x)
         y >>= 1
-        if not y:
-            return product
-        x = multiply(x, x)
+        if y:
+            x = multiply(x, x)
+    return functools.reduce(multiply, factors)
 
 
 @computed_in_float32
@@ -390,9 +392,10 @@ def _pow_dtype(x, y):
 
 def _pow_deriv_base(out, x, y):
     """Return y * x ** (y - 1), and 0 where y = 0 also at x = 0."""
-    y = convert(y, x.aval.dtype)
-    one = full(y.aval, 1)
-    exponent = select(eq_p.bind(y, const(y, 0)), one, sub_p.bind(y, const(y, 1)))
+    y = convert(y, x.aval.dtype, y.aval.weak_type)
+    exponent = select(
+        eq_p.bind(y, const(y, 0)), full(y.aval, 1), sub_p.bind(y, const(y, 1))
+    )  # fmt: skip
     return mul_p.bind(y, pow_p.bind(x, exponent))
 
 

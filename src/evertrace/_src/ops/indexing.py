@@ -372,9 +372,7 @@ def _remained(x_aval, indices, updates, params):
     return eq_p.bind(numbers, _at_updates(winners, indices, updates, params))
 
 
-scatter_p = _scatter_primitive(
-    "scatter", None, None, linear=JOINTLY, transpose=_scatter_transpose
-)
+scatter_p = _scatter_primitive("scatter", None, None, linear=JOINTLY, transpose=_scatter_transpose)
 
 # ---------------------------------------------------------------- scatter-mul
 
@@ -397,6 +395,13 @@ def _scatter_mul_jvp(tangents, primals, out, **params):
 
 
 def _scatter_mul_transpose(ct, x, indices, updates, **params):
+    if is_linear(updates):
+        raise errors.user_error(
+            errors.NotLinearError,
+            "scatter-mul: transposed with respect to its updates, in which it is not linear.",
+            fix="transpose only functions that are linear in their arguments.",
+            anchor="not-linear",
+        )
     return scatter_mul_p.bind(ct, indices, updates, **params), None, None
 
 
@@ -419,9 +424,7 @@ def _scatter_extremum_jvp(tangents, primals, out, **params):
         at_updates = select(chosen, at_updates, zeros(updates.aval.strip_weak_type()))
         return _scatter_again(scatter_add_p, at_x, indices, at_updates, params)
 
-    tangent = total(
-        zeros(x.aval) if dx is None else dx, zeros(updates.aval) if du is None else du
-    )
+    tangent = total(zeros(x.aval) if dx is None else dx, zeros(updates.aval) if du is None else du)
     return div_p.bind(tangent, total(full(x.aval, 1), full(updates.aval, 1)))
 
 

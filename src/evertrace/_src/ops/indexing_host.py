@@ -8,6 +8,8 @@ Arrays of windows have the layout [number of windows..., window...] here; `dimen
 how the caller's dimensions are ordered instead.
 """
 
+import functools
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -96,9 +98,13 @@ def _put(ufunc, out, starts, sizes, updates, unique):
     else:
         strides = np.array(out.strides) // out.itemsize
         first = sum(s * stride for s, stride in zip(starts, strides, strict=True))
-        within = np.tensordot(strides, np.indices(sizes), 1)
+        within = functools.reduce(np.add.outer, map(_multiples, strides, sizes))
         places = first.reshape(-1, 1) + within.reshape(1, -1)
         ufunc.at(out.reshape(-1), places.ravel(), updates.ravel())
+
+
+def _multiples(step, count):
+    return step * np.arange(count)
 
 
 def _window_layout(x, indices, updates, dnums):

@@ -50,6 +50,8 @@ def _select_host(which, *cases):
     # An index that is out of range takes the nearest case.
     if np.ndim(which) == 0:
         return cases[min(max(int(which), 0), len(cases) - 1)]
+    # The words of an extended dtype are chosen together.
+    which = np.reshape(which, which.shape + (1,) * (cases[0].ndim - which.ndim))
     out = cases[-1]
     for k in reversed(range(len(cases) - 1)):
         out = np.where(which <= k, cases[k], out)
@@ -89,7 +91,7 @@ def _select_batch(size, args, dims):
 
 select_n_p = Primitive(
     "select_n", abstract=_select_abstract, host=_select_host, linear=JOINTLY,
-    transpose=_select_transpose, batch=_select_batch,
+    transpose=_select_transpose, batch=_select_batch, physical=lambda *avals: {},
 )  # fmt: skip
 
 

@@ -33,10 +33,10 @@ def dilated(size, dilation):
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
-def window_shape(
+def check_window(
     name, shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
 ):
-    """Return the output shape of a windowed reduction; raises where the params do not fit."""
+    """Raise unless the params of a window have a positive entry per dimension."""
     per_dim = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
     if any(len(p) != len(shape) for p in per_dim):
         raise errors.user_error(
@@ -57,6 +57,14 @@ def window_shape(
             fix="use 1 for dimensions that the window does not cover.",
             anchor="shape",
         )
+
+
+def window_shape(
+    name, shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+):
+    """Return the output shape of a windowed reduction; raises where the params do not fit."""
+    per_dim = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    check_window(name, shape, *per_dim)
     out = []
     for size, window, stride, (low, high), base, hole in zip(shape, *per_dim, strict=True):
         room = dilated(size, base) + low + high - dilated(window, hole)
@@ -154,7 +162,7 @@ def _sum_transpose(
 ):
     """Every element of `x` gets the sum over the windows that hold it: windows over windows."""
     rank = len(window_dimensions)
-    pads = conv_transpose_padding(
+    pads = transpose_padding(
         x.aval.shape, window_dimensions, window_strides, ct.aval.shape, padding, base_dilation,
         window_dilation,
     )  # fmt: skip
@@ -171,7 +179,7 @@ def _sum_transpose(
     return [out]
 
 
-def conv_transpose_padding(
+def transpose_padding(
     in_shape, window, strides, out_shape, padding, in_dilation, window_dilation
 ):
     """Return the padding under which sliding the window over the outputs gives the inputs back.

@@ -13,9 +13,11 @@ from evertrace._src.lax.functions import log
 from evertrace._src.lax.sort import sort_key_val, top_k
 from evertrace._src.numpy.arguments import canonical_axis, static_int
 from evertrace._src.numpy.cumulative import cumsum
+from evertrace._src.numpy.indexing import take
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.ops.creation import iota
-from evertrace._src.ops.structural import reshape
+from evertrace._src.ops.slicing import slice_in_dim
+from evertrace._src.ops.structural import reshape, squeeze
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import no_sharding, one_key, operand, sizes
 from evertrace._src.random.continuous import standard_gumbel, unit
@@ -53,7 +55,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     if independent or x.ndim == 1:
         return _shuffle(key, x, axis)
     order = _shuffle(key, iota(dtypes.default_dtype(int), (x.shape[axis],)), 0)
-    return _take(x, order, axis)
+    return take(x, order, axis, mode="clip")
 
 
 def _population(name, x):
@@ -61,11 +63,6 @@ def _population(name, x):
     if isinstance(x, int | np.integer) or getattr(x, "shape", None) == ():
         return static_int(name, "x", x), True
     return operand(name, x), False
-
-
-def _take(x, index, axis):
-    """Return the elements of `x` at the indices along one axis."""
-    return x[(slice(None),) * axis + (index,)]
 
 
 def _shuffle(key, x, axis):
@@ -104,13 +101,13 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     draws = math.prod(shape)
     _check_draws(n, draws, replace)
     if p is None and not replace:
-        taken = permutation(key, a, axis)[(slice(None),) * axis + (slice(draws),)]
+        taken = slice_in_dim(permutation(key, a, axis), 0, draws, axis)
         return reshape(taken, (*taken.shape[:axis], *shape, *taken.shape[axis + 1 :]))
     if p is None:
         index = randint(key, shape, 0, n)
     else:
         index = _weighted_indices(key, n, shape, draws, replace, p, mode)
-    return index if is_count else _take(a, index, axis)
+    return index if is_count else take(a, index, axis, mode="clip")
 
 
 def _check_draws(n, draws, replace):
@@ -137,5 +134,6 @@ def _weighted_indices(key, n, shape, draws, replace, p, mode):
         _, index = top_k(standard_gumbel(key, (n,), p.dtype, mode) + log(p), draws)
         return reshape(index, shape)
     cumulated = cumsum(p)
-    level = cumulated[-1] * (1 - unit(key, shape, p.dtype))
+    total = squeeze(slice_in_dim(cumulated, n - 1, n, 0), (0,))
+    level = total * (1 - unit(key, shape, p.dtype))
     return searchsorted(cumulated, level)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.lower import ints, lowering
 from evertrace._src.ops import select as ops
 
 
@@ -10,6 +10,10 @@ from evertrace._src.ops import select as ops
 def _select_n(b, out, which, *cases):
     if len(cases) == 1:
         return cases[0]
+    if 0 < which.aval.ndim < out.ndim:  # the words of an extended dtype are chosen together
+        kept = {"broadcast_dimensions": ints(range(which.aval.ndim))}
+        spread = which.aval.update(shape=out.shape)
+        which = b.op("stablehlo.broadcast_in_dim", [which], spread, kept)
     if which.aval.dtype == np.bool_:
         return b.op("stablehlo.select", [which, cases[1], cases[0]], out)
     return _select_below(b, out, which, cases, 0)

@@ -49,7 +49,8 @@ def _bits(b, x, keep_zeros=False):
     aval = x.aval.update(dtype=np.dtype(f"i{x.aval.dtype.itemsize}"), weak_type=False)
     bits = b.op("stablehlo.bitcast_convert", [x], aval)
     if not keep_zeros:
-        is_zero = _compare(b, x, b.full_like(x, 0), "EQ")
+        # Not `x == 0`, which holds for subnormal numbers where the CPU takes them for zero.
+        is_zero = _compare(b, bits, b.full_like(bits, np.iinfo(aval.dtype).min), "EQ")
         bits = b.op("stablehlo.select", [is_zero, b.full_like(bits, 0), bits], aval)
     nan = np.abs(np.array(np.nan, x.aval.dtype)).view(aval.dtype)
     is_nan = _compare(b, x, x, "NE")

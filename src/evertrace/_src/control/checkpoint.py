@@ -1,0 +1,221 @@
+"""`checkpoint`: derivatives that compute intermediate values again instead of keeping them.
+
+The linear map of a checkpointed call is one equation, ``remat2``, whose jaxpr computes the tangents
+from the inputs. Nothing but the inputs (and what the policy says) is kept for it. Its transpose
+evaluates the same jaxpr backwards, which begins by computing the intermediate values again.
+"""
+
+import functools
+
+from evertrace._src import errors, tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control import custom
+from evertrace._src.control.bodies import as_arrays, batch_first, memo, stage_body
+from evertrace._src.control.call import call, split_tangents
+from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.core.rules import is_linear
+from evertrace._src.support import set_module
+from evertrace._src.transforms.batching import batch_jaxpr
+from evertrace._src.transforms.dce import dce_jaxpr
+from evertrace._src.transforms.jvp import jvp_jaxpr
+from evertrace._src.transforms.linearize import linearize_jaxpr
+from evertrace._src.transforms.staging import inline
+from evertrace._src.transforms.transpose import transpose_jaxpr
+
+# ---------------------------------------------------------------- policies
+
+
+@set_module("evertrace.checkpoint_policies")
+def everything_saveable(*_, **__):
+    """Keep all intermediate values, as if there were no checkpoint."""
+    return True
+
+
+@set_module("evertrace.checkpoint_policies")
+def nothing_saveable(*_, **__):
+    """Keep nothing but the inputs; the default."""
+    return False
+
+
+# ---------------------------------------------------------------- the decorator
+
+
+@set_module("evertrace")
+def checkpoint(
+    fun, *, prevent_cse=True, policy=None, static_argnums=(), static_argnames=(), concrete=None
+):
+    """Make a function whose derivative computes intermediate values again instead of keeping them.
+
+    Reverse-mode differentiation keeps what the forward pass computed until the backward pass has
+    used it. A checkpointed function keeps only its inputs and runs twice: memory for time.
+
+    Args:
+      fun: function of trees of arrays. It is traced, also outside of `jit`.
+      prevent_cse: whether the compiler is kept from merging the second computation with the first,
+        which would undo the effect. Inside of `scan` it may safely be False.
+      policy: which intermediate values are kept all the same: `everything_saveable` or
+        `nothing_saveable`; None is the latter.
+      static_argnums: positions of arguments that are passed as they are.
+      static_argnames: names of such arguments.
+      concrete: accepted for compatibility; must not be True.
+
+    Returns:
+      A function with the arguments and results of `fun`.
+    """
+    if concrete:
+        raise errors.user_error(
+            NotImplementedError, "checkpoint: `concrete=True` is not supported.",
+            fix="mark the arguments on whose values Python depends as static.", anchor="checkpoint",
+        )  # fmt: skip
+    if policy not in (None, everything_saveable, nothing_saveable):
+        raise errors.user_error(
+            NotImplementedError, f"checkpoint: the policy {policy!r} is not supported yet.",
+            fix="use everything_saveable, nothing_saveable or None.", anchor="checkpoint",
+        )  # fmt: skip
+    arguments = custom.Arguments(fun, static_argnums, static_argnames)
+    name = custom.name_of(fun)
+
+    @functools.wraps(fun)
+    def wrapped(*args, **kwargs):
+        _, dynamic, join = arguments.split(args, kwargs)
+        leaves, in_tree = custom.flatten_operands(name, dynamic)
+
+        def run(*dynamic):
+            args, kwargs = join(dynamic)
+            return fun(*args, **kwargs)
+
+        body = stage_body(run, in_tree, [x.aval for x in leaves], where=f"checkpoint({name})")
+        outs = remat_p.bind(
+            *body.captured, *leaves, jaxpr=body.jaxpr, prevent_cse=prevent_cse,
+            differentiated=False, policy=policy,
+        )  # fmt: skip
+        return tree.unflatten(body.out_tree, as_arrays(outs))
+
+    return wrapped
+
+
+# ---------------------------------------------------------------- the primitive
+
+
+def _remat_jvp(primals, tangents, *, jaxpr, **params):
+    nonzero = tuple(t is not None for t in tangents)
+    derived, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+    given = [t for t in tangents if t is not None]
+    return split_tangents(remat_p.bind(*primals, *given, jaxpr=derived, **params), out_nonzero)
+
+
+def _remat_linearize(primals, tangents, *, jaxpr, policy, prevent_cse, **_):
+    nonzero = tuple(t is not None for t in tangents)
+    given = [t for t in tangents if t is not None]
+    if policy is everything_saveable:
+        return _keep_everything(primals, given, nonzero, jaxpr)
+    outs = inline(jaxpr, *primals)
+    linear, used, out_nonzero = memo(
+        jaxpr, ("linear_remat", nonzero), lambda: _tangent_jaxpr(jaxpr, nonzero)
+    )
+    operands = [x for x, u in zip([*primals, *given], used, strict=True) if u]
+    results = remat_p.bind(
+        *operands, jaxpr=linear, prevent_cse=prevent_cse, differentiated=True, policy=policy
+    )  # fmt: skip
+    results = iter(results)
+    return outs, [next(results) if nz else None for nz in out_nonzero]
+
+
+def _tangent_jaxpr(jaxpr, nonzero):
+    """Return the jaxpr of the output tangents.
+
+    Also returns which of (inputs, tangents) it reads, and which outputs have a tangent.
+    """
+    derived, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+    n = len(jaxpr.invars)
+    wanted = [False] * len(jaxpr.outvars) + [True] * sum(out_nonzero)
+    tangents = range(n, n + sum(nonzero))
+    linear, used = dce_jaxpr(derived, wanted, keep_inputs=tangents)
+    return linear, used, out_nonzero
+
+
+def _keep_everything(primals, given, nonzero, jaxpr):
+    parts = linearize_jaxpr(jaxpr, nonzero)
+    results = inline(parts.primal, *primals)
+    n = len(jaxpr.outvars)
+    outs, extra = results[:n], iter(results[n:])
+    residuals = [next(extra) if i is None else primals[i] for i in parts.residuals]
+    linear_outs = iter(call(parts.linear, [*residuals, *given], "checkpoint"))
+    return outs, [next(linear_outs) if a else None for a in parts.out_active]
+
+
+def _remat_transpose(cts, *operands, jaxpr, **params):
+    linear = tuple(map(is_linear, operands))
+    given = tuple(ct is not None for ct in cts)
+    derived, found = transpose_jaxpr(jaxpr, linear, given)
+    constants = [x for x in operands if not is_linear(x)]
+    present = [ct for ct in cts if ct is not None]
+    results = iter(remat_p.bind(*constants, *present, jaxpr=derived, **params))
+    by_unknown = iter([next(results) if f else None for f in found])
+    return [next(by_unknown) if u else None for u in linear]
+
+
+def _remat_batch(size, args, dims, *, jaxpr, **params):
+    derived, out_batched = batch_jaxpr(jaxpr, size, [d is not None for d in dims])
+    outs = remat_p.bind(*batch_first(size, args, dims), jaxpr=derived, **params)
+    return outs, [0 if b else None for b in out_batched]
+
+
+remat_p = Primitive(
+    "remat2", multiple_results=True, cache_types=False,
+    abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
+    effects=lambda *, jaxpr, **_: jaxpr.effects,
+    eager=lambda *args, jaxpr, **_: inline(jaxpr, *args),
+    jvp_call=_remat_jvp, linearize=_remat_linearize, transpose=_remat_transpose, batch=_remat_batch,
+)  # fmt: skip
+
+# ---------------------------------------------------------------- names and barriers
+
+name_p = Primitive(
+    "name", abstract=lambda x, *, name: x, host=lambda x, *, name: x, linear=JOINTLY,
+    transpose=lambda ct, x, *, name: [ct],
+    batch=lambda size, args, dims, *, name: (name_p.bind(args[0], name=name), dims[0]),
+    physical=lambda avals, *, name: {"name": name},
+)  # fmt: skip
+
+
+@set_module("evertrace.ad_checkpoint")
+def checkpoint_name(x, name):
+    """Give values a name that checkpoint policies can refer to; returns the values as they are.
+
+    Args:
+      x: a tree of arrays.
+      name: a string.
+    """
+    return tree.map(lambda leaf: name_p.bind(as_operand(leaf, "checkpoint_name"), name=name), x)
+
+
+def _barrier_each(values):
+    """Apply the barrier to those values that are there."""
+    held = iter(optimization_barrier_p.bind(*[x for x in values if x is not None]))
+    return [None if x is None else next(held) for x in values]
+
+
+optimization_barrier_p = Primitive(
+    "optimization_barrier", multiple_results=True, abstract=lambda *avals: avals,
+    host=lambda *xs: xs, linear=JOINTLY,
+    jvp=lambda tangents, primals, outs: _barrier_each(tangents),
+    transpose=lambda cts, *xs: _barrier_each(cts),
+    batch=lambda size, args, dims: (optimization_barrier_p.bind(*args), dims),
+    physical=lambda *avals: {},
+)  # fmt: skip
+
+
+@set_module("evertrace.lax")
+def optimization_barrier(operand):
+    """Keep the compiler from moving computations across: all of `operand` is computed first.
+
+    Args:
+      operand: a tree of arrays.
+
+    Returns:
+      The tree, with the same values.
+    """
+    leaves, treedef = tree.flatten(operand)
+    leaves = [as_operand(x, "optimization_barrier") for x in leaves]
+    return tree.unflatten(treedef, optimization_barrier_p.bind(*leaves) if leaves else [])

@@ -1,0 +1,87 @@
+"""Functions whose captured values have become arguments: closure_convert and custom_gradient."""
+
+import functools
+
+from evertrace._src import tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.bodies import as_arrays, stage_body
+from evertrace._src.control.custom import name_of
+from evertrace._src.control.custom_vjp import custom_vjp
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.tracer import Tracer
+from evertrace._src.support import merge, partition, set_module
+from evertrace._src.transforms.staging import inline
+
+
+@set_module("evertrace")
+def closure_convert(fun, *example_args):
+    """Turn the traced values that a function captures into arguments.
+
+    A custom rule cannot differentiate by what a function argument captures. Converted, the function
+    captures nothing that is differentiated, and the values are passed beside it.
+
+    Args:
+      fun: function of trees of arrays.
+      *example_args: arguments of the types it will be called with.
+
+    Returns:
+      A function ``(*args, *captured)`` and the list `captured` of floating or complex traced values
+      that `fun` uses.
+    """
+    leaves, in_tree = tree.flatten(example_args)
+    name = f"closure_convert({name_of(fun)})"
+    body = stage_body(fun, in_tree, [as_operand(x, name).aval for x in leaves], where=name)
+    hoisted = [isinstance(x, Tracer) and is_inexact(x.aval) for x in body.captured]
+    kept, captured = partition(hoisted, body.captured)
+    count = len(example_args)
+
+    def converted(*args):
+        flat = tree.leaves(args[:count])
+        operands = [as_operand(x, name) for x in flat]
+        values = merge(hoisted, kept, [as_operand(x, name) for x in args[count:]])
+        outs = inline(body.jaxpr, *values, *operands)
+        return tree.unflatten(body.out_tree, as_arrays(outs))
+
+    return converted, captured
+
+
+@set_module("evertrace")
+def custom_gradient(fun):
+    """Decorate a function that returns its own reverse-mode derivative beside its value.
+
+    ::
+
+        @ev.custom_gradient
+        def square(x):
+            return x * x, lambda ct: 2 * x * ct
+
+    Args:
+      fun: function of trees of arrays that returns ``(output, vjp)``; `vjp` maps the output's
+        cotangent to the arguments' cotangents: a tuple, or the one cotangent of a single argument.
+
+    Returns:
+      The function of the arguments to the output.
+    """
+
+    def value(*args, **kwargs):
+        return fun(*args, **kwargs)[0]
+
+    def forward(*args, **kwargs):
+        out, vjp = fun(*args, **kwargs)
+        leaves, out_tree = tree.flatten(out)
+        avals = [as_operand(x, name_of(fun)).aval for x in leaves]
+        body = stage_body(vjp, tree.treedef_tuple([out_tree]), avals, where=name_of(fun))
+
+        def pull(captured, ct):
+            cts = inline(body.jaxpr, *captured, *tree.leaves(ct))
+            return tree.unflatten(body.out_tree, as_arrays(cts))
+
+        return out, tree.Partial(pull, body.captured)
+
+    def backward(pull, ct):
+        cts = pull(ct)
+        return cts if isinstance(cts, tuple) else (cts,)
+
+    rule = custom_vjp(functools.wraps(fun)(value))
+    rule.defvjp(forward, backward)
+    return rule

@@ -1,0 +1,122 @@
+"""associative_scan: all prefixes of a sequence under an associative operation, in log depth."""
+
+from evertrace._src import errors, tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.ops.slicing import concatenate_p, slice_p
+from evertrace._src.ops.structural import reshape, rev_p
+
+__all__ = ["associative_scan"]
+
+
+def associative_scan(fn, elems, reverse=False, axis=0):
+    """Return the running results of an associative operation along an axis.
+
+    Element k of the result is ``fn(... fn(fn(e0, e1), e2) ..., ek)``, computed in a tree of about
+    log2(n) steps, each of which combines many elements at once.
+
+    Args:
+      fn: associative function ``(a, b) -> c`` of trees like `elems`; it is applied to slices along
+        `axis` of any size and must work on their elements independently.
+      elems: tree of arrays with one size along `axis`.
+      reverse: whether to run from the end.
+      axis: the axis, from ``-n`` to ``n - 1``.
+
+    Returns:
+      A tree like `elems`.
+
+    Raises:
+      TypeError: `fn` is no function.
+      ValueError: sizes along `axis` differ.
+
+    Source: the recursion over pairs of R. E. Ladner and M. J. Fischer, "Parallel prefix
+    computation", Journal of the ACM 27(4), 1980.
+    """
+    if not callable(fn):
+        raise errors.user_error(
+            TypeError, f"associative_scan: fn must be a function, got {type(fn).__name__}.",
+            fix="pass the operation first, then the elements.", anchor="associative-scan",
+        )  # fmt: skip
+    leaves, treedef = tree.flatten(elems)
+    leaves = [as_operand(x, "associative_scan") for x in leaves]
+    if not leaves:
+        return elems
+    axes = [_axis(x.aval, axis) for x in leaves]
+    sizes = {x.aval.shape[a] for x, a in zip(leaves, axes, strict=True)}
+    if len(sizes) > 1:
+        raise errors.user_error(
+            ValueError,
+            f"associative_scan: sizes along axis {axis} differ: {sorted(sizes)}.",
+            fix="pass arrays of one size along the axis.",
+            anchor="associative-scan",
+        )
+
+    def combine(a, b):
+        out = tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        return [as_operand(x, "associative_scan") for x in out]
+
+    if reverse:
+        leaves = _reversed(leaves, axes)
+    outs = _prefixes(combine, leaves, axes)
+    return tree.unflatten(treedef, _reversed(outs, axes) if reverse else outs)
+
+
+def _axis(aval, axis):
+    if not -aval.ndim <= axis < aval.ndim:
+        raise errors.user_error(
+            errors.AxisError,
+            f"associative_scan: axis {axis} is out of range for an array of shape {aval.shape}.",
+            fix="use an axis that all arrays have.",
+            anchor="axis",
+        )
+    return axis % aval.ndim
+
+
+def _reversed(xs, axes):
+    return [rev_p.bind(x, dimensions=(a,)) for x, a in zip(xs, axes, strict=True)]
+
+
+def _prefixes(combine, xs, axes):
+    """Return all prefixes: those of even length from pairs, the others by one more element."""
+    n = xs[0].aval.shape[axes[0]]
+    if n < 2:
+        return xs
+    pairs = combine(_take(xs, axes, 0, n - 1, 2), _take(xs, axes, 1, n, 2))
+    odd = _prefixes(combine, pairs, axes)
+    later = combine(
+        odd if n % 2 else _take(odd, axes, 0, n // 2 - 1, 1), _take(xs, axes, 2, n, 2)
+    ) if n > 2 else []  # fmt: skip
+    first = _take(xs, axes, 0, 1, 1)
+    if later:
+        first = [_join([x, y], a) for x, y, a in zip(first, later, axes, strict=True)]
+    return [_interleaved(x, y, a) for x, y, a in zip(first, odd, axes, strict=True)]
+
+
+def _take(xs, axes, start, limit, stride):
+    """Return slices with a stride along each array's axis."""
+    return [_slice(x, a, start, limit, stride) for x, a in zip(xs, axes, strict=True)]
+
+
+def _slice(x, axis, start, limit, stride):
+    rank, shape = x.aval.ndim, x.aval.shape
+    return slice_p.bind(
+        x,
+        start_indices=tuple(start if i == axis else 0 for i in range(rank)),
+        limit_indices=tuple(limit if i == axis else shape[i] for i in range(rank)),
+        strides=None if stride == 1 else tuple(stride if i == axis else 1 for i in range(rank)),
+    )
+
+
+def _join(xs, axis):
+    return concatenate_p.bind(*xs, dimension=axis)
+
+
+def _interleaved(even, odd, axis):
+    """Return the elements of both in turn; there may be one more of the even ones."""
+    shape, count = even.aval.shape, odd.aval.shape[axis]
+    paired = _slice(even, axis, 0, count, 1) if shape[axis] > count else even
+    column = (*shape[:axis], count, 1, *shape[axis + 1 :])
+    pairs = _join([reshape(paired, column), reshape(odd, column)], axis + 1)
+    out = reshape(pairs, (*shape[:axis], 2 * count, *shape[axis + 1 :]))
+    if shape[axis] > count:
+        out = _join([out, _slice(even, axis, count, count + 1, 1)], axis)
+    return out

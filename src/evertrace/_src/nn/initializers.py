@@ -1,0 +1,290 @@
+"""Initializers: functions that make the first values of parameters.
+
+An initializer is called with a key, a shape and a dtype. Those that scale by the size of a layer
+take from the shape how many inputs and outputs one unit has, its *fans*: axes that are neither
+input, output nor batch axes, such as the window of a convolution, count for both.
+"""
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.lax.functions import cos, log, sin, sqrt
+from evertrace._src.numpy.arguments import canonical_axis, operand
+from evertrace._src.numpy.promotion import broadcast_to
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import complex_p
+from evertrace._src.ops.structural import full
+from evertrace._src.random import continuous, keys
+from evertrace._src.random.arguments import inexact_dtype, no_sharding, one_key, sizes
+from evertrace._src.support import set_module
+
+__all__ = [
+    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones",
+    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+]  # fmt: skip
+
+public = set_module("evertrace.nn.initializers")
+
+TRUNCATION = 2
+"""Standard deviations at which truncated distributions are cut off."""
+TRUNCATED_STDDEV = 0.87962566103423978
+"""Standard deviation of the standard normal distribution that is cut off there."""
+TRUNCATED_COMPLEX_STDDEV = 0.95311164380491208
+"""The same for the complex normal distribution, whose absolute value is cut off."""
+
+
+@public
+class Initializer(Protocol):
+    """What an initializer is: a function of a key, a shape and a dtype."""
+
+    def __call__(self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        """Return an array of `shape` and `dtype`."""
+        ...
+
+
+# ---------------------------------------------------------------- constants
+
+
+def _any_dtype(name, dtype):
+    return dtypes.check_user_dtype_supported(float if dtype is None else dtype, name)
+
+
+@public
+def zeros(key, shape, dtype=None, out_sharding=None):
+    """Return zeros; itself an initializer. The key is not used."""
+    no_sharding("zeros", out_sharding)
+    return full(ShapedArray(sizes("zeros", shape), _any_dtype("zeros", dtype)), 0)
+
+
+@public
+def ones(key, shape, dtype=None, out_sharding=None):
+    """Return ones; itself an initializer. The key is not used."""
+    no_sharding("ones", out_sharding)
+    return full(ShapedArray(sizes("ones", shape), _any_dtype("ones", dtype)), 1)
+
+
+@public
+def constant(value, dtype=None):
+    """Return an initializer that fills arrays with `value`, which broadcasts to their shape."""
+    default = dtype
+
+    def init(key, shape, dtype=default, out_sharding=None):
+        no_sharding("constant", out_sharding)
+        filling = convert(operand("constant", value), _any_dtype("constant", dtype))
+        return broadcast_to(filling, sizes("constant", shape))
+
+    return init
+
+
+# ---------------------------------------------------------------- fixed scale
+
+
+@public
+def uniform(scale=1e-2, dtype=None):
+    """Return an initializer that draws uniformly from ``[0, scale)``."""
+    default = dtype
+
+    def init(key, shape, dtype=default, out_sharding=None):
+        return continuous.uniform(key, shape, dtype, out_sharding=out_sharding) * scale
+
+    return init
+
+
+@public
+def normal(stddev=1e-2, dtype=None):
+    """Return an initializer that draws normal numbers with mean 0 and a standard deviation."""
+    default = dtype
+
+    def init(key, shape, dtype=default, out_sharding=None):
+        return continuous.normal(key, shape, dtype, out_sharding=out_sharding) * stddev
+
+    return init
+
+
+@public
+def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
+    """Return an initializer that draws normal numbers between bounds, times `stddev`.
+
+    Args:
+      stddev: of the distribution before it is cut off.
+      dtype: default of the initializer.
+      lower, upper: where it is cut off, before the scaling.
+    """
+    default = dtype
+
+    def init(key, shape, dtype=default, out_sharding=None):
+        drawn = continuous.truncated_normal(
+            key, lower, upper, shape, dtype, out_sharding=out_sharding
+        )
+        return drawn * stddev
+
+    return init
+
+
+# ---------------------------------------------------------------- scale by the size of a layer
+
+
+def _fans(shape, in_axis, out_axis, batch_axis):
+    """Return how many inputs and outputs a unit of a layer has."""
+    if len(shape) <= 1:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"variance_scaling: shape {shape} has no input and output axes to take a scale from.",
+            fix="use an initializer of fixed scale, such as `normal` or `zeros`.",
+            anchor="shape-initializer",
+        )
+    n_in, n_out, n_batch = (_size_along(shape, a) for a in (in_axis, out_axis, batch_axis))
+    window = math.prod(shape) / n_in / n_out / n_batch
+    return n_in * window, n_out * window
+
+
+def _size_along(shape, axes):
+    """Return the product of the sizes along an axis or several."""
+    axes = axes if isinstance(axes, tuple | list) else (axes,)
+    return math.prod(shape[canonical_axis("variance_scaling", a, len(shape))] for a in axes)
+
+
+@public
+def variance_scaling(
+    scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None
+):  # fmt: skip
+    """Return an initializer whose variance is `scale` divided by a number of connections.
+
+    Args:
+      scale: positive number.
+      mode: what to divide by: ``"fan_in"``, ``"fan_out"``, ``"fan_avg"`` or
+        ``"fan_geo_avg"`` (their geometric mean).
+      distribution: ``"truncated_normal"`` (cut off at two standard deviations), ``"normal"`` or
+        ``"uniform"``.
+      in_axis, out_axis, batch_axis: an axis or a sequence of axes each.
+      dtype: default of the initializer, by default float32 (float64 if x64 is on); may be complex.
+    """
+    default = dtype
+    denominators = {
+        "fan_in": lambda n_in, n_out: n_in,
+        "fan_out": lambda n_in, n_out: n_out,
+        "fan_avg": lambda n_in, n_out: (n_in + n_out) / 2,
+        "fan_geo_avg": lambda n_in, n_out: math.sqrt(n_in * n_out),
+    }
+    for argument, given, known in (
+        ("mode", mode, denominators),
+        ("distribution", distribution, _DRAWS),
+    ):
+        if given not in known:
+            raise errors.user_error(
+                ValueError,
+                f"variance_scaling: {argument} must be one of {', '.join(known)}, got {given!r}.",
+                fix=f'pass e.g. "{next(iter(known))}".',
+            )
+
+    def init(key, shape, dtype=default, out_sharding=None):
+        no_sharding("variance_scaling", out_sharding)
+        shape, dtype = sizes("variance_scaling", shape), inexact_dtype("variance_scaling", dtype)
+        fans = _fans(shape, in_axis, out_axis, batch_axis)
+        variance = np.asarray(scale / denominators[mode](*fans), _part(dtype))
+        return _DRAWS[distribution](key, shape, dtype, variance)
+
+    return init
+
+
+def _is_complex(dtype):
+    return dtypes.issubdtype(dtype, np.complexfloating)
+
+
+def _draw_uniform(key, shape, dtype, variance):
+    if _is_complex(dtype):
+        return _on_disk(key, shape, dtype, lambda u: sqrt(u * 2)) * np.sqrt(variance)
+    return continuous.uniform(key, shape, dtype, -1) * np.sqrt(3 * variance).astype(dtype)
+
+
+def _draw_normal(key, shape, dtype, variance):
+    return continuous.normal(key, shape, dtype) * np.sqrt(variance)
+
+
+def _draw_truncated_normal(key, shape, dtype, variance):
+    """Draw within two standard deviations; the scale makes up for what is cut off."""
+    if _is_complex(dtype):
+        mass = -math.expm1(-TRUNCATION**2)
+        stddev = np.sqrt(variance) / np.asarray(TRUNCATED_COMPLEX_STDDEV, variance.dtype)
+        return _on_disk(key, shape, dtype, lambda u: sqrt(-log(1 - u * mass))) * stddev
+    stddev = np.sqrt(variance) / np.asarray(TRUNCATED_STDDEV, dtype)
+    return continuous.truncated_normal(key, -TRUNCATION, TRUNCATION, shape, dtype) * stddev
+
+
+def _on_disk(key, shape, dtype, radius):
+    """Return complex numbers of uniform angle whose radius is a function of uniform numbers."""
+    part = _part(dtype)
+    radius_key, angle_key = keys.pair(one_key("variance_scaling", key)[0])
+    r = radius(continuous.unit(radius_key, shape, part))
+    angle = continuous.unit(angle_key, shape, part) * (2 * math.pi)
+    return complex_p.bind(r * cos(angle), r * sin(angle))
+
+
+def _part(dtype):
+    """Return the dtype of the real part of numbers of a dtype."""
+    return np.zeros((), dtype).real.dtype
+
+
+_DRAWS = {
+    "truncated_normal": _draw_truncated_normal,
+    "normal": _draw_normal,
+    "uniform": _draw_uniform,
+}
+
+
+@public
+def glorot_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+    """Return the uniform initializer of variance ``2 / (fan_in + fan_out)``.
+
+    Source: Glorot, Bengio, "Understanding the Difficulty of Training Deep Feedforward Neural
+    Networks", 2010.
+    """
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+@public
+def glorot_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+    """Return the truncated normal initializer of variance ``2 / (fan_in + fan_out)``."""
+    return variance_scaling(
+        1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
+    )
+
+
+@public
+def lecun_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+    """Return the uniform initializer of variance ``1 / fan_in``."""
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+@public
+def lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+    """Return the truncated normal initializer of variance ``1 / fan_in``."""
+    return variance_scaling(
+        1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype
+    )
+
+
+@public
+def he_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+    """Return the uniform initializer of variance ``2 / fan_in``, for `relu`.
+
+    Source: He et al., "Delving Deep into Rectifiers", 2015.
+    """
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+@public
+def he_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+    """Return the truncated normal initializer of variance ``2 / fan_in``, for `relu`."""
+    return variance_scaling(
+        2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype
+    )
+
+
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

@@ -1,0 +1,210 @@
+"""Functions that look at whole axes: log-sum-exp, softmax, standardisation, one-hot.
+
+Sums of exponentials are taken relative to the largest term, so that they neither overflow nor
+vanish. Masked elements are replaced before an exponential sees them, so that derivatives are right
+whatever they hold.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.lax.convert import stop_gradient
+from evertrace._src.numpy import reductions, ufuncs
+from evertrace._src.numpy.arguments import (
+    canonical_axes,
+    canonical_axis,
+    operand,
+    static_int,
+)
+from evertrace._src.numpy.elementary import clip, isfinite, where
+from evertrace._src.numpy.promotion import promote_inexact
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.elementwise import real_p, rsqrt_p
+from evertrace._src.ops.structural import expand_dims, full, squeeze
+from evertrace._src.support import set_module
+
+__all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
+
+public = set_module("evertrace.nn")
+
+choose = where  # `where` is also the name of an argument
+
+
+def _masked(x, mask, value):
+    """Return `x` with `value` where the mask, if there is one, is false."""
+    return x if mask is None else choose(mask, x, value)
+
+
+def _largest(x, axis, mask):
+    """Return the largest elements along axes, kept with size 1, as constants."""
+    if dtypes.issubdtype(x.dtype, np.complexfloating):
+        x = real_p.bind(x)
+    top = reductions.max(x, axis, keepdims=True, initial=-np.inf, where=mask)
+    return stop_gradient(top)
+
+
+def _finite_or_zero(x):
+    """Return `x` with 0 in place of infinities, of which no difference can be taken."""
+    return choose(isfinite(x), x, 0)
+
+
+# ---------------------------------------------------------------- sums of exponentials
+
+
+@public
+def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
+    """Return ``log(sum(b * exp(a)))`` along axes, without overflow.
+
+    Args:
+      a: array; integers become floats.
+      axis: int, tuple of ints or None (all axes).
+      b: factors that broadcast with `a`, by default 1.
+      keepdims: whether to keep the reduced axes, with size 1.
+      return_sign: whether to return also the sign of the sum, whose absolute value is then taken.
+        Otherwise the logarithm of a negative sum is NaN.
+      where: boolean mask, broadcast to `a`, of the elements that count.
+
+    Returns:
+      The logarithms, or a tuple of logarithms and signs.
+    """
+    if b is None:
+        (x,), factors = promote_inexact("logsumexp", operand("logsumexp", a)), None
+    else:
+        x, factors = promote_inexact("logsumexp", a, b)
+        x = choose(factors != 0, x, -np.inf)
+    x = _masked(x, where, -np.inf)
+    top = _finite_or_zero(_largest(x, axis, where))
+    terms = ufuncs.exp(x - top)
+    if factors is not None:
+        terms = terms * factors
+    total = reductions.sum(terms, axis, keepdims=True, where=where)
+    axes = () if keepdims else canonical_axes("logsumexp", axis, x.ndim)
+    if not return_sign:
+        return squeeze(ufuncs.log(total) + top, axes)
+    logarithm = ufuncs.log(ufuncs.abs(total)) + top
+    return squeeze(logarithm, axes), squeeze(ufuncs.sign(total), axes)
+
+
+@public
+def logmeanexp(x, axis=None, where=None, keepdims=False):
+    """Return ``log(mean(exp(x)))`` along axes, without overflow.
+
+    Args:
+      x: array; integers become floats.
+      axis: int, tuple of ints or None (all axes).
+      where: boolean mask, broadcast to `x`, of the elements that count.
+      keepdims: whether to keep the reduced axes, with size 1.
+    """
+    total = logsumexp(x, axis=axis, keepdims=keepdims, where=where)
+    aval = operand("logmeanexp", x).aval
+    count = reductions.sum(
+        full(ShapedArray(aval.shape, total.dtype), 1), axis, keepdims=keepdims, where=where
+    )
+    return total - ufuncs.log(count)
+
+
+# ---------------------------------------------------------------- softmax
+
+
+def _shifted(name, x, axis, mask):
+    """Return x minus its largest element, masked elements being -inf."""
+    (x,) = promote_inexact(name, operand(name, x))
+    top = _largest(x, axis, mask)
+    if mask is None:
+        return x - top
+    return choose(mask, x, -np.inf) - _finite_or_zero(top)
+
+
+def _total(terms, axis, mask):
+    """Return the sum of exponentials; 1 where all of them are masked."""
+    total = reductions.sum(terms, axis, keepdims=True)
+    return total if mask is None else choose(total == 0, 1, total)
+
+
+@public
+def softmax(x, axis=-1, where=None):
+    """Return ``exp(x) / sum(exp(x))`` along axes, without overflow.
+
+    Args:
+      x: array; integers become floats.
+      axis: int, tuple of ints or None (all axes).
+      where: boolean mask, broadcast to `x`, of the elements that count; the others give 0.
+    """
+    terms = ufuncs.exp(_shifted("softmax", x, axis, where))
+    return terms / _total(terms, axis, where)
+
+
+@public
+def log_softmax(x, axis=-1, where=None):
+    """Return ``log(softmax(x))``, without overflow or underflow.
+
+    Args:
+      x: array; integers become floats.
+      axis: int, tuple of ints or None (all axes).
+      where: boolean mask, broadcast to `x`, of the elements that count; the others give -inf.
+    """
+    shifted = _shifted("log_softmax", x, axis, where)
+    return shifted - ufuncs.log(_total(ufuncs.exp(shifted), axis, where))
+
+
+# ---------------------------------------------------------------- standardisation
+
+
+@public
+def standardize(
+    x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm="fast"
+):  # fmt: skip
+    """Return `x` shifted and scaled to mean 0 and variance 1 along axes.
+
+    Args:
+      x: array; integers become floats.
+      axis: int, tuple of ints or None (all axes).
+      mean: what to subtract, by default the mean along `axis`.
+      variance: its square root is what to divide by; by default the variance along `axis`.
+      epsilon: added to the variance.
+      where: boolean mask, broadcast to `x`, of the elements that mean and variance are taken of.
+      algorithm: ``"fast"`` takes the variance as the mean square minus the squared mean, in one
+        pass; ``"stable"`` as the mean squared difference from the mean.
+    """
+    if algorithm not in ("fast", "stable"):
+        raise errors.user_error(
+            ValueError,
+            f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}.",
+            fix="leave it out.",
+        )
+    (x,) = promote_inexact("standardize", operand("standardize", x))
+    if mean is None:
+        mean = reductions.mean(x, axis, keepdims=True, where=where)
+    if variance is None and algorithm == "fast":
+        square = reductions.mean(ufuncs.square(x), axis, keepdims=True, where=where)
+        variance = clip(square - ufuncs.square(mean), 0)
+    elif variance is None:
+        variance = reductions.mean(ufuncs.square(x - mean), axis, keepdims=True, where=where)
+    return (x - mean) * rsqrt_p.bind(variance + epsilon)
+
+
+# ---------------------------------------------------------------- one-hot
+
+
+@public
+def one_hot(x, num_classes, *, dtype=None, axis=-1):
+    """Return vectors that are 1 at an index and 0 elsewhere.
+
+    Args:
+      x: indices; those outside of 0 to ``num_classes - 1`` give zeros.
+      num_classes: length of the vectors.
+      dtype: of the result, by default float32 (float64 if x64 is on).
+      axis: of the result, along which the vectors lie.
+
+    Returns:
+      Array of the shape of `x` with the new axis.
+    """
+    count = static_int("one_hot", "num_classes", num_classes)
+    x = operand("one_hot", x)
+    dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "one_hot")
+    axis = canonical_axis("one_hot", axis, x.ndim + 1)
+    others = tuple(i for i in range(x.ndim + 1) if i != axis)
+    classes = expand_dims(iota(np.dtype(np.int32), (count,)), others)
+    return convert(expand_dims(x, (axis,)) == classes, dtype)

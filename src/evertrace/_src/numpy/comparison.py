@@ -1,0 +1,70 @@
+"""Comparisons of whole arrays, and within tolerances."""
+
+import numpy as np
+
+from evertrace._src import dtypes
+from evertrace._src.numpy import creation, elementary, ufuncs
+from evertrace._src.numpy.arguments import operand
+from evertrace._src.numpy.promotion import promote, promote_dtypes
+
+__all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
+
+
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Return whether elements are equal within ``atol + rtol * abs(b)``.
+
+    Args:
+      a, b: arrays; their shapes broadcast.
+      rtol: relative tolerance.
+      atol: absolute tolerance.
+      equal_nan: whether NaNs are close to NaNs.
+    """
+    x, y = promote("isclose", operand("isclose", a), operand("isclose", b))
+    dtype = x.aval.dtype
+    if dtypes.issubdtype(dtype, np.integer):  # differences would overflow
+        wide = dtypes.canonicalize_dtype(np.float64)
+        x, y = x.astype(wide), y.astype(wide)
+    if not dtypes.issubdtype(x.dtype, np.inexact):
+        return ufuncs.equal(x, y)
+    distance = ufuncs.absolute(ufuncs.subtract(x, y))
+    bound = ufuncs.add(atol, ufuncs.multiply(rtol, ufuncs.absolute(y)))
+    is_close = ufuncs.less_equal(distance, bound)
+    # Infinities are close to themselves only; the bound is infinite beside them.
+    finite = ufuncs.logical_and(elementary.isfinite(x), elementary.isfinite(y))
+    is_close = ufuncs.logical_or(ufuncs.logical_and(is_close, finite), ufuncs.equal(x, y))
+    if equal_nan:
+        both = ufuncs.logical_and(elementary.isnan(x), elementary.isnan(y))
+        is_close = ufuncs.logical_or(is_close, both)
+    return is_close
+
+
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Return whether all elements are close; see `isclose`."""
+    return isclose(a, b, rtol, atol, equal_nan).all()
+
+
+def array_equal(a1, a2, equal_nan=False):
+    """Return whether two arrays have the same shape and elements.
+
+    Args:
+      a1, a2: arrays, or what `asarray` takes.
+      equal_nan: whether NaNs are equal to NaNs.
+    """
+    x, y = promote_dtypes("array_equal", creation.asarray(a1), creation.asarray(a2))
+    if x.aval.shape != y.aval.shape:
+        return creation.asarray(False)
+    equal = ufuncs.equal(x, y)
+    if equal_nan and dtypes.issubdtype(x.aval.dtype, np.inexact):
+        both = ufuncs.logical_and(elementary.isnan(x), elementary.isnan(y))
+        equal = ufuncs.logical_or(equal, both)
+    return equal.all()
+
+
+def array_equiv(a1, a2):
+    """Return whether two arrays have the same elements once they are broadcast to one shape."""
+    x, y = creation.asarray(a1), creation.asarray(a2)
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return creation.asarray(False)
+    return ufuncs.equal(x, y).all()

@@ -1,0 +1,78 @@
+"""Convolution and correlation of vectors."""
+
+from evertrace._src import errors
+from evertrace._src.lax.conv import conv_general_dilated
+from evertrace._src.numpy import elementary
+from evertrace._src.numpy.arguments import operand
+from evertrace._src.numpy.promotion import promote_dtypes_numeric
+from evertrace._src.numpy.shape import flip
+
+__all__ = ["convolve", "correlate"]
+
+
+def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
+    """Return the convolution of two vectors.
+
+    Args:
+      a: vector of n elements.
+      v: vector of m elements.
+      mode: "full" (n + m - 1 elements), "same" (the middle max(n, m) of them) or "valid" (those to
+        which all elements of the shorter vector contribute).
+      precision: see `matmul`.
+      preferred_element_type: dtype of the sums and of the result.
+    """
+    x, y = _vectors("convolve", a, v)
+    if x.aval.size < y.aval.size:
+        x, y = y, x
+    return _slide(x, flip(y), _padding("convolve", mode, y.aval.size), precision, preferred_element_type)
+
+
+def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
+    """Return the sums of products of one vector with the conjugate of another, shifted.
+
+    Args:
+      a: vector of n elements.
+      v: vector of m elements.
+      mode, precision, preferred_element_type: see `convolve`.
+    """
+    x, y = _vectors("correlate", a, v)
+    y = elementary.conj(y)
+    is_swapped = x.aval.size < y.aval.size
+    if is_swapped:
+        x, y = y, x
+    padding = _padding("correlate", mode, y.aval.size)
+    if is_swapped:
+        padding = padding[::-1]
+    out = _slide(x, y, padding, precision, preferred_element_type)
+    return flip(out) if is_swapped else out
+
+
+def _vectors(name, a, v):
+    x, y = promote_dtypes_numeric(name, operand(name, a), operand(name, v))
+    if x.aval.ndim != 1 or y.aval.ndim != 1 or not x.aval.size or not y.aval.size:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: takes vectors that are not empty, got shapes {x.aval.shape} and "
+            f"{y.aval.shape}.",
+            fix="use `lax.conv_general_dilated` for more dimensions.",
+            anchor="shape",
+        )
+    return x, y
+
+
+def _padding(name, mode, size):
+    """Return how many zeros are put before and after the longer vector."""
+    widths = {"valid": (0, 0), "same": (size // 2, size - size // 2 - 1), "full": (size - 1,) * 2}
+    if mode not in widths:
+        raise errors.user_error(
+            ValueError, f"{name}: no mode {mode!r}.", fix='use "full", "same" or "valid".'
+        )
+    return widths[mode]
+
+
+def _slide(x, y, padding, precision, preferred_element_type):
+    out = conv_general_dilated(
+        x[None, None], y[None, None], (1,), [padding], precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+    return out[0, 0]

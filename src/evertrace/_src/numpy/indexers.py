@@ -1,0 +1,437 @@
+"""What an index means: from ``x[...]`` to items per dimension, and from items to a gather.
+
+1. `parse` turns an index into *items*, one per dimension of the array plus one per `None`. Masks
+   become arrays of indices, `...` full slices, negative ints positive ones.
+2. Items that are all static are slices, reversals and squeezes: `static_steps`.
+3. Otherwise `Layout` says how one gather (or, for updates, scatter) does it: contiguous slices are
+   windows; ints, arrays and strided slices choose windows, and each component of the index vectors
+   is an array broadcast to the result's dimensions that are not in windows.
+"""
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
+from evertrace._src.numpy import ufuncs
+from evertrace._src.numpy.promotion import is_operand
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers
+from evertrace._src.ops.slicing import concatenate_p, slice_p
+from evertrace._src.ops.structural import (
+    broadcast_in_dim_p,
+    expand_dims,
+    rev_p,
+    squeeze_p,
+)
+
+NEW, SLICE, INT, ARRAY = "new", "slice", "int", "array"
+
+
+class Item(NamedTuple):
+    """What an index says of one dimension of the array, or of a new one.
+
+    Attributes:
+      kind: NEW; SLICE: `count` elements from `start` on, `step` apart; INT: element `start`; ARRAY:
+        the elements at `array`, which has rank 0 for a traced int.
+      is_after_dots: whether `...` stood before it and for nothing; index arrays on both sides of it
+        are no neighbours.
+    """
+
+    kind: str
+    start: int = 0
+    step: int = 1
+    count: int = 1
+    array: Any = None
+    is_after_dots: bool = False
+
+
+# ---------------------------------------------------------------- parsing
+
+
+def parse(shape, index):
+    """Return the items of an index into an array of that shape."""
+    parts = _expand_masks(index if type(index) is tuple else (index,))
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    if used > len(shape):
+        raise errors.user_error(
+            IndexError,
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed.",
+            fix=f"index with at most {len(shape)} of them.",
+            anchor="index",
+        )
+    rest = [slice(None)] * (len(shape) - used)
+    dots = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
+        raise errors.user_error(
+            IndexError, "An index can only have a single ellipsis ('...').", anchor="index"
+        )
+    at = dots[0] if dots else len(parts)
+    parts = [*parts[:at], *rest, *parts[at + 1 :]]
+    items, dim = [], 0
+    for part in parts:
+        if part is None:
+            items.append(Item(NEW))
+        else:
+            items.append(_item(part, shape[dim], dim))
+            dim += 1
+    if dots and not rest and at < len(items):
+        items[at] = items[at]._replace(is_after_dots=True)
+    return items
+
+
+def _item(part, size, dim):
+    """Return the item of one index into a dimension of that size."""
+    if isinstance(part, slice):
+        return _slice_item(part, size)
+    if is_operand[type(part)] or isinstance(part, np.ndarray):
+        return Item(ARRAY, array=_index_array(part, size, dim))
+    try:
+        i = operator.index(part)
+    except TypeError:
+        raise _bad_index(part) from None
+    if size == 0:
+        raise errors.user_error(
+            IndexError, f"index {i} is out of bounds for axis {dim} with size 0.", anchor="index"
+        )
+    # Like any index that is out of bounds, it is moved inside.
+    return Item(INT, start=min(max(i + size if i < 0 else i, 0), size - 1))
+
+
+def _slice_item(part, size):
+    try:
+        start, stop, step = part.indices(size)
+    except errors.TracerIntegerConversionError:
+        raise errors.user_error(
+            IndexError,
+            "Array slice indices must have static start/stop/step, got a traced value.",
+            fix="use `lax.dynamic_slice_in_dim(x, start, size)` for a slice of static size.",
+            anchor="index",
+        ) from None
+    return Item(SLICE, start=start, step=step, count=len(range(start, stop, step)))
+
+
+def _index_array(part, size, dim):
+    """Return an array of indices as an operand of at least 32 bits."""
+    array = as_array(part, "index")
+    if not dtypes.issubdtype(array.aval.dtype, np.integer):
+        raise _bad_index(part)
+    if size == 0 and array.aval.size:
+        raise errors.user_error(
+            IndexError, f"indices are out of bounds for axis {dim} with size 0.", anchor="index"
+        )
+    return cast(array, np.dtype(np.int32)) if array.aval.dtype.itemsize < 4 else array
+
+
+def cast(x, dtype):
+    """Return an operand in `dtype`, weakly typed or not as it is."""
+    return x if x.aval.dtype == dtype else convert(x, dtype)
+
+
+def _bad_index(part):
+    if isinstance(part, str):
+        what = f"String indexing is not supported; got idx={part!r}."
+    elif isinstance(part, (list, tuple)):
+        what = (
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            "`arr[array(seq)]` instead of `arr[seq]`."
+        )
+    else:
+        dtype = getattr(part, "dtype", type(part).__name__)
+        what = f"Indexer must have integer or boolean type, got indexer with type {dtype}."
+    return errors.user_error(
+        TypeError, what, fix="index with ints, slices, None, ... or integer arrays.", anchor="index"
+    )
+
+
+# ---------------------------------------------------------------- masks
+
+
+def is_mask(part):
+    """Whether an index selects by booleans: an array of them, or one."""
+    if part is True or part is False:
+        return True
+    return getattr(part, "dtype", None) == np.bool_ and (
+        is_operand[type(part)] or isinstance(part, (np.ndarray, np.generic))
+    )
+
+
+def _expand_masks(parts):
+    """Return the parts with masks replaced by arrays of indices; one boolean adds an axis."""
+    if not any(is_mask(part) for part in parts):
+        return list(parts)
+    out = []
+    for part in parts:
+        if not is_mask(part):
+            out.append(part)
+            continue
+        mask = _known_mask(part)
+        if mask.ndim == 0:
+            out.append(np.zeros(int(mask), np.int32))
+        else:
+            out.extend(found.astype(np.int32) for found in mask.nonzero())
+    return out
+
+
+def _known_mask(part):
+    if part is True or part is False:
+        return np.asarray(part)
+    found = concrete_value(part) if isinstance(part, Tracer) else part
+    if found is None:
+        raise errors.user_error(
+            errors.NonConcreteBooleanIndexError,
+            f"Array boolean indices must be concrete; got a traced {part.aval.str_short()}. The "
+            "result would have as many elements as the mask has true ones.",
+            fix="use `numpy.where(mask, x, 0)`, which keeps the shape, or "
+            "`numpy.nonzero(mask, size=...)` for a bounded number of indices.",
+        )
+    return np.asarray(found.host() if is_operand[type(found)] else found)
+
+
+def with_axes_for_booleans(x, index):
+    """Return array and index with a new axis of size 1 for each single boolean to index."""
+    parts = index if type(index) is tuple else (index,)
+    if not any(is_mask(part) and np.ndim(part) == 0 for part in parts):
+        return x, index
+    axes, position = [], 0
+    seen = sum(_consumed(part) for part in parts)
+    for part in parts:
+        if part is Ellipsis:
+            position += x.aval.ndim - seen
+        elif is_mask(part) and np.ndim(part) == 0:
+            axes.append(position + len(axes))
+        else:
+            position += _consumed(part)
+    return expand_dims(x, tuple(axes)), index
+
+
+def _consumed(part):
+    if part is None or part is Ellipsis:
+        return 0
+    return np.ndim(part) if is_mask(part) else 1
+
+
+# ---------------------------------------------------------------- static indices
+
+
+def static_key(index):
+    """Return what a plan for a static index is kept by, or None if it is not one."""
+    kind = type(index)
+    if kind is int:
+        return (index,)
+    if kind is tuple:
+        keys = [static_key(part) if type(part) is not tuple else None for part in index]
+        return None if None in keys else (tuple, *keys)
+    if kind is slice:
+        bounds = (index.start, index.stop, index.step)
+        if all(bound is None or type(bound) is int for bound in bounds):
+            return (slice, *bounds)
+        return None
+    return (index,) if index is None or index is Ellipsis else None
+
+
+def static_steps(shape, items):
+    """Return ``(primitive, params)`` pairs that apply static items to an array."""
+    steps = []
+    dims = [item for item in items if item.kind is not NEW]
+    window = [_positive(item) for item in dims]
+    if any(w != (0, n, 1) for w, n in zip(window, shape, strict=True)):
+        starts, limits, strides = zip(*window, strict=True)
+        strides = None if all(s == 1 for s in strides) else strides
+        steps.append(
+            (slice_p, {"start_indices": starts, "limit_indices": limits, "strides": strides})
+        )
+    reversed_dims = tuple(i for i, item in enumerate(dims) if item.kind is SLICE and item.step < 0)
+    if reversed_dims:
+        steps.append((rev_p, {"dimensions": reversed_dims}))
+    steps += reshaping_steps(items, [1 if d.kind is INT else d.count for d in dims])
+    return steps
+
+
+def _positive(item):
+    """Return start, limit and positive stride of the elements of an item."""
+    if item.kind is INT:
+        return item.start, item.start + 1, 1
+    if item.count == 0:
+        return item.start, item.start, 1
+    last = item.start + (item.count - 1) * item.step
+    low, high = min(item.start, last), max(item.start, last)
+    return (low, item.start + item.count, 1) if item.step == 1 else (low, high + 1, abs(item.step))
+
+
+def reshaping_steps(items, sizes):
+    """Return the steps that drop the dimensions of ints and add those of None."""
+    steps, dims = [], [item for item in items if item.kind is not NEW]
+    dropped = tuple(i for i, item in enumerate(dims) if item.kind is not SLICE)
+    if dropped:
+        steps.append((squeeze_p, {"dimensions": dropped}))
+    kept = [item for item in items if item.kind in (NEW, SLICE)]
+    if any(item.kind is NEW for item in kept):
+        left = iter([n for n, item in zip(sizes, dims, strict=True) if item.kind is SLICE])
+        shape = tuple(1 if item.kind is NEW else next(left) for item in kept)
+        places = tuple(i for i, item in enumerate(kept) if item.kind is not NEW)
+        params = {"shape": shape, "broadcast_dimensions": places, "sharding": None}
+        steps.append((broadcast_in_dim_p, params))
+    return steps
+
+
+# ---------------------------------------------------------------- gathers
+
+
+def from_front(array, size):
+    """Return indices of which negative ones counted from the end, as indices from the front."""
+    dtype = array.aval.dtype
+    if dtypes.issubdtype(dtype, np.unsignedinteger):
+        return array
+    known = concrete_value(array) if state.trace is EVAL else None
+    if known is not None:
+        host = known.host()
+        return from_host(np.where(host < 0, host + host.dtype.type(size), host))
+    is_negative = ufuncs.less(array, 0)
+    return ufuncs.choose_by(is_negative, ufuncs.add(array, size), array)
+
+
+class Layout(NamedTuple):
+    """How one gather or scatter follows an index.
+
+    Attributes:
+      dnums: `GatherDimensionNumbers`.
+      sizes: size of a window in each dimension of the operand.
+      indices: the index vectors.
+      shape: shape of the gathered result, before dimensions are added for None.
+      new_dims: where those are in the final result.
+      is_plain: whether all indices are ints and slices, so that windows cannot overlap.
+    """
+
+    dnums: GatherDimensionNumbers
+    sizes: tuple
+    indices: Any
+    shape: tuple
+    new_dims: tuple
+    is_plain: bool
+
+    @property
+    def full_shape(self):
+        """Shape of the result."""
+        shape = list(self.shape)
+        for dim in self.new_dims:
+            shape.insert(dim, 1)
+        return tuple(shape)
+
+
+def layout(shape, items, wrap_negative=True):
+    """Return how to gather the items from an array of that shape."""
+    has_arrays = any(item.kind is ARRAY and item.array.aval.ndim for item in items)
+    is_chosen = {ARRAY, INT} if has_arrays else set()
+    chosen_shape = _chosen_shape(items) if has_arrays else ()
+    tokens = _result_tokens(items, is_chosen, len(chosen_shape))
+    result = [token for token in tokens if token[0] != NEW]
+
+    windows, components = [], []
+    sizes, collapsed, index_map = [], [], []
+    dim = 0
+    out_shape = [chosen_shape[token[1]] if token[0] == "chosen" else 0 for token in result]
+    for position, item in enumerate(items):
+        if item.kind is NEW:
+            continue
+        size = shape[dim]
+        place = result.index((SLICE, position)) if item.kind is SLICE else None
+        if place is not None:
+            out_shape[place] = item.count
+        if item.kind is SLICE and item.step == 1:
+            windows.append(place)
+            sizes.append(item.count)
+            if item.count != size:
+                index_map.append(dim)
+                components.append((literal(item.start, np.dtype(np.int32)), ()))
+        else:
+            sizes.append(1)
+            collapsed.append(dim)
+            index_map.append(dim)
+            components.append(_component(item, size, place, result, has_arrays, wrap_negative))
+        dim += 1
+    batch = [i for i in range(len(result)) if i not in windows]
+    indices = _index_vectors(components, batch, [out_shape[i] for i in batch])
+    dnums = GatherDimensionNumbers(tuple(sorted(windows)), tuple(collapsed), tuple(index_map))
+    new_dims = tuple(i for i, token in enumerate(tokens) if token[0] == NEW)
+    is_plain = not has_arrays
+    return Layout(dnums, tuple(sizes), indices, tuple(out_shape), new_dims, is_plain)
+
+
+def _chosen_shape(items):
+    arrays = [item.array.aval.shape for item in items if item.kind is ARRAY]
+    try:
+        return np.broadcast_shapes(*arrays)
+    except ValueError:
+        raise errors.user_error(
+            IndexError,
+            f"Incompatible shapes for broadcasting of index arrays: {arrays}.",
+            fix="make them of one shape, or use `numpy.ix_` for all combinations.",
+            anchor="shape-broadcast",
+        ) from None
+
+
+def _result_tokens(items, is_chosen, rank):
+    """Return the result's dimensions in order: of slices, new ones, and those of index arrays.
+
+    The dimensions of index arrays stand where the first of them stood if they, and the ints beside
+    them, are neighbours; else they come first.
+    """
+    places = [i for i, item in enumerate(items) if item.kind in is_chosen]
+    chosen = [("chosen", k) for k in range(rank)]
+    tokens = []
+    are_neighbours = not places or (
+        places[-1] - places[0] + 1 == len(places)
+        and not any(items[i].is_after_dots for i in places[1:])
+    )
+    if not are_neighbours:
+        tokens += chosen
+    for i, item in enumerate(items):
+        if are_neighbours and places and i == places[0]:
+            tokens += chosen
+        if item.kind is NEW or item.kind is SLICE:
+            tokens.append((item.kind, i))
+    return tokens
+
+
+def _component(item, size, place, result, has_arrays, wrap_negative):
+    """Return one component of the index vectors, and the result's dimensions that it varies in."""
+    if item.kind is INT:
+        return literal(item.start, np.dtype(np.int32)), ()
+    if item.kind is SLICE:
+        counts = iota(np.int32, (item.count,))
+        return ufuncs.add(ufuncs.multiply(counts, item.step), item.start), (place,)
+    array = from_front(item.array, size) if wrap_negative else item.array
+    chosen = [i for i, token in enumerate(result) if token[0] == "chosen"]
+    ndim = array.aval.ndim
+    return array, tuple(chosen[len(chosen) - ndim :]) if ndim else ()
+
+
+def _index_vectors(components, batch, batch_shape):
+    """Stack components along a new last dimension, each broadcast to the batch dimensions."""
+    if not components:
+        return from_host(np.zeros((*batch_shape, 0), np.int32))
+    dtype = _common_dtype([array for array, _ in components])
+    shape = (*batch_shape, 1)
+    columns = []
+    for array, places in components:
+        dims = tuple(batch.index(place) for place in places)
+        columns.append(
+            broadcast_in_dim_p.bind(
+                cast(array, dtype), shape=shape, broadcast_dimensions=dims, sharding=None
+            )
+        )
+    if len(columns) == 1:
+        return columns[0]
+    return concatenate_p.bind(*columns, dimension=len(batch_shape))
+
+
+def _common_dtype(arrays):
+    found = {array.aval.dtype for array in arrays}
+    return found.pop() if len(found) == 1 else dtypes.result_type(*found)

@@ -1,0 +1,315 @@
+"""Taking elements: ``x[index]``, `take` and its relatives.
+
+An index of ints and slices is static: a plan of slices and squeezes, kept by aval and index. Traced
+ints make it a dynamic slice. Arrays make it a gather. Indices out of bounds are moved inside, except
+where a mode says otherwise.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.numpy import indexers, ufuncs
+from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
+from evertrace._src.numpy.indexers import ARRAY, INT, NEW, SLICE
+from evertrace._src.numpy.promotion import broadcast_to
+from evertrace._src.ops import structural
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from evertrace._src.ops.dynamic import dynamic_slice_p
+from evertrace._src.ops.indexing import gather
+from evertrace._src.support import Cache
+
+__all__ = ["diagonal", "take", "take_along_axis"]
+
+_static_plans = Cache("plans of static indices", 20_000)
+_plans = _static_plans.data
+
+INT32 = np.dtype(np.int32)
+
+
+def getitem(x, index):
+    """Return ``x[index]`` by NumPy's rules."""
+    key = indexers.static_key(index)
+    if key is None:
+        return _general(x, index)
+    key = (x.aval, key)
+    steps = _plans.get(key)
+    if steps is None:
+        shape = x.aval.shape
+        steps = indexers.static_steps(shape, indexers.parse(shape, index))
+        _static_plans.put(key, steps)
+    for prim, params in steps:
+        x = prim.bind(x, **params)
+    return x
+
+
+def _general(x, index):
+    """Return ``x[index]`` for an index with arrays, traced ints or masks."""
+    x, index = indexers.with_axes_for_booleans(x, index)
+    items = indexers.parse(x.aval.shape, index)
+    kinds = [item.kind for item in items]
+    if ARRAY not in kinds:
+        return _apply(indexers.static_steps(x.aval.shape, items), x)
+    if any(item.kind is ARRAY and item.array.aval.ndim for item in items):
+        return take_layout(x, indexers.layout(x.aval.shape, items))
+    return _dynamic(x, items)
+
+
+def _apply(steps, x):
+    for prim, params in steps:
+        x = prim.bind(x, **params)
+    return x
+
+
+def _dynamic(x, items):
+    """Take a dynamic slice where traced ints say, after static steps with other strides."""
+    dims = [item for item in items if item.kind is not NEW]
+    if any(item.kind is SLICE and item.step != 1 for item in dims):
+        whole = [
+            item._replace(kind=SLICE, start=0, count=n) if item.kind is ARRAY else item
+            for item, n in zip(dims, x.aval.shape, strict=True)
+        ]
+        kept = [i._replace(kind=SLICE, count=1) if i.kind is INT else i for i in whole]
+        x = _apply(indexers.static_steps(x.aval.shape, kept), x)
+        dims = [
+            old if old.kind is ARRAY else new._replace(start=0, step=1)
+            for old, new in zip(dims, kept, strict=True)
+        ]
+        items = _merged(items, dims)
+    dtype = next(item.array.aval.dtype for item in dims if item.kind is ARRAY)
+    starts = [
+        indexers.cast(indexers.from_front(item.array, n), dtype)
+        if item.kind is ARRAY
+        else literal(item.start, dtype)
+        for item, n in zip(dims, x.aval.shape, strict=True)
+    ]
+    sizes = tuple(item.count if item.kind is SLICE else 1 for item in dims)
+    out = dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
+    return _apply(indexers.reshaping_steps(items, sizes), out)
+
+
+def _merged(items, dims):
+    """Put the items of the array's dimensions back among those of None, ints staying ints."""
+    left = iter(dims)
+    out = []
+    for item in items:
+        if item.kind is NEW:
+            out.append(item)
+            continue
+        new = next(left)
+        out.append(new._replace(kind=INT) if item.kind is INT else new)
+    return out
+
+
+def take_layout(
+    x, layout, mode=GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=None,
+    indices_are_sorted=False, unique_indices=False,
+):  # fmt: skip
+    """Gather what a layout says."""
+    out = gather(
+        x, layout.indices, layout.dnums, layout.sizes, mode=mode, fill_value=fill_value,
+        unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+    )  # fmt: skip
+    return structural.expand_dims(out, layout.new_dims)
+
+
+def get(
+    x, index, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None,
+    wrap_negative_indices=True, out_sharding=None,
+):  # fmt: skip
+    """Return ``x[index]`` with a choice of what indices out of bounds give: ``x.at[index].get``."""
+    if mode is None and fill_value is None and wrap_negative_indices:
+        return getitem(x, index)
+    x, index = indexers.with_axes_for_booleans(x, index)
+    items = unclamped(x.aval.shape, index)
+    found = indexers.layout(x.aval.shape, items, wrap_negative_indices)
+    mode, fill_value = gather_mode(x, "fill" if mode is None else mode, fill_value)
+    return take_layout(
+        x, found, mode, fill_value, indices_are_sorted or found.is_plain,
+        unique_indices or found.is_plain,
+    )  # fmt: skip
+
+
+def unclamped(shape, index):
+    """Return the items of an index with ints as they are, for modes that treat bad ones."""
+    parts = index if type(index) is tuple else (index,)
+    as_arrays = [
+        np.asarray(part, np.int32) if _is_static_int(part) else part for part in parts
+    ]  # fmt: skip
+    return indexers.parse(shape, tuple(as_arrays))
+
+
+def _is_static_int(part):
+    return isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_))
+
+
+def gather_mode(x, mode, fill_value):
+    """Return the mode of a gather and its fill value: NaN, the lowest int, the largest unsigned."""
+    mode = GatherScatterMode.from_any(mode)
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        return mode, None
+    dtype = x.aval.dtype
+    if fill_value is None:
+        if isinstance(dtype, dtypes.ExtendedDType):
+            return GatherScatterMode.CLIP, None
+        fill_value = _default_fill(dtype)
+    elif not isinstance(fill_value, (bool, int, float, complex)):
+        fill_value = np.asarray(fill_value).item()
+    return mode, fill_value
+
+
+def _default_fill(dtype):
+    if dtypes.issubdtype(dtype, np.inexact):
+        return math.nan
+    if dtype == np.bool_:
+        return True
+    info = dtypes.iinfo(dtype)
+    is_signed = dtypes.issubdtype(dtype, np.signedinteger)
+    return int(info.min if is_signed else info.max)
+
+
+# ---------------------------------------------------------------- functions
+
+
+def take(
+    a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False,
+    fill_value=None,
+):  # fmt: skip
+    """Return the elements at indices along an axis.
+
+    Args:
+      a: an array.
+      indices: integers of any shape; negative ones count from the end.
+      axis: axis along which to take; None takes from the flattened array.
+      out: not supported.
+      mode: "fill" (default) gives `fill_value` for indices out of bounds, "clip" the nearest
+        element, "wrap" counts modulo the size.
+      unique_indices: promises that no index occurs twice.
+      indices_are_sorted: promises that they ascend.
+      fill_value: by default NaN, the lowest of signed and the largest of unsigned integers.
+
+    Returns:
+      An array in which the shape of `indices` replaces the axis.
+    """
+    no_out("take", out)
+    x = operand("take", a)
+    indices = operand("take", indices)
+    if axis is None:
+        x, axis = structural.reshape(x, (x.aval.size,)), 0
+    axis = canonical_axis("take", axis, x.aval.ndim)
+    size = x.aval.shape[axis]
+    if mode == "wrap":
+        indices, mode = ufuncs.remainder(indices, size), "clip"
+    elif mode == "clip":
+        indices = ufuncs.minimum(ufuncs.maximum(indices, 0), size - 1)
+    mode, fill_value = gather_mode(x, mode, fill_value)
+    items = indexers.parse(x.aval.shape, (*[slice(None)] * axis, indices))
+    found = indexers.layout(x.aval.shape, items)
+    return take_layout(x, found, mode, fill_value, indices_are_sorted, unique_indices)
+
+
+def take_along_axis(
+    arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=None
+):  # fmt: skip
+    """Return the elements whose index along one axis is given by an array.
+
+    Args:
+      arr: an array.
+      indices: integers; of the rank of `arr`, broadcast with it in all axes but `axis`.
+      axis: the axis; None takes from the flattened array.
+      mode: as of `take`.
+      fill_value: as of `take`.
+      wrap_negative_indices: whether negative indices count from the end, True by default.
+
+    Returns:
+      An array of the broadcast shape.
+    """
+    x = operand("take_along_axis", arr)
+    indices = operand("take_along_axis", indices)
+    if axis is None:
+        x, axis = structural.reshape(x, (x.aval.size,)), 0
+    axis, x, indices = along_axis("take_along_axis", x, indices, axis)
+    if wrap_negative_indices is not False:
+        indices = indexers.from_front(indices, x.aval.shape[axis])
+    mode, fill_value = gather_mode(x, mode, fill_value)
+    others = tuple(i for i in range(x.aval.ndim) if i != axis)
+    dnums = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    vectors = structural.reshape(indices, (*indices.aval.shape, 1))
+    sizes = (1,) * x.aval.ndim
+    return gather(x, vectors, dnums, sizes, mode=mode, fill_value=fill_value)
+
+
+def along_axis(name, x, indices, axis):
+    """Return the axis, and both arrays broadcast in all axes but that."""
+    if not dtypes.issubdtype(indices.aval.dtype, np.integer):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: indices must be integers, got {indices.aval.dtype}.",
+            fix="convert them, e.g. `indices.astype(int)`.",
+            anchor="dtype",
+        )
+    if indices.aval.dtype.itemsize < 4:
+        indices = convert(indices, INT32)
+    if indices.aval.ndim != x.aval.ndim:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: indices and array must have the same rank, got {indices.aval.ndim} and "
+            f"{x.aval.ndim}.",
+            fix="add axes to the indices with `None`.",
+            anchor="shape-broadcast",
+        )
+    axis = canonical_axis(name, axis, x.aval.ndim)
+    shapes = [tuple(1 if i == axis else n for i, n in enumerate(v.aval.shape)) for v in (x, indices)]
+    try:
+        common = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: shapes {x.aval.shape} and {indices.aval.shape} do not broadcast outside of "
+            f"axis {axis}.",
+            fix="make the other sizes equal or 1.",
+            anchor="shape-broadcast",
+        ) from None
+    x, indices = (
+        broadcast_to(v, (*common[:axis], v.aval.shape[axis], *common[axis + 1 :]))
+        for v in (x, indices)
+    )
+    return axis, x, indices
+
+
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """Return a diagonal of the matrices in two axes, along a new last axis.
+
+    Args:
+      a: an array of rank 2 or more.
+      offset: which diagonal: above the main one if positive.
+      axis1: axis of rows.
+      axis2: axis of columns.
+    """
+    x = operand("diagonal", a)
+    offset = static_int("diagonal", "offset", offset)
+    if x.aval.ndim < 2:
+        raise errors.user_error(
+            ValueError,
+            f"diagonal: requires an array of at least two dimensions, got {x.aval.ndim}.",
+            fix="use `diag` to make a matrix of a vector.",
+        )
+    first = canonical_axis("diagonal", axis1, x.aval.ndim)
+    second = canonical_axis("diagonal", axis2, x.aval.ndim)
+    if first == second:
+        raise errors.user_error(
+            errors.AxisError, "diagonal: axis1 and axis2 must differ.", anchor="axis"
+        )
+    rest = [i for i in range(x.aval.ndim) if i not in (first, second)]
+    x = structural.permute(x, (*rest, first, second))
+    rows, columns = x.aval.shape[-2:]
+    count = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    counts = iota(INT32, (count,))
+    row = counts if offset >= 0 else ufuncs.subtract(counts, offset)
+    column = ufuncs.add(counts, offset) if offset > 0 else counts
+    return getitem(x, (Ellipsis, as_array(row), as_array(column)))

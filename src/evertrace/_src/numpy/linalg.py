@@ -1,0 +1,232 @@
+"""Norms, powers and products of matrices: the linear algebra that needs no decomposition."""
+
+import functools
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
+from evertrace._src.numpy.arguments import canonical_axes, distinct_axes, operand, static_int
+from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
+
+__all__ = [
+    "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot",
+    "norm", "outer", "tensordot", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
+
+matmul = products.matmul
+matrix_transpose = shape.matrix_transpose
+tensordot = products.tensordot
+vecdot = products.vecdot
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """Return the cross products of vectors of 3 elements along an axis."""
+    x, y = operand("cross", x1), operand("cross", x2)
+    if x.aval.shape[axis] != 3 or y.aval.shape[axis] != 3:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"linalg.cross: vectors must have 3 elements, got shapes {x.aval.shape} and "
+            f"{y.aval.shape} along axis {axis}.",
+            fix="use `numpy.cross`, which takes vectors of 2 elements, too.",
+            anchor="shape",
+        )
+    return products.cross(x, y, axis=axis)
+
+
+def outer(x1, x2, /):
+    """Return all products of an element of one vector and one of another."""
+    x, y = operand("outer", x1), operand("outer", x2)
+    if x.aval.ndim != 1 or y.aval.ndim != 1:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"linalg.outer: takes vectors, got shapes {x.aval.shape} and {y.aval.shape}.",
+            fix="use `numpy.outer`, which flattens arrays.",
+            anchor="shape",
+        )
+    return products.outer(x, y)
+
+
+def diagonal(x, /, *, offset=0):
+    """Return the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones."""
+    return indexing.diagonal(x, offset, -2, -1)
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """Sum the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones."""
+    return products.trace(x, offset, -2, -1, dtype)
+
+
+# ---------------------------------------------------------------- norms
+
+
+def norm(x, ord=None, axis=None, keepdims=False):  # noqa: A002
+    """Return norms of vectors or matrices.
+
+    Args:
+      x: array.
+      ord: of a vector a number, inf or -inf; of a matrix 1, -1, 2, -2, inf, -inf, "fro" or "nuc".
+        Default: the root of the sum of squared magnitudes.
+      axis: int for vectors, a pair of ints for matrices, None for the whole array (of rank 1 or 2
+        if `ord` is given).
+      keepdims: whether to keep the reduced axes, with size 1.
+
+    Returns:
+      Real floating array.
+    """
+    (x,) = promote_dtypes_inexact("norm", operand("norm", x))
+    rank = x.aval.ndim
+    if axis is None:
+        if ord is None:
+            return _euclidean(x, tuple(range(rank)), keepdims)
+        axes = tuple(range(rank))
+    else:
+        axes = distinct_axes("norm", axis if isinstance(axis, tuple | list) else (axis,), rank)
+    if len(axes) == 1:
+        return _vector_norm(x, axes, 2 if ord is None else ord, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(x, axes, "fro" if ord is None else ord, keepdims)
+    raise errors.user_error(
+        ValueError,
+        f"norm: of {len(axes)} axes at once there is no norm of order {ord!r}.",
+        fix="name one axis or two with `axis`.",
+        anchor="axis",
+    )
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):  # noqa: A002
+    """Return norms of the vectors along axes, several axes being joined; see `norm`."""
+    (x,) = promote_dtypes_inexact("vector_norm", operand("vector_norm", x))
+    return _vector_norm(x, canonical_axes("vector_norm", axis, x.aval.ndim), ord, keepdims)
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):  # noqa: A002
+    """Return norms of matrices ``[..., m, n]``; see `norm`."""
+    (x,) = promote_dtypes_inexact("matrix_norm", operand("matrix_norm", x))
+    return _matrix_norm(x, distinct_axes("matrix_norm", (-2, -1), x.aval.ndim), ord, keepdims)
+
+
+def _euclidean(x, axes, keepdims):
+    squares = elementary.real(ufuncs.multiply(x, elementary.conj(x)))
+    return ufuncs.sqrt(reductions.sum(squares, axes, keepdims=keepdims))
+
+
+def _vector_norm(x, axes, order, keepdims):
+    if isinstance(order, str):
+        raise _order_error("vector", order)
+    if order == 2:
+        return _euclidean(x, axes, keepdims)
+    size = ufuncs.absolute(x)
+    if order == np.inf:
+        return reductions.max(size, axes, keepdims=keepdims, initial=0)
+    if order == -np.inf:
+        return reductions.min(size, axes, keepdims=keepdims)
+    if order == 0:
+        return reductions.sum(ufuncs.not_equal(x, 0), axes, size.dtype, keepdims=keepdims)
+    if order == 1:
+        return reductions.sum(size, axes, keepdims=keepdims)
+    total = reductions.sum(ufuncs.power(size, order), axes, keepdims=keepdims)
+    return ufuncs.power(total, ufuncs.divide(1, creation.asarray(order, size.dtype)))
+
+
+def _matrix_norm(x, axes, order, keepdims):
+    row, column = axes
+    if order in ("fro", "f"):
+        return _euclidean(x, axes, keepdims)
+    reduce = reductions.max if order in (1, np.inf) else reductions.min
+    if order in (1, -1, np.inf, -np.inf):
+        summed, rest = (row, column) if order in (1, -1) else (column, row)
+        sums = reductions.sum(ufuncs.absolute(x), summed, keepdims=True)
+        out = reduce(sums, rest, keepdims=True)
+        return out if keepdims else shape.squeeze(out, axes)
+    raise _order_error("matrix", order)
+
+
+def _order_error(kind, order):
+    return errors.user_error(
+        NotImplementedError if order in (2, -2, "nuc") else ValueError,
+        f"norm: of a {kind} there is no norm of order {order!r}.",
+        fix="orders of matrices are 1, -1, inf, -inf and 'fro', of vectors numbers and infinities.",
+    )
+
+
+# ---------------------------------------------------------------- powers and chains
+
+
+def matrix_power(a, n):
+    """Return square matrices to an integer power, by repeated squaring.
+
+    Args:
+      a: array of shape ``[..., m, m]``.
+      n: int, not negative.
+    """
+    x = operand("matrix_power", a)
+    n = static_int("matrix_power", "n", n)
+    if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2] or n < 0:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"matrix_power: takes square matrices and n >= 0, got shape {x.aval.shape} and {n}.",
+            fix="invert the matrices first for a negative power.",
+            anchor="shape",
+        )
+    if n == 0:
+        return shape.broadcast_to(creation.eye(x.aval.shape[-1], dtype=x.aval.dtype), x.aval.shape)
+    out = None
+    while True:
+        if n & 1:
+            out = x if out is None else matmul(out, x)
+        n >>= 1
+        if not n:
+            return out
+        x = matmul(x, x)
+
+
+def multi_dot(arrays, *, precision=None):
+    """Multiply a chain of matrices in the order that takes the fewest operations.
+
+    Args:
+      arrays: matrices; the first may be a row vector, the last a column vector.
+      precision: see `matmul`.
+    """
+    arrays = promote_dtypes("multi_dot", *[operand("multi_dot", x) for x in arrays])
+    ranks = [x.aval.ndim for x in arrays]
+    if len(arrays) < 2 or any(r != 2 for r in ranks[1:-1]) or {ranks[0], ranks[-1]} - {1, 2}:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"multi_dot: takes two or more matrices, the first and the last may be vectors; got "
+            f"{[x.aval.shape for x in arrays]}.",
+            fix="check the shapes.",
+            anchor="shape",
+        )
+    sizes = [1 if ranks[0] == 1 else arrays[0].aval.shape[0], *[x.aval.shape[0] for x in arrays[1:]]]
+    sizes.append(1 if ranks[-1] == 1 else arrays[-1].aval.shape[-1])
+    splits = _cheapest_splits(tuple(sizes))
+
+    def multiply(first, last):
+        """Multiply the matrices from `first` to `last`."""
+        if first == last:
+            return arrays[first]
+        middle = splits[first, last]
+        left, right = multiply(first, middle), multiply(middle + 1, last)
+        return matmul(left, right, precision=precision)
+
+    return multiply(0, len(arrays) - 1)
+
+
+@functools.lru_cache(maxsize=1024)
+def _cheapest_splits(sizes):
+    """Return after which matrix to split each part of a chain, by dynamic programming.
+
+    Matrix i of the chain has shape ``(sizes[i], sizes[i + 1])``.
+    """
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    splits = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i, j], splits[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j)
+            )
+    return splits

@@ -1,0 +1,185 @@
+"""Polynomials as vectors of coefficients, the highest power first."""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.tracer import concrete_value
+from evertrace._src.numpy import creation, ufuncs
+from evertrace._src.numpy.arguments import operand, static_int
+from evertrace._src.numpy.convolution import convolve
+from evertrace._src.numpy.joining import concatenate
+from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes, promote_dtypes_inexact
+from evertrace._src.numpy.shape import atleast_1d, trim_zeros
+
+__all__ = [
+    "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "vander",
+]  # fmt: skip
+
+
+def polyval(p, x, *, unroll=16):
+    """Return the values of a polynomial, by Horner's rule.
+
+    Args:
+      p: vector of coefficients; an array of higher rank has coefficients along its first axis.
+      x: array of places.
+      unroll: ignored: the rule is always written out.
+    """
+    p, x = promote_dtypes("polyval", operand("polyval", p), operand("polyval", x))
+    p, x = atleast_1d(p), creation.asarray(x)
+    shape = np.broadcast_shapes(p.shape[1:], x.shape)
+    out = broadcast_to(creation.zeros((), p.dtype), shape)
+    for coefficient in p if p.shape[0] else ():
+        out = ufuncs.add(ufuncs.multiply(out, x), coefficient)
+    return out
+
+
+def polyadd(a1, a2):
+    """Return the sum of two polynomials."""
+    x, y = _same_length("polyadd", a1, a2)
+    return ufuncs.add(x, y)
+
+
+def polysub(a1, a2):
+    """Return the difference of two polynomials."""
+    x, y = _same_length("polysub", a1, a2)
+    return ufuncs.subtract(x, y)
+
+
+def _same_length(name, a1, a2):
+    """Return both vectors with zeros in front of the shorter one."""
+    arrays = promote_dtypes(name, *[atleast_1d(operand(name, a)) for a in (a1, a2)])
+    size = max(x.shape[0] for x in arrays)
+    return [
+        concatenate([creation.zeros((size - x.shape[0], *x.shape[1:]), x.dtype), x]) for x in arrays
+    ]
+
+
+def polymul(a1, a2, *, trim_leading_zeros=False):
+    """Return the product of two polynomials.
+
+    Args:
+      a1, a2: vectors of coefficients.
+      trim_leading_zeros: whether to leave out zeros in front of the factors, as NumPy does; only
+        for known values, since the size of the result depends on it.
+    """
+    x, y = promote_dtypes("polymul", *[atleast_1d(operand("polymul", a)) for a in (a1, a2)])
+    if trim_leading_zeros and (x.shape[0] > 1 or y.shape[0] > 1):
+        x, y = trim_zeros(x, "f"), trim_zeros(y, "f")
+    return convolve(x, y) if x.shape[0] and y.shape[0] else creation.zeros(1, x.dtype)
+
+
+def polydiv(u, v, *, trim_leading_zeros=False):
+    """Divide polynomials with remainder.
+
+    Args:
+      u: coefficients of the dividend.
+      v: coefficients of the divisor; the first must not be zero.
+      trim_leading_zeros: whether to leave out (nearly) zero coefficients in front of the remainder,
+        as NumPy does; only for known values.
+
+    Returns:
+      ``(quotient, remainder)``.
+    """
+    u, v = promote_dtypes_inexact(
+        "polydiv", *[atleast_1d(operand("polydiv", a)) for a in (u, v)]
+    )
+    count = max(u.shape[0] - v.shape[0] + 1, 1)
+    quotient = []
+    for k in range(count if u.shape[0] >= v.shape[0] else 0):
+        factor = ufuncs.divide(u[k], v[0])
+        quotient.append(factor)
+        u = u.at[k : k + v.shape[0]].add(ufuncs.multiply(ufuncs.negative(factor), v))
+    out = creation.array(quotient) if quotient else creation.zeros(1, u.dtype)
+    if trim_leading_zeros:
+        host = concrete_value(u).host()
+        kept = np.flatnonzero(~np.isclose(host, 0, rtol=1e-14, atol=1e-14))
+        u = u[(kept[0] if kept.size else host.size - 1) :]
+    elif u.shape[0] >= v.shape[0] > 0 and quotient:
+        u = u.at[: len(quotient)].set(0)
+    return out, u
+
+
+def polyder(p, m=1):
+    """Return the derivative of order `m` of a polynomial."""
+    (p,) = promote_dtypes_inexact("polyder", atleast_1d(operand("polyder", p)))
+    for _ in range(_order("polyder", m)):
+        degree = p.shape[0] - 1
+        if degree < 1:
+            return creation.zeros(0, p.dtype)
+        p = ufuncs.multiply(p[:-1], creation.arange(degree, 0, -1, p.dtype))
+    return p
+
+
+def polyint(p, m=1, k=None):
+    """Return an antiderivative of order `m` of a polynomial.
+
+    Args:
+      p: vector of coefficients.
+      m: int, 0 or more.
+      k: constants of integration, one or `m` of them; default 0.
+    """
+    (p,) = promote_dtypes_inexact("polyint", atleast_1d(operand("polyint", p)))
+    m = _order("polyint", m)
+    constants = atleast_1d(operand("polyint", 0 if k is None else creation.asarray(k)))
+    constants = broadcast_to(constants, (m,)) if constants.shape[0] in (1, m) else None
+    if constants is None:
+        raise errors.user_error(
+            ValueError, f"polyint: k must be a scalar or have {m} elements.", fix="give one per order."
+        )
+    for i in range(m):
+        divisors = creation.arange(p.shape[0], 0, -1, p.dtype)
+        p = concatenate([ufuncs.divide(p, divisors), constants[i : i + 1].astype(p.dtype)])
+    return p
+
+
+def _order(name, m):
+    m = static_int(name, "m", m)
+    if m < 0:
+        raise errors.user_error(
+            ValueError, f"{name}: order of derivative must not be negative, got {m}.", fix="use m >= 0."
+        )
+    return m
+
+
+def poly(seq_of_zeros):
+    """Return the polynomial, with leading coefficient 1, that has the given zeros."""
+    (zeros,) = promote_dtypes_inexact("poly", atleast_1d(operand("poly", seq_of_zeros)))
+    if zeros.ndim != 1:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"poly: takes a vector of zeros, got shape {zeros.shape}.",
+            fix="pass the eigenvalues of the matrix.",
+            anchor="shape",
+        )
+    out = creation.ones(1, zeros.dtype)
+    for zero in zeros if zeros.shape[0] else ():
+        padding = creation.zeros(1, zeros.dtype)
+        out = concatenate([out, padding]) - zero * concatenate([padding, out])
+    return out
+
+
+def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
+    """Return the matrix of powers of the elements of a vector.
+
+    Args:
+      x: vector of n elements.
+      N: number of columns; default n.
+      increasing: whether powers increase from left to right.
+
+    Returns:
+      Array ``[n, N]``.
+    """
+    x = operand("vander", x)
+    if x.aval.ndim != 1:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"vander: takes a vector, got shape {x.aval.shape}.",
+            fix="flatten it first.",
+            anchor="shape",
+        )
+    count = x.aval.shape[0] if N is None else static_int("vander", "N", N)
+    powers = np.arange(count, dtype=np.int32)
+    powers = creation.asarray(powers if increasing else powers[::-1].copy())
+    if dtypes.issubdtype(x.aval.dtype, np.inexact):
+        powers = powers.astype(x.aval.dtype)
+    return ufuncs.power(x[:, None], powers)

@@ -1,0 +1,346 @@
+"""Changed copies of arrays: ``x.at[index].set(v)`` and its relatives, `put`, `fill_diagonal`.
+
+Each is one scatter that writes where the same index would read. Updates are broadcast to the shape
+of ``x[index]`` and converted to the dtype of `x`. Where an index occurs more than once, `add` and
+its like take each update; which one `set` takes is not defined.
+"""
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.numpy import indexers, indexing, ufuncs
+from evertrace._src.numpy.arguments import operand
+from evertrace._src.numpy.creation import asarray, ones_like
+from evertrace._src.numpy.promotion import broadcast_to
+from evertrace._src.ops import indexing as ops
+from evertrace._src.ops import structural
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    of_scatter,
+)
+
+__all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
+
+
+class IndexHelper:
+    """``x.at``: indexing it gives what the updates are methods of."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array):
+        self.array = array
+
+    def __getitem__(self, index):
+        return IndexRef(self.array, index)
+
+    def __repr__(self):
+        return f"_IndexUpdateHelper({self.array!r})"
+
+
+class IndexRef:
+    """``x.at[index]``: a place in an array that reads and functional updates apply to.
+
+    All methods take, by keyword:
+      indices_are_sorted: promises that indices ascend.
+      unique_indices: promises that no element is named twice.
+      mode: what becomes of indices out of bounds: "drop" (default of updates), "clip",
+        "promise_in_bounds" (default of `get`), "fill".
+      wrap_negative_indices: whether negative indices count from the end, True by default.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array, index):
+        self.array, self.index = array, index
+
+    def __repr__(self):
+        return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
+
+    def get(self, **options):
+        """Return ``x[index]``; for mode "fill", `fill_value` stands for what is out of bounds."""
+        return indexing.get(self.array, self.index, **options)
+
+    def set(self, values, **options):
+        """Return the array with ``x[index]`` replaced by `values`."""
+        return _update(self, ops.scatter_p, values, lambda old, new: new, options)
+
+    def add(self, values, **options):
+        """Return the array with `values` added to ``x[index]``, once per occurrence."""
+        return _update(self, ops.scatter_add_p, values, ufuncs.add, options)
+
+    def subtract(self, values, **options):
+        """Return the array with `values` subtracted from ``x[index]``."""
+        return _update(self, ops.scatter_sub_p, values, ufuncs.subtract, options)
+
+    def multiply(self, values, **options):
+        """Return the array with ``x[index]`` multiplied by `values`."""
+        return _update(self, ops.scatter_mul_p, values, ufuncs.multiply, options)
+
+    mul = multiply
+
+    def divide(self, values, **options):
+        """Return the array with ``x[index]`` divided by `values`."""
+        divisors = IndexRef(ones_like(self.array), self.index).multiply(values, **options)
+        return ufuncs.divide(self.array, divisors)
+
+    def power(self, values, **options):
+        """Return the array with ``x[index]`` raised to the power of `values`."""
+        exponents = IndexRef(ones_like(self.array), self.index).multiply(values, **options)
+        return ufuncs.power(self.array, exponents)
+
+    def min(self, values, **options):
+        """Return the array with ``x[index]`` lowered to `values` where it is above."""
+        return _update(self, ops.scatter_min_p, values, ufuncs.minimum, options)
+
+    def max(self, values, **options):
+        """Return the array with ``x[index]`` raised to `values` where it is below."""
+        return _update(self, ops.scatter_max_p, values, ufuncs.maximum, options)
+
+    def apply(self, func, **options):
+        """Return the array with `func` applied to ``x[index]``; once where indices repeat."""
+        taken = indexing.get(self.array, self.index, **_of_get(options))
+        return self.set(func(taken), **options)
+
+
+def _of_get(options):
+    """Return the options of an update for reading first; what it drops is read anywhere."""
+    is_dropping = options.get("mode") in (None, "drop", "fill")
+    return {k: v for k, v in options.items() if k != "out_sharding"} | (
+        {"mode": "clip"} if is_dropping else {}
+    )
+
+
+def _update(
+    ref, prim, values, combine, options
+):  # fmt: skip
+    """Scatter `values` with a primitive; `combine` says the same for a traced mask."""
+    x = as_array(ref.array, "at")
+    values = asarray(values)
+    mask = _traced_mask(ref.index)
+    if mask is not None:
+        return _update_by_mask(x, mask, values, combine)
+    return scatter_update(x, ref.index, prim, values, **options)
+
+
+def scatter_update(
+    x, index, prim, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+    wrap_negative_indices=True, fill_value=None, out_sharding=None,
+):  # fmt: skip
+    """Apply one of the scatter primitives at an index."""
+    x, index = _with_boolean_axes(x, index)
+    shape = x.aval.shape
+    items = indexers.parse(shape, index) if mode is None else indexing.unclamped(shape, index)
+    found = indexers.layout(shape, items, wrap_negative_indices)
+    values = _fitted(broadcast_to(_without_leading_ones(values, found.full_shape), found.full_shape), x)
+    values = structural.squeeze(values, found.new_dims)
+    return ops.scatter(
+        prim, x, found.indices, values, of_scatter(found.dnums),
+        mode=GatherScatterMode.from_any(mode),
+        indices_are_sorted=indices_are_sorted or found.is_plain,
+        unique_indices=unique_indices or found.is_plain,
+    )  # fmt: skip
+
+
+def _with_boolean_axes(x, index):
+    out, index = indexers.with_axes_for_booleans(x, index)
+    if out.aval.ndim != x.aval.ndim:
+        raise errors.user_error(
+            NotImplementedError,
+            "at: single booleans are not supported in the index of an update.",
+            fix="choose with `numpy.where(condition, updated, x)`.",
+        )
+    return out, index
+
+
+def _without_leading_ones(values, shape):
+    """Drop leading axes of size 1 that the place does not have, as NumPy's assignment does."""
+    extra = values.aval.ndim - len(shape)
+    if extra > 0 and values.aval.shape[:extra] == (1,) * extra:
+        return structural.reshape(values, values.aval.shape[extra:])
+    return values
+
+
+def _fitted(values, x):
+    """Return updates in the dtype of the array, with a warning where that loses something."""
+    dtype, new = x.aval.dtype, values.aval.dtype
+    if dtype == new:
+        return values
+    if isinstance(dtype, dtypes.ExtendedDType) or isinstance(new, dtypes.ExtendedDType):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"at: cannot put values of dtype {new} into an array of dtype {dtype}.",
+            fix="use values of the array's dtype.",
+            anchor="extended-dtype",
+        )
+    if dtypes.result_type(x, values) != dtype:
+        errors.user_warning(
+            FutureWarning,
+            f"at: values of dtype {new} are put into an array of dtype {dtype}, which cannot hold "
+            "them all.",
+            fix=f"convert them, e.g. `values.astype({str(dtype)!r})`.",
+            anchor="dtype",
+        )
+    return convert(values, dtype)
+
+
+# ---------------------------------------------------------------- masks that are not known
+
+
+def _traced_mask(index):
+    """Return the mask if the index is one whose values are not known, else None."""
+    if type(index) is tuple and len(index) == 1:
+        (index,) = index
+    if isinstance(index, Tracer) and indexers.is_mask(index) and concrete_value(index) is None:
+        return index
+    return None
+
+
+def _update_by_mask(x, mask, values, combine):
+    """Choose between old and new elements: for values that do not depend on which are chosen."""
+    rank = mask.aval.ndim
+    rest = x.aval.shape[rank:]
+    if mask.aval.shape != x.aval.shape[:rank] or values.aval.ndim > len(rest):
+        raise errors.user_error(
+            errors.NonConcreteBooleanIndexError,
+            f"Array boolean indices must be concrete; got a traced {mask.aval.str_short()} with "
+            f"values of shape {values.aval.shape}: how many there must be depends on the mask.",
+            fix="use `numpy.where(mask, values, x)` with values of the array's shape, or one value "
+            "for all places.",
+        )
+    dims = tuple(range(rank))
+    mask = structural.broadcast_in_dim_p.bind(
+        mask, shape=x.aval.shape, broadcast_dimensions=dims, sharding=None
+    )
+    values = broadcast_to(_fitted(values, x), x.aval.shape)
+    return ufuncs.choose_by(mask, combine(x, values), x)
+
+
+# ---------------------------------------------------------------- functions
+
+
+def _must_be_copy(name, inplace):
+    if inplace:
+        raise errors.user_error(
+            ValueError,
+            f"{name}: arrays are immutable and cannot be changed in place.",
+            fix=f"pass `inplace=False` and use the returned array, or use `x.at[...]`: "
+            f"`x = {name}(x, ..., inplace=False)`.",
+            anchor="immutable",
+        )
+
+
+def put(a, ind, v, mode=None, *, inplace=True):
+    """Return the array with elements of the flattened array replaced.
+
+    Args:
+      a: an array.
+      ind: integers, indices into the flattened array.
+      v: values; repeated if there are fewer.
+      mode: "clip", "wrap" or None (drop what is out of bounds).
+      inplace: must be False.
+    """
+    _must_be_copy("put", inplace)
+    x, indices, values = operand("put", a), operand("put", ind), operand("put", v)
+    indices, values = _flat(indices), _flat(values)
+    if not indices.aval.size or not values.aval.size:
+        return x
+    count, size = indices.aval.size, x.aval.size
+    if values.aval.size != count:
+        chosen = np.arange(count, dtype=np.int32) % values.aval.size
+        values = indexing.getitem(values, chosen)
+    if mode == "wrap":
+        indices, mode = ufuncs.remainder(indices, size), None
+    elif mode == "clip":
+        indices = ufuncs.minimum(ufuncs.maximum(indices, 0), size - 1)
+    out = IndexRef(_flat(x), indices).set(values, mode=mode)
+    return structural.reshape(out, x.aval.shape)
+
+
+def _flat(x):
+    return structural.reshape(x, (x.aval.size,))
+
+
+def place(arr, mask, vals, *, inplace=True):
+    """Return the array with the elements where `mask` holds replaced by `vals`, in order.
+
+    Args:
+      arr: an array.
+      mask: boolean array of its size.
+      vals: values, repeated if there are fewer.
+      inplace: must be False.
+    """
+    _must_be_copy("place", inplace)
+    x, mask, values = operand("place", arr), operand("place", mask), _flat(operand("place", vals))
+    if mask.aval.size != x.aval.size:
+        raise errors.user_error(
+            ValueError,
+            f"place: mask of shape {mask.aval.shape} does not fit an array of shape {x.aval.shape}.",
+            fix="use a mask of the array's shape.",
+        )
+    if not values.aval.size:
+        return x
+    chosen = _flat(ufuncs.not_equal(mask, 0))
+    # The k-th true element of the mask takes value k.
+    order = ufuncs.subtract(convert(chosen, np.dtype(np.int32)).cumsum(), 1)
+    taken = indexing.getitem(values, ufuncs.remainder(order, values.aval.size))
+    out = ufuncs.choose_by(chosen, _fitted(taken, x), _flat(x))
+    return structural.reshape(out, x.aval.shape)
+
+
+def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
+    """Return the array with the elements named by `take_along_axis` replaced by `values`.
+
+    Args:
+      arr: an array.
+      indices: integers, as of `take_along_axis`.
+      values: broadcast to the shape of the indices.
+      axis: the axis; None puts into the flattened array.
+      inplace: must be False.
+      mode: as of ``x.at[...]``.
+    """
+    _must_be_copy("put_along_axis", inplace)
+    given = operand("put_along_axis", arr)
+    indices, values = operand("put_along_axis", indices), operand("put_along_axis", values)
+    x = given
+    if axis is None:
+        x, indices, values, axis = _flat(x), _flat(indices), _flat(values), 0
+    axis, _, indices = indexing.along_axis("put_along_axis", x, indices, axis)
+    indices = indexers.from_front(indices, x.aval.shape[axis])
+    values = broadcast_to(_fitted(values, x), indices.aval.shape)
+    others = tuple(i for i in range(x.aval.ndim) if i != axis)
+    dnums = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    vectors = structural.reshape(indices, (*indices.aval.shape, 1))
+    out = ops.scatter(
+        ops.scatter_p, x, vectors, values, of_scatter(dnums), mode=GatherScatterMode.from_any(mode)
+    )
+    return structural.reshape(out, given.aval.shape)
+
+
+def fill_diagonal(a, val, wrap=False, *, inplace=True):
+    """Return the array with its main diagonal replaced.
+
+    Args:
+      a: an array of rank 2, or of equal sizes in more axes.
+      val: a value, or values that are repeated along the diagonal.
+      wrap: whether the diagonal of a tall matrix starts again; not supported.
+      inplace: must be False.
+    """
+    _must_be_copy("fill_diagonal", inplace)
+    x, values = operand("fill_diagonal", a), _flat(operand("fill_diagonal", val))
+    if wrap:
+        raise errors.user_error(
+            NotImplementedError, "fill_diagonal: wrap=True is not supported.", fix="leave it out."
+        )
+    if x.aval.ndim < 2 or (x.aval.ndim > 2 and len(set(x.aval.shape)) > 1):
+        raise errors.user_error(
+            ValueError,
+            f"fill_diagonal: needs a matrix, or an array of equal sizes, got shape {x.aval.shape}.",
+            fix="fill the diagonals of a stack of matrices with `x.at[..., i, i].set(v)`.",
+        )
+    places = np.arange(min(x.aval.shape), dtype=np.int32)
+    values = indexing.getitem(values, places % values.aval.size)
+    return IndexRef(x, (places,) * x.aval.ndim).set(values)
