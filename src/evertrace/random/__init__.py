@@ -21,6 +21,15 @@ from evertrace._src.random.discrete import categorical as categorical
 from evertrace._src.random.discrete import geometric as geometric
 from evertrace._src.random.discrete import rademacher as rademacher
 from evertrace._src.random.discrete import randint as randint
+from evertrace._src.random.gamma import ball as ball
+from evertrace._src.random.gamma import beta as beta
+from evertrace._src.random.gamma import chisquare as chisquare
+from evertrace._src.random.gamma import dirichlet as dirichlet
+from evertrace._src.random.gamma import f as f
+from evertrace._src.random.gamma import gamma as gamma
+from evertrace._src.random.gamma import generalized_normal as generalized_normal
+from evertrace._src.random.gamma import loggamma as loggamma
+from evertrace._src.random.gamma import t as t
 from evertrace._src.random.keys import PRNGKey as PRNGKey
 from evertrace._src.random.keys import bits as bits
 from evertrace._src.random.keys import clone as clone
@@ -35,9 +44,10 @@ from evertrace._src.random.sampling import choice as choice
 from evertrace._src.random.sampling import permutation as permutation
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone",
-    "double_sided_maxwell", "exponential", "fold_in", "geometric", "gumbel", "key", "key_data",
-    "key_dtype", "key_impl", "laplace", "logistic", "lognormal", "maxwell", "normal", "pareto",
-    "permutation", "rademacher", "randint", "rayleigh", "split", "triangular", "truncated_normal",
-    "uniform", "wald", "weibull_min", "wrap_key_data",
+    "PRNGKey", "ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare",
+    "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in",
+    "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype",
+    "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "normal", "pareto",
+    "permutation", "rademacher", "randint", "rayleigh", "split", "t", "triangular",
+    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from evertrace._src.transforms.batching import batch_jaxpr
 from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.jvp import jvp_jaxpr
 from evertrace._src.transforms.linearize import linearize_jaxpr
-from evertrace._src.transforms.staging import inline
+from evertrace._src.transforms.staging import inline, restage
 from evertrace._src.transforms.transpose import transpose_jaxpr
 
 # ---------------------------------------------------------------- policies
@@ -114,10 +114,11 @@ def _remat_linearize(primals, tangents, *, jaxpr, policy, prevent_cse, **_):
         jaxpr, ("linear_remat", nonzero), lambda: _tangent_jaxpr(jaxpr, nonzero)
     )
     operands = [x for x, u in zip([*primals, *given], used, strict=True) if u]
-    results = remat_p.bind(
-        *operands, jaxpr=linear, prevent_cse=prevent_cse, differentiated=True, policy=policy
-    )  # fmt: skip
-    results = iter(results)
+    results = iter(
+        remat_p.bind(
+            *operands, jaxpr=linear, prevent_cse=prevent_cse, differentiated=True, policy=policy
+        )
+    )
     return outs, [next(results) if nz else None for nz in out_nonzero]
 
 
@@ -126,12 +127,20 @@ def _tangent_jaxpr(jaxpr, nonzero):
 
     Also returns which of (inputs, tangents) it reads, and which outputs have a tangent.
     """
-    derived, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
-    n = len(jaxpr.invars)
-    wanted = [False] * len(jaxpr.outvars) + [True] * sum(out_nonzero)
-    tangents = range(n, n + sum(nonzero))
-    linear, used = dce_jaxpr(derived, wanted, keep_inputs=tangents)
-    return linear, used, out_nonzero
+    parts = linearize_jaxpr(jaxpr, nonzero)
+    n, num_outs = len(jaxpr.invars), len(jaxpr.outvars)
+
+    def tangents(*args):
+        extra = iter(inline(parts.primal, *args[:n])[num_outs:])
+        residuals = [next(extra) if i is None else args[i] for i in parts.residuals]
+        return inline(parts.linear, *residuals, *args[n:])
+
+    given = [v.aval for v, nz in zip(jaxpr.invars, nonzero, strict=True) if nz]
+    whole = restage(jaxpr, tangents, jaxpr.in_avals + given)
+    linear, used = dce_jaxpr(
+        whole, [True] * len(whole.outvars), keep_inputs=range(n, n + len(given))
+    )
+    return linear, used, parts.out_active
 
 
 def _keep_everything(primals, given, nonzero, jaxpr):

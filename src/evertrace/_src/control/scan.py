@@ -384,7 +384,9 @@ def _transpose_with_known_carry(cts, operands, linear, params):
         tangents = [x if u else None for x, u in zip(xs, linear, strict=True)]
         return _scan_linearize(primals, tangents, **params)[1]
 
-    return transpose_flat(linearized, operands, cts)
+    # An unknown that is several operands has one node; each operand's share is wanted here.
+    distinct = [LinearArg(x.aval) if u else x for x, u in zip(operands, linear, strict=True)]
+    return transpose_flat(linearized, distinct, cts)
 
 
 # ---------------------------------------------------------------- vectorisation

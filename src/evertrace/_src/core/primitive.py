@@ -30,7 +30,7 @@ A slot that has no meaning for an operation holds `undefined("why")`, so that te
 that is impossible from one that was forgotten.
 """
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, errors
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.tracer import state
 from evertrace._src.support import Cache
@@ -45,6 +45,28 @@ RULE_SLOTS = (
 # Type-rule results are kept for ever in practice; this bounds a program that makes new shapes
 # without end.
 MAX_CACHED_TYPES = 100_000
+
+
+AS_IS = "as is"
+"""In the `physical` slot: the rules take elements of extended dtypes as they are."""
+
+
+def _has_extended(avals):
+    """Whether any of the avals has an extended dtype."""
+    return any(isinstance(aval.dtype, dtypes.ExtendedDType) for aval in avals)
+
+
+def _refuse_extended(prim, avals):
+    """Raise if an operation that only knows numbers was applied to elements of another kind."""
+    if _has_extended(avals):
+        names = ", ".join(aval.str_short() for aval in avals)
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{prim.name}: random keys are no numbers; the result would be {names}.",
+            fix="draw numbers with the key, e.g. `random.normal(key)`; `random.key_data(key)` "
+            "returns its words.",
+            anchor="random-key",
+        )
 
 
 class Undefined:
@@ -84,6 +106,7 @@ class Primitive:
         ``(*avals, **params) -> params`` for the same operation on the words behind the elements,
         which are trailing dimensions. Operands of ordinary dtypes stay as they are: engines' rules
         of operations with indices or predicates take those without the trailing dimensions.
+        AS_IS if the rules know extended dtypes. With None, such operands are an error.
       **rules: the slots described at the top of this module.
     """
 
@@ -127,16 +150,17 @@ class Primitive:
         out = self.abstract(*[x.aval for x in args], **params)
         if self.multiple_results:
             out = tuple(out)
+        if cachable and self.physical is None:
+            _refuse_extended(self, out if self.multiple_results else (out,))
         if cachable:
             self._types.put(key, out)
         return out
 
     def moves_physical(self, avals):
         """Whether outputs of these avals (one, or a list) are made of words by `physical`."""
-        if self.physical is None:
+        if self.physical is None or self.physical is AS_IS:
             return False
-        moved = avals if self.multiple_results else (avals,)
-        return any(isinstance(aval.dtype, dtypes.ExtendedDType) for aval in moved)
+        return _has_extended(avals if self.multiple_results else (avals,))
 
     def effects_of(self, params):
         """Return the set of effects of an equation with these params."""

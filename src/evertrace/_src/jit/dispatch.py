@@ -11,7 +11,7 @@ import types
 import weakref
 from typing import NamedTuple
 
-from evertrace._src import config, errors, tree
+from evertrace._src import config, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p

@@ -99,10 +99,14 @@ class Program:
         return [self._forwarded(s, args, outs) for s in self.sources]
 
     def _own_donated(self, args, buffers, device):
-        """Give the program copies of donated host memory: views of it may be alive."""
+        """Give the program copies of donated memory that something else sees.
+
+        Views of host memory may be alive, and another argument may be the same array.
+        """
+        repeated = len(set(map(id, buffers))) < len(buffers)
         for j in self.kept_donated:
             x = args[self.kept[j]]
-            if type(x) is Array and x._host is not None:
+            if type(x) is Array and (x._host is not None or repeated):
                 buffers[j] = registry.put(x.host(), device, may_alias=False)
 
     def _forwarded(self, source, args, outs):

@@ -7,6 +7,7 @@ and count from the end then.
 import operator
 
 import numpy as np
+
 from evertrace._src import errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
@@ -57,7 +58,7 @@ def canonical_axes(name, axis, ndim):
 
 
 def distinct_axes(name, axes, ndim):
-    """Return several axes as a tuple of ints from 0 on, in the order given; AxisError if repeated."""
+    """Return several axes as ints from 0 on, in the order given; AxisError if one is repeated."""
     found = tuple(canonical_axis(name, axis, ndim) for axis in axes)
     if len(set(found)) != len(found):
         raise errors.user_error(

@@ -1,6 +1,7 @@
 """Differences, gradients, integrals and interpolation of sampled functions."""
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.numpy import elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axes, canonical_axis, operand, static_int
@@ -25,7 +26,8 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
       a: array of rank 1 or more.
       n: int, 0 or more.
       axis: int.
-      prepend, append: scalars or arrays that are joined to `a` along the axis first.
+      prepend: scalar or array that is put in front of `a` first.
+      append: scalar or array that is put at the end of `a` first.
     """
     x = operand("diff", a)
     n = static_int("diff", "n", n)
@@ -167,8 +169,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
       x: array of places.
       xp: increasing vector of n places where values are known.
       fp: vector of the n values.
-      left, right: values before the first and after the last place; default the first and the last
-        value, or "extrapolate" to continue the line.
+      left: value before the first place; default the first value. "extrapolate" continues the line.
+      right: value after the last place; default the last value, or "extrapolate".
       period: length after which the function repeats; `xp` need not be increasing then.
 
     Returns:

@@ -14,7 +14,8 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return whether elements are equal within ``atol + rtol * abs(b)``.
 
     Args:
-      a, b: arrays; their shapes broadcast.
+      a: array.
+      b: array; the shapes broadcast.
       rtol: relative tolerance.
       atol: absolute tolerance.
       equal_nan: whether NaNs are close to NaNs.
@@ -47,7 +48,8 @@ def array_equal(a1, a2, equal_nan=False):
     """Return whether two arrays have the same shape and elements.
 
     Args:
-      a1, a2: arrays, or what `asarray` takes.
+      a1: array, or what `asarray` takes.
+      a2: the other one.
       equal_nan: whether NaNs are equal to NaNs.
     """
     x, y = promote_dtypes("array_equal", creation.asarray(a1), creation.asarray(a2))

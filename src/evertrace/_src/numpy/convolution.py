@@ -1,10 +1,10 @@
-"""Convolution and correlation of vectors."""
+"""Convolution and correlation of vectors, in floats as in JAX."""
 
 from evertrace._src import errors
 from evertrace._src.lax.conv import conv_general_dilated
 from evertrace._src.numpy import elementary
 from evertrace._src.numpy.arguments import operand
-from evertrace._src.numpy.promotion import promote_dtypes_numeric
+from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.numpy.shape import flip
 
 __all__ = ["convolve", "correlate"]
@@ -24,7 +24,8 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
     x, y = _vectors("convolve", a, v)
     if x.aval.size < y.aval.size:
         x, y = y, x
-    return _slide(x, flip(y), _padding("convolve", mode, y.aval.size), precision, preferred_element_type)
+    padding = _padding("convolve", mode, y.aval.size)
+    return _slide(x, flip(y), padding, precision, preferred_element_type)
 
 
 def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
@@ -33,7 +34,9 @@ def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None
     Args:
       a: vector of n elements.
       v: vector of m elements.
-      mode, precision, preferred_element_type: see `convolve`.
+      mode: see `convolve`.
+      precision: see `matmul`.
+      preferred_element_type: see `matmul`.
     """
     x, y = _vectors("correlate", a, v)
     y = elementary.conj(y)
@@ -48,7 +51,7 @@ def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None
 
 
 def _vectors(name, a, v):
-    x, y = promote_dtypes_numeric(name, operand(name, a), operand(name, v))
+    x, y = promote_dtypes_inexact(name, operand(name, a), operand(name, v))
     if x.aval.ndim != 1 or y.aval.ndim != 1 or not x.aval.size or not y.aval.size:
         raise errors.user_error(
             errors.ShapeError,

@@ -286,7 +286,7 @@ def empty(shape, dtype=None, *, device=None, out_sharding=None):
     return _filled("empty", shape, 0, dtype, device)
 
 
-def full(shape, fill_value, dtype=None, *, device=None):
+def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """Return an array filled with a value, or with an array broadcast to `shape`."""
     check_arraylike("full", fill_value)
     value = asarray(fill_value, dtype)
@@ -319,14 +319,11 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None):
     return placed(structural.full(_like_aval("empty_like", prototype, dtype, shape), 0), device)
 
 
-def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
     """Return an array like `a` filled with a value, or with an array broadcast to its shape."""
     check_arraylike("full_like", fill_value)
     aval = _like_aval("full_like", a, dtype, shape)
-    if type(fill_value) in SCALARS and not isinstance(aval.dtype, dtypes.ExtendedDType):
-        value = asarray(asarray(fill_value), aval.dtype)
-    else:
-        value = convert(as_array(fill_value), aval.dtype, aval.weak_type)
+    value = asarray(fill_value, aval.dtype)
     return placed(broadcast_to(value, aval.shape), device)
 
 

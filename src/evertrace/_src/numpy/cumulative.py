@@ -1,6 +1,7 @@
 """Running sums and products, NumPy's and the array standard's."""
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand

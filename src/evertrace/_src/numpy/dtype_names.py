@@ -129,7 +129,14 @@ iinfo = dtypes.iinfo
 # ---------------------------------------------------------------- questions
 
 promote_types = dtypes.promote_types
-issubdtype = dtypes.issubdtype
+
+
+def issubdtype(arg1, arg2):
+    """Return whether a dtype belongs to another, or to one of NumPy's abstract scalar types.
+
+    bfloat16 and the 8-bit floats are `floating`, in contrast to NumPy.
+    """
+    return dtypes.issubdtype(arg1, arg2)
 
 
 def result_type(*args):

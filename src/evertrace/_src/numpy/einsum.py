@@ -36,7 +36,9 @@ def einsum(
       out: must be None.
       optimize: how the order of contractions is chosen: "auto", "optimal", "greedy", ..., a path as
         `einsum_path` returns it, or False for left to right.
-      precision, preferred_element_type, out_sharding: see `matmul`.
+      precision: see `matmul`.
+      preferred_element_type: see `matmul`.
+      out_sharding: must be None.
 
     Returns:
       Array of the dtype common to the operands, or of `preferred_element_type`.

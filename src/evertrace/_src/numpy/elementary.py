@@ -96,10 +96,6 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
             "where: takes either the condition alone or the condition, x and y.",
             fix="pass both x and y.",
         )
-    check_arraylike("where", condition, x, y)
-    condition = as_array(condition, "where")
-    if condition.aval.dtype != BOOL:
-        condition = ufuncs.not_equal(condition, 0)
     return choose_by(condition, x, y)
 
 

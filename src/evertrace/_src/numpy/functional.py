@@ -35,7 +35,8 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
       func1d: function ``(vector, *args, **kwargs) -> array``.
       axis: int.
       arr: array.
-      *args, **kwargs: further arguments of the function.
+      *args: further arguments of the function.
+      **kwargs: further arguments of the function by name.
 
     Returns:
       The results; their axes stand in the place of `axis`.
@@ -118,9 +119,10 @@ def piecewise(x, condlist, funclist, *args, **kw):
     Args:
       x: array.
       condlist: sequence of boolean arrays; where several hold, the last one counts.
-      funclist: as many functions ``(x, *args, **kw) -> array`` or scalars, or one more: the default,
-        which is 0 otherwise.
-      *args, **kw: further arguments of the functions.
+      funclist: as many functions ``(x, *args, **kw) -> array`` or scalars, or one more: the
+        default, which is 0 otherwise.
+      *args: further arguments of the functions.
+      **kw: further arguments of the functions by name.
 
     Differs from NumPy: each function is applied to the whole array.
     """

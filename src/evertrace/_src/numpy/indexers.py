@@ -55,8 +55,15 @@ class Item(NamedTuple):
 # ---------------------------------------------------------------- parsing
 
 
-def parse(shape, index):
-    """Return the items of an index into an array of that shape."""
+def parse(shape, index, *, is_bounded=True, wrap_negative=True):
+    """Return the items of an index into an array of that shape.
+
+    Args:
+      shape: shape of the array.
+      index: as in ``x[index]``.
+      is_bounded: whether ints out of bounds are moved inside.
+      wrap_negative: whether negative ints count from the end.
+    """
     parts = _expand_masks(index if type(index) is tuple else (index,))
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > len(shape):
@@ -79,7 +86,10 @@ def parse(shape, index):
         if part is None:
             items.append(Item(NEW))
         else:
-            items.append(_item(part, shape[dim], dim))
+            item = _item(part, shape[dim], dim)
+            if item.kind is INT:
+                item = _int_item(item.start, shape[dim], dim, is_bounded, wrap_negative)
+            items.append(item)
             dim += 1
     if dots and not rest and at < len(items):
         items[at] = items[at]._replace(is_after_dots=True)
@@ -93,15 +103,20 @@ def _item(part, size, dim):
     if is_operand[type(part)] or isinstance(part, np.ndarray):
         return Item(ARRAY, array=_index_array(part, size, dim))
     try:
-        i = operator.index(part)
+        return Item(INT, start=operator.index(part))
     except TypeError:
         raise _bad_index(part) from None
+
+
+def _int_item(i, size, dim, is_bounded, wrap_negative):
+    """Return the item of an int, counted from the front and moved inside if that is wanted."""
     if size == 0:
         raise errors.user_error(
             IndexError, f"index {i} is out of bounds for axis {dim} with size 0.", anchor="index"
         )
-    # Like any index that is out of bounds, it is moved inside.
-    return Item(INT, start=min(max(i + size if i < 0 else i, 0), size - 1))
+    if i < 0 and wrap_negative:
+        i += size
+    return Item(INT, start=min(max(i, 0), size - 1) if is_bounded else i)
 
 
 def _slice_item(part, size):

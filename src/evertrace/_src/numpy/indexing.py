@@ -126,26 +126,15 @@ def get(
     if mode is None and fill_value is None and wrap_negative_indices:
         return getitem(x, index)
     x, index = indexers.with_axes_for_booleans(x, index)
-    items = unclamped(x.aval.shape, index)
+    items = indexers.parse(
+        x.aval.shape, index, is_bounded=False, wrap_negative=wrap_negative_indices
+    )
     found = indexers.layout(x.aval.shape, items, wrap_negative_indices)
     mode, fill_value = gather_mode(x, "fill" if mode is None else mode, fill_value)
     return take_layout(
         x, found, mode, fill_value, indices_are_sorted or found.is_plain,
         unique_indices or found.is_plain,
     )  # fmt: skip
-
-
-def unclamped(shape, index):
-    """Return the items of an index with ints as they are, for modes that treat bad ones."""
-    parts = index if type(index) is tuple else (index,)
-    as_arrays = [
-        np.asarray(part, np.int32) if _is_static_int(part) else part for part in parts
-    ]  # fmt: skip
-    return indexers.parse(shape, tuple(as_arrays))
-
-
-def _is_static_int(part):
-    return isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_))
 
 
 def gather_mode(x, mode, fill_value):

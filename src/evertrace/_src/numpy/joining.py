@@ -4,6 +4,7 @@ Arrays to be joined are promoted to one dtype first, or converted to `dtype` whe
 """
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation, indexing

@@ -60,7 +60,7 @@ def trace(x, /, *, offset=0, dtype=None):
 # ---------------------------------------------------------------- norms
 
 
-def norm(x, ord=None, axis=None, keepdims=False):  # noqa: A002
+def norm(x, ord=None, axis=None, keepdims=False):
     """Return norms of vectors or matrices.
 
     Args:
@@ -94,13 +94,13 @@ def norm(x, ord=None, axis=None, keepdims=False):  # noqa: A002
     )
 
 
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):  # noqa: A002
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Return norms of the vectors along axes, several axes being joined; see `norm`."""
     (x,) = promote_dtypes_inexact("vector_norm", operand("vector_norm", x))
     return _vector_norm(x, canonical_axes("vector_norm", axis, x.aval.ndim), ord, keepdims)
 
 
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):  # noqa: A002
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """Return norms of matrices ``[..., m, n]``; see `norm`."""
     (x,) = promote_dtypes_inexact("matrix_norm", operand("matrix_norm", x))
     return _matrix_norm(x, distinct_axes("matrix_norm", (-2, -1), x.aval.ndim), ord, keepdims)

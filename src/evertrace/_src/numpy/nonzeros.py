@@ -8,6 +8,7 @@ are filled in.
 import math
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, ufuncs
@@ -54,10 +55,9 @@ def nonzero(a, *, size=None, fill_value=None):
             fix="give one per axis.",
         )
     is_found = creation.arange(size) < count
-    strides = [math.prod(x.aval.shape[i + 1 :]) for i in range(x.aval.ndim)]
-    places = [
-        (flat // max(1, stride)) % max(1, n) for stride, n in zip(strides, x.aval.shape, strict=True)
-    ]
+    # Sizes of 0 leave nothing to be found, but must not divide.
+    sizes = [max(1, n) for n in x.aval.shape]
+    places = [flat // math.prod(sizes[i + 1 :]) % n for i, n in enumerate(sizes)]
     return tuple(
         ufuncs.choose_by(is_found, place, _like(place, 0 if fill is None else fill))
         for place, fill in zip(places, fills, strict=True)

@@ -5,6 +5,7 @@ One axis is padded after the other, so that corners come out as NumPy's. Except 
 """
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.numpy import creation, elementary, functional, reductions, statistics, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int
@@ -95,7 +96,7 @@ def _check_axis_nonempty(x, axis, mode):
     if x.aval.shape[axis] == 0:
         raise errors.user_error(
             ValueError,
-            f"pad: mode {mode!r} cannot extend axis {axis} of shape {x.aval.shape}, which is empty.",
+            f"pad: mode {mode!r} cannot extend axis {axis}, which is empty in shape {x.aval.shape}.",
             fix='use mode "constant".',
         )
 

@@ -58,7 +58,8 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
     """Return the product of two polynomials.
 
     Args:
-      a1, a2: vectors of coefficients.
+      a1: vector of coefficients.
+      a2: vector of coefficients.
       trim_leading_zeros: whether to leave out zeros in front of the factors, as NumPy does; only
         for known values, since the size of the result depends on it.
     """
@@ -124,7 +125,9 @@ def polyint(p, m=1, k=None):
     constants = broadcast_to(constants, (m,)) if constants.shape[0] in (1, m) else None
     if constants is None:
         raise errors.user_error(
-            ValueError, f"polyint: k must be a scalar or have {m} elements.", fix="give one per order."
+            ValueError,
+            f"polyint: k must be a scalar or have {m} elements.",
+            fix="give one constant per order.",
         )
     for i in range(m):
         divisors = creation.arange(p.shape[0], 0, -1, p.dtype)
@@ -136,7 +139,7 @@ def _order(name, m):
     m = static_int(name, "m", m)
     if m < 0:
         raise errors.user_error(
-            ValueError, f"{name}: order of derivative must not be negative, got {m}.", fix="use m >= 0."
+            ValueError, f"{name}: the order must not be negative, got {m}.", fix="use m >= 0."
         )
     return m
 
@@ -158,7 +161,7 @@ def poly(seq_of_zeros):
     return out
 
 
-def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
+def vander(x, N=None, increasing=False):
     """Return the matrix of powers of the elements of a vector.
 
     Args:

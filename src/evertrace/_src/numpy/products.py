@@ -10,6 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.lax.dot import precision_param
 from evertrace._src.numpy import elementary, indexing, ufuncs
@@ -182,7 +183,9 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     Args:
       a: array of shape ``[..., k]``, or a scalar.
       b: array of shape ``[..., k, n]`` or ``[k]``, or a scalar.
-      precision, preferred_element_type, out_sharding: see `matmul`.
+      precision: see `matmul`.
+      preferred_element_type: see `matmul`.
+      out_sharding: must be None.
 
     Returns:
       Array of shape ``[*a.shape[:-1], *b.shape[:-2], n]``.
@@ -246,10 +249,13 @@ def tensordot(
     """Sum products over pairs of axes.
 
     Args:
-      a, b: arrays.
+      a: array.
+      b: array.
       axes: number of last axes of `a` that are paired with the first axes of `b`, or a pair of ints
         or of sequences of ints: the axes of `a`, and the axes of `b` they are paired with.
-      precision, preferred_element_type, out_sharding: see `matmul`.
+      precision: see `matmul`.
+      preferred_element_type: see `matmul`.
+      out_sharding: must be None.
 
     Returns:
       Array of the remaining axes of `a`, then those of `b`.
@@ -299,8 +305,10 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """Return the cross products of vectors of 2 or 3 elements along an axis.
 
     Args:
-      a, b: arrays; the rest of their shapes broadcasts.
-      axisa, axisb: axes of the vectors.
+      a: array.
+      b: array; the rest of the shapes broadcasts.
+      axisa: axis of the vectors in `a`.
+      axisb: axis of the vectors in `b`.
       axisc: axis of the vectors in the result; without meaning if both have 2 elements, where the
         result has only the third component.
       axis: given in place of the three others.

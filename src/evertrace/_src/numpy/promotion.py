@@ -176,23 +176,35 @@ class Promotion:
         return steps if any(step is not None for step in steps) else None
 
 
-def _step(key, target, shape):
-    """Return the function that prepares one operand, or None."""
+def _step(key, target, shape, fills=False):
+    """Return the function that prepares one operand, or None; rank 0 stays unless `fills`."""
     if key in SCALARS:
         default = dtypes.default_dtype(key), key is not bool
-        return _literal_step(*(default if target is None else target))
+        dtype, weak = default if target is None else target
+        if fills and shape:
+            return _filling_step(dtype, weak, shape)
+        return _literal_step(dtype, weak)
     dtype, weak = (key.dtype, key.weak_type) if target is None else target
     converts = dtype != key.dtype
-    if shape is None or key.shape in ((), shape):
+    if shape is None or key.shape == shape or (not key.shape and not fills):
         return functools.partial(convert, dtype=dtype, weak_type=weak) if converts else None
-    dims = tuple(range(len(shape) - key.ndim, len(shape)))
+    params = {
+        "shape": shape,
+        "broadcast_dimensions": tuple(range(len(shape) - key.ndim, len(shape))),
+        "sharding": None,
+    }
 
     def prepare(x):
-        if converts:
-            x = convert(x, dtype, weak)
-        return broadcast_in_dim_p.bind(
-            x, shape=shape, broadcast_dimensions=dims, sharding=None
-        )  # fmt: skip
+        return broadcast_in_dim_p.bind(convert(x, dtype, weak) if converts else x, **params)
+
+    return prepare
+
+
+def _filling_step(dtype, weak, shape):
+    params = {"shape": shape, "broadcast_dimensions": (), "sharding": None}
+
+    def prepare(value):
+        return broadcast_in_dim_p.bind(literal(value, dtype, weak), **params)
 
     return prepare
 
@@ -235,7 +247,27 @@ def _check_ranks(name, shapes):
         raise errors.user_error(ValueError, what, fix=fix, anchor="rank-promotion")
 
 
+class Selection(Promotion):
+    """How the operands of `where` are prepared: a boolean and two of one dtype and full shape."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(common_dtype)
+
+    def make_plan(self, name, keys):
+        """Work out the plan for the condition, x and y."""
+        shape = common_shape(name, [() if k in SCALARS else k.shape for k in keys])
+        target = common_dtype(keys[1:])
+        steps = (
+            _step(keys[0], (np.dtype(bool), False), shape),
+            *[_step(key, target, shape, fills=True) for key in keys[1:]],
+        )
+        return steps if any(step is not None for step in steps) else None
+
+
 promote = Promotion(common_dtype)
+promote_selection = Selection()
 promote_inexact = Promotion(inexact_dtype)
 promote_numeric = Promotion(numeric_dtype)
 promote_shapes = Promotion(None)

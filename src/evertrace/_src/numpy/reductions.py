@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.numpy import elementary, ufuncs

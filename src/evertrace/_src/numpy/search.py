@@ -1,6 +1,7 @@
 """Binary search, and selection of slices by a condition (see `nonzeros` about `size`)."""
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.numpy import creation, elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int

@@ -8,6 +8,7 @@ and the marked elements are gathered; missing ones repeat the first unless `fill
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from evertrace._src import dtypes
 from evertrace._src.numpy import creation, elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
@@ -102,12 +103,12 @@ def _unique_sized(x, axis, equal_nan, size, fill_value):
     order = lexsort(rows.T[::-1]) if rows.aval.size else creation.arange(count_rows)
     ordered = indexing.take(rows, order, axis=0)
     is_new = _begins_run(ordered, equal_nan)
-    places, count = first_true(is_new, size)
-    is_found = creation.arange(size) < count
+    starts, count = first_true(is_new, size + 1)  # one more to know where the last run ends
+    places, is_found = starts[:-1], creation.arange(size) < count
     values = indexing.take(ordered, places, axis=0)
     fill = values[:1] if fill_value is None else fill_value
     values = elementary.where(is_found[:, None], values, fill).astype(x.aval.dtype)
-    ends = elementary.where(creation.arange(size) + 1 < count, _shifted(places), count_rows)
+    ends = elementary.where(creation.arange(size) + 1 < count, starts[1:], count_rows)
     counts = elementary.where(is_found, ends - places, 0)
     inverse = creation.zeros(count_rows, order.dtype).at[order].set(cumsum(is_new) - 1)
     index = indexing.take(order, elementary.where(is_found, places, places[:1]), axis=0)
@@ -124,10 +125,6 @@ def _begins_run(ordered, equal_nan):
         differs = differs & ~(elementary.isnan(before) & elementary.isnan(after))
     first = creation.ones(min(1, ordered.shape[0]), bool)
     return concatenate([first, differs.any(1)])
-
-
-def _shifted(places):
-    return concatenate([places[1:], places[:1]])
 
 
 def unique_all(x, /, *, size=None, fill_value=None):
@@ -219,9 +216,11 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
 def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """Return the elements of the first array that are not in the second.
 
-    They are sorted and distinct, or in their order if `assume_unique`.
+    They are sorted and distinct, or in their order if `assume_unique`. Missing ones are 0 unless
+    `fill_value` is given.
     """
     x, y = _vectors("setdiff1d", ar1, ar2)
+    fill_value = 0 if fill_value is None else fill_value
     if assume_unique:
         return _gather(x, isin(x, y, invert=True), size, fill_value)
     x = sort(x)
@@ -234,10 +233,12 @@ def intersect1d(
     """Return the sorted elements that are in both arrays.
 
     Args:
-      ar1, ar2: arrays.
+      ar1: array.
+      ar2: array.
       assume_unique: ignored.
       return_indices: whether to return where each occurs first in `ar1` and in `ar2`.
-      size, fill_value: see `unique`.
+      size: see `unique`.
+      fill_value: see `unique`.
     """
     x, y = _vectors("intersect1d", ar1, ar2)
     order_x, order_y = argsort(x), argsort(y)
@@ -247,13 +248,9 @@ def intersect1d(
     if not return_indices:
         return values
     # Places that are missing point behind the end, as no element does.
-    index_x = _gather(order_x, mask, size, None if fill_value is None else x.shape[0])
-    found = _gather(searchsorted(y, x), mask, size, None)
-    index_y = indexing.take(order_y, found, axis=0, mode="clip")
-    if size is not None and fill_value is not None:
-        is_found = creation.arange(size) < mask.sum()
-        index_y = elementary.where(is_found, index_y, y.shape[0])
-    return values, index_x, index_y
+    index_y = indexing.take(order_y, searchsorted(y, x), axis=0, mode="clip")
+    index_x = _gather(order_x, mask, size, x.shape[0])
+    return values, index_x, _gather(index_y, mask, size, y.shape[0])
 
 
 def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):

@@ -7,6 +7,7 @@ traced values, since they do not have to.
 import math
 
 import numpy as np
+
 from evertrace._src import errors
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, cumulative, indexing, ufuncs
@@ -105,8 +106,8 @@ def squeeze(a, axis=None):
     if any(x.aval.shape[i] != 1 for i in axes):
         raise errors.user_error(
             errors.ShapeError,
-            f"squeeze: cannot select axes {axes} of shape {x.aval.shape} to squeeze out, as not all "
-            "are of size 1.",
+            f"squeeze: axes {axes} of shape {x.aval.shape} cannot be removed, as not all are of "
+            "size 1.",
             fix="name only axes of size 1, or index the axis, e.g. `x[0]`.",
             anchor="shape-squeeze",
         )
@@ -256,7 +257,7 @@ def swapaxes(a, axis1, axis2):
 
 
 def moveaxis(a, source, destination):
-    """Move axes, named by an int or a sequence of ints, to new places; the rest keep their order."""
+    """Move axes, named by an int or several, to new places; the rest keep their order."""
     x = operand("moveaxis", a)
     sources, places = (
         distinct_axes("moveaxis", v if isinstance(v, tuple | list) else (v,), x.aval.ndim)

@@ -1,6 +1,7 @@
 """Sorting and partitioning. NaNs come last; -0.0 and 0.0 are equal."""
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.shape import flip, ravel
@@ -17,7 +18,8 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     Args:
       a: array.
       axis: int, or None to flatten the array first.
-      kind, order: must be None.
+      kind: must be None.
+      order: must be None.
       stable: whether equal elements keep their order.
       descending: whether to sort from the largest to the smallest.
     """
@@ -29,9 +31,15 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
 def argsort(
     a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None
 ):
-    """Return the indices that sort an array along an axis; the arguments are those of `sort`.
+    """Return the indices that sort an array along an axis.
 
     Args:
+      a: array.
+      axis: int, or None to flatten the array first.
+      kind: must be None.
+      order: must be None.
+      stable: whether equal elements keep their order.
+      descending: whether to sort from the largest to the smallest.
       dtype: of the indices; default the default integer type.
     """
     x, axis = _prepare("argsort", a, axis, kind, order)

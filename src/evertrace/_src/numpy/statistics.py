@@ -4,9 +4,11 @@ Quantiles sort the array and look up two neighbours of the wanted place. The fun
 NaNs, which a sort puts last, count the numbers in each line first.
 """
 
+import builtins
 import math
 
 import numpy as np
+
 from evertrace._src import dtypes, errors
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation, elementary, indexing, reductions, ufuncs
@@ -24,6 +26,7 @@ from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.numpy.sorting import sort
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import expand_dims
 
 __all__ = [
@@ -129,7 +132,9 @@ def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
     if skip_nans:
         out = elementary.where(ufuncs.equal(count, 0), np.nan, out)
     out = reshape(out, (*q.aval.shape, *out.shape[1:]))
-    return expand_dims(out, tuple(i + q.aval.ndim for i in axes)) if keepdims else out
+    if keepdims:
+        out = expand_dims(out, tuple(i + q.aval.ndim for i in axes))
+    return convert(out, x.aval.dtype)
 
 
 def _reduced_axes_first(x, axes):
@@ -250,6 +255,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
       weights: vector of what each element counts; default 1.
       minlength: least size of the result.
       length: size of the result; required where `x` is traced. Larger integers are left out.
+      out_sharding: must be None.
 
     Returns:
       Vector whose element i is the number, or the sum of weights, of the elements that are i.
@@ -298,7 +304,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
         low, high = range
     low, high = (creation.asarray(v).astype(dtype) for v in (low, high))
     is_point = ufuncs.equal(low, high)
-    low, high = elementary.where(is_point, low - 0.5, low), elementary.where(is_point, high + 0.5, high)
+    low = elementary.where(is_point, low - 0.5, low)
+    high = elementary.where(is_point, high + 0.5, high)
     return creation.linspace(low, high, static_int("histogram", "bins", bins) + 1, dtype=dtype)
 
 
@@ -307,7 +314,8 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
 
     Args:
       a: array.
-      bins, range: see `histogram_bin_edges`; the last bin includes its upper edge.
+      bins: see `histogram_bin_edges`; the last bin includes its upper edge.
+      range: see `histogram_bin_edges`.
       weights: array of the shape of `a`: what each element counts; default 1.
       density: whether to scale so that the integral over all bins is 1.
 
@@ -376,15 +384,11 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
         for i, (one, between) in enumerate(zip(bins, ranges, strict=True))
     ]
     if weights is None:
-        weights = creation.ones(count, edges[0].dtype)
+        weights = creation.ones(count, dtypes.default_dtype(int))
     counts, edges = _histogramdd(sample, edges, operand("histogramdd", weights))
     if density:
         counts = counts / counts.sum()
         for i, edge in enumerate(edges):
-            width = (edge[1:] - edge[:-1]).reshape([-1 if j == i else 1 for j in _dims(rank)])
-            counts = counts / width
+            kept = tuple(j for j in builtins.range(rank) if j != i)
+            counts = counts / expand_dims(edge[1:] - edge[:-1], kept)
     return counts, edges
-
-
-def _dims(rank):
-    return tuple(np.arange(rank).tolist())

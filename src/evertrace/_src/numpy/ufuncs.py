@@ -12,10 +12,9 @@ from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.numpy.promotion import (
     SCALARS,
     as_operands,
-    broadcast_to,
-    common_shape,
     promote,
     promote_dtypes_numeric,
+    promote_selection,
     promote_shapes,
 )
 from evertrace._src.numpy.ufunc import COMMON, INEXACT, LOGICAL, NUMERIC, binary, unary
@@ -234,12 +233,9 @@ def divmod(x1, x2, /):
 
 
 def choose_by(condition, x, y):
-    """Return `x` where the boolean holds, else `y`; promotes as `where` does."""
-    x, y = promote("where", x, y)
-    shape = common_shape("where", [condition.aval.shape, x.aval.shape, y.aval.shape])
-    if condition.aval.shape:
-        condition = broadcast_to(condition, shape)
-    return select_n_p.bind(condition, broadcast_to(y, shape), broadcast_to(x, shape))
+    """Return `x` where the condition holds, else `y`: `where` of three arguments."""
+    condition, x, y = promote_selection("where", condition, x, y)
+    return select_n_p.bind(condition, y, x)
 
 
 # ---------------------------------------------------------------- powers

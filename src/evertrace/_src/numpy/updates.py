@@ -9,7 +9,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.core.tracer import Tracer, concrete_value
+from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.numpy import indexers, indexing, ufuncs
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.creation import asarray, ones_like
@@ -22,6 +22,7 @@ from evertrace._src.ops.dimension_numbers import (
     GatherScatterMode,
     of_scatter,
 )
+from evertrace._src.support import Cache
 
 __all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
 
@@ -114,12 +115,10 @@ def _of_get(options):
     )
 
 
-def _update(
-    ref, prim, values, combine, options
-):  # fmt: skip
+def _update(ref, prim, values, combine, options):
     """Scatter `values` with a primitive; `combine` says the same for a traced mask."""
     x = as_array(ref.array, "at")
-    values = asarray(values)
+    values = _fitted(values, x)
     mask = _traced_mask(ref.index)
     if mask is not None:
         return _update_by_mask(x, mask, values, combine)
@@ -132,10 +131,8 @@ def scatter_update(
 ):  # fmt: skip
     """Apply one of the scatter primitives at an index."""
     x, index = _with_boolean_axes(x, index)
-    shape = x.aval.shape
-    items = indexers.parse(shape, index) if mode is None else indexing.unclamped(shape, index)
-    found = indexers.layout(shape, items, wrap_negative_indices)
-    values = _fitted(broadcast_to(_without_leading_ones(values, found.full_shape), found.full_shape), x)
+    found = _layout(x.aval.shape, index, wrap_negative_indices)
+    values = broadcast_to(_without_leading_ones(values, found.full_shape), found.full_shape)
     values = structural.squeeze(values, found.new_dims)
     return ops.scatter(
         prim, x, found.indices, values, of_scatter(found.dnums),
@@ -143,6 +140,22 @@ def scatter_update(
         indices_are_sorted=indices_are_sorted or found.is_plain,
         unique_indices=unique_indices or found.is_plain,
     )  # fmt: skip
+
+
+def _layout(shape, index, wrap_negative):
+    """Return how to scatter at an index; a static index has one layout for all eager updates."""
+    key = indexers.static_key(index) if state.trace is EVAL else None
+    if key is not None:
+        key = (shape, key, wrap_negative)
+        found = _static_layouts.data.get(key)
+        if found is not None:
+            return found
+    items = indexers.parse(shape, index, is_bounded=False, wrap_negative=wrap_negative)
+    found = indexers.layout(shape, items, wrap_negative)
+    return found if key is None else _static_layouts.put(key, found)
+
+
+_static_layouts = Cache("layouts of static updates", 10_000)
 
 
 def _with_boolean_axes(x, index):
@@ -166,6 +179,7 @@ def _without_leading_ones(values, shape):
 
 def _fitted(values, x):
     """Return updates in the dtype of the array, with a warning where that loses something."""
+    given, values = values, asarray(values)
     dtype, new = x.aval.dtype, values.aval.dtype
     if dtype == new:
         return values
@@ -184,7 +198,7 @@ def _fitted(values, x):
             fix=f"convert them, e.g. `values.astype({str(dtype)!r})`.",
             anchor="dtype",
         )
-    return convert(values, dtype)
+    return asarray(given, dtype)
 
 
 # ---------------------------------------------------------------- masks that are not known
@@ -215,7 +229,7 @@ def _update_by_mask(x, mask, values, combine):
     mask = structural.broadcast_in_dim_p.bind(
         mask, shape=x.aval.shape, broadcast_dimensions=dims, sharding=None
     )
-    values = broadcast_to(_fitted(values, x), x.aval.shape)
+    values = broadcast_to(values, x.aval.shape)
     return ufuncs.choose_by(mask, combine(x, values), x)
 
 

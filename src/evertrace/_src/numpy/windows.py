@@ -1,6 +1,7 @@
 """Window functions: weights that fall off to both ends of a vector of M samples."""
 
 import numpy as np
+
 from evertrace._src import dtypes
 from evertrace._src.numpy import creation, elementary
 from evertrace._src.numpy.arguments import static_int

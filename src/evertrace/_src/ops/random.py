@@ -12,7 +12,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.core.primitive import AS_IS, Primitive, undefined
 from evertrace._src.ops import threefry
 from evertrace._src.ops.structural import move_batch_dim
 
@@ -90,15 +90,15 @@ def _unwrap_abstract(keys):
 
 
 random_seed_p = Primitive(
-    "random_seed", abstract=_seed_abstract, show=_show_tag, jvp=NO_TANGENT,
+    "random_seed", abstract=_seed_abstract, show=_show_tag, jvp=NO_TANGENT, physical=AS_IS,
     host=lambda seeds, *, impl: threefry.seed(np.asarray(seeds)),
 )  # fmt: skip
 random_wrap_p = Primitive(
-    "random_wrap", abstract=_wrap_abstract, show=_show_tag, jvp=NO_TANGENT,
+    "random_wrap", abstract=_wrap_abstract, show=_show_tag, jvp=NO_TANGENT, physical=AS_IS,
     host=lambda words, *, impl: words,
 )  # fmt: skip
 random_unwrap_p = Primitive(
-    "random_unwrap", abstract=_unwrap_abstract, host=lambda keys: keys, jvp=NO_TANGENT
+    "random_unwrap", abstract=_unwrap_abstract, host=lambda keys: keys, jvp=NO_TANGENT, physical=AS_IS
 )
 
 # ---------------------------------------------------------------- keys from keys
@@ -142,13 +142,13 @@ def _clone_abstract(keys):
 
 
 random_split_p = Primitive(
-    "random_split", abstract=_split_abstract, host=_split_host, show=_show_shape, jvp=NO_TANGENT
+    "random_split", abstract=_split_abstract, host=_split_host, show=_show_shape, jvp=NO_TANGENT, physical=AS_IS
 )
 random_fold_in_p = Primitive(
-    "random_fold_in", abstract=_fold_in_abstract, host=_fold_in_host, jvp=NO_TANGENT
+    "random_fold_in", abstract=_fold_in_abstract, host=_fold_in_host, jvp=NO_TANGENT, physical=AS_IS
 )
 random_clone_p = Primitive(
-    "random_clone", abstract=_clone_abstract, host=lambda keys: keys, jvp=NO_TANGENT
+    "random_clone", abstract=_clone_abstract, host=lambda keys: keys, jvp=NO_TANGENT, physical=AS_IS
 )
 
 # ---------------------------------------------------------------- bits
@@ -178,7 +178,7 @@ def _show_bits(*, bit_width, shape, partitionable):
 
 
 random_bits_p = Primitive(
-    "random_bits", abstract=_bits_abstract, host=_bits_host, show=_show_bits, jvp=NO_TANGENT
+    "random_bits", abstract=_bits_abstract, host=_bits_host, show=_show_bits, jvp=NO_TANGENT, physical=AS_IS
 )
 
 
@@ -209,7 +209,7 @@ def _threefry_batch(size, args, dims):
 
 threefry2x32_p = Primitive(
     "threefry2x32", multiple_results=True, abstract=_threefry_abstract, host=_threefry_host,
-    batch=_threefry_batch, jvp=NO_TANGENT,
+    batch=_threefry_batch, jvp=NO_TANGENT, physical=AS_IS,
 )  # fmt: skip
 
 for _prim in (

@@ -13,6 +13,7 @@ from evertrace._src import errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
+from evertrace._src.ops.host_sum import host_sum
 
 # ---------------------------------------------------------------- checks and extended dtypes
 
@@ -194,7 +195,7 @@ def batch_reduction(prim):
 
 reduce_sum_p = Primitive(
     "reduce_sum", abstract=_reduce_sum_abstract, linear=JOINTLY, transpose=_reduce_sum_transpose,
-    host=lambda x, *, axes, out_sharding: np.sum(x, axis=axes, dtype=x.dtype),
+    host=lambda x, *, axes, out_sharding: host_sum(x, axes),
 )  # fmt: skip
 reduce_sum_p.batch = batch_reduction(reduce_sum_p)
 

@@ -40,11 +40,12 @@ def _first_device():
     return client.devices()[0]
 
 
-def lower(jaxpr, name, donated=()):
+def lower(jaxpr, name, donated=(), platform=None):
     """Return the StableHLO text (and callbacks) of a jaxpr without constvars; kept on it."""
-    key = ("stablehlo", name, donated)
+    platform = platform or default_device().platform
+    key = ("stablehlo", name, donated, platform)
     if key not in jaxpr.cache:
-        jaxpr.cache[key] = lower_jaxpr(jaxpr, name, donated)
+        jaxpr.cache[key] = lower_jaxpr(jaxpr, name, donated, platform)
     return jaxpr.cache[key]
 
 
@@ -53,7 +54,7 @@ def compile_jaxpr(jaxpr, name, device, donated=(), options=NO_OPTIONS):
     key = ("xla", device, donated, options)
     found = jaxpr.cache.get(key)
     if found is None:
-        text, callbacks = lower(jaxpr, name, donated)
+        text, callbacks = lower(jaxpr, name, donated, device.platform)
         found = jaxpr.cache[key] = compile_text(
             text,
             device=device,

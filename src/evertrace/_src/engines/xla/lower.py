@@ -114,9 +114,14 @@ def physical_val(x):
 
 
 class Module:
-    """The module being written: its functions, and the names of those written already."""
+    """The module being written: its functions, and the names of those written already.
 
-    def __init__(self, name):
+    Attributes:
+      platform: what it will run on, "cpu", "gpu" or "tpu": rules may choose a form by it.
+    """
+
+    def __init__(self, name, platform):
+        self.platform = platform
         self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         self.functions = []
         self.names = {}
@@ -300,15 +305,16 @@ def _function(module, jaxpr, name, visibility, arg_attrs=None):
     return f"func.func {visibility} @{name}({header}) -> ({types}) {{\n{body}\n}}"
 
 
-def lower_jaxpr(jaxpr, name, donated=()):
+def lower_jaxpr(jaxpr, name, donated=(), platform="cpu"):
     """Return the StableHLO text of a jaxpr without constvars, and its Python callbacks.
 
     Args:
       jaxpr: the program.
       name: of the module, shown in profiles.
       donated: indices of the inputs whose memory outputs may take.
+      platform: what the program will run on.
     """
-    module = Module(name)
+    module = Module(name, platform)
     donor = " {jax.buffer_donor = true}"
     attrs = [donor if i in donated else "" for i in range(len(jaxpr.invars))]
     main = _function(module, jaxpr, "main", "public", attrs)

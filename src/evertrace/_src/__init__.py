@@ -1,0 +1,1 @@
+"""The implementation; what is public is re-exported by the packages above."""

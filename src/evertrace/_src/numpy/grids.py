@@ -1,0 +1,361 @@
+"""Grids of coordinates, triangles and diagonals of matrices, and flat indices."""
+
+import math
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.jaxpr import literal
+from evertrace._src.numpy import indexing, ufuncs
+from evertrace._src.numpy.arguments import operand, static_int, static_shape
+from evertrace._src.numpy.creation import arange, asarray, eye, linspace, user_dtype, zeros
+from evertrace._src.numpy.nonzeros import nonzero
+from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes
+from evertrace._src.ops import structural
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.select import select_n_p
+from evertrace._src.ops.slicing import pad_p, stack_p
+
+__all__ = [
+    "diag", "diag_indices", "diag_indices_from", "diagflat", "index_exp", "indices", "ix_",
+    "mask_indices", "meshgrid", "mgrid", "ogrid", "ravel_multi_index", "s_", "tri", "tril",
+    "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from",
+    "unravel_index",
+]  # fmt: skip
+
+INT32 = np.dtype(np.int32)
+
+# ---------------------------------------------------------------- coordinates
+
+
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """Return the coordinates of a grid: an array per axis, of the shape of the grid.
+
+    Args:
+      *xi: vectors of coordinates.
+      copy: must be true; arrays never share memory that could be changed.
+      sparse: whether arrays keep size 1 along the axes in which they do not change.
+      indexing: "xy" puts the first vector along axis 1 and the second along axis 0, "ij" each along
+        its own.
+    """
+    if indexing not in ("xy", "ij"):
+        raise errors.user_error(
+            ValueError,
+            f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}.",
+            fix='pass indexing="ij" or "xy".',
+        )
+    if not copy:
+        raise errors.user_error(
+            ValueError, "meshgrid: only copy=True is supported.", fix="leave `copy` out."
+        )
+    vectors = [operand("meshgrid", x) for x in xi]
+    if any(v.aval.ndim > 1 for v in vectors):
+        raise errors.user_error(
+            ValueError,
+            f"meshgrid: takes vectors, got shapes {[v.aval.shape for v in vectors]}.",
+            fix="pass arrays of rank 1.",
+        )
+    axes = list(range(len(vectors)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = 1, 0
+    vectors = [structural.reshape(v, (v.aval.size,)) for v in vectors]
+    shape = [0] * len(axes)
+    for vector, axis in zip(vectors, axes, strict=True):
+        shape[axis] = vector.aval.size
+    return [_along(v, axis, shape, sparse) for v, axis in zip(vectors, axes, strict=True)]
+
+
+def _along(vector, axis, shape, sparse):
+    """Return a vector along one axis, spread over the others unless sparse."""
+    if sparse:
+        shape = [size if i == axis else 1 for i, size in enumerate(shape)]
+    return structural.broadcast_in_dim_p.bind(
+        vector, shape=tuple(shape), broadcast_dimensions=(axis,), sharding=None
+    )
+
+
+def indices(dimensions, dtype=None, sparse=False):
+    """Return the indices of an array's elements: ``[rank, *dimensions]``, or a tuple if sparse."""
+    shape = static_shape("indices", dimensions)
+    dtype = user_dtype("indices", int if dtype is None else dtype)
+    grids = [_along(iota(dtype, (n,)), axis, shape, sparse) for axis, n in enumerate(shape)]
+    if sparse:
+        return tuple(grids)
+    return stack_p.bind(*grids, axis=0) if grids else zeros((0,), dtype)
+
+
+def ix_(*args):
+    """Return vectors shaped so that together they index all combinations of their elements."""
+    out = []
+    for axis, x in enumerate(args):
+        vector = operand("ix_", asarray(x) if isinstance(x, (list, tuple)) else x)
+        if vector.aval.ndim != 1:
+            raise errors.user_error(
+                ValueError,
+                f"ix_: takes vectors, got shape {vector.aval.shape}.",
+                fix="pass arrays of rank 1.",
+            )
+        if vector.aval.dtype == np.bool_:
+            (vector,) = nonzero(vector)
+        out.append(_along(vector, axis, [vector.aval.size] * len(args), sparse=True))
+    return tuple(out)
+
+
+class _Grid:
+    """``mgrid`` and ``ogrid``: ranges written as slices.
+
+    ``mgrid[start:stop:step]`` counts like `arange`; an imaginary step, as in ``0:1:5j``, is the
+    number of points, as of `linspace`.
+    """
+
+    def __init__(self, name, sparse):
+        self.name, self.sparse = name, sparse
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return self._range(key)
+        ranges = [self._range(k) for k in key]
+        ranges = promote_dtypes(self.name, *ranges)
+        found = meshgrid(*ranges, indexing="ij", sparse=self.sparse)
+        return found if self.sparse else stack_p.bind(*found, axis=0)
+
+    def _range(self, key):
+        start = 0 if key.start is None else key.start
+        if key.stop is None:
+            raise errors.user_error(
+                ValueError, f"{self.name}: a slice needs an end.", fix="write `start:stop:step`."
+            )
+        if isinstance(key.step, complex):
+            return linspace(start, key.stop, int(abs(key.step)))
+        return arange(start, key.stop, 1 if key.step is None else key.step)
+
+    def __repr__(self):
+        return self.name
+
+
+mgrid = _Grid("mgrid", sparse=False)
+ogrid = _Grid("ogrid", sparse=True)
+
+s_ = np.s_
+index_exp = np.index_exp
+
+# ---------------------------------------------------------------- triangles
+
+
+def tri(N, M=None, k=0, dtype=None):  # noqa: N803 (NumPy's names)
+    """Return an ``[N, M]`` matrix with ones on and below diagonal `k`, zeros above."""
+    n = static_int("tri", "N", N)
+    m = n if M is None else static_int("tri", "M", M)
+    dtype = user_dtype("tri", float if dtype is None else dtype)
+    return convert(_is_below((n, m), static_int("tri", "k", k)), dtype)
+
+
+def _is_below(shape, k):
+    """Return whether elements of a matrix are on or below diagonal `k`."""
+    rows = ufuncs.add(iota(INT32, shape, 0), k)
+    return ufuncs.greater_equal(rows, iota(INT32, shape, 1))
+
+
+def _matrices(name, m):
+    x = operand(name, m)
+    if x.aval.ndim < 2:
+        raise errors.user_error(
+            ValueError,
+            f"{name}: takes arrays of rank 2 or more, got shape {x.aval.shape}.",
+            fix="add an axis with `x[None]`.",
+        )
+    return x
+
+
+def tril(m, k=0):
+    """Return the matrices in the last two axes with zeros above diagonal `k`."""
+    x = _matrices("tril", m)
+    below = _is_below(x.aval.shape[-2:], static_int("tril", "k", k))
+    return _masked(below, x, structural.zeros(x.aval))
+
+
+def triu(m, k=0):
+    """Return the matrices in the last two axes with zeros below diagonal `k`."""
+    x = _matrices("triu", m)
+    below = _is_below(x.aval.shape[-2:], static_int("triu", "k", k) - 1)
+    return _masked(below, structural.zeros(x.aval), x)
+
+
+def _masked(mask, on_true, on_false):
+    return select_n_p.bind(broadcast_to(mask, on_true.aval.shape), on_false, on_true)
+
+
+def tril_indices(n, k=0, m=None):
+    """Return rows and columns of the elements of an ``[n, m]`` matrix not above diagonal `k`."""
+    found = np.tril_indices(*_static_triangle("tril_indices", n, k, m))
+    return tuple(asarray(i.astype(np.int32)) for i in found)
+
+
+def triu_indices(n, k=0, m=None):
+    """Return rows and columns of the elements of an ``[n, m]`` matrix not below diagonal `k`."""
+    found = np.triu_indices(*_static_triangle("triu_indices", n, k, m))
+    return tuple(asarray(i.astype(np.int32)) for i in found)
+
+
+def _static_triangle(name, n, k, m):
+    n, k = static_int(name, "n", n), static_int(name, "k", k)
+    return n, k, n if m is None else static_int(name, "m", m)
+
+
+def tril_indices_from(arr, k=0):
+    """Return `tril_indices` of the shape of a matrix."""
+    n, m = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr, k=0):
+    """Return `triu_indices` of the shape of a matrix."""
+    n, m = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(n, k, m)
+
+
+def _matrix_shape(name, arr):
+    shape = np.shape(arr)
+    if len(shape) != 2:
+        raise errors.user_error(
+            ValueError, f"{name}: takes a matrix, got shape {shape}.", fix="pass one of rank 2."
+        )
+    return shape
+
+
+def mask_indices(n, mask_func, k=0, *, size=None):
+    """Return where `mask_func`, such as `triu`, keeps elements of an ``[n, n]`` matrix of ones."""
+    ones = structural.full(eye(n).aval, 1)
+    return nonzero(mask_func(ones, k), size=size)
+
+
+# ---------------------------------------------------------------- diagonals
+
+
+def diag(v, k=0):
+    """Return the diagonal `k` of a matrix, or the matrix with a vector on that diagonal."""
+    x, k = operand("diag", v), static_int("diag", "k", k)
+    if x.aval.ndim == 2:
+        return indexing.diagonal(x, offset=k)
+    if x.aval.ndim != 1:
+        raise errors.user_error(
+            ValueError,
+            f"diag: takes a vector or a matrix, got shape {x.aval.shape}.",
+            fix="use `diagonal` for a stack of matrices.",
+        )
+    size = x.aval.size + abs(k)
+    zero = literal(0, x.aval.dtype, x.aval.weak_type)
+    column = pad_p.bind(x, zero, padding_config=((max(0, k), max(0, -k), 0),))
+    shape = (size, size)
+    is_on = ufuncs.equal(ufuncs.add(iota(INT32, shape, 0), k), iota(INT32, shape, 1))
+    columns = structural.broadcast_in_dim_p.bind(
+        column, shape=shape, broadcast_dimensions=(1,), sharding=None
+    )
+    return _masked(is_on, columns, structural.zeros(columns.aval))
+
+
+def diagflat(v, k=0):
+    """Return the matrix with the flattened array on diagonal `k`."""
+    x = operand("diagflat", v)
+    return diag(structural.reshape(x, (x.aval.size,)), k)
+
+
+def diag_indices(n, ndim=2):
+    """Return the indices of the main diagonal of an array of `ndim` axes of size `n`."""
+    n, ndim = static_int("diag_indices", "n", n), static_int("diag_indices", "ndim", ndim)
+    return (iota(INT32, (n,)),) * ndim
+
+
+def diag_indices_from(arr):
+    """Return the indices of the main diagonal of an array of equal sizes."""
+    shape = np.shape(arr)
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise errors.user_error(
+            ValueError,
+            f"diag_indices_from: takes an array of rank 2 or more and equal sizes, got {shape}.",
+            fix="use `diag_indices(n)`.",
+        )
+    return diag_indices(shape[0], len(shape))
+
+
+# ---------------------------------------------------------------- flat indices
+
+
+def unravel_index(indices, shape):
+    """Return the indices per axis that flat indices into an array of `shape` stand for.
+
+    Indices out of bounds stand for the first or the last element.
+    """
+    x = operand("unravel_index", indices)
+    sizes = static_shape("unravel_index", shape)
+    _check_integers("unravel_index", x)
+    if not sizes:
+        return ()
+    total = math.prod(sizes)
+    x = ufuncs.minimum(ufuncs.maximum(x, -total), total - 1)
+    x = ufuncs.choose_by(ufuncs.less(x, 0), ufuncs.add(x, total), x)
+    out = []
+    for size in reversed(sizes):
+        x, rest = ufuncs.divmod(x, max(size, 1))
+        out.append(rest)
+    return tuple(reversed(out))
+
+
+def _check_integers(name, x):
+    if not dtypes.issubdtype(x.aval.dtype, np.integer):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: indices must be integers, got {x.aval.dtype}.",
+            fix="convert them, e.g. `x.astype(int)`.",
+            anchor="dtype",
+        )
+
+
+def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None):
+    """Return the flat indices into an array of shape `dims` that indices per axis stand for.
+
+    Args:
+      multi_index: an array of integers per axis.
+      dims: shape.
+      mode: "clip", "wrap", or "raise", which needs concrete indices; one per axis, or one for all.
+      order: "C", last axis fastest, or "F".
+      dtype: dtype of the result, by default the indices'.
+    """
+    sizes = static_shape("ravel_multi_index", dims)
+    columns = [operand("ravel_multi_index", i) for i in multi_index]
+    modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
+    if len(columns) != len(sizes) or len(modes) != len(sizes):
+        raise errors.user_error(
+            ValueError,
+            f"ravel_multi_index: {len(columns)} indices and {len(modes)} modes for {len(sizes)} "
+            "dimensions.",
+            fix="give one per dimension.",
+        )
+    columns = [_bounded(i, n, m) for i, n, m in zip(columns, sizes, modes, strict=True)]
+    strides = np.cumprod([1, *sizes[::-1]])[:-1][::-1] if order == "C" else np.cumprod([1, *sizes])
+    out = asarray(0, np.int32 if not columns else columns[0].aval.dtype)
+    for column, stride in zip(columns, strides, strict=False):
+        out = ufuncs.add(out, ufuncs.multiply(column, int(stride)))
+    return out if dtype is None else out.astype(dtype)
+
+
+def _bounded(index, size, mode):
+    _check_integers("ravel_multi_index", index)
+    if mode == "clip":
+        return ufuncs.minimum(ufuncs.maximum(index, 0), size - 1)
+    if mode == "wrap":
+        return ufuncs.remainder(index, size)
+    if mode != "raise":
+        raise errors.user_error(
+            ValueError,
+            f"ravel_multi_index: there is no mode {mode!r}.",
+            fix='use "raise", "clip" or "wrap".',
+        )
+    if bool(ufuncs.logical_or(ufuncs.less(index, 0), ufuncs.greater_equal(index, size)).any()):
+        raise errors.user_error(
+            ValueError,
+            f"ravel_multi_index: an index is out of bounds for a dimension of size {size}.",
+            fix='pass mode="clip" or "wrap".',
+        )
+    return index

@@ -1,0 +1,100 @@
+"""Questions about arrays, their text and their files."""
+
+import collections.abc
+
+import numpy as np
+
+from evertrace._src import dtypes
+from evertrace._src.numpy.arguments import canonical_axes
+from evertrace._src.numpy.creation import asarray
+from evertrace._src.numpy.promotion import check_arraylike, is_operand
+
+__all__ = [
+    "array_repr", "array_str", "get_printoptions", "iscomplexobj", "isrealobj", "isscalar",
+    "iterable", "load", "ndim", "printoptions", "save", "savez", "set_printoptions", "shape",
+    "size",
+]  # fmt: skip
+
+
+def shape(a):
+    """Return the shape of an array, of nested lists or of a scalar, as a tuple."""
+    return tuple(a.shape) if hasattr(a, "shape") else np.shape(a)
+
+
+def ndim(a):
+    """Return the rank of an array, of nested lists or of a scalar."""
+    return len(shape(a))
+
+
+def size(a, axis=None):
+    """Return the number of elements, in all or along some axes."""
+    sizes = shape(a)
+    return int(np.prod([sizes[i] for i in canonical_axes("size", axis, len(sizes))], dtype=int))
+
+
+def isscalar(element):
+    """Return whether the argument is a number or an array of rank 0."""
+    return np.isscalar(element) or (is_operand[type(element)] and element.aval.ndim == 0)
+
+
+def iterable(y):
+    """Return whether the argument can be iterated over."""
+    if is_operand[type(y)]:
+        return y.aval.ndim > 0
+    return isinstance(y, collections.abc.Iterable)
+
+
+def iscomplexobj(x):
+    """Return whether the argument is of a complex dtype, whatever its imaginary part."""
+    if x is None:
+        return False
+    if not hasattr(x, "dtype"):
+        return np.iscomplexobj(x)
+    return dtypes.issubdtype(x.dtype, np.complexfloating)
+
+
+def isrealobj(x):
+    """Return whether the argument is not of a complex dtype."""
+    return not iscomplexobj(x)
+
+
+# NumPy's own, which arrays are printed with.
+get_printoptions = np.get_printoptions
+set_printoptions = np.set_printoptions
+printoptions = np.printoptions
+
+
+def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
+    """Return the text of an array as `repr` writes it, by the given options."""
+    with np.printoptions(**_options(max_line_width, precision, suppress_small)):
+        return repr(arr)
+
+
+def array_str(a, max_line_width=None, precision=None, suppress_small=None):
+    """Return the text of an array's contents, by the given options."""
+    with np.printoptions(**_options(max_line_width, precision, suppress_small)):
+        return str(a)
+
+
+def _options(linewidth, precision, suppress):
+    options = {"linewidth": linewidth, "precision": precision, "suppress": suppress}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def save(file, arr, allow_pickle=True):
+    """Write an array to a file in NumPy's format, see `numpy.save`."""
+    check_arraylike("save", arr)
+    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+
+
+def savez(file, *args, allow_pickle=True, **kwds):
+    """Write arrays to one file, see `numpy.savez`."""
+    arrays = [np.asarray(x) for x in args]
+    named = {name: np.asarray(x) for name, x in kwds.items()}
+    np.savez(file, *arrays, allow_pickle=allow_pickle, **named)
+
+
+def load(file, *args, **kwargs):
+    """Read what `save` or `savez` wrote; arrays of one become arrays, see `numpy.load`."""
+    found = np.load(file, *args, **kwargs)
+    return asarray(found) if isinstance(found, np.ndarray) else found

@@ -1,0 +1,129 @@
+"""cond and switch: values, printed form, residuals, gradients that NaN does not reach, errors."""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+from evertrace import lax
+from tests.support.runtime import to_numpy
+
+
+def half_or_double(x):
+    return lax.cond(lax.gt(x, 1.0), lambda a: lax.div(a, 2.0), lambda a: lax.mul(a, 2.0), x)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("x", "want"), [(0.5, 1.0), (3.0, 1.5)])
+def test_cond(compiled, x, want):
+    assert to_numpy((ev.jit(half_or_double) if compiled else half_or_double)(x)) == want
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("index", "want"), [(-3, 1), (0, 1), (1, 2), (2, 3), (9, 3)])
+def test_switch_takes_the_nearest_branch(compiled, index, want):
+    def f(i):
+        return lax.switch(i, [lambda: 1, lambda: 2, lambda: 3])
+
+    assert to_numpy((ev.jit(f) if compiled else f)(index)) == want
+
+
+@pytest.mark.parametrize("pred", [True, 2.5, np.float32(1), np.bool_(True)])
+def test_conditions_that_hold(pred):
+    assert to_numpy(lax.cond(pred, lambda: 1, lambda: 0)) == 1
+
+
+def test_switch_per_example():
+    f = ev.vmap(lambda i, x: lax.switch(i, [lax.neg, lax.sin, lambda a: a], x))
+    x = np.arange(4, dtype=np.float32)
+    out = f(np.array([0, 1, 2, 7], np.int32), x)
+    np.testing.assert_allclose(to_numpy(out), [-0.0, np.sin(1), 2, 3], rtol=1e-6)
+
+
+def test_nan_of_a_branch_not_taken_does_not_reach_the_gradient():
+    def safe_sqrt(x):
+        return lax.cond(lax.gt(x, 0.0), lax.sqrt, lambda a: a, x)
+
+    out = ev.vmap(ev.grad(safe_sqrt))(np.array([4.0, 0.0, -1.0], np.float32))
+    np.testing.assert_array_equal(to_numpy(out), [0.25, 1, 1])
+
+
+def test_captured_values_are_shared():
+    def f(x, y):
+        return lax.cond(lax.gt(x, 0.0), lambda: lax.mul(x, y), lambda: lax.add(y, 1.0))
+
+    (*_, eqn) = ev.make_jaxpr(f)(1.0, 2.0).jaxpr.eqns
+    assert len(eqn.invars) == 3
+    assert to_numpy(ev.grad(f, 1)(3.0, 2.0)) == 3
+
+
+def test_printed_form():
+    assert str(ev.make_jaxpr(half_or_double)(1.0)) == (
+        "{ lambda ; a:f32[]. let\n"
+        "    b:bool[] = gt a 1.0:f32[]\n"
+        "    c:i32[] = convert_element_type[new_dtype=int32 weak_type=False] b\n"
+        "    d:f32[] = cond[\n"
+        "      branches=(\n"
+        "        { lambda ; e:f32[]. let f:f32[] = mul e 2.0:f32[] in (f,) }\n"
+        "        { lambda ; g:f32[]. let h:f32[] = div g 2.0:f32[] in (h,) }\n"
+        "      )\n"
+        "    ] c a\n"
+        "  in (d,) }"
+    )
+
+
+def test_branches_share_residuals_of_one_type():
+    def f(x):
+        return lax.cond(
+            lax.gt(x, 0.0), lambda a: lax.tanh(lax.sin(a)), lambda a: lax.exp(lax.cos(a)), x
+        )
+
+    jaxpr = ev.make_jaxpr(ev.grad(f))(1.0).jaxpr
+    first = next(e for e in jaxpr.eqns if e.primitive.name == "cond")
+    # The value, and one slot for what the derivative of either branch reads.
+    assert [len(b.jaxpr.outvars) for b in first.params["branches"]] == [2, 2]
+
+
+def test_weak_types_of_branches_join():
+    out = lax.cond(True, lambda: 1.0, lambda: np.float32(2))
+    assert not out.weak_type
+    assert lax.cond(True, lambda: 1.0, lambda: 2.0).weak_type
+
+
+ERRORS = [
+    (
+        lambda: lax.cond(True, lambda: 1.0, lambda: 1),
+        "cond: outputs of all branches must have the same types; output has type weak i32[] in "
+        "false_fun and weak f32[] in true_fun.",
+    ),
+    (
+        lambda: lax.cond(True, lambda: {"a": 1.0}, lambda: {"b": 1.0}),
+        "cond: outputs of all branches must have one structure; at the root that of false_fun has "
+        "a node of type dict with keys ['b'], that of true_fun has a node of type dict with keys "
+        "['a'] (keys not in both: ['b', 'a']).",
+    ),
+    (
+        lambda: lax.cond(np.ones(3), lambda: 1.0, lambda: 1.0),
+        "cond: pred must be a boolean scalar, got f32[3].",
+    ),
+    (
+        lambda: lax.cond("yes", lambda: 1.0, lambda: 1.0),
+        "cond: pred must be a boolean scalar, got str.",
+    ),
+    (lambda: lax.cond(True, 1.0, lambda: 1.0), "cond: true_fun must be a function, got float."),
+    (
+        lambda: lax.switch(0.5, [lambda: 1, lambda: 2]),
+        "switch: index must be an integer, got f32[].",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), ERRORS)
+def test_errors(call, text):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value).splitlines()[0] == text
+
+
+def test_switch_without_branches():
+    with pytest.raises(ValueError, match="switch: `branches` is empty"):
+        lax.switch(0, [])

@@ -1,0 +1,92 @@
+"""Avals are one object per type, so that identity is equality."""
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import evertrace as ev
+from evertrace._src.core.aval import ShapedArray, is_inexact
+
+F32 = np.dtype("float32")
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        ((2, 3), F32),
+        ([2, 3], "float32"),
+        ((np.int64(2), 3), np.float32),
+        ((True + 1, 3), F32, 0),
+    ],
+)
+def test_one_object_per_type(spelling):
+    assert ShapedArray(*spelling) is ShapedArray((2, 3), F32, False)
+
+
+def test_each_of_the_three_facts_tells_types_apart():
+    types = {
+        ShapedArray((2,), F32), ShapedArray((), F32), ShapedArray((2,), "int32"),
+        ShapedArray((2,), F32, True),
+    }  # fmt: skip
+    assert len(types) == 4
+
+
+def test_threads_agree_on_one_object():
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda i: ShapedArray((i % 4, 977), F32), range(400)))
+    assert len(set(map(id, made))) == 4
+
+
+def test_copies_and_pickles_are_the_same_object():
+    aval = ShapedArray((2, 3), ml_dtypes.bfloat16, True)
+    assert copy.copy(aval) is copy.deepcopy(aval) is pickle.loads(pickle.dumps(aval)) is aval
+
+
+def test_facts_and_text():
+    aval = ShapedArray((2, 3), F32)
+    assert (aval.shape, aval.dtype, aval.ndim, aval.size, len(aval)) == ((2, 3), F32, 2, 6, 2)
+    assert aval.str_short() == "f32[2,3]"
+    assert aval.str_short(short_dtypes=False) == "float32[2,3]"
+    assert str(aval) == repr(aval) == "ShapedArray(float32[2,3])"
+    assert repr(aval.update(weak_type=True)) == "ShapedArray(float32[2,3], weak_type=True)"
+
+
+def test_update_replaces_single_facts():
+    aval = ShapedArray((2, 3), F32, True)
+    assert aval.update(shape=()) is ShapedArray((), F32, True)
+    assert aval.update(dtype=np.dtype("int8")) is ShapedArray((2, 3), "int8", True)
+    assert aval.update(weak_type=False) is aval.strip_weak_type() is ShapedArray((2, 3), F32)
+    assert aval.update() is aval
+
+
+def test_len_of_a_scalar_is_an_error():
+    with pytest.raises(TypeError, match="without dimensions"):
+        len(ShapedArray((), F32))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "inexact"),
+    [("float32", True), ("complex64", True), ("bfloat16", True), ("int32", False), ("bool", False)],
+)
+def test_floating_and_complex_types_carry_tangents(dtype, inexact):
+    assert is_inexact(ev.ShapeDtypeStruct((), dtype).aval) is inexact
+
+
+def test_struct_is_compared_by_value():
+    one, same = ev.ShapeDtypeStruct((2,), "float32"), ev.ShapeDtypeStruct([2], F32)
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != ev.ShapeDtypeStruct((2,), "float32", weak_type=True)
+    assert one != ev.ShapeDtypeStruct((3,), "float32")
+    assert one != "f32[2]"
+    assert (one.ndim, one.size, len(one)) == (1, 2, 2)
+    assert repr(one) == "ShapeDtypeStruct(shape=(2,), dtype=float32)"
+
+
+def test_struct_needs_a_dtype():
+    with pytest.raises(ValueError, match="dtype must not be None"):
+        ev.ShapeDtypeStruct((2,), None)
