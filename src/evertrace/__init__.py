@@ -48,9 +48,16 @@ from evertrace._src.config import numpy_dtype_promotion as numpy_dtype_promotion
 from evertrace._src.config import numpy_rank_promotion as numpy_rank_promotion
 from evertrace._src.config import strict as strict
 from evertrace._src.config import threefry_partitionable as threefry_partitionable
+from evertrace._src.control.checkpoint import checkpoint as checkpoint
+from evertrace._src.control.checkpoint import checkpoint_policies as checkpoint_policies
+from evertrace._src.control.closure import closure_convert as closure_convert
+from evertrace._src.control.closure import custom_gradient as custom_gradient
+from evertrace._src.control.custom_jvp import custom_jvp as custom_jvp
+from evertrace._src.control.custom_vjp import custom_vjp as custom_vjp
 from evertrace._src.core import engine as _engine
 from evertrace._src.core import operators as _operators
 from evertrace._src.core.aval import ShapeDtypeStruct as ShapeDtypeStruct
+from evertrace._src.dtypes import float0 as float0
 
 from . import errors as errors
 from . import tree as tree
@@ -65,16 +72,16 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+remat = checkpoint
+
 # The two places where a low layer reaches a high one, each imported on first use.
 _engine.resolver = lambda: importlib.import_module("evertrace._src.engines.registry")
 _operators.resolver = lambda: importlib.import_module("evertrace._src.numpy.methods")
 
-_LAZY = frozenset(
-    {
-        "core", "dtypes", "extend", "flatten_util", "lax", "nn", "numpy", "random", "sharding",
-        "stages", "tree_util", "typing",
-    }
-)  # fmt: skip
+_LAZY = frozenset({
+    "ad_checkpoint", "core", "custom_derivatives", "dtypes", "extend", "flatten_util", "lax", "nn",
+    "numpy", "random", "sharding", "stages", "tree_util", "typing",
+})  # fmt: skip
 
 
 def __getattr__(name):

@@ -249,7 +249,9 @@ PROGRAMS = {
         {"reverse"},
     ),
     "jit_in_scan": (
-        lambda x: turns_by_scan(ev.jit(sin_of_sin), x), lambda v: lambda x: turns(sin_of_sin, x), ALL,
+        lambda x: turns_by_scan(ev.jit(sin_of_sin), x),
+        lambda v: lambda x: turns(sin_of_sin, x),
+        ALL,
     ),
     "while": (while_loop, lambda v: while_plain, {"forward"}),
     "while_on_value": (
@@ -272,23 +274,31 @@ def identity(f):
     return f
 
 
+def grad2(f):
+    return ev.grad(ev.grad(f))
+
+
+def tangent2(f):
+    return tangent(tangent(f))
+
+
 # name: (transformation of the construct, of the plain function, whether over a batch, modes)
 LAWS = {
     "value": (identity, identity, False, set()),
     "jit": (ev.jit, identity, False, set()),
     "jvp": (tangent, tangent, False, {"forward"}),
-    "jvp_of_jvp": (lambda f: tangent(tangent(f)), lambda f: tangent(tangent(f)), False, {"forward"}),
+    "jvp_of_jvp": (tangent2, tangent2, False, {"forward"}),
     "grad": (ev.grad, ev.grad, False, {"reverse"}),
-    "grad_of_grad": (lambda f: ev.grad(ev.grad(f)), lambda f: ev.grad(ev.grad(f)), False, {"reverse"}),
-    "jvp_of_grad": (lambda f: tangent(ev.grad(f)), lambda f: ev.grad(ev.grad(f)), False, ALL),
-    "grad_of_jvp": (lambda f: ev.grad(tangent(f)), lambda f: ev.grad(ev.grad(f)), False, ALL),
+    "grad_of_grad": (grad2, grad2, False, {"reverse"}),
+    "jvp_of_grad": (lambda f: tangent(ev.grad(f)), grad2, False, ALL),
+    "grad_of_jvp": (lambda f: ev.grad(tangent(f)), grad2, False, ALL),
     "jit_of_grad": (lambda f: ev.jit(ev.grad(f)), ev.grad, False, {"reverse"}),
     "vmap": (ev.vmap, identity, True, set()),
     "vmap_of_grad": (lambda f: ev.vmap(ev.grad(f)), ev.grad, True, {"reverse"}),
     "vmap_of_jvp": (lambda f: ev.vmap(tangent(f)), tangent, True, {"forward"}),
     "grad_of_vmap": (lambda f: ev.grad(total(f)), ev.grad, True, {"reverse"}),
     "vmap_of_grad_of_grad": (
-        lambda f: ev.vmap(ev.grad(ev.grad(f))), lambda f: ev.grad(ev.grad(f)), True, {"reverse"},
+        lambda f: ev.vmap(grad2(f)), grad2, True, {"reverse"},
     ),
 }  # fmt: skip
 

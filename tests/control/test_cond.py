@@ -127,3 +127,15 @@ def test_errors(call, text):
 def test_switch_without_branches():
     with pytest.raises(ValueError, match="switch: `branches` is empty"):
         lax.switch(0, [])
+
+
+def test_disable_jit_runs_one_branch_in_python():
+    ran = []
+
+    def branch(name):
+        return lambda x: ran.append((name, float(x))) or x
+
+    with ev.disable_jit():
+        lax.cond(False, branch("true"), branch("false"), np.float32(2))
+        lax.switch(1, [branch("a"), branch("b"), branch("c")], np.float32(3))
+    assert ran == [("false", 2.0), ("b", 3.0)]

@@ -108,7 +108,9 @@ def test_symbolic_zeros():
 
     f.defjvp(rule, symbolic_zeros=True)
     assert to_numpy(ev.grad(f)(2.0, 5.0)) == 5
-    np.testing.assert_array_equal(to_numpy(ev.vmap(ev.grad(f), (0, None))(np.ones(2, "f4"), 5.0)), [5, 5])
+    np.testing.assert_array_equal(
+        to_numpy(ev.vmap(ev.grad(f), (0, None))(np.ones(2, "f4"), 5.0)), [5, 5]
+    )
     assert seen == [[False, True]] * len(seen)
 
 

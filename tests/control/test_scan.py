@@ -163,6 +163,11 @@ def test_fori_with_an_empty_range():
     assert to_numpy(lax.fori_loop(5, 2, lambda i, c: lax.add(c, i), 7)) == 7
 
 
+def test_disable_jit_counts_in_python():
+    with ev.disable_jit():
+        assert to_numpy(lax.fori_loop(1, 4, lambda i, c: lax.add(c, i), 0)) == 6
+
+
 def test_disable_jit_runs_the_python_body():
     seen = []
 

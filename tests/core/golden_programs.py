@@ -97,7 +97,11 @@ def conversions(lib):
     def f(x):
         n = lax.convert_element_type(x, np.int32)
         b = lax.gt(n, lax.full_like(n, 0))
-        return lax.select(b, x, lax.neg(x)), lax.integer_pow(x, 3), lax.bitcast_convert_type(x, np.uint32)
+        return (
+            lax.select(b, x, lax.neg(x)),
+            lax.integer_pow(x, 3),
+            lax.bitcast_convert_type(x, np.uint32),
+        )
 
     return lib.make_jaxpr(f)(V)
 

@@ -1,6 +1,6 @@
 """Writes golden_jaxprs.json: what JAX prints. Run it where JAX is installed, never in a test.
 
-    python -m tests.core.make_golden_jaxprs
+Called as ``python -m tests.core.make_golden_jaxprs`` in the root of the repository.
 """
 
 import json

@@ -87,6 +87,22 @@ SAMPLING = [
     "random.choice(key, 4, (3,), replace=False, p=np.float32([0.1, 0.2, 0.3, 0.4]))",
     "random.choice(key, 4)",
 ]
+GAMMA = [
+    "random.gamma(key, np.float32([0.3, 1, 2.5, 7, 50]))",
+    "random.gamma(key, 0.5, (20,))",
+    "random.loggamma(key, np.float32([0.01, 0.3, 1, 2.5]))",
+    "random.beta(key, 2.0, 0.5, (5,))",
+    "random.dirichlet(key, np.float32([1, 2, 3]), (2,))",
+    "random.chisquare(key, 3.0, (5,))",
+    "random.f(key, 2.0, 5.0, (5,))",
+    "random.t(key, 3.0, (5,))",
+    "random.generalized_normal(key, 3.0, (5,))",
+    "random.ball(key, 3, 1.5, (2,))",
+    *[f"random.poisson(key, {lam}, (20,))" for lam in ("0.0", "3.5", "9.9", "10.0", "1e4")],
+    "random.poisson(key, np.float32([0.5, 30, 2]))",
+    "random.binomial(key, 10, 0.3, (20,))",
+    "random.binomial(key, np.float32([100, 1000, 5]), np.float32([0.4, 0.9, 1]))",
+]
 WIDE = [
     "random.key_data(random.key(-1))",
     "random.key_data(random.key(2**40 + 5))",
@@ -102,7 +118,7 @@ WIDE = [
     "random.permutation(key, 5)",
 ]
 MODES = {
-    "partitionable": (True, False, KEYS + BITS + CONTINUOUS + DISCRETE + SAMPLING),
+    "partitionable": (True, False, KEYS + BITS + CONTINUOUS + DISCRETE + SAMPLING + GAMMA),
     "original": (False, False, KEYS + BITS + CONTINUOUS[:9] + DISCRETE[:6] + SAMPLING),
     "x64": (True, True, WIDE),
     "original, x64": (False, True, WIDE),
@@ -112,10 +128,12 @@ MODES = {
 def record(x):
     """Return an array as JSON holds it."""
     x = np.asarray(x)
-    if x.dtype.kind == "c":
-        contents = np.stack([x.real, x.imag], axis=-1).tolist()
-    else:
-        contents = x.astype(np.float64).tolist() if x.dtype.kind not in "iub" else x.tolist()
+    parts = np.stack([x.real, x.imag], axis=-1) if x.dtype.kind == "c" else x
+    if x.dtype.kind in "iub":
+        contents = parts.tolist()
+    else:  # nine digits are enough for 32 bits, and short
+        digits = 17 if x.real.dtype == np.float64 else 9
+        contents = [float(f"{float(v):.{digits}g}") for v in parts.reshape(-1)]
     return {"dtype": x.dtype.name, "shape": x.shape, "contents": contents}
 
 

@@ -27,10 +27,11 @@ def in_mode(mode):
 def expected_array(recorded):
     """Return the array that the file describes."""
     dtype = np.dtype(getattr(ml_dtypes, recorded["dtype"], recorded["dtype"]))
-    contents = recorded["contents"]
     if dtype.kind == "c":
-        contents = [complex(*parts) for parts in contents]
-    return np.array(contents, dtype).reshape(recorded["shape"])
+        contents = np.array(recorded["contents"]).view(np.complex128)
+    else:
+        contents = np.array(recorded["contents"], dtype)
+    return contents.reshape(recorded["shape"]).astype(dtype)
 
 
 def assert_same_numbers(actual, expected):

@@ -1,10 +1,12 @@
 """Typed functions that do not promote, control flow, and the primitives under them."""
 
+from evertrace._src.control.checkpoint import optimization_barrier_p as optimization_barrier_p
 from evertrace._src.control.cond import cond_p as cond_p
 from evertrace._src.control.loop import while_p as while_p
 from evertrace._src.control.reduction import reduce_p as reduce_p
 from evertrace._src.control.reduction import reduce_window_p as reduce_window_p
 from evertrace._src.control.scan import scan_p as scan_p
+from evertrace._src.lax.associative import associative_scan as associative_scan
 from evertrace._src.lax.bits import bitwise_and as bitwise_and
 from evertrace._src.lax.bits import bitwise_not as bitwise_not
 from evertrace._src.lax.bits import bitwise_or as bitwise_or
@@ -149,6 +151,8 @@ from evertrace._src.lax.slicing import split as split
 from evertrace._src.lax.slicing import stack as stack
 from evertrace._src.lax.slicing import tile as tile
 from evertrace._src.lax.slicing import unstack as unstack
+from evertrace._src.lax.sort import approx_max_k as approx_max_k
+from evertrace._src.lax.sort import approx_min_k as approx_min_k
 from evertrace._src.lax.sort import sort as sort
 from evertrace._src.lax.sort import sort_key_val as sort_key_val
 from evertrace._src.lax.sort import top_k as top_k
@@ -311,6 +315,8 @@ __all__ = [
     "add",
     "add_p",
     "and_p",
+    "approx_max_k",
+    "approx_min_k",
     "argmax",
     "argmax_p",
     "argmin",
@@ -319,6 +325,7 @@ __all__ = [
     "asin_p",
     "asinh",
     "asinh_p",
+    "associative_scan",
     "atan",
     "atan2",
     "atan2_p",
@@ -465,6 +472,7 @@ __all__ = [
     "nextafter",
     "nextafter_p",
     "not_p",
+    "optimization_barrier_p",
     "or_p",
     "pad",
     "pad_p",

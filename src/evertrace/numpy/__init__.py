@@ -51,8 +51,8 @@ from evertrace._src.numpy.dtype_names import bool_ as bool_
 from evertrace._src.numpy.dtype_names import can_cast as can_cast
 from evertrace._src.numpy.dtype_names import cdouble as cdouble
 from evertrace._src.numpy.dtype_names import character as character
-from evertrace._src.numpy.dtype_names import complex128 as complex128
 from evertrace._src.numpy.dtype_names import complex64 as complex64
+from evertrace._src.numpy.dtype_names import complex128 as complex128
 from evertrace._src.numpy.dtype_names import complex_ as complex_
 from evertrace._src.numpy.dtype_names import complexfloating as complexfloating
 from evertrace._src.numpy.dtype_names import csingle as csingle
@@ -62,10 +62,7 @@ from evertrace._src.numpy.dtype_names import e as e
 from evertrace._src.numpy.dtype_names import euler_gamma as euler_gamma
 from evertrace._src.numpy.dtype_names import finfo as finfo
 from evertrace._src.numpy.dtype_names import flexible as flexible
-from evertrace._src.numpy.dtype_names import float16 as float16
-from evertrace._src.numpy.dtype_names import float32 as float32
 from evertrace._src.numpy.dtype_names import float4_e2m1fn as float4_e2m1fn
-from evertrace._src.numpy.dtype_names import float64 as float64
 from evertrace._src.numpy.dtype_names import float6_e2m3fn as float6_e2m3fn
 from evertrace._src.numpy.dtype_names import float6_e3m2fn as float6_e3m2fn
 from evertrace._src.numpy.dtype_names import float8_e3m4 as float8_e3m4
@@ -76,6 +73,9 @@ from evertrace._src.numpy.dtype_names import float8_e4m3fnuz as float8_e4m3fnuz
 from evertrace._src.numpy.dtype_names import float8_e5m2 as float8_e5m2
 from evertrace._src.numpy.dtype_names import float8_e5m2fnuz as float8_e5m2fnuz
 from evertrace._src.numpy.dtype_names import float8_e8m0fnu as float8_e8m0fnu
+from evertrace._src.numpy.dtype_names import float16 as float16
+from evertrace._src.numpy.dtype_names import float32 as float32
+from evertrace._src.numpy.dtype_names import float64 as float64
 from evertrace._src.numpy.dtype_names import float_ as float_
 from evertrace._src.numpy.dtype_names import floating as floating
 from evertrace._src.numpy.dtype_names import generic as generic
@@ -83,12 +83,12 @@ from evertrace._src.numpy.dtype_names import iinfo as iinfo
 from evertrace._src.numpy.dtype_names import inexact as inexact
 from evertrace._src.numpy.dtype_names import inf as inf
 from evertrace._src.numpy.dtype_names import int1 as int1
-from evertrace._src.numpy.dtype_names import int16 as int16
 from evertrace._src.numpy.dtype_names import int2 as int2
-from evertrace._src.numpy.dtype_names import int32 as int32
 from evertrace._src.numpy.dtype_names import int4 as int4
-from evertrace._src.numpy.dtype_names import int64 as int64
 from evertrace._src.numpy.dtype_names import int8 as int8
+from evertrace._src.numpy.dtype_names import int16 as int16
+from evertrace._src.numpy.dtype_names import int32 as int32
+from evertrace._src.numpy.dtype_names import int64 as int64
 from evertrace._src.numpy.dtype_names import int_ as int_
 from evertrace._src.numpy.dtype_names import integer as integer
 from evertrace._src.numpy.dtype_names import isdtype as isdtype
@@ -104,12 +104,12 @@ from evertrace._src.numpy.dtype_names import signedinteger as signedinteger
 from evertrace._src.numpy.dtype_names import single as single
 from evertrace._src.numpy.dtype_names import uint as uint
 from evertrace._src.numpy.dtype_names import uint1 as uint1
-from evertrace._src.numpy.dtype_names import uint16 as uint16
 from evertrace._src.numpy.dtype_names import uint2 as uint2
-from evertrace._src.numpy.dtype_names import uint32 as uint32
 from evertrace._src.numpy.dtype_names import uint4 as uint4
-from evertrace._src.numpy.dtype_names import uint64 as uint64
 from evertrace._src.numpy.dtype_names import uint8 as uint8
+from evertrace._src.numpy.dtype_names import uint16 as uint16
+from evertrace._src.numpy.dtype_names import uint32 as uint32
+from evertrace._src.numpy.dtype_names import uint64 as uint64
 from evertrace._src.numpy.dtype_names import unsignedinteger as unsignedinteger
 from evertrace._src.numpy.einsum import einsum as einsum
 from evertrace._src.numpy.einsum import einsum_path as einsum_path
@@ -376,9 +376,9 @@ from evertrace._src.numpy.ufuncs import left_shift as left_shift
 from evertrace._src.numpy.ufuncs import less as less
 from evertrace._src.numpy.ufuncs import less_equal as less_equal
 from evertrace._src.numpy.ufuncs import log as log
-from evertrace._src.numpy.ufuncs import log10 as log10
 from evertrace._src.numpy.ufuncs import log1p as log1p
 from evertrace._src.numpy.ufuncs import log2 as log2
+from evertrace._src.numpy.ufuncs import log10 as log10
 from evertrace._src.numpy.ufuncs import logical_and as logical_and
 from evertrace._src.numpy.ufuncs import logical_not as logical_not
 from evertrace._src.numpy.ufuncs import logical_or as logical_or
@@ -490,8 +490,8 @@ __all__ = [
     "choose",
     "clip",
     "column_stack",
-    "complex128",
     "complex64",
+    "complex128",
     "complex_",
     "complexfloating",
     "compress",
@@ -553,10 +553,7 @@ __all__ = [
     "flip",
     "fliplr",
     "flipud",
-    "float16",
-    "float32",
     "float4_e2m1fn",
-    "float64",
     "float6_e2m3fn",
     "float6_e3m2fn",
     "float8_e3m4",
@@ -567,6 +564,9 @@ __all__ = [
     "float8_e5m2",
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
+    "float16",
+    "float32",
+    "float64",
     "float_",
     "float_power",
     "floating",
@@ -612,12 +612,12 @@ __all__ = [
     "inner",
     "insert",
     "int1",
-    "int16",
     "int2",
-    "int32",
     "int4",
-    "int64",
     "int8",
+    "int16",
+    "int32",
+    "int64",
     "int_",
     "integer",
     "interp",
@@ -651,9 +651,9 @@ __all__ = [
     "linspace",
     "load",
     "log",
-    "log10",
     "log1p",
     "log2",
+    "log10",
     "logaddexp",
     "logaddexp2",
     "logical_and",
@@ -800,12 +800,12 @@ __all__ = [
     "trunc",
     "uint",
     "uint1",
-    "uint16",
     "uint2",
-    "uint32",
     "uint4",
-    "uint64",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     "union1d",
     "unique",
     "unique_all",

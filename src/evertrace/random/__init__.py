@@ -16,6 +16,8 @@ from evertrace._src.random.continuous import truncated_normal as truncated_norma
 from evertrace._src.random.continuous import uniform as uniform
 from evertrace._src.random.continuous import wald as wald
 from evertrace._src.random.continuous import weibull_min as weibull_min
+from evertrace._src.random.counts import binomial as binomial
+from evertrace._src.random.counts import poisson as poisson
 from evertrace._src.random.discrete import bernoulli as bernoulli
 from evertrace._src.random.discrete import categorical as categorical
 from evertrace._src.random.discrete import geometric as geometric
@@ -44,10 +46,10 @@ from evertrace._src.random.sampling import choice as choice
 from evertrace._src.random.sampling import permutation as permutation
 
 __all__ = [
-    "PRNGKey", "ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare",
-    "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in",
-    "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype",
-    "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "normal", "pareto",
-    "permutation", "rademacher", "randint", "rayleigh", "split", "t", "triangular",
-    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
+    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
+    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data",
+    "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "normal",
+    "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split", "t",
+    "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip

@@ -185,9 +185,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()):
                 fix="pass a cotangent of the structure of the output.",
                 anchor="tangent-type",
             )
-        cts = [
-            _checked_cotangent(where, x, ct) for x, ct in zip(taped.outs, given, strict=True)
-        ]
+        cts = [_checked_cotangent(where, x, ct) for x, ct in zip(taped.outs, given, strict=True)]
         results = [_instantiate(c, x) for c, x in zip(taped.pull(cts), leaves, strict=True)]
         return tree.unflatten(treedef, results)
 

@@ -5,6 +5,8 @@ program is held as the engine's buffer and viewed as host memory on demand; a ho
 compiled program read keeps the buffer made for it, so that the next call does not make another.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -12,6 +14,7 @@ from evertrace._src.core import engine
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.operators import Operators
+from evertrace._src.core.placement import SingleDeviceSharding
 
 
 class Array(Operators):
@@ -60,7 +63,8 @@ class Array(Operators):
 
     def as_literal(self):
         """Return the literal that may stand for this array in a jaxpr, or None."""
-        if self.aval.shape or self._host is None or isinstance(self.aval.dtype, dtypes.ExtendedDType):
+        is_extended = isinstance(self.aval.dtype, dtypes.ExtendedDType)
+        if self.aval.shape or self._host is None or is_extended:
             return None
         return Literal(self._host[()], self.aval)
 
@@ -74,6 +78,43 @@ class Array(Operators):
     def devices(self):
         """Return the set of devices that hold the contents: one."""
         return {self.device}
+
+    @property
+    def sharding(self):
+        """How the array is laid out over devices: all of it on one."""
+        return SingleDeviceSharding(self.device)
+
+    @property
+    def is_fully_addressable(self):
+        """Whether this process holds all of it."""
+        return True
+
+    @property
+    def is_fully_replicated(self):
+        """Whether every device of its sharding holds all of it."""
+        return True
+
+    @property
+    def addressable_shards(self):
+        """The parts that this process holds, one per device."""
+        return [Shard(self.device, (slice(None),) * self.ndim, 0, self)]
+
+    @property
+    def global_shards(self):
+        """The parts on all devices of all processes."""
+        return self.addressable_shards
+
+    def addressable_data(self, index):
+        """Return the array that is the part `index` of those that this process holds."""
+        return self.addressable_shards[index].data
+
+    def on_device_size_in_bytes(self):
+        """Return the size of the contents."""
+        return self.host().nbytes
+
+    def unsafe_buffer_pointer(self):
+        """Return the address of the contents in host memory, for the life of the array."""
+        return self.host().ctypes.data
 
     @property
     def committed(self):
@@ -112,13 +153,31 @@ class Array(Operators):
             return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.host()}"
         weak = ", weak_type=True" if self.weak_type else ""
         suffix = f", dtype={self.dtype.name}{weak})"
-        body = np.array2string(self.host(), prefix="Array(", suffix=suffix, separator=", ", threshold=1000)
+        body = np.array2string(self.host(), prefix="Array(", suffix=suffix, separator=", ")
         if self.size == 0 and self.ndim != 1:
             body = f"[], shape={self.shape}"
         return f"Array({body}{suffix}"
 
     def __str__(self):
         return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())
+
+    def __buffer__(self, flags):
+        """Lend the contents, read-only, to what takes buffers (from Python 3.12 on)."""
+        return memoryview(self.host()).toreadonly()
+
+    def __dlpack_device__(self):
+        """Return where the contents are, in DLPack's terms: (kind, number)."""
+        return self.host().__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """Lend the contents to another library; a copy where it could not be told not to write."""
+        host = self.host()
+        if max_version is None or max_version < (1, 0):
+            return np.array(host).__dlpack__()
+        if copy is not True:
+            host = host.view()
+            host.flags.writeable = False
+        return host.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __hash__(self):
         raise TypeError(f"unhashable type: '{type(self).__name__}'")
@@ -131,6 +190,22 @@ class Array(Operators):
 
     def __reduce__(self):
         return _unpickle, (np.asarray(self.host()), self.dtype, self.weak_type)
+
+
+class Shard(NamedTuple):
+    """The part of an array that one device holds.
+
+    Attributes:
+      device: the device.
+      index: slices of the whole array that the part is, one per axis.
+      replica_id: which of the copies of that part it is.
+      data: the part, as an array on the device.
+    """
+
+    device: Any
+    index: tuple
+    replica_id: int
+    data: Any
 
 
 def _unpickle(host, dtype, weak_type):

@@ -1,1 +1,1 @@
-"""Higher-order primitives: calls, branches, loops, custom rules. Their rules use transformations."""
+"""Higher-order primitives: calls, branches, loops, custom rules; their rules use `transforms`."""

@@ -6,6 +6,7 @@ evaluates the same jaxpr backwards, which begins by computing the intermediate v
 """
 
 import functools
+import types
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
@@ -35,6 +36,12 @@ def everything_saveable(*_, **__):
 def nothing_saveable(*_, **__):
     """Keep nothing but the inputs; the default."""
     return False
+
+
+checkpoint_policies = types.SimpleNamespace(
+    everything_saveable=everything_saveable, nothing_saveable=nothing_saveable
+)
+"""The policies that `checkpoint` knows, under JAX's names."""
 
 
 # ---------------------------------------------------------------- the decorator

@@ -76,7 +76,8 @@ class custom_jvp(custom.Rule):
 
     def __call__(self, *args, **kwargs):
         """Apply the function."""
-        if self.jvp is None:
+        rule = self.jvp
+        if rule is None:
             raise custom.missing_rule(self, "defjvp")
         name = custom.name_of(self)
         static, dynamic, join = self.split(args, kwargs)
@@ -91,7 +92,7 @@ class custom_jvp(custom.Rule):
 
         def jvp(primals, tangents):
             primals = tree.unflatten(in_tree, as_arrays(primals))
-            result = self.jvp(*static, primals, tree.unflatten(in_tree, tangents))
+            result = rule(*static, primals, tree.unflatten(in_tree, tangents))
             out, dout = _pair(name, result)
             outs, out_tree = tree.flatten(out)
             out_trees[:] = [out_tree]

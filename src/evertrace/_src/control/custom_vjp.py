@@ -57,7 +57,8 @@ class custom_vjp(custom.Rule):
 
     def __call__(self, *args, **kwargs):
         """Apply the function."""
-        if self.fwd is None:
+        user_fwd, user_bwd = self.fwd, self.bwd
+        if user_fwd is None or user_bwd is None:
             raise custom.missing_rule(self, "defvjp")
         name = custom.name_of(self)
         static, dynamic, join = self.split(args, kwargs)
@@ -73,7 +74,7 @@ class custom_vjp(custom.Rule):
 
         def fwd(*xs):
             args, kwargs = join(tree.unflatten(in_tree, as_arrays(xs)))
-            result = self.fwd(*args, **kwargs)
+            result = user_fwd(*args, **kwargs)
             outs, residuals = _pair(name, result)
             outs, out_tree = tree.flatten(outs)
             residuals, res_tree = tree.flatten(residuals)
@@ -83,7 +84,7 @@ class custom_vjp(custom.Rule):
 
         def bwd(residuals, cts):
             residuals = tree.unflatten(res_trees[0], as_arrays(residuals))
-            results = self.bwd(*static, residuals, tree.unflatten(out_trees[0], cts))
+            results = user_bwd(*static, residuals, tree.unflatten(out_trees[0], cts))
             return _checked_cotangents(name, in_tree, avals, results)
 
         outs = custom_vjp_call_p.bind(

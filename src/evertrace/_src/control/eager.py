@@ -21,7 +21,7 @@ MAX_INTERPRETED = 2000
 class _Allowance(threading.local):
     """Per thread: equations that the outermost running loop may still interpret, None outside."""
 
-    left = None
+    left: int | None = None
 
 
 _allowance = _Allowance()
@@ -42,6 +42,7 @@ def interpreting():
 
 def may_interpret(cost):
     """Take `cost` equations from the allowance; returns whether there were that many."""
+    assert _allowance.left is not None, "only inside of `interpreting`"
     if cost > _allowance.left:
         return False
     _allowance.left -= cost

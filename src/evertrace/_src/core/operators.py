@@ -63,7 +63,6 @@ METHODS = [
     "__array__",
     "__array_namespace__",
     "__contains__",
-    "__jax_array__",
     "all",
     "any",
     "argmax",

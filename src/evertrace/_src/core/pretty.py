@@ -142,9 +142,10 @@ def is_var(x):
 
 def literal(lit):
     """Return a literal as ``1.0:f32[]``, with no more digits than its dtype can tell apart."""
-    value = lit.val.item() if hasattr(lit.val, "item") else lit.val
-    text = min(str(value), str(lit.val), key=len)
-    return f"{text}:{lit.aval.str_short()}"
+    value = lit.val.item()
+    if isinstance(value, float):
+        value = float(str(lit.val))
+    return f"{value}:{lit.aval.str_short()}"
 
 
 # ---------------------------------------------------------------- jaxprs
@@ -235,9 +236,9 @@ def _eqn_doc(eqn, names, source_info, used):
     for var in eqn.outvars:
         if id(var) not in used:
             names.names[id(var)] = "_"
-    operands = [names(v) if is_var(v) else literal(v) for v in eqn.invars]
     inner = _callee_names(eqn, names) if eqn.primitive.is_call else None
     outs = [_binder(names(v), v) for v in eqn.outvars]
+    operands = [names(v) if is_var(v) else literal(v) for v in eqn.invars]
     params = [_param_doc(k, v, inner or names, source_info) for k, v in shown_params(eqn)]
     doc = [fill(outs), " = " if outs else "", eqn.primitive.name]
     if params:

@@ -97,6 +97,10 @@ class Tracer(Operators):
         """Return the concrete array this tracer stands for, or None where there is none."""
         return
 
+    def in_parent(self):
+        """Return what the parent trace holds for this tracer, or None where there is nothing."""
+        return
+
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Return what the repr shows beside the aval, as (name, value) pairs."""
         return ()

@@ -184,7 +184,7 @@ def _as_indices(option, nums):
 def _as_names(option, names):
     if names is None:
         return frozenset()
-    names = (names,) if isinstance(names, str) else tuple(names)
+    names = tuple(names) if isinstance(names, Iterable) and type(names) is not str else (names,)
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"jit: {option} must be a str or a sequence of strs, got {names}")
     return frozenset(names)

@@ -54,8 +54,9 @@ def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
         operands = (*operands, operand)
     _check_callable("cond", {"true_fun": true_fun, "false_fun": false_fun})
     index = _index_of_predicate(pred)
-    if config.current().disable_jit and concrete_value(index) is not None:
-        return (true_fun if concrete_value(index).host() else false_fun)(*operands)
+    known = _known_index(index)
+    if known is not None:
+        return (true_fun if known else false_fun)(*operands)
     labels = ("false_fun", "true_fun")
     return _choose("cond", labels, index, (false_fun, true_fun), operands)
 
@@ -92,8 +93,9 @@ def switch(index, branches, *operands, operand=_MISSING):
         return branches[0](*operands)
     last = literal(len(branches) - 1, _INDEX)
     index = clamp_p.bind(literal(0, _INDEX), convert(index, _INDEX), last)
-    if config.current().disable_jit and concrete_value(index) is not None:
-        return branches[int(concrete_value(index).host())](*operands)
+    known = _known_index(index)
+    if known is not None:
+        return branches[known](*operands)
     return _choose("switch", labels, index, branches, operands)
 
 
@@ -109,6 +111,12 @@ def _check_callable(name, functions):
                 fix="pass functions of the operands, e.g. `lambda x: x`.",
                 anchor="cond-branches",
             )
+
+
+def _known_index(index):
+    """Return the index as an int if Python is to choose, as `disable_jit` asks for."""
+    value = concrete_value(index) if config.current().disable_jit else None
+    return None if value is None else int(value.host())
 
 
 def _index_of_predicate(pred):

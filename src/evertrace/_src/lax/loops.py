@@ -194,11 +194,12 @@ def _python_while(cond_fun, body_fun, value):
 
 
 def _check_condition(cond):
-    is_leaf = cond.out_tree == tree.LEAF
-    (aval,) = cond.jaxpr.out_avals if is_leaf else (None,)
-    if is_leaf and aval.shape == () and aval.dtype == np.bool_:
-        return
-    found = type_text(aval) if is_leaf else cond.out_tree
+    found = cond.out_tree
+    if found == tree.LEAF:
+        (aval,) = cond.jaxpr.out_avals
+        if aval.shape == () and aval.dtype == np.bool_:
+            return
+        found = type_text(aval)
     raise errors.user_error(
         TypeError,
         f"while_loop: cond_fun must return a boolean scalar, got {found}.",
@@ -232,12 +233,8 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
       ValueError: `unroll` is given although a bound is unknown.
     """
     lower, upper = _bounds(lower, upper)
-    known = [concrete_value(lower), concrete_value(upper)]
-    if config.current().disable_jit and None not in known:
-        for i in range(*[int(x.host()) for x in known]):
-            init_val = body_fun(i, init_val)
-        return init_val
-    if None in known:
+    first, end = concrete_value(lower), concrete_value(upper)
+    if first is None or end is None:
         if unroll not in (None, False, 1):
             raise errors.user_error(
                 ValueError,
@@ -246,14 +243,18 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
                 anchor="loop-bounds",
             )
         return _fori_by_while(lower, upper, body_fun, init_val)
-    start, end = (int(x.host()) for x in known)
+    first, end = int(first.host()), int(end.host())
+    if config.current().disable_jit:
+        for i in range(first, end):
+            init_val = body_fun(i, init_val)
+        return init_val
 
     def turn(state, _):
         i, value = state
         return (add_p.bind(i, literal(1, i.aval.dtype)), body_fun(i, value)), None
 
     label = _labelled(_named(_parameter(body_fun, 0)), _named(_parameter(body_fun, 1)))
-    length = max(end - start, 0)
+    length = max(end - first, 0)
     unroll = _unroll_count(1 if unroll is None else unroll, length)
     (_, value), _ = _scan(
         "fori_loop", label, turn, (lower, init_val), None, length, False, unroll

@@ -113,7 +113,8 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
     Args:
       stddev: of the distribution before it is cut off.
       dtype: default of the initializer.
-      lower, upper: where it is cut off, before the scaling.
+      lower: where it is cut off, before the scaling.
+      upper: the same.
     """
     default = dtype
 
@@ -161,7 +162,9 @@ def variance_scaling(
         ``"fan_geo_avg"`` (their geometric mean).
       distribution: ``"truncated_normal"`` (cut off at two standard deviations), ``"normal"`` or
         ``"uniform"``.
-      in_axis, out_axis, batch_axis: an axis or a sequence of axes each.
+      in_axis: axis of the inputs, or several.
+      out_axis: axis of the outputs, or several.
+      batch_axis: axis that repeats the layer, or several.
       dtype: default of the initializer, by default float32 (float64 if x64 is on); may be complex.
     """
     default = dtype
@@ -209,7 +212,7 @@ def _draw_normal(key, shape, dtype, variance):
 def _draw_truncated_normal(key, shape, dtype, variance):
     """Draw within two standard deviations; the scale makes up for what is cut off."""
     if _is_complex(dtype):
-        mass = -math.expm1(-TRUNCATION**2)
+        mass = -math.expm1(-(TRUNCATION**2))
         stddev = np.sqrt(variance) / np.asarray(TRUNCATED_COMPLEX_STDDEV, variance.dtype)
         return _on_disk(key, shape, dtype, lambda u: sqrt(-log(1 - u * mass))) * stddev
     stddev = np.sqrt(variance) / np.asarray(TRUNCATED_STDDEV, dtype)
@@ -264,9 +267,7 @@ def lecun_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 @public
 def lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
     """Return the truncated normal initializer of variance ``1 / fan_in``."""
-    return variance_scaling(
-        1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype
-    )
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 @public
@@ -281,9 +282,7 @@ def he_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 @public
 def he_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
     """Return the truncated normal initializer of variance ``2 / fan_in``, for `relu`."""
-    return variance_scaling(
-        2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype
-    )
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal

@@ -51,7 +51,7 @@ def placed(x, device):
 # ---------------------------------------------------------------- from values
 
 
-def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out_sharding=None):  # noqa: A002
+def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out_sharding=None):
     """Make an array.
 
     Args:
@@ -474,7 +474,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 # ---------------------------------------------------------------- matrices and functions
 
 
-def eye(N, M=None, k=0, dtype=None, *, device=None):  # noqa: N803 (NumPy's names)
+def eye(N, M=None, k=0, dtype=None, *, device=None):
     """Return an ``[N, M]`` matrix with ones on diagonal `k` and zeros elsewhere."""
     n = static_int("eye", "N", N)
     m = n if M is None else static_int("eye", "M", M)
@@ -502,5 +502,4 @@ def fromfunction(function, shape, *, dtype=float, **kwargs):
     for axis, size in enumerate(shape):
         aligned = tuple(size if i == axis else 1 for i in range(len(shape)))
         grids.append(structural.reshape(iota(dtype, (size,)), aligned))
-    out = function(*[broadcast_to(grid, shape) for grid in grids], **kwargs)
-    return out
+    return function(*[broadcast_to(grid, shape) for grid in grids], **kwargs)

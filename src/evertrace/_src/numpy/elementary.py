@@ -13,6 +13,7 @@ from evertrace._src.lax.loops import while_loop
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.creation import asarray
+from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import (
     broadcast_to,
     check_arraylike,
@@ -20,7 +21,6 @@ from evertrace._src.numpy.promotion import (
     promote,
     promote_inexact,
 )
-from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.ufunc import COMMON, binary, unary
 from evertrace._src.numpy.ufuncs import BOOL, choose_by, is_complex, is_integer
 from evertrace._src.ops import elementwise as ops
@@ -99,7 +99,7 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     return choose_by(condition, x, y)
 
 
-def clip(arr=None, /, min=None, max=None):  # noqa: A002 (NumPy's names)
+def clip(arr=None, /, min=None, max=None):
     """Return the array with values below `min` raised to it and above `max` lowered to it.
 
     Args:
@@ -173,7 +173,7 @@ def rint(x, /):
     return _nearest_even(as_array(x))
 
 
-def round(a, decimals=0, out=None):  # noqa: A001
+def round(a, decimals=0, out=None):
     """Round to a number of decimals, halves to even ones.
 
     Args:

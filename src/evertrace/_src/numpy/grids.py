@@ -143,7 +143,7 @@ index_exp = np.index_exp
 # ---------------------------------------------------------------- triangles
 
 
-def tri(N, M=None, k=0, dtype=None):  # noqa: N803 (NumPy's names)
+def tri(N, M=None, k=0, dtype=None):
     """Return an ``[N, M]`` matrix with ones on and below diagonal `k`, zeros above."""
     n = static_int("tri", "N", N)
     m = n if M is None else static_int("tri", "M", M)

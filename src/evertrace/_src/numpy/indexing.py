@@ -1,8 +1,8 @@
 """Taking elements: ``x[index]``, `take` and its relatives.
 
-An index of ints and slices is static: a plan of slices and squeezes, kept by aval and index. Traced
-ints make it a dynamic slice. Arrays make it a gather. Indices out of bounds are moved inside, except
-where a mode says otherwise.
+An index of ints and slices is static: a plan of slices and squeezes, kept by aval and index.
+Traced ints make it a dynamic slice. Arrays make it a gather. Indices out of bounds are moved
+inside, except where a mode says otherwise.
 """
 
 import math
@@ -253,7 +253,9 @@ def along_axis(name, x, indices, axis):
             anchor="shape-broadcast",
         )
     axis = canonical_axis(name, axis, x.aval.ndim)
-    shapes = [tuple(1 if i == axis else n for i, n in enumerate(v.aval.shape)) for v in (x, indices)]
+    shapes = [
+        tuple(1 if i == axis else n for i, n in enumerate(v.aval.shape)) for v in (x, indices)
+    ]
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:

@@ -198,8 +198,9 @@ def multi_dot(arrays, *, precision=None):
             fix="check the shapes.",
             anchor="shape",
         )
-    sizes = [1 if ranks[0] == 1 else arrays[0].aval.shape[0], *[x.aval.shape[0] for x in arrays[1:]]]
-    sizes.append(1 if ranks[-1] == 1 else arrays[-1].aval.shape[-1])
+    first, *rest = (x.aval.shape for x in arrays)
+    sizes = [1 if ranks[0] == 1 else first[0], *[s[0] for s in rest]]
+    sizes.append(1 if ranks[-1] == 1 else rest[-1][1])
     splits = _cheapest_splits(tuple(sizes))
 
     def multiply(first, last):

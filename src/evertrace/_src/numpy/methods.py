@@ -26,7 +26,7 @@ from evertrace._src.numpy import (
     sorting,
     ufuncs,
 )
-from evertrace._src.numpy.promotion import SCALARS, is_operand
+from evertrace._src.numpy.promotion import is_operand
 from evertrace._src.numpy.updates import IndexHelper
 from evertrace._src.ops.convert import bitcast_convert_type_p, convert
 from evertrace._src.ops.structural import reshape as to_shape
@@ -38,12 +38,9 @@ class _Accepted(dict):
     """Memo from a class to whether operators take its instances."""
 
     def __missing__(self, kind):
-        found = kind in SCALARS or is_operand[kind] or issubclass(kind, (np.ndarray, np.generic))
-        if issubclass(kind, (list, tuple)):
-            return False
-        self[kind] = found = found or hasattr(kind, "__jax_array__") or issubclass(
-            kind, (int, float, complex)
-        )
+        known = (np.ndarray, np.generic, int, float, complex)
+        found = is_operand[kind] or issubclass(kind, known) or hasattr(kind, "__jax_array__")
+        self[kind] = found
         return found
 
 
@@ -195,7 +192,7 @@ def _transpose(self, *args):
     return shape.transpose(self, args[0] if len(args) == 1 else args)
 
 
-def _view(self, dtype=None, type=None):  # noqa: A002 (NumPy's name)
+def _view(self, dtype=None, type=None):
     """Return the same bits read as another dtype; the last axis grows or shrinks."""
     new = self.dtype if dtype is None else dtypes.check_user_dtype_supported(dtype, "view")
     if new == self.dtype:

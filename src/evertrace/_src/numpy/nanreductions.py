@@ -71,7 +71,8 @@ def _nan_extremum(reduce, identity, x, axis, keepdims, initial, where):
     out = reduce(filled, axis, keepdims=keepdims, initial=initial, where=where)
     if initial is not None or not has_nans(x):
         return out
-    return elementary.where(reductions.all(elementary.isnan(x), axis, keepdims=keepdims), np.nan, out)
+    is_empty = reductions.all(elementary.isnan(x), axis, keepdims=keepdims)
+    return elementary.where(is_empty, np.nan, out)
 
 
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):

@@ -79,12 +79,12 @@ def known_values(name, x):
 
 
 def first_true(mask, size):
-    """Return where a vector is true, in `size` places, and how often it is."""
-    ranks = convert(mask, dtypes.default_dtype(int))
-    ranks = cumsum_p.bind(ranks, axis=0, reverse=False)
-    places = creation.zeros(size, ranks.dtype)
-    if mask.aval.size == 0:
-        return places, creation.zeros((), ranks.dtype)
+    """Return where a vector is true, in `size` places, and how often it is (0 if `size` is 0)."""
+    dtype = dtypes.default_dtype(int)
+    places = creation.zeros(size, dtype)
+    if mask.aval.size == 0 or size == 0:
+        return places, creation.zeros((), dtype)
+    ranks = cumsum_p.bind(convert(mask, dtype), axis=0, reverse=False)
     target = ufuncs.choose_by(mask, ranks - 1, _like(ranks, size))
     return places.at[target].set(creation.arange(mask.aval.size), mode="drop"), ranks[-1]
 

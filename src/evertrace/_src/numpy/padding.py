@@ -96,7 +96,7 @@ def _check_axis_nonempty(x, axis, mode):
     if x.aval.shape[axis] == 0:
         raise errors.user_error(
             ValueError,
-            f"pad: mode {mode!r} cannot extend axis {axis}, which is empty in shape {x.aval.shape}.",
+            f"pad: mode {mode!r} cannot extend the empty axis {axis} of shape {x.aval.shape}.",
             fix='use mode "constant".',
         )
 

@@ -48,7 +48,8 @@ def options(name, x, y, precision, preferred_element_type):
     precision = precision_param(precision)
     if preferred_element_type is None:
         return Options(precision, x.aval.dtype, x.aval.weak_type and y.aval.weak_type)
-    return Options(precision, dtypes.check_user_dtype_supported(preferred_element_type, name), False)
+    dtype = dtypes.check_user_dtype_supported(preferred_element_type, name)
+    return Options(precision, dtype, False)
 
 
 def contract(x, y, contracting, batch, opts):

@@ -10,13 +10,13 @@ floats.
 """
 
 import builtins
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evertrace._src import config, dtypes, errors
-from evertrace._src.arrays.interop import as_array
 from evertrace._src.numpy import elementary, ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,
@@ -27,6 +27,7 @@ from evertrace._src.numpy.arguments import (
 )
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import div_p
 from evertrace._src.ops.identities import highest, lowest
 from evertrace._src.ops.reduce import (
     argmax_p,
@@ -56,10 +57,10 @@ class _Reduction(NamedTuple):
     bind: Callable[[Any, tuple], Any]
     identity: Callable[[np.dtype], Any]
     combine: Callable[[Any, Any], Any]
-    accumulates: bool
+    accumulates: bool = False
     """Whether narrow integers and 16-bit floats are widened while reducing."""
-    to_bool: bool
-    has_identity: bool
+    to_bool: bool = False
+    has_identity: bool = True
 
 
 class _Plan(NamedTuple):
@@ -79,29 +80,22 @@ def _bind_sum(x, axes):
     return reduce_sum_p.bind(x, axes=axes, out_sharding=None)
 
 
-_SUM = _Reduction(
-    "sum", _bind_sum, lambda dtype: 0, lambda a, b: ufuncs.add(a, b), True, False, True
-)
+def _binder(prim):
+    return lambda x, axes: prim.bind(x, axes=axes)
+
+
+_SUM = _Reduction("sum", _bind_sum, lambda dtype: 0, ufuncs.add, accumulates=True)
 _PROD = _Reduction(
-    "prod", lambda x, axes: reduce_prod_p.bind(x, axes=axes), lambda dtype: 1,
-    lambda a, b: ufuncs.multiply(a, b), True, False, True,
-)  # fmt: skip
-_MAX = _Reduction(
-    "max", lambda x, axes: reduce_max_p.bind(x, axes=axes), lowest,
-    lambda a, b: ufuncs.maximum(a, b), False, False, False,
-)  # fmt: skip
-_MIN = _Reduction(
-    "min", lambda x, axes: reduce_min_p.bind(x, axes=axes), highest,
-    lambda a, b: ufuncs.minimum(a, b), False, False, False,
-)  # fmt: skip
+    "prod", _binder(reduce_prod_p), lambda dtype: 1, ufuncs.multiply, accumulates=True
+)
+_MAX = _Reduction("max", _binder(reduce_max_p), lowest, ufuncs.maximum, has_identity=False)
+_MIN = _Reduction("min", _binder(reduce_min_p), highest, ufuncs.minimum, has_identity=False)
 _ANY = _Reduction(
-    "any", lambda x, axes: reduce_or_p.bind(x, axes=axes), lambda dtype: False,
-    lambda a, b: ufuncs.logical_or(a, b), False, True, True,
-)  # fmt: skip
+    "any", _binder(reduce_or_p), lambda dtype: False, ufuncs.logical_or, to_bool=True
+)
 _ALL = _Reduction(
-    "all", lambda x, axes: reduce_and_p.bind(x, axes=axes), lambda dtype: True,
-    lambda a, b: ufuncs.logical_and(a, b), False, True, True,
-)  # fmt: skip
+    "all", _binder(reduce_and_p), lambda dtype: True, ufuncs.logical_and, to_bool=True
+)
 
 
 def _reduce(
@@ -122,8 +116,14 @@ def _reduce(
         x = masked(kind.name, x, where, kind.identity(plan.compute))
     out = kind.bind(x, plan.axes)
     if initial is not None:
-        out = kind.combine(convert(as_array(initial, kind.name), plan.compute), out)
+        out = kind.combine(_initial_operand(kind.name, initial, plan.compute), out)
     return convert(expand_dims(out, plan.kept), plan.result)
+
+
+def _initial_operand(name, initial, dtype):
+    if type(initial) in dtypes.PYTHON_SCALARS:
+        return scalar_of(initial, dtype)
+    return convert(operand(name, initial), dtype)
 
 
 def _make_plan(kind, aval, axis, dtype, keepdims, promote_integers):
@@ -338,26 +338,44 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """
     no_out("mean", out)
     x = operand("mean", a)
-    result, compute = _inexact_dtypes("mean", x, dtype)
-    count = _count("mean", x, axis, keepdims, where, compute)
-    total = sum(x, axis, compute, keepdims=keepdims, where=where)
-    return convert(ufuncs.divide(total, count), result)
+    plan, count = _mean_plan(x.aval, axis, dtype, keepdims)
+    if where is not None:
+        count = _count("mean", x, plan.axes, keepdims, where, plan.compute)
+        total = sum(x, plan.axes, plan.compute, keepdims=keepdims, where=where)
+        return convert(ufuncs.divide(total, count), plan.result)
+    total = _bind_sum(convert(x, plan.compute), plan.axes)
+    return convert(div_p.bind(expand_dims(total, plan.kept), count), plan.result)
 
 
-def _inexact_dtypes(name, x, dtype):
+def _mean_plan(aval, axis, dtype, keepdims):
+    """Return the plan of a mean and the number of its elements as a literal."""
+    key = "mean", aval, axis, dtype, keepdims, config.current().enable_x64
+    try:
+        return _plans.data[key]
+    except (KeyError, TypeError):
+        pass
+    axes = canonical_axes("mean", axis, aval.ndim)
+    result, compute = _inexact_dtypes("mean", aval.dtype, dtype)
+    plan = _Plan(axes, compute, result, axes if keepdims else ())
+    made = plan, scalar_of(_number_along(aval, axes), compute)
+    return made if isinstance(axis, list) else _plans.put(key, made)
+
+
+def _number_along(aval, axes):
+    return float(math.prod(aval.shape[i] for i in axes))
+
+
+def _inexact_dtypes(name, dtype, wanted):
     """Return the dtype of a mean or variance, and the one to compute it in."""
-    if dtype is None:
-        result = dtypes.to_inexact_dtype(x.aval.dtype)
+    if wanted is None:
+        result = dtypes.to_inexact_dtype(dtype)
     else:
-        result = dtypes.check_user_dtype_supported(dtype, name)
+        result = dtypes.check_user_dtype_supported(wanted, name)
     return result, accumulation_dtype(dtypes.to_inexact_dtype(result))
 
 
 def _count(name, x, axis, keepdims, where, dtype):
-    """Return how many elements each result is made of: a Python float, or an array of `dtype`."""
-    if where is None:
-        axes = canonical_axes(name, axis, x.aval.ndim)
-        return float(np.prod([x.aval.shape[i] for i in axes], dtype=np.int64))
+    """Return how many elements that a mask selects each result is made of."""
     where = convert(operand(name, where), np.dtype(np.bool_))
     return sum(broadcast_to(where, x.aval.shape), axis, dtype, keepdims=keepdims)
 
@@ -385,15 +403,25 @@ def var(
     no_out("var", out)
     ddof = _degrees_of_freedom("var", ddof, correction)
     x = operand("var", a)
-    result, compute = _inexact_dtypes("var", x, dtype)
+    result, compute = _inexact_dtypes("var", x.aval.dtype, dtype)
     x = convert(x, compute)
     if mean is None:
         mean = _mean(x, axis, where)
-    squares = _squared_magnitude(ufuncs.subtract(x, convert(as_array(mean, "var"), compute)))
-    count = ufuncs.subtract(_count("var", x, axis, keepdims, where, squares.dtype), ddof)
+    deviations = ufuncs.subtract(x, convert(operand("var", mean), compute))
+    squares = _squared_magnitude(deviations)
     total = sum(squares, axis, keepdims=keepdims, where=where)
-    out = elementary.where(ufuncs.greater(count, 0), ufuncs.divide(total, count), np.nan)
-    return convert(out, _real_dtype(result))
+    if where is None:
+        count = _number_along(x.aval, canonical_axes("var", axis, x.aval.ndim))
+    else:
+        count = _count("var", x, axis, keepdims, where, squares.dtype)
+    return convert(_divide_by_positive(total, count - ddof), _real_dtype(result))
+
+
+def _divide_by_positive(total, count):
+    """Return quotients, NaN where the divisor is not positive."""
+    if isinstance(count, float):
+        return ufuncs.divide(total, count if count > 0 else np.nan)
+    return elementary.where(ufuncs.greater(count, 0), ufuncs.divide(total, count), np.nan)
 
 
 def _mean(x, axis, where):
@@ -449,14 +477,17 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
     x = operand("average", a)
     if weights is None:
         averages = mean(x, axis, keepdims=keepdims)
-        total = convert(as_array(_count("average", x, axis, keepdims, None, None)), averages.dtype)
+        count = _number_along(x.aval, canonical_axes("average", axis, x.aval.ndim))
+        total = scalar_of(count, averages.dtype)
     else:
         w = _align_weights(x, operand("average", weights), axis)
         dtype = dtypes.to_inexact_dtype(dtypes.result_type(x, w))
         total = sum(w, axis, dtype, keepdims=keepdims)
         products = ufuncs.multiply(convert(x, dtype), convert(w, dtype))
         averages = ufuncs.divide(sum(products, axis, keepdims=keepdims), total)
-    return (averages, broadcast_to(total, averages.shape)) if returned else averages
+    if not returned:
+        return averages
+    return averages, broadcast_to(operand("average", total), averages.shape)
 
 
 def _align_weights(x, w, axis):

@@ -274,7 +274,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     weights = np.ones((), dtypes.default_dtype(int)) if weights is None else weights
     weights = operand("bincount", weights)
     counts = creation.zeros(static_int("bincount", "length", length), weights.aval.dtype)
-    return counts.at[ufuncs.maximum(x, 0)].add(weights, mode="drop")
+    return counts if length == 0 else counts.at[ufuncs.maximum(x, 0)].add(weights, mode="drop")
 
 
 def histogram_bin_edges(a, bins=10, range=None, weights=None):

@@ -292,7 +292,7 @@ def place(arr, mask, vals, *, inplace=True):
     if mask.aval.size != x.aval.size:
         raise errors.user_error(
             ValueError,
-            f"place: mask of shape {mask.aval.shape} does not fit an array of shape {x.aval.shape}.",
+            f"place: a mask of shape {mask.aval.shape} does not fit shape {x.aval.shape}.",
             fix="use a mask of the array's shape.",
         )
     if not values.aval.size:

@@ -35,11 +35,11 @@ def gather(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **_)
     picked = _windows(x, slice_sizes)[_clip(starts, x.shape, slice_sizes)]
     dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
     window = tuple(s for i, s in enumerate(slice_sizes) if i not in dropped)
-    picked = np.broadcast_to(picked, (*counts, *slice_sizes)).reshape(*counts, *window)
+    picked = np.broadcast_to(picked, (*counts, *slice_sizes)).reshape((*counts, *window))
     if inside is not None and not np.all(inside):
         if fill_value is None:
             fill_value = default_fill(x.dtype)
-        inside = np.broadcast_to(inside, counts).reshape(*counts, *[1 for _ in window])
+        inside = np.broadcast_to(inside, counts).reshape((*counts, *[1 for _ in window]))
         picked = np.where(inside, picked, np.asarray(fill_value, x.dtype))
     return np.transpose(picked, _order(dnums.offset_dims, len(counts), len(window)))
 

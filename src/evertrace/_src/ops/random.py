@@ -98,8 +98,9 @@ random_wrap_p = Primitive(
     host=lambda words, *, impl: words,
 )  # fmt: skip
 random_unwrap_p = Primitive(
-    "random_unwrap", abstract=_unwrap_abstract, host=lambda keys: keys, jvp=NO_TANGENT, physical=AS_IS
-)
+    "random_unwrap", abstract=_unwrap_abstract, host=lambda keys: keys, jvp=NO_TANGENT,
+    physical=AS_IS,
+)  # fmt: skip
 
 # ---------------------------------------------------------------- keys from keys
 
@@ -142,14 +143,17 @@ def _clone_abstract(keys):
 
 
 random_split_p = Primitive(
-    "random_split", abstract=_split_abstract, host=_split_host, show=_show_shape, jvp=NO_TANGENT, physical=AS_IS
-)
+    "random_split", abstract=_split_abstract, host=_split_host, show=_show_shape, jvp=NO_TANGENT,
+    physical=AS_IS,
+)  # fmt: skip
 random_fold_in_p = Primitive(
-    "random_fold_in", abstract=_fold_in_abstract, host=_fold_in_host, jvp=NO_TANGENT, physical=AS_IS
-)
+    "random_fold_in", abstract=_fold_in_abstract, host=_fold_in_host, jvp=NO_TANGENT,
+    physical=AS_IS,
+)  # fmt: skip
 random_clone_p = Primitive(
-    "random_clone", abstract=_clone_abstract, host=lambda keys: keys, jvp=NO_TANGENT, physical=AS_IS
-)
+    "random_clone", abstract=_clone_abstract, host=lambda keys: keys, jvp=NO_TANGENT,
+    physical=AS_IS,
+)  # fmt: skip
 
 # ---------------------------------------------------------------- bits
 
@@ -178,8 +182,9 @@ def _show_bits(*, bit_width, shape, partitionable):
 
 
 random_bits_p = Primitive(
-    "random_bits", abstract=_bits_abstract, host=_bits_host, show=_show_bits, jvp=NO_TANGENT, physical=AS_IS
-)
+    "random_bits", abstract=_bits_abstract, host=_bits_host, show=_show_bits, jvp=NO_TANGENT,
+    physical=AS_IS,
+)  # fmt: skip
 
 
 def _threefry_abstract(k0, k1, x0, x1):

@@ -8,8 +8,8 @@ out. There are two ways to number the words of an array, and so two streams:
 * the original one: the words 0, 1, ..., n - 1 are cut in two halves, which are the first and the
   second words of the blocks.
 
-Large arrays are made in pieces that stay in the cache. A few blocks, as in `split(key)`, are cheaper
-in Python's own integers.
+Large arrays are made in pieces that stay in the cache. A few blocks, as in `split(key)`, are
+cheaper in Python's own integers.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
 """
@@ -66,7 +66,8 @@ def encrypt(keys, x0, x1):
 
     Args:
       keys: uint32 ``[n, 2]``.
-      x0, x1: uint32 ``[m]``, or ``[n, m]`` with counters for each key.
+      x0: first words of the counters, uint32 ``[m]``, or ``[n, m]`` with some for each key.
+      x1: their second words.
 
     Returns:
       The first and the second words, each uint32 ``[n, m]``.

@@ -10,11 +10,11 @@ import math
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.elementwise import abs as abs_
 from evertrace._src.lax.elementwise import clamp, nextafter, sign
 from evertrace._src.lax.elementwise import complex as complex_
 from evertrace._src.lax.elementwise import max as max_
-from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.functions import exp, log, log1p, sqrt, tan
 from evertrace._src.lax.functions import pow as pow_
 from evertrace._src.lax.special import erf, erf_inv
@@ -76,7 +76,8 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
       key: one key.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
-      minval, maxval: bounds that broadcast to `shape`.
+      minval: lower bound, which may be drawn; broadcasts to `shape`.
+      maxval: upper bound, which is not drawn; broadcasts to `shape`.
       out_sharding: not supported yet.
 
     Returns:
@@ -126,7 +127,8 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
 
     Args:
       key: one key.
-      lower, upper: bounds that broadcast to `shape`; none of them is drawn.
+      lower: bound that broadcasts to `shape` and is not drawn.
+      upper: the same.
       shape: of the result, by default the common shape of the bounds.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
@@ -183,7 +185,8 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
 
     Args:
       key: one key.
-      loc, scale: broadcast to `shape` behind their common shape.
+      loc: shift.
+      scale: factor; the common shape of both is appended to `shape`.
       shape: leading dimensions of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
     """
@@ -223,7 +226,7 @@ def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
     return select(is_smaller, smaller, squared / smaller)
 
 
-# ---------------------------------------------------------------- inverses of distribution functions
+# ---------------------------------------------------------------- inverse distribution functions
 
 
 @public
@@ -366,7 +369,8 @@ def weibull_min(key, scale, concentration, shape=(), dtype=None):
 
     Args:
       key: one key.
-      scale, concentration: broadcast to `shape`.
+      scale: factor, broadcasts to `shape`.
+      concentration: exponent, broadcasts to `shape`.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
     """
@@ -378,11 +382,13 @@ def weibull_min(key, scale, concentration, shape=(), dtype=None):
 
 @public
 def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
-    """Draw from the triangular distribution: its density rises to `mode` and falls to 0 at `right`.
+    """Draw from the triangular distribution, whose density rises to `mode` and falls again.
 
     Args:
       key: one key.
-      left, mode, right: ``left <= mode <= right``; they broadcast to `shape`.
+      left: lower end, broadcasts to `shape`.
+      mode: where the density is largest, broadcasts to `shape`.
+      right: upper end, broadcasts to `shape`.
       shape: of the result, by default the common shape of the parameters.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.

@@ -48,8 +48,8 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     Args:
       key: one key.
       shape: of the result.
-      minval, maxval: integers that broadcast to `shape`. They are limited to the range of `dtype`,
-        but `maxval` may be one more, to include the largest number.
+      minval: integers that broadcast to `shape`; limited to the range of `dtype`.
+      maxval: the same, but may be one more than the largest number, to include that.
       dtype: an integer dtype, by default int32 (int64 if x64 is on).
       out_sharding: not supported yet.
 

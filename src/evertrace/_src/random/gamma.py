@@ -128,7 +128,8 @@ def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
 
     Args:
       key: one key.
-      a, b: positive exponents, broadcast to `shape`.
+      a: positive exponents, broadcast to `shape`.
+      b: the same.
       shape: of the result, by default the common shape of `a` and `b`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
@@ -206,14 +207,15 @@ def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
 
     Args:
       key: one key.
-      dfnum, dfden: degrees of freedom above and below, broadcast to `shape`.
+      dfnum: degrees of freedom above, broadcast to `shape`.
+      dfden: degrees of freedom below, broadcast to `shape`.
       shape: of the result, by default the common shape of the degrees of freedom.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
     """
     no_sharding("f", out_sharding)
     key, shape, _, above, below = start_with("f", key, shape, dtype, dfnum, dfden)
-    above_key, below_key = keys_.pair(key)
+    below_key, above_key = keys_.pair(key)
     return (_chisquare(above_key, above, shape) / above) / (
         _chisquare(below_key, below, shape) / below
     )

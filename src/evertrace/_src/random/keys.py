@@ -49,7 +49,7 @@ def _seeded(name, seed, impl):
         seeds = from_numpy(seed, name)
     elif isinstance(seed, int):
         # As a 64-bit integer, of which the current mode keeps all or the low 32 bits.
-        seeds = from_numpy(np.int64(seed), name)
+        seeds = from_numpy(dtypes.coerce_python_scalar(seed, np.int64), name)
     else:
         seeds = as_operand(seed, name)
     if seeds.shape:
@@ -86,7 +86,7 @@ def key(seed, *, impl=None, dtype=None):
 
 
 @public
-def PRNGKey(seed, *, impl=None):  # noqa: N802 (the name that programs use)
+def PRNGKey(seed, *, impl=None):
     """Return a raw random key: its words, uint32 ``[2]``. See `key`."""
     typed = _seeded("PRNGKey", seed, _implementation(impl))
     return ops.random_unwrap_p.bind(typed)
@@ -111,7 +111,8 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
 
     Args:
       key_bits_array: uint32 array whose shape ends with ``(2,)``.
-      impl, dtype: the generator, as in `key`.
+      impl: the generator, as in `key`.
+      dtype: the same as a dtype.
     """
     words = as_operand(key_bits_array, "wrap_key_data")
     return ops.random_wrap_p.bind(words, impl=_implementation(impl, dtype))

@@ -111,7 +111,7 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
 
 
 def _check_draws(n, draws, replace):
-    if draws and not n or not replace and draws > n:
+    if (draws and not n) or (not replace and draws > n):
         what = "of nothing" if not n else f"different ones of {n} elements"
         raise errors.user_error(
             ValueError,

@@ -22,6 +22,10 @@ class BatchTracer(Tracer):
         self.aval = value.aval.update(shape=shape[:dim] + shape[dim + 1 :])
         self._trace, self.value, self.dim = trace, value, dim
 
+    def in_parent(self):
+        """Return the whole batch."""
+        return self.value
+
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show the whole array and which of its dimensions is the batch."""
         return ("value", self.value), ("batch_dim", self.dim)

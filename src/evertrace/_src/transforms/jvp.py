@@ -28,6 +28,10 @@ class JVPTracer(Tracer):
         """Return what the primal stands for."""
         return self.primal
 
+    def in_parent(self):
+        """Return the primal."""
+        return self.primal
+
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show both halves."""
         return ("primal", self.primal), ("tangent", self.tangent)

@@ -35,6 +35,10 @@ class TapeTracer(Tracer):
         """Return the value, None for an unknown."""
         return self.value
 
+    def in_parent(self):
+        """Return the value, None for an unknown."""
+        return self.value
+
     def describe_contents(self) -> tuple[tuple[str, Any], ...]:
         """Show the value if there is one."""
         return () if self.value is None else (("value", self.value),)
@@ -161,8 +165,8 @@ def _staged_source(out):
 
     The equations of the backward pass inherit it, so that they point at the user's forward line.
     """
-    while type(out) is TapeTracer:
-        out = out.value
+    while isinstance(out, Tracer) and type(out) is not Var:
+        out = out.in_parent()
     return out._trace.eqns[-1].src if type(out) is Var and out._trace.eqns else None
 
 

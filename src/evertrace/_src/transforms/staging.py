@@ -55,7 +55,7 @@ class Stage(Trace):
         if prim.multiple_results:
             outvars = [Var(aval, self) for aval in out]
             self.eqns.append(Eqn(prim, invars, outvars, params, effects, src))
-            return outvars
+            return list(outvars)  # the caller's own, the equation keeps its list
         var = Var(out, self)
         self.eqns.append(Eqn(prim, invars, [var], params, effects, src))
         return var

@@ -104,7 +104,8 @@ def pull(entries, outs, cts, nodes):
 def transpose_flat(fun, operands, cts):
     """Transpose `fun` (flat values -> list), linear in the operands given as `LinearArg`s.
 
-    Returns a cotangent or None per operand (None for the constants).
+    Returns a cotangent or None per operand (None for the constants). Operands that share one
+    `LinearArg` share one cotangent, the sum: give each its own.
     """
     tape = TapeTrace(state.trace, "transpose")
     args = [tape.unknown(x) if type(x) is LinearArg else x for x in operands]

@@ -26,6 +26,8 @@ load_rules()
 put = buffers.put
 to_host = buffers.to_host
 NO_OPTIONS = Options()
+# By their text: what is traced anew, as eager loops are, is not compiled anew.
+_programs = Cache("compiled programs", 512)
 _single_operations = Cache("one-operation programs")
 
 
@@ -55,14 +57,19 @@ def compile_jaxpr(jaxpr, name, device, donated=(), options=NO_OPTIONS):
     found = jaxpr.cache.get(key)
     if found is None:
         text, callbacks = lower(jaxpr, name, donated, device.platform)
-        found = jaxpr.cache[key] = compile_text(
-            text,
-            device=device,
-            num_outputs=len(jaxpr.outvars),
-            output_avals=[ShapedArray(*physical_aval(v.aval)) for v in jaxpr.outvars],
-            options=options,
-            callbacks=callbacks,
-        )
+        found = None if callbacks else _programs.get((text, device, options))
+        if found is None:
+            found = compile_text(
+                text,
+                device=device,
+                num_outputs=len(jaxpr.outvars),
+                output_avals=[ShapedArray(*physical_aval(v.aval)) for v in jaxpr.outvars],
+                options=options,
+                callbacks=callbacks,
+            )
+            if not callbacks:
+                _programs.put((text, device, options), found)
+        jaxpr.cache[key] = found
     return found
 
 

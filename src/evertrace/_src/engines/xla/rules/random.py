@@ -136,9 +136,7 @@ def _narrow(b, words, bit_width):
     shape = (*words.shape, parts)
     lead = range(len(words.shape))
     position = _iota(b, shape)
-    shift = b.op(
-        "stablehlo.multiply", [position, b.full_like(position, bit_width)], position.aval
-    )
+    shift = b.op("stablehlo.multiply", [position, b.full_like(position, bit_width)], position.aval)
     wide = _along(b, words, shape, lead)
     wide = b.op("stablehlo.shift_right_logical", [wide, shift], position.aval)
     narrow = b.convert(wide, np.dtype(f"u{bit_width // 8}"))

@@ -1,0 +1,64 @@
+"""A tree of arrays as one vector, and back."""
+
+import math
+
+import numpy as np
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.numpy.joining import concatenate
+from evertrace._src.numpy.promotion import promote_dtypes
+from evertrace._src.numpy.shape import ravel, reshape
+from evertrace._src.ops.convert import convert
+from evertrace._src.support import set_module
+from evertrace._src.tree import Partial
+
+__all__ = ["ravel_pytree"]
+
+
+@set_module("evertrace.flatten_util")
+def ravel_pytree(pytree):
+    """Return the leaves of a tree as one vector, and the function that makes a tree of it again.
+
+    Args:
+      pytree: tree of arrays and scalars of any shapes; their dtypes are promoted to one.
+
+    Returns:
+      ``(flat, unravel)``: a vector ``[n]`` of all elements, and a function from such a vector to
+      a tree of the structure, shapes and dtypes of `pytree`.
+    """
+    leaves, treedef = tree.flatten(pytree)
+    if not leaves:
+        return as_array(np.zeros(0, dtypes.default_dtype(float))), Partial(_empty_tree, treedef)
+    arrays = [as_array(x, "ravel_pytree") for x in leaves]
+    flat = concatenate(promote_dtypes("ravel_pytree", *map(ravel, arrays)))
+    shapes = tuple(x.shape for x in arrays)
+    kinds = tuple((x.dtype, x.aval.weak_type) for x in arrays)
+
+    def unravel(vector):
+        vector = as_array(vector, "ravel_pytree")
+        _check_vector(vector, flat)
+        parts, offset = [], 0
+        for shape, (dtype, weak) in zip(shapes, kinds, strict=True):
+            size = math.prod(shape)
+            part = reshape(vector[offset : offset + size], shape)
+            parts.append(convert(part, dtype, weak))
+            offset += size
+        return tree.unflatten(treedef, parts)
+
+    return flat, unravel
+
+
+def _empty_tree(treedef, vector):
+    del vector
+    return tree.unflatten(treedef, [])
+
+
+def _check_vector(vector, flat):
+    if vector.aval.shape != flat.aval.shape:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"unravel: expected a vector of shape {flat.shape}, got {vector.shape}.",
+            fix="pass a vector of the length that `ravel_pytree` returned.",
+            anchor="shape-reshape",
+        )

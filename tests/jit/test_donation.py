@@ -1,0 +1,152 @@
+"""Donated arguments lend their memory to the results and cannot be used again."""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace.errors import DeletedArrayError
+
+pytestmark = pytest.mark.engine
+X = np.arange(3, dtype=np.float32)
+increment = ev.jit(lambda x: x + 1, donate_argnums=0)
+
+
+def computed():
+    """Return an array that is a result of a compiled program, not host memory."""
+    return ev.jit(lambda x: x * 1)(X)
+
+
+@pytest.mark.parametrize("make", [computed, lambda: jnp.asarray(X)])
+def test_a_donated_array_is_deleted(make):
+    x = make()
+    np.testing.assert_array_equal(increment(x), X + 1)
+    assert x.is_deleted()
+    assert repr(x) == "Array(f32[3], deleted)"
+    assert (x.shape, x.dtype) == ((3,), X.dtype)
+
+
+USES = [
+    lambda x: x + 1, lambda x: np.asarray(x), lambda x: x.block_until_ready(), lambda x: float(x[0]),
+    lambda x: ev.jit(jnp.sin)(x), lambda x: increment(x), lambda x: ev.grad(jnp.sum)(x),
+    lambda x: ev.vmap(jnp.sin)(x), str, list,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("make", [computed, lambda: jnp.asarray(X)])
+def test_use_after_donation_is_an_error_that_says_so(use, make):
+    x = make()
+    increment(x)
+    with pytest.raises(DeletedArrayError) as caught:
+        use(x)
+    message = str(caught.value)
+    assert "the array of type f32[3] has been deleted or donated to a call" in message
+    assert "Fix: use the result of that call instead, or drop it from `donate_argnums`" in message
+    assert "test_donation.py" in message
+
+
+@pytest.mark.parametrize("make", [computed, lambda: jnp.asarray(X)])
+def test_views_of_host_memory_stay_valid(make):
+    x = make()
+    view = np.asarray(x)
+    np.testing.assert_array_equal(increment(x), X + 1)
+    np.testing.assert_array_equal(view, X)
+    assert x.is_deleted()
+
+
+def test_donation_by_name_and_of_trees():
+    f = ev.jit(lambda p, x: ev.tree.map(lambda a: a + x, p), donate_argnames="p")
+    p, x = {"w": computed(), "b": [computed()]}, computed()
+    out = f(p, x)
+    np.testing.assert_array_equal(out["b"][0], 2 * X)
+    assert [a.is_deleted() for a in ev.tree.leaves(p)] == [True, True]
+    assert not x.is_deleted()
+    p = {"w": computed(), "b": [computed()]}
+    f(x=x, p=p)
+    assert all(a.is_deleted() for a in ev.tree.leaves(p))
+
+
+def test_memory_is_reused_by_the_result():
+    x = ev.jit(lambda x: x * 1)(np.zeros(1 << 16, np.float32))
+    pointer = x._buffer.unsafe_buffer_pointer()
+    assert increment(x)._buffer.unsafe_buffer_pointer() == pointer
+
+
+def test_a_donated_argument_that_passes_through_is_a_new_array():
+    f = ev.jit(lambda x: x, donate_argnums=0)
+    for make in (computed, lambda: jnp.asarray(X)):
+        x = make()
+        y = f(x)
+        assert x.is_deleted()
+        np.testing.assert_array_equal(y, X)
+        np.testing.assert_array_equal(f(y), X)
+
+
+def test_a_donated_argument_that_also_passes_through():
+    x = computed()
+    y, z = ev.jit(lambda x: (x + 1, x), donate_argnums=0)(x)
+    np.testing.assert_array_equal(y, X + 1)
+    np.testing.assert_array_equal(z, X)
+
+
+@pytest.mark.parametrize("donated", [0, 1, (0, 1)])
+@pytest.mark.parametrize("make", [computed, lambda: jnp.asarray(X)])
+def test_one_array_passed_twice(donated, make):
+    x = make()
+    f = ev.jit(lambda x, y: x + y, donate_argnums=donated)
+    np.testing.assert_array_equal(f(x, x), 2 * X)
+    assert x.is_deleted()
+
+
+def test_a_donated_argument_that_nothing_needs():
+    x = computed()
+    assert float(ev.jit(lambda x, y: y * 2, donate_argnums=0)(x, 1.0)) == 2
+    assert x.is_deleted()
+
+
+def test_numpy_arrays_and_scalars_are_not_touched():
+    x = X.copy()
+    np.testing.assert_array_equal(increment(x), X + 1)
+    np.testing.assert_array_equal(x, X)
+    assert float(increment(1.0)) == 2
+
+
+def test_a_copy_on_the_same_device_is_not_deleted():
+    x = jnp.asarray(X)
+    y = ev.device_put(x, ev.devices()[0])
+    increment(x)
+    np.testing.assert_array_equal(y, X)
+
+
+def test_inside_other_transformations_nothing_is_given_away():
+    x = computed()
+    np.testing.assert_array_equal(ev.jit(lambda x: increment(x) * x)(x), (X + 1) * X)
+    np.testing.assert_array_equal(ev.grad(lambda x: increment(x).sum())(x), np.ones(3))
+    np.testing.assert_array_equal(ev.vmap(increment)(x), X + 1)
+    assert not x.is_deleted()
+
+
+def test_a_training_loop():
+    step = ev.jit(lambda p, g: p - 0.5 * g, donate_argnums=0)
+    p = jnp.ones(3)
+    for _ in range(3):
+        p = step(p, 2 * p)
+    np.testing.assert_array_equal(p, np.zeros(3))
+
+
+def test_delete_is_a_donation_to_nobody():
+    x = computed()
+    x.delete()
+    assert x.is_deleted()
+    x.delete()
+    with pytest.raises(DeletedArrayError):
+        np.asarray(x)
+
+
+def test_compiled_programs_donate_too():
+    x = computed()
+    compiled = increment.lower(x).compile()
+    assert not x.is_deleted()
+    np.testing.assert_array_equal(compiled(x), X + 1)
+    assert x.is_deleted()

@@ -1,0 +1,155 @@
+"""Which arguments are static, donated or traced, and what they are called."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+from evertrace import lax
+from evertrace._src.jit.signature import Signature
+
+X = np.float32([1, 2, 3])
+
+
+def power(x, n):
+    return lax.integer_pow(x, n)
+
+
+CUBES = X**3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"static_argnums": 1},
+        {"static_argnums": (1,)},
+        {"static_argnums": [-1]},
+        {"static_argnums": np.int64(1)},
+        {"static_argnames": "n"},
+        {"static_argnames": ("n",)},
+        {"static_argnames": ["n"]},
+        {"static_argnums": 1, "static_argnames": "n"},
+        {"static_argnums": (1, 1)},
+    ],
+)
+@pytest.mark.parametrize("by_name", [False, True])
+def test_static_arguments_by_number_and_by_name(options, by_name):
+    f = ev.jit(power, **options)
+    np.testing.assert_array_equal(f(X, n=3) if by_name else f(X, 3), CUBES)
+
+
+@pytest.mark.parametrize(
+    ("fun", "options", "args", "kwargs"),
+    [
+        (lambda x, *, n: power(x, n), {"static_argnames": "n"}, (X,), {"n": 3}),
+        (lambda x, **k: power(x, k["n"]), {"static_argnames": "n"}, (X,), {"n": 3}),
+        (lambda x, *rest: power(x, rest[1]), {"static_argnums": 2}, (X, 1.0, 3), {}),
+        (lambda n, x: power(x, n), {"static_argnums": 0}, (3, X), {}),
+        (lambda n, x, m: power(x, n + m), {"static_argnums": (0, 2)}, (1, X, 2), {}),
+        (lambda x, n=3: power(x, n), {"static_argnums": 1}, (X,), {}),
+        (lambda x, n=3: power(x, n), {"static_argnames": "n"}, (X,), {}),
+        (functools.partial(power, n=3), {}, (X,), {}),
+        (functools.partial(power, n=2), {"static_argnames": "n"}, (X,), {"n": 3}),
+    ],
+)
+def test_static_arguments_of_any_kind(fun, options, args, kwargs):
+    np.testing.assert_array_equal(ev.jit(fun, **options)(*args, **kwargs), CUBES)
+
+
+def test_a_variadic_function_takes_any_number():
+    f = ev.jit(lambda *args, **kwargs: (args, kwargs), static_argnums=())
+    assert ev.tree.map(int, f(1, 2, b=3, a=4)) == ((1, 2), {"a": 4, "b": 3})
+
+
+def test_static_values_are_told_apart_by_type():
+    seen = []
+    f = ev.jit(lambda x, c: seen.append(c) or x, static_argnums=1)
+    for c in (1, 1.0, True, 1, True, (1, 2), (1, 2)):
+        f(X, c)
+    assert [(type(c), c) for c in seen] == [(int, 1), (float, 1.0), (bool, True), (tuple, (1, 2))]
+
+
+BAD = [
+    ({"static_argnums": 2}, ValueError, "static_argnums has 2, but the function takes 2 pos"),
+    ({"static_argnums": -3}, ValueError, "static_argnums has -3"),
+    ({"donate_argnums": 7}, ValueError, "donate_argnums has 7"),
+    ({"static_argnames": "m"}, ValueError, "static_argnames has 'm', but the function has no such"),
+    ({"donate_argnames": "m"}, ValueError, "donate_argnames has 'm'"),
+    ({"static_argnums": 1.5}, TypeError, "static_argnums must be an int or a sequence of ints"),
+    ({"static_argnums": "1"}, TypeError, "static_argnums must be an int"),
+    ({"static_argnames": 1}, TypeError, "static_argnames must be a str or a sequence of strs"),
+    ({"static_argnames": [1]}, TypeError, "static_argnames must be a str"),
+    ({"static_argnums": 0, "donate_argnums": 0}, ValueError, "cannot be static and donated"),
+    ({"static_argnums": 0, "donate_argnames": "x"}, ValueError, "cannot be static and donated"),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "text"), BAD)
+def test_bad_roles_are_refused_at_once(options, error, text):
+    with pytest.raises(error, match=text):
+        ev.jit(power, **options)
+
+
+def test_a_static_value_must_be_hashable():
+    with pytest.raises(ValueError, match="the static argument 1 is not hashable") as caught:
+        ev.jit(power, static_argnums=1)(X, [3])
+    message = str(caught.value)
+    assert "a value of type list (unhashable type: 'list')" in message
+    assert "Fix: pass a hashable value, such as a tuple instead of a list" in message
+    assert "#static-hashable" in message
+    with pytest.raises(ValueError, match="static argument n is not hashable"):
+        ev.jit(power, static_argnames="n")(X, n={})
+
+
+def test_a_traced_value_is_no_static_one():
+    inner = ev.jit(power, static_argnums=1)
+    with pytest.raises(ValueError, match="the static argument 1 is not hashable"):
+        ev.jit(lambda n: inner(X, n))(3)
+
+
+def test_leaves_have_the_names_that_users_write():
+    def f(params, x, *rest, key=None, **more):
+        """The parameters are what matters."""
+
+    signature = Signature(f, 1, None, None, None)
+    params = {"w": [1.0, 2.0], "b": 3.0}
+    call = signature.flatten((params, 4.0, 5.0, 6.0), {"key": 7.0, "z": {"k": 8.0}})
+    assert signature.leaf_names(call) == [
+        "params['b']", "params['w'][0]", "params['w'][1]", "rest[0]", "rest[1]", "key", "z['k']",
+    ]  # fmt: skip
+
+
+def test_functions_without_a_signature_work():
+    f = ev.jit(max, static_argnums=())  # a builtin: positions have no names
+    signature = Signature(max, None, None, 0, None)
+    call = signature.flatten((1.0, 2.0), {})
+    assert signature.donated(call) == (0,)
+    assert signature.leaf_names(call) == ["argument 0", "argument 1"]
+    assert f.__name__ == "max"
+
+
+@pytest.mark.parametrize(
+    ("options", "leaves"),
+    [
+        ({"donate_argnums": 0}, (0, 1)),
+        ({"donate_argnums": (0, 2)}, (0, 1, 2)),
+        ({"donate_argnames": "y"}, (2,)),
+        ({"donate_argnames": ("y", "p")}, (0, 1, 2)),
+        ({"donate_argnums": -1}, (2,)),
+        ({}, ()),
+    ],
+)
+@pytest.mark.parametrize("by_name", [False, True])
+def test_donated_leaves(options, leaves, by_name):
+    def f(p, n, y):
+        """n is static."""
+
+    roles = [options.get("donate_argnums"), options.get("donate_argnames")]
+    signature = Signature(f, 1, None, *roles)
+    args, kwargs = ({"a": 1.0, "b": 2.0}, 5), {}
+    if by_name:
+        kwargs["y"] = 3.0
+    else:
+        args += (3.0,)
+    assert signature.donated(signature.flatten(args, kwargs)) == leaves

@@ -1,0 +1,66 @@
+"""`einsum`, compared with NumPy."""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from tests.numpy.tables import check_agreement, check_compiled
+
+EXPRESSIONS = [
+    'np.einsum("ij,kj->ik", x, y)',
+    'np.einsum("ij->", x)',
+    'np.einsum("ii->i", sq)',
+    'np.einsum("ii", sq)',
+    'np.einsum("bij,bkj->bki", c, c)',
+    'np.einsum("ij,jk,kl->il", x, sq, sq)',
+    'np.einsum("...j,jk", c, sq)',
+    'np.einsum("i,i->i", v, v)',
+    'np.einsum("i,j->ij", v, v)',
+    'np.einsum("ij->ji", x)',
+    'np.einsum("ijk,ijk->", c, c)',
+    'np.einsum("aij,ajk->aik", c, c.swapaxes(1, 2))',
+    "np.einsum(x, [0, 1], sq, [1, 2], [0, 2])",
+    'np.einsum("iij->j", np.ones((2, 2, 3), "float32"))',
+    'np.einsum("ij,ij->ij", x, x[:1])',
+    'np.einsum("i,i,i->", v, v, v)',
+    'np.einsum("ij,k->k", x, v)',
+    'np.einsum("iij,j->i", np.ones((2, 2, 3), "float32"), np.ones(3, "float32"))',
+]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_agrees_with_numpy(expression):
+    check_agreement(expression)
+
+
+@pytest.mark.engine
+def test_compiled_agrees_with_eager():
+    check_compiled(EXPRESSIONS)
+
+
+def test_a_matrix_product_is_one_equation():
+    x = jnp.ones((3, 4))
+    jaxpr = ev.make_jaxpr(lambda x, y: jnp.einsum("ij,jk->ik", x, y))(x, x.T)
+    assert [e.primitive.name for e in jaxpr.eqns] == ["dot_general"]
+
+
+def test_path_is_that_of_opt_einsum():
+    x, y = jnp.ones((2, 50)), jnp.ones((50, 50))
+    path, text = jnp.einsum_path("ij,jk,kl->il", y, y, x.T)
+    assert path == ["einsum_path", (1, 2), (0, 1)]
+    assert "FLOP" in text
+    found = jnp.einsum("ij,jk,kl->il", y, y, x.T, optimize=path)
+    np.testing.assert_allclose(found, np.full((50, 2), 2500.0))
+
+
+@pytest.mark.parametrize("optimize", [True, False, "optimal", "greedy"])
+def test_ways_to_optimize_agree(optimize):
+    x = jnp.arange(9.0).reshape(3, 3)
+    found = jnp.einsum("ij,jk,kl->il", x, x, x, optimize=optimize)
+    np.testing.assert_allclose(found, np.linalg.matrix_power(np.arange(9.0).reshape(3, 3), 3))
+
+
+def test_subscripts_that_do_not_fit():
+    with pytest.raises(ev.errors.ShapeError, match="einsum"):
+        jnp.einsum("ij,jk", jnp.ones((2, 3)), jnp.ones((2, 3)))
