@@ -27,7 +27,8 @@ ARRAYS = [
 ]  # fmt: skip
 
 MASKS = [
-    MASK, MASK[:, :, 0], MASK[:, 0, 0], (slice(None), MASK[0]), (MASK[:, :, 0], slice(None, None, 2)),
+    MASK, MASK[:, :, 0], MASK[:, 0, 0], (slice(None), MASK[0]),
+    (MASK[:, :, 0], slice(None, None, 2)),
     (slice(None), MASK[1, :, 0], 1), True, False, (0, True), (None, True, 0), (..., False),
 ]  # fmt: skip
 

@@ -75,7 +75,8 @@ def test_values_must_broadcast():
 def test_the_operation_is_jaxs():
     eqns = ev.make_jaxpr(lambda x: x.at[0].set(1))(jnp.ones((3, 4))).eqns
     assert [e.primitive.name for e in eqns] == ["broadcast_in_dim", "broadcast_in_dim", "scatter"]
-    assert eqns[-1].params["unique_indices"] and eqns[-1].params["indices_are_sorted"]
+    assert eqns[-1].params["unique_indices"]
+    assert eqns[-1].params["indices_are_sorted"]
 
 
 def test_gradients_of_updates():
@@ -109,9 +110,7 @@ def test_put(mode):
 def test_place_and_fill_diagonal_and_put_along_axis():
     want = X.copy()
     np.place(want, MASK, [7, 8])
-    np.testing.assert_array_equal(
-        jnp.place(X, MASK, jnp.array([7.0, 8.0]), inplace=False), want
-    )
+    np.testing.assert_array_equal(jnp.place(X, MASK, jnp.array([7.0, 8.0]), inplace=False), want)
     want = np.zeros((4, 3), np.float32)
     np.fill_diagonal(want, [1, 2])
     got = jnp.fill_diagonal(jnp.zeros((4, 3)), jnp.array([1.0, 2.0]), inplace=False)

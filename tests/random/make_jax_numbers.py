@@ -100,6 +100,7 @@ GAMMA = [
     "random.ball(key, 3, 1.5, (2,))",
     *[f"random.poisson(key, {lam}, (20,))" for lam in ("0.0", "3.5", "9.9", "10.0", "1e4")],
     "random.poisson(key, np.float32([0.5, 30, 2]))",
+    "random.multinomial(key, np.float32([10, 50]), np.float32([[0.2, 0.3, 0.5], [0.9, 0.1, 0]]))",
     "random.binomial(key, 10, 0.3, (20,))",
     "random.binomial(key, np.float32([100, 1000, 5]), np.float32([0.4, 0.9, 1]))",
 ]

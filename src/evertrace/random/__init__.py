@@ -17,6 +17,7 @@ from evertrace._src.random.continuous import uniform as uniform
 from evertrace._src.random.continuous import wald as wald
 from evertrace._src.random.continuous import weibull_min as weibull_min
 from evertrace._src.random.counts import binomial as binomial
+from evertrace._src.random.counts import multinomial as multinomial
 from evertrace._src.random.counts import poisson as poisson
 from evertrace._src.random.discrete import bernoulli as bernoulli
 from evertrace._src.random.discrete import categorical as categorical
@@ -49,7 +50,8 @@ __all__ = [
     "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
     "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
     "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data",
-    "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "normal",
-    "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split", "t",
-    "triangular", "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
+    "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell",
+    "multinomial", "normal", "pareto", "permutation", "poisson", "rademacher", "randint",
+    "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",
+    "wrap_key_data",
 ]  # fmt: skip

@@ -31,6 +31,7 @@ from evertrace._src.ops.structural import reshape, zeros
 from evertrace._src.support import set_module
 from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace, pushforward
+from evertrace._src.transforms.partial_eval import evaluate_known
 from evertrace._src.transforms.staging import stage
 from evertrace._src.transforms.transpose import pull, transpose_flat
 from evertrace._src.tree import Partial
@@ -278,7 +279,7 @@ def linearize(fun, *primals, has_aux=False):
             if is_inexact(x.aval)
         ]
 
-    linear, consts = stage(push, [n.aval for n in active])
+    linear, consts = evaluate_known(*stage(push, [n.aval for n in active]))
     taped.entries.clear()
 
     def jvp_fun(*tangents):

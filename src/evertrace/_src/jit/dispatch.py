@@ -11,6 +11,8 @@ import types
 import weakref
 from typing import NamedTuple
 
+import numpy as np
+
 from evertrace._src import config, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
@@ -91,6 +93,26 @@ class Variant:
         return tree.unflatten(self.out_tree, outs)
 
 
+def _flat_key(args):
+    """Return the key of a call without trees: what stands for each argument's aval, or None.
+
+    It needs no treedef and makes no avals. Python scalars are known by their type alone.
+    """
+    key = [config.current().semantic]
+    for x in args:
+        kind = type(x)
+        if kind is Array:
+            key.append(x.aval)
+        elif kind is np.ndarray:
+            key.append(x.shape)
+            key.append(x.dtype)
+        elif kind is float or kind is int or kind is bool:
+            key.append(kind)
+        else:
+            return None
+    return tuple(key)
+
+
 _variants_of = weakref.WeakKeyDictionary()
 
 
@@ -125,14 +147,10 @@ class JitFunction:
     def __call__(self, *args, **kwargs):
         """Run the compiled variant for these arguments, tracing and compiling it if need be."""
         if self._plain and not kwargs and state.trace is EVAL:
-            key = [config.current().semantic]
-            for x in args:
-                if type(x) is not Array:
-                    break
-                key.append(x.aval)
-            else:
+            key = _flat_key(args)
+            if key is not None:
                 variants = self._variants
-                variant = variants.by_key.get(tuple(key))
+                variant = variants.by_key.get(key)
                 if variant is not None:
                     variants.hits += 1
                     return variant.run(args)
@@ -163,8 +181,8 @@ class JitFunction:
         variant = Variant(captured, self._name, donated, self._options)
         if not captured.depends_on_trace:
             variants.by_key[key] = variant
-            if self._plain and _is_flat(call, avals):
-                variants.by_key[(config.semantic_key(), *avals)] = variant
+            if self._plain and (flat := _flat_key(call.leaves)) and _is_flat(call, avals):
+                variants.by_key[flat] = variant
         return variant
 
     # ------------------------------------------------------------ in steps

@@ -131,13 +131,13 @@ def _to_buffer(x, device, aval):
     """Return a buffer on `device` for an argument of any kind."""
     if type(x) is Array:
         return x.buffer(device)
-    if isinstance(x, Tracer):
-        raise escaped_tracer_error(x, "jit")
-    if type(x) is Literal:
-        return np.asarray(x.val)
     if isinstance(x, np.ndarray) and x.dtype == aval.dtype:
         # The caller may write to it while the program still runs.
         return registry.put(x, device, may_alias=False)
+    if type(x) is Literal:
+        return np.asarray(x.val)
+    if isinstance(x, Tracer):
+        raise escaped_tracer_error(x, "jit")
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         return np.array(x, aval.dtype)
     return _to_buffer(as_operand(x), device, aval)

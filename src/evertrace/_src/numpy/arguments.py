@@ -9,6 +9,7 @@ import operator
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
@@ -17,6 +18,8 @@ from evertrace._src.numpy.promotion import check_arraylike
 
 def operand(name, a):
     """Return an argument as an array or tracer; lists are refused, as everywhere."""
+    if type(a) is Array or isinstance(a, Tracer):
+        return a
     check_arraylike(name, a)
     return as_array(a, name)
 

@@ -13,7 +13,7 @@ from evertrace._src import errors
 from evertrace._src.numpy import creation, indexing
 from evertrace._src.numpy.arguments import no_out
 from evertrace._src.numpy.products import contract, options
-from evertrace._src.numpy.promotion import check_arraylike, promote_dtypes
+from evertrace._src.numpy.promotion import promote_dtypes
 from evertrace._src.numpy.reductions import sum as sum_elements
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import permute, squeeze
@@ -45,7 +45,6 @@ def einsum(
     """
     no_out("einsum", out)
     text, operands = _as_text(subscripts, operands)
-    check_arraylike("einsum", *operands)
     xs = [creation.asarray(x) for x in promote_dtypes("einsum", *operands)]
     opts = options("einsum", xs[0], xs[-1], precision, preferred_element_type)
     shapes = tuple(x.aval.shape for x in xs)

@@ -21,8 +21,8 @@ from evertrace._src.numpy.promotion import (
     promote,
     promote_inexact,
 )
-from evertrace._src.numpy.ufunc import COMMON, binary, unary
-from evertrace._src.numpy.ufuncs import BOOL, choose_by, is_complex, is_integer
+from evertrace._src.numpy.ufunc import COMMON, unary
+from evertrace._src.numpy.ufuncs import BOOL, choose_by, is_complex, is_discrete, is_integer
 from evertrace._src.ops import elementwise as ops
 from evertrace._src.ops import structural
 from evertrace._src.ops.bits import shift_right_logical_p
@@ -121,18 +121,22 @@ def clip(arr=None, /, min=None, max=None):
     return out
 
 
-fmax = binary(
-    "fmax", lambda x, y: _ignore_nan(x, y, ufuncs.maximum), "Return the larger; NaN only for two."
-)
-fmin = binary(
-    "fmin", lambda x, y: _ignore_nan(x, y, ufuncs.minimum), "Return the smaller; NaN only for two."
-)
+def fmax(x1, x2):
+    """Return the larger of both; NaN only where both are NaN."""
+    return _ignoring_nan("fmax", x1, x2, ufuncs.maximum)
 
 
-def _ignore_nan(x, y, extreme):
-    if not is_inexact(x.aval.dtype):
-        return extreme(x, y)
-    return choose_by(isnan(x), y, choose_by(isnan(y), x, extreme(x, y)))
+def fmin(x1, x2):
+    """Return the smaller of both; NaN only where both are NaN."""
+    return _ignoring_nan("fmin", x1, x2, ufuncs.minimum)
+
+
+def _ignoring_nan(name, x1, x2, extreme):
+    x, y = _arrays(promote, name, x1, x2)
+    out = extreme(x, y)
+    if not is_inexact(x.dtype):
+        return out
+    return choose_by(isnan(x), y, choose_by(isnan(y), x, out))
 
 
 # ---------------------------------------------------------------- rounding
@@ -140,22 +144,18 @@ def _ignore_nan(x, y, extreme):
 # Integers are returned as they are: so NumPy arrays have to be copied.
 floor = unary(
     "floor", doc="Return the largest integer not above, as a float.", promotion=promote,
-    choose=lambda dtype: ops.floor_p.bind if not _is_discrete(dtype) else as_array,
+    choose=lambda dtype: ops.floor_p.bind if not is_discrete(dtype) else as_array,
 )  # fmt: skip
 ceil = unary(
     "ceil", doc="Return the smallest integer not below, as a float.", promotion=promote,
-    choose=lambda dtype: ops.ceil_p.bind if not _is_discrete(dtype) else as_array,
+    choose=lambda dtype: ops.ceil_p.bind if not is_discrete(dtype) else as_array,
 )  # fmt: skip
-
-
-def _is_discrete(dtype):
-    return dtype == BOOL or is_integer(dtype)
 
 
 def trunc(x):
     """Return the number without its fraction, rounded towards zero."""
     x = real_only("trunc", _operand("trunc", x))
-    if _is_discrete(x.dtype):
+    if is_discrete(x.dtype):
         return x
     return choose_by(ufuncs.less(x, 0), ceil(x), floor(x))
 

@@ -18,7 +18,6 @@ from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, stat
 from evertrace._src.numpy.joining import stack
 from evertrace._src.numpy.promotion import (
     broadcast_to,
-    check_arraylike,
     common_shape,
     promote_dtypes,
 )
@@ -61,12 +60,6 @@ def contract(x, y, contracting, batch, opts):
     return convert(out, opts.dtype, opts.weak_type)
 
 
-def _operands(name, a, b):
-    """Return two arguments as arrays of one dtype."""
-    check_arraylike(name, a, b)
-    return promote_dtypes(name, a, b)
-
-
 _NO_DIMS = (), ()
 
 # ---------------------------------------------------------------- matmul
@@ -95,7 +88,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     Returns:
       Array of shape ``[..., m, n]``, leading axes broadcast; without ``m`` or ``n`` for vectors.
     """
-    x, y = _operands("matmul", a, b)
+    x, y = promote_dtypes("matmul", a, b)
     plan = _matmul_plan(x.aval.shape, y.aval.shape)
     opts = options("matmul", x, y, precision, preferred_element_type)
     x, y = squeeze(x, plan.squeeze_x), squeeze(y, plan.squeeze_y)
@@ -159,7 +152,7 @@ def _check_matmul(x, y):
 
 def matvec(x1, x2, /):
     """Multiply matrices ``[..., m, k]`` by vectors ``[..., k]``; leading axes are broadcast."""
-    x, y = _operands("matvec", x1, x2)
+    x, y = promote_dtypes("matvec", x1, x2)
     if y.aval.ndim <= 1:
         return matmul(x, y)
     return squeeze(matmul(x, expand_dims(y, (y.aval.ndim,))), (max(x.aval.ndim - 1, y.aval.ndim),))
@@ -167,7 +160,7 @@ def matvec(x1, x2, /):
 
 def vecmat(x1, x2, /):
     """Multiply conjugated vectors ``[..., k]`` by matrices ``[..., k, n]``."""
-    x, y = _operands("vecmat", x1, x2)
+    x, y = promote_dtypes("vecmat", x1, x2)
     x = elementary.conj(x)
     if x.aval.ndim <= 1:
         return matmul(x, y)
@@ -191,7 +184,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     Returns:
       Array of shape ``[*a.shape[:-1], *b.shape[:-2], n]``.
     """
-    x, y = _operands("dot", a, b)
+    x, y = promote_dtypes("dot", a, b)
     opts = options("dot", x, y, precision, preferred_element_type)
     if x.aval.ndim == 0 or y.aval.ndim == 0:
         return contract(x, y, _NO_DIMS, _NO_DIMS, opts)
@@ -201,7 +194,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):
     """Return the inner product of two arrays taken as vectors, the first of them conjugated."""
-    x, y = _operands("vdot", a, b)
+    x, y = promote_dtypes("vdot", a, b)
     return dot(
         elementary.conj(ravel(x)), ravel(y), precision=precision,
         preferred_element_type=preferred_element_type,
@@ -210,7 +203,7 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
 
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     """Return inner products of vectors along an axis, the first conjugated; the rest broadcasts."""
-    x, y = _operands("vecdot", x1, x2)
+    x, y = promote_dtypes("vecdot", x1, x2)
     x, y = moveaxis(elementary.conj(x), axis, -1), moveaxis(y, axis, -1)
     if x.aval.shape[-1] != y.aval.shape[-1]:
         raise errors.user_error(
@@ -230,7 +223,7 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
 
 def inner(a, b, *, precision=None, preferred_element_type=None):
     """Sum products over the last axes of two arrays."""
-    x, y = _operands("inner", a, b)
+    x, y = promote_dtypes("inner", a, b)
     axes = 0 if x.aval.ndim == 0 or y.aval.ndim == 0 else (-1, -1)
     return tensordot(
         x, y, axes, precision=precision, preferred_element_type=preferred_element_type
@@ -240,7 +233,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 def outer(a, b, out=None):
     """Return all products of an element of `a` and one of `b`: an array ``[a.size, b.size]``."""
     no_out("outer", out)
-    x, y = _operands("outer", a, b)
+    x, y = promote_dtypes("outer", a, b)
     return ufuncs.multiply(expand_dims(ravel(x), (1,)), expand_dims(ravel(y), (0,)))
 
 
@@ -261,7 +254,7 @@ def tensordot(
     Returns:
       Array of the remaining axes of `a`, then those of `b`.
     """
-    x, y = _operands("tensordot", a, b)
+    x, y = promote_dtypes("tensordot", a, b)
     opts = options("tensordot", x, y, precision, preferred_element_type)
     return contract(x, y, _paired_axes(x.aval, y.aval, axes), _NO_DIMS, opts)
 
@@ -293,7 +286,7 @@ def _paired_axes(x, y, axes):
 
 def kron(a, b):
     """Return the Kronecker product: `b` scaled by each element of `a`, in `a`'s arrangement."""
-    x, y = _operands("kron", a, b)
+    x, y = promote_dtypes("kron", a, b)
     rank = max(x.aval.ndim, y.aval.ndim)
     x, y = (expand_dims(v, tuple(range(rank - v.aval.ndim))) for v in (x, y))
     sizes = tuple(map(math.prod, zip(x.aval.shape, y.aval.shape, strict=True)))
@@ -316,7 +309,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = _operands("cross", a, b)
+    x, y = promote_dtypes("cross", a, b)
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
     sizes = x.aval.shape[-1], y.aval.shape[-1]
     if not set(sizes) <= {2, 3}:

@@ -22,7 +22,7 @@ from evertrace._src.numpy.arguments import (
 from evertrace._src.numpy.joining import concatenate, stack
 from evertrace._src.numpy.nonzeros import known_values
 from evertrace._src.numpy.products import dot
-from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.numpy.sorting import sort
@@ -112,7 +112,8 @@ def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
             "not supported.",
             fix=f"use one of {_METHODS}, without weights.",
         )
-    x, q = promote_dtypes_inexact(name, operand(name, a), operand(name, q))
+    (x,) = promote_dtypes_inexact(name, operand(name, a))
+    x, q = promote_dtypes(name, x, operand(name, q))
     if dtypes.issubdtype(x.aval.dtype, np.complexfloating):
         raise errors.user_error(
             errors.DTypeError,

@@ -10,8 +10,8 @@ from evertrace._src import dtypes, errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.numpy.promotion import (
-    SCALARS,
     as_operands,
+    check_arraylike,
     promote,
     promote_dtypes_numeric,
     promote_selection,
@@ -152,6 +152,11 @@ BOOL = np.dtype(bool)
 def is_integer(dtype):
     """Whether the dtype is an integer one."""
     return dtypes.issubdtype(dtype, np.integer)
+
+
+def is_discrete(dtype):
+    """Whether the dtype is an integer one or bool."""
+    return dtype == BOOL or is_integer(dtype)
 
 
 def is_complex(dtype):
@@ -315,18 +320,17 @@ def power(x1, x2, /):
     Integer powers of integers wrap around. Differs from NumPy: an array of negative exponents of
     integers is not an error.
     """
+    check_arraylike("power", x1, x2)
     if type(x2) is int:
         base, _ = promote_dtypes_numeric("power", x1, x2)
         return integer_pow_p.bind(base, y=x2)
-    base, exponent = promote_dtypes_numeric("power", x1, x2)
-    dtype = base.aval.dtype
-    if is_integer(dtype):
-        return _integer_power(*promote_shapes("power", base, exponent))
-    if type(x2) not in SCALARS:
+    if is_integer(dtypes.dtype(x2)) and not is_discrete(dtypes.dtype(x1)):
         # The primitive takes integer exponents as they are: they have a sign, but no tangent.
-        (as_given,) = as_operands("power", x2)
-        exponent = as_given if is_integer(as_given.aval.dtype) else exponent
-    return pow_p.bind(*promote_shapes("power", base, exponent))
+        base, exponent = as_operands("power", x1, x2)
+    else:
+        base, exponent = promote_dtypes_numeric("power", x1, x2)
+    bind = _integer_power if is_integer(base.aval.dtype) else pow_p.bind
+    return bind(*promote_shapes("power", base, exponent))
 
 
 pow = power

@@ -1,8 +1,8 @@
-"""Counts of events: Poisson and binomial numbers.
+"""Counts of events: Poisson, binomial and multinomial numbers.
 
-Both take a simple method for small means, whose time grows with the mean, and rejection from a
-transformed uniform distribution for large ones. Both loops run for all elements of an array at
-once, with one key, until the last element is done.
+The first two take a simple method for small means, whose time grows with the mean, and rejection
+from a transformed uniform distribution for large ones. Both loops run for all elements of an array
+at once, with one key, until the last element is done.
 
 Sources: Knuth, "The Art of Computer Programming", volume 2, section 3.4.1; Hörmann, "The
 Transformed Rejection Method for Generating Poisson Random Variables", 1993, and "The Generation
@@ -16,25 +16,30 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.lax.elementwise import abs as abs_
 from evertrace._src.lax.elementwise import ceil, clamp, floor
 from evertrace._src.lax.functions import log, log1p, sqrt
-from evertrace._src.lax.loops import while_loop
+from evertrace._src.lax.loops import scan, while_loop
 from evertrace._src.lax.special import lgamma
 from evertrace._src.numpy import reductions
+from evertrace._src.numpy.cumulative import cumsum
 from evertrace._src.numpy.elementary import isinf, isnan, where
 from evertrace._src.numpy.indexing import take
 from evertrace._src.numpy.promotion import broadcast_to
+from evertrace._src.numpy.shape import flip
 from evertrace._src.ops.convert import convert
-from evertrace._src.ops.structural import full
+from evertrace._src.ops.structural import expand_dims, full, moveaxis
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import (
+    float_dtype,
     int_dtype,
     no_sharding,
+    one_key,
     operand,
+    result_shape,
     start_with,
 )
 from evertrace._src.random.continuous import unit
 from evertrace._src.support import set_module
 
-__all__ = ["binomial", "poisson"]
+__all__ = ["binomial", "multinomial", "poisson"]
 
 public = set_module("evertrace.random")
 
@@ -222,3 +227,39 @@ def _stirling_tail(k):
     square = (k + 1) * (k + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
     return where(k < len(_TAILS), take(table, index, mode="clip"), series)
+
+
+@public
+def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
+    """Draw how often each of several outcomes occurs in `n` trials.
+
+    Args:
+      key: one key.
+      n: numbers of trials, broadcast to the result without its last axis.
+      p: ``[..., k]``, probabilities that add up to 1 along the last axis; broadcast to `shape`.
+      shape: of the result, ``(..., k)``; by default the common shape of `p` and of `n` with an
+        axis of size 1 added.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      unroll: how many outcomes a turn of the compiled loop draws.
+
+    Returns:
+      A floating array whose sums along the last axis are `n`.
+    """
+    dtype = float_dtype("multinomial", dtype)
+    n, p = operand("multinomial", n, dtype), operand("multinomial", p, dtype)
+    by_outcome = expand_dims(n, (n.ndim,))
+    shape = result_shape("multinomial", shape, by_outcome, p)
+    batch, outcomes = shape[:-1], shape[-1]
+    n, p = broadcast_to(n, batch), broadcast_to(p, shape)
+    # The share of an outcome among those that were not drawn yet.
+    rest = flip(cumsum(flip(p, -1), axis=-1), -1)
+    shares = moveaxis(p / where(rest == 0, 1, rest), len(batch), 0)
+
+    def draw(left, outcome):
+        share, used = outcome
+        count = binomial(used, left, clamp(0.0, share, 1.0), dtype=dtype)
+        return left - count, count
+
+    split = keys_.split_typed(one_key("multinomial", key)[0], (outcomes,))
+    _, counts = scan(draw, n, (shares, split), unroll=unroll)
+    return moveaxis(counts, 0, len(batch))

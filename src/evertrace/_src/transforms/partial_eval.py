@@ -1,0 +1,31 @@
+"""Partial evaluation: doing now what does not depend on inputs that come later."""
+
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.tracer import state
+
+
+def evaluate_known(jaxpr, values):
+    """Apply, under the current trace, the equations that depend on the first inputs only.
+
+    Args:
+      jaxpr: a jaxpr without constvars.
+      values: of its first inputs.
+
+    Returns:
+      The jaxpr of the other equations, whose first inputs are what they need of the values known
+      by now, and these values. Equations with effects are not applied.
+    """
+    known = dict(zip(map(id, jaxpr.invars), values, strict=False))
+    later = []
+    for eqn in jaxpr.eqns:
+        if eqn.effects or not all(type(v) is Literal or id(v) in known for v in eqn.invars):
+            later.append(eqn)
+            continue
+        operands = [v if type(v) is Literal else known[id(v)] for v in eqn.invars]
+        out = state.trace.process(eqn.primitive, operands, eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        known.update(zip(map(id, eqn.outvars), outs, strict=True))
+    used = [v for eqn in later for v in eqn.invars] + jaxpr.outvars
+    needed = list({id(v): v for v in used if id(v) in known}.values())
+    invars = needed + jaxpr.invars[len(values) :]
+    return jaxpr.replace(invars=invars, eqns=later, names=None), [known[id(v)] for v in needed]

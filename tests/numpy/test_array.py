@@ -1,0 +1,134 @@
+"""Arrays as Python objects: text, copies, memory lent to other libraries, places."""
+
+import copy
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: jnp.arange(3.0), "Array([0., 1., 2.], dtype=float32)"),
+        (lambda: jnp.asarray(2), "Array(2, dtype=int32, weak_type=True)"),
+        (lambda: jnp.bfloat16(1.5), "Array(1.5, dtype=bfloat16)"),
+        (lambda: jnp.zeros((0, 3)), "Array([], shape=(0, 3), dtype=float32)"),
+        (lambda: jnp.ones((2, 2)), "Array([[1., 1.],\n       [1., 1.]], dtype=float32)"),
+    ],
+)
+def test_repr(make, text):
+    assert repr(make()) == text
+
+
+def test_str_is_that_of_the_contents():
+    assert str(jnp.arange(3)) == "[0 1 2]"
+    assert f"{jnp.arange(3)}" == "[0 1 2]"
+    assert jnp.array_repr(jnp.asarray([1 / 3]), precision=2) == "Array([0.33], dtype=float32)"
+
+
+def test_long_arrays_are_cut_short():
+    assert "..." in repr(jnp.arange(2000))
+    assert "..." not in repr(jnp.arange(1000))
+
+
+def test_copies_and_pickles():
+    x = jnp.arange(6.0).reshape(2, 3)
+    assert copy.copy(x) is x
+    np.testing.assert_array_equal(copy.deepcopy(x), x)
+    for value in (x, jnp.asarray(1.0), jnp.bfloat16(2)):
+        back = pickle.loads(pickle.dumps(value))
+        assert back.aval is value.aval
+        np.testing.assert_array_equal(np.asarray(back), np.asarray(value))
+
+
+def test_arrays_are_not_hashable():
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(jnp.ones(2))
+
+
+def test_numpy_sees_the_memory_and_cannot_change_it():
+    x = jnp.arange(3)
+    view = np.asarray(x)
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 7
+    assert np.asarray(x).ctypes.data == x.unsafe_buffer_pointer()
+    mine = np.array(x)
+    mine[0] = 7
+    assert int(x[0]) == 0
+    assert np.asarray(x, np.float64).dtype == np.float64
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(x, np.float64, copy=False)
+
+
+def test_numpy_functions_take_arrays():
+    assert isinstance(np.sin(jnp.ones(2)), np.ndarray)
+    np.testing.assert_array_equal(np.stack([jnp.ones(2), jnp.zeros(2)]), [[1, 1], [0, 0]])
+    for value in (np.ones(2) + jnp.ones(2), np.float64(1) * jnp.ones(2)):
+        assert isinstance(value, ev.Array)
+        assert value.dtype == np.float32
+
+
+def test_dlpack_there_and_back():
+    x = jnp.arange(6.0).reshape(2, 3)
+    there = np.from_dlpack(x)
+    assert not there.flags.writeable
+    np.testing.assert_array_equal(there, x)
+    np.testing.assert_array_equal(jnp.from_dlpack(np.array(x)), x)
+    assert x.__dlpack_device__()[0] == 1
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="classes lend buffers from Python 3.12 on")
+def test_buffers():
+    assert memoryview(jnp.arange(3)).readonly
+    assert bytes(jnp.asarray([1, 2], "uint8")) == b"\x01\x02"
+
+
+def test_array_namespace_and_type():
+    x = jnp.ones(2)
+    assert x.__array_namespace__() is jnp
+    assert isinstance(x, jnp.ndarray)
+    assert isinstance(x, ev.Array)
+
+
+def test_files(tmp_path):
+    jnp.save(tmp_path / "x.npy", jnp.arange(3))
+    np.testing.assert_array_equal(jnp.load(tmp_path / "x.npy"), [0, 1, 2])
+    jnp.savez(tmp_path / "x.npz", a=jnp.ones(2))
+    np.testing.assert_array_equal(jnp.load(tmp_path / "x.npz")["a"], [1, 1])
+
+
+@pytest.mark.engine
+def test_places():
+    x = jnp.ones((2, 3))
+    (device,) = x.devices()
+    assert x.device is device
+    assert x.sharding.device_set == {device}
+    (shard,) = x.addressable_shards
+    assert (shard.device, shard.index, shard.replica_id) == (device, (slice(None),) * 2, 0)
+    np.testing.assert_array_equal(x.addressable_data(0), x)
+    assert x.is_fully_addressable
+    assert x.is_fully_replicated
+    assert x.on_device_size_in_bytes() == 24
+    np.testing.assert_array_equal(x.to_device(device), x)
+
+
+@pytest.mark.engine
+def test_results_of_compiled_programs_are_arrays_like_others():
+    y = ev.jit(lambda x: x + 1)(jnp.arange(3))
+    assert repr(y) == "Array([1, 2, 3], dtype=int32)"
+    assert not np.asarray(y).flags.writeable
+    np.testing.assert_array_equal(np.from_dlpack(y), [1, 2, 3])
+    np.testing.assert_array_equal(y[1:] * 2, [4, 6])
+
+
+def test_deleted_arrays_say_so():
+    x = jnp.ones(2)
+    x.delete()
+    assert x.is_deleted()
+    with pytest.raises(RuntimeError, match="deleted"):
+        x + 1
