@@ -215,9 +215,9 @@ def test_arguments_must_be_arrays():
 
 @pytest.mark.parametrize("transform", [ev.grad, ev.value_and_grad])
 def test_the_function_must_be_callable(transform):
-    with pytest.raises(TypeError, match="grad: expected a function, got a value of type Array") as e:
+    with pytest.raises(TypeError, match="grad: expected a function, got a value of") as caught:
         transform(loss(X))
-    assert "Fix: pass the function itself: `grad(f)(x)`, not `grad(f(x))`." in str(e.value)
+    assert "Fix: pass the function itself: `grad(f)(x)`, not `grad(f(x))`." in str(caught.value)
 
 
 def test_reduce_axes_is_not_supported():

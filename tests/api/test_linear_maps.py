@@ -52,7 +52,7 @@ def test_vjp_of_integers_is_float0():
 @pytest.mark.parametrize(
     ("cotangent", "error", "text"),
     [
-        (np.ones((2, 3), np.float32), ValueError, r"must be of type float32\[3\].*got float32\[2, 3\]"),
+        (np.ones((2, 3)), ValueError, r"must be of type float32\[3\].*got float32\[2, 3\]"),
         (1.0, ValueError, r"got float32\[\]"),
         (np.ones(3, np.int32), TypeError, r"got int32\[3\]"),
         ((T,), TypeError, r"has structure PyTreeDef\(\(\*,\)\), the output PyTreeDef\(\*\)"),
@@ -82,7 +82,8 @@ def test_vjp_function_can_be_transformed_and_passed():
 
 
 def test_vjp_under_jit():
-    np.testing.assert_array_equal(ev.jit(lambda x, t: ev.vjp(jnp.square, x)[1](t)[0])(X, T), 2 * X * T)
+    pulled = ev.jit(lambda x, t: ev.vjp(jnp.square, x)[1](t)[0])(X, T)
+    np.testing.assert_array_equal(pulled, 2 * X * T)
 
 
 # ------------------------------------------------------------------ jvp
@@ -182,7 +183,8 @@ def test_linear_function_can_be_transformed():
     np.testing.assert_array_equal(ev.jit(push)(T), 2 * X * T)
     np.testing.assert_array_equal(ev.vmap(push)(np.stack([T, X])), 2 * X * np.stack([T, X]))
     np.testing.assert_array_equal(ev.linear_transpose(push, X)(T)[0], 2 * X * T)
-    np.testing.assert_array_equal(ev.grad(lambda x: ev.linearize(jnp.square, x)[1](T).sum())(X), 2 * T)
+    second = ev.grad(lambda x: ev.linearize(jnp.square, x)[1](T).sum())(X)
+    np.testing.assert_array_equal(second, 2 * T)
 
 
 def test_linearize_has_no_nonlinear_equations():

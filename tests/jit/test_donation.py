@@ -27,7 +27,7 @@ def test_a_donated_array_is_deleted(make):
 
 
 USES = [
-    lambda x: x + 1, lambda x: np.asarray(x), lambda x: x.block_until_ready(), lambda x: float(x[0]),
+    lambda x: x + 1, np.asarray, lambda x: x.block_until_ready(), lambda x: float(x[0]),
     lambda x: ev.jit(jnp.sin)(x), lambda x: increment(x), lambda x: ev.grad(jnp.sum)(x),
     lambda x: ev.vmap(jnp.sin)(x), str, list,
 ]  # fmt: skip

@@ -8,7 +8,6 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax
 from evertrace._src.control.call import jit_p
 from evertrace.sharding import SingleDeviceSharding
 

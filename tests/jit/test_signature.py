@@ -143,7 +143,7 @@ def test_functions_without_a_signature_work():
 @pytest.mark.parametrize("by_name", [False, True])
 def test_donated_leaves(options, leaves, by_name):
     def f(p, n, y):
-        """n is static."""
+        """Take `n` as static."""
 
     roles = [options.get("donate_argnums"), options.get("donate_argnames")]
     signature = Signature(f, 1, None, *roles)

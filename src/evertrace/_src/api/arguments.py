@@ -148,7 +148,7 @@ def _kind(result):
     """Return what a function returned, in words."""
     if isinstance(result, (tuple, list)):
         return f"a {type(result).__name__} of {len(result)}"
-    if isinstance(result, (Array, Tracer)):
+    if isinstance(result, Array):
         return f"an array {result.aval.str_short()}"
     return f"a value of type {type(result).__name__}"
 

@@ -21,12 +21,12 @@ from evertrace._src.api.arguments import (
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_array, as_operand, aval_of
-from evertrace._src.control.call import call
 from evertrace._src.core.aval import ShapedArray, is_inexact
-from evertrace._src.core.jaxpr import literal
+from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.lax.slicing import slice_in_dim
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import reshape, zeros
 from evertrace._src.support import set_module
 from evertrace._src.transforms.jvp import JVPTrace
@@ -73,7 +73,8 @@ def _value(tape, x):
 
 def _instantiate(ct, x):
     if ct is not None:
-        return as_array(ct)
+        # The front end lets weak types go without an equation; here they come back.
+        return convert(as_array(ct), x.aval.dtype, x.aval.weak_type)
     return zeros(x.aval) if is_inexact(x.aval) else float0_zeros(x.aval)
 
 
@@ -293,7 +294,7 @@ def linearize(fun, *primals, has_aux=False):
             )
         ts = [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
         args = [t for t, n in zip(ts, taped.in_nodes, strict=True) if n is not None]
-        results = iter(call(linear, [*consts, *args], where))
+        results = iter(eval_jaxpr(linear, (), *consts, *args))
         outs = [
             next(results) if is_inexact(x.aval) else float0_zeros(x.aval) for x in taped.outs
         ]  # fmt: skip

@@ -90,14 +90,14 @@ def _put_leaf(leaf, device, donate):
 @public
 def device_get(x):
     """Return a tree with its arrays as NumPy arrays."""
-    return tree.map(lambda leaf: leaf.__array__() if isinstance(leaf, Array) else leaf, x)
+    return tree.map(lambda leaf: leaf.__array__() if type(leaf) is Array else leaf, x)
 
 
 @public
 def block_until_ready(x):
     """Wait until all arrays of a tree have been computed; returns the tree."""
     for leaf in tree.leaves(x):
-        if isinstance(leaf, Array):
+        if type(leaf) is Array:
             leaf.block_until_ready()
     return x
 

@@ -17,7 +17,14 @@ from evertrace._src.core.operators import Operators
 from evertrace._src.core.placement import SingleDeviceSharding
 
 
-class Array(Operators):
+class _ArrayType(type):
+    """Makes ``isinstance(x, Array)`` true of tracers too: they are arrays to the user's code."""
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, Operators)
+
+
+class Array(Operators, metaclass=_ArrayType):
     """An immutable n-dimensional array.
 
     Attributes:

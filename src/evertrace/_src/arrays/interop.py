@@ -4,6 +4,8 @@ NumPy arrays are copied: their owner may write to them later. Python scalars bec
 literals. 64-bit dtypes become 32-bit ones unless x64 is on.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -12,13 +14,16 @@ from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.core.tracer import Tracer
 
-_SCALARS = (bool, int, float, complex)
+_SCALARS: tuple[Any, ...] = (bool, int, float, complex)
 
 ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
 """What array functions take as an argument."""
 
+Operand = Array | Tracer | Literal
+"""What primitives take."""
 
-def as_operand(x, where="array"):
+
+def as_operand(x: Any, where: str = "array") -> Operand:
     """Return `x` as a primitive's operand: an array, a tracer or a literal.
 
     Args:
@@ -41,7 +46,7 @@ def as_operand(x, where="array"):
     raise not_an_array_error(x, where)
 
 
-def as_array(x, where="array"):
+def as_array(x: Any, where: str = "array") -> Array | Tracer:
     """Return `x` as an array or a tracer."""
     x = as_operand(x, where)
     return Array(x.aval, np.asarray(x.val)) if type(x) is Literal else x

@@ -23,7 +23,7 @@ class Backend(Protocol):
         """Apply a primitive to concrete arrays at once."""
         ...
 
-    def call_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any]) -> list:
+    def call_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any], name: str = ...) -> list:
         """Compile (cached on the jaxpr) and run a closed jaxpr on concrete arrays."""
         ...
 

@@ -48,7 +48,7 @@ class Literal:
     def __init__(self, val, aval):
         self.val, self.aval = val, aval
 
-    shape = ()
+    shape: tuple[int, ...] = ()
     ndim = 0
     size = 1
     dtype = property(lambda self: self.aval.dtype)

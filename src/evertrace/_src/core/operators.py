@@ -1,117 +1,137 @@
 """The hook through which arrays and tracers get their operators and methods.
 
-`Operators` names every operator and NumPy method. What they do is defined four layers up, in
-`numpy/methods.py`; the first use of any of them imports it, and it then puts the real functions in
-place with `install`.
+`Operators` declares every operator, NumPy method and property. What they do is defined four layers
+up, in `numpy/methods.py`; the first use of any of them imports it, and it then puts the real
+functions in place with `install`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 resolver: Callable[[], None] | None = None
 
-METHODS = [
-    "__abs__",
-    "__add__",
-    "__and__",
-    "__bool__",
-    "__complex__",
-    "__divmod__",
-    "__eq__",
-    "__float__",
-    "__floordiv__",
-    "__format__",
-    "__ge__",
-    "__getitem__",
-    "__gt__",
-    "__index__",
-    "__int__",
-    "__invert__",
-    "__iter__",
-    "__le__",
-    "__len__",
-    "__lshift__",
-    "__lt__",
-    "__matmul__",
-    "__mod__",
-    "__mul__",
-    "__ne__",
-    "__neg__",
-    "__or__",
-    "__pos__",
-    "__pow__",
-    "__radd__",
-    "__rand__",
-    "__rdivmod__",
-    "__reversed__",
-    "__rfloordiv__",
-    "__rlshift__",
-    "__rmatmul__",
-    "__rmod__",
-    "__rmul__",
-    "__ror__",
-    "__round__",
-    "__rpow__",
-    "__rrshift__",
-    "__rshift__",
-    "__rsub__",
-    "__rtruediv__",
-    "__rxor__",
-    "__setitem__",
-    "__sub__",
-    "__truediv__",
-    "__xor__",
-    "__array__",
-    "__array_namespace__",
-    "__contains__",
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "astype",
-    "choose",
-    "clip",
-    "compress",
-    "conj",
-    "conjugate",
-    "copy",
-    "cumprod",
-    "cumsum",
-    "diagonal",
-    "dot",
-    "flatten",
-    "item",
-    "max",
-    "mean",
-    "min",
-    "nonzero",
-    "partition",
-    "prod",
-    "ptp",
-    "ravel",
-    "repeat",
-    "reshape",
-    "round",
-    "searchsorted",
-    "sort",
-    "squeeze",
-    "std",
-    "sum",
-    "swapaxes",
-    "take",
-    "to_device",
-    "tolist",
-    "trace",
-    "transpose",
-    "var",
-    "view",
-]
-PROPERTIES = ("T", "mT", "at", "flat", "imag", "itemsize", "nbytes", "real")
+Method = Callable[..., Any]
+Property = Any
+
+
+class Operators:
+    """Base of `Array` and `Tracer`: Python's operators and NumPy's methods."""
+
+    __slots__ = ()
+
+    # NumPy must ask us, not loop over our elements, when it meets us in a binary operation.
+    __array_priority__ = 100
+    # As for every class that defines `__eq__`; object's own declaration does not allow for it.
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    __abs__: Method
+    __add__: Method
+    __and__: Method
+    __bool__: Callable[..., bool]
+    __complex__: Callable[..., complex]
+    __divmod__: Method
+    __eq__: Method
+    __float__: Callable[..., float]
+    __floordiv__: Method
+    __format__: Callable[..., str]
+    __ge__: Method
+    __getitem__: Method
+    __gt__: Method
+    __index__: Callable[..., int]
+    __int__: Callable[..., int]
+    __invert__: Method
+    __iter__: Callable[..., Iterator[Any]]
+    __le__: Method
+    __len__: Callable[..., int]
+    __lshift__: Method
+    __lt__: Method
+    __matmul__: Method
+    __mod__: Method
+    __mul__: Method
+    __ne__: Method
+    __neg__: Method
+    __or__: Method
+    __pos__: Method
+    __pow__: Method
+    __radd__: Method
+    __rand__: Method
+    __rdivmod__: Method
+    __reversed__: Method
+    __rfloordiv__: Method
+    __rlshift__: Method
+    __rmatmul__: Method
+    __rmod__: Method
+    __rmul__: Method
+    __ror__: Method
+    __round__: Method
+    __rpow__: Method
+    __rrshift__: Method
+    __rshift__: Method
+    __rsub__: Method
+    __rtruediv__: Method
+    __rxor__: Method
+    __setitem__: Method
+    __sub__: Method
+    __truediv__: Method
+    __xor__: Method
+    __array__: Method
+    __array_namespace__: Method
+    __contains__: Callable[..., bool]
+    all: Method
+    any: Method
+    argmax: Method
+    argmin: Method
+    argpartition: Method
+    argsort: Method
+    astype: Method
+    choose: Method
+    clip: Method
+    compress: Method
+    conj: Method
+    conjugate: Method
+    copy: Method
+    cumprod: Method
+    cumsum: Method
+    diagonal: Method
+    dot: Method
+    flatten: Method
+    item: Method
+    max: Method
+    mean: Method
+    min: Method
+    nonzero: Method
+    partition: Method
+    prod: Method
+    ptp: Method
+    ravel: Method
+    repeat: Method
+    reshape: Method
+    round: Method
+    searchsorted: Method
+    sort: Method
+    squeeze: Method
+    std: Method
+    sum: Method
+    swapaxes: Method
+    take: Method
+    to_device: Method
+    tolist: Method
+    trace: Method
+    transpose: Method
+    var: Method
+    view: Method
+    T: Property
+    at: Property
+    flat: Property
+    imag: Property
+    itemsize: Property
+    mT: Property
+    nbytes: Property
+    real: Property
 
 
 def _load(name):
-    """Put the real methods in place and return the one called `name`."""
+    """Put the real functions in place and return the one called `name`."""
     assert resolver is not None, "evertrace/__init__ sets the operators resolver"
     resolver()
     return Operators.__dict__[name]
@@ -129,21 +149,11 @@ def _deferred_property(name):
     return property(lambda self: _load(name).__get__(self))
 
 
-class Operators:
-    """Base of `Array` and `Tracer`: Python's operators and NumPy's methods."""
-
-    __slots__ = ()
-
-    # NumPy must ask us, not loop over our elements, when it meets us in a binary operation.
-    __array_priority__ = 100
-    __hash__ = None
-
-
 def install(**functions):
     """Set methods and properties of every array and tracer class."""
     for name, function in functions.items():
         setattr(Operators, name, function)
 
 
-install(**{name: _deferred_method(name) for name in METHODS})
-install(**{name: _deferred_property(name) for name in PROPERTIES})
+for _name, _kind in Operators.__annotations__.items():
+    install(**{_name: (_deferred_property if _kind is Property else _deferred_method)(_name)})

@@ -30,6 +30,8 @@ A slot that has no meaning for an operation holds `undefined("why")`, so that te
 that is impossible from one that was forgotten.
 """
 
+from typing import Any
+
 from evertrace._src import dtypes, errors
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.tracer import state
@@ -115,6 +117,19 @@ class Primitive:
         "multiple_results", "name", "physical", "show",
     )  # fmt: skip
 
+    # The rules: functions of an operation's own signature, or None, or `Undefined`.
+    abstract: Any
+    batch: Any
+    deriv: Any
+    eager: Any
+    host: Any
+    jvp: Any
+    jvp_call: Any
+    linear: Any
+    linearize: Any
+    stage: Any
+    transpose: Any
+
     def __init__(
         self, name, *, multiple_results=False, elementwise=False, effects=None, show=None,
         is_call=False, cache_types=True, physical=None, **rules,
@@ -132,7 +147,7 @@ class Primitive:
         assert not rules, f"{name}: no such rule slots: {sorted(rules)}"
         self._types = Cache(f"types of {name}", MAX_CACHED_TYPES)
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
         return state.trace.process(self, args, params)
 

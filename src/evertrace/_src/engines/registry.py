@@ -21,10 +21,18 @@ def eager(prim, args, params):
     """Apply a primitive to concrete arrays and literals."""
     if prim.eager is not None:
         return prim.eager(*args, **params)
+    committed = None
     for x in args:
-        if type(x) is Array and x._device is not None and x._device.platform != "cpu":
-            return xla().eager(prim, args, params)
-    return run_on_host(prim, args, params)
+        if type(x) is Array and x._device is not None:
+            if x._device.platform != "cpu":
+                return xla().eager(prim, args, params)
+            if x._committed:
+                committed = x._device
+    out = run_on_host(prim, args, params)
+    if committed is not None:
+        for x in out if prim.multiple_results else (out,):
+            x._device, x._committed = committed, True
+    return out
 
 
 @functools.cache
@@ -59,6 +67,12 @@ def put(host, device, *, may_alias):
 def default_device():
     """Return the device on which uncommitted work runs."""
     return xla().default_device()
+
+
+@functools.cache
+def first_device():
+    """Return the device on which work runs that nothing places: its results are not committed."""
+    return xla().client.devices()[0]
 
 
 def placement(args):

@@ -79,6 +79,7 @@ class Program:
             return [self._forwarded(s, args, None) for s in self.sources]
         device = self.device or registry.placement(args)
         executable = self.executables.get(device) or self.executable(device)
+        committed = device is not registry.first_device()
         buffers = []
         for j, i in enumerate(self.kept):
             x = args[i]
@@ -92,7 +93,8 @@ class Program:
         if self.donated:
             _delete_donated(args, self.donated)
         outs = [
-            Array(aval, None, raw, device) for aval, raw in zip(self.out_avals, raws, strict=True)
+            Array(aval, None, raw, device, committed)
+            for aval, raw in zip(self.out_avals, raws, strict=True)
         ]
         if self.plain:
             return outs

@@ -5,6 +5,8 @@ vanish. Masked elements are replaced before an exponential sees them, so that de
 whatever they hold.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -54,7 +56,7 @@ def _finite_or_zero(x):
 
 
 @public
-def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None):
+def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None) -> Any:
     """Return ``log(sum(b * exp(a)))`` along axes, without overflow.
 
     Args:

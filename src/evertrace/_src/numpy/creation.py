@@ -6,6 +6,7 @@ Shapes and sizes are static. Values that do not depend on arguments are computed
 
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -397,7 +398,7 @@ def _count(start, stop, step):
 
 def linspace(
     start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
-):  # fmt: skip
+) -> Any:  # fmt: skip
     """Return `num` numbers at equal distances from `start` to `stop`.
 
     Args:

@@ -3,6 +3,8 @@
 They are written with the functions of `ufuncs` and with operators, as a user would.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -73,7 +75,7 @@ def _all(x, value):
 # ---------------------------------------------------------------- choosing
 
 
-def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+def where(condition, x=None, y=None, /, *, size=None, fill_value=None) -> Any:
     """Return `x` where the condition holds, else `y`; with one argument, where it holds.
 
     Args:

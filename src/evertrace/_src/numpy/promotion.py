@@ -10,6 +10,7 @@ the common shape by `broadcast_in_dim`, without intermediate reshapes.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -144,7 +145,7 @@ class Promotion:
         self.dtype_rule, self.shapes, self.borrow = dtype_rule, shapes, borrow
         self.plans = Cache("promotion plans", MAX_PLANS)
 
-    def __call__(self, name, *args):
+    def __call__(self, name: str, *args: Any) -> list[Any]:
         """Return the arguments as operands of one dtype and shape."""
         args = [as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
         plan = self.plan(name, tuple(map(key_of, args)))

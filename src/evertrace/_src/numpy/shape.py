@@ -5,6 +5,7 @@ traced values, since they do not have to.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -139,17 +140,17 @@ def broadcast_arrays(*args):
     return [broadcast_operand(x, shape) for x in arrays]
 
 
-def atleast_1d(*arys):
+def atleast_1d(*arys) -> Any:
     """Return each array with at least one axis; one array, or a list if there are several."""
     return _each(arys, "atleast_1d", lambda x: structural.expand_dims(x, _missing(x, 1)))
 
 
-def atleast_2d(*arys):
+def atleast_2d(*arys) -> Any:
     """Return each array with at least two axes, new ones in front."""
     return _each(arys, "atleast_2d", lambda x: structural.expand_dims(x, _missing(x, 2)))
 
 
-def atleast_3d(*arys):
+def atleast_3d(*arys) -> Any:
     """Return each array with at least three axes; a matrix gets its new axis at the end."""
     places = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}  # by rank
     return _each(

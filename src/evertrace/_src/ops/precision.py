@@ -1,7 +1,7 @@
 """How precise products are to be: `Precision`, and recipes for dot products."""
 
 import enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evertrace._src import errors
 from evertrace._src.support import set_module
@@ -22,7 +22,7 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
     @classmethod
-    def _missing_(cls, value):
+    def _missing_(cls, value: Any):
         name = _PRECISION_NAMES.get(value)
         return None if name is None else cls[name]
 
@@ -51,9 +51,9 @@ class DotAlgorithm(NamedTuple):
       allow_imprecise_accumulation: whether sums may be kept in fewer bits.
     """
 
-    lhs_precision_type: object
-    rhs_precision_type: object
-    accumulation_type: object
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
     lhs_component_count: int = 1
     rhs_component_count: int = 1
     num_primitive_operations: int = 1

@@ -75,7 +75,7 @@ class JVPTrace(Trace):
         return x, None
 
 
-def jvp_step(prim, primals, tangents, params):
+def jvp_step(prim, primals, tangents, params) -> Any:
     """Return the outputs of `prim` and their tangents (None for zero)."""
     if prim.jvp_call is not None:
         return prim.jvp_call(primals, tangents, **params)
@@ -83,7 +83,7 @@ def jvp_step(prim, primals, tangents, params):
     return out, tangent_of(prim, tangents, primals, out, params)
 
 
-def tangent_of(prim, tangents, primals, out, params):
+def tangent_of(prim, tangents, primals, out, params) -> Any:
     """Return the tangent of an elementary operation's output(s).
 
     Operands whose tangent is given may hold anything with an aval as their primal when the

@@ -231,7 +231,7 @@ def pushforward(entries, tangents):
         state.src = previous
 
 
-def _push_entry(e, given):
+def _push_entry(e, given) -> Any:
     if not e.unknown:
         return tangent_of(e.prim, given, e.operands, e.out, e.params)
     operands = [
@@ -251,8 +251,8 @@ class Linearized(NamedTuple):
       out_active: per output, whether it has a tangent.
     """
 
-    primal: object
-    linear: object
+    primal: Any
+    linear: Any
     residuals: tuple
     out_active: tuple
 

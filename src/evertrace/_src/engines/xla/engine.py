@@ -80,8 +80,9 @@ def call_jaxpr(closed_jaxpr, args, *, name="f", device=None, donated=(), options
     device = device or placement(args)
     executable = compile_jaxpr(jaxpr, name, device, donated, options)
     out = executable.run([as_buffer(x, device) for x in args])
+    committed = device is not _first_device()
     return [
-        Array(v.aval, buffer=raw, device=device)
+        Array(v.aval, None, raw, device, committed)
         for v, raw in zip(jaxpr.outvars, out, strict=True)
     ]  # fmt: skip
 

@@ -9,6 +9,8 @@ of the builder, the output avals and the operands' `Val`s. A nested jit becomes 
 written once per jaxpr.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes
@@ -67,7 +69,7 @@ def scalar_text(value, dtype):
         return str(int(value))
     if dtype.kind == "c":
         part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
-        return f"({scalar_text(value.real, part)}, {scalar_text(value.imag, part)})"
+        return f"({scalar_text(np.real(value), part)}, {scalar_text(np.imag(value), part)})"
     bits = value.reshape(1).view(f"u{dtype.itemsize}")[0]
     return f"0x{int(bits):0{2 * dtype.itemsize}X}"
 
@@ -160,7 +162,7 @@ class Builder:
 
     # ------------------------------------------------------------ writing operations
 
-    def op(self, name, operands, outs, attrs=None, regions=()):
+    def op(self, name, operands, outs, attrs=None, regions=()) -> Any:
         """Write one operation.
 
         Args:
@@ -270,7 +272,7 @@ class Builder:
                 env[id(var)] = value
         return [read(x) for x in jaxpr.outvars]
 
-    def apply(self, prim, outs, operands, params):
+    def apply(self, prim, outs, operands, params) -> Any:
         """Write one application of a primitive with its rule; returns the results."""
         rule = lowering[prim]
         if not prim.moves_physical(outs):

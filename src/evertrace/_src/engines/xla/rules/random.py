@@ -90,10 +90,11 @@ def _join_last(b, parts):
 def _key_words(b, keys):
     """Return the two words of each key."""
     both = physical_val(keys)
-    return [_reshape(b, _slice_last(b, both, i, i + 1), keys.shape) for i in range(2)]
+    first, second = _slice_last(b, both, 0, 1), _slice_last(b, both, 1, 2)
+    return _reshape(b, first, keys.shape), _reshape(b, second, keys.shape)
 
 
-def _iota(b, shape, dtype=ops.WORD):
+def _iota(b, shape, dtype: np.dtype = ops.WORD):
     attrs = {"iota_dimension": int_attr(len(shape) - 1)}
     return b.op("stablehlo.iota", [], ShapedArray(shape, dtype), attrs)
 

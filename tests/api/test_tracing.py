@@ -1,0 +1,198 @@
+"""make_jaxpr, eval_shape, and the exact cost of tracing: equations, imports, compilations."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+
+X = np.float32([1, 2, 3])
+SOURCES = Path(ev.__file__).resolve().parents[1]
+
+
+# ------------------------------------------------------------------ make_jaxpr and eval_shape
+
+
+def test_make_jaxpr():
+    jaxpr = ev.make_jaxpr(lambda d: d["a"] * 2)({"a": X, "b": 1})
+    assert str(jaxpr) == "{ lambda ; a:f32[3] b:i32[]. let c:f32[3] = mul a 2.0:f32[] in (c,) }"
+
+
+@pytest.mark.parametrize("static", [1, (1,), [1]])
+def test_make_jaxpr_of_static_arguments(static):
+    jaxpr = ev.make_jaxpr(lambda x, n: lax.integer_pow(x, n), static_argnums=static)(X, 4)
+    assert [e.params for e in jaxpr.eqns] == [{"y": 4}]
+
+
+def test_make_jaxpr_with_the_shape_of_the_result():
+    jaxpr, shape = ev.make_jaxpr(lambda x: {"y": x * 2}, return_shape=True)(X)
+    assert shape == {"y": ev.ShapeDtypeStruct((3,), np.float32)}
+    assert len(jaxpr.eqns) == 1
+
+
+def test_make_jaxpr_of_structs_computes_nothing():
+    jaxpr = ev.make_jaxpr(jnp.sin)(ev.ShapeDtypeStruct((10**6, 10**6), np.float32))
+    assert jaxpr.out_avals[0].shape == (10**6, 10**6)
+
+
+def test_make_jaxpr_inside_a_trace():
+    seen = []
+    ev.jit(lambda x: seen.append(str(ev.make_jaxpr(jnp.sin)(x))) or x)(X)
+    assert seen == ["{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }"]
+
+
+def test_eval_shape():
+    def f(d, *, n):
+        return {"w": d["w"] @ d["w"].T, "n": (n, 1), "s": d["w"].sum()}
+
+    out = ev.eval_shape(f, {"w": ev.ShapeDtypeStruct((2, 3), np.float16)}, n=2.0)
+    assert out == {
+        "w": ev.ShapeDtypeStruct((2, 2), np.float16),
+        "n": (
+            ev.ShapeDtypeStruct((), np.float32, weak_type=True),
+            ev.ShapeDtypeStruct((), np.int32, weak_type=True),
+        ),
+        "s": ev.ShapeDtypeStruct((), np.float16),
+    }
+
+
+@pytest.mark.parametrize("look", [ev.make_jaxpr, lambda f: lambda *a: ev.eval_shape(f, *a)])
+def test_errors(look):
+    with pytest.raises(TypeError, match=r"argument x\['k'\] of type str is not an array"):
+        look(lambda x: x)({"k": "a"})
+    with pytest.raises(TypeError, match="expected a function"):
+        look(5)(X)
+
+
+def test_what_make_jaxpr_does_not_take():
+    with pytest.raises(NotImplementedError, match="axis_env and abstracted_axes"):
+        ev.make_jaxpr(jnp.sin, axis_env=[("i", 2)])
+
+
+# ------------------------------------------------------------------ numbers of equations
+
+
+def mlp_loss(params, x, y):
+    for w, b in params[:-1]:
+        x = jnp.tanh(x @ w + b)
+    w, b = params[-1]
+    return jnp.mean((x @ w + b - y) ** 2)
+
+
+def mlp(layers, width=4):
+    params = [(np.ones((width, width), np.float32), np.ones(width, np.float32))] * layers
+    batch = np.ones((8, width), np.float32)
+    return params, batch, batch
+
+
+def test_equations_of_an_mlp():
+    """Linear in the layers: per layer dot, broadcast of the bias, add, tanh."""
+    counts = [len(ev.make_jaxpr(mlp_loss)(*mlp(n)).eqns) for n in (1, 2, 3, 20)]
+    assert np.diff(counts[:3]).tolist() == [4, 4]
+    assert counts[3] == counts[0] + 19 * 4
+
+
+def test_equations_of_the_gradient_of_an_mlp():
+    """JAX has 287 for a loss of 20 layers and 40 parameter arrays."""
+    counts = [len(ev.make_jaxpr(ev.value_and_grad(mlp_loss))(*mlp(n)).eqns) for n in (2, 3, 20)]
+    assert counts[1] - counts[0] <= 13
+    assert counts[2] <= 287
+    assert counts[2] == counts[0] + 18 * (counts[1] - counts[0])
+
+
+def test_residuals_of_a_jitted_layer_are_minimal():
+    """The layer keeps its output, nothing else; its derivative is computed in the backward part."""
+    layer = ev.jit(lambda x: jnp.tanh(x))
+    jaxpr = ev.make_jaxpr(lambda x: ev.vjp(layer, x)[1](x))(X)
+    forward, backward = [e for e in jaxpr.eqns if e.primitive.name == "jit"]
+    inner = forward.params["jaxpr"].jaxpr
+    assert [e.primitive.name for e in inner.eqns] == ["tanh"]
+    assert set(inner.outvars) == set(inner.eqns[0].outvars)
+    assert len(backward.invars) == 2
+
+
+def test_the_backward_pass_makes_only_what_is_asked_for():
+    def f(x, y):
+        return (jnp.sin(x) * jnp.exp(y)).sum()
+
+    names = [e.primitive.name for e in ev.make_jaxpr(ev.grad(f, 1))(X, X).eqns]
+    assert "cos" not in names
+
+
+# ------------------------------------------------------------------ what gets imported
+
+
+def run(program):
+    """Run a program in a process of its own and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(SOURCES), "PATH": ""},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_loads_neither_the_compiler_nor_scipy():
+    assert (
+        run("""
+            import sys
+            import evertrace
+            heavy = ("jaxlib", "scipy", "jax", "evertrace._src.numpy", "evertrace._src.engines.xla")
+            print([name for name in heavy if name in sys.modules])
+        """)
+        == "[]"
+    )
+
+
+def test_eager_programs_never_load_the_compiler():
+    assert (
+        run("""
+            import sys
+            import evertrace as ev
+            import evertrace.numpy as jnp
+
+            def loss(w, x):
+                for _ in range(3):
+                    x = jnp.tanh(x @ w)
+                return jnp.mean(x ** 2)
+
+            x = jnp.arange(6.0).reshape(2, 3)
+            w = jnp.eye(3)
+            value, grad = ev.value_and_grad(loss)(w, x)
+            ev.grad(lambda x: x if x > 0 else -x)(1.0)
+            ev.jvp(loss, (w, x), (w, x))
+            ev.vjp(loss, w, x)[1](1.0)
+            ev.linearize(loss, w, x)[1](w, x)
+            ev.vmap(ev.grad(loss), (None, 0))(w, x[:, None])
+            ev.hessian(lambda x: jnp.sin(x).sum())(x[0])
+            ev.make_jaxpr(ev.jit(loss))(w, x)
+            ev.eval_shape(ev.jit(loss), w, x)
+            str(grad), float(value), x.at[0].set(1), x[::-1], jnp.sort(x), list(x)
+            print([name for name in ("jaxlib", "scipy") if name in sys.modules])
+        """)
+        == "[]"
+    )
+
+
+def test_a_jitted_identity_never_loads_the_compiler():
+    assert (
+        run("""
+            import sys
+            import evertrace as ev
+            import evertrace.numpy as jnp
+
+            f = ev.jit(lambda x, y: (y, x, 1.0))
+            f(jnp.ones(3), 2.0)
+            print("jaxlib" in sys.modules)
+        """)
+        == "False"
+    )

@@ -1,0 +1,246 @@
+"""vmap: which axes, which sizes, what comes out where, and the errors."""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+
+A = np.arange(6, dtype=np.float32).reshape(2, 3)
+X = np.float32([1, 2, 3])
+
+
+def loop(f, *columns):
+    """Return what vmap means: the stacked results of the single calls."""
+    results = [f(*row) for row in zip(*columns, strict=True)]
+    return ev.tree.map(lambda *leaves: np.stack(leaves), *results)
+
+
+# ------------------------------------------------------------------ in_axes
+
+
+@pytest.mark.parametrize(
+    ("in_axes", "args", "want"),
+    [
+        (0, (A,), A * 2),
+        (1, (A,), A.T * 2),
+        (-1, (A,), A.T * 2),
+        (-2, (A,), A * 2),
+        ((0,), (A,), A * 2),
+        ([0], (A,), A * 2),
+        ((np.int64(0),), (A,), A * 2),
+    ],
+)
+def test_axes_of_one_argument(in_axes, args, want):
+    np.testing.assert_array_equal(ev.vmap(lambda x: x * 2, in_axes)(*args), want)
+
+
+@pytest.mark.parametrize(
+    ("in_axes", "x", "y", "want"),
+    [
+        ((0, None), A, X, A * X),
+        ((None, 0), X, A, A * X),
+        ((1, 0), A, X, A.T * X[:, None]),
+        ((0, 0), X, X, X * X),
+        ((0, None), X, 2.0, X * 2),
+        (0, X, X, X * X),
+    ],
+)
+def test_axes_of_two_arguments(in_axes, x, y, want):
+    np.testing.assert_array_equal(ev.vmap(lambda x, y: x * y, in_axes)(x, y), want)
+
+
+@pytest.mark.parametrize(
+    "in_axes",
+    [
+        ({"w": 0, "b": None}, 0), [{"w": 0, "b": None}, 0], ({"w": 0, "b": None}, [0, 0]),
+    ],
+)  # fmt: skip
+def test_axes_may_be_a_tree_prefix(in_axes):
+    f = ev.vmap(lambda p, xs: p["w"] * xs[0] + xs[1] + p["b"], in_axes)
+    np.testing.assert_array_equal(f({"w": X, "b": 1.0}, [X, X]), X * X + X + 1)
+
+
+def test_a_container_of_which_nothing_is_mapped():
+    f = ev.vmap(lambda p, x: p["a"] * x + p["b"], (None, 0))
+    np.testing.assert_array_equal(f({"a": 2.0, "b": 1.0}, X), 2 * X + 1)
+
+
+def test_keyword_arguments_are_mapped_over_their_first_axis():
+    np.testing.assert_array_equal(ev.vmap(lambda x, *, k: x + k)(X, k=X), 2 * X)
+    with pytest.raises(ValueError, match=r"axis 0 of an argument of type f32\[\]"):
+        ev.vmap(lambda x, *, k: x + k)(X, k=1.0)
+
+
+def test_defaults_are_not_mapped():
+    np.testing.assert_array_equal(ev.vmap(lambda x, y=2.0: x * y)(X), 2 * X)
+
+
+def test_axis_size():
+    assert ev.vmap(lambda: jnp.ones(2), axis_size=3)().shape == (3, 2)
+    np.testing.assert_array_equal(ev.vmap(lambda x: x, None, axis_size=2)(X), [X, X])
+    np.testing.assert_array_equal(ev.vmap(lambda x: x, axis_size=3)(X), X)
+    with pytest.raises(ValueError, match=r"has size 3 along axis 0; axis_size is 4\."):
+        ev.vmap(lambda x: x, axis_size=4)(X)
+
+
+# ------------------------------------------------------------------ out_axes
+
+
+@pytest.mark.parametrize(
+    ("out_axes", "shape"), [(0, (3, 4, 5)), (1, (4, 3, 5)), (-1, (4, 5, 3)), (-3, (3, 4, 5))]
+)
+def test_out_axes_place_the_axis(out_axes, shape):
+    f = ev.vmap(lambda x: x * jnp.ones((4, 5)), out_axes=out_axes)
+    assert f(X).shape == shape
+    np.testing.assert_array_equal(np.moveaxis(f(X), out_axes, 0)[:, 0, 0], X)
+
+
+def test_out_axes_may_be_a_tree_prefix():
+    f = ev.vmap(lambda x: {"a": (x, x + A), "b": x}, out_axes={"a": (0, -1), "b": 0})
+    out = f(X)
+    assert ev.tree.map(jnp.shape, out) == {"a": ((3,), (2, 3, 3)), "b": (3,)}
+    assert ev.vmap(lambda x: (x, x), out_axes=(0, 0))(X)[1].shape == (3,)
+
+
+def test_outputs_that_are_not_mapped():
+    out = ev.vmap(lambda x: (x, 1.0, A), out_axes=(0, None, None))(X)
+    assert out[1].shape == ()
+    np.testing.assert_array_equal(out[2], A)
+    out = ev.vmap(lambda x: (1.0, A))(X)
+    np.testing.assert_array_equal(out[0], [1, 1, 1])
+    assert out[1].shape == (3, 2, 3)
+
+
+@pytest.mark.parametrize("result", [None, (), {"a": None}])
+def test_results_without_arrays(result):
+    assert ev.vmap(lambda x: result)(X) == result
+
+
+# ------------------------------------------------------------------ meaning
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jnp.sin(x).sum(),
+        lambda x: x @ np.ones((3, 2), np.float32),
+        lambda x: jnp.sort(-x),
+        lambda x: x[::-1][1:],
+        lambda x: ev.grad(lambda y: (y * y * x).sum())(x),
+        lambda x: ev.jvp(jnp.exp, (x,), (x,))[1],
+        lambda x: ev.jit(lambda y: y * x[0])(x),
+        lambda x: lax.cond(x[0] > 1, jnp.sin, jnp.cos, x),
+        lambda x: lax.scan(lambda c, y: (c + y, c * y), 0.0, x)[1],
+        lambda x: lax.while_loop(lambda c: c.sum() < 50, lambda c: c * 2 + 1, x),
+    ],
+)
+def test_it_means_a_loop(f):
+    np.testing.assert_allclose(ev.vmap(f)(A), loop(f, A), rtol=1e-6)
+    np.testing.assert_allclose(ev.jit(ev.vmap(f))(A), loop(f, A), rtol=1e-6)
+    np.testing.assert_allclose(ev.vmap(f, 1)(A.T), loop(f, A), rtol=1e-6)
+
+
+def test_nested():
+    outer = ev.vmap(ev.vmap(lambda x, y: x * y, (None, 0)), (0, None))
+    np.testing.assert_array_equal(outer(X, X), np.outer(X, X))
+    both = ev.vmap(ev.vmap(lambda x: x + 1), 1, 1)
+    np.testing.assert_array_equal(both(A), A + 1)
+    np.testing.assert_array_equal(ev.vmap(ev.vmap(ev.vmap(jnp.sin)))(A[None]), jnp.sin(A)[None])
+
+
+def test_closures_over_outer_batches():
+    f = ev.vmap(lambda x: ev.vmap(lambda y: x * y)(X))
+    np.testing.assert_array_equal(f(X), np.outer(X, X))
+
+
+def test_inside_and_around_derivatives():
+    f = ev.vmap(lambda x: x * x)
+    np.testing.assert_array_equal(ev.grad(lambda x: f(x).sum())(X), 2 * X)
+    np.testing.assert_array_equal(ev.vmap(ev.grad(lambda x: x * x))(X), 2 * X)
+    np.testing.assert_array_equal(ev.jvp(f, (X,), (X,))[1], 2 * X * X)
+    np.testing.assert_array_equal(ev.vjp(f, X)[1](X)[0], 2 * X * X)
+    np.testing.assert_array_equal(ev.linearize(f, X)[1](X), 2 * X * X)
+
+
+def test_python_control_flow_on_values_that_are_not_mapped():
+    def f(x, n):
+        return x if n > 2 else f(x * 2, n + 1)
+
+    np.testing.assert_array_equal(ev.vmap(f, (0, None))(X, jnp.int32(0)), 8 * X)
+
+
+def test_python_control_flow_on_mapped_values_is_an_error():
+    with pytest.raises(ev.errors.TracerBoolConversionError, match=r"belongs to vmap\(<lambda>\)"):
+        ev.vmap(lambda x: x if x > 0 else -x)(X)
+
+
+def test_an_empty_batch():
+    assert ev.vmap(lambda x: x.sum())(np.zeros((0, 3), np.float32)).shape == (0,)
+
+
+def test_one_example_has_no_batch_axis():
+    shapes = []
+    ev.vmap(lambda x, y: shapes.append((x.shape, y.shape)) or x, (1, None))(A, A)
+    assert shapes == [((2,), (2, 3))]
+
+
+def test_functions_keep_their_names():
+    assert ev.vmap(jnp.sin).__name__ == "sin"
+
+
+# ------------------------------------------------------------------ errors
+
+
+@pytest.mark.parametrize(
+    ("options", "args", "error", "text"),
+    [
+        ({}, (X, A), ValueError,
+         r"the mapped axes differ in size: argument 0 of type f32\[3\] has size 3 along axis 0; "
+         r"argument 1 of type f32\[2,3\] has size 2 along axis 0\."),
+        ({}, ({"w": X}, A), ValueError, r"argument 0\['w'\] of type f32\[3\] has size 3"),
+        ({"in_axes": 1}, (X, X), ValueError,
+         r"in_axes names axis 1 of an argument of type f32\[3\], which has 1 dimensions"),
+        ({"in_axes": -2}, (X, X), ValueError, "in_axes names axis -2"),
+        ({}, (1.0, X), ValueError, r"axis 0 of an argument of type f32\[\], which has 0 dim"),
+        ({"in_axes": None}, (X, X), ValueError, "no argument is mapped"),
+        ({"in_axes": (0,)}, (X, X), ValueError, "in_axes has 1 entries, the call has 2 positional"),
+        ({"in_axes": "a"}, (X, X), TypeError, "in_axes must be ints, None, or trees of them"),
+        ({"in_axes": (0, 1.5)}, (X, X), TypeError, "got 1.5"),
+        ({"in_axes": ({"a": 0}, 0)}, ({"b": X}, X), ValueError, "in_axes is not a tree prefix"),
+        ({"out_axes": None}, (X, X), ValueError, "out_axes is None for an output that depends on"),
+        ({"out_axes": 1}, (X, X), ValueError, "out_axes names axis 1 of an output with 1 dim"),
+        ({"out_axes": (0, 0)}, (X, X), ValueError, "out_axes is not a tree prefix"),
+        ({}, ("a", X), TypeError, "argument 0 of type str is not an array"),
+        ({"spmd_axis_name": "i"}, (X, X), NotImplementedError, "spmd_axis_name"),
+    ],
+)  # fmt: skip
+def test_errors(options, args, error, text):
+    with pytest.raises(error, match=text):
+        ev.vmap(lambda x, y: x, **options)(*args)
+
+
+def test_errors_name_the_function_the_line_and_the_cure():
+    with pytest.raises(ValueError, match="differ in size") as caught:
+        ev.vmap(jnp.add)(X, A)
+    message = str(caught.value)
+    assert message.startswith("vmap(add): ")
+    assert "test_vmap.py" in message
+    assert "pass None in in_axes for arguments that are not mapped" in message
+    assert "#vmap-axes" in message
+
+
+def test_keywords_are_named_in_errors():
+    with pytest.raises(ValueError, match=r"argument k of type f32\[2,3\] has size 2"):
+        ev.vmap(lambda x, k: x)(X, k=A)
+
+
+def test_results_must_be_arrays():
+    with pytest.raises(TypeError, match=r"vmap\(<lambda>\): the function returned a str"):
+        ev.vmap(lambda x: "a")(X)
+
+
+def test_the_function_must_be_callable():
+    with pytest.raises(TypeError, match="vmap: expected a function"):
+        ev.vmap(X)
