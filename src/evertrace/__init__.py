@@ -80,7 +80,7 @@ _operators.resolver = lambda: importlib.import_module("evertrace._src.numpy.meth
 
 _LAZY = frozenset({
     "ad_checkpoint", "core", "custom_derivatives", "dtypes", "extend", "flatten_util", "lax", "nn",
-    "numpy", "random", "sharding", "stages", "tree_util", "typing",
+    "numpy", "ops", "random", "sharding", "stages", "tree_util", "typing",
 })  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 import evertrace as ev
 from evertrace import lax
 from evertrace._src import errors
-from evertrace._src.core.operators import METHODS, PROPERTIES, Operators
+from evertrace._src.core.operators import Operators
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, set_trace, state
 from evertrace._src.transforms.staging import Stage
 from evertrace.errors import UnexpectedTracerError
@@ -195,7 +195,7 @@ def test_a_leak_inside_an_outer_trace_is_found():
         ev.jit(outer)(X)
 
 
-@pytest.mark.parametrize("name", [*METHODS, *PROPERTIES])
+@pytest.mark.parametrize("name", Operators.__annotations__)
 def test_every_operator_has_been_put_in_place(name):
     assert float(ev.device_put(1.0) + 1) == 2  # loads them
     found = Operators.__dict__[name]

@@ -1,7 +1,7 @@
 """Derivatives agree with differences, in both modes and to second order, and are well typed."""
 
 from evertrace._src.core.check import check_jaxpr
-from evertrace._src.transforms.batching import batch_jaxpr
+from evertrace._src.transforms.batching import Axis, batch_jaxpr
 from evertrace._src.transforms.jvp import jvp_jaxpr
 from evertrace._src.transforms.linearize import linearize_jaxpr
 from evertrace._src.transforms.transpose import transpose_jaxpr
@@ -64,7 +64,7 @@ def test_derived_jaxprs_are_well_typed(spec):
         jaxpr, captured = jaxpr_of(fun, *[array(operands[i]) for i in active])
         given = [False] * len(captured) + [True] * len(active)
         check_jaxpr(jvp_jaxpr(jaxpr, given)[0])
-        check_jaxpr(batch_jaxpr(jaxpr, 2, given)[0])
+        check_jaxpr(batch_jaxpr(jaxpr, Axis(2), given)[0])
         if "rev" not in spec.modes:
             continue
         parts = linearize_jaxpr(jaxpr, given)

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from evertrace._src.transforms.batching import batch_flat
+from evertrace._src.transforms.batching import Axis, batch_flat
 from tests.laws.rows import main_dtype, over_rows, rng_of
 from tests.support.closeness import assert_same
 from tests.support.runtime import array, flat, to_numpy
@@ -44,7 +44,7 @@ def check_vmap(spec, fun, examples, dims, label):
         xs[0] if d is None else np.stack(xs, d)
         for xs, d in zip(zip(*examples, strict=True), dims, strict=True)
     ]
-    outs, out_dims = batch_flat(fun, SIZE, list(map(array, values)), dims)
+    outs, out_dims = batch_flat(fun, Axis(SIZE), list(map(array, values)), dims)
     for i, (out, dim) in enumerate(zip(outs, out_dims, strict=True)):
         for n, example in enumerate(examples):
             one = [

@@ -1,4 +1,6 @@
-"""Writes jax_values.json: what JAX computes. Run it where JAX is installed, never in a test.
+"""Writes jax_values.json: what JAX computes. Never run by a test.
+
+Where JAX is installed, from the root of the repository: ``python -m tests.nn.make_jax_values``.
 
 Each case is an expression in `nn`, `key`, `np` and the arrays of `INPUTS`. The file holds dtype,
 shape and contents of the result, complex numbers as pairs.
@@ -10,6 +12,8 @@ import pathlib
 import jax
 import numpy as np
 from jax import nn
+
+from tests.support.recorded import record
 
 RNG = np.random.default_rng(0)
 INPUTS = {
@@ -84,18 +88,6 @@ CASES = [
         for name in ("uniform", "normal", "truncated_normal")
     ],
 ]  # fmt: skip
-
-
-def record(x):
-    """Return an array as JSON holds it."""
-    x = np.asarray(x)
-    parts = np.stack([x.real, x.imag], axis=-1) if x.dtype.kind == "c" else x
-    if x.dtype.kind in "iub":
-        contents = parts.tolist()
-    else:  # nine digits are enough for 32 bits, and short
-        digits = 17 if x.real.dtype == np.float64 else 9
-        contents = [float(f"{float(v):.{digits}g}") for v in parts.reshape(-1)]
-    return {"dtype": x.dtype.name, "shape": x.shape, "contents": contents}
 
 
 def main():

@@ -1,4 +1,6 @@
-"""Writes jax_numbers.json: what JAX draws. Run it where JAX is installed, never in a test.
+"""Writes jax_numbers.json: what JAX draws. Never run by a test.
+
+Where JAX is installed, at the root of the repository: ``python -m tests.random.make_jax_numbers``
 
 Each case is an expression in `random`, `key` and `np`. The file holds, per mode (stream of bits,
 x64) and case, dtype, shape and contents of the result; complex numbers as pairs.
@@ -10,6 +12,8 @@ import pathlib
 import jax
 import numpy as np
 from jax import random
+
+from tests.support.recorded import record
 
 KEYS = [
     "random.key_data(random.key(0))",
@@ -124,18 +128,6 @@ MODES = {
     "x64": (True, True, WIDE),
     "original, x64": (False, True, WIDE),
 }
-
-
-def record(x):
-    """Return an array as JSON holds it."""
-    x = np.asarray(x)
-    parts = np.stack([x.real, x.imag], axis=-1) if x.dtype.kind == "c" else x
-    if x.dtype.kind in "iub":
-        contents = parts.tolist()
-    else:  # nine digits are enough for 32 bits, and short
-        digits = 17 if x.real.dtype == np.float64 else 9
-        contents = [float(f"{float(v):.{digits}g}") for v in parts.reshape(-1)]
-    return {"dtype": x.dtype.name, "shape": x.shape, "contents": contents}
 
 
 def main():

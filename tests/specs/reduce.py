@@ -6,6 +6,7 @@ from evertrace._src.control.reduction import reduce_p
 from evertrace._src.lax import elementwise
 from evertrace._src.lax import reduce as lax
 from evertrace._src.ops import reduce as ops
+from evertrace._src.ops.structural import reduce_sum_p
 from tests.specs.opspec import ALL, BITS, NUMERIC, REAL, WIDE_FLOATING, OpSpec, case
 
 
@@ -49,6 +50,10 @@ def index_oracle(find):
 
 
 SPECS = [
+    OpSpec(
+        "reduce_sum", [reduce_sum_p], lax.reduce_sum, over_axes(np.add), axes_cases(), NUMERIC,
+        ulps=32, ulps_of="array",
+    ),
     OpSpec(
         "reduce_max", [ops.reduce_max_p], lax.reduce_max, over_axes(np.maximum), axes_cases(), ALL,
         ulps=0,

@@ -12,7 +12,7 @@ from evertrace import lax
 from evertrace._src.core.check import check_jaxpr
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.rules import LinearArg
-from evertrace._src.transforms.batching import batch_flat, batch_jaxpr
+from evertrace._src.transforms.batching import Axis, batch_flat, batch_jaxpr
 from evertrace._src.transforms.jvp import jvp_flat, jvp_jaxpr
 from evertrace._src.transforms.linearize import linearize_jaxpr, pushforward, tape_flat
 from evertrace._src.transforms.staging import stage
@@ -90,7 +90,7 @@ def test_residuals_are_what_the_derivative_reads():
 def test_a_linear_program_has_no_residuals():
     parts = linearize_jaxpr(staged(lambda x: [lax.neg(lax.add(x, x))], AVAL), (True,))
     assert parts.residuals == ()
-    assert names(parts.linear) == ["add", "neg"] or names(parts.linear) == ["add_any", "neg"]
+    assert names(parts.linear) == ["add", "neg"]
 
 
 def test_tape_can_be_read_both_ways():
@@ -153,7 +153,7 @@ def test_a_cotangent_of_an_operand_spread_over_others_is_summed():
     [((True, False), (True, False)), ((False, True), (True, True)), ((False, False), (False,) * 2)],
 )
 def test_batching_leaves_alone_what_is_not_batched(batched, found):
-    derived, out_batched = batch_jaxpr(TWO, 5, batched)
+    derived, out_batched = batch_jaxpr(TWO, Axis(5), batched)
     check_jaxpr(derived)
     assert out_batched == found
     assert [v.aval.shape for v in derived.invars] == [(5, 3) if b else (3,) for b in batched]
@@ -161,13 +161,13 @@ def test_batching_leaves_alone_what_is_not_batched(batched, found):
 
 
 def test_batching_can_be_told_to_batch():
-    derived, out_batched = batch_jaxpr(TWO, 5, (False, False), out_batched=(True, False))
+    derived, out_batched = batch_jaxpr(TWO, Axis(5), (False, False), out_batched=(True, False))
     assert out_batched == (True, False)
     assert [v.aval.shape for v in derived.outvars] == [(5, 3), (3,)]
 
 
 def test_batch_flat_returns_dims():
-    outs, dims = batch_flat(lambda x, y: [lax.sin(x), y], 3, [X, T], [0, None])
+    outs, dims = batch_flat(lambda x, y: [lax.sin(x), y], Axis(3), [X, T], [0, None])
     assert dims == [0, None]
     assert outs[1] is T
 
@@ -180,7 +180,7 @@ def test_batch_flat_returns_dims():
     [
         lambda j: jvp_jaxpr(j, (True, False)),
         lambda j: linearize_jaxpr(j, (True, False)),
-        lambda j: batch_jaxpr(j, 3, (True, False)),
+        lambda j: batch_jaxpr(j, Axis(3), (True, False)),
         lambda j: transpose_jaxpr(j, (False, False), (True, True)),
     ],
 )
@@ -199,7 +199,11 @@ def test_other_masks_are_other_programs():
     jaxpr = TWO.replace()
     assert jvp_jaxpr(jaxpr, (True, False)) is not jvp_jaxpr(jaxpr, (True, True))
     assert jvp_jaxpr(jaxpr, (True, False)) is jvp_jaxpr(jaxpr, [True, False])
-    assert batch_jaxpr(jaxpr, 3, (True, False)) is not batch_jaxpr(jaxpr, 4, (True, False))
+    three, four, named = [
+        batch_jaxpr(jaxpr, axis, (True, False)) for axis in (Axis(3), Axis(4), Axis(3, "i"))
+    ]
+    assert three is not four
+    assert three is not named
 
 
 def test_a_nested_call_is_derived_once_for_all_its_calls():

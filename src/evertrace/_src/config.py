@@ -11,7 +11,6 @@ programs has it in its key.
 
 import contextlib
 import dataclasses
-import difflib
 import os
 import threading
 import types
@@ -20,6 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from evertrace._src.errors import user_error
+from evertrace._src.support import close_matches
 
 MatmulPrecision = Literal[
     "default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "fastest",
@@ -124,10 +124,9 @@ _JAX_NAMES = {
     "persistent_cache_min_compile_time_secs": "compilation_cache_min_compile_seconds",
 }
 
+_HINTS = typing.get_type_hints(Config)
 _FIELD_TYPES = {
-    field.name: typing.get_type_hints(Config)[field.name]
-    for field in dataclasses.fields(Config)
-    if field.init
+    field.name: _HINTS[field.name] for field in dataclasses.fields(Config) if field.init
 }
 
 
@@ -137,7 +136,7 @@ def _canonical_name(name: str) -> str:
     bare = _JAX_NAMES.get(bare, bare)
     if bare in _FIELD_TYPES:
         return bare
-    close = difflib.get_close_matches(bare, _FIELD_TYPES, n=3)
+    close = close_matches(bare, _FIELD_TYPES)
     known = " or ".join(map(repr, close)) if close else "one of " + ", ".join(_FIELD_TYPES)
     raise user_error(
         AttributeError,

@@ -1,5 +1,6 @@
 """Small helpers that every layer uses: length-checked loops, bounded caches, public names."""
 
+import importlib
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, TypeVar
@@ -62,6 +63,12 @@ def set_module(name: str) -> Callable[[T], T]:
         return obj
 
     return decorate
+
+
+def close_matches(word: str, known: Iterable[str]) -> list[str]:
+    """Return up to three of the known words that resemble `word`, for messages of errors."""
+    difflib = importlib.import_module("difflib")  # takes milliseconds, for errors only
+    return difflib.get_close_matches(word, list(known))
 
 
 class Cache(Generic[K, V]):

@@ -1,5 +1,8 @@
 """Functions of neural networks."""
 
+import importlib
+from typing import TYPE_CHECKING
+
 from evertrace._src.nn.activations import celu as celu
 from evertrace._src.nn.activations import elu as elu
 from evertrace._src.nn.activations import gelu as gelu
@@ -33,7 +36,8 @@ from evertrace._src.nn.normalization import one_hot as one_hot
 from evertrace._src.nn.normalization import softmax as softmax
 from evertrace._src.nn.normalization import standardize as standardize
 
-from . import initializers as initializers
+if TYPE_CHECKING:
+    from . import initializers as initializers
 
 __all__ = [
     "celu", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",
@@ -42,3 +46,9 @@ __all__ = [
     "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
     "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh",
 ]  # fmt: skip
+
+
+def __getattr__(name):
+    if name == "initializers":  # on first use: they import all random functions
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 ``import evertrace.numpy as jnp``. Names and arguments are those of `jax.numpy`.
 """
 
+from evertrace import lax as _lax  # noqa: F401  # not in the first trace of a user's function
 from evertrace._src.arrays.array import Array as ndarray
 from evertrace._src.numpy.calculus import diff as diff
 from evertrace._src.numpy.calculus import ediff1d as ediff1d

@@ -1,6 +1,7 @@
 """Derivatives: grad, vjp, jvp, linearize and the Jacobians."""
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -159,7 +160,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
 
 
 @public
-def vjp(fun, *primals, has_aux=False, reduce_axes=()):
+def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
     """Run `fun` and return its result and the function that pulls cotangents back.
 
     Args:
@@ -206,7 +207,7 @@ def _checked_cotangent(where, x, ct):
 
 
 @public
-def jvp(fun, primals, tangents, has_aux=False):
+def jvp(fun, primals, tangents, has_aux=False) -> tuple[Any, ...]:
     """Run `fun` and push tangents through it.
 
     Args:
@@ -228,15 +229,8 @@ def jvp(fun, primals, tangents, has_aux=False):
                 anchor="tangent-type",
             )
     leaves, treedef = flatten_arrays(where, tuple(primals))
-    given, tangent_tree = tree.flatten(tuple(tangents))
-    if tangent_tree != treedef:
-        raise errors.user_error(
-            TypeError,
-            f"{where}: primals have structure {treedef}, tangents {tangent_tree}.",
-            fix="pass one tangent per primal, of the same structure.",
-            anchor="tangent-type",
-        )
-    ts = [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
+    ts = _flatten_tangents(where, tuple(tangents), leaves, treedef)
+    aux = None
     trace = JVPTrace(state.trace, where)
     with set_trace(trace):
         args = tree.unflatten(
@@ -251,6 +245,19 @@ def jvp(fun, primals, tangents, has_aux=False):
     out = tree.unflatten(out_tree, [as_array(x) for x, _ in pairs])
     out_tangent = tree.unflatten(out_tree, [_instantiate(t, x) for x, t in pairs])
     return (out, out_tangent, aux) if has_aux else (out, out_tangent)
+
+
+def _flatten_tangents(where, tangents, leaves, treedef):
+    """Return the leaves of the tangents, checked against those of the primals."""
+    given, tangent_tree = tree.flatten(tangents)
+    if tangent_tree != treedef:
+        raise errors.user_error(
+            TypeError,
+            f"{where}: primals have structure {treedef}, tangents {tangent_tree}.",
+            fix="pass one tangent per primal, of the same structure.",
+            anchor="tangent-type",
+        )
+    return [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
 
 
 @public
@@ -284,15 +291,7 @@ def linearize(fun, *primals, has_aux=False):
     taped.entries.clear()
 
     def jvp_fun(*tangents):
-        given, tangent_tree = tree.flatten(tangents)
-        if tangent_tree != treedef:
-            raise errors.user_error(
-                TypeError,
-                f"{where}: primals have structure {treedef}, tangents {tangent_tree}.",
-                fix="pass one tangent per primal, of the same structure.",
-                anchor="tangent-type",
-            )
-        ts = [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
+        ts = _flatten_tangents(where, tangents, leaves, treedef)
         args = [t for t, n in zip(ts, taped.in_nodes, strict=True) if n is not None]
         results = iter(eval_jaxpr(linear, (), *consts, *args))
         outs = [
@@ -323,18 +322,13 @@ def linear_transpose(fun, *primals, reduce_axes=()):
     leaves, treedef = tree.flatten(primals)
     avals = [x.aval if hasattr(x, "aval") else as_operand(x, where).aval for x in leaves]
 
-    def flat_fun(*xs):
-        outs, out_tree = flatten_result(fun(*tree.unflatten(treedef, xs)), where)
-        flat_fun.out_tree = out_tree
-        return outs
-
     def transposed(cotangent):
         given, ct_tree = tree.flatten(cotangent)
         cts = [as_operand(ct, where) for ct in given]
 
         def run(*xs):
-            outs = flat_fun(*xs)
-            _check_cotangents(where, outs, flat_fun.out_tree, cts, ct_tree)
+            outs, out_tree = flatten_result(fun(*tree.unflatten(treedef, xs)), where)
+            _check_cotangents(where, outs, out_tree, cts, ct_tree)
             return outs
 
         found = transpose_flat(run, [LinearArg(a) for a in avals], cts)

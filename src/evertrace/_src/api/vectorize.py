@@ -2,6 +2,7 @@
 
 import functools
 import operator
+from typing import Any
 
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import (
@@ -14,13 +15,15 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.support import set_module
-from evertrace._src.transforms.batching import BatchTrace
+from evertrace._src.transforms.batching import Axis, BatchTrace
 
 public = set_module("evertrace")
 
 
 @public
-def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_name=None):
+def vmap(
+    fun, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axis_size=None, spmd_axis_name=None
+):
     """Vectorise a function over a new axis of its arguments.
 
     Args:
@@ -54,7 +57,7 @@ def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None, spmd_axis_n
         axes = _argument_axes(where, in_axes, args, kwargs, treedef)
         dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(where, leaves, dims, treedef, axis_size)
-        trace = BatchTrace(state.trace, size, axis_name, where)
+        trace = BatchTrace(state.trace, Axis(size, axis_name), where)
         with set_trace(trace):
             tracers = [trace.tracer(x, d) for x, d in zip(leaves, dims, strict=True)]
             mapped_args, mapped_kwargs = tree.unflatten(treedef, tracers)

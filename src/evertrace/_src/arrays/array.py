@@ -138,7 +138,11 @@ class Array(Operators, metaclass=_ArrayType):
 
     def is_ready(self):
         """Return whether the contents have been computed."""
-        return self._host is not None or self._buffer.is_ready()
+        if self._host is not None:
+            return True
+        if self._buffer is None:
+            raise deleted_error(self)
+        return self._buffer.is_ready()
 
     def copy_to_host_async(self):
         """Begin to copy the contents to the host."""
@@ -210,7 +214,7 @@ class Shard(NamedTuple):
     """
 
     device: Any
-    index: tuple
+    index: tuple  # pyright: ignore[reportIncompatibleMethodOverride]  # the name is JAX's
     replica_id: int
     data: Any
 

@@ -56,11 +56,12 @@ def _jit_transpose(cts, *operands, jaxpr, name):
     return [next(by_unknown) if u else None for u in linear]
 
 
-def _jit_batch(size, args, dims, *, jaxpr, name):
+def _jit_batch(axis, args, dims, *, jaxpr, name):
     batched = tuple(d is not None for d in dims)
-    derived, out_batched = batch_jaxpr(jaxpr.jaxpr, size, batched)
+    derived, out_batched = batch_jaxpr(jaxpr.jaxpr, axis, batched)
     args = [
-        x if d is None else move_batch_dim(x, d, 0, size) for x, d in zip(args, dims, strict=True)
+        x if d is None else move_batch_dim(x, d, 0, axis.size)
+        for x, d in zip(args, dims, strict=True)
     ]
     return call(derived, args, name), [0 if b else None for b in out_batched]
 
@@ -70,5 +71,5 @@ jit_p = Primitive(
     abstract=lambda *avals, jaxpr, name: jaxpr.out_avals,
     effects=lambda *, jaxpr, name: jaxpr.effects,
     eager=_jit_eager, jvp_call=_jit_jvp, linearize=_jit_linearize, transpose=_jit_transpose,
-    batch=_jit_batch,
+    batch_call=_jit_batch,
 )  # fmt: skip

@@ -171,9 +171,9 @@ def _remat_transpose(cts, *operands, jaxpr, **params):
     return [next(by_unknown) if u else None for u in linear]
 
 
-def _remat_batch(size, args, dims, *, jaxpr, **params):
-    derived, out_batched = batch_jaxpr(jaxpr, size, [d is not None for d in dims])
-    outs = remat_p.bind(*batch_first(size, args, dims), jaxpr=derived, **params)
+def _remat_batch(axis, args, dims, *, jaxpr, **params):
+    derived, out_batched = batch_jaxpr(jaxpr, axis, [d is not None for d in dims])
+    outs = remat_p.bind(*batch_first(axis.size, args, dims), jaxpr=derived, **params)
     return outs, [0 if b else None for b in out_batched]
 
 
@@ -182,7 +182,7 @@ remat_p = Primitive(
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     eager=lambda *args, jaxpr, **_: inline(jaxpr, *args),
-    jvp_call=_remat_jvp, linearize=_remat_linearize, transpose=_remat_transpose, batch=_remat_batch,
+    jvp_call=_remat_jvp, linearize=_remat_linearize, transpose=_remat_transpose, batch_call=_remat_batch,
 )  # fmt: skip
 
 # ---------------------------------------------------------------- names and barriers

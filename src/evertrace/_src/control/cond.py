@@ -156,17 +156,17 @@ def _positions(found):
 # ---------------------------------------------------------------- vectorisation
 
 
-def _cond_batch(size, args, dims, *, branches):
-    index, *operands = batch_first(size, args, dims)
+def _cond_batch(axis, args, dims, *, branches):
+    index, *operands = batch_first(axis.size, args, dims)
     batched = tuple(d is not None for d in dims[1:])
     if dims[0] is not None:
-        return _run_all_branches(size, index, operands, batched, branches)
-    wanted = union([batch_jaxpr(b.jaxpr, size, batched)[1] for b in branches])
-    derived = [batch_jaxpr(b.jaxpr, size, batched, wanted)[0] for b in branches]
+        return _run_all_branches(axis, index, operands, batched, branches)
+    wanted = union([batch_jaxpr(b.jaxpr, axis, batched)[1] for b in branches])
+    derived = [batch_jaxpr(b.jaxpr, axis, batched, wanted)[0] for b in branches]
     return bind_cond(index, derived, operands), [0 if w else None for w in wanted]
 
 
-def _run_all_branches(size, index, operands, batched, branches):
+def _run_all_branches(axis, index, operands, batched, branches):
     """Run every branch on the whole batch and choose per example.
 
     A branch gets the operands of the other examples without their derivatives: whatever it makes of
@@ -175,7 +175,7 @@ def _run_all_branches(size, index, operands, batched, branches):
     wanted = (True,) * len(branches[0].out_avals)
     results = []
     for i, branch in enumerate(branches):
-        derived = batch_jaxpr(branch.jaxpr, size, batched, wanted)[0]
+        derived = batch_jaxpr(branch.jaxpr, axis, batched, wanted)[0]
         mine = eq_p.bind(index, literal(i, index.aval.dtype))
         shielded = [
             select_examples(mine, stop_gradient_p.bind(x), x) if b and is_inexact(x.aval) else x
@@ -191,5 +191,5 @@ cond_p = Primitive(
     abstract=lambda index, *avals, branches: branches[0].out_avals,
     effects=lambda *, branches: NO_EFFECTS.union(*[b.effects for b in branches]),
     eager=_cond_eager, jvp_call=_cond_jvp, linearize=_cond_linearize, transpose=_cond_transpose,
-    batch=_cond_batch,
+    batch_call=_cond_batch,
 )  # fmt: skip

@@ -12,7 +12,9 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.bodies import as_arrays
 from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.support import set_module
@@ -63,12 +65,17 @@ def stage_call(prim, trace, operands, params):
     return trace.record(prim, operands, params)
 
 
-def batched_fun(fun, size, dims):
+def effects(*, call_jaxpr, **_):
+    """Return the effects of a `call_jaxpr`; those of a Python function show when it is staged."""
+    return call_jaxpr.effects if type(call_jaxpr) is ClosedJaxpr else NO_EFFECTS
+
+
+def batched_fun(fun, axis, dims):
     """Return a flat function vectorised over the given dims, its outputs batched in front."""
 
     def batched(*args):
-        outs, out_dims = batch_flat(fun, size, args, dims)
-        return [move_batch_dim(x, d, 0, size) for x, d in zip(outs, out_dims, strict=True)]
+        outs, out_dims = batch_flat(fun, axis, args, dims)
+        return [move_batch_dim(x, d, 0, axis.size) for x, d in zip(outs, out_dims, strict=True)]
 
     return batched
 
@@ -105,6 +112,18 @@ def example_zero(t, dim):
     if isinstance(t, SymbolicZero):
         return SymbolicZero(t.aval.update(shape=shape))
     return t.reshape(shape)
+
+
+def pair_of(name, result, what, fix):
+    """Return the two things that a user's function returned; `what` names them in the error."""
+    if isinstance(result, (tuple, list)) and len(result) == 2:
+        return result
+    raise errors.user_error(
+        TypeError,
+        f"{name}: {what}, got {type(result).__name__}.",
+        fix=fix,
+        anchor="custom-output",
+    )
 
 
 def name_of(fun):
@@ -170,6 +189,10 @@ class Rule:
         self.fun = fun
         self.arguments = Arguments(fun, nondiff_argnums, nondiff_argnames)
 
+    def __call__(self, *args, **kwargs):
+        """Call the function; its derivatives are those of the rule."""
+        raise NotImplementedError
+
     def split(self, args, kwargs):
         """Return the static arguments, the differentiated ones, and what joins them."""
         static, (*dynamic, by_keyword), join = self.arguments.split(args, kwargs)
@@ -182,6 +205,17 @@ class Rule:
                 anchor="custom-arguments",
             )
         return static, dynamic, lambda dynamic: join([*dynamic, {}])
+
+    def flat(self, name, in_tree, join, out_trees):
+        """Return the function of flat operands; a call puts the output's structure in a list."""
+
+        def fun(*xs):
+            args, kwargs = join(tree.unflatten(in_tree, as_arrays(xs)))
+            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
+            out_trees[:] = [out_tree]
+            return [as_operand(x, name) for x in outs]
+
+        return fun
 
 
 def flatten_operands(name, dynamic):

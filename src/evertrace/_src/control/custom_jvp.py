@@ -13,6 +13,8 @@ from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.support import set_module
 
+_RETURNS = "the jvp rule must return a pair (output, output tangent)"
+
 
 @set_module("evertrace")
 class custom_jvp(custom.Rule):
@@ -84,16 +86,12 @@ class custom_jvp(custom.Rule):
         leaves, in_tree = custom.flatten_operands(name, dynamic)
         out_trees = []
 
-        def fun(*xs):
-            args, kwargs = join(tree.unflatten(in_tree, as_arrays(xs)))
-            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
-            out_trees[:] = [out_tree]
-            return [as_operand(x, name) for x in outs]
+        fun = self.flat(name, in_tree, join, out_trees)
 
         def jvp(primals, tangents):
             primals = tree.unflatten(in_tree, as_arrays(primals))
-            result = rule(*static, primals, tree.unflatten(in_tree, tangents))
-            out, dout = _pair(name, result)
+            result = rule(*static, primals, tree.unflatten(in_tree, as_arrays(tangents)))
+            out, dout = custom.pair_of(name, result, _RETURNS, "return `out, tangent_out`.")
             outs, out_tree = tree.flatten(out)
             out_trees[:] = [out_tree]
             return _checked(name, [as_operand(x, name) for x in outs], out_tree, dout)
@@ -103,18 +101,6 @@ class custom_jvp(custom.Rule):
             symbolic_zeros=self.symbolic_zeros,
         )  # fmt: skip
         return tree.unflatten(out_trees[0], as_arrays(outs))
-
-
-def _pair(name, result):
-    if isinstance(result, (tuple, list)) and len(result) == 2:
-        return result
-    raise errors.user_error(
-        TypeError,
-        f"{name}: the jvp rule must return a pair (output, output tangent), got "
-        f"{type(result).__name__}.",
-        fix="return `out, tangent_out`.",
-        anchor="custom-output",
-    )
 
 
 def _checked(name, outs, out_tree, dout):
@@ -163,7 +149,7 @@ def _jvp(primals, tangents, *, name, jvp, num_consts, symbolic_zeros, **_):
     return jvp(primals, tangents)
 
 
-def _batch(size, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):
+def _batch(axis, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):
     def fun(*xs):
         return custom.apply(call_jaxpr, xs)
 
@@ -183,14 +169,14 @@ def _batch(size, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zero
 
         given = [t for t, p in zip(tangents, present, strict=True) if p]
         given_dims = [d for d, p in zip(arg_dims, present, strict=True) if p]
-        run = custom.batched_fun(one, size, [*arg_dims, *given_dims])
+        run = custom.batched_fun(one, axis, [*arg_dims, *given_dims])
         results = run(*primals, *given)
         rest = iter(results[len(missing) :])
         return results[: len(missing)], [None if m else next(rest) for m in missing]
 
     arg_dims = dims[num_consts:]
     outs = custom_jvp_call_p.bind(
-        *args, name=name, call_jaxpr=custom.batched_fun(fun, size, dims), jvp=batched_jvp,
+        *args, name=name, call_jaxpr=custom.batched_fun(fun, axis, dims), jvp=batched_jvp,
         num_consts=num_consts, symbolic_zeros=symbolic_zeros,
     )  # fmt: skip
     return outs, [0] * len(outs)
@@ -200,8 +186,8 @@ custom_jvp_call_p = Primitive(
     "custom_jvp_call", multiple_results=True, cache_types=False,
     show=("name", "call_jaxpr", "jvp", "symbolic_zeros"),
     abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
-    effects=lambda *, call_jaxpr, **_: call_jaxpr.effects,
-    eager=custom.eager, jvp_call=_jvp, linearize=_jvp, batch=_batch,
+    effects=custom.effects,
+    eager=custom.eager, jvp_call=_jvp, linearize=_jvp, batch_call=_batch,
 )  # fmt: skip
 custom_jvp_call_p.stage = lambda trace, operands, params: custom.stage_call(
     custom_jvp_call_p, trace, operands, params

@@ -15,6 +15,9 @@ from evertrace._src.ops.structural import move_batch_dim, reduce_sum_p
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
 
+_RETURNS = "the forward function must return a pair (output, residuals)"
+_RETURNS_FIX = "return `out, residuals`; `None` will do where there are none."
+
 
 @set_module("evertrace")
 class custom_vjp(custom.Rule):
@@ -66,16 +69,12 @@ class custom_vjp(custom.Rule):
         avals = [x.aval for x in leaves]
         out_trees, res_trees = [], []
 
-        def fun(*xs):
-            args, kwargs = join(tree.unflatten(in_tree, as_arrays(xs)))
-            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
-            out_trees[:] = [out_tree]
-            return [as_operand(x, name) for x in outs]
+        fun = self.flat(name, in_tree, join, out_trees)
 
         def fwd(*xs):
             args, kwargs = join(tree.unflatten(in_tree, as_arrays(xs)))
             result = user_fwd(*args, **kwargs)
-            outs, residuals = _pair(name, result)
+            outs, residuals = custom.pair_of(name, result, _RETURNS, _RETURNS_FIX)
             outs, out_tree = tree.flatten(outs)
             residuals, res_tree = tree.flatten(residuals)
             out_trees[:], res_trees[:] = [out_tree], [res_tree]
@@ -84,7 +83,8 @@ class custom_vjp(custom.Rule):
 
         def bwd(residuals, cts):
             residuals = tree.unflatten(res_trees[0], as_arrays(residuals))
-            results = user_bwd(*static, residuals, tree.unflatten(out_trees[0], cts))
+            cts = tree.unflatten(out_trees[0], as_arrays(cts))
+            results = user_bwd(*static, residuals, cts)
             return _checked_cotangents(name, in_tree, avals, results)
 
         outs = custom_vjp_call_p.bind(
@@ -107,18 +107,6 @@ class CustomVJPPrimal:
 
     def __init__(self, value, perturbed):
         self.value, self.perturbed = value, perturbed
-
-
-def _pair(name, result):
-    if isinstance(result, (tuple, list)) and len(result) == 2:
-        return result
-    raise errors.user_error(
-        TypeError,
-        f"{name}: the forward function must return a pair (output, residuals), got "
-        f"{type(result).__name__}.",
-        fix="return `out, residuals`; `None` will do where there are none.",
-        anchor="custom-output",
-    )
 
 
 def _checked_cotangents(name, in_tree, avals, results):
@@ -219,7 +207,7 @@ def _lin_transpose(cts, *operands, bwd, num_residuals, active, out_avals, symbol
     ]
 
 
-def _batch(size, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros):
+def _batch(axis, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros):
     arg_dims = dims[num_consts:]
 
     def fun(*xs):
@@ -238,7 +226,7 @@ def _batch(size, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic
             return outs + residuals
 
         values = [x.value for x in xs] if symbolic_zeros else xs
-        results = custom.batched_fun(one, size, arg_dims)(*values)
+        results = custom.batched_fun(one, axis, arg_dims)(*values)
         return take(results, counts[0]), results
 
     def batched_bwd(residuals, cts):
@@ -255,15 +243,15 @@ def _batch(size, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic
 
         given = [ct for ct, p in zip(cts, present, strict=True) if p]
         values = [*residuals, *given]
-        outs, out_dims = batch_flat(one, size, values, [0] * len(values))
+        outs, out_dims = batch_flat(one, axis, values, [0] * len(values))
         pairs = iter(zip(outs, out_dims, strict=True))
         return [
-            None if m else _for_operand(*next(pairs), d, size)
+            None if m else _for_operand(*next(pairs), d, axis.size)
             for m, d in zip(missing, arg_dims, strict=True)
         ]
 
     outs = custom_vjp_call_p.bind(
-        *args, name=name, call_jaxpr=custom.batched_fun(fun, size, dims), fwd=batched_fwd,
+        *args, name=name, call_jaxpr=custom.batched_fun(fun, axis, dims), fwd=batched_fwd,
         bwd=batched_bwd, num_consts=num_consts, symbolic_zeros=symbolic_zeros,
     )  # fmt: skip
     return outs, [0] * len(outs)
@@ -282,8 +270,8 @@ custom_vjp_call_p = Primitive(
     "custom_vjp_call", multiple_results=True, cache_types=False,
     show=("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros"),
     abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
-    effects=lambda *, call_jaxpr, **_: call_jaxpr.effects,
-    eager=custom.eager, jvp_call=_jvp, linearize=_linearize, batch=_batch,
+    effects=custom.effects,
+    eager=custom.eager, jvp_call=_jvp, linearize=_linearize, batch_call=_batch,
 )  # fmt: skip
 custom_vjp_call_p.stage = lambda trace, operands, params: custom.stage_call(
     custom_vjp_call_p, trace, operands, params

@@ -119,20 +119,20 @@ def _while_transpose(cts, *operands, **params):
 # ---------------------------------------------------------------- vectorisation
 
 
-def _while_batch(size, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     batched = split_operands([d is not None for d in dims], cond_nconsts, body_nconsts)
     cond_batched, body_batched, carry_batched = map(tuple, batched)
     cond, body, carry_batched, pred_batched = memo(
         body_jaxpr.jaxpr,
-        ("batch_while", cond_jaxpr, size, cond_batched, body_batched, carry_batched),
+        ("batch_while", cond_jaxpr, axis, cond_batched, body_batched, carry_batched),
         lambda: _batch_loop(
-            cond_jaxpr.jaxpr, body_jaxpr.jaxpr, size, cond_batched, body_batched, carry_batched
+            cond_jaxpr.jaxpr, body_jaxpr.jaxpr, axis, cond_batched, body_batched, carry_batched
         ),
     )
-    args = batch_first(size, args, dims)
+    args = batch_first(axis.size, args, dims)
     cond_consts, body_consts, carry = split_operands(args, cond_nconsts, body_nconsts)
     start = [
-        move_batch_dim(x, None, 0, size) if b and d is None else x
+        move_batch_dim(x, None, 0, axis.size) if b and d is None else x
         for x, d, b in zip(carry, dims[cond_nconsts + body_nconsts :], carry_batched, strict=True)
     ]
     if pred_batched:
@@ -141,14 +141,14 @@ def _while_batch(size, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
     return outs, [0 if b else None for b in carry_batched]
 
 
-def _batch_loop(cond_jaxpr, body_jaxpr, size, cond_batched, body_batched, carry_batched):
+def _batch_loop(cond_jaxpr, body_jaxpr, axis, cond_batched, body_batched, carry_batched):
     """Return condition and body of the loop over a batch.
 
     Also returns which carries are batched, and whether the condition is.
     """
     while True:
-        body, found = batch_jaxpr(body_jaxpr, size, body_batched + carry_batched, carry_batched)
-        cond, (pred_batched,) = batch_jaxpr(cond_jaxpr, size, cond_batched + carry_batched)
+        body, found = batch_jaxpr(body_jaxpr, axis, body_batched + carry_batched, carry_batched)
+        cond, (pred_batched,) = batch_jaxpr(cond_jaxpr, axis, cond_batched + carry_batched)
         if pred_batched:
             found = (True,) * len(carry_batched)
         if found == carry_batched:
@@ -187,5 +187,5 @@ while_p = Primitive(
         cond_jaxpr.effects | body_jaxpr.effects
     ),
     eager=_while_eager, jvp_call=_while_jvp, linearize=_while_linearize,
-    transpose=_while_transpose, batch=_while_batch,
+    transpose=_while_transpose, batch_call=_while_batch,
 )  # fmt: skip

@@ -16,7 +16,7 @@ from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.slicing import concatenate_p, pad_p, slice_p
 from evertrace._src.ops.structural import move_batch_dim, permute, reduced_aval, reshape, spread
 from evertrace._src.ops.windows import batch_window, window_shape
-from evertrace._src.transforms.batching import batch_jaxpr
+from evertrace._src.transforms.batching import Axis, batch_jaxpr
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
 # ---------------------------------------------------------------- the tree
@@ -26,7 +26,7 @@ def _combine(jaxpr, xs, ys):
     """Apply the jaxpr of scalars to lists of arrays of one shape, elementwise."""
     shape, size = xs[0].aval.shape, xs[0].aval.size
     flat = [reshape(x, (size,)) for x in (*xs, *ys)]
-    vectorised, _ = batch_jaxpr(jaxpr, size, [True] * len(flat), [True] * len(xs))
+    vectorised, _ = batch_jaxpr(jaxpr, Axis(size), [True] * len(flat), [True] * len(xs))
     return [reshape(z, shape) for z in eval_jaxpr(vectorised, (), *flat)]
 
 

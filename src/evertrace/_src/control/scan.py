@@ -392,15 +392,16 @@ def _transpose_with_known_carry(cts, operands, linear, params):
 # ---------------------------------------------------------------- vectorisation
 
 
-def _scan_batch(size, args, dims, *, jaxpr, length, reverse, num_consts, num_carry, unroll):
+def _scan_batch(axis, args, dims, *, jaxpr, length, reverse, num_consts, num_carry, unroll):
     batched = tuple(d is not None for d in dims)
     body, out_batched = memo(
         jaxpr.jaxpr,
-        ("batch_scan", size, batched, num_consts, num_carry),
-        lambda: _batch_body(jaxpr.jaxpr, size, batched, num_consts, num_carry),
+        ("batch_scan", axis, batched, num_consts, num_carry),
+        lambda: _batch_body(jaxpr.jaxpr, axis, batched, num_consts, num_carry),
     )
     consts, carry, xs = split_operands(args, num_consts, num_carry)
     const_dims, carry_dims, xs_dims = split_operands(dims, num_consts, num_carry)
+    size = axis.size
     consts = [_move(x, d, 0, size) for x, d in zip(consts, const_dims, strict=True)]
     carry = [
         move_batch_dim(x, d, 0, size) if b else x
@@ -415,11 +416,11 @@ def _move(x, dim, to, size):
     return x if dim is None else move_batch_dim(x, dim, to, size)
 
 
-def _batch_body(jaxpr, size, batched, num_consts, num_carry):
+def _batch_body(jaxpr, axis, batched, num_consts, num_carry):
     consts, carry, xs = split_operands(batched, num_consts, num_carry)
     no_ys = [False] * (len(jaxpr.outvars) - num_carry)
     while True:
-        body, found = batch_jaxpr(jaxpr, size, consts + carry + xs, carry + no_ys)
+        body, found = batch_jaxpr(jaxpr, axis, consts + carry + xs, carry + no_ys)
         if list(found[:num_carry]) == carry:
             return body, found
         carry = list(found[:num_carry])
@@ -429,5 +430,5 @@ scan_p = Primitive(
     "scan", multiple_results=True, cache_types=False, abstract=_scan_abstract,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     eager=_scan_eager, jvp_call=_scan_jvp, linearize=_scan_linearize, transpose=_scan_transpose,
-    batch=_scan_batch,
+    batch_call=_scan_batch,
 )  # fmt: skip

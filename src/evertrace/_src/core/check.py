@@ -27,14 +27,14 @@ def check_jaxpr(jaxpr):
 
 def _define(var, defined, where):
     if id(var) in defined:
-        _fail(f"{where}: variable of type {var.aval.str_short()} is defined twice")
+        _fail(f"{where}: variable of type {var.aval.str_short()} is defined twice.")
     defined.add(id(var))
 
 
 def _check_operand(operand, defined, eqn):
     if not isinstance(operand, Literal) and id(operand) not in defined:
         where = "outputs" if eqn is None else eqn.primitive.name
-        _fail(f"{where}: a variable of type {operand.aval.str_short()} is used but not defined")
+        _fail(f"{where}: a variable of type {operand.aval.str_short()} is used but not defined.")
 
 
 def _check_types(eqn):
@@ -43,7 +43,7 @@ def _check_types(eqn):
     have = tuple(v.aval for v in eqn.outvars)
     if tuple(want) != have:
         text = ", ".join(a.str_short() for a in want)
-        _fail(f"{eqn.primitive.name}: outputs are {[a.str_short() for a in have]}, want {text}")
+        _fail(f"{eqn.primitive.name}: outputs are {[a.str_short() for a in have]}, want {text}.")
 
 
 def _fail(what):

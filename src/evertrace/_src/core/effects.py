@@ -22,4 +22,29 @@ class Effect:
         return self.name
 
 
+class NamedAxis(Effect):
+    """Not an effect, strictly: the equation means something only where an axis has this name.
+
+    Args:
+      axis: the name, any hashable value. Two of the same name are equal.
+    """
+
+    __slots__ = ("axis",)
+
+    def __init__(self, axis):
+        super().__init__(f"axis {axis!r}")
+        self.axis = axis
+
+    def __eq__(self, other):
+        return type(other) is NamedAxis and self.axis == other.axis
+
+    def __hash__(self):
+        return hash((NamedAxis, self.axis))
+
+
 NO_EFFECTS = frozenset()
+
+
+def observable(effects):
+    """Whether any of the effects is more than the use of a named axis."""
+    return any(type(e) is not NamedAxis for e in effects)

@@ -1,5 +1,7 @@
 """Where arrays live: shardings. One device for now; meshes come with the many-device work."""
 
+from typing import Any
+
 
 class Sharding:
     """How an array is laid out over devices."""
@@ -40,7 +42,7 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
 
 
-def device_of(placement):
+def device_of(placement: Any) -> Any:
     """Return the one device that a device, a sharding or None asks for."""
     if placement is None or not hasattr(placement, "device_set"):
         return placement

@@ -24,6 +24,10 @@ state mathematics and leave the mechanics to the transformations:
                                                             tangents are unknowns of a tape (or
                                                             None): outputs are computed now, the
                                                             tangents by equations on that tape
+  batch_call(axis, operands, dims, **params) -> (outs, dims)
+                                                            instead of `batch`, for what may
+                                                            mention the name of the batched axis;
+                                                            then no operand need be batched
   effects(**params) -> frozenset
 
 A slot that has no meaning for an operation holds `undefined("why")`, so that tests can tell a rule
@@ -40,8 +44,8 @@ from evertrace._src.support import Cache
 JOINTLY = "jointly"
 
 RULE_SLOTS = (
-    "abstract", "batch", "deriv", "eager", "host", "jvp", "jvp_call", "linear", "linearize",
-    "stage", "transpose",
+    "abstract", "batch", "batch_call", "deriv", "eager", "host", "jvp", "jvp_call", "linear",
+    "linearize", "stage", "transpose",
 )  # fmt: skip
 
 # Type-rule results are kept for ever in practice; this bounds a program that makes new shapes
@@ -103,7 +107,7 @@ class Primitive:
         to print; None prints all of them.
       is_call: whether an equation means nothing but its `jaxpr` applied to its operands.
       cache_types: whether type-rule results are kept by avals and params; not where a param is a
-        jaxpr, which the cache would keep alive.
+        jaxpr, which the cache would keep alive, nor where the rule asks which axes are in scope.
       physical: for operations that also move elements of extended dtypes around: a function
         ``(*avals, **params) -> params`` for the same operation on the words behind the elements,
         which are trailing dimensions. Operands of ordinary dtypes stay as they are: engines' rules
@@ -120,6 +124,7 @@ class Primitive:
     # The rules: functions of an operation's own signature, or None, or `Undefined`.
     abstract: Any
     batch: Any
+    batch_call: Any
     deriv: Any
     eager: Any
     host: Any
@@ -153,21 +158,21 @@ class Primitive:
 
     def infer(self, args, params):
         """Return the output aval (a tuple of them if multiple_results) for operands with avals."""
-        cachable = self.cache_types
-        if cachable:
+        key = None
+        if self.cache_types:
             key = (*[x.aval for x in args], *params.values())
             try:
                 return self._types.data[key]
             except KeyError:
                 pass
             except TypeError:  # a param that cannot be hashed
-                cachable = False
+                key = None
         out = self.abstract(*[x.aval for x in args], **params)
         if self.multiple_results:
             out = tuple(out)
-        if cachable and self.physical is None:
-            _refuse_extended(self, out if self.multiple_results else (out,))
-        if cachable:
+        if key is not None:
+            if self.physical is None:
+                _refuse_extended(self, out if self.multiple_results else (out,))
             self._types.put(key, out)
         return out
 
@@ -175,7 +180,9 @@ class Primitive:
         """Whether outputs of these avals (one, or a list) are made of words by `physical`."""
         if self.physical is None or self.physical is AS_IS:
             return False
-        return _has_extended(avals if self.multiple_results else (avals,))
+        if self.multiple_results:
+            return _has_extended(avals)
+        return isinstance(avals.dtype, dtypes.ExtendedDType)
 
     def effects_of(self, params):
         """Return the set of effects of an equation with these params."""

@@ -19,12 +19,15 @@ class Trace:
     Attributes:
       parent: the trace this one hands its own computations to, or None.
       name: the transformation in words, such as ``jit(step)``; "" is left out of messages.
+      axes: the axes in scope as pairs (name, size), outer ones first; an inner one hides an outer
+        one of the same name.
     """
 
-    __slots__ = ("__weakref__", "name", "parent")
+    __slots__ = ("__weakref__", "axes", "name", "parent")
 
     def __init__(self, parent, name=""):
         self.parent, self.name = parent, name
+        self.axes = () if parent is None else parent.axes
 
     def process(self, prim, args, params):
         """Interpret one application of `prim`."""
@@ -116,7 +119,7 @@ class Tracer(Operators):
         return self
 
 
-def concrete_value(x):
+def concrete_value(x: Any) -> Any:
     """Return the concrete array behind `x` (an array or a tracer), or None."""
     while isinstance(x, Tracer):
         x = x.concrete()

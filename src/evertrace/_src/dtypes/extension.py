@@ -1,14 +1,13 @@
 """Dtypes that NumPy does not have: their scalar types, and those of random keys."""
 
 import dataclasses
-import difflib
 import math
 from typing import Any, ClassVar
 
 import numpy as np
 
 from evertrace._src.errors import user_error
-from evertrace._src.support import set_module
+from evertrace._src.support import close_matches, set_module
 
 
 @set_module("evertrace.dtypes")
@@ -79,7 +78,7 @@ class KeyType(ExtendedDType):
     def __post_init__(self) -> None:
         """Refuse a generator that nobody registered."""
         if self.impl not in _key_layouts:
-            close = difflib.get_close_matches(self.impl, _key_layouts) or _key_layouts
+            close = close_matches(self.impl, _key_layouts) or _key_layouts
             raise user_error(
                 ValueError,
                 f"key: there is no random generator {self.impl!r}.",

@@ -9,7 +9,7 @@ import functools
 import inspect
 import types
 import weakref
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,7 +98,7 @@ def _flat_key(args):
 
     It needs no treedef and makes no avals. Python scalars are known by their type alone.
     """
-    key = [config.current().semantic]
+    key: list[Any] = [config.current().semantic]
     for x in args:
         kind = type(x)
         if kind is Array:
@@ -169,7 +169,7 @@ class JitFunction:
     def _variant(self, call):
         """Return the variant of a call, traced now if it is new."""
         avals = self._signature.avals(call, f"jit({self._name})")
-        key = (config.semantic_key(), call.treedef, call.statics, avals)
+        key = (config.semantic_key(), state.trace.axes, call.treedef, call.statics, avals)
         variants = self._variants
         variant = variants.by_key.get(key)
         if variant is not None:
@@ -181,8 +181,10 @@ class JitFunction:
         variant = Variant(captured, self._name, donated, self._options)
         if not captured.depends_on_trace:
             variants.by_key[key] = variant
-            if self._plain and (flat := _flat_key(call.leaves)) and _is_flat(call, avals):
-                variants.by_key[flat] = variant
+            if self._plain and state.trace is EVAL and _is_flat(call, avals):
+                flat = _flat_key(call.leaves)
+                if flat is not None:
+                    variants.by_key[flat] = variant
         return variant
 
     # ------------------------------------------------------------ in steps

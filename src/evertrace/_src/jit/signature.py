@@ -45,41 +45,17 @@ class Signature:
         """Return the positions and names that have a role, each inferred from the other."""
         given_nums, given_names = nums is not None, names is not None
         nums, names = _as_indices(f"{role}_argnums", nums), _as_names(f"{role}_argnames", names)
-        if self.parameters is None:
+        parameters = self.parameters
+        if parameters is None:
             return frozenset(nums), frozenset(names)
-        positional = [p.name for p in self.parameters if p.kind in _POSITIONAL]
-        nums = {self._position(f"{role}_argnums", n, positional) for n in nums}
-        self._check_names(f"{role}_argnames", names)
+        positional = [p.name for p in parameters if p.kind in _POSITIONAL]
+        nums = {_position(f"{role}_argnums", n, positional, parameters) for n in nums}
+        _check_names(f"{role}_argnames", names, parameters)
         if given_nums and not given_names:
             names = {positional[n] for n in nums if n < len(positional)}
         elif given_names and not given_nums:
             nums = {positional.index(name) for name in names if name in positional}
         return frozenset(nums), frozenset(names)
-
-    def _position(self, option, n, positional):
-        variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in self.parameters)
-        if variadic and n >= 0:
-            return n
-        if not -len(positional) <= n < len(positional):
-            raise errors.user_error(
-                ValueError,
-                f"jit: {option} has {n}, but the function takes {len(positional)} positional "
-                f"arguments.",
-                fix=f"use numbers from 0 to {len(positional) - 1}.",
-            )
-        return n % len(positional)
-
-    def _check_names(self, option, names):
-        if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in self.parameters):
-            return
-        known = [p.name for p in self.parameters]
-        for name in names:
-            if name not in known:
-                raise errors.user_error(
-                    ValueError,
-                    f"jit: {option} has {name!r}, but the function has no such argument.",
-                    fix=f"use some of {known}.",
-                )
 
     def flatten(self, args, kwargs):
         """Take a call apart; returns a `FlatCall`."""
@@ -162,6 +138,35 @@ class Signature:
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _position(option, n, positional, parameters):
+    """Return the position that a number, which may count from the end, stands for."""
+    variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    if variadic and n >= 0:
+        return n
+    if not -len(positional) <= n < len(positional):
+        raise errors.user_error(
+            ValueError,
+            f"jit: {option} has {n}, but the function takes {len(positional)} positional "
+            f"arguments.",
+            fix=f"use numbers from 0 to {len(positional) - 1}.",
+        )
+    return n % len(positional)
+
+
+def _check_names(option, names, parameters):
+    """Raise for a name that is no argument."""
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in parameters]
+    for name in names:
+        if name not in known:
+            raise errors.user_error(
+                ValueError,
+                f"jit: {option} has {name!r}, but the function has no such argument.",
+                fix=f"use some of {known}.",
+            )
 
 
 def _parameters(fun):

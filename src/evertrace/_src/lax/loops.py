@@ -27,7 +27,7 @@ from evertrace._src.ops.compare import lt_p
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, stack_p, unstack_p
 from evertrace._src.ops.structural import move_batch_dim, reshape
-from evertrace._src.transforms.batching import batch_flat
+from evertrace._src.transforms.batching import Axis, batch_flat
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -469,7 +469,7 @@ def _map_in_batches(f, xs, batch_size):
         return [as_operand(x, "map") for x in outs]
 
     def batch(size, values):
-        outs, dims = batch_flat(flat, size, values, [0] * len(values))
+        outs, dims = batch_flat(flat, Axis(size), values, [0] * len(values))
         return [move_batch_dim(x, d, 0, size) for x, d in zip(outs, dims, strict=True)]
 
     parts = []

@@ -223,7 +223,8 @@ def _named_operation(jaxpr):
         return None
     (eqn,) = jaxpr.eqns
     same = {id(v) for v in eqn.invars} == {id(v) for v in jaxpr.invars}
-    return eqn.primitive if same and eqn.outvars[0] is jaxpr.outvars[0] else None
+    is_all = same and eqn.outvars[0] is jaxpr.outvars[0]
+    return eqn.primitive if is_all and eqn.primitive in _NAMED else None
 
 
 def _is_identity(init, identity):
@@ -250,7 +251,7 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
     xs, inits, treedef = _operands("reduce", operands, init_values)
     jaxpr = _stage_scalar("reduce", computation, xs, treedef)
     operation = _named_operation(jaxpr)
-    if operation in _NAMED and inits[0].shape == ():
+    if operation is not None and inits[0].shape == ():
         named, _, identity = _NAMED[operation]
         out = named(xs[0], dimensions)
         if not _is_identity(inits[0], identity):
@@ -288,9 +289,11 @@ def reduce_window(
         xs[0], window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
     jaxpr = _stage_scalar("reduce_window", computation, xs, treedef)
-    _, named, identity = _NAMED.get(_named_operation(jaxpr), (None, None, None))
-    if named is not None and _is_identity(inits[0], identity):
-        return treedef.unflatten([named.bind(xs[0], **window)])
+    operation = _named_operation(jaxpr)
+    if operation is not None:
+        _, named, identity = _NAMED[operation]
+        if named is not None and _is_identity(inits[0], identity):
+            return treedef.unflatten([named.bind(xs[0], **window)])
     outs = reduce_window_p.bind(*xs, *inits, jaxpr=close_jaxpr(jaxpr), consts=(), **window)
     return treedef.unflatten(outs)
 

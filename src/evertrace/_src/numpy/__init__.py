@@ -1,1 +1,1 @@
-"""The NumPy front end: promotion, ufuncs, indexing, creation, reductions and what is built on them."""
+"""The NumPy front end: promotion, ufuncs, indexing, creation, reductions and what they carry."""

@@ -154,9 +154,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
         (y,) = promote_dtypes_inexact("trapezoid", operand("trapezoid", y))
         steps = dx
     else:
-        y, x = promote_dtypes_inexact(
-            "trapezoid", operand("trapezoid", y), operand("trapezoid", x)
-        )
+        y, x = promote_dtypes_inexact("trapezoid", operand("trapezoid", y), operand("trapezoid", x))
         steps = diff(x) if x.aval.ndim == 1 else moveaxis(diff(x, axis=axis), axis, -1)
     y = moveaxis(y, axis, -1)
     return ufuncs.multiply(ufuncs.multiply(steps, y[..., 1:] + y[..., :-1]).sum(-1), 0.5)

@@ -52,7 +52,10 @@ def placed(x, device):
 # ---------------------------------------------------------------- from values
 
 
-def array(object, dtype=None, *, copy=True, order="K", ndmin=0, device=None, out_sharding=None):
+def array(
+    object, dtype=None, *, copy=True, order: str | None = "K", ndmin=0, device=None,
+    out_sharding=None,
+):  # fmt: skip
     """Make an array.
 
     Args:
@@ -335,9 +338,11 @@ def _static_number(name, argument, value):
     """Return an argument that must be known while tracing as a Python number."""
     if type(value) in SCALARS:
         return value
-    found = concrete_value(value) if isinstance(value, Tracer) else value
-    if found is None and value is not None:
-        raise traced_argument(name, argument, value)
+    found = value
+    if isinstance(value, Tracer):
+        found = concrete_value(value)
+        if found is None:
+            raise traced_argument(name, argument, value)
     number = np.asarray(found.host() if is_operand[type(found)] else found)
     if number.ndim or number.dtype.kind not in "biufc":
         raise errors.user_error(

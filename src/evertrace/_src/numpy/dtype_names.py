@@ -4,6 +4,8 @@
 dtype, and it compares and converts like NumPy's scalar type of the same name.
 """
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -208,7 +210,7 @@ def result_type(*args):
     return dtypes.result_type(*args)
 
 
-def can_cast(from_, to, casting="safe"):
+def can_cast(from_, to, casting: Any = "safe"):
     """Return whether NumPy converts between two dtypes under a rule, see `numpy.can_cast`."""
     return np.can_cast(np.dtype(from_) if hasattr(from_, "dtype") else from_, to, casting)
 

@@ -6,8 +6,8 @@ only summed beforehand; of a single operand diagonals are taken, axes summed and
 """
 
 import functools
-
-import opt_einsum
+import importlib
+from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.numpy import creation, indexing
@@ -19,6 +19,12 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import permute, squeeze
 
 __all__ = ["einsum", "einsum_path"]
+
+
+@functools.cache
+def _opt_einsum():
+    """Return opt_einsum, imported at the first use: that takes longer than importing NumPy's."""
+    return importlib.import_module("opt_einsum")
 
 
 def einsum(
@@ -54,11 +60,12 @@ def einsum(
         if len(chosen) == 1:
             xs.append(_reduce_one(chosen[0], inputs[0], result))
         else:
-            xs.append(_contract_two(*chosen, *inputs, result, opts))
+            (x, y), (x_names, y_names) = chosen, inputs
+            xs.append(_contract_two(x, y, x_names, y_names, result, opts))
     return convert(xs[0], opts.dtype, xs[0].aval.weak_type)
 
 
-def einsum_path(subscripts, /, *operands, optimize="auto"):
+def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
     """Return the order in which `einsum` would contract, and a description of its cost.
 
     Returns:
@@ -67,7 +74,7 @@ def einsum_path(subscripts, /, *operands, optimize="auto"):
     text, operands = _as_text(subscripts, operands)
     shapes = [x.shape for x in operands]
     optimize = "optimal" if optimize is True else optimize
-    path, info = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
+    path, info = _opt_einsum().contract_path(text, *shapes, shapes=True, optimize=optimize)
     return ["einsum_path", *path], str(info)
 
 
@@ -79,7 +86,7 @@ def _as_text(subscripts, operands):
                 ValueError, "einsum: needs at least one operand.", fix="pass the arrays as well."
             )
         return subscripts.replace(" ", ""), operands
-    text, arrays = opt_einsum.parser.convert_interleaved_input((subscripts, *operands))
+    text, arrays = _opt_einsum().parser.convert_interleaved_input((subscripts, *operands))
     return text, tuple(arrays)
 
 
@@ -94,7 +101,7 @@ def _contractions(text, shapes, optimize):
     if isinstance(optimize, tuple):
         optimize = list(optimize)
     try:
-        _, info = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=optimize)
+        _, info = _opt_einsum().contract_path(text, *shapes, shapes=True, optimize=optimize)
     except ValueError as error:
         raise errors.user_error(
             errors.ShapeError,
@@ -141,12 +148,12 @@ def _contract_two(x, y, x_names, y_names, result, opts):
     free_y = [n for n in y_names if n not in shared]
     if [*batch, *free_y, *free_x] == list(result):  # the other way round needs no transposition
         x, x_names, free_x, y, y_names, free_y = y, y_names, free_y, x, x_names, free_x
-    dims = [
+    over, along = [
         (tuple(map(x_names.index, names)), tuple(map(y_names.index, names)))
         for names in (summed, batch)
     ]
     made = [*batch, *free_x, *free_y]
-    return permute(contract(x, y, *dims, opts), tuple(map(made.index, result)))
+    return permute(contract(x, y, over, along, opts), tuple(map(made.index, result)))
 
 
 def _prepare(x, names, needed):

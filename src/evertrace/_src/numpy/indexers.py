@@ -8,6 +8,7 @@
    is an array broadcast to the result's dimensions that are not in windows.
 """
 
+import functools
 import operator
 from typing import Any, NamedTuple
 
@@ -47,7 +48,7 @@ class Item(NamedTuple):
     kind: str
     start: int = 0
     step: int = 1
-    count: int = 1
+    count: int = 1  # pyright: ignore[reportIncompatibleMethodOverride]  # tuples can count, too
     array: Any = None
     is_after_dots: bool = False
 
@@ -273,8 +274,8 @@ def _positive(item):
     """Return start, limit and positive stride of the elements of an item."""
     if item.kind is INT:
         return item.start, item.start + 1, 1
-    if item.count == 0:
-        return item.start, item.start, 1
+    if item.count == 0:  # Python starts empty reversed slices at -1
+        return max(item.start, 0), max(item.start, 0), 1
     last = item.start + (item.count - 1) * item.step
     low, high = min(item.start, last), max(item.start, last)
     return (low, item.start + item.count, 1) if item.step == 1 else (low, high + 1, abs(item.step))
@@ -340,47 +341,76 @@ class Layout(NamedTuple):
         return tuple(shape)
 
 
+class _Component(NamedTuple):
+    """One component of the index vectors.
+
+    Attributes:
+      position: which item it comes from.
+      size: size of the operand's dimension that it is for.
+      dims: the dimensions of the index vectors that it varies in.
+    """
+
+    position: int
+    size: int
+    dims: tuple
+
+
 def layout(shape, items, wrap_negative=True):
     """Return how to gather the items from an array of that shape."""
-    has_arrays = any(item.kind is ARRAY and item.array.aval.ndim for item in items)
+    abstract = [i if i.array is None else i._replace(array=i.array.aval) for i in items]
+    frame, components, batch_shape = _frame(shape, tuple(abstract))
+    columns = [_column(items[c.position], c.size, wrap_negative) for c in components]
+    indices = _index_vectors(columns, [c.dims for c in components], batch_shape)
+    return frame._replace(indices=indices)
+
+
+@functools.lru_cache(maxsize=4096)
+def _frame(shape, items):
+    """Return a layout without indices, the components of these, and their shape.
+
+    The items have avals in the place of arrays.
+    """
+    has_arrays = any(item.kind is ARRAY and item.array.ndim for item in items)
     is_chosen = {ARRAY, INT} if has_arrays else set()
     chosen_shape = _chosen_shape(items) if has_arrays else ()
     tokens = _result_tokens(items, is_chosen, len(chosen_shape))
     result = [token for token in tokens if token[0] != NEW]
-
-    windows, components = [], []
-    sizes, collapsed, index_map = [], [], []
-    dim = 0
-    out_shape = [chosen_shape[token[1]] if token[0] == "chosen" else 0 for token in result]
-    for position, item in enumerate(items):
-        if item.kind is NEW:
-            continue
-        size = shape[dim]
-        place = result.index((SLICE, position)) if item.kind is SLICE else None
-        if place is not None:
-            out_shape[place] = item.count
-        if item.kind is SLICE and item.step == 1:
-            windows.append(place)
-            sizes.append(item.count)
-            if item.count != size:
-                index_map.append(dim)
-                components.append((literal(item.start, np.dtype(np.int32)), ()))
-        else:
-            sizes.append(1)
-            collapsed.append(dim)
-            index_map.append(dim)
-            components.append(_component(item, size, place, result, has_arrays, wrap_negative))
-        dim += 1
+    out_shape = [chosen_shape[i] if kind == "chosen" else items[i].count for kind, i in result]
+    dims = [(i, item) for i, item in enumerate(items) if item.kind is not NEW]
+    is_window = [item.kind is SLICE and item.step == 1 for _, item in dims]
+    windows = [
+        result.index((SLICE, i)) for (i, _), whole in zip(dims, is_window, strict=True) if whole
+    ]
     batch = [i for i in range(len(result)) if i not in windows]
-    indices = _index_vectors(components, batch, [out_shape[i] for i in batch])
-    dnums = GatherDimensionNumbers(tuple(sorted(windows)), tuple(collapsed), tuple(index_map))
-    new_dims = tuple(i for i, token in enumerate(tokens) if token[0] == NEW)
-    is_plain = not has_arrays
-    return Layout(dnums, tuple(sizes), indices, tuple(out_shape), new_dims, is_plain)
+    index_map = tuple(
+        dim for dim, (_, item) in enumerate(dims)
+        if not is_window[dim] or item.count != shape[dim]
+    )  # fmt: skip
+    components = [
+        _Component(dims[dim][0], shape[dim], _varies_in(*dims[dim], [result[i] for i in batch]))
+        for dim in index_map
+    ]
+    collapsed = tuple(dim for dim, whole in enumerate(is_window) if not whole)
+    frame = Layout(
+        GatherDimensionNumbers(tuple(sorted(windows)), collapsed, index_map),
+        tuple(item.count if is_window[dim] else 1 for dim, (_, item) in enumerate(dims)),
+        None, tuple(out_shape), tuple(i for i, token in enumerate(tokens) if token[0] == NEW),
+        not has_arrays,
+    )  # fmt: skip
+    return frame, components, tuple(out_shape[i] for i in batch)
+
+
+def _varies_in(position, item, batch):
+    """Return which of the batch dimensions, given by their tokens, an item varies in."""
+    if item.kind is ARRAY:
+        chosen = [i for i, token in enumerate(batch) if token[0] == "chosen"]
+        return tuple(chosen[len(chosen) - item.array.ndim :])
+    is_strided = item.kind is SLICE and item.step != 1
+    return (batch.index((SLICE, position)),) if is_strided else ()
 
 
 def _chosen_shape(items):
-    arrays = [item.array.aval.shape for item in items if item.kind is ARRAY]
+    arrays = [item.array.shape for item in items if item.kind is ARRAY]
     try:
         return np.broadcast_shapes(*arrays)
     except ValueError:
@@ -415,33 +445,28 @@ def _result_tokens(items, is_chosen, rank):
     return tokens
 
 
-def _component(item, size, place, result, has_arrays, wrap_negative):
-    """Return one component of the index vectors, and the result's dimensions that it varies in."""
-    if item.kind is INT:
-        return literal(item.start, np.dtype(np.int32)), ()
-    if item.kind is SLICE:
-        counts = iota(np.int32, (item.count,))
-        return ufuncs.add(ufuncs.multiply(counts, item.step), item.start), (place,)
-    array = from_front(item.array, size) if wrap_negative else item.array
-    chosen = [i for i, token in enumerate(result) if token[0] == "chosen"]
-    ndim = array.aval.ndim
-    return array, tuple(chosen[len(chosen) - ndim :]) if ndim else ()
+def _column(item, size, wrap_negative):
+    """Return one component of the index vectors."""
+    if item.kind is ARRAY:
+        return from_front(item.array, size) if wrap_negative else item.array
+    if item.kind is INT or item.step == 1:
+        return literal(item.start, np.dtype(np.int32))
+    counts = iota(np.int32, (item.count,))
+    return ufuncs.add(ufuncs.multiply(counts, item.step), item.start)
 
 
-def _index_vectors(components, batch, batch_shape):
+def _index_vectors(columns, dims, batch_shape):
     """Stack components along a new last dimension, each broadcast to the batch dimensions."""
-    if not components:
+    if not columns:
         return from_host(np.zeros((*batch_shape, 0), np.int32))
-    dtype = _common_dtype([array for array, _ in components])
-    shape = (*batch_shape, 1)
-    columns = []
-    for array, places in components:
-        dims = tuple(batch.index(place) for place in places)
-        columns.append(
-            broadcast_in_dim_p.bind(
-                cast(array, dtype), shape=shape, broadcast_dimensions=dims, sharding=None
-            )
+    dtype = _common_dtype(columns)
+    columns = [
+        broadcast_in_dim_p.bind(
+            cast(column, dtype), shape=(*batch_shape, 1), broadcast_dimensions=places,
+            sharding=None,
         )
+        for column, places in zip(columns, dims, strict=True)
+    ]  # fmt: skip
     if len(columns) == 1:
         return columns[0]
     return concatenate_p.bind(*columns, dimension=len(batch_shape))

@@ -29,7 +29,7 @@ __all__ = [
 # ---------------------------------------------------------------- joining
 
 
-def concatenate(arrays, axis=0, dtype=None):
+def concatenate(arrays, axis: int | None = 0, dtype=None):
     """Join arrays along an axis they have.
 
     Args:

@@ -146,9 +146,7 @@ def _linear_ramp(x, axis, width, kwargs):
     sides = []
     for edge, target, count in zip(_ends(x, axis), targets, width, strict=True):
         start = convert(operand("pad", target), x.aval.dtype)
-        ramp = creation.linspace(
-            start, edge, count, endpoint=False, dtype=x.aval.dtype, axis=axis
-        )
+        ramp = creation.linspace(start, edge, count, endpoint=False, dtype=x.aval.dtype, axis=axis)
         sides.append(ramp.reshape((*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :])))
     return _join([sides[0], x, flip(sides[1], axis)], axis)
 

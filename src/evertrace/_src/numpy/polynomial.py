@@ -81,9 +81,7 @@ def polydiv(u, v, *, trim_leading_zeros=False):
     Returns:
       ``(quotient, remainder)``.
     """
-    u, v = promote_dtypes_inexact(
-        "polydiv", *[atleast_1d(operand("polydiv", a)) for a in (u, v)]
-    )
+    u, v = promote_dtypes_inexact("polydiv", *[atleast_1d(operand("polydiv", a)) for a in (u, v)])
     count = max(u.shape[0] - v.shape[0] + 1, 1)
     quotient = []
     for k in range(count if u.shape[0] >= v.shape[0] else 0):

@@ -7,7 +7,7 @@ depends on the shapes alone and is worked out once per pair of shapes.
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -225,9 +225,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
     """Sum products over the last axes of two arrays."""
     x, y = promote_dtypes("inner", a, b)
     axes = 0 if x.aval.ndim == 0 or y.aval.ndim == 0 else (-1, -1)
-    return tensordot(
-        x, y, axes, precision=precision, preferred_element_type=preferred_element_type
-    )
+    return tensordot(x, y, axes, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def outer(a, b, out=None):
@@ -238,7 +236,7 @@ def outer(a, b, out=None):
 
 
 def tensordot(
-    a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None
+    a, b, axes: Any = 2, *, precision=None, preferred_element_type=None, out_sharding=None
 ):
     """Sum products over pairs of axes.
 

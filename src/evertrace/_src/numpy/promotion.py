@@ -147,12 +147,12 @@ class Promotion:
 
     def __call__(self, name: str, *args: Any) -> list[Any]:
         """Return the arguments as operands of one dtype and shape."""
-        args = [as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
-        plan = self.plan(name, tuple(map(key_of, args)))
+        found = [as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
+        plan = self.plan(name, tuple(map(key_of, found)))
         if plan is None:
-            return args
+            return found
         return [
-            x if step is None else step(x) for step, x in zip(plan, args, strict=True)
+            x if step is None else step(x) for step, x in zip(plan, found, strict=True)
         ]  # fmt: skip
 
     def plan(self, name, keys):

@@ -90,9 +90,7 @@ _PROD = _Reduction(
 )
 _MAX = _Reduction("max", _binder(reduce_max_p), lowest, ufuncs.maximum, has_identity=False)
 _MIN = _Reduction("min", _binder(reduce_min_p), highest, ufuncs.minimum, has_identity=False)
-_ANY = _Reduction(
-    "any", _binder(reduce_or_p), lambda dtype: False, ufuncs.logical_or, to_bool=True
-)
+_ANY = _Reduction("any", _binder(reduce_or_p), lambda dtype: False, ufuncs.logical_or, to_bool=True)
 _ALL = _Reduction(
     "all", _binder(reduce_and_p), lambda dtype: True, ufuncs.logical_and, to_bool=True
 )

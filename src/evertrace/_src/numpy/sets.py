@@ -227,9 +227,7 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     return _gather(x, _is_first(x) & isin(x, y, invert=True), size, fill_value)
 
 
-def intersect1d(
-    ar1, ar2, assume_unique=False, return_indices=False, *, size=None, fill_value=None
-):
+def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=None, fill_value=None):
     """Return the sorted elements that are in both arrays.
 
     Args:

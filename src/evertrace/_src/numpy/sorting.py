@@ -28,9 +28,7 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     return flip(out, axis) if descending else out
 
 
-def argsort(
-    a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None
-):
+def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
     """Return the indices that sort an array along an axis.
 
     Args:

@@ -6,6 +6,7 @@ NaNs, which a sort puts last, count the numbers in each line first.
 
 import builtins
 import math
+from typing import Any
 
 import numpy as np
 
@@ -163,9 +164,7 @@ def _at_quantile(lines, q, count, method):
     if method == "nearest":  # halves go down, as in JAX
         return elementary.where(ufuncs.less_equal(share, 0.5), low, high)
     # Not low + share * (high - low), which is NaN between infinities.
-    return ufuncs.add(
-        ufuncs.multiply(low, ufuncs.subtract(1, share)), ufuncs.multiply(high, share)
-    )
+    return ufuncs.add(ufuncs.multiply(low, ufuncs.subtract(1, share)), ufuncs.multiply(high, share))
 
 
 def _look_up(lines, places, q_shape):
@@ -179,9 +178,7 @@ def _look_up(lines, places, q_shape):
 # ---------------------------------------------------------------- covariances
 
 
-def cov(
-    m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None
-):
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
     """Return the covariance matrix of variables.
 
     Args:
@@ -350,7 +347,7 @@ def _histogramdd(sample, edges, weights):
     return reshape(counts, tuple(sizes)), edges
 
 
-def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
+def histogram2d(x, y, bins: Any = 10, range=None, weights=None, density=None):
     """Count points of the plane in rectangles; see `histogramdd`.
 
     Returns:
@@ -363,7 +360,7 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
     return counts, edges[0], edges[1]
 
 
-def histogramdd(sample, bins=10, range=None, weights=None, density=None):
+def histogramdd(sample, bins: Any = 10, range=None, weights=None, density=None):
     """Count points in boxes.
 
     Args:

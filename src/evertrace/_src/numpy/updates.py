@@ -5,6 +5,8 @@ of ``x[index]`` and converted to the dtype of `x`. Where an index occurs more th
 its like take each update; which one `set` takes is not defined.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -107,7 +109,7 @@ class IndexRef:
         return self.set(func(taken), **options)
 
 
-def _of_get(options):
+def _of_get(options) -> dict[str, Any]:
     """Return the options of an update for reading first; what it drops is read anywhere."""
     is_dropping = options.get("mode") in (None, "drop", "fill")
     return {k: v for k, v in options.items() if k != "out_sharding"} | (

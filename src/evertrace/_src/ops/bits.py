@@ -10,14 +10,18 @@ xor_p = integer_operation("xor", BITS, host=np.bitwise_xor)
 not_p = integer_operation("not", BITS, host=np.invert)
 
 
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+_SIGNED = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
+
+
 def unsigned(x):
     """Return an integer array's bits as unsigned integers."""
-    return x.view(f"u{x.dtype.itemsize}")
+    return x.view(_UNSIGNED[x.dtype.itemsize])
 
 
 def signed(x):
     """Return an integer array's bits as signed integers."""
-    return x.view(f"i{x.dtype.itemsize}")
+    return x.view(_SIGNED[x.dtype.itemsize])
 
 
 def _shift_right_logical(x, y):

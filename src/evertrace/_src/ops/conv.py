@@ -27,7 +27,7 @@ from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dot import multiply, product_dtype
 from evertrace._src.ops.structural import moveaxis, reshape, rev_p
-from evertrace._src.ops.windows import transpose_padding, dilated, pad_host
+from evertrace._src.ops.windows import dilated, pad_host, transpose_padding
 from evertrace._src.support import set_module
 
 

@@ -5,6 +5,8 @@ saturate, with NaN going to 0; a complex number loses its imaginary part; everyt
 True.
 """
 
+import functools
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -104,8 +106,15 @@ def _bitcast_abstract(x, *, new_dtype):
 
 
 def _bitcast_host(x, *, new_dtype):
+    if _is_same_width(x.dtype, new_dtype):
+        return x.view(new_dtype)
     shape = _bitcast_abstract(ShapedArray(x.shape, x.dtype), new_dtype=new_dtype).shape
     return np.ascontiguousarray(x).reshape(-1).view(new_dtype).reshape(shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _is_same_width(old, new):
+    return dtypes.itemsize_bits(old) == dtypes.itemsize_bits(new)
 
 
 def _bitcast_batch(size, args, dims, *, new_dtype):

@@ -58,7 +58,7 @@ def _batch(prim, x, dim, *, axis, reverse):
 
 
 def shifted(x, axis, fill, *, reverse=False, by=1):
-    """Move the elements `by` places on along `axis` (back if reverse), `fill` taking their place."""
+    """Move elements `by` places on along `axis` (back if reverse), `fill` taking their place."""
     by = min(by, x.aval.shape[axis])
     config = [(0, 0, 0)] * x.aval.ndim
     config[axis] = (-by, by, 0) if reverse else (by, -by, 0)

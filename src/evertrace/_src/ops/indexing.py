@@ -204,7 +204,7 @@ def take_along(x, indices, dim, *, unique_indices=False):
     others = tuple(i for i in range(x.aval.ndim) if i != dim)
     dnums = GatherDimensionNumbers((), (dim,), (dim,), others, others)
     return gather(
-        x, expand_dims(indices, (indices.aval.ndim,)), dnums, (1,) * x.aval.ndim,
+        x, expand_dims(indices, (indices.aval.ndim,)), dnums, [min(n, 1) for n in x.aval.shape],
         mode=GatherScatterMode.PROMISE_IN_BOUNDS, unique_indices=unique_indices,
     )  # fmt: skip
 

@@ -2,13 +2,17 @@
 
 All windows that fit into an array are one strided view of it: dimensions for where a window starts,
 then the window's own. Taking windows is one fancy index into the first half of that view; so is
-putting them, except where windows that meet must be combined one after the other.
+putting them, except where windows that meet must be combined one after the other. A single window
+is a plain slice.
 
 Arrays of windows have the layout [number of windows..., window...] here; `dimension_numbers` says
-how the caller's dimensions are ordered instead.
+how the caller's dimensions are ordered instead. What follows from shapes alone is a `_Layout`, kept
+between calls.
 """
 
 import functools
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -21,41 +25,75 @@ from evertrace._src.ops.dimension_numbers import GatherScatterMode
 MIN_WINDOW_OF_A_CALL = 32
 
 
+class _Layout(NamedTuple):
+    """How windows are arranged, in an array and in the caller's array of them.
+
+    Attributes:
+      counts: sizes of the dimensions that number the windows; total: how many windows.
+      window: sizes of those dimensions of a window that the caller's array has.
+      order: the permutation from [counts..., window...] to the caller's order; inverse: back.
+      limits: the last place, per dimension, where a window may start.
+      take_axis: the one dimension in which `np.take` does the same, or None.
+    """
+
+    counts: tuple
+    total: int
+    window: tuple
+    order: tuple
+    inverse: tuple
+    limits: tuple
+    take_axis: int | None
+
+
+@functools.lru_cache(maxsize=4096)
+def _layout(shape, indices_shape, dnums, sizes):
+    """Return the layout of windows of these sizes in an array of that shape."""
+    window_dims, dropped, index_map, operand_batch, _ = dnums
+    counts = indices_shape[:-1]
+    window = tuple(s for d, s in enumerate(sizes) if d not in {*dropped, *operand_batch})
+    rank = len(counts) + len(window)
+    places, inner = iter(range(len(counts))), iter(range(len(counts), rank))
+    order = tuple(next(inner if i in window_dims else places) for i in range(rank))
+    limits = tuple(n - s for n, s in zip(shape, sizes, strict=True))
+    axis = index_map[0] if len(index_map) == 1 else None
+    taken = (*range(axis or 0), *range((axis or 0) + len(counts), rank))
+    is_take = not operand_batch and tuple(dropped) == (axis,) and tuple(window_dims) == taken
+    if not is_take or any(limit for d, limit in enumerate(limits) if d != axis):
+        axis = None
+    inverse = tuple(sorted(range(rank), key=order.__getitem__))
+    return _Layout(counts, math.prod(counts), window, order, inverse, limits, axis)
+
+
 def gather(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **_):
     """Return the windows of `x` that start at `indices`."""
-    dnums = dimension_numbers
-    taken = _take(x, indices, dnums, slice_sizes, mode)
-    if taken is not None:
-        return taken
-    counts = indices.shape[:-1]
-    starts = window_starts(indices, dnums)
-    inside = None
-    if mode is GatherScatterMode.FILL_OR_DROP:
-        inside = _inside(starts, x.shape, slice_sizes)
-    picked = _windows(x, slice_sizes)[_clip(starts, x.shape, slice_sizes)]
-    dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
-    window = tuple(s for i, s in enumerate(slice_sizes) if i not in dropped)
-    picked = np.broadcast_to(picked, (*counts, *slice_sizes)).reshape((*counts, *window))
-    if inside is not None and not np.all(inside):
-        if fill_value is None:
-            fill_value = default_fill(x.dtype)
-        inside = np.broadcast_to(inside, counts).reshape((*counts, *[1 for _ in window]))
-        picked = np.where(inside, picked, np.asarray(fill_value, x.dtype))
-    return np.transpose(picked, _order(dnums.offset_dims, len(counts), len(window)))
+    layout = _layout(x.shape, indices.shape, dimension_numbers, slice_sizes)
+    if layout.total == 1:
+        drops = mode is GatherScatterMode.FILL_OR_DROP
+        place = _only_window(indices, dimension_numbers, slice_sizes, layout.limits, drops)
+        picked = _filler(x, fill_value) if place is None else x[place]
+        out_shape = tuple([(*layout.counts, *layout.window)[i] for i in layout.order])
+        return np.broadcast_to(picked, slice_sizes).reshape(out_shape)
+    starts = window_starts(indices, dimension_numbers)
+    axis = layout.take_axis
+    if axis is None:
+        picked = _windows(x, slice_sizes)[_clip(starts, layout.limits)]
+        picked = np.broadcast_to(picked, (*layout.counts, *slice_sizes))
+        picked = picked.reshape((*layout.counts, *layout.window)).transpose(layout.order)
+    else:
+        picked = np.take(x, starts[axis], axis=axis, mode="clip")
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        return picked
+    inside = _inside(starts, layout.limits)
+    if inside.all():
+        return picked
+    inside = np.broadcast_to(inside, layout.counts)
+    inside = inside.reshape((*layout.counts, *[1 for _ in layout.window])).transpose(layout.order)
+    return np.where(inside, picked, _filler(x, fill_value))
 
 
-def _take(x, indices, dnums, slice_sizes, mode):
-    """Return the result where it is `np.take` along one dimension, else None."""
-    if mode is GatherScatterMode.FILL_OR_DROP or len(dnums.start_index_map) != 1:
-        return None
-    (axis,) = dnums.start_index_map
-    sizes = zip(slice_sizes, x.shape, strict=True)
-    whole = all(s == n for i, (s, n) in enumerate(sizes) if i != axis)
-    n = indices.ndim - 1
-    offset_dims = (*range(axis), *range(axis + n, x.ndim - 1 + n))
-    if not whole or dnums.collapsed_slice_dims != (axis,) or dnums.offset_dims != offset_dims:
-        return None
-    return np.take(x, _as_positions(indices[..., 0]), axis=axis, mode="clip")
+def _filler(x, fill_value):
+    """Return what stands for windows that are not inside, as an array of rank 0."""
+    return np.asarray(default_fill(x.dtype) if fill_value is None else fill_value, x.dtype)
 
 
 def scatter(ufunc, x, indices, updates, *, dimension_numbers, unique_indices, mode, **_):
@@ -66,22 +104,53 @@ def scatter(ufunc, x, indices, updates, *, dimension_numbers, unique_indices, mo
     """
     dnums = dimension_numbers
     out = np.array(x, order="C")
-    sizes, updates = _window_layout(x, indices, updates, dnums)
+    sizes = _update_sizes(x.ndim, updates.shape, dnums)
+    layout = _layout(x.shape, indices.shape, dnums, sizes)
+    if not layout.total or not x.size:
+        return out
+    if layout.total == 1:
+        drops = mode is not GatherScatterMode.CLIP
+        place = _only_window(indices, dnums, sizes, layout.limits, drops)
+        if place is not None:
+            update = updates.reshape(sizes)
+            out[place] = update if ufunc is None else ufunc(out[place], update)
+        return out
+    updates = updates.transpose(layout.inverse).reshape(layout.total, *sizes)
     starts = window_starts(indices, dnums)
-    if mode is not GatherScatterMode.CLIP:
-        inside = np.broadcast_to(_inside(starts, x.shape, sizes), indices.shape[:-1]).ravel()
-    starts = _clip(starts, x.shape, sizes)
-    starts = [np.broadcast_to(s, indices.shape[:-1]).ravel() for s in starts]
-    if mode is not GatherScatterMode.CLIP and not inside.all():
+    inside = np.True_ if mode is GatherScatterMode.CLIP else _inside(starts, layout.limits)
+    starts = [_flat(s, layout.counts) for s in _clip(starts, layout.limits)]
+    if not inside.all():
+        inside = _flat(inside, layout.counts)
         starts = [s[inside] for s in starts]
         updates = updates[inside]
-    if not len(updates) or not out.size:
-        return out
     if x.ndim == 0:
         starts = [np.zeros(len(updates), np.intp)]
         out, sizes, updates = out.reshape(1), (1,), updates.reshape(-1, 1)
-    _put(ufunc, out, starts, sizes, updates, unique_indices)
+    if len(updates):
+        _put(ufunc, out, starts, sizes, updates, unique_indices)
     return out.reshape(x.shape)
+
+
+def _flat(x, counts):
+    return np.broadcast_to(x, counts).reshape(-1)
+
+
+@functools.lru_cache(maxsize=4096)
+def _update_sizes(ndim, updates_shape, dnums):
+    """Return the sizes of a window in each dimension of the operand of a scatter."""
+    dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
+    window = iter([updates_shape[d] for d in dnums.update_window_dims])
+    return tuple(1 if d in dropped else next(window) for d in range(ndim))
+
+
+def _only_window(indices, dnums, sizes, limits, drops):
+    """Return the slices that are the only window; None if it is not inside and `drops`."""
+    starts = [0] * len(sizes)
+    for d, start in zip(dnums[2], indices.reshape(-1).tolist(), strict=True):
+        starts[d] = min(max(start, 0), limits[d])
+        if drops and start != starts[d]:
+            return None
+    return tuple([slice(i, i + size) for i, size in zip(starts, sizes, strict=True)])
 
 
 def _put(ufunc, out, starts, sizes, updates, unique):
@@ -96,36 +165,16 @@ def _put(ufunc, out, starts, sizes, updates, unique):
             window = view[start]
             ufunc(window, update, out=window)
     else:
-        strides = np.array(out.strides) // out.itemsize
-        first = sum(s * stride for s, stride in zip(starts, strides, strict=True))
-        within = functools.reduce(np.add.outer, map(_multiples, strides, sizes))
-        places = first.reshape(-1, 1) + within.reshape(1, -1)
-        ufunc.at(out.reshape(-1), places.ravel(), updates.ravel())
+        strides = [stride // out.itemsize for stride in out.strides]
+        places = functools.reduce(np.add, map(np.multiply, starts, strides))
+        if updates[0].size > 1:
+            within = functools.reduce(np.add.outer, map(_multiples, strides, sizes))
+            places = (places.reshape(-1, 1) + within.reshape(1, -1)).reshape(-1)
+        ufunc.at(out.reshape(-1), places, updates.reshape(-1))
 
 
 def _multiples(step, count):
     return step * np.arange(count)
-
-
-def _window_layout(x, indices, updates, dnums):
-    """Return the sizes of a window, and the updates as [windows, *sizes]."""
-    ndim, counts = indices.ndim - 1, indices.shape[:-1]
-    order = _order(dnums.update_window_dims, ndim, len(dnums.update_window_dims))
-    inverse = [0] * len(order)
-    for i, o in enumerate(order):
-        inverse[o] = i
-    updates = np.transpose(updates, inverse)
-    dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
-    window = iter(updates.shape[ndim:])
-    sizes = tuple(1 if d in dropped else next(window) for d in range(x.ndim))
-    total = int(np.prod(counts, dtype=int))
-    return sizes, updates.reshape(total, *sizes)
-
-
-def _order(window_dims, num_counts, num_window):
-    """Return the permutation from [counts..., window...] to the caller's order."""
-    counts, window = iter(range(num_counts)), iter(range(num_counts, num_counts + num_window))
-    return [next(window if i in window_dims else counts) for i in range(num_counts + num_window)]
 
 
 def window_starts(indices, dnums):
@@ -146,19 +195,21 @@ def _as_positions(indices):
     return indices.astype(np.intp, copy=False)
 
 
-def _clip(starts, shape, sizes):
+def _clip(starts, limits):
     """Return the starts, one per dimension, moved so that windows lie inside."""
     return tuple(
-        np.clip(starts[d], 0, n - s) if d in starts else 0
-        for d, (n, s) in enumerate(zip(shape, sizes, strict=True))
+        [
+            np.minimum(np.maximum(starts[d], 0), limit) if d in starts else 0
+            for d, limit in enumerate(limits)
+        ]
     )
 
 
-def _inside(starts, shape, sizes):
+def _inside(starts, limits):
     """Return which windows lie inside."""
     inside = np.True_
     for d, start in starts.items():
-        inside = inside & (start >= 0) & (start <= shape[d] - sizes[d])
+        inside = inside & (start.view(np.uintp) <= limits[d])  # negative ones are huge then
     return inside
 
 

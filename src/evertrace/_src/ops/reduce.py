@@ -33,22 +33,11 @@ def _reduction(name, accepts, host, **rules):
 
     def abstract(x, *, axes):
         check_dtype(name, x, accepts)
-        _check_distinct(name, axes)
         return reduced_aval(name, x, axes)
 
     prim = Primitive(name, abstract=abstract, host=host, **rules)
     prim.batch = batch_reduction(prim)
     return prim
-
-
-def _check_distinct(name, axes):
-    if len(set(axes)) != len(axes):
-        raise errors.user_error(
-            errors.AxisError,
-            f"{name}: axes {tuple(axes)} name a dimension twice.",
-            fix="name each dimension once.",
-            anchor="axis",
-        )
 
 
 def spread_over(x, shape, axes):

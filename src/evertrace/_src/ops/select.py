@@ -17,6 +17,7 @@ def _select_abstract(which, *cases):
             fix="compare first, e.g. `x > 0`, or convert with `astype('int32')`.",
             anchor="dtype",
         )
+    first = cases[0]
     if which.dtype == np.bool_ and len(cases) > 2:
         raise errors.user_error(
             errors.DTypeError,
@@ -24,7 +25,6 @@ def _select_abstract(which, *cases):
             fix="use an int32 `which`.",
             anchor="dtype",
         )
-    first = cases[0]
     for case in cases[1:]:
         if case.dtype != first.dtype:
             names = ", ".join(dtypes.short_name(c.dtype) for c in cases)
@@ -51,7 +51,9 @@ def _select_host(which, *cases):
     if np.ndim(which) == 0:
         return cases[min(max(int(which), 0), len(cases) - 1)]
     # The words of an extended dtype are chosen together.
-    which = np.reshape(which, which.shape + (1,) * (cases[0].ndim - which.ndim))
+    which = which.reshape(which.shape + (1,) * (cases[0].ndim - which.ndim))
+    if which.dtype == np.bool_ and len(cases) == 2:
+        return np.where(which, cases[1], cases[0])
     out = cases[-1]
     for k in reversed(range(len(cases) - 1)):
         out = np.where(which <= k, cases[k], out)

@@ -49,6 +49,9 @@ def word_dims(aval):
 
 # ---------------------------------------------------------------- broadcast_in_dim
 
+# So many elements are copied faster than NumPy makes a view in which they repeat.
+MAX_COPIED = 1024
+
 
 def _broadcast_abstract(x, *, shape, broadcast_dimensions, sharding):
     check_dims("broadcast_in_dim", broadcast_dimensions, len(shape))
@@ -78,10 +81,18 @@ def _broadcast_physical(x, *, shape, broadcast_dimensions, sharding):
 
 def _broadcast_host(x, *, shape, broadcast_dimensions, sharding):
     aligned = [1] * len(shape)
-    for size, dim in zip(np.shape(x), broadcast_dimensions, strict=True):
+    for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
         aligned[dim] = size
-    order = sorted(range(len(broadcast_dimensions)), key=broadcast_dimensions.__getitem__)
-    return np.broadcast_to(np.reshape(np.transpose(x, order), aligned), shape)
+    if len(broadcast_dimensions) > 1:
+        x = x.transpose(sorted(range(x.ndim), key=broadcast_dimensions.__getitem__))
+    x = x.reshape(aligned)
+    if x.shape == shape:
+        return x
+    if math.prod(shape) > MAX_COPIED:
+        return np.broadcast_to(x, shape)
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
 
 
 def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
@@ -160,14 +171,7 @@ def _reduce_sum_abstract(x, *, axes, out_sharding):
 
 def reduced_aval(name, x, axes):
     """Return the aval of a reduction over `axes`."""
-    for axis in axes:
-        if not 0 <= axis < x.ndim:
-            raise errors.user_error(
-                errors.AxisError,
-                f"{name}: axis {axis} is out of range for an array of rank {x.ndim}.",
-                fix=f"use axes from 0 to {x.ndim - 1}.",
-                anchor="axis",
-            )
+    check_dims(name, axes, x.ndim)
     shape = tuple(s for i, s in enumerate(x.shape) if i not in axes)
     return ShapedArray(shape, x.dtype, x.weak_type)
 
@@ -217,7 +221,7 @@ def _reshape_abstract(x, *, new_sizes, dimensions, sharding):
 
 
 def _reshape_host(x, *, new_sizes, dimensions, sharding):
-    return np.reshape(x if dimensions is None else np.transpose(x, dimensions), new_sizes)
+    return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
 def _reshape_transpose(ct, x, *, new_sizes, dimensions, sharding):
@@ -281,7 +285,7 @@ def _transpose_batch(size, args, dims, *, permutation):
 
 transpose_p = Primitive(
     "transpose", abstract=_transpose_abstract, linear=JOINTLY, batch=_transpose_batch,
-    host=lambda x, *, permutation: np.transpose(x, permutation),
+    host=lambda x, *, permutation: x.transpose(permutation),
     transpose=lambda ct, x, *, permutation: [permute(ct, inverse_permutation(permutation))],
     physical=lambda x, *, permutation: {"permutation": (*permutation, *word_dims(x))},
 )  # fmt: skip
@@ -350,7 +354,7 @@ def _squeeze_batch(size, args, dims, *, dimensions):
 
 squeeze_p = Primitive(
     "squeeze", abstract=_squeeze_abstract, linear=JOINTLY, batch=_squeeze_batch,
-    host=lambda x, *, dimensions: np.reshape(x, _without(x.shape, dimensions)),
+    host=lambda x, *, dimensions: x.squeeze(dimensions),
     transpose=lambda ct, x, *, dimensions: [reshape(ct, x.aval.shape)],
     physical=lambda x, *, dimensions: {"dimensions": dimensions},
 )  # fmt: skip

@@ -103,7 +103,7 @@ def encrypt(keys, x0, x1):
     n, m = len(keys), x0.shape[-1]
     if n * m <= FEW:
         operands = [_to_lanes(x, (n, m)) for x in (keys[:, :1], keys[:, 1:], x0, x1)]
-        y0, y1 = _encrypt_lanes(*operands, n * m)
+        y0, y1 = _encrypt_lanes(*operands, count=n * m)
         return _from_lanes(y0, (n, m)), _from_lanes(y1, (n, m))
     y0, y1 = np.empty((n, m), np.uint32), np.empty((n, m), np.uint32)
     y0[...], y1[...] = x0, x1
@@ -193,7 +193,9 @@ def seed(seeds):
 def split(keys, num, partitionable):
     """Return `num` new keys of each key, ``[n, num, 2]``."""
     if partitionable:
-        return np.stack(encrypt(keys, *_counters(0, num)), axis=-1)
+        made = np.empty((len(keys), num, 2), np.uint32)
+        made[..., 0], made[..., 1] = encrypt(keys, *_counters(0, num))
+        return made
     return words(keys, 2 * num).reshape(len(keys), num, 2)
 
 

@@ -11,10 +11,11 @@ transpose. The extremum is the first element for which no later one is better.
 """
 
 import itertools
+from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import ANY, NUMERIC, check_dtype, check_same_dtype
@@ -179,9 +180,7 @@ def _sum_transpose(
     return [out]
 
 
-def transpose_padding(
-    in_shape, window, strides, out_shape, padding, in_dilation, window_dilation
-):
+def transpose_padding(in_shape, window, strides, out_shape, padding, in_dilation, window_dilation):
     """Return the padding under which sliding the window over the outputs gives the inputs back.
 
     Per dimension, with all sizes taken dilated, an input at i is seen by the outputs at
@@ -228,7 +227,8 @@ def worst(select_prim, dtype):
 def _choose(select_prim, x, shape, window):
     """Return, per window of the padded `x`, the number of the place that is chosen."""
     better = np.greater_equal if select_prim is ge_p else np.less_equal
-    best = chosen = None
+    best: Any = None
+    chosen: Any = None
     for number, view in enumerate(window_views(x, shape, *window)):
         value = x[view]
         if best is None:

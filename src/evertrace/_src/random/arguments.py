@@ -55,7 +55,7 @@ def one_key(name, key):
 def sizes(name, shape):
     """Return a shape argument as a tuple of ints that are not negative."""
     shape = static_shape(name, shape)
-    if any(size < 0 for size in shape):
+    if min(shape, default=0) < 0:
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: shape {shape} has a negative size.",

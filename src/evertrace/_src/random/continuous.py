@@ -5,22 +5,27 @@ the inverse of their distribution function, applied to uniform numbers of the ri
 formulas are those that give JAX's numbers for the same key, up to rounding.
 """
 
+import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.core.jaxpr import literal
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.elementwise import abs as abs_
 from evertrace._src.lax.elementwise import clamp, nextafter, sign
 from evertrace._src.lax.elementwise import complex as complex_
-from evertrace._src.lax.elementwise import max as max_
 from evertrace._src.lax.functions import exp, log, log1p, sqrt, tan
 from evertrace._src.lax.functions import pow as pow_
 from evertrace._src.lax.special import erf, erf_inv
+from evertrace._src.ops.bits import or_p, shift_right_logical_p
 from evertrace._src.ops.convert import bitcast_convert_type_p, convert
+from evertrace._src.ops.elementwise import add_p, max_p, mul_p, sub_p
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import unstack_p
+from evertrace._src.ops.special import erf_inv_p
 from evertrace._src.ops.structural import reduce_sum_p
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import (
@@ -50,13 +55,34 @@ public = set_module("evertrace.random")
 
 def unit(key, shape, dtype):
     """Return uniform numbers in [0, 1): all multiples of the dtype's epsilon are equally likely."""
+    mantissa = _mantissa(dtype)
+    bits = convert(keys_.raw_bits(key, shape, mantissa.random_bits), mantissa.word)
+    bits = shift_right_logical_p.bind(bits, literal(mantissa.spare_bits, mantissa.word))
+    bits = or_p.bind(bits, literal(mantissa.one, mantissa.word))
+    numbers = bitcast_convert_type_p.bind(bits, new_dtype=dtype)
+    return sub_p.bind(numbers, literal(1, dtype))
+
+
+class _Mantissa(NamedTuple):
+    """How random bits become the mantissa of a number in [1, 2).
+
+    Attributes:
+      word: the unsigned integer of a number's size; one: the number 1 as such an integer.
+      random_bits: how many bits are drawn; spare_bits: how many of them are not used.
+    """
+
+    word: np.dtype
+    one: int
+    random_bits: int
+    spare_bits: int
+
+
+@functools.cache
+def _mantissa(dtype):
     info = dtypes.finfo(dtype)
     width = info.bits if info.nmant >= 8 else 8
     word = np.dtype(f"u{info.bits // 8}")
-    one = int(np.ones((), dtype).view(word))
-    bits = convert(keys_.raw_bits(key, shape, width), word)
-    mantissa = bits >> (width - info.nmant)
-    return bitcast_convert_type_p.bind(mantissa | one, new_dtype=dtype) - 1
+    return _Mantissa(word, int(np.ones((), dtype).view(word)), width, width - info.nmant)
 
 
 def interval(name, key, shape, dtype, low, high):
@@ -64,8 +90,12 @@ def interval(name, key, shape, dtype, low, high):
     numbers = unit(key, shape, dtype)
     if type(low) is float and type(high) is float and (low, high) == (0.0, 1.0):
         return numbers
-    low, high = (parameter(name, x, shape, dtype) for x in (low, high))
-    return max_(low, numbers * (high - low) + low)
+    low, high = (
+        literal(x, dtype) if type(x) is float else parameter(name, x, shape, dtype)
+        for x in (low, high)
+    )
+    scaled = mul_p.bind(numbers, sub_p.bind(high, low))
+    return max_p.bind(low, add_p.bind(scaled, low))
 
 
 @public
@@ -93,8 +123,13 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
 
 def standard_normal(key, shape, dtype):
     """Return numbers with the standard normal distribution."""
-    lowest = float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
-    return erf_inv(interval("normal", key, shape, dtype, lowest, 1.0)) * math.sqrt(2)
+    numbers = interval("normal", key, shape, dtype, _above_minus_one(dtype), 1.0)
+    return mul_p.bind(erf_inv_p.bind(numbers), literal(math.sqrt(2), dtype))
+
+
+@functools.cache
+def _above_minus_one(dtype):
+    return float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
 
 
 @public

@@ -5,6 +5,7 @@ many elements are sorted several times, until the bias is negligible.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     return take(x, order, axis, mode="clip")
 
 
-def _population(name, x):
+def _population(name, x) -> tuple[Any, bool]:
     """Return (count, True) for an integer argument, else (array, False)."""
     if isinstance(x, int | np.integer) or getattr(x, "shape", None) == ():
         return static_int(name, "x", x), True

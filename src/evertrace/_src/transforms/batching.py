@@ -1,15 +1,24 @@
 """Vectorisation: a tracer is an array with a batch dimension.
 
 Operations without a batched operand go straight to the parent trace, so Python control flow on
-unbatched values works.
+unbatched values works. Where the batched axis has a name, operations may talk about it: they say so
+by an effect, and then come here even without a batched operand.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.transforms.staging import stage
+
+
+class Axis(NamedTuple):
+    """A batched axis: its size, and the name by which collective operations know it, if any."""
+
+    size: int
+    name: Any = None
 
 
 class BatchTracer(Tracer):
@@ -35,15 +44,18 @@ class BatchTrace(Trace):
     """Applies operations to whole batches, in the parent.
 
     Attributes:
-      size: of the batch dimension.
-      axis_name: the user's name for it, or None.
+      axis: the batched axis.
+      use: the effect of operations that mention it, None if it has no name.
     """
 
-    __slots__ = ("axis_name", "size")
+    __slots__ = ("axis", "use")
 
-    def __init__(self, parent, size, axis_name=None, name="vmap"):
+    def __init__(self, parent, axis, name="vmap"):
         super().__init__(parent, name)
-        self.size, self.axis_name = size, axis_name
+        self.axis, self.use = axis, None
+        if axis.name is not None:
+            self.use = NamedAxis(axis.name)
+            self.axes = (*self.axes, (axis.name, axis.size))
 
     def process(self, prim, args, params):
         """Apply the batching rule of `prim`."""
@@ -58,16 +70,27 @@ class BatchTrace(Trace):
                 dims.append(None)
         previous, state.trace = state.trace, self.parent
         try:
-            if not batched:
+            if not batched and not self._mentioned(prim, params):
                 return self.parent.process(prim, args, params)
-            if not prim.batch:
+            if prim.batch_call is not None:
+                out, out_dims = prim.batch_call(self.axis, values, dims, **params)
+            elif prim.batch:
+                out, out_dims = prim.batch(self.axis.size, values, dims, **params)
+            else:
                 raise NotImplementedError(f"{prim.name} has no batching rule: {prim.batch!r}")
-            out, out_dims = prim.batch(self.size, values, dims, **params)
         finally:
             state.trace = previous
         if not prim.multiple_results:
             return self.tracer(out, out_dims)
         return [self.tracer(x, d) for x, d in zip(out, out_dims, strict=True)]
+
+    def _mentioned(self, prim, params):
+        """Whether an operation mentions the name of the batched axis."""
+        return (
+            prim.effects is not None
+            and self.use is not None
+            and self.use in prim.effects_of(params)
+        )
 
     def tracer(self, value, dim):
         """Return the tracer of a batched value, or the value itself where it is unbatched."""
@@ -80,9 +103,9 @@ class BatchTrace(Trace):
         return x, None
 
 
-def batch_flat(fun, size, values, dims, axis_name=None):
+def batch_flat(fun, axis, values, dims):
     """Run `fun` (flat values -> list) vectorised; returns outputs and their batch dims."""
-    trace = BatchTrace(state.trace, size, axis_name)
+    trace = BatchTrace(state.trace, axis)
     args = [trace.tracer(x, d) for x, d in zip(values, dims, strict=True)]
     with set_trace(trace):
         outs = fun(*args)
@@ -90,37 +113,37 @@ def batch_flat(fun, size, values, dims, axis_name=None):
     return [x for x, _ in split], [d for _, d in split]
 
 
-def batch_jaxpr(jaxpr, size, batched, out_batched=None):
+def batch_jaxpr(jaxpr, axis, batched, out_batched=None):
     """Return the jaxpr vectorised over leading batch dims, and which outputs are batched.
 
     Args:
       jaxpr: a jaxpr without constvars.
-      size: of the batch dimension.
+      axis: the batched `Axis`.
       batched: per input, whether it has a batch dimension, which then is its first.
       out_batched: per output, whether it must be batched; None or False leaves it as it falls.
     """
     batched = tuple(batched)
-    key = ("batch", size, batched, None if out_batched is None else tuple(out_batched))
+    key = ("batch", axis, batched, None if out_batched is None else tuple(out_batched))
     if key not in jaxpr.cache:
-        jaxpr.cache[key] = _batch_jaxpr(jaxpr, size, batched, out_batched)
+        jaxpr.cache[key] = _batch_jaxpr(jaxpr, axis, batched, out_batched)
     return jaxpr.cache[key]
 
 
-def _batch_jaxpr(jaxpr, size, batched, out_batched):
+def _batch_jaxpr(jaxpr, axis, batched, out_batched):
     force = out_batched or [False] * len(jaxpr.outvars)
     found = []
 
     def fun(*args):
         dims = [0 if b else None for b in batched]
-        outs, out_dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), size, args, dims)
+        outs, out_dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), axis, args, dims)
         found[:] = [d is not None or f for d, f in zip(out_dims, force, strict=True)]
         return [
-            move_batch_dim(x, d, 0, size) if b else x
+            move_batch_dim(x, d, 0, axis.size) if b else x
             for x, d, b in zip(outs, out_dims, found, strict=True)
         ]
 
     avals = [
-        v.aval.update(shape=(size, *v.aval.shape)) if b else v.aval
+        v.aval.update(shape=(axis.size, *v.aval.shape)) if b else v.aval
         for v, b in zip(jaxpr.invars, batched, strict=True)
     ]
     staged = stage(fun, avals)

@@ -1,5 +1,6 @@
 """Dead code elimination."""
 
+from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import Literal
 
 
@@ -17,7 +18,7 @@ def dce_jaxpr(jaxpr, used_outputs, *, keep_inputs=()):
     live = {id(v) for v in outvars if not isinstance(v, Literal)}
     eqns = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or any(id(v) in live for v in eqn.outvars):
+        if observable(eqn.effects) or any(id(v) in live for v in eqn.outvars):
             eqns.append(eqn)
             live.update(id(v) for v in eqn.invars if not isinstance(v, Literal))
     used = tuple(id(v) in live or i in keep_inputs for i, v in enumerate(jaxpr.invars))

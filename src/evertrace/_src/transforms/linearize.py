@@ -10,7 +10,7 @@ same tape, in terms of the same nodes.
 A tape is read backwards by `transpose.backward`, forwards by `pushforward`.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from evertrace._src import errors
 from evertrace._src.core.aval import is_inexact
@@ -81,7 +81,7 @@ class TapeTrace(Trace):
         """Return the tracer of an unknown at `node`."""
         return TapeTracer(self, node.aval, None, node)
 
-    def owns(self, x):
+    def owns(self, x: Any) -> TypeGuard["TapeTracer"]:
         """Whether `x` is a tracer of this tape."""
         return type(x) is TapeTracer and x._trace is self
 

@@ -17,14 +17,19 @@ def evaluate_known(jaxpr, values):
     """
     known = dict(zip(map(id, jaxpr.invars), values, strict=False))
     later = []
-    for eqn in jaxpr.eqns:
-        if eqn.effects or not all(type(v) is Literal or id(v) in known for v in eqn.invars):
-            later.append(eqn)
-            continue
-        operands = [v if type(v) is Literal else known[id(v)] for v in eqn.invars]
-        out = state.trace.process(eqn.primitive, operands, eqn.params)
-        outs = out if eqn.primitive.multiple_results else [out]
-        known.update(zip(map(id, eqn.outvars), outs, strict=True))
+    previous = state.src
+    try:
+        for eqn in jaxpr.eqns:
+            if eqn.effects or not all(type(v) is Literal or id(v) in known for v in eqn.invars):
+                later.append(eqn)
+                continue
+            state.src = eqn.src
+            operands = [v if type(v) is Literal else known[id(v)] for v in eqn.invars]
+            out = state.trace.process(eqn.primitive, operands, eqn.params)
+            outs = out if eqn.primitive.multiple_results else [out]
+            known.update(zip(map(id, eqn.outvars), outs, strict=True))
+    finally:
+        state.src = previous
     used = [v for eqn in later for v in eqn.invars] + jaxpr.outvars
     needed = list({id(v): v for v in used if id(v) in known}.values())
     invars = needed + jaxpr.invars[len(values) :]

@@ -1,6 +1,7 @@
 """Running primitives on host memory with their `host` rules."""
 
 import contextvars
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ _QUIET = contextvars.Context()
 _QUIET.run(np.seterr, all="ignore")
 
 
-def run(prim, args, params):
+def run(prim, args, params) -> Any:
     """Apply `prim` to arrays and literals whose contents are host memory."""
     avals = prim.infer(args, params)
     if prim.physical is not None and prim.moves_physical(avals):

@@ -15,7 +15,7 @@ from evertrace._src.ops.identities import highest, lowest
 
 
 def cumulative(prim, region, identity):
-    """Register a scan by the associative ``region(b, dtype)``, starting from ``identity(dtype)``."""
+    """Register a scan by the associative ``region(b, dtype)``, from ``identity(dtype)`` on."""
 
     def rule(b, out, x, *, axis, reverse):
         if not x.aval.size:

@@ -1,0 +1,171 @@
+"""Reductions over segments: the elements that share a segment number are combined."""
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.tracer import concrete_value
+from evertrace._src.numpy.creation import full
+from evertrace._src.numpy.reductions import max as maximum_of
+from evertrace._src.ops.identities import highest, lowest
+from evertrace._src.support import set_module
+
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
+public = set_module("evertrace.ops")
+
+
+def _segment_reduce(name, method, identity, data, segment_ids, num_segments, options):
+    """Combine the rows of `data` by their segment numbers with one method of ``.at``."""
+    data, segment_ids = as_array(data, name), as_array(segment_ids, name)
+    if segment_ids.ndim != 1 or data.ndim < 1 or data.shape[0] != segment_ids.shape[0]:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: segment_ids of shape {segment_ids.shape} must name one segment per row of "
+            f"data of shape {data.shape}.",
+            fix="pass a vector as long as the first dimension of data.",
+            anchor="shape",
+        )
+    unsupported = [options.pop("bucket_size"), options.pop("out_sharding")]
+    if unsupported != [None, None]:
+        raise NotImplementedError(f"{name}: bucket_size and out_sharding are not supported")
+    if num_segments is None:
+        num_segments = _count(name, segment_ids)
+    start = full((num_segments, *data.shape[1:]), identity(data.dtype), data.dtype)
+    return getattr(start.at[segment_ids], method)(data, **options)
+
+
+@public
+def segment_sum(
+    data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
+    bucket_size=None, mode=None, out_sharding=None,
+):  # fmt: skip
+    """Add up the rows of each segment.
+
+    Args:
+      data: ``[n, ...]``, any dtype the operation takes.
+      segment_ids: ``[n]`` integers: the segment of each row. Negative ones count from the end;
+        rows with a number out of range are dropped.
+      num_segments: number of segments; default one more than the largest number, which must
+        then be known while tracing.
+      indices_are_sorted: a promise that segment_ids ascend.
+      unique_indices: a promise that no number occurs twice.
+      bucket_size: not supported.
+      mode: what happens to numbers out of range, as for ``x.at[]``.
+      out_sharding: not supported.
+
+    Returns:
+      ``[num_segments, ...]``; a segment without rows holds zeros.
+    """
+    options = {
+        "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+        "bucket_size": bucket_size, "mode": mode, "out_sharding": out_sharding,
+    }  # fmt: skip
+    return _segment_reduce("segment_sum", "add", _zero, data, segment_ids, num_segments, options)
+
+
+@public
+def segment_prod(
+    data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
+    bucket_size=None, mode=None, out_sharding=None,
+):  # fmt: skip
+    """Multiply the rows of each segment.
+
+    Args:
+      data: ``[n, ...]``, any dtype the operation takes.
+      segment_ids: ``[n]`` integers: the segment of each row. Negative ones count from the end;
+        rows with a number out of range are dropped.
+      num_segments: number of segments; default one more than the largest number, which must
+        then be known while tracing.
+      indices_are_sorted: a promise that segment_ids ascend.
+      unique_indices: a promise that no number occurs twice.
+      bucket_size: not supported.
+      mode: what happens to numbers out of range, as for ``x.at[]``.
+      out_sharding: not supported.
+
+    Returns:
+      ``[num_segments, ...]``; a segment without rows holds ones.
+    """
+    options = {
+        "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+        "bucket_size": bucket_size, "mode": mode, "out_sharding": out_sharding,
+    }  # fmt: skip
+    return _segment_reduce(
+        "segment_prod", "multiply", _one, data, segment_ids, num_segments, options
+    )
+
+
+@public
+def segment_max(
+    data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
+    bucket_size=None, mode=None, out_sharding=None,
+):  # fmt: skip
+    """Take the maximum of the rows of each segment.
+
+    Args:
+      data: ``[n, ...]``, any dtype the operation takes.
+      segment_ids: ``[n]`` integers: the segment of each row. Negative ones count from the end;
+        rows with a number out of range are dropped.
+      num_segments: number of segments; default one more than the largest number, which must
+        then be known while tracing.
+      indices_are_sorted: a promise that segment_ids ascend.
+      unique_indices: a promise that no number occurs twice.
+      bucket_size: not supported.
+      mode: what happens to numbers out of range, as for ``x.at[]``.
+      out_sharding: not supported.
+
+    Returns:
+      ``[num_segments, ...]``; a segment without rows holds the least value of the dtype.
+    """
+    options = {
+        "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+        "bucket_size": bucket_size, "mode": mode, "out_sharding": out_sharding,
+    }  # fmt: skip
+    return _segment_reduce("segment_max", "max", lowest, data, segment_ids, num_segments, options)
+
+
+@public
+def segment_min(
+    data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
+    bucket_size=None, mode=None, out_sharding=None,
+):  # fmt: skip
+    """Take the minimum of the rows of each segment.
+
+    Args:
+      data: ``[n, ...]``, any dtype the operation takes.
+      segment_ids: ``[n]`` integers: the segment of each row. Negative ones count from the end;
+        rows with a number out of range are dropped.
+      num_segments: number of segments; default one more than the largest number, which must
+        then be known while tracing.
+      indices_are_sorted: a promise that segment_ids ascend.
+      unique_indices: a promise that no number occurs twice.
+      bucket_size: not supported.
+      mode: what happens to numbers out of range, as for ``x.at[]``.
+      out_sharding: not supported.
+
+    Returns:
+      ``[num_segments, ...]``; a segment without rows holds the greatest value of the dtype.
+    """
+    options = {
+        "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+        "bucket_size": bucket_size, "mode": mode, "out_sharding": out_sharding,
+    }  # fmt: skip
+    return _segment_reduce("segment_min", "min", highest, data, segment_ids, num_segments, options)
+
+
+def _zero(dtype):
+    return np.zeros((), dtype)
+
+
+def _one(dtype):
+    return np.ones((), dtype)
+
+
+def _count(name, segment_ids):
+    if concrete_value(segment_ids) is None:
+        raise errors.user_error(
+            errors.ConcretizationTypeError,
+            f"{name}: num_segments depends on the values of segment_ids, which are traced.",
+            fix="pass num_segments.",
+        )
+    return int(maximum_of(segment_ids)) + 1 if segment_ids.size else 0

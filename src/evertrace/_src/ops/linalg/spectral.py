@@ -1,0 +1,243 @@
+"""Eigenvalues and singular values, and the Schur and Hessenberg forms.
+
+Tangents follow M. Giles, "Collected matrix derivative results for forward and reverse mode
+algorithmic differentiation" (2008), section 3. Eigenvectors are functions of a matrix only where
+eigenvalues differ: with repeated ones tangents of vectors are infinite or NaN, those of values are
+right. The same holds for singular values, with zeros among them, too.
+"""
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import (
+    add_p,
+    const,
+    div_p,
+    is_complex,
+    mul_p,
+    real_p,
+    scale,
+    sub_p,
+)  # fmt: skip
+from evertrace._src.ops.linalg import host
+from evertrace._src.ops.linalg.matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    batched_leading,
+    check_matrices,
+    check_square,
+    diagonal,
+    on_diagonal,
+    product,
+    real_dtype,
+    shaped,
+    without_diagonal,
+)
+from evertrace._src.ops.linalg.solving import solve
+from evertrace._src.ops.select import select
+from evertrace._src.ops.structural import full, zeros
+
+_NOT_LINEAR = undefined("it is not linear")
+
+
+def _real(x):
+    return real_p.bind(x) if is_complex(x) else x
+
+
+def _inverse_off_diagonal(x):
+    """Return 1 / x off the diagonals of matrices, and zero on them."""
+    safe = select(on_diagonal(x.aval), full(x.aval, 1), x)
+    return without_diagonal(div_p.bind(const(x, 1), safe))
+
+
+def _differences(w, aval):
+    """Return matrices of differences, ``out[i, j] = w[j] - w[i]``, in the dtype of `aval`."""
+    return sub_p.bind(along_rows(w, aval), along_columns(w, aval))
+
+
+# ---------------------------------------------------------------- eigh
+
+
+def _eigh_abstract(a, **params):
+    check_square("eigh", a)
+    return a.strip_weak_type(), shaped(a, a.shape[-1], dtype=real_dtype(a.dtype))
+
+
+def _eigh_jvp(tangents, primals, out, **params):
+    """Return tangents for a Hermitian tangent of ``A = V diag(w) V^H``.
+
+    With ``C = V^H dA V``: ``dw = diag C`` and ``dV = V (C / (w_j - w_i))`` off the diagonal.
+    """
+    v, w = out
+    c = product(adjoint(v), product(tangents[0], v))
+    turn = mul_p.bind(c, _inverse_off_diagonal(_differences(w, c.aval)))
+    return product(v, turn), _real(diagonal(c))
+
+
+eigh_p = Primitive(
+    "eigh", multiple_results=True, abstract=_eigh_abstract, host=host.eigh, jvp=_eigh_jvp,
+    transpose=_NOT_LINEAR,
+)  # fmt: skip
+eigh_p.batch = batched_leading(eigh_p)
+
+# ---------------------------------------------------------------- svd
+
+
+def _svd_abstract(a, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    check_matrices("svd", a)
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    s = shaped(a, k, dtype=real_dtype(a.dtype))
+    if not compute_uv:
+        return (s,)
+    return (
+        s,
+        shaped(a, m, m if full_matrices else k),
+        shaped(a, n if full_matrices else k, n),
+    )
+
+
+def _svd_jvp(tangents, primals, out, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    """Return the tangents of ``A = U diag(s) V^H``.
+
+    See J. Townsend, "Differentiating the singular value decomposition" (2016).
+    """
+    da = tangents[0]
+    m, n = da.aval.shape[-2:]
+    if compute_uv and full_matrices and m != n:
+        raise errors.user_error(
+            NotImplementedError,
+            f"svd: the complete vectors of a matrix of shape {da.aval.shape} have no derivative: "
+            "the last ones are any basis of what is orthogonal to the others.",
+            fix="use `full_matrices=False`.",
+            anchor="degenerate-linalg",
+        )
+    if not compute_uv:
+        out = svd_p.bind(
+            primals[0], full_matrices=False, compute_uv=True, subset_by_index=subset_by_index,
+            algorithm=algorithm,
+        )  # fmt: skip
+    s, u, vh = out
+    v = adjoint(vh)
+    dav = product(da, v)
+    c = product(adjoint(u), dav)
+    ds = _real(diagonal(c))
+    if not compute_uv:
+        return (ds,)
+    du, dv = _turned(u, v, s, c)
+    if m > n:
+        du = add_p.bind(du, _outside(u, dav, s))
+    if n > m:
+        dv = add_p.bind(dv, _outside(v, product(adjoint(da), u), s))
+    return ds, du, adjoint(dv)
+
+
+def _turned(u, v, s, c):
+    """Return how singular vectors turn within the spaces they span, where ``c = U^H dA V``.
+
+    The phases of complex vectors are fixed by leaving those of V alone.
+    """
+    across, down = along_rows(s, c.aval), along_columns(s, c.aval)
+    gaps = mul_p.bind(add_p.bind(across, down), sub_p.bind(across, down))
+    inverse = _inverse_off_diagonal(gaps)
+
+    def hermitian(x):
+        return mul_p.bind(inverse, add_p.bind(x, adjoint(x)))
+
+    turn_u, turn_v = hermitian(mul_p.bind(c, across)), hermitian(mul_p.bind(down, c))
+    if is_complex(c):
+        phases = scale(sub_p.bind(c, adjoint(c)), 0.5)
+        phases = select(on_diagonal(c.aval), _divided(phases, across), zeros(c.aval))
+        turn_u = add_p.bind(turn_u, phases)
+    return product(u, turn_u), product(v, turn_v)
+
+
+def _divided(x, s):
+    """Return x / s, and zero where s is zero."""
+    is_zero = eq_p.bind(s, zeros(s.aval))
+    quotient = div_p.bind(x, select(is_zero, full(s.aval, 1), s))
+    return select(is_zero, zeros(x.aval), quotient)
+
+
+def _outside(u, moved, s):
+    """Return how vectors `u` leave the space they span: the part of ``moved / s`` outside of it."""
+    outside = sub_p.bind(moved, product(u, product(adjoint(u), moved)))
+    return div_p.bind(outside, along_rows(s, outside.aval))
+
+
+svd_p = Primitive(
+    "svd", multiple_results=True, abstract=_svd_abstract, host=host.svd, jvp=_svd_jvp,
+    transpose=_NOT_LINEAR,
+)  # fmt: skip
+svd_p.batch = batched_leading(svd_p)
+
+# ---------------------------------------------------------------- eig
+
+
+def _eig_abstract(
+    a, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+    implementation,
+):  # fmt: skip
+    check_square("eig", a)
+    n, dtype = a.shape[-1], np.result_type(a.dtype, np.complex64)
+    vectors = compute_left_eigenvectors + compute_right_eigenvectors
+    return shaped(a, n, dtype=dtype), *[shaped(a, n, n, dtype=dtype)] * vectors
+
+
+def _eig_jvp(
+    tangents, primals, out, *, compute_left_eigenvectors, compute_right_eigenvectors,
+    enable_eigvec_derivs, implementation,
+):  # fmt: skip
+    """Return the tangents of eigenvalues: with right vectors V, ``dw = diag(V^-1 dA V)``."""
+    if compute_left_eigenvectors or compute_right_eigenvectors:
+        raise errors.user_error(
+            NotImplementedError,
+            "eig: eigenvectors of general matrices have no derivative here: their lengths and "
+            "phases are conventions.",
+            fix="differentiate eigenvalues alone (`numpy.linalg.eigvals`), or use `eigh`, if the "
+            "matrix is symmetric.",
+            anchor="degenerate-linalg",
+        )
+    w, v = eig_p.bind(
+        primals[0], compute_left_eigenvectors=False, compute_right_eigenvectors=True,
+        enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation,
+    )  # fmt: skip
+    da = convert(tangents[0], w.aval.dtype)
+    return (diagonal(solve(v, product(da, v))),)
+
+
+eig_p = Primitive(
+    "eig", multiple_results=True, abstract=_eig_abstract, host=host.eig, jvp=_eig_jvp,
+    transpose=_NOT_LINEAR,
+)  # fmt: skip
+eig_p.batch = batched_leading(eig_p)
+
+# ---------------------------------------------------------------- schur, hessenberg
+
+
+def _schur_abstract(a, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    check_square("schur", a)
+    return (a.strip_weak_type(),) * (2 if compute_schur_vectors else 1)
+
+
+schur_p = Primitive(
+    "schur", multiple_results=True, abstract=_schur_abstract, host=host.schur,
+    jvp=undefined("its form jumps where eigenvalues meet"), transpose=_NOT_LINEAR,
+)  # fmt: skip
+schur_p.batch = batched_leading(schur_p)
+
+
+def _hessenberg_abstract(a):
+    check_square("hessenberg", a)
+    return a.strip_weak_type(), shaped(a, max(a.shape[-1] - 1, 0))
+
+
+hessenberg_p = Primitive(
+    "hessenberg", multiple_results=True, abstract=_hessenberg_abstract, host=host.hessenberg,
+    jvp=undefined("it is a packed form"), transpose=_NOT_LINEAR,
+)  # fmt: skip
+hessenberg_p.batch = batched_leading(hessenberg_p)

@@ -1,0 +1,61 @@
+"""Random programs under random stacks of transformations.
+
+To look at a failure, run `run_one(seed, exact=...)`: the message shows the program and the stack.
+"""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+from tests.compose import laws
+from tests.compose.programs import make_program
+
+MAX_LAYERS = 4
+MAX_INPUT_ELEMENTS = 80  # of one argument of a stack
+
+
+def run_one(seed, *, exact=True, compiled=False):
+    """Check every prefix of the stack of a seed on the program of the seed.
+
+    Args:
+      seed: an int.
+      exact: whether floats are all float64.
+      compiled: whether the whole stack also runs under jit, and jit may be one of its layers.
+    """
+    with ev.enable_x64(exact):
+        rng = np.random.default_rng([seed, 1])
+        program = make_program(seed, exact=exact)
+        names = []
+        try:
+            _check_stack(program, rng, names, 1e-9 if exact else 0.1, compiled)
+        except Exception as e:
+            e.add_note(f"seed {seed}, stack {names} (innermost first)\n{program}")
+            raise
+
+
+def _check_stack(program, rng, names, tolerance, compiled):
+    fun, args = program, program.inputs
+    forward, reverse = program.forward, program.reverse
+    for _ in range(rng.integers(1, MAX_LAYERS + 1)):
+        kinds = _possible(args, forward, reverse, compiled)
+        kind = kinds[rng.integers(len(kinds))]
+        names.append(kind.__name__)
+        layer = kind(fun, args, rng, tolerance)
+        layer.check(layer.fun(*layer.args))
+        fun, args = layer.fun, layer.args
+        if max(np.size(x) for x in args) > MAX_INPUT_ELEMENTS:
+            break
+    if compiled:
+        names.append("jit of all")
+        laws.assert_close(ev.jit(fun)(*args), fun(*args), tolerance, "jit of all")
+
+
+def _possible(args, forward, reverse, compiled):
+    """Return the layers that a function allows."""
+    kinds = list(laws.BATCHING)
+    kinds += laws.NEUTRAL if compiled else laws.NEUTRAL[1:]
+    if any(laws.is_float(x) for x in args):
+        kinds += laws.FORWARD if forward else ()
+        kinds += laws.REVERSE if reverse else ()
+        kinds += laws.EITHER if forward and reverse else ()
+    return kinds

@@ -1,0 +1,64 @@
+"""Every message points at a section of docs/errors.md; the page itself is run by tests/docs."""
+
+import ast
+import re
+from pathlib import Path
+
+import evertrace
+from evertrace._src import errors
+
+PACKAGE = Path(evertrace.__file__).parent
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
+SECTIONS = re.findall(r"^### (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def anchors():
+    """Return the anchors that the package's calls of user_error and user_warning give."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _name(node.func) in ("user_error", "user_warning"):
+                for anchor in _anchors_of(node):
+                    found.setdefault(anchor, f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    return found
+
+
+def _name(node):
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _anchors_of(call):
+    for keyword in call.keywords:
+        if keyword.arg == "anchor":
+            return [keyword.value.value] if isinstance(keyword.value, ast.Constant) else []
+    # By default a class of ours is its own anchor.
+    name = _name(call.args[0])
+    cls = getattr(errors, name, None)
+    ours = isinstance(cls, type) and issubclass(
+        cls, errors.EvertraceError | errors.EvertraceWarning
+    )
+    return [name] if ours else []
+
+
+ANCHORS = anchors()
+
+
+def test_every_anchor_has_a_section():
+    assert {a: where for a, where in ANCHORS.items() if a not in SECTIONS} == {}
+
+
+def test_every_section_is_pointed_at():
+    classes = set(dir(errors))
+    assert [s for s in SECTIONS if s not in ANCHORS and s not in classes] == []
+
+
+def test_sections_are_told_apart():
+    assert len(SECTIONS) == len(set(SECTIONS))
+
+
+def test_every_section_has_a_program():
+    """Programs that fail and programs that work; both are executed by tests/docs."""
+    for section in PAGE.read_text(encoding="utf-8").split("\n### ")[1:]:
+        name, body = section.split("\n", 1)
+        assert "```python\n>>> " in body, name
+        assert "Traceback" in body or name in ("devices", "x64", "CacheWarning"), name
