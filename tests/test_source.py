@@ -3,6 +3,8 @@
 import contextlib
 import os
 
+import pytest
+
 import evertrace._src.source as source_module
 from evertrace._src import source
 
@@ -45,6 +47,7 @@ def test_frames_of_the_machinery_are_skipped():
     assert code is test_frames_of_the_machinery_are_skipped.__code__
 
 
+@pytest.mark.quotes_lines
 def test_description():
     location = source.describe(here())
     assert location.function == "here"
@@ -53,6 +56,7 @@ def test_description():
     assert os.path.abspath(location.file) == os.path.abspath(__file__)
 
 
+@pytest.mark.quotes_lines
 def test_path_is_relative_where_that_is_shorter(monkeypatch):
     monkeypatch.chdir(os.path.dirname(__file__))
     place = f"test_source.py:{here.__code__.co_firstlineno + 1} in here"

@@ -17,6 +17,8 @@ from evertrace._src.api.autodiff import linear_transpose as linear_transpose
 from evertrace._src.api.autodiff import linearize as linearize
 from evertrace._src.api.autodiff import value_and_grad as value_and_grad
 from evertrace._src.api.autodiff import vjp as vjp
+from evertrace._src.api.callback import effects_barrier as effects_barrier
+from evertrace._src.api.callback import pure_callback as pure_callback
 from evertrace._src.api.devices import block_until_ready as block_until_ready
 from evertrace._src.api.devices import clear_caches as clear_caches
 from evertrace._src.api.devices import default_backend as default_backend
@@ -63,7 +65,9 @@ from . import errors as errors
 from . import tree as tree
 
 if TYPE_CHECKING:
+    from . import debug as debug
     from . import dtypes as dtypes
+    from . import experimental as experimental
     from . import lax as lax
     from . import nn as nn
     from . import numpy as numpy
@@ -79,8 +83,9 @@ _engine.resolver = lambda: importlib.import_module("evertrace._src.engines.regis
 _operators.resolver = lambda: importlib.import_module("evertrace._src.numpy.methods")
 
 _LAZY = frozenset({
-    "ad_checkpoint", "core", "custom_derivatives", "dtypes", "extend", "flatten_util", "lax", "nn",
-    "numpy", "ops", "random", "sharding", "stages", "tree_util", "typing",
+    "ad_checkpoint", "core", "custom_derivatives", "debug", "dtypes", "experimental", "extend",
+    "flatten_util", "lax", "nn", "numpy", "ops", "random", "sharding", "stages", "tree_util",
+    "typing",
 })  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The IR, for programs that walk jaxprs."""
 
+from evertrace._src.api.tracing import eval_jaxpr as eval_jaxpr
 from evertrace._src.core.aval import ShapedArray as ShapedArray
 from evertrace._src.core.check import check_jaxpr as check_jaxpr
 from evertrace._src.core.effects import Effect as Effect
@@ -8,7 +9,6 @@ from evertrace._src.core.jaxpr import Jaxpr as Jaxpr
 from evertrace._src.core.jaxpr import JaxprEqn as JaxprEqn
 from evertrace._src.core.jaxpr import Literal as Literal
 from evertrace._src.core.jaxpr import Var as Var
-from evertrace._src.core.jaxpr import eval_jaxpr as eval_jaxpr
 from evertrace._src.core.primitive import Primitive as Primitive
 from evertrace._src.core.tracer import Trace as Trace
 from evertrace._src.core.tracer import Tracer as Tracer

@@ -155,6 +155,16 @@ def test_closures_over_outer_batches():
     np.testing.assert_array_equal(f(X), np.outer(X, X))
 
 
+def test_a_custom_rule_may_close_over_the_batch():
+    def f(a):
+        scaled = ev.custom_jvp(lambda x: a * x)
+        scaled.defjvps(lambda t, out, x: a * t)
+        return scaled(a + 1)
+
+    np.testing.assert_array_equal(ev.vmap(f)(X), X * (X + 1))
+    np.testing.assert_array_equal(ev.jit(ev.vmap(f))(X), X * (X + 1))
+
+
 def test_inside_and_around_derivatives():
     f = ev.vmap(lambda x: x * x)
     np.testing.assert_array_equal(ev.grad(lambda x: f(x).sum())(X), 2 * X)

@@ -91,7 +91,7 @@ def staged(fun, args, rng, tolerance):
     def evaluated(*xs):
         jaxpr = ev.make_jaxpr(fun)(*xs)
         check_jaxpr(jaxpr.jaxpr)
-        return tuple(eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *map(jnp.asarray, xs)))
+        return tuple(eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *xs))
 
     return Layer("staged", evaluated, args, same(fun, args, tolerance, "staged"))
 
@@ -116,7 +116,7 @@ def cond(fun, args, rng, tolerance):
 
     def branch(*xs):
         pred = jnp.sum(jnp.abs(xs[0])) >= 0 if flag else jnp.sum(jnp.abs(xs[0])) < -1
-        same_types = [lambda *ys: fun(*ys), lambda *ys: tuple(x * 1 for x in fun(*ys))]
+        same_types = [lambda *ys: fun(*ys), lambda *ys: tuple(jnp.flip(x) for x in fun(*ys))]
         return lax.cond(pred, *(same_types if flag else same_types[::-1]), *xs)
 
     def check(got):

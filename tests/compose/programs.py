@@ -287,8 +287,7 @@ def _reduce(b):
 
     def step(v):
         if name == "logsumexp":
-            peak = lax.stop_gradient(v[i].max(axis, keepdims=True))
-            return jnp.log(jnp.exp(v[i] - peak).sum(axis, keepdims=keep))
+            return jnp.log(jnp.exp(jnp.tanh(v[i])).sum(axis, keepdims=keep))
         if name == "prod":
             return jnp.tanh(v[i]).prod(axis, keepdims=keep)
         return getattr(jnp, name)(v[i], axis=axis, keepdims=keep)
@@ -365,7 +364,7 @@ def _index(b):
     n, last = x.shape[0], x.shape[-1]
     if b.rng.random() < 0.5:
         j = b.pick(lambda y: hasattr(y, "aval") and kind_of(y.dtype) == "int")
-        return f"v{i}[v{j}]", lambda v: v[i][v[j]]
+        return f"v{i}[v{j}]", lambda v: v[i][v[j] % x.shape[0]]
     table = {
         "numpy": lambda x: x[where % n],
         "ellipsis": lambda x: x[..., where % last],
@@ -395,7 +394,9 @@ def _update(b):
         if name == "dynamic":
             rows = jnp.broadcast_to(new, (1, *v[i].shape[1:]))
             return lax.dynamic_update_slice_in_dim(v[i], rows, v[i].shape[0] // 2, 0)
-        return getattr(v[i].at[where], {"mul": "multiply"}.get(name, name))(new)
+        if name == "mul":
+            return v[i].at[where].multiply(new, unique_indices=True)
+        return getattr(v[i].at[where], name)(new)
 
     return f"v{i}.at[{where}].{name}(v{k})", step
 

@@ -30,6 +30,7 @@ def test_equation_prints_alone():
     assert str(closed.eqns[0]) == "a:f32[3] = sin b"
 
 
+@pytest.mark.quotes_lines
 def test_source_info_names_the_users_line():
     def program(x):
         return lax.sin(x)

@@ -165,6 +165,7 @@ def test_a_leaked_tracer_of_jit_has_no_value(use):
         use(leaked[0])
 
 
+@pytest.mark.quotes_lines
 def test_error_of_a_leak_names_the_line_of_the_use():
     leaked = []
     ev.jit(lambda x: leaked.append(x) or x)(X)

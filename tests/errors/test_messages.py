@@ -9,6 +9,8 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import errors, lax
 
+pytestmark = pytest.mark.quotes_lines
+
 X = np.float32([1, 2, 3])
 
 

@@ -14,7 +14,7 @@ import evertrace.numpy as jnp
         ([1, 2.0, True], "float32", False), ([], "float32", False), ([[1], [2]], "int32", False),
         (np.float64(1), "float32", False), ([np.float16(1), 2.0], "float16", False),
         (np.arange(3, dtype=np.uint8), "uint8", False), (range(3), "int32", False),
-        (memoryview(b"ab"), "uint8", False),
+        pytest.param(memoryview(b"ab"), "uint8", False, id="memoryview"),
     ],
     ids=repr,
 )  # fmt: skip

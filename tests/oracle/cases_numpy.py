@@ -31,12 +31,12 @@ UNIT = Asarray([-0.9, -0.25, 0.0, 0.7], "float32")
 MANY = Draw((4,), "float32", scale=10.0)
 
 UNARY = (
-    "absolute angle cbrt ceil conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs fix floor i0"
+    "absolute angle cbrt ceil conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor i0"
     " imag isfinite isinf isnan log1p logical_not nan_to_num negative positive rad2deg radians real"
     " reciprocal rint round sign signbit sin sinc sinh spacing sqrt square tan tanh trunc log log10"
     " log2 arcsin arccos arctan arcsinh arccosh arctanh isneginf isposinf iscomplex isreal modf"
     " frexp"
-).replace(" fix", "")
+)
 BINARY = (
     "add arctan2 copysign divide divmod equal float_power floor_divide fmax fmin fmod greater"
     " greater_equal heaviside hypot isclose less less_equal logaddexp logaddexp2 logical_and"
@@ -200,7 +200,7 @@ REDUCTIONS = [
     *(call(f"numpy.{f}", X, 0.3, tolerance=32) for f in ("quantile", "nanquantile")),
     *(call("numpy.quantile", X, Asarray([0.1, 0.5, 1.0]), axis=1, method=m, tolerance=32) for m in ("linear", "lower", "higher", "midpoint", "nearest")),
     call("numpy.percentile", X, 30, axis=0, keepdims=True, tolerance=32),
-    call("numpy.average", X, axis=1, weights=X1 if False else Asarray([1.0, 2.0, 3.0, 4.0])),
+    call("numpy.average", X, axis=1, weights=Asarray([1.0, 2.0, 3.0, 4.0])),
     call("numpy.average", X, weights=Y, returned=True, tolerance=64),
     call("numpy.trapezoid", X, dx=0.5),
     call("numpy.trapezoid", X1, Y1, tolerance=32),
@@ -402,11 +402,12 @@ SHAPES = programs(
 SORTING = [
     *(call("numpy.sort", x, **k) for x in (X, N, ODD) for k in ({}, {"axis": 0}, {"axis": None}, {"descending": True})),
     *(call("numpy.argsort", x, **k) for x in (X, N, ODD) for k in ({}, {"axis": 0}, {"descending": True})),
-    *(call(f"numpy.{f}", x, 2) for f in ("partition", "argpartition") for x in (ODD,)),
+    program("jnp.sort(jnp.partition(x, 2)[:2]), jnp.partition(x, 2)[2]", X1),
+    program("jnp.sort(x[jnp.argpartition(x, 2)[:2]])", X1),
     *(call("numpy.sort", x) for x in (C1, B1, BF, BYTES)),
     *(call("numpy.unique", x, **k) for x in (N1, N, ODD) for k in ({}, {"return_counts": True, "return_index": True, "return_inverse": True}, {"size": 3})),
     call("numpy.unique", N, axis=0),
-    call("numpy.unique_counts", N1),
+    program("tuple(jnp.unique_counts(x))", N1),
     call("numpy.lexsort", [N1, K1]),
     call("numpy.searchsorted", Asarray([1.0, 2.0, 3.0]), X1),
     call("numpy.searchsorted", Asarray([1.0, 2.0, 2.0]), 2.0, side="right"),
@@ -446,11 +447,11 @@ SORTING = [
 PRODUCTS = [
     *(call("numpy.dot", x, y, tolerance=32) for x, y in ((X1, Y1), (X, Y1), (2.0, X), (N, N1), (X, N1))),
     *(call("numpy.matmul", x, y, tolerance=32) for x, y in ((SQUARE, X), (Draw((2, 3, 4)), Draw((4, 2))), (X1, Y1), (N1, K1), (SQUARE, Draw((3,), "int8")))),
-    *(call(f"numpy.{f}", X1, Y1, tolerance=32) for f in "inner outer vdot kron cross vecdot correlate convolve".split() if f != "cross"),
-    *(call("numpy.cross", Draw((3,)), Draw((3,), seed=1)) for _ in range(1)),
+    *(call(f"numpy.{f}", X1, Y1, tolerance=32) for f in "inner outer vdot kron vecdot correlate convolve".split()),
+    call("numpy.cross", Draw((3,)), Draw((3,), seed=1)),
     *(call(f"numpy.{f}", C1, C1, tolerance=32) for f in "vdot vecdot dot".split()),
     *(call(f"numpy.{f}", X1, Y1, mode=m, tolerance=32) for f in ("correlate", "convolve") for m in ("same", "full", "valid")),
-    call("numpy.tensordot", X, Y, tolerance=32),
+    call("numpy.tensordot", X, Y, tolerance=256),
     call("numpy.tensordot", X, Y, axes=1),
     call("numpy.tensordot", X, Y, axes=([1], [1]), tolerance=32),
     call("numpy.matvec", X, Y1, tolerance=32),

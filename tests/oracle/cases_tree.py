@@ -1,6 +1,9 @@
 """Trees: flattening, mapping, paths, errors, and how they print."""
 
+from tests.oracle.cases import Ref
 from tests.oracle.tables import programs
+
+RAVEL = Ref("flatten_util.ravel_pytree")
 
 CASES = programs(
     """
@@ -60,9 +63,6 @@ CASES = programs(
     ev.jit(lambda t: {'s': t['a'] + t['b'][0], 'n': None})({'a': 1, 'b': (2.0,)})
     ev.grad(lambda t: t['a'] * t['b'][0])({'a': 1.0, 'b': (2.0,)})
     ev.vmap(lambda t: t['a'] + t['b'], in_axes=({'a': 0, 'b': None},))({'a': jnp.arange(3), 'b': 1})
-    ev.flatten_util.ravel_pytree({'a': jnp.arange(2), 'b': 1.5})[0]
-    ev.flatten_util.ravel_pytree({'a': jnp.arange(2), 'b': 1.5})[1](jnp.arange(3.0))
-    ev.flatten_util.ravel_pytree(())[0]
     ev.tree_util.tree_map(lambda a: a + 1, [1, (2,)]), ev.tree_util.tree_leaves([1, (2,)])
     ev.tree_util.register_pytree_node(tuple, lambda t: (t, None), lambda a, c: c)
     tree.map(None, (1, 2))
@@ -71,4 +71,13 @@ CASES = programs(
     ev.eval_shape(lambda x: {'y': x + 1}, jnp.ones(3))['y'].shape
     repr(ev.eval_shape(lambda x: x + 1, ev.ShapeDtypeStruct((2, 3), 'float32')))
     """
+) + programs(
+    """
+    x({'a': jnp.arange(2), 'b': 1.5})[0]
+    x({'a': jnp.arange(2), 'b': 1.5})[1](jnp.arange(3.0))
+    x({'a': jnp.arange(2), 'b': np.ones((2, 2))})[1](jnp.arange(6.0))
+    x(())[0]
+    x([jnp.ones(2), jnp.ones(2, 'bfloat16')])[0]
+    """,
+    RAVEL,
 )

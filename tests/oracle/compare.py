@@ -94,6 +94,7 @@ def close(x: np.ndarray, y: np.ndarray, tolerance: float) -> np.ndarray:
 
 def spacing(dtype: np.dtype) -> float:
     """Return the distance from one to the next number of a dtype; zero for exact dtypes."""
-    if dtype.kind in "biu" or dtype.name in ("int2", "int4", "uint2", "uint4"):
+    is_float0 = dtype.names is not None
+    if is_float0 or dtype.kind in "biu" or dtype.name in ("int2", "int4", "uint2", "uint4"):
         return 0.0
     return float(ml_dtypes.finfo(dtype).eps)

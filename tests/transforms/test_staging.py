@@ -123,6 +123,7 @@ def test_provenance_names_the_inputs_a_value_depends_on():
     assert provenance(y) == ["y['k']"]
 
 
+@pytest.mark.quotes_lines
 def test_errors_on_traced_values_tell_their_provenance():
     def f(params, x, n):
         y = x @ params["w"]

@@ -358,7 +358,7 @@ class InconclusiveDimensionOperation(ShapeError):
 
 
 @public
-class AxisError(EvertraceError, ValueError, IndexError):
+class AxisError(EvertraceError, TypeError, ValueError, IndexError):
     """An axis does not exist in the array, or is given twice.
 
     An array of rank n has the axes ``-n, ..., n - 1``::
@@ -372,7 +372,7 @@ class AxisError(EvertraceError, ValueError, IndexError):
 
 
 @public
-class DTypeError(EvertraceError, TypeError):
+class DTypeError(EvertraceError, TypeError, ValueError):
     """The operation is not defined for this dtype, or its operands' dtypes differ.
 
     Functions of `evertrace.lax` do not promote, and some operations are only for some dtypes::

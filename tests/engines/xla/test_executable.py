@@ -183,15 +183,16 @@ def test_programs_with_callbacks_are_not_kept_on_disk(compile_one, cache_folder)
     assert not cache_folder.exists()
 
 
-def test_failed_callback_is_the_cause(compile_one):
+def test_failed_callback_raises_its_own_exception(compile_one):
     def refuse(x):
-        raise ValueError("not today")
+        raise ValueError("not today") from KeyError("x")
 
     program = compile_one(CALLBACK, callbacks=[refuse])
-    with pytest.raises(errors.JaxRuntimeError, match="ValueError: not today") as caught:
-        buffers.block(program.run([ramp()]))
-    assert isinstance(caught.value.__cause__, ValueError)
-    assert caught.value.__cause__.__traceback__ is not None
+    with pytest.raises(ValueError, match="not today") as caught:
+        program.run([ramp()])
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert "refuse" in [entry.name for entry in caught.traceback]
+    assert "called back, while running a program" in caught.value.__notes__[0]
 
 
 def test_interrupted_callback_interrupts(compile_one):

@@ -4,8 +4,11 @@ import functools
 
 from evertrace._src import tree
 from evertrace._src.api.arguments import check_callable
+from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.core.jaxpr import eval_jaxpr as evaluate
+from evertrace._src.core.tracer import AxisScope, set_trace, state
 from evertrace._src.engines import registry
 from evertrace._src.jit.capture import capture, function_name
 from evertrace._src.jit.dispatch import make_jit
@@ -73,15 +76,15 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     Args:
       fun: function of trees of arrays.
       static_argnums: positions of arguments that are not traced.
-      axis_env: not supported.
+      axis_env: names of axes to be in scope, for collective operations: pairs (name, size).
       return_shape: whether to return also the tree of `ShapeDtypeStruct` of the result.
       abstracted_axes: not supported.
 
     Returns:
       A function of the arguments of `fun` (arrays or `ShapeDtypeStruct`s).
     """
-    if axis_env is not None or abstracted_axes is not None:
-        raise NotImplementedError("make_jaxpr: axis_env and abstracted_axes are not supported")
+    if abstracted_axes is not None:
+        raise NotImplementedError("make_jaxpr: abstracted_axes is not supported")
     where = f"make_jaxpr({function_name(check_callable('make_jaxpr', fun))})"
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     signature = Signature(fun, nums or None, None, None, None)
@@ -89,13 +92,31 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     @functools.wraps(fun)
     def make_jaxpr_fun(*args, **kwargs):
         call = signature.flatten(args, kwargs)
-        captured = capture(fun, signature, call, signature.avals(call, where), where)
+        with set_trace(AxisScope(state.trace, axis_env) if axis_env else state.trace):
+            captured = capture(fun, signature, call, signature.avals(call, where), where)
         closed = ClosedJaxpr(captured.jaxpr, captured.consts)
         if return_shape:
             return closed, _structs(captured)
         return closed
 
     return make_jaxpr_fun
+
+
+@set_module("evertrace.core")
+def eval_jaxpr(jaxpr, consts, *args):
+    """Apply the equations of a jaxpr to flat arguments, under whatever trace is current.
+
+    Args:
+      jaxpr: an open jaxpr, such as ``closed.jaxpr``.
+      consts: values of its `constvars`, such as ``closed.consts``.
+      *args: values of its `invars`.
+
+    Returns:
+      A list with one array per output.
+    """
+    values = [as_operand(x, "eval_jaxpr") for x in (*consts, *args)]
+    n = len(jaxpr.constvars)
+    return list(map(as_array, evaluate(jaxpr, values[:n], *values[n:])))
 
 
 @public

@@ -32,7 +32,8 @@ def vmap(
         these that is a prefix of the tuple of positional arguments. Keyword arguments are mapped
         over their first axis.
       out_axes: where the mapped axis appears in the outputs; likewise a prefix of the result.
-      axis_name: a name for the axis, for collective operations.
+      axis_name: a name for the axis, any hashable value but None or a tuple, by which collective
+        operations such as `lax.psum` combine the values of all examples.
       axis_size: size of the axis; needed only where no argument is mapped.
       spmd_axis_name: not supported yet.
 

@@ -182,7 +182,8 @@ remat_p = Primitive(
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     eager=lambda *args, jaxpr, **_: inline(jaxpr, *args),
-    jvp_call=_remat_jvp, linearize=_remat_linearize, transpose=_remat_transpose, batch_call=_remat_batch,
+    jvp_call=_remat_jvp, linearize=_remat_linearize, transpose=_remat_transpose,
+    batch_call=_remat_batch,
 )  # fmt: skip
 
 # ---------------------------------------------------------------- names and barriers

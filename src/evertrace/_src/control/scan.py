@@ -227,7 +227,7 @@ class _LinearScan:
             elif source is not None and source >= num_consts + num_carry:
                 xs_vars.append(var)
                 self.xs_inputs.append(source - num_consts - num_carry)
-            elif id(value) not in varying and not primal.effects:
+            elif id(value) not in varying:
                 hoisted_vars.append(var)
                 hoisted.append(value)
             elif id(value) in ys:
@@ -237,7 +237,8 @@ class _LinearScan:
                 stack_vars.append(var)
                 stacks.append(value)
         self.primal = primal.replace(outvars=primal.outvars[:num_outs] + stacks)
-        self.hoisted, used = dce_jaxpr(primal.replace(outvars=hoisted), [True] * len(hoisted))
+        once = primal.replace(outvars=hoisted, eqns=[e for e in primal.eqns if not e.effects])
+        self.hoisted, used = dce_jaxpr(once, [True] * len(hoisted))
         self.hoisted_inputs = [i for i, u in enumerate(used) if u]
         tangents = parts.linear.invars[num_residuals:]
         dconsts = take(tangents, _count_inexact(jaxpr.invars[:num_consts], active))
@@ -268,10 +269,10 @@ def _count_inexact(variables, active):
 
 
 def _depend_on(jaxpr, variables):
-    """Return the ids of a jaxpr's variables that depend on some of its inputs."""
+    """Return the ids of a jaxpr's variables that depend on some of its inputs or on effects."""
     dependent = set(map(id, variables))
     for eqn in jaxpr.eqns:
-        if any(id(v) in dependent for v in eqn.invars):
+        if eqn.effects or any(id(v) in dependent for v in eqn.invars):
             dependent.update(map(id, eqn.outvars))
     return dependent
 

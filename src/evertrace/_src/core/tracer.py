@@ -50,6 +50,21 @@ class EvalTrace(Trace):
 EVAL = EvalTrace(None)
 
 
+class AxisScope(Trace):
+    """Brings named axes into scope for a function that is staged inside; it runs nothing itself.
+
+    Args:
+      parent: the trace outside.
+      axes: pairs (name, size).
+    """
+
+    __slots__ = ()
+
+    def __init__(self, parent, axes):
+        super().__init__(parent)
+        self.axes = (*self.axes, *map(tuple, axes))
+
+
 class _State(threading.local):
     """Per thread: the current trace, and the source that new equations inherit, if any."""
 

@@ -102,8 +102,8 @@ def _settled(a, b):
     if not a.weak_type or a.shape != b.shape or a is b:
         return a
     if not b.weak_type or a.dtype != b.dtype:
-        dtype, weak = dtypes.lattice_result_type(a, b)
-        return a.update(dtype=dtype, weak_type=weak)
+        dtype, _ = dtypes.lattice_result_type(a, b)
+        return a.update(dtype=dtype, weak_type=False)
     return a
 
 
@@ -251,13 +251,15 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
 
     def turn(state, _):
         i, value = state
-        return (add_p.bind(i, literal(1, i.aval.dtype)), body_fun(i, value)), None
+        return (_next(i), body_fun(i, value)), None
 
     label = _labelled(_named(_parameter(body_fun, 0)), _named(_parameter(body_fun, 1)))
     length = max(end - first, 0)
     unroll = _unroll_count(1 if unroll is None else unroll, length)
+    dtype = lower.aval.dtype
+    start = literal(first, dtype, dtype == dtypes.default_dtype(int))
     (_, value), _ = _scan(
-        "fori_loop", label, turn, (lower, init_val), None, length, False, unroll
+        "fori_loop", label, turn, (start, init_val), None, length, False, unroll
     )  # fmt: skip
     return value
 
@@ -269,15 +271,20 @@ def _fori_by_while(lower, upper, body_fun, init_val):
 
     def turn(state):
         i, upper, value = state
-        return add_p.bind(i, literal(1, i.aval.dtype)), upper, body_fun(i, value)
+        return _next(i), upper, body_fun(i, value)
 
     names = [_named(_parameter(body_fun, i)) for i in (0, 1)]
     label = _labelled(names[0], _named("upper"), names[1])
     return _while("fori_loop", label, go_on, turn, (lower, upper, init_val))[2]
 
 
+def _next(i):
+    """Return the next value of a counter, of the same type."""
+    return add_p.bind(i, literal(1, i.aval.dtype, i.aval.weak_type))
+
+
 def _bounds(lower, upper):
-    """Return both bounds as integer scalars of one dtype, strongly typed."""
+    """Return both bounds as integer scalars of one dtype; Python's stay weakly typed."""
     lower, upper = as_operand(lower, "fori_loop"), as_operand(upper, "fori_loop")
     dtype, _ = dtypes.lattice_result_type(lower, upper)
     for name, x in (("lower", lower), ("upper", upper)):
@@ -289,8 +296,9 @@ def _bounds(lower, upper):
                 fix=f"convert {name}, e.g. with `astype('int32')`.",
                 anchor="loop-bounds",
             )
-    aval = lower.aval.update(dtype=dtype, weak_type=False)
-    return as_type(lower, aval), as_type(upper, aval)
+    return as_type(lower, lower.aval.update(dtype=dtype)), as_type(
+        upper, upper.aval.update(dtype=dtype)
+    )
 
 
 # ---------------------------------------------------------------- scan

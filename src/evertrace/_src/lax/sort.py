@@ -63,7 +63,7 @@ def top_k(operand, k, *, axis=-1):
       axis: the dimension; negative counts from the end.
 
     Returns:
-      The elements in descending order, and their indices (int32). Of equal elements the first
+      A list: the elements in descending order, and their indices (int32). Of equal ones the first
       comes first; 0.0 comes before -0.0 and NaN before all numbers.
 
     Raises:
@@ -71,7 +71,7 @@ def top_k(operand, k, *, axis=-1):
     """
     operand = as_array(operand, "top_k")
     axis = as_dim("top_k", axis, operand.ndim)
-    return tuple(ops.top_k_p.bind(operand, k=operator.index(k), axis=axis))
+    return list(ops.top_k_p.bind(operand, k=operator.index(k), axis=axis))
 
 
 def approx_max_k(
@@ -104,4 +104,4 @@ def approx_min_k(
     """Return the `k` smallest elements in ascending order; see `approx_max_k`."""
     negated = neg_p.bind(as_array(operand, "approx_min_k"))
     values, indices = top_k(negated, k, axis=reduction_dimension)
-    return neg_p.bind(values), indices
+    return [neg_p.bind(values), indices]

@@ -52,7 +52,7 @@ def relu(x):
 def relu6(x):
     """Return ``min(max(x, 0), 6)``, with derivative 0 at 0 and at 6."""
     x = operand("relu6", x)
-    return where(x <= 0, 0, where(x >= 6, 6, x))
+    return where(x <= 0, 0, where(x >= 6, 6.0, x))
 
 
 @public

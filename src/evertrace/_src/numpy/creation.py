@@ -79,6 +79,8 @@ def array(
             fix="leave `order` out; transpose the result where another order is meant.",
         )
     dtype = user_dtype("array", dtype)
+    if type(object) is int and dtype is not None:
+        _check_range(object, dtype)
     out = _as_given(object, dtype, copy)
     if out.aval.ndim < ndmin:
         out = structural.expand_dims(out, tuple(range(ndmin - out.aval.ndim)))
@@ -90,6 +92,17 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
     return array(
         a, dtype, order=order, copy=bool(copy), device=device, out_sharding=out_sharding
     )  # fmt: skip
+
+
+def _check_range(x, dtype):
+    """Raise unless the dtype holds a Python integer; filling and casting wrap around instead."""
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
+        raise errors.user_error(
+            OverflowError,
+            f"array: Python integer {x} is out of bounds for {dtype}.",
+            fix=f"use a wider dtype, or wrap it with `numpy.array(x).astype({str(dtype)!r})`.",
+            anchor="dtype",
+        )
 
 
 def _as_given(x, dtype, copy):
@@ -265,7 +278,9 @@ def _checked_shape(name, shape):
     shape = static_shape(name, shape)
     if any(size < 0 for size in shape):
         raise errors.user_error(
-            ValueError, f"{name}: sizes must not be negative, got shape {shape}.", anchor="shape"
+            errors.ShapeError,
+            f"{name}: sizes must not be negative, got shape {shape}.",
+            anchor="shape",
         )
     return shape
 
@@ -293,7 +308,7 @@ def empty(shape, dtype=None, *, device=None, out_sharding=None):
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """Return an array filled with a value, or with an array broadcast to `shape`."""
     check_arraylike("full", fill_value)
-    value = asarray(fill_value, dtype)
+    value = _as_given(fill_value, dtype, copy=False)
     return placed(broadcast_to(value, _checked_shape("full", shape)), device)
 
 
@@ -327,8 +342,8 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     """Return an array like `a` filled with a value, or with an array broadcast to its shape."""
     check_arraylike("full_like", fill_value)
     aval = _like_aval("full_like", a, dtype, shape)
-    value = asarray(fill_value, aval.dtype)
-    return placed(broadcast_to(value, aval.shape), device)
+    value = broadcast_to(_as_given(fill_value, aval.dtype, copy=False), aval.shape)
+    return placed(convert(value, aval.dtype, aval.weak_type), device)
 
 
 # ---------------------------------------------------------------- counting and spaced
@@ -394,7 +409,9 @@ def from_literal(value, dtype):
 
 def _count(start, stop, step):
     if step == 0:
-        raise errors.user_error(ValueError, "arange: step must not be 0.", fix="pass another step.")
+        raise errors.user_error(
+            ZeroDivisionError, "arange: step must not be 0.", fix="pass another step."
+        )
     distance = stop - start
     if all(isinstance(x, int) for x in (start, stop, step)):
         return max(0, -(-distance // step))

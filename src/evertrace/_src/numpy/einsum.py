@@ -93,6 +93,9 @@ def _as_text(subscripts, operands):
 @functools.lru_cache(maxsize=4096)
 def _contractions(text, shapes, optimize):
     """Return the steps: (positions of the operands, their subscripts, those of the result)."""
+    step = _only_step(text, shapes) if optimize in ("auto", True, False) else None
+    if step is not None:
+        return (step,)
     if optimize is True:
         optimize = "optimal"
     if optimize is False:
@@ -114,6 +117,26 @@ def _contractions(text, shapes, optimize):
         inputs, result = step.split("->")
         steps.append((tuple(positions), tuple(inputs.split(",")), result))
     return tuple(steps)
+
+
+def _only_step(text, shapes):
+    """Return the step that one or two operands with plain, full subscripts take, else None.
+
+    Most uses are like that. All others are left to opt_einsum, wrong ones included.
+    """
+    inputs, _, result = text.partition("->")
+    names = inputs.split(",")
+    letters = "".join(names)
+    is_plain = "->" in text and len(names) == len(shapes) <= 2 and (letters + result).isalpha()
+    if not is_plain or len(set(result)) != len(result) or not set(result) <= set(letters):
+        return None
+    sizes = {}
+    for term, shape in zip(names, shapes, strict=True):
+        if len(term) != len(shape):
+            return None
+        if any(sizes.setdefault(n, size) != size for n, size in zip(term, shape, strict=True)):
+            return None
+    return tuple(range(len(names)))[::-1], tuple(names[::-1]), result
 
 
 def _reduce_one(x, names, result):

@@ -65,7 +65,7 @@ def parse(shape, index, *, is_bounded=True, wrap_negative=True):
       is_bounded: whether ints out of bounds are moved inside.
       wrap_negative: whether negative ints count from the end.
     """
-    parts = _expand_masks(index if type(index) is tuple else (index,))
+    parts = _expand_masks(index if type(index) is tuple else (index,), shape)
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > len(shape):
         raise errors.user_error(
@@ -178,21 +178,36 @@ def is_mask(part):
     )
 
 
-def _expand_masks(parts):
+def _expand_masks(parts, shape):
     """Return the parts with masks replaced by arrays of indices; one boolean adds an axis."""
     if not any(is_mask(part) for part in parts):
         return list(parts)
-    out = []
+    out, dim = [], 0
+    hidden = len(shape) - sum(_consumed(part) for part in parts)  # behind the dots
     for part in parts:
+        dim += hidden if part is Ellipsis else _consumed(part)
         if not is_mask(part):
             out.append(part)
             continue
         mask = _known_mask(part)
+        if hidden >= 0:
+            _check_mask(mask, shape[dim - mask.ndim : dim], dim - mask.ndim)
         if mask.ndim == 0:
             out.append(np.zeros(int(mask), np.int32))
         else:
             out.extend(found.astype(np.int32) for found in mask.nonzero())
     return out
+
+
+def _check_mask(mask, shape, dim):
+    if mask.shape != shape:
+        raise errors.user_error(
+            IndexError,
+            f"boolean index of shape {mask.shape} does not match the array's shape {shape} from "
+            f"axis {dim} on.",
+            fix="index with a mask of the shape of the axes it selects from.",
+            anchor="index",
+        )
 
 
 def _known_mask(part):

@@ -14,7 +14,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.numpy import indexers, indexing, ufuncs
 from evertrace._src.numpy.arguments import operand
-from evertrace._src.numpy.creation import asarray, ones_like
+from evertrace._src.numpy.creation import asarray, convert_to, ones_like
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.ops import indexing as ops
 from evertrace._src.ops import structural
@@ -119,12 +119,14 @@ def _of_get(options) -> dict[str, Any]:
 
 def _update(ref, prim, values, combine, options):
     """Scatter `values` with a primitive; `combine` says the same for a traced mask."""
-    x = as_array(ref.array, "at")
-    values = _fitted(values, x)
+    given = as_array(ref.array, "at")
+    x, values = _promoted(given, values)
     mask = _traced_mask(ref.index)
     if mask is not None:
-        return _update_by_mask(x, mask, values, combine)
-    return scatter_update(x, ref.index, prim, values, **options)
+        out = _update_by_mask(x, mask, values, combine)
+    else:
+        out = scatter_update(x, ref.index, prim, values, **options)
+    return out if x is given else convert_to(out, given.aval.dtype)
 
 
 def scatter_update(
@@ -179,12 +181,12 @@ def _without_leading_ones(values, shape):
     return values
 
 
-def _fitted(values, x):
-    """Return updates in the dtype of the array, with a warning where that loses something."""
-    given, values = values, asarray(values)
+def _promoted(x, values):
+    """Return array and updates in one dtype: the array's, with a warning where that loses some."""
+    values = asarray(values)
     dtype, new = x.aval.dtype, values.aval.dtype
     if dtype == new:
-        return values
+        return x, values
     if isinstance(dtype, dtypes.ExtendedDType) or isinstance(new, dtypes.ExtendedDType):
         raise errors.user_error(
             errors.DTypeError,
@@ -192,7 +194,8 @@ def _fitted(values, x):
             fix="use values of the array's dtype.",
             anchor="extended-dtype",
         )
-    if dtypes.result_type(x, values) != dtype:
+    common = dtypes.result_type(x, values)
+    if common != dtype:
         errors.user_warning(
             FutureWarning,
             f"at: values of dtype {new} are put into an array of dtype {dtype}, which cannot hold "
@@ -200,7 +203,13 @@ def _fitted(values, x):
             fix=f"convert them, e.g. `values.astype({str(dtype)!r})`.",
             anchor="dtype",
         )
-    return asarray(given, dtype)
+        x = convert_to(x, common)
+    return x, convert_to(values, common)
+
+
+def _fitted(values, x):
+    """Return updates in the dtype of the array."""
+    return convert_to(_promoted(x, values)[1], x.aval.dtype)
 
 
 # ---------------------------------------------------------------- masks that are not known

@@ -44,14 +44,23 @@ def _saturated(x, dtype):
     """Truncate floats to integers; what is out of range becomes the nearest integer."""
     if x.dtype.itemsize < 4:
         x = x.astype(np.float32)
-    info = dtypes.iinfo(dtype)
-    lowest, beyond = float(info.min), float(info.max + 1)  # powers of two, so exact
+    least, greatest = _int_range(dtype)
+    lowest, beyond = float(least), float(greatest + 1)  # powers of two, so exact
     is_low, is_high = x < lowest, x >= beyond
-    out = np.where(is_low | is_high | np.isnan(x), 0, x)
-    wide = np.uint64 if info.max > np.iinfo(np.int64).max else np.int64
-    out = out.astype(wide).astype(dtype)
-    out = np.where(is_low, dtype.type(int(info.min)), out)
-    return np.where(is_high, dtype.type(int(info.max)), out)
+    is_outside = is_low | is_high | np.isnan(x)
+    wide = np.uint64 if greatest > np.iinfo(np.int64).max else np.int64
+    if not is_outside.any():
+        return x.astype(wide).astype(dtype)
+    out = np.where(is_outside, 0, x).astype(wide).astype(dtype)
+    out = np.where(is_low, dtype.type(least), out)
+    return np.where(is_high, dtype.type(greatest), out)
+
+
+@functools.lru_cache(maxsize=64)
+def _int_range(dtype):
+    """Return the least and the greatest integer of a dtype."""
+    info = dtypes.iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def _convert_jvp(tangents, primals, out, *, new_dtype, **params):

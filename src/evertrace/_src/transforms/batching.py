@@ -15,7 +15,11 @@ from evertrace._src.transforms.staging import stage
 
 
 class Axis(NamedTuple):
-    """A batched axis: its size, and the name by which collective operations know it, if any."""
+    """A batched axis: its size, and the name by which collective operations know it, if any.
+
+    Each call of `vmap` makes one. Traces over the same object own each other's tracers: a function
+    that is run again by a rule may close over values of the batch it is part of.
+    """
 
     size: int
     name: Any = None
@@ -61,7 +65,7 @@ class BatchTrace(Trace):
         """Apply the batching rule of `prim`."""
         values, dims, batched = [], [], False
         for x in args:
-            if type(x) is BatchTracer and x._trace is self:
+            if type(x) is BatchTracer and x._trace.axis is self.axis:
                 values.append(x.value)
                 dims.append(x.dim)
                 batched = True
@@ -98,7 +102,7 @@ class BatchTrace(Trace):
 
     def split(self, x):
         """Return (value, batch dim or None) of any value."""
-        if type(x) is BatchTracer and x._trace is self:
+        if type(x) is BatchTracer and x._trace.axis is self.axis:
             return x.value, x.dim
         return x, None
 

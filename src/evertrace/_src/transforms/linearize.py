@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, TypeGuard
 
 from evertrace._src import errors
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.jaxpr import Var, eval_jaxpr
+from evertrace._src.core.jaxpr import Var, eval_jaxpr, subjaxprs
 from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import zeros
 from evertrace._src.transforms.jvp import tangent_of
+from evertrace._src.transforms.partial_eval import depend_on
 from evertrace._src.transforms.staging import Stage, stage
 
 
@@ -144,6 +145,8 @@ class TapeTrace(Trace):
             return prim.eager(*args, **params)  # a wrapper of a function: look inside
         # A tracer with a value is a constant for the linear maps noted here.
         unknown = [self.owns(x) and x.value is None for x in args]
+        if prim.linearize is not None and _has_known_output(params, unknown):
+            return self._process_partly_known(prim, args, unknown, params)
         if not _linear_in(prim, unknown):
             raise not_linear_error(prim)
         operands = [
@@ -158,6 +161,32 @@ class TapeTrace(Trace):
         )
         made = [self.unknown(node) for node in outs]
         return made if prim.multiple_results else made[0]
+
+
+    def _process_partly_known(self, prim, args, unknown, params):
+        """Split a call, branch or loop that computes values beside a linear map of the unknowns.
+
+        A rule that calls `jvp` makes such ones. A linear map is its own derivative at zero.
+        """
+        values = [
+            zeros(x.aval) if u else x.value if self.owns(x) else x
+            for x, u in zip(args, unknown, strict=True)
+        ]
+        tangents = [x if u else None for x, u in zip(args, unknown, strict=True)]
+        outs, out_tangents = prim.linearize(values, tangents, **params)
+        return [t if self.owns(t) else x for x, t in zip(outs, out_tangents, strict=True)]
+
+
+def _has_known_output(params, unknown):
+    """Whether an output of an operation with bodies does not depend on the unknown operands.
+
+    A loop that feeds back an unknown may have fewer such outputs than are found here.
+    """
+    jaxprs = list(subjaxprs(params))
+    if len({len(j.outvars) for j in jaxprs}) != 1:
+        return False  # no bodies, or a loop with a condition, which has no linear part of its own
+    dependent = [depend_on(j, unknown[len(unknown) - len(j.invars) :]) for j in jaxprs]
+    return not all(map(any, zip(*dependent, strict=True)))
 
 
 def _staged_source(out):

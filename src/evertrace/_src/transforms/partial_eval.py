@@ -34,3 +34,15 @@ def evaluate_known(jaxpr, values):
     needed = list({id(v): v for v in used if id(v) in known}.values())
     invars = needed + jaxpr.invars[len(values) :]
     return jaxpr.replace(invars=invars, eqns=later, names=None), [known[id(v)] for v in needed]
+
+
+def depend_on(jaxpr, mask):
+    """Return, per output of a jaxpr, whether it depends on the inputs that the mask tells."""
+    key = ("depend_on", tuple(mask))
+    if key not in jaxpr.cache:
+        found = {id(v) for v, wanted in zip(jaxpr.invars, mask, strict=True) if wanted}
+        for eqn in jaxpr.eqns:
+            if any(id(v) in found for v in eqn.invars):
+                found.update(map(id, eqn.outvars))
+        jaxpr.cache[key] = tuple(id(v) in found for v in jaxpr.outvars)
+    return jaxpr.cache[key]

@@ -198,6 +198,18 @@ def register_gpu_extension(extension: ModuleType, platform: str, api: Any) -> No
         xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
 
 
+def register_lapack() -> None:
+    """Make jaxlib's LAPACK kernels for the CPU known to XLA; imports SciPy, which holds LAPACK."""
+    lapack = importlib.import_module("jaxlib.lapack")
+    for name, kernel, api_version in lapack.registrations()["cpu"]:
+        xla_client.register_custom_call_target(
+            name, kernel, platform="cpu", api_version=api_version
+        )
+    for name in lapack.batch_partitionable_targets():
+        xla_client.register_custom_call_as_batch_partitionable(name)
+    lapack._lapack.initialize()
+
+
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)

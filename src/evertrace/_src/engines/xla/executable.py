@@ -87,10 +87,11 @@ class Executable:
         output_avals: Sequence[Aval],
         compile_seconds: float,
         from_cache: bool,
+        calls_back: bool = False,
     ):
         """Wrap a loaded executable of jaxlib."""
         self._raw = raw
-        self._execute = raw.execute_sharded
+        self._execute = self._execute_to_end if calls_back else raw.execute_sharded
         self._handlers = [compat.result_handler(aval, device.sharding) for aval in output_avals]
         self.device = device
         self.input_text = text
@@ -101,6 +102,8 @@ class Executable:
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Start the program; returns its output buffers, which may not be computed yet.
 
+        A program that calls back is run to its end.
+
         Args:
           args: one raw buffer on `device` or one host array per parameter. Aligned host arrays
             are read in place, so nobody may write to them any more. Donated buffers are deleted.
@@ -108,6 +111,7 @@ class Executable:
         Raises:
           DeletedArrayError: a buffer was donated or deleted before.
           JaxRuntimeError: the device has too little memory, or the program failed.
+          Exception: what a callback raised.
         """
         raws = []
         for arg in args:
@@ -120,6 +124,12 @@ class Executable:
             return self._execute(raws).consume_with_handlers(self._handlers)
         except compat.BackendError as error:
             fail(error, "running a program")
+
+    def _execute_to_end(self, raws: Sequence[Any]) -> Any:
+        """Start the program and wait for it: calls back have happened, and fail here if at all."""
+        results = self._raw.execute_sharded(raws, with_tokens=True)
+        results.consume_token().block_until_ready()
+        return results
 
     def text(self) -> str:
         """The program as XLA optimised it, in HLO's text form."""
@@ -172,7 +182,7 @@ def compile_text(
     seconds = time.perf_counter() - start
     if key and not from_cache:
         cache.store(key, compat.serialize_executable(device.client._raw, raw), seconds)
-    return Executable(raw, text, device, output_avals, seconds, from_cache)
+    return Executable(raw, text, device, output_avals, seconds, from_cache, bool(callbacks))
 
 
 def _compile(

@@ -1,4 +1,4 @@
-"""From XLA's errors to ours: readable messages, and the true cause of a failed callback.
+"""From XLA's errors to ours: readable messages, and the exceptions of callbacks as they are.
 
 XLA reports an exception of a Python callback as text only. So callbacks are wrapped: the wrapper
 keeps the exception under a number and lets XLA carry the number, by which it is found again.
@@ -24,7 +24,7 @@ class _CallbackFailure(Exception):
 
 
 def remembering(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a callback so that `fail` can name the exception it raised as the cause."""
+    """Wrap a callback so that `fail` can raise the exception that it raised."""
 
     @functools.wraps(callback)
     def wrapped(*args: Any) -> Any:
@@ -47,8 +47,8 @@ def fail(error: Exception, what: str) -> NoReturn:
       what: what was being done, to follow "while".
 
     Raises:
-      JaxRuntimeError: always, but for a callback that was interrupted or asked the process to
-        exit, which goes on as it is. Its message begins with XLA's status code.
+      JaxRuntimeError: always, but for an exception of a callback, which goes on as it is. Its
+        message begins with XLA's status code.
     """
     text = str(error)
     marked = re.search(_MARK + r"(\d+)", text)
@@ -57,13 +57,8 @@ def fail(error: Exception, what: str) -> NoReturn:
         raise errors.user_error(
             errors.JaxRuntimeError, f"{text}\n  while {what}", fix=_fix(text)
         ) from error
-    if not isinstance(cause, Exception):
-        raise cause
-    raise errors.user_error(
-        errors.JaxRuntimeError,
-        f"INTERNAL: callback error: {type(cause).__name__}: {cause}\n  while {what}",
-        fix="the exception above comes from the Python function that the program calls back.",
-    ) from cause
+    cause.add_note(f"Raised by a Python function that a program called back, while {what}.")
+    raise cause from cause.__cause__
 
 
 def fail_compile(error: Exception, text: str) -> NoReturn:

@@ -7,6 +7,10 @@ for a primitive, in `rules/<family>.py`, is a function
 
 of the builder, the output avals and the operands' `Val`s. A nested jit becomes a private function,
 written once per jaxpr.
+
+Effects happen in the order of the program because a token goes from one to the next: `Builder`
+holds the present one, and whatever contains effects (functions, loops, branches) takes it in front
+of its operands and returns the next in front of its results.
 """
 
 from typing import Any
@@ -15,6 +19,7 @@ import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
 
@@ -47,7 +52,9 @@ def physical_aval(aval):
 
 
 def mlir_type(aval):
-    """Return the tensor type of an aval."""
+    """Return the tensor type of an aval, or the type of a token for None."""
+    if aval is None:
+        return "!stablehlo.token"
     try:
         return aval.cache["mlir"]
     except KeyError:
@@ -154,11 +161,13 @@ class Builder:
     Attributes:
       module: the module it belongs to.
       lines: the operations so far.
+      token: the token of the last effect, or None before the first.
     """
 
     def __init__(self, module):
         self.module, self.lines = module, []
         self.count = 0
+        self.token = None
 
     # ------------------------------------------------------------ writing operations
 
@@ -230,7 +239,7 @@ class Builder:
           avals: of the block arguments.
           body: function of their `Val`s that writes operations and returns the results.
         """
-        outer, self.lines = self.lines, []
+        outer, self.lines, token = self.lines, [], self.token
         args = []
         for aval in avals:
             args.append(Val(f"%a{self.count}", mlir_type(aval), aval))
@@ -240,7 +249,7 @@ class Builder:
         header = ", ".join(f"{v.name}: {v.type}" for v in args)
         head = f"^bb0({header}):\n" if args else ""
         text = "{\n" + head + "\n".join(self.lines) + "\n}"
-        self.lines = outer
+        self.lines, self.token = outer, token
         return text
 
     def reducer(self, name, aval):
@@ -290,15 +299,67 @@ class Builder:
     def call(self, jaxpr, operands, name):
         """Call the private function of a jaxpr without constvars; returns its outputs."""
         callee = self.module.function_of(jaxpr, name)
-        outs = [v.aval for v in jaxpr.outvars]
-        return self.op("func.call", operands, outs, {"callee": f"@{callee}"})
+        tokens = self.tokens(jaxpr.effects)
+        outs = [*[None] * len(tokens), *[v.aval for v in jaxpr.outvars]]
+        results = self.op("func.call", [*tokens, *operands], outs, {"callee": f"@{callee}"})
+        return self.take_token(tokens, results)
+
+    def while_loop(self, state, outs, cond, body, effects):
+        """Write a loop; returns its last state.
+
+        Args:
+          state: the `Val`s that go round.
+          outs: avals of the last state.
+          cond: function of the state that writes the condition and returns it in a list.
+          body: function of the state that writes a turn and returns the new state.
+          effects: of both. Those of the condition need no place in the order: a turn begins when
+            the condition has been computed.
+        """
+        tokens = self.tokens(effects)
+        avals = [*[None] * len(tokens), *[x.aval for x in state]]
+
+        def with_token(part, returns_token):
+            def write(*values):
+                results = part(*self.take_token(tokens, values))
+                return [self.token, *results] if tokens and returns_token else results
+
+            return self.region(avals, write)
+
+        regions = [with_token(cond, False), with_token(body, True)]
+        outs = [*[None] * len(tokens), *outs]
+        results = self.op("stablehlo.while", [*tokens, *state], outs, regions=regions)
+        return self.take_token(tokens, results)
+
+    # ------------------------------------------------------------ effects
+
+    def effect_token(self):
+        """Return the token of the last effect, made now before the first one."""
+        if self.token is None:
+            self.token = self.op("stablehlo.create_token", [], None)
+        return self.token
+
+    def tokens(self, effects):
+        """Return a list of the present token for an operation with such effects, else of none."""
+        return [self.effect_token()] if observable(effects) else []
+
+    def take_token(self, tokens, values):
+        """Take the next token off the front of values, if they come with one; returns the rest."""
+        if not tokens:
+            return values
+        self.token, *rest = values
+        return rest
 
 
 def _function(module, jaxpr, name, visibility, arg_attrs=None):
     """Return the text of the function of a jaxpr without constvars."""
     b = Builder(module)
     args = [Val(f"%arg{i}", mlir_type(v.aval), v.aval) for i, v in enumerate(jaxpr.invars)]
+    takes_token = visibility == "private" and observable(jaxpr.effects)
+    if takes_token:
+        b.token = Val("%token", mlir_type(None), None)
     results = b.inline(jaxpr, args)
+    if takes_token:
+        args, results = [Val("%token", mlir_type(None), None), *args], [b.token, *results]
     b._return("func.return", results)
     attrs = arg_attrs or [""] * len(args)
     header = ", ".join(f"{v.name}: {v.type}{a}" for v, a in zip(args, attrs, strict=True))

@@ -50,7 +50,10 @@ def each(fun, batch, operands, outs):
 
 def or_nan(info, *outs):
     """Return outputs of a LAPACK routine, or NaNs if it failed."""
-    return outs if info == 0 else (np.nan,) * len(outs)
+    return outs if info == 0 else [np.full_like(x, _NAN[x.dtype.kind]) for x in outs]
+
+
+_NAN = {"f": np.nan, "c": complex(np.nan, np.nan)}
 
 
 # ---------------------------------------------------------------- factors and solutions
@@ -62,7 +65,7 @@ def cholesky(a):
 
     def one(x):
         factor, info = call(x, lower=1, clean=1)
-        return [np.tril(np.broadcast_to(*or_nan(info, factor), (n, n)))]
+        return np.tril(or_nan(info, factor))
 
     return each(one, a.shape[:-2], [a], [((n, n), a.dtype)])[0]
 
@@ -201,6 +204,8 @@ def eig(
     wanted = [True, compute_left_eigenvectors, compute_right_eigenvectors]
 
     def one(x):
+        if not np.isfinite(x).all():  # LAPACK would complain on stderr
+            return [_NAN["c"]] * len(outs)
         *w, left, right, info = call(
             x, compute_vl=compute_left_eigenvectors, compute_vr=compute_right_eigenvectors
         )

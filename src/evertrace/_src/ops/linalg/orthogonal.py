@@ -84,7 +84,7 @@ def _qr_jvp(tangents, primals, out, *, pivoting, full_matrices, use_magma):
     """
     q, r, *columns = out
     da = take_columns(tangents[0], columns[0]) if pivoting else tangents[0]
-    m, k = q.aval.shape[-2:]
+    k = q.aval.shape[-1]
     if k > r.aval.shape[-1]:
         raise errors.user_error(
             NotImplementedError,

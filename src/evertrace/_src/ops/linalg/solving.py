@@ -45,7 +45,7 @@ from evertrace._src.ops.structural import moveaxis, reshape
 # ---------------------------------------------------------------- what systems have in common
 
 
-def _check_system(name, a, b, *, left_side=True):
+def check_system(name, a, b, *, left_side=True):
     """Raise unless `a` are square matrices and `b` sides that fit them."""
     check_square(name, a)
     check_like(name, b, a.shape[:-2], a.dtype)
@@ -100,7 +100,7 @@ def _residual(da, db, x, *, left_side=True):
 
 
 def _triangular_abstract(a, b, *, left_side, **params):
-    _check_system("triangular_solve", a, b, left_side=left_side)
+    check_system("triangular_solve", a, b, left_side=left_side)
     return b.strip_weak_type()
 
 
@@ -193,7 +193,6 @@ def _lu_jvp(tangents, primals, out):
     Where A is no square, L and U are made square with rows of the identity.
     """
     factors, _, rows = out
-    m = factors.aval.shape[-2]
     lower, upper = unit_lower(factors), _square_upper(factors)
     mixed = take_rows(tangents[0], rows)
     mixed = triangular_solve(lower, mixed, lower=True, unit_diagonal=True)
@@ -273,7 +272,7 @@ def solve_by_factors(a, factors, rows, b, *, transpose_a, conjugate_a):
 
 
 def _solve_abstract(a, factors, rows, b, **params):
-    _check_system("solve", a, b)
+    check_system("solve", a, b)
     return b.strip_weak_type()
 
 
@@ -290,17 +289,13 @@ def _solve_jvp(tangents, primals, x, **params):
 def _solve_transpose(ct, a, factors, rows, b, *, transpose_a, conjugate_a):
     if not is_linear(b) or is_linear(a):
         raise _not_linear_error("solve")
-    x = lu_solve_p.bind(
-        a, factors, rows, ct, transpose_a=not transpose_a, conjugate_a=conjugate_a
-    )
+    x = lu_solve_p.bind(a, factors, rows, ct, transpose_a=not transpose_a, conjugate_a=conjugate_a)
     return None, None, None, x
 
 
 def _solve_batch(size, args, dims, **params):
     if all(d is None for d in dims[:3]):
-        return _batched_columns(
-            lambda b: lu_solve_p.bind(*args[:3], b, **params), args[3], dims[3]
-        )
+        return _batched_columns(lambda b: lu_solve_p.bind(*args[:3], b, **params), args[3], dims[3])
     return batched_leading(lu_solve_p)(size, args, dims, **params)
 
 
@@ -343,9 +338,7 @@ def _rows_times(dl, d, du, x):
         return pad(x, config)
 
     terms = [(dl, neighbour(1)), (d, x), (du, neighbour(-1))]
-    return add_any(
-        *[mul_p.bind(along_columns(v, y.aval), y) for v, y in terms if v is not None]
-    )
+    return add_any(*[mul_p.bind(along_columns(v, y.aval), y) for v, y in terms if v is not None])
 
 
 def _tridiagonal_jvp(tangents, primals, x, **params):

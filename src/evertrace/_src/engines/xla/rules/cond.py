@@ -6,7 +6,12 @@ from evertrace._src.engines.xla.lower import lowering
 
 @lowering.define(cond_p)
 def _cond(b, outs, index, *operands, branches):
-    regions = [
-        b.region([], lambda branch=branch: b.inline(branch.jaxpr, operands)) for branch in branches
-    ]
-    return b.op("stablehlo.case", [index], outs, regions=regions)
+    tokens = b.tokens(cond_p.effects_of({"branches": branches}))
+
+    def write(branch):
+        results = b.inline(branch.jaxpr, operands)
+        return [b.token, *results] if tokens else results
+
+    regions = [b.region([], lambda branch=branch: write(branch)) for branch in branches]
+    outs = [*[None] * len(tokens), *outs]
+    return b.take_token(tokens, b.op("stablehlo.case", [index], outs, regions=regions))

@@ -6,21 +6,26 @@ Triangular solves and Cholesky factors are operations of StableHLO, which other 
 import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import literal
 from evertrace._src.engines.xla import lapack
 from evertrace._src.engines.xla.lapack import character
-from evertrace._src.engines.xla.lower import bool_attr, ints, lowering
+from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
 from evertrace._src.ops import linalg as ops
+from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.creation import iota
 from evertrace._src.ops.elementwise import conj
 from evertrace._src.ops.linalg import matrices, solving
+from evertrace._src.ops.reduce import spread_over
+from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import pad, slice_in_dim
+from evertrace._src.ops.structural import reduce_sum_p, spread, zeros
 from evertrace._src.transforms.staging import stage
 
 
 def composed(b, fun, *operands):
     """Write a function of primitives that returns one array."""
     staged = stage(lambda *xs: [fun(*xs)], [x.aval for x in operands])
-    return b.inline(staged.jaxpr, [*map(b.module.constant_of, staged.captured), *operands])[0]
+    assert not staged.captured
+    return b.inline(staged.jaxpr, operands)[0]
 
 
 def _info(aval):
@@ -43,9 +48,7 @@ def _cholesky(b, out, a):
 
 
 @lowering.define(ops.triangular_solve_p)
-def _triangular_solve(
-    b, out, a, rhs, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
-):
+def _triangular_solve(b, out, a, rhs, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     is_complex = out.dtype.kind == "c"
     if conjugate_a and not transpose_a and is_complex:
         a = composed(b, conj, a)
@@ -87,24 +90,175 @@ def _lu_pivots_to_permutation(b, out, pivots, *, permutation_size):
 
 
 def _permutation(b, out, pivots):
-    """Write the loop over the swaps ``i <-> pivots[i]`` of an identity permutation.
-
-    A swap looks for the place, so that a stack needs no gather: it selects among positions.
-    """
+    """Write the loop over the swaps ``i <-> pivots[i]`` of an identity permutation."""
     counter = ShapedArray((), np.int32)
-    start = b.op(
-        "stablehlo.iota", [], out, {"iota_dimension": f"{out.ndim - 1} : i64"}
-    )
-    zero = b.constant(0, counter)
-    number = pivots.shape[-1]
+    last, number = out.ndim - 1, pivots.shape[-1]
 
     def go_on(i, rows):
         return [b.compare("LT", i, b.constant(number, counter))]
 
     def swap(i, rows):
         following = b.op("stablehlo.add", [i, b.constant(1, counter)], counter)
-        return [following, composed(b, swapped, i, rows, pivots)]
+        return [following, composed(b, _swapped, i, rows, pivots)]
 
     avals = [counter, out]
     regions = [b.region(avals, go_on), b.region(avals, swap)]
-    return b.op("stablehlo.while", [zero, start], avals, regions=regions)[1]
+    start = b.op("stablehlo.iota", [], out, {"iota_dimension": int_attr(last)})
+    return b.op("stablehlo.while", [b.constant(0, counter), start], avals, regions=regions)[1]
+
+
+def _swapped(i, rows, pivots):
+    """Return `rows` with elements i and ``pivots[i]`` swapped.
+
+    Elements are found by comparing all positions: that vectorises over stacks, and needs no gather.
+    """
+    shape, last = rows.aval.shape, rows.aval.ndim - 1
+
+    def at(x, place):
+        found = eq_p.bind(iota(np.int32, x.aval.shape, last), spread(place, x.aval.shape))
+        return found, _sum_last(select(found, x, zeros(x.aval)), shape)
+
+    at_i, row_i = at(rows, i)
+    _, pivot = at(pivots, i)
+    at_pivot, row_pivot = at(rows, pivot)
+    return select(at_i, row_pivot, select(at_pivot, row_i, rows))
+
+
+def _sum_last(x, shape):
+    """Sum over the last dimension, and spread the sums to `shape`."""
+    last = x.aval.ndim - 1
+    return spread_over(reduce_sum_p.bind(x, axes=(last,), out_sharding=None), shape, (last,))
+
+
+@lowering.define(ops.lu_solve_p)
+def _lu_solve(b, out, *operands, **params):
+    return composed(b, lambda *xs: solving.solve_by_factors(*xs, **params), *operands)
+
+
+@lowering.define(ops.tridiagonal_solve_p)
+def _tridiagonal_solve(b, out, dl, d, du, rhs, *, perturb_singular):
+    operands = [dl, d, du, rhs]
+    outs = [*[x.aval for x in operands], _info(out)]
+    same = {i: i for i in range(4)}
+    *_, x, info = lapack.call(b, "gtsv", operands, outs, out.ndim - 2, None, same)
+    return lapack.or_nan(b, info, [x])[0]
+
+
+# ---------------------------------------------------------------- orthogonal factors
+
+
+@lowering.define(ops.geqrf_p)
+def _geqrf(b, outs, a):
+    return lapack.call(b, "geqrf", [a], outs, a.aval.ndim - 2, None, {0: 0})
+
+
+@lowering.define(ops.householder_product_p)
+def _householder_product(b, out, a, taus):
+    return lapack.call(b, "orgqr", [a, taus], [out], out.ndim - 2, None, {0: 0})[0]
+
+
+@lowering.define(ops.qr_p)
+def _qr(b, outs, a, *, pivoting, full_matrices, use_magma):
+    q, _, *columns = outs
+    m, n = a.shape[-2:]
+    k = q.shape[-1]
+    batch = a.aval.ndim - 2
+    packed_taus = [a.aval, a.aval.update(shape=(*a.shape[:-2], min(m, n)))]
+    if pivoting:
+        packed, taus, columns = _pivoted(b, a, packed_taus, columns[0])
+    else:
+        packed, taus = lapack.call(b, "geqrf", [a], packed_taus, batch, None, {0: 0})
+
+    def reflectors(x):
+        x = slice_in_dim(x, 0, min(n, k), batch + 1)
+        return pad(x, [(0, 0, 0)] * (batch + 1) + [(0, k - min(n, k), 0)])
+
+    def upper(x):
+        return matrices.triu(slice_in_dim(x, 0, k, batch))
+
+    start = composed(b, reflectors, packed)
+    (q,) = lapack.call(b, "orgqr", [start, taus], [q], batch, None, {0: 0})
+    return [q, composed(b, upper, packed), *columns]
+
+
+def _pivoted(b, a, packed_taus, columns):
+    """Write a QR factorisation with pivoting: reflectors, factors, and a list of the columns."""
+    free = b.constant(0, columns)  # no column is bound to stay in front
+    packed, taus = packed_taus
+    packed, chosen, taus = lapack.call(
+        b, "geqp3", [a, free], [packed, columns, taus], a.aval.ndim - 2, None, {0: 0, 1: 1}
+    )
+    one = b.full_like(chosen, 1)  # LAPACK counts from 1
+    return packed, taus, [b.op("stablehlo.subtract", [chosen, one], columns)]
+
+
+# ---------------------------------------------------------------- spectra
+
+
+@lowering.define(ops.eigh_p)
+def _eigh(b, outs, a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+    attrs = {"mode": character("V"), "uplo": character("L" if lower else "U")}
+    batch = a.aval.ndim - 2
+    v, w, info = lapack.call(b, "syevd", [a], [*outs, _info(a.aval)], batch, attrs, {0: 0})
+    return lapack.or_nan(b, info, [v, w])
+
+
+@lowering.define(ops.svd_p)
+def _svd(b, outs, a, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    m, n = a.shape[-2:]
+    mode = ("A" if full_matrices else "S") if compute_uv else "N"
+    if not compute_uv:
+        rest = a.shape[:-2]
+        outs = [outs[0], *[a.aval.update(shape=(*rest, size, size)) for size in (m, n)]]
+    _, s, u, vh, info = lapack.call(
+        b, "gesdd", [a], [a.aval, *outs, _info(a.aval)], a.aval.ndim - 2,
+        {"mode": character(mode)}, {0: 0},
+    )  # fmt: skip
+    return lapack.or_nan(b, info, [s, u, vh] if compute_uv else [s])
+
+
+@lowering.define(ops.eig_p)
+def _eig(
+    b, outs, a, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+    implementation,
+):  # fmt: skip
+    values = outs[0]
+    vectors = values.update(shape=a.shape)
+    wanted = [compute_left_eigenvectors, compute_right_eigenvectors]
+    attrs = {
+        name: character("V" if on else "N")
+        for name, on in zip(("compute_left", "compute_right"), wanted, strict=True)
+    }
+    parts = _eigenvalue_avals(a.aval, values)
+    *w, left, right, info = lapack.call(
+        b, "geev", [a], [*parts, vectors, vectors, _info(a.aval)], a.aval.ndim - 2, attrs
+    )
+    w = w[0] if len(w) == 1 else b.op("stablehlo.complex", w, values)
+    kept = [x for x, on in zip((left, right), wanted, strict=True) if on]
+    return lapack.or_nan(b, info, [w, *kept])
+
+
+def _eigenvalue_avals(a, values):
+    """Return the avals of eigenvalues as LAPACK returns them: of real matrices, in two parts."""
+    return [values] if a.dtype.kind == "c" else [values.update(dtype=a.dtype)] * 2
+
+
+@lowering.define(ops.schur_p)
+def _schur(b, outs, a, *, compute_schur_vectors, sort_eig_vals, select_callable):
+    aval = a.aval
+    attrs = {"mode": character("V" if compute_schur_vectors else "N"), "sort": character("N")}
+    parts = _eigenvalue_avals(aval, aval.update(shape=aval.shape[:-1]))
+    t, z, *_, info = lapack.call(
+        b, "gees", [a], [aval, aval, *parts, _info(aval), _info(aval)], aval.ndim - 2, attrs,
+        {0: 0},
+    )  # fmt: skip
+    return lapack.or_nan(b, info, [t, z][: len(outs)])
+
+
+@lowering.define(ops.hessenberg_p)
+def _hessenberg(b, outs, a):
+    attrs = {"high": f"{a.shape[-1]} : i32", "low": "1 : i32"}
+    *packed, info = lapack.call(
+        b, "gehrd", [a], [*outs, _info(a.aval)], a.aval.ndim - 2, attrs, {0: 0}
+    )
+    return lapack.or_nan(b, info, packed)

@@ -43,24 +43,15 @@ def _scan(b, outs, *operands, jaxpr, length, reverse, num_consts, num_carry, unr
     if blocks:
         end = blocks * unroll
         state = [i, *carry, *stacks]
-        avals = [x.aval for x in state]
 
         def body(i, *values):
             i, carry, stacks = turns(i, unroll, values[:num_carry], values[num_carry:])
             return [i, *carry, *stacks]
 
-        less = {"comparison_direction": "#stablehlo<comparison_direction LT>"}
-        cond = b.region(
-            avals,
-            lambda i, *_: [
-                b.op(
-                    "stablehlo.compare", [i, b.constant(end, _COUNTER)],
-                    _COUNTER.update(dtype=np.dtype(bool)), less,
-                )
-            ],
+        i, *values = b.while_loop(
+            state, [x.aval for x in state],
+            lambda i, *_: [b.compare("LT", i, b.constant(end, _COUNTER))], body, jaxpr.effects,
         )  # fmt: skip
-        regions = [cond, b.region(avals, body)]
-        i, *values = b.op("stablehlo.while", state, avals, regions=regions)
         carry, stacks = values[:num_carry], values[num_carry:]
     _, carry, stacks = turns(i, rest, carry, stacks)
     return [*carry, *stacks]

@@ -1,0 +1,128 @@
+"""Calling Python functions on the host from inside of transformed and compiled functions."""
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.api.arguments import check_callable
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.ops.callback import VMAP_METHODS, FlatCallback, io_callback_p, pure_callback_p
+from evertrace._src.support import set_module
+
+
+@set_module("evertrace")
+def pure_callback(
+    callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, **kwargs
+):  # fmt: skip
+    """Call a Python function without side effects from a function that may be compiled.
+
+    Args:
+      callback: function of ``(*args, **kwargs)`` with `Array` leaves. It may be called any number
+        of times for one call of this function, or not at all if the results are not needed.
+      result_shape_dtypes: what it returns: a tree of objects with `shape` and `dtype`.
+      *args: trees of arrays.
+      sharding: accepted for compatibility; programs run on one device.
+      vmap_method: what `vmap` makes of the call. "sequential" (or "sequential_unrolled"): the
+        callback is called once per example. "expand_dims" and "broadcast_all": it is called once,
+        with a leading dimension for the batch on all arguments, of size 1 on the unbatched ones or
+        of the size of the batch. "legacy_vectorized": likewise, and unbatched arguments stay as
+        they are. None: `vmap` is an error.
+      **kwargs: trees of arrays.
+
+    Returns:
+      A tree like `result_shape_dtypes` of what the callback returned.
+
+    Raises:
+      ShapeError: (where it runs) the callback returned an array of another shape.
+      DTypeError: likewise, of another dtype. 64-bit numbers are rounded to 32 bits.
+      ValueError: when differentiated with respect to `args`.
+
+    An exception of the callback reaches the caller of the compiled function. Differs from JAX: that
+    exception is not wrapped, and "sequential" is one call of a loop on the host, not a loop of
+    calls.
+    """
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise errors.user_error(
+            ValueError,
+            f"pure_callback: vmap_method is {vmap_method!r}.",
+            fix=f"use one of {', '.join(map(repr, VMAP_METHODS))}, or None.",
+            anchor="callback-vmap",
+        )
+    flat, operands = _flatten("pure_callback", callback, args, kwargs)
+    avals, out_tree = _result_avals("pure_callback", result_shape_dtypes)
+    outs = pure_callback_p.bind(
+        *operands, callback=flat, result_avals=avals, sharding=sharding, vmap_method=vmap_method
+    )
+    return tree.unflatten(out_tree, outs)
+
+
+@set_module("evertrace.experimental")
+def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
+    """Call a Python function with side effects from a function that may be compiled.
+
+    Args:
+      callback: function of ``(*args, **kwargs)`` with `Array` leaves. It is called exactly once per
+        execution, also if its results are not needed.
+      result_shape_dtypes: what it returns: a tree of objects with `shape` and `dtype`, or None.
+      *args: trees of arrays.
+      sharding: accepted for compatibility; programs run on one device.
+      ordered: whether calls keep their order, so that `vmap` is an error. Without it, `vmap` calls
+        the callback once per example.
+      **kwargs: trees of arrays.
+
+    Returns:
+      A tree like `result_shape_dtypes` of what the callback returned.
+
+    Raises:
+      ShapeError: (where it runs) the callback returned an array of another shape.
+      DTypeError: likewise, of another dtype. 64-bit numbers are rounded to 32 bits.
+      ValueError: when differentiated with respect to `args`.
+
+    Differs from JAX: calls that are not ordered keep the order of the program too, and have
+    happened when the compiled function returns; an exception of the callback is not wrapped.
+    """
+    flat, operands = _flatten("io_callback", callback, args, kwargs)
+    avals, out_tree = _result_avals("io_callback", result_shape_dtypes)
+    outs = io_callback_p.bind(
+        *operands, callback=flat, ordered=bool(ordered), result_avals=avals, sharding=sharding
+    )
+    return tree.unflatten(out_tree, outs)
+
+
+@set_module("evertrace")
+def effects_barrier():
+    """Wait until all side effects of functions called so far have happened.
+
+    They have when the call returns: compiled programs with callbacks run to their end. The
+    function is here for programs that were written for JAX.
+    """
+
+
+def _flatten(name, callback, args, kwargs):
+    """Return the callback as one of flat arrays, and its operands."""
+    leaves, in_tree = tree.flatten((args, kwargs))
+    operands = [as_operand(x, name) for x in leaves]
+    return FlatCallback(name, check_callable(name, callback), in_tree), operands
+
+
+def _result_avals(name, result_shape_dtypes):
+    """Return the avals that a tree of types describes, and its structure."""
+    leaves, out_tree = tree.flatten(result_shape_dtypes)
+    return tuple(_result_aval(name, x) for x in leaves), out_tree
+
+
+def _result_aval(name, x):
+    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: result_shape_dtypes has a leaf of type {type(x).__name__}, which has no "
+            "shape and dtype.",
+            fix="describe each result by a `ShapeDtypeStruct(shape, dtype)`.",
+            anchor="callback",
+        )
+    if isinstance(x.dtype, dtypes.ExtendedDType):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: a Python function cannot return elements of {x.dtype}.",
+            fix="return the numbers behind them, e.g. `random.key_data(key)`.",
+            anchor="callback",
+        )
+    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))

@@ -1,0 +1,139 @@
+"""`debug.callback` and `debug.print`: to be told of values, whatever the transformations around.
+
+Both are one primitive that looks on: it computes nothing, so derivatives pass it by, and it is
+called where the values are known, once per example under `vmap`.
+"""
+
+import string
+import sys
+
+import numpy as np
+
+from evertrace._src import errors, tree
+from evertrace._src.api.arguments import check_callable
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.ops.callback import DEBUG, ORDERED_DEBUG, FlatCallback, debug_callback_p
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.debug")
+
+
+@public
+def callback(callback, *args, ordered=False, partitioned=False, **kwargs):
+    """Call a Python function with the values of arrays, from a function that may be compiled.
+
+    Args:
+      callback: function of ``(*args, **kwargs)`` with `Array` leaves. It is called once per
+        execution, once per example under `vmap`; what it returns is dropped.
+      *args: trees of arrays and of any other objects, which are passed as they are.
+      ordered: accepted for compatibility: calls keep the order of the program in any case.
+      partitioned: accepted for compatibility; programs run on one device.
+      **kwargs: as `args`.
+
+    Calls have happened when the compiled function returns, and an exception of the callback reaches
+    its caller. Under differentiation the callback gets the primal values.
+    """
+    _bind("debug.callback", check_callable("debug.callback", callback), args, kwargs, ordered,
+          partitioned)  # fmt: skip
+
+
+@public
+def print(fmt, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+    """Print values when they are known, from a function that may be compiled.
+
+    Args:
+      fmt: a format string as of `str.format`, such as ``"x = {x:.3f}"``; no f-string, which would
+        be formatted while tracing.
+      *args: trees of arrays or other objects, for the fields ``{}`` and ``{0}``.
+      ordered: accepted for compatibility: lines keep the order of the program in any case.
+      partitioned: accepted for compatibility; programs run on one device.
+      skip_format_check: leave errors in `fmt` to the time of printing.
+      **kwargs: the same for the fields ``{name}``.
+
+    Raises:
+      TypeError: `fmt` is no string.
+      ValueError: its fields and the arguments do not match.
+
+    Prints to `sys.stdout`, one line per execution, or per example under `vmap`. Arrays are printed
+    with NumPy's print options of the time of this call.
+    """
+    if not isinstance(fmt, str):
+        raise errors.user_error(
+            TypeError,
+            f"debug.print: the format must be a string, got {type(fmt).__name__}.",
+            fix='say what to print, e.g. `debug.print("{}", x)`.',
+            anchor="debug-print",
+        )
+    if not skip_format_check:
+        _check_format(fmt, args, kwargs)
+    options = np.get_printoptions()
+
+    def print_line(*args, **kwargs):
+        with np.printoptions(**options):
+            line = fmt.format(*args, **kwargs)
+        sys.stdout.write(f"{line}\n")  # in one piece, whatever other threads print
+
+    _bind("debug.print", print_line, args, kwargs, ordered, partitioned)
+
+
+def _bind(name, fun, args, kwargs, ordered, partitioned):
+    """Bind a call of `fun`, with the leaves that are no arrays kept apart."""
+    leaves, in_tree = tree.flatten((args, kwargs))
+    operands, static = [], []
+    for i, leaf in enumerate(leaves):
+        try:
+            operands.append(as_operand(leaf, name))
+        except TypeError:
+            static.append((i, leaf))
+    debug_callback_p.bind(
+        *operands, callback=FlatCallback(name, fun, in_tree, tuple(static)),
+        effect=ORDERED_DEBUG if ordered else DEBUG, partitioned=bool(partitioned),
+    )  # fmt: skip
+
+
+class _FieldNames(string.Formatter):
+    """Formats nothing; notes which arguments the fields of a format string ask for."""
+
+    def __init__(self):
+        self.used = set()
+
+    def get_value(self, key, args, kwargs):
+        """Note that a field asks for an argument."""
+        self.used.add(key)
+        return _Anything()
+
+    def format_field(self, value, format_spec):
+        """Return what no specification can be wrong for."""
+        return ""
+
+
+class _Anything:
+    """Has every attribute and item, and converts to a string in every way."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __getitem__(self, index):
+        return self
+
+
+def _check_format(fmt, args, kwargs):
+    """Raise unless the fields of the format string and the arguments are the same."""
+    fields = _FieldNames()
+    fields.vformat(fmt, args, kwargs)
+    given = {*range(len(args)), *kwargs}
+    unknown, unused = fields.used - given, given - fields.used
+    if not unknown and not unused:
+        return
+    texts = [f"{_names(unknown)} in {fmt!r} is not given"] if unknown else []
+    texts += [f"{_names(unused)} is given but not used in {fmt!r}"] if unused else []
+    raise errors.user_error(
+        ValueError,
+        f"debug.print: {', '.join(texts)}.",
+        fix='give one argument per field, and no f-string: `debug.print("{x}", x=x)`.',
+        anchor="debug-print",
+    )
+
+
+def _names(keys):
+    return ", ".join(f"{{{key}}}" for key in sorted(keys, key=str))

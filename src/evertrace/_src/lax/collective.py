@@ -1,0 +1,329 @@
+"""Collective operations: what the examples of a batch tell one another along a named axis.
+
+They mean something in a function mapped by ``vmap(..., axis_name=...)``; elsewhere the name is
+unbound, a `NameError`. A tuple of names stands for all of those axes together; an example's place
+along them counts the last one fastest. Each function takes trees of arrays where it says so.
+"""
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.lax.shapes import as_dim
+from evertrace._src.ops import collective as ops
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import add_p, const, mul_p
+from evertrace._src.ops.structural import expand_dims, moveaxis, reshape
+
+__all__ = [
+    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean", "pmin",
+    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
+]  # fmt: skip
+
+
+def axis_size(axis_name):
+    """Return the size of a mapped axis, an int.
+
+    Args:
+      axis_name: its name; for a tuple of names, the product of the sizes is returned.
+
+    Raises:
+      NameError: there is no such axis in scope.
+    """
+    return ops.size_in_scope("axis_size", axis_name)
+
+
+def axis_index(axis_name):
+    """Return the place of the present example along a mapped axis, an int32 scalar.
+
+    Args:
+      axis_name: its name, or a tuple of names.
+
+    Raises:
+      NameError: there is no such axis in scope.
+    """
+    ops.size_in_scope("axis_index", axis_name)
+    first, *rest = ops.as_names(axis_name) or (None,)
+    index = ops.axis_index_p.bind(axis_name=first)
+    for name in rest:
+        index = mul_p.bind(index, const(index, axis_size(name)))
+        index = add_p.bind(index, ops.axis_index_p.bind(axis_name=name))
+    return index
+
+
+# ---------------------------------------------------------------- reductions
+
+
+def psum(x, axis_name, *, axis_index_groups=None):
+    """Add up the values of all examples; each gets the sum.
+
+    Args:
+      x: a tree of arrays of numbers; booleans are counted, as int32.
+      axis_name: name of a mapped axis, or a tuple of names.
+      axis_index_groups: not supported.
+
+    Returns:
+      The tree of the sums. For a Python number that is the number times the size of the axis,
+      again a Python number: ``psum(1, "i")`` is the size.
+
+    Raises:
+      NameError: there is no such axis in scope.
+    """
+    names = _names("psum", axis_name, axis_index_groups)
+    return tree.map(lambda leaf: _psum_leaf(leaf, names), x)
+
+
+def _psum_leaf(x, names):
+    if type(x) in (int, float, complex):
+        return x * ops.size_in_scope("psum", names)
+    x = as_array(x, "psum")
+    if x.dtype == bool:
+        x = convert(x, dtypes.default_dtype(int))
+    return ops.psum(x, names)
+
+
+def pmean(x, axis_name, *, axis_index_groups=None):
+    """Average the values of all examples; each gets the mean.
+
+    Args:
+      x: a tree of arrays of numbers; the means of integers are floating.
+      axis_name: name of a mapped axis, or a tuple of names.
+      axis_index_groups: not supported.
+
+    Raises:
+      NameError: there is no such axis in scope.
+    """
+    names = _names("pmean", axis_name, axis_index_groups)
+    size = ops.size_in_scope("pmean", names)
+    return tree.map(lambda leaf: _psum_leaf(leaf, names) / size, x)
+
+
+def pmax(x, axis_name, *, axis_index_groups=None):
+    """Return the largest of all examples' values, element by element.
+
+    Args:
+      x: a tree of arrays of real numbers or booleans.
+      axis_name: name of a mapped axis, or a tuple of names.
+      axis_index_groups: not supported.
+
+    Raises:
+      NameError: there is no such axis in scope.
+
+    Differs from JAX: it has a derivative, the mean of those of the examples that attain the value.
+    """
+    return _extremum(ops.pmax_p, x, axis_name, axis_index_groups)
+
+
+def pmin(x, axis_name, *, axis_index_groups=None):
+    """Return the smallest of all examples' values, element by element; otherwise as `pmax`.
+
+    Args:
+      x: a tree of arrays of real numbers or booleans.
+      axis_name: name of a mapped axis, or a tuple of names.
+      axis_index_groups: not supported.
+    """
+    return _extremum(ops.pmin_p, x, axis_name, axis_index_groups)
+
+
+def _extremum(prim, x, axis_name, axis_index_groups):
+    names = _names(prim.name, axis_name, axis_index_groups)
+    return tree.map(
+        lambda leaf: (
+            prim.bind(as_array(leaf, prim.name), axes=names, axis_index_groups=None)
+        ), x,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- moving whole values
+
+
+def ppermute(x, axis_name, perm):
+    """Send each example's value to another example.
+
+    Args:
+      x: a tree of arrays.
+      axis_name: name of a mapped axis.
+      perm: pairs (source, destination) of places along the axis. An example that is no destination
+        gets zeros.
+
+    Raises:
+      NameError: there is no such axis in scope.
+      ValueError: a source or destination occurs twice, or is out of range.
+    """
+    names = ops.as_names(axis_name)
+    perm = tuple((int(source), int(destination)) for source, destination in perm)
+    return tree.map(
+        lambda leaf: ops.ppermute_p.bind(as_array(leaf, "ppermute"), axis_name=names, perm=perm), x
+    )
+
+
+def pshuffle(x, axis_name, perm):
+    """Give each example the value of another one.
+
+    Args:
+      x: a tree of arrays.
+      axis_name: name of a mapped axis.
+      perm: a permutation; example i gets the value of example ``perm[i]``.
+
+    Raises:
+      NameError: there is no such axis in scope.
+      ValueError: `perm` is no permutation of the places along the axis.
+    """
+    perm = tuple(map(int, perm))
+    if sorted(perm) != list(range(ops.size_in_scope("pshuffle", axis_name))):
+        raise errors.user_error(
+            ValueError,
+            f"pshuffle: {perm} is no permutation of the places along axis {axis_name} of size "
+            f"{axis_size(axis_name)}.",
+            fix="name each place once, or use `ppermute`.",
+            anchor="collective",
+        )
+    return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
+
+
+def pbroadcast(x, axis_name, source):
+    """Give all examples the value of one of them.
+
+    Args:
+      x: a tree of arrays.
+      axis_name: name of a mapped axis.
+      source: place of that example along the axis.
+
+    Raises:
+      NameError: there is no such axis in scope.
+      ValueError: there is no such place.
+    """
+    return tree.map(
+        lambda leaf: ops.pbroadcast_p.bind(
+            as_array(leaf, "pbroadcast"), axis_name=axis_name, source=int(source)
+        ), x,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- gathering and scattering
+
+
+def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
+    """Join the values of all examples; each gets all of them.
+
+    Args:
+      x: a tree of arrays.
+      axis_name: name of a mapped axis, or a tuple of names.
+      axis_index_groups: not supported.
+      axis: the dimension of the result along which they are joined; negative counts from the end.
+      tiled: whether they are joined along a dimension that they have, not along a new one.
+      to: only "varying" is supported.
+
+    Raises:
+      NameError: there is no such axis in scope.
+      AxisError: the result has no such dimension.
+    """
+    names = _names("all_gather", axis_name, axis_index_groups)
+    if to != "varying":
+        raise NotImplementedError(f"all_gather: to={to!r} is not supported, only 'varying'")
+
+    def gather(leaf):
+        leaf = as_array(leaf, "all_gather")
+        dim = as_dim("all_gather", axis, leaf.ndim + (not tiled))
+        if len(names) == 1:
+            return ops.all_gather(leaf, names, axis_size(names), dim, tiled)
+        out = leaf if tiled else expand_dims(leaf, (dim,))
+        for name in reversed(names):
+            out = ops.all_gather(out, (name,), axis_size(name), dim, True)
+        return out
+
+    return tree.map(gather, x)
+
+
+def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
+    """Add up the values of all examples and give each its part of the sum.
+
+    Args:
+      x: a tree of arrays of numbers.
+      axis_name: name of a mapped axis, or a tuple of names.
+      scatter_dimension: the dimension that is divided among the examples; negative counts from
+        the end.
+      axis_index_groups: not supported.
+      tiled: whether the dimension stays, with the example's part of its elements. Otherwise its
+        size is that of the axis, and it goes away.
+
+    Raises:
+      NameError: there is no such axis in scope.
+      ShapeError: the dimension cannot be divided.
+    """
+    names = _names("psum_scatter", axis_name, axis_index_groups)
+
+    def scatter(leaf):
+        leaf = as_array(leaf, "psum_scatter")
+        dim = as_dim("psum_scatter", scatter_dimension, leaf.ndim)
+        if len(names) == 1:
+            return ops.reduce_scatter(leaf, names, axis_size(names), dim, tiled)
+        out = leaf if tiled else _places(leaf, names, dim)
+        for name in names:
+            out = ops.reduce_scatter(out, (name,), axis_size(name), dim, tiled)
+        return out
+
+    return tree.map(scatter, x)
+
+
+def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
+    """Send part i of a dimension to example i; each example joins what it gets.
+
+    Args:
+      x: a tree of arrays.
+      axis_name: name of a mapped axis, or a tuple of names.
+      split_axis: the dimension that is divided among the examples; negative counts from the end.
+      concat_axis: where the parts are joined, in the order of the examples they come from.
+      axis_index_groups: not supported.
+      tiled: whether `split_axis` keeps the example's part of its elements, and parts are joined
+        along a dimension that they have. Otherwise the size of `split_axis` is that of the axis; it
+        goes away, and `concat_axis` is a new dimension of that size.
+
+    Raises:
+      NameError: there is no such axis in scope.
+      ShapeError: the dimension cannot be divided.
+    """
+    names = _names("all_to_all", axis_name, axis_index_groups)
+
+    def exchange(leaf):
+        leaf = as_array(leaf, "all_to_all")
+        split = as_dim("all_to_all", split_axis, leaf.ndim)
+        concat = as_dim("all_to_all", concat_axis, leaf.ndim)
+        if len(names) == 1:
+            return ops.all_to_all(leaf, names[0], split, concat, tiled)
+        if tiled:
+            raise NotImplementedError("all_to_all: tiled over several axes at once is not built")
+        out = _places(moveaxis(leaf, split, 0), names, 0)
+        for i, name in enumerate(names):
+            out = ops.all_to_all(out, name, i, i, False)
+        return moveaxis(reshape(out, (-1, *out.shape[len(names) :])), 0, concat)
+
+    return tree.map(exchange, x)
+
+
+def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
+    """Exchange the mapped axis and a dimension of the same size.
+
+    Args:
+      x: a tree of arrays.
+      axis_name: name of a mapped axis.
+      axis: the dimension.
+      axis_index_groups: not supported.
+
+    Raises:
+      NameError: there is no such axis in scope.
+      ShapeError: the sizes differ.
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def _names(op, axis_name, axis_index_groups):
+    """Return the names as a tuple, after checking that they are in scope."""
+    if axis_index_groups is not None:
+        raise NotImplementedError(f"{op}: axis_index_groups is not supported under vmap")
+    ops.size_in_scope(op, axis_name)
+    return ops.as_names(axis_name)
+
+
+def _places(x, names, dim):
+    """Split a dimension whose elements are the places along several axes by these axes."""
+    sizes = tuple(map(axis_size, names))
+    return reshape(x, (*x.shape[:dim], *sizes, *x.shape[dim + 1 :]))

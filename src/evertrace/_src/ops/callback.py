@@ -1,0 +1,300 @@
+"""Callbacks: operations that call a Python function on the host while the program runs.
+
+The idea: one flat callable stands in the params of all three primitives. It takes concrete arrays
+and returns what the user's function returned; `call_back` runs it for every engine, and lets no
+result pass that is not of exactly the promised shape and dtype. An engine that compiles never sees
+anything but `call_back`.
+
+Vectorisation asks for no loop in the program: a callback of a batch that calls the user's function
+once per example is just another callback, `EachExample`.
+
+`pure_callback` has no effect: it may run any number of times, or never. The other two have one, and
+run exactly once per execution, in the order of the program.
+"""
+
+import numpy as np
+
+from evertrace._src import errors, source, tree
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.effects import Effect
+from evertrace._src.core.primitive import AS_IS, Primitive, undefined
+from evertrace._src.core.tracer import EVAL, set_trace
+from evertrace._src.ops.structural import move_batch_dim
+
+IO, ORDERED_IO = Effect("IO"), Effect("OrderedIO", ordered=True)
+DEBUG, ORDERED_DEBUG = Effect("Debug"), Effect("OrderedDebug", ordered=True)
+
+VMAP_METHODS = (
+    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
+)  # fmt: skip
+
+# NumPy computes in 64 bits what it is not told to compute in 32; such results are rounded.
+_NARROWER = {
+    np.dtype(np.int64): np.dtype(np.int32), np.dtype(np.uint64): np.dtype(np.uint32),
+    np.dtype(np.float64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.complex64),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- calling
+
+
+class FlatCallback:
+    """A user's function of trees as a function of flat arrays.
+
+    Args:
+      name: of the construct, for errors.
+      fun: the function.
+      in_tree: structure of its ``(args, kwargs)``.
+      static: pairs (index, value) of the leaves that are no arrays, in order.
+    """
+
+    __slots__ = ("fun", "in_tree", "name", "src", "static")
+
+    def __init__(self, name, fun, in_tree, static=()):
+        self.name, self.fun, self.in_tree, self.static = name, fun, in_tree, static
+        self.src = source.user_source()
+
+    def __call__(self, *arrays):
+        """Return the function's result, a tree."""
+        leaves = list(arrays)
+        for i, value in self.static:
+            leaves.insert(i, value)
+        args, kwargs = tree.unflatten(self.in_tree, leaves)
+        return self.fun(*args, **kwargs)
+
+    def __repr__(self):
+        return getattr(self.fun, "__name__", None) or repr(self.fun)
+
+
+class EachExample:
+    """A callback of a batch that calls another one once per example.
+
+    Args:
+      callback: the callback of one example.
+      size: of the batch.
+      avals: per operand, the aval of one example if the operand has a leading batch dim, or None.
+      result_avals: of one example's results, or None if there are none to keep.
+    """
+
+    __slots__ = ("avals", "callback", "name", "result_avals", "size", "src")
+
+    def __init__(self, callback, size, avals, result_avals):
+        self.callback, self.size, self.avals = callback, size, avals
+        self.result_avals = result_avals
+        self.name, self.src = callback.name, callback.src
+
+    def __call__(self, *arrays):
+        """Return the examples' results, stacked."""
+        results = [
+            call_back(self.callback, self.result_avals, self._example(i, arrays))
+            for i in range(self.size)
+        ]
+        return [
+            np.stack([r[k] for r in results]) if results else np.empty((0, *aval.shape), aval.dtype)
+            for k, aval in enumerate(self.result_avals or ())
+        ]
+
+    def _example(self, i, arrays):
+        return [
+            x if aval is None else Array(aval, np.asarray(x.host()[i]))
+            for x, aval in zip(arrays, self.avals, strict=True)
+        ]
+
+    def __repr__(self):
+        return f"each({self.callback!r})"
+
+
+def call_back(callback, result_avals, arrays):
+    """Call a callback now.
+
+    Args:
+      callback: a `FlatCallback` or `EachExample`.
+      result_avals: of the results it promised, or None if whatever it returns is dropped.
+      arrays: concrete arrays.
+
+    Returns:
+      The results as fresh C-ordered ndarrays of exactly these avals.
+    """
+    with set_trace(EVAL):
+        result = callback(*arrays)
+    if result_avals is None:
+        return []
+    leaves = tree.leaves(result)
+    if len(leaves) != len(result_avals):
+        raise errors.user_error(
+            ValueError,
+            f"{callback.name}: {callback!r} returned {len(leaves)} arrays, "
+            f"{len(result_avals)} were promised: {_types(result_avals)}.",
+            fix="return a tree of arrays like result_shape_dtypes.",
+            anchor="callback",
+            src=callback.src,
+        )
+    return [_exact(callback, x, aval) for x, aval in zip(leaves, result_avals, strict=True)]
+
+
+def _exact(callback, leaf, aval):
+    """Return one result as memory of the promised type, or raise."""
+    value = np.asarray(leaf.host() if type(leaf) is Array else leaf)
+    if value.shape != aval.shape:
+        raise _mismatch(errors.ShapeError, callback, f"shape {value.shape}", aval)
+    if value.dtype != aval.dtype and _NARROWER.get(value.dtype) != aval.dtype:
+        raise _mismatch(errors.DTypeError, callback, f"dtype {value.dtype}", aval)
+    return np.array(value, aval.dtype, order="C")
+
+
+def _mismatch(cls, callback, found, aval):
+    return errors.user_error(
+        cls,
+        f"{callback.name}: {callback!r} returned an array of {found} where {_types([aval])} was "
+        "promised.",
+        fix="return what result_shape_dtypes says, e.g. by `numpy.asarray(result, dtype)`, or "
+        "change result_shape_dtypes.",
+        anchor="callback",
+        src=callback.src,
+    )
+
+
+def _types(avals):
+    return ", ".join(a.str_short() for a in avals) or "none"
+
+
+def _call_now(callback, result_avals, operands):
+    """Run a callback on the concrete operands of an eager operation."""
+    arrays = [x if type(x) is Array else Array(x.aval, np.asarray(x.host())) for x in operands]
+    results = call_back(callback, result_avals, arrays)
+    return [Array(a, x) for a, x in zip(result_avals or (), results, strict=True)]
+
+
+# ---------------------------------------------------------------- vectorisation
+
+
+def _each_example(size, args, dims, callback, result_avals):
+    """Return the callback of a batch that runs once per example, and its operands."""
+    avals = []
+    for x, d in zip(args, dims, strict=True):
+        shape = x.aval.shape
+        avals.append(None if d is None else x.aval.update(shape=shape[:d] + shape[d + 1 :]))
+    moved = [
+        x if d is None else move_batch_dim(x, d, 0, size) for x, d in zip(args, dims, strict=True)
+    ]
+    return EachExample(callback, size, avals, result_avals), moved
+
+
+def _batched(avals, size):
+    return tuple(a.update(shape=(size, *a.shape)) for a in avals)
+
+
+# ---------------------------------------------------------------- pure_callback and io_callback
+
+
+def _refuse_derivative(prim, fix):
+    """Return the rule, for both modes, of a callback: results that can have a tangent have none."""
+
+    def rule(primals, tangents, **params):
+        if any(map(is_inexact, params["result_avals"])):
+            raise errors.user_error(
+                ValueError,
+                f"{prim.name}: the derivative of a Python function that is called back is unknown.",
+                fix=fix,
+                anchor="callback-derivative",
+            )
+        outs = prim.bind(*primals, **params)
+        return outs, [None] * len(outs)
+
+    return rule
+
+
+def _pure_batch(size, args, dims, *, callback, result_avals, sharding, vmap_method):
+    if vmap_method is None:
+        raise errors.user_error(
+            NotImplementedError,
+            "pure_callback: vmap needs to know how the callback treats a batch, and vmap_method is "
+            "None.",
+            fix='pass vmap_method="sequential" to call it once per example, or "expand_dims" or '
+            '"broadcast_all" if it takes leading dimensions.',
+            anchor="callback-vmap",
+        )
+    if vmap_method.startswith("sequential"):
+        callback, args = _each_example(size, args, dims, callback, result_avals)
+    elif vmap_method == "legacy_vectorized":
+        args = [
+            x if d is None else move_batch_dim(x, d, 0, size)
+            for x, d in zip(args, dims, strict=True)
+        ]
+    else:
+        new = size if vmap_method == "broadcast_all" else 1
+        args = [move_batch_dim(x, d, 0, new) for x, d in zip(args, dims, strict=True)]
+    outs = pure_callback_p.bind(
+        *args, callback=callback, result_avals=_batched(result_avals, size), sharding=sharding,
+        vmap_method=vmap_method,
+    )  # fmt: skip
+    return outs, [0] * len(outs)
+
+
+pure_callback_p = Primitive(
+    "pure_callback", multiple_results=True, cache_types=False, physical=AS_IS,
+    abstract=lambda *avals, result_avals, **_: result_avals,
+    eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
+    transpose=undefined("a Python function is not known to be linear"), batch=_pure_batch,
+)  # fmt: skip
+
+pure_callback_p.jvp_call = pure_callback_p.linearize = _refuse_derivative(
+    pure_callback_p,
+    "give the function around it a derivative with `custom_jvp` or `custom_vjp`, or pass the "
+    "arguments through `stop_gradient`.",
+)
+
+
+def _io_batch(size, args, dims, *, callback, ordered, result_avals, sharding):
+    if ordered:
+        raise errors.user_error(
+            ValueError,
+            "io_callback: the examples of a vmap have no order, so an ordered callback cannot be "
+            "mapped.",
+            fix="pass ordered=False, or loop over the examples with `scan` or `lax.map`.",
+            anchor="callback-vmap",
+        )
+    callback, args = _each_example(size, args, dims, callback, result_avals)
+    outs = io_callback_p.bind(
+        *args, callback=callback, ordered=ordered, result_avals=_batched(result_avals, size),
+        sharding=sharding,
+    )  # fmt: skip
+    return outs, [0] * len(outs)
+
+
+io_callback_p = Primitive(
+    "io_callback", multiple_results=True, cache_types=False, physical=AS_IS,
+    abstract=lambda *avals, result_avals, **_: result_avals,
+    effects=lambda *, ordered, **_: frozenset({ORDERED_IO if ordered else IO}),
+    eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
+    transpose=undefined("a Python function is not known to be linear"), batch=_io_batch,
+)  # fmt: skip
+
+io_callback_p.jvp_call = io_callback_p.linearize = _refuse_derivative(
+    io_callback_p,
+    "pass the arguments through `stop_gradient`, or use `debug.callback` if the result is not "
+    "needed.",
+)
+
+
+# ---------------------------------------------------------------- debug_callback
+
+
+def _debug_batch(size, args, dims, *, callback, effect, partitioned):
+    callback, args = _each_example(size, args, dims, callback, None)
+    return debug_callback_p.bind(
+        *args, callback=callback, effect=effect, partitioned=partitioned
+    ), []  # fmt: skip
+
+
+# It looks on: tangents and cotangents pass it by.
+debug_callback_p = Primitive(
+    "debug_callback", multiple_results=True, cache_types=False, physical=AS_IS,
+    abstract=lambda *avals, **_: (),
+    effects=lambda *, effect, **_: frozenset({effect}),
+    eager=lambda *xs, callback, **_: _call_now(callback, None, xs),
+    jvp=lambda tangents, primals, outs, **_: [],
+    transpose=lambda cts, *operands, **_: [None] * len(operands),
+    batch=_debug_batch,
+)  # fmt: skip

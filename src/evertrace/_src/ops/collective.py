@@ -1,0 +1,403 @@
+"""Collective operations: what the examples of a batch tell one another along a named axis.
+
+``vmap(f, axis_name="i")`` gives the batched axis a name, and inside `f` these operations combine
+the values of all examples. Their equations carry the effect `NamedAxis`, so that the trace which
+batches that axis finds them even in jaxprs and without batched operands; there they turn into
+ordinary operations on the batched array. So no engine ever meets one.
+
+A rule ``along(axis, x, dim, **params)`` says what an operation is when `axis`, one of its own, is
+the batched one, dimension `dim` of `x`; None means that all examples have the same `x`. It returns
+the result and its batch dim. Batching any other axis just adds a dimension.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.arrays.array import from_host
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.effects import NamedAxis
+from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
+from evertrace._src.core.tracer import state
+from evertrace._src.ops.builders import NUMERIC, ORDERED, check_dtype
+from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from evertrace._src.ops.elementwise import const, div_p, mul_p, scale
+from evertrace._src.ops.indexing import gather
+from evertrace._src.ops.reduce import reduce_max_p, reduce_min_p
+from evertrace._src.ops.select import select
+from evertrace._src.ops.slicing import slice_in_dim
+from evertrace._src.ops.structural import (
+    check_dims,
+    move_batch_dim,
+    moveaxis,
+    permute,
+    reduce_sum_p,
+    reshape,
+    squeeze,
+    zeros,
+)
+
+NOT_RUN = undefined("the trace that batches the axis turns it into other operations")
+
+
+def as_names(axis_name):
+    """Return the names that an `axis_name` stands for: a tuple or list names several axes."""
+    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+
+
+def size_in_scope(op, axis_name):
+    """Return the size of a named axis, or the product of several axes' sizes.
+
+    Raises:
+      NameError: a name is not in scope.
+      ValueError: a name is given twice.
+    """
+    names, scope = as_names(axis_name), dict(state.trace.axes)
+    if len(set(names)) < len(names):
+        raise errors.user_error(
+            ValueError, f"{op}: axis names {names} repeat.", fix="name each axis once.",
+            anchor="axis-name",
+        )  # fmt: skip
+    for name in names:
+        if name not in scope:
+            known = ", ".join(f"{name} (size {size})" for name, size in scope.items())
+            raise errors.user_error(
+                NameError,
+                f"{op}: unbound axis name: {name}. In scope: {known or 'none'}.",
+                fix=f"call it in a function mapped by `vmap(..., axis_name={name!r})`.",
+                anchor="axis-name",
+            )
+    return math.prod(scope[name] for name in names)
+
+
+def _collective(name, names, abstract, along, *, dims=(), **rules):
+    """Make a primitive of one operand that combines values along named axes.
+
+    Args:
+      name: as printed.
+      names: the param that holds the names of the axes.
+      abstract: type rule for names that are in scope.
+      along: see the top of this module.
+      dims: the params that count dimensions of the operand.
+      **rules: see `Primitive`.
+    """
+
+    def checked_abstract(x, **params):
+        size_in_scope(name, params[names])
+        return abstract(x, **params)
+
+    def batch_call(axis, operands, operand_dims, **params):
+        (x,), (dim,) = operands, operand_dims
+        if axis.name in as_names(params[names]):
+            return along(axis, x, dim, **params)
+        if not dims:
+            return prim.bind(x, **params), dim
+        shifted = {param: params[param] + 1 for param in dims}
+        return prim.bind(moveaxis(x, dim, 0), **(params | shifted)), 0
+
+    prim = Primitive(
+        name, cache_types=False, host=NOT_RUN, abstract=checked_abstract, batch_call=batch_call,
+        effects=lambda **params: frozenset(map(NamedAxis, as_names(params[names]))), **rules,
+    )  # fmt: skip
+    return prim
+
+
+def _others(axis, names):
+    """Return the names other than that of `axis`."""
+    return tuple(name for name in names if name != axis.name)
+
+
+def _split(x, dim, parts):
+    """Split a dimension in two, the first of size `parts`."""
+    shape = x.aval.shape
+    return reshape(x, (*shape[:dim], parts, shape[dim] // parts, *shape[dim + 1 :]))
+
+
+def _merge(x, dim):
+    """Make one dimension of a dimension and the next one."""
+    shape = x.aval.shape
+    return reshape(x, (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
+
+
+def _total(axis, x, dim):
+    """Return the sum over all examples."""
+    if dim is None:
+        return scale(x, axis.size)
+    return reduce_sum_p.bind(x, axes=(dim,), out_sharding=None)
+
+
+# ---------------------------------------------------------------- sum, max and min
+
+
+def _psum_abstract(x, *, axes, axis_index_groups):
+    check_dtype("psum", x, NUMERIC)
+    return x
+
+
+def _psum_along(axis, x, dim, *, axes, axis_index_groups):
+    return psum(_total(axis, x, dim), _others(axis, axes)), None
+
+
+psum_p = _collective(
+    "psum", "axes", _psum_abstract, _psum_along, linear=JOINTLY,
+    transpose=lambda ct, x, *, axes, axis_index_groups: [psum(ct, axes)],
+)  # fmt: skip
+
+
+def psum(x, axes):
+    """Sum over all named axes of a tuple."""
+    return psum_p.bind(x, axes=axes, axis_index_groups=None) if axes else x
+
+
+def _extremum(name, reduction):
+    """Make the collective of a reduction to an extremum."""
+
+    def abstract(x, *, axes, axis_index_groups):
+        check_dtype(name, x, ORDERED)
+        return x
+
+    def along(axis, x, dim, *, axes, axis_index_groups):
+        out = x if dim is None else reduction.bind(x, axes=(dim,))
+        rest = _others(axis, axes)
+        return prim.bind(out, axes=rest, axis_index_groups=None) if rest else out, None
+
+    prim = _collective(name, "axes", abstract, along, jvp=_extremum_jvp)
+    return prim
+
+
+def _extremum_jvp(tangents, primals, out, *, axes, axis_index_groups):
+    """Average the tangents of the examples that attain the extremum."""
+    (dx,), (x,) = tangents, primals
+    attained = convert(eq_p.bind(x, out), x.aval.dtype)
+    return div_p.bind(psum(mul_p.bind(dx, attained), axes), psum(attained, axes))
+
+
+pmax_p = _extremum("pmax", reduce_max_p)
+pmin_p = _extremum("pmin", reduce_min_p)
+
+# ---------------------------------------------------------------- moving whole values
+
+
+def _ppermute_abstract(x, *, axis_name, perm):
+    size = size_in_scope("ppermute", axis_name)
+    for side in zip(*perm, strict=True):
+        if len(set(side)) < len(side) or not all(0 <= i < size for i in side):
+            raise errors.user_error(
+                ValueError,
+                f"ppermute: the pairs {perm} (source, destination) must have distinct sources and "
+                f"distinct destinations from 0 to {size - 1}, the size of axis {axis_name} less 1.",
+                fix="send from each example at most once, and to each at most once.",
+                anchor="collective",
+            )
+    return x
+
+
+def _ppermute_along(axis, x, dim, *, axis_name, perm):
+    """Take each example's value from its source; where there is none, a bad index gives zeros."""
+    if len(axis_name) > 1:
+        raise NotImplementedError("ppermute: over several axes at once is not built")
+    x = move_batch_dim(x, dim, 0, axis.size)
+    source = {to: start for start, to in perm}
+    indices = np.array([source.get(i, axis.size) for i in range(axis.size)], np.int32)
+    shape = x.aval.shape
+    windows = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,), (), ())
+    out = gather(
+        x, from_host(indices[:, None]), windows, (1, *shape[1:]), unique_indices=True,
+        mode=GatherScatterMode.FILL_OR_DROP, fill_value=0,
+    )  # fmt: skip
+    return out, 0
+
+
+def _ppermute_transpose(ct, x, *, axis_name, perm):
+    back = tuple((to, start) for start, to in perm)
+    return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
+
+
+ppermute_p = _collective(
+    "ppermute", "axis_name", _ppermute_abstract, _ppermute_along, linear=JOINTLY,
+    transpose=_ppermute_transpose,
+)  # fmt: skip
+
+
+def _pbroadcast_abstract(x, *, axis_name, source):
+    size = size_in_scope("pbroadcast", axis_name)
+    if not 0 <= source < size:
+        raise errors.user_error(
+            ValueError,
+            f"pbroadcast: there is no example {source} along axis {axis_name} of size {size}.",
+            fix=f"use a source from 0 to {size - 1}.",
+            anchor="collective",
+        )
+    return x
+
+
+def _pbroadcast_along(axis, x, dim, *, axis_name, source):
+    if dim is None:
+        return x, None
+    return squeeze(slice_in_dim(x, source, source + 1, dim), (dim,)), None
+
+
+def _pbroadcast_transpose(ct, x, *, axis_name, source):
+    index = axis_index_p.bind(axis_name=axis_name)
+    mine = eq_p.bind(index, const(index, source))
+    return [select(mine, psum(ct, (axis_name,)), zeros(x.aval))]
+
+
+pbroadcast_p = _collective(
+    "pbroadcast", "axis_name", _pbroadcast_abstract, _pbroadcast_along, linear=JOINTLY,
+    transpose=_pbroadcast_transpose,
+)  # fmt: skip
+
+# ---------------------------------------------------------------- gathering and scattering
+# Each is a linear map that only moves elements or adds them up, and the transpose of the other.
+
+
+def _check_size(name, x, dim, axis_name, size, tiled):
+    """Raise unless a dimension can be split among the examples."""
+    check_dims(name, (dim,), x.ndim)
+    have = x.shape[dim]
+    if (have % size if tiled else have != size):
+        what = "a multiple of" if tiled else "equal to"
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: the size {have} of dimension {dim} of {x.str_short()} must be {what} the "
+            f"size {size} of axis {axis_name}.",
+            fix="pad or reshape the dimension."
+            + ("" if tiled else " `tiled=True` takes multiples of the axis size."),
+            anchor="collective",
+        )
+
+
+def _all_gather_abstract(
+    x, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled
+):  # fmt: skip
+    dim, shape = all_gather_dimension, x.shape
+    check_dims("all_gather", (dim,), x.ndim + (not tiled))
+    if tiled:
+        return x.update(shape=(*shape[:dim], shape[dim] * axis_size, *shape[dim + 1 :]))
+    return x.update(shape=(*shape[:dim], axis_size, *shape[dim:]))
+
+
+def _all_gather_along(axis, x, dim, *, all_gather_dimension, tiled, **_):
+    out = move_batch_dim(x, dim, all_gather_dimension, axis.size)
+    return _merge(out, all_gather_dimension) if tiled else out, None
+
+
+def _all_gather_transpose(
+    ct, x, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled
+):  # fmt: skip
+    return [reduce_scatter(ct, axis_name, axis_size, all_gather_dimension, tiled)]
+
+
+all_gather_p = _collective(
+    "all_gather", "axis_name", _all_gather_abstract, _all_gather_along,
+    dims=("all_gather_dimension",), linear=JOINTLY, transpose=_all_gather_transpose,
+)  # fmt: skip
+
+
+def all_gather(x, axis_name, size, dim, tiled):
+    """Join the values of all examples along a dimension, which is new unless `tiled`."""
+    return all_gather_p.bind(
+        x, all_gather_dimension=dim, axis_index_groups=None, axis_name=axis_name, axis_size=size,
+        tiled=tiled,
+    )  # fmt: skip
+
+
+def _reduce_scatter_abstract(
+    x, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled
+):  # fmt: skip
+    dim, shape = scatter_dimension, x.shape
+    check_dtype("reduce_scatter", x, NUMERIC)
+    _check_size("reduce_scatter", x, dim, axis_name, axis_size, tiled)
+    kept = (shape[dim] // axis_size,) if tiled else ()
+    return x.update(shape=(*shape[:dim], *kept, *shape[dim + 1 :]))
+
+
+def _reduce_scatter_along(axis, x, dim, *, scatter_dimension, tiled, **_):
+    total = _total(axis, x, dim)
+    out = _split(total, scatter_dimension, axis.size) if tiled else total
+    return out, scatter_dimension
+
+
+def _reduce_scatter_transpose(
+    ct, x, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled
+):  # fmt: skip
+    return [all_gather(ct, axis_name, axis_size, scatter_dimension, tiled)]
+
+
+reduce_scatter_p = _collective(
+    "reduce_scatter", "axis_name", _reduce_scatter_abstract, _reduce_scatter_along,
+    dims=("scatter_dimension",), linear=JOINTLY, transpose=_reduce_scatter_transpose,
+)  # fmt: skip
+
+
+def reduce_scatter(x, axis_name, size, dim, tiled):
+    """Give each example its part, along a dimension, of the sum over all of them."""
+    return reduce_scatter_p.bind(
+        x, axis_index_groups=None, axis_name=axis_name, axis_size=size, scatter_dimension=dim,
+        tiled=tiled,
+    )  # fmt: skip
+
+
+def _all_to_all_abstract(x, *, axis_index_groups, axis_name, concat_axis, split_axis, tiled):
+    size = size_in_scope("all_to_all", axis_name)
+    _check_size("all_to_all", x, split_axis, axis_name, size, tiled)
+    check_dims("all_to_all", (concat_axis,), x.ndim)
+    shape = list(x.shape)
+    if tiled:
+        shape[split_axis] //= size
+        shape[concat_axis] *= size
+    else:
+        del shape[split_axis]
+        shape.insert(concat_axis, size)
+    return x.update(shape=tuple(shape))
+
+
+def _all_to_all_along(axis, x, dim, *, concat_axis, split_axis, tiled, **_):
+    """Exchange the batch dim and the dimension that is split."""
+    x = move_batch_dim(x, dim, 0, axis.size)
+    split = split_axis + 1
+    if tiled:
+        x = _split(x, split, axis.size)
+    order = [i for i in range(1, x.aval.ndim) if i != split]
+    order.insert(concat_axis, 0)
+    out = permute(x, (split, *order))
+    return _merge(out, concat_axis + 1) if tiled else out, 0
+
+
+def _all_to_all_transpose(ct, x, *, axis_index_groups, axis_name, concat_axis, split_axis, tiled):
+    return [all_to_all(ct, axis_name, concat_axis, split_axis, tiled)]
+
+
+all_to_all_p = _collective(
+    "all_to_all", "axis_name", _all_to_all_abstract, _all_to_all_along,
+    dims=("concat_axis", "split_axis"), linear=JOINTLY, transpose=_all_to_all_transpose,
+)  # fmt: skip
+
+
+def all_to_all(x, axis_name, split_axis, concat_axis, tiled):
+    """Send part i of a dimension to example i, and join what comes from all examples."""
+    return all_to_all_p.bind(
+        x, axis_index_groups=None, axis_name=axis_name, concat_axis=concat_axis,
+        split_axis=split_axis, tiled=tiled,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- where one is
+
+
+def _axis_index_abstract(*, axis_name):
+    size_in_scope("axis_index", axis_name)
+    return ShapedArray((), np.int32)
+
+
+axis_index_p = Primitive(
+    "axis_index", cache_types=False, abstract=_axis_index_abstract, host=NOT_RUN,
+    jvp=undefined("has no operands"), transpose=undefined("has no operands"),
+    effects=lambda *, axis_name: frozenset({NamedAxis(axis_name)}),
+    batch_call=lambda axis, operands, dims, *, axis_name: (iota(np.int32, (axis.size,)), 0),
+)  # fmt: skip
