@@ -55,7 +55,7 @@ def test_vjp_of_integers_is_float0():
         (np.ones((2, 3)), ValueError, r"must be of type float32\[3\].*got float32\[2, 3\]"),
         (1.0, ValueError, r"got float32\[\]"),
         (np.ones(3, np.int32), TypeError, r"got int32\[3\]"),
-        ((T,), TypeError, r"has structure PyTreeDef\(\(\*,\)\), the output PyTreeDef\(\*\)"),
+        ((T,), ValueError, r"has structure PyTreeDef\(\(\*,\)\), the output PyTreeDef\(\*\)"),
         ("a", TypeError, "str is not an array type"),
     ],
 )  # fmt: skip

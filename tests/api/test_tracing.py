@@ -71,8 +71,8 @@ def test_errors(look):
 
 
 def test_what_make_jaxpr_does_not_take():
-    with pytest.raises(NotImplementedError, match="axis_env and abstracted_axes"):
-        ev.make_jaxpr(jnp.sin, axis_env=[("i", 2)])
+    with pytest.raises(NotImplementedError, match="abstracted_axes"):
+        ev.make_jaxpr(jnp.sin, abstracted_axes={0: "n"})
 
 
 # ------------------------------------------------------------------ numbers of equations
@@ -150,6 +150,21 @@ def test_import_loads_neither_the_compiler_nor_scipy():
             print([name for name in heavy if name in sys.modules])
         """)
         == "[]"
+    )
+
+
+def test_numpy_brings_lax_and_nothing_that_is_rarely_used():
+    assert (
+        run("""
+            import sys
+            import evertrace.numpy
+            rare = ("difflib", "opt_einsum", "scipy", "evertrace._src.random")
+            found = [name for name in rare if name in sys.modules]
+            before = set(sys.modules)
+            import evertrace.lax
+            print(found, sorted(set(sys.modules) - before))
+        """)
+        == "[] []"
     )
 
 

@@ -115,7 +115,8 @@ def cond(fun, args, rng, tolerance):
     flag = bool(rng.random() < 0.5)
 
     def branch(*xs):
-        pred = jnp.sum(jnp.abs(xs[0])) >= 0 if flag else jnp.sum(jnp.abs(xs[0])) < -1
+        size = jnp.sum(jnp.abs(xs[0])).astype("float32")
+        pred = size >= 0 if flag else size < -1
         same_types = [lambda *ys: fun(*ys), lambda *ys: tuple(jnp.flip(x) for x in fun(*ys))]
         return lax.cond(pred, *(same_types if flag else same_types[::-1]), *xs)
 

@@ -516,13 +516,13 @@ def _random(b):
 # ------------------------------------------------------------------ steps with bodies
 
 
-def body_of(b, *examples):
+def body_of(b, *examples, kind="any"):
     """Return a program over values like `examples` and one more, which it closes over.
 
     Returns it as text, and as a function from the list of all values to the function of the
     arguments.
     """
-    closed = b.pick(lambda x: hasattr(x, "aval"))
+    closed = b.array(kind)
     inputs = [*examples, b.values[closed]]
     inner = build(b.rng, inputs, b.floats, b.ints, b.below(3) + 1, b.depth - 1)
     b.program.reverse &= inner.reverse
@@ -542,8 +542,10 @@ def like(x, target):
 def _call(b):
     """Call a body through jit, checkpoint, or custom rules that are what they would be anyway."""
     i, j = b.array("float"), b.pick()
-    text, body = body_of(b, b.values[i], b.values[j])
     name = b.choose(list(WRAPPERS))
+    # What a custom rule closes over becomes arguments, if it is differentiated.
+    kind = "float" if name.startswith("custom") else "any"
+    text, body = body_of(b, b.values[i], b.values[j], kind=kind)
     _check_mode(b, name)
 
     def step(v):

@@ -51,7 +51,7 @@ def test_facts_and_text():
     assert (aval.shape, aval.dtype, aval.ndim, aval.size, len(aval)) == ((2, 3), F32, 2, 6, 2)
     assert aval.str_short() == "f32[2,3]"
     assert aval.str_short(short_dtypes=False) == "float32[2,3]"
-    assert str(aval) == repr(aval) == "ShapedArray(float32[2,3])"
+    assert (str(aval), repr(aval)) == ("float32[2,3]", "ShapedArray(float32[2,3])")
     assert repr(aval.update(weak_type=True)) == "ShapedArray(float32[2,3], weak_type=True)"
 
 

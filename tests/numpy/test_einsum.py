@@ -5,6 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace._src.numpy import einsum
 from tests.numpy.tables import check_agreement, check_compiled
 
 EXPRESSIONS = [
@@ -64,3 +65,35 @@ def test_ways_to_optimize_agree(optimize):
 def test_subscripts_that_do_not_fit():
     with pytest.raises(ev.errors.ShapeError, match="einsum"):
         jnp.einsum("ij,jk", jnp.ones((2, 3)), jnp.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("ij,jk->ik", ((2, 3), (3, 4))),
+        ("ij->ji", ((2, 3),)),
+        ("ii->", ((3, 3),)),
+        ("bhqd,bhkd->bhqk", ((2, 3, 4, 5), (2, 3, 6, 5))),
+        ("i,->i", ((3,), ())),
+        ("ij,k->j", ((2, 3), (4,))),
+    ],
+)
+def test_one_step_is_that_of_opt_einsum(text, shapes, monkeypatch):
+    step = einsum._only_step(text, shapes)
+    monkeypatch.setattr(einsum, "_only_step", lambda text, shapes: None)
+    assert einsum._contractions.__wrapped__(text, shapes, "auto") == (step,)
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("ij,jk", ((2, 3), (3, 4))),
+        ("...i->i", ((3,),)),
+        ("ij,jk->ik", ((2, 3), (1, 4))),
+        ("ij->ii", ((2, 2),)),
+        ("i->ij", ((2,),)),
+        ("a,b,c->abc", ((1,), (2,), (3,))),
+    ],
+)
+def test_other_subscripts_are_left_to_opt_einsum(text, shapes):
+    assert einsum._only_step(text, shapes) is None

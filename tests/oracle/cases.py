@@ -109,6 +109,10 @@ class Asarray(Spec):
         """Hand the values to the package."""
         return package.numpy.asarray(self.values, self.dtype)
 
+    def __str__(self) -> str:
+        """Give the values."""
+        return str(self.values)
+
 
 @dataclass(frozen=True)
 class Key(Spec):
@@ -120,6 +124,10 @@ class Key(Spec):
     def build(self, package: ModuleType) -> Any:
         """Make the key."""
         return (package.random.key if self.typed else package.random.PRNGKey)(self.seed)
+
+    def __str__(self) -> str:
+        """Spell how it is made."""
+        return f"{'key' if self.typed else 'PRNGKey'}({self.seed})"
 
 
 @dataclass(frozen=True)

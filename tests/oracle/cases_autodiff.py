@@ -1,7 +1,7 @@
 """Gradients, Jacobians, vmap and custom rules: function by function, and their errors."""
 
 from tests.oracle.cases import Asarray, Draw
-from tests.oracle.tables import C1, SQUARE, X, X1, Y, Y1, programs
+from tests.oracle.tables import C1, SQUARE, X1, Y1, X, Y, programs
 
 UNIT = Asarray([-0.9, -0.25, 0.1, 0.7], "float32")
 
@@ -124,11 +124,16 @@ lax.cumlogsumexp(x)
 
 CASES = [
     *programs(
-        "\n".join(f"ev.jacrev(lambda x: {t})(x), ev.jvp(lambda x: {t}, (x,), (jnp.ones(4),))" for t in ELEMENTWISE),
+        "\n".join(
+            f"ev.jacrev(lambda x: {t})(x), ev.jvp(lambda x: {t}, (x,), (jnp.ones(4),))"
+            for t in ELEMENTWISE
+        ),
         UNIT,
         tolerance=128,
     ),
-    *programs("\n".join(f"ev.value_and_grad(lambda x: {t})(x)" for t in REDUCING), X, tolerance=128),
+    *programs(
+        "\n".join(f"ev.value_and_grad(lambda x: {t})(x)" for t in REDUCING), X, tolerance=128
+    ),
     *programs("\n".join(f"ev.vmap(lambda x: {t})(x)" for t in MAPPED), X, tolerance=64),
     *programs(
         """

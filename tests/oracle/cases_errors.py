@@ -1,6 +1,6 @@
 """What bad calls raise: the class that a program would catch."""
 
-from tests.oracle.tables import N, X, X1, programs
+from tests.oracle.tables import X1, N, X, programs
 
 CASES = programs(
     """

@@ -130,9 +130,24 @@ def _case(expression, jit=False):
 CASES = [
     *(_case(f"x[{index}]") for index in INDICES),
     *(_case(f"x[{index}]", jit=True) for index in INDICES[:40:2]),
-    *(_case(f"x.at[{place}].{update}") for update in UPDATES for place in PLACES[: (15 if update in ("set(7.0)", "add(1)", "apply(jnp.exp)", "get()") else 6)]),
-    *(_case(f"x.at[{place}].{update}", jit=True) for update in ("set(7.0)", "add(x[0, 0])") for place in PLACES[:10]),
-    *(_case(f"x.at[u].{what}mode='{mode}')") for what in ("get(", "set(9.0, ", "add(1.0, ") for mode in MODES if mode != "promise_in_bounds"),
+    *(
+        _case(f"x.at[{place}].{update}")
+        for update in UPDATES
+        for place in PLACES[
+            : (15 if update in ("set(7.0)", "add(1)", "apply(jnp.exp)", "get()") else 6)
+        ]
+    ),
+    *(
+        _case(f"x.at[{place}].{update}", jit=True)
+        for update in ("set(7.0)", "add(x[0, 0])")
+        for place in PLACES[:10]
+    ),
+    *(
+        _case(f"x.at[u].{what}mode='{mode}')")
+        for what in ("get(", "set(9.0, ", "add(1.0, ")
+        for mode in MODES
+        if mode != "promise_in_bounds"
+    ),
     *(_case(f"x.at[u].get(mode='fill', fill_value={v})") for v in ("0", "-1.5", "jnp.nan")),
     *programs(
         """
@@ -177,7 +192,10 @@ CASES = [
         """,
         Draw((4,), "int32"),
     ),
-    *(program(f"jnp.zeros(4, '{d}').at[jnp.array([1, 9])].get(mode='fill')") for d in ("int8", "uint8", "float16", "bool", "complex64")),
+    *(
+        program(f"jnp.zeros(4, '{d}').at[jnp.array([1, 9])].get(mode='fill')")
+        for d in ("int8", "uint8", "float16", "bool", "complex64")
+    ),
     program("x.__setitem__(0, 1)", X),
     program("x[::0]", X),
     program("x[y, y[:2]]", X, ROWS),

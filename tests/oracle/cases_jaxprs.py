@@ -66,11 +66,21 @@ CASES = [
     *(program(f"str(ev.make_jaxpr(lambda x: ({body}))(x))", Draw((3, 4))) for body in BODIES),
     *(
         program(f"str(ev.make_jaxpr(lambda k: ({body}))(x))", Key(0))
-        for body in ("random.split(k)", "random.bits(k, (2,))", "random.uniform(k, (2,))", "random.fold_in(k, 3)", "random.normal(k, (2,))")
+        for body in (
+            "random.split(k)",
+            "random.bits(k, (2,))",
+            "random.uniform(k, (2,))",
+            "random.fold_in(k, 3)",
+            "random.normal(k, (2,))",
+        )
     ),
     program("str(ev.make_jaxpr(lambda x, y: (x + y, 2 * y))(1, 2.0))"),
     program("str(ev.make_jaxpr(lambda x: x * 2, return_shape=True)(1.0)[1])"),
-    program("[e.primitive.name for e in ev.make_jaxpr(lambda x: jnp.sin(x) @ x)(jnp.ones(3)).eqns]"),
-    program("[str(v.aval) for v in ev.make_jaxpr(lambda x: jnp.sin(x) @ x)(jnp.ones(3)).jaxpr.invars]"),
+    program(
+        "[e.primitive.name for e in ev.make_jaxpr(lambda x: jnp.sin(x) @ x)(jnp.ones(3)).eqns]"
+    ),
+    program(
+        "[str(v.aval) for v in ev.make_jaxpr(lambda x: jnp.sin(x) @ x)(jnp.ones(3)).jaxpr.invars]"
+    ),
     program("str(ev.make_jaxpr(lambda x: x + np.arange(3))(jnp.ones(3)))"),
 ]

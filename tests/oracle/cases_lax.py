@@ -4,16 +4,16 @@ from tests.oracle.cases import Asarray, Draw, Ref
 from tests.oracle.tables import (
     B1,
     C1,
-    K,
     K1,
-    N,
     N1,
     ODD,
     SQUARE,
-    X,
     X1,
-    Y,
     Y1,
+    K,
+    N,
+    X,
+    Y,
     call,
     each,
     program,
@@ -31,15 +31,19 @@ FLOAT = (
     " erf_inv erfc exp exp2 expm1 floor is_finite lgamma log log1p logistic neg reciprocal round"
     " rsqrt sign sin sinh sqrt square tan tanh conj real stop_gradient"
 )
-BINARY = (
-    "add sub mul div rem max min pow atan2 nextafter eq ne lt le gt ge complex"
-)
+BINARY = "add sub mul div rem max min pow atan2 nextafter eq ne lt le gt ge complex"
 
 ELEMENTWISE = [
     *each("lax", FLOAT, (UNIT,), (N1,), (ODD,), tolerance=64),
     *each("lax", BINARY, (X, Y), (N1, K1), (X1, 2.0), (N1, 2), (X1, N1), (X, X1), tolerance=64),
     *each("lax", "add mul max", (B1, B1), (C1, C1), (1, 2.0), (BYTES, 3)),
-    *each("lax", "bitwise_and bitwise_or bitwise_xor shift_left shift_right_logical shift_right_arithmetic", (N1, K1), (BYTES, BYTES), (X1, Y1)),
+    *each(
+        "lax",
+        "bitwise_and bitwise_or bitwise_xor shift_left shift_right_logical shift_right_arithmetic",
+        (N1, K1),
+        (BYTES, BYTES),
+        (X1, Y1),
+    ),
     *each("lax", "population_count clz bitwise_not", (N1,), (BYTES,), (X1,)),
     *each("lax", "zeta", (POSITIVE, POSITIVE), tolerance=256),
     call("lax.polygamma", Asarray([0.0, 1.0, 2.0, 3.0], "float32"), POSITIVE, tolerance=256),
@@ -214,4 +218,10 @@ CONTROL = [
     call("lax.scan", Ref("lambda c, x: (c + x, {'a': c})"), 0.0, Draw((4,))),
 ]
 
-CASES = [*ELEMENTWISE, *STRUCTURE, *CONTROL, program("lax.dot(x, y)", N, Draw((4, 2), "int32")), call("lax.dot", SQUARE, SQUARE, tolerance=32)]
+CASES = [
+    *ELEMENTWISE,
+    *STRUCTURE,
+    *CONTROL,
+    program("lax.dot(x, y)", N, Draw((4, 2), "int32")),
+    call("lax.dot", SQUARE, SQUARE, tolerance=32),
+]

@@ -1,7 +1,7 @@
 """evertrace.nn: activations, normalisations, attention, initialisers."""
 
 from tests.oracle.cases import Asarray, Draw, Key
-from tests.oracle.tables import B, N, ODD, X, X1, Y, each, programs
+from tests.oracle.tables import ODD, X1, B, N, X, Y, each, programs
 
 BF = Draw((4,), "bfloat16")
 ACTIVATIONS = (
@@ -12,7 +12,14 @@ ACTIVATIONS = (
 
 CASES = [
     *each("nn", ACTIVATIONS, (X,), (ODD,), tolerance=32),
-    *each("nn", "relu sigmoid silu gelu softmax softplus logsumexp elu selu tanh relu6", (BF,), (2,), (N,), tolerance=32),
+    *each(
+        "nn",
+        "relu sigmoid silu gelu softmax softplus logsumexp elu selu tanh relu6",
+        (BF,),
+        (2,),
+        (N,),
+        tolerance=32,
+    ),
     *programs(
         """
         nn.softmax(x, axis=0)
@@ -87,5 +94,7 @@ CASES = [
         tolerance=64,
     ),
     *programs("nn.sigmoid(x)\nnn.relu(y)\nnn.softmax(x, -1)", X1, Asarray([1, -2]), tolerance=32),
-    *programs("ev.jit(nn.gelu)(x)\nev.jit(nn.softmax)(y)\nev.jit(nn.logsumexp)(x)", X, Y, tolerance=32),
+    *programs(
+        "ev.jit(nn.gelu)(x)\nev.jit(nn.softmax)(y)\nev.jit(nn.logsumexp)(x)", X, Y, tolerance=32
+    ),
 ]

@@ -7,10 +7,32 @@ SEEDS = (Key(0), Key(42), Key(7, typed=False))
 P = Asarray([0.1, 0.2, 0.7], "float32")
 
 BITS = [
-    *(call(f"random.{f}", k, *a, tolerance=0) for k in SEEDS for f, a in (("split", ()), ("split", (3,)), ("split", ((2, 2),)), ("fold_in", (5,)), ("key_data", ()), ("bits", ()), ("bits", ((3,),)), ("clone", ()))),
-    *(call("random.bits", Key(1), (5,), d, tolerance=0) for d in ("uint8", "uint16", "uint32", "int32")),
-    *(call("random.uniform", Key(1), (5,), d, tolerance=0) for d in ("float32", "float16", "bfloat16", "int32")),
-    *(call("random.randint", Key(1), (5,), 0, 10, d, tolerance=0) for d in ("int32", "uint8", "int8", "float32")),
+    *(
+        call(f"random.{f}", k, *a, tolerance=0)
+        for k in SEEDS
+        for f, a in (
+            ("split", ()),
+            ("split", (3,)),
+            ("split", ((2, 2),)),
+            ("fold_in", (5,)),
+            ("key_data", ()),
+            ("bits", ()),
+            ("bits", ((3,),)),
+            ("clone", ()),
+        )
+    ),
+    *(
+        call("random.bits", Key(1), (5,), d, tolerance=0)
+        for d in ("uint8", "uint16", "uint32", "int32")
+    ),
+    *(
+        call("random.uniform", Key(1), (5,), d, tolerance=0)
+        for d in ("float32", "float16", "bfloat16", "int32")
+    ),
+    *(
+        call("random.randint", Key(1), (5,), 0, 10, d, tolerance=0)
+        for d in ("int32", "uint8", "int8", "float32")
+    ),
     *programs(
         """
         random.PRNGKey(0)
@@ -109,8 +131,15 @@ beta(k, 1, 1, (2,), 'int32')
 
 CASES = [
     *BITS,
-    *(program(f"(lambda k: random.{text})(x)", k, tolerance=64) for text in SAMPLES for k in SEEDS[1:2]),
-    *(program(f"ev.jit(lambda k: random.{text})(x)", SEEDS[0], tolerance=64) for text in SAMPLES[:37:3]),
+    *(
+        program(f"(lambda k: random.{text})(x)", k, tolerance=64)
+        for text in SAMPLES
+        for k in SEEDS[1:2]
+    ),
+    *(
+        program(f"ev.jit(lambda k: random.{text})(x)", SEEDS[0], tolerance=64)
+        for text in SAMPLES[:37:3]
+    ),
     program("random.uniform(x, (3,))", Key(0), x64=True),
     program("random.normal(x, (3,), 'float64')", Key(0), x64=True, tolerance=1e4),
     program("random.randint(x, (3,), 0, 2**40)", Key(0), x64=True),

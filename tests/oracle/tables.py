@@ -32,7 +32,7 @@ def program(text: str, *args: Any, tolerance: float = 8.0, x64: bool = False, ji
     function = f"lambda {', '.join(NAMES[: len(args)])}: ({text})"
     if jit:
         function = f"lambda *a: ev.jit({function})(*a)"
-    return Case(function, args, {}, _config(x64), tolerance)
+    return Case(function, args, {}, _config(x64), tolerance, note=_note(text, x64, jit))
 
 
 def programs(text: str, *args: Any, tolerance: float = 8.0, x64: bool = False, jit: bool = False):
@@ -48,6 +48,10 @@ def each(module: str, names: str, *arguments: Iterable[Any], tolerance: float = 
         for name in names.split()
         for args in arguments
     ]
+
+
+def _note(text: str, x64: bool, jit: bool) -> str:
+    return f"{text}{' enable_x64' if x64 else ''}{' jit' if jit else ''}"
 
 
 def _config(x64: bool) -> dict[str, Any]:

@@ -31,7 +31,7 @@ CASES = [
     # Contractions, sorting, linear algebra.
     Case("numpy.einsum", ("ij,kj->ik", X, X)),
     Case("numpy.sort", (N,)),
-    Case("numpy.linalg.solve", (Draw((3, 3)), Draw((3,))), tolerance=100),
+    Case("numpy.linalg.matrix_power", (Draw((3, 3)), 3), tolerance=100),
     # Random numbers, bit for bit where no transcendental function is involved.
     Case("random.bits", (Key(7), (5,)), tolerance=0),
     Case("random.uniform", (Key(7, typed=False), (5,)), tolerance=0),
@@ -41,7 +41,7 @@ CASES = [
     Case("lambda x: ev.grad(lambda x: jnp.sum(jnp.sin(x) ** 2))(x)", (X,)),
     Case("lambda x: ev.jit(ev.vmap(jnp.dot, in_axes=(0, None)))(x, x[0])", (X,)),
     Case("lambda x: ev.hessian(lambda x: jnp.prod(x))(x)", (Draw((3,)),)),
-    Case("lax.scan", (Ref("lambda c, x: (c + x, {'a': c})"), 0.0, Draw((4,)))),
+    Case("lax.scan", (Ref("lambda c, x: (c + x, {'a': c})"), Draw(), Draw((4,)))),
     Case("lax.cond", (True, Ref("lax.sin"), Ref("lax.cos"), X)),
     Case("lambda x: str(ev.make_jaxpr(lambda x: jnp.dot(x + 1, x))(x))", (Draw((3,)),)),
 ]

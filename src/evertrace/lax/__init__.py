@@ -295,6 +295,8 @@ from evertrace._src.ops.windows import reduce_window_sum_p as reduce_window_sum_
 from evertrace._src.ops.windows import select_and_gather_add_p as select_and_gather_add_p
 from evertrace._src.ops.windows import select_and_scatter_add_p as select_and_scatter_add_p
 
+from . import linalg as linalg
+
 __all__ = [
     "AccuracyMode", "ConvDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
     "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",

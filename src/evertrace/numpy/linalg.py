@@ -1,5 +1,23 @@
 """Linear algebra on stacks of matrices."""
 
+from evertrace._src.numpy.decompositions import cholesky as cholesky
+from evertrace._src.numpy.decompositions import det as det
+from evertrace._src.numpy.decompositions import eig as eig
+from evertrace._src.numpy.decompositions import eigh as eigh
+from evertrace._src.numpy.decompositions import eigvals as eigvals
+from evertrace._src.numpy.decompositions import eigvalsh as eigvalsh
+from evertrace._src.numpy.decompositions import inv as inv
+from evertrace._src.numpy.decompositions import lstsq as lstsq
+from evertrace._src.numpy.decompositions import matrix_rank as matrix_rank
+from evertrace._src.numpy.decompositions import pinv as pinv
+from evertrace._src.numpy.decompositions import qr as qr
+from evertrace._src.numpy.decompositions import slogdet as slogdet
+from evertrace._src.numpy.decompositions import solve as solve
+from evertrace._src.numpy.decompositions import svd as svd
+from evertrace._src.numpy.decompositions import svdvals as svdvals
+from evertrace._src.numpy.decompositions import tensorinv as tensorinv
+from evertrace._src.numpy.decompositions import tensorsolve as tensorsolve
+from evertrace._src.numpy.linalg import cond as cond
 from evertrace._src.numpy.linalg import cross as cross
 from evertrace._src.numpy.linalg import diagonal as diagonal
 from evertrace._src.numpy.linalg import matmul as matmul
@@ -15,16 +33,34 @@ from evertrace._src.numpy.linalg import vecdot as vecdot
 from evertrace._src.numpy.linalg import vector_norm as vector_norm
 
 __all__ = [
+    "cholesky",
+    "cond",
     "cross",
+    "det",
     "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
     "matmul",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
     "multi_dot",
     "norm",
     "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "vecdot",
     "vector_norm",

@@ -176,7 +176,7 @@ def check_tangent(where, name, primal, tangent):
             dtype = given.aval.dtype
     if shape != want.shape or dtype != tangent_dtype(want):
         raise errors.user_error(
-            TypeError if dtype != tangent_dtype(want) else ValueError,
+            errors.DTypeError if dtype != tangent_dtype(want) else ValueError,
             f"{where}: {name} must be of type {tangent_dtype(want)}{list(want.shape)}, as its "
             f"primal requires, got {dtype}{list(shape)}.",
             fix="give it the shape and dtype of the primal (float0 for integers).",

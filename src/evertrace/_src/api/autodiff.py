@@ -19,15 +19,15 @@ from evertrace._src.api.arguments import (
     function_name,
     split_aux,
 )
+from evertrace._src.api.pullback import LinearMap, Pullback, instantiate
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import from_host
-from evertrace._src.arrays.interop import as_array, as_operand, aval_of
+from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.lax.slicing import slice_in_dim
-from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import reshape, zeros
 from evertrace._src.support import set_module
 from evertrace._src.transforms.jvp import JVPTrace
@@ -70,13 +70,6 @@ class _Taped:
 
 def _value(tape, x):
     return as_array(x.value if tape.owns(x) else x)
-
-
-def _instantiate(ct, x):
-    if ct is not None:
-        # The front end lets weak types go without an equation; here they come back.
-        return convert(as_array(ct), x.aval.dtype, x.aval.weak_type)
-    return zeros(x.aval) if is_inexact(x.aval) else float0_zeros(x.aval)
 
 
 @public
@@ -132,7 +125,7 @@ def value_and_grad(
         out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
         cts = taped.pull([literal(1.0, out.aval.dtype, out.aval.weak_type)])
         taped.entries.clear()  # a tape and its tracers hold each other
-        grads = [_instantiate(ct, x) for ct, x in zip(cts, leaves, strict=True)]
+        grads = [instantiate(ct, x) for ct, x in zip(cts, leaves, strict=True)]
         grads = tree.unflatten(treedef, grads)
         grads = grads if isinstance(argnums, (tuple, list)) else grads[0]
         return ((out, taped.aux) if has_aux else out), grads
@@ -179,31 +172,17 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
     leaves, treedef = flatten_arrays(where, primals)
     taped = _Taped(fun, leaves, lambda xs: tree.unflatten(treedef, xs), where, has_aux)
 
-    def vjp_fun(cotangent):
-        given, ct_tree = tree.flatten(cotangent)
-        if ct_tree != taped.out_tree:
-            raise errors.user_error(
-                TypeError,
-                f"{where}: the cotangent has structure {ct_tree}, the output {taped.out_tree}.",
-                fix="pass a cotangent of the structure of the output.",
-                anchor="tangent-type",
-            )
-        cts = [_checked_cotangent(where, x, ct) for x, ct in zip(taped.outs, given, strict=True)]
-        results = [_instantiate(c, x) for c, x in zip(taped.pull(cts), leaves, strict=True)]
-        return tree.unflatten(treedef, results)
-
-    out = taped.result()
-    vjp_fun = Partial(vjp_fun)
+    linear = LinearMap(
+        where, taped.entries, treedef, taped.out_tree, _types(leaves), _types(taped.outs),
+        taped.in_nodes, taped.out_nodes,
+    )  # fmt: skip
+    out, vjp_fun = taped.result(), Pullback(linear)
     return (out, vjp_fun, taped.aux) if has_aux else (out, vjp_fun)
 
 
-def _checked_cotangent(where, x, ct):
-    """Return the cotangent of output `x`; for integers one of their own dtype is ignored."""
-    if not is_inexact(x.aval) and getattr(ct, "dtype", None) != dtypes.float0:
-        have = aval_of(ct, where)
-        if (have.shape, have.dtype) == (x.aval.shape, x.aval.dtype):
-            return None
-    return check_tangent(where, "the cotangent", x, ct)
+def _types(xs):
+    """Return stand-ins of the same types: a derivative holds no values that it does not need."""
+    return [LinearArg(x.aval) for x in xs]
 
 
 @public
@@ -243,7 +222,7 @@ def jvp(fun, primals, tangents, has_aux=False) -> tuple[Any, ...]:
         outs, out_tree = flatten_result(result, where)
     pairs = [trace.split(x) for x in outs]
     out = tree.unflatten(out_tree, [as_array(x) for x, _ in pairs])
-    out_tangent = tree.unflatten(out_tree, [_instantiate(t, x) for x, t in pairs])
+    out_tangent = tree.unflatten(out_tree, [instantiate(t, x) for x, t in pairs])
     return (out, out_tangent, aux) if has_aux else (out, out_tangent)
 
 
@@ -282,25 +261,26 @@ def linearize(fun, *primals, has_aux=False):
         found = dict(zip(active, tangents, strict=True))
         pushforward(taped.entries, found)
         return [
-            _instantiate(None if n is None else found.get(n), x)
+            instantiate(None if n is None else found.get(n), x)
             for x, n in zip(taped.outs, taped.out_nodes, strict=True)
             if is_inexact(x.aval)
         ]
 
-    linear, consts = evaluate_known(*stage(push, [n.aval for n in active]))
+    linear, residuals = evaluate_known(*stage(push, [n.aval for n in active]))
+    ins, outs, out_tree = _types(leaves), _types(taped.outs), taped.out_tree
+    is_active = [n is not None for n in taped.in_nodes]
+
+    def jvp_fun(residuals, *tangents):
+        ts = _flatten_tangents(where, tangents, ins, treedef)
+        args = [t for t, a in zip(ts, is_active, strict=True) if a]
+        values = [as_operand(x, where) for x in residuals]
+        results = iter(eval_jaxpr(linear, (), *values, *args))
+        return tree.unflatten(
+            out_tree, [next(results) if is_inexact(x.aval) else float0_zeros(x.aval) for x in outs]
+        )
+
+    out, jvp_fun = taped.result(), Partial(jvp_fun, residuals)
     taped.entries.clear()
-
-    def jvp_fun(*tangents):
-        ts = _flatten_tangents(where, tangents, leaves, treedef)
-        args = [t for t, n in zip(ts, taped.in_nodes, strict=True) if n is not None]
-        results = iter(eval_jaxpr(linear, (), *consts, *args))
-        outs = [
-            next(results) if is_inexact(x.aval) else float0_zeros(x.aval) for x in taped.outs
-        ]  # fmt: skip
-        return tree.unflatten(taped.out_tree, outs)
-
-    out = taped.result()
-    jvp_fun = Partial(jvp_fun)
     return (out, jvp_fun, taped.aux) if has_aux else (out, jvp_fun)
 
 

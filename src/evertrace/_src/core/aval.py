@@ -65,7 +65,8 @@ class ShapedArray:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
 
-    __str__ = __repr__
+    def __str__(self):
+        return f"{'~' if self.weak_type else ''}{self.str_short(short_dtypes=False)}"
 
     def __reduce__(self):
         return ShapedArray, (self.shape, self.dtype, self.weak_type)

@@ -45,13 +45,13 @@ class Backend(Protocol):
 
 
 resolver: Callable[[], Backend] | None = None
-_backend: Backend | None = None
+loaded: Backend | None = None  # what `backend` returns, once it has been called
 
 
 def backend() -> Backend:
     """Return the engines' registry, importing it on the first call."""
-    global _backend
-    if _backend is None:
+    global loaded
+    if loaded is None:
         assert resolver is not None, "evertrace/__init__ sets the engine resolver"
-        _backend = resolver()
-    return _backend
+        loaded = resolver()
+    return loaded

@@ -41,10 +41,7 @@ class EvalTrace(Trace):
 
     def process(self, prim, args, params):
         """Run the operation on the engine that holds the operands."""
-        for x in args:
-            if isinstance(x, Tracer):
-                raise escaped_tracer_error(x, prim.name)
-        return engine.backend().eager(prim, args, params)
+        return (engine.loaded or engine.backend()).eager(prim, args, params)
 
 
 EVAL = EvalTrace(None)

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.jaxpr import eval_jaxpr
-from evertrace._src.core.tracer import EVAL, set_trace
+from evertrace._src.core.jaxpr import Literal, eval_jaxpr
+from evertrace._src.core.tracer import EVAL, escaped_tracer_error, set_trace
 from evertrace._src.engines.host.run import run as run_on_host
 
 _XLA = "evertrace._src.engines.xla.engine"
@@ -19,15 +19,19 @@ _XLA = "evertrace._src.engines.xla.engine"
 
 def eager(prim, args, params):
     """Apply a primitive to concrete arrays and literals."""
+    committed, accelerated = None, False
+    for x in args:
+        if type(x) is Array:
+            if x._device is not None:
+                accelerated = accelerated or x._device.platform != "cpu"
+                if x._committed:
+                    committed = x._device
+        elif type(x) is not Literal:
+            raise escaped_tracer_error(x, prim.name)
     if prim.eager is not None:
         return prim.eager(*args, **params)
-    committed = None
-    for x in args:
-        if type(x) is Array and x._device is not None:
-            if x._device.platform != "cpu":
-                return xla().eager(prim, args, params)
-            if x._committed:
-                committed = x._device
+    if accelerated:
+        return xla().eager(prim, args, params)
     out = run_on_host(prim, args, params)
     if committed is not None:
         for x in out if prim.multiple_results else (out,):

@@ -294,7 +294,8 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         out = _places(moveaxis(leaf, split, 0), names, 0)
         for i, name in enumerate(names):
             out = ops.all_to_all(out, name, i, i, False)
-        return moveaxis(reshape(out, (-1, *out.shape[len(names) :])), 0, concat)
+        merged = reshape(out, (axis_size(names), *out.shape[len(names) :]))
+        return moveaxis(merged, 0, concat)
 
     return tree.map(exchange, x)
 

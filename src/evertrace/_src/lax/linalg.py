@@ -359,14 +359,16 @@ def eig(
       x: ``[..., n, n]``.
       compute_left_eigenvectors: whether to return left eigenvectors.
       compute_right_eigenvectors: whether to return right eigenvectors.
-      enable_eigvec_derivs: has no effect: eigenvectors have no derivative here.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated, as those of length 1 whose
+        largest component is real. That has a meaning where eigenvalues differ, and where no two
+        components of a vector are the largest.
       implementation: has no effect on CPUs.
       use_magma: has no effect on CPUs.
 
     Returns:
       w ``[..., n]``, then the left and the right eigenvectors that were asked for, the columns of
       ``[..., n, n]``, normalised; all complex. w can be differentiated if it is all that was asked
-      for, and where eigenvalues differ.
+      for, or with `enable_eigvec_derivs`.
     """
     x = _matrices("eig", x)
     matrices.check_square("eig", x.aval)

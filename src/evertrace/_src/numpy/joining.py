@@ -15,7 +15,7 @@ from evertrace._src.numpy.arguments import (
     static_int,
     traced_argument,
 )
-from evertrace._src.numpy.promotion import broadcast_to, check_arraylike, promote_dtypes
+from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes
 from evertrace._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, split_p, stack_p
@@ -69,7 +69,6 @@ def _operands(name, arrays, dtype):
             fix="pass a list or a tuple of arrays.",
         )
     if dtype is None:
-        check_arraylike(name, *arrays)
         return [operand(name, x) for x in promote_dtypes(name, *arrays)]
     dtype = dtypes.check_user_dtype_supported(dtype, name)
     return [convert(operand(name, x), dtype) for x in arrays]

@@ -1,4 +1,4 @@
-"""Norms, powers and products of matrices: the linear algebra that needs no decomposition."""
+"""Norms, condition numbers, powers and products of matrices."""
 
 import functools
 
@@ -7,11 +7,12 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import canonical_axes, distinct_axes, operand, static_int
+from evertrace._src.numpy.decompositions import inv, svdvals
 from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
 
 __all__ = [
-    "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "multi_dot",
-    "norm", "outer", "tensordot", "trace", "vecdot", "vector_norm",
+    "cond", "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose",
+    "multi_dot", "norm", "outer", "tensordot", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 matmul = products.matmul
@@ -139,15 +140,44 @@ def _matrix_norm(x, axes, order, keepdims):
         sums = reductions.sum(ufuncs.absolute(x), summed, keepdims=True)
         out = reduce(sums, rest, keepdims=True)
         return out if keepdims else shape.squeeze(out, axes)
+    if order in _OF_SINGULAR_VALUES:
+        values = svdvals(shape.moveaxis(x, axes, (-2, -1)))
+        out = _OF_SINGULAR_VALUES[order](values, -1)
+        return shape.expand_dims(out, axes) if keepdims else out
     raise _order_error("matrix", order)
+
+
+_OF_SINGULAR_VALUES = {2: reductions.max, -2: reductions.min, "nuc": reductions.sum}
 
 
 def _order_error(kind, order):
     return errors.user_error(
-        NotImplementedError if order in (2, -2, "nuc") else ValueError,
+        ValueError,
         f"norm: of a {kind} there is no norm of order {order!r}.",
-        fix="orders of matrices are 1, -1, inf, -inf and 'fro', of vectors numbers and infinities.",
+        fix="orders of matrices are 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc', those of vectors "
+        "numbers and infinities.",
     )
+
+
+def cond(x, p=None):
+    """Return condition numbers: the norm of a matrix times that of its inverse.
+
+    Args:
+      x: ``[..., m, n]``, square unless `p` is None, 2 or -2.
+      p: order of the norm; default 2.
+
+    Returns:
+      ``[...]``, infinite for a singular matrix.
+    """
+    (x,) = promote_dtypes_inexact("cond", operand("cond", x))
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        largest, smallest = s[..., 0], s[..., -1]
+        out = smallest / largest if p == -2 else largest / smallest
+    else:
+        out = matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+    bad = elementary.isnan(out) & ~reductions.any(elementary.isnan(x), (-2, -1))
+    return elementary.where(bad, np.inf, out)
 
 
 # ---------------------------------------------------------------- powers and chains
@@ -158,17 +188,19 @@ def matrix_power(a, n):
 
     Args:
       a: array of shape ``[..., m, m]``.
-      n: int, not negative.
+      n: int; a negative one is that power of the inverse.
     """
     x = operand("matrix_power", a)
     n = static_int("matrix_power", "n", n)
-    if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2] or n < 0:
+    if x.aval.ndim < 2 or x.aval.shape[-1] != x.aval.shape[-2]:
         raise errors.user_error(
             errors.ShapeError,
-            f"matrix_power: takes square matrices and n >= 0, got shape {x.aval.shape} and {n}.",
-            fix="invert the matrices first for a negative power.",
+            f"matrix_power: takes square matrices, got shape {x.aval.shape}.",
+            fix="check the shape.",
             anchor="shape",
         )
+    if n < 0:
+        x, n = inv(x), -n
     if n == 0:
         return shape.broadcast_to(creation.eye(x.aval.shape[-1], dtype=x.aval.dtype), x.aval.shape)
     out = None

@@ -32,17 +32,18 @@ def ravel_pytree(pytree):
         return as_array(np.zeros(0, dtypes.default_dtype(float))), Partial(_empty_tree, treedef)
     arrays = [as_array(x, "ravel_pytree") for x in leaves]
     flat = concatenate(promote_dtypes("ravel_pytree", *map(ravel, arrays)))
+    flat = convert(flat, flat.dtype)  # strongly typed
     shapes = tuple(x.shape for x in arrays)
-    kinds = tuple((x.dtype, x.aval.weak_type) for x in arrays)
+    kinds = tuple(x.dtype for x in arrays)
 
     def unravel(vector):
         vector = as_array(vector, "ravel_pytree")
         _check_vector(vector, flat)
         parts, offset = [], 0
-        for shape, (dtype, weak) in zip(shapes, kinds, strict=True):
+        for shape, dtype in zip(shapes, kinds, strict=True):
             size = math.prod(shape)
             part = reshape(vector[offset : offset + size], shape)
-            parts.append(convert(part, dtype, weak))
+            parts.append(convert(part, dtype))
             offset += size
         return tree.unflatten(treedef, parts)
 

@@ -437,6 +437,10 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
 
 def _repeat_evenly(x, count, axis):
     shape = x.aval.shape
+    if count < 0:
+        raise errors.user_error(
+            errors.ShapeError, f"repeat: repeats must not be negative, got {count}.", anchor="shape"
+        )
     apart = structural.expand_dims(x, (axis + 1,))
     spread = broadcast_operand(apart, (*shape[: axis + 1], count, *shape[axis + 1 :]))
     return structural.reshape(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))

@@ -14,8 +14,8 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.numpy import indexers, indexing, ufuncs
 from evertrace._src.numpy.arguments import operand
-from evertrace._src.numpy.creation import asarray, convert_to, ones_like
-from evertrace._src.numpy.promotion import broadcast_to
+from evertrace._src.numpy.creation import asarray, convert_to, full, ones_like
+from evertrace._src.numpy.promotion import SCALARS, broadcast_to
 from evertrace._src.ops import indexing as ops
 from evertrace._src.ops import structural
 from evertrace._src.ops.convert import convert
@@ -183,7 +183,7 @@ def _without_leading_ones(values, shape):
 
 def _promoted(x, values):
     """Return array and updates in one dtype: the array's, with a warning where that loses some."""
-    values = asarray(values)
+    given, values = values, asarray(values)
     dtype, new = x.aval.dtype, values.aval.dtype
     if dtype == new:
         return x, values
@@ -204,7 +204,7 @@ def _promoted(x, values):
             anchor="dtype",
         )
         x = convert_to(x, common)
-    return x, convert_to(values, common)
+    return x, full((), given, common) if type(given) in SCALARS else convert_to(values, common)
 
 
 def _fitted(values, x):

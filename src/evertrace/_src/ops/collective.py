@@ -10,12 +10,12 @@ the batched one, dimension `dim` of `x`; None means that all examples have the s
 the result and its batch dim. Batching any other axis just adds a dimension.
 """
 
+import itertools
 import math
 
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.arrays.array import from_host
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
@@ -24,12 +24,10 @@ from evertrace._src.ops.builders import NUMERIC, ORDERED, check_dtype
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
-from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from evertrace._src.ops.elementwise import const, div_p, mul_p, scale
-from evertrace._src.ops.indexing import gather
 from evertrace._src.ops.reduce import reduce_max_p, reduce_min_p
 from evertrace._src.ops.select import select
-from evertrace._src.ops.slicing import slice_in_dim
+from evertrace._src.ops.slicing import concatenate_p, slice_in_dim
 from evertrace._src.ops.structural import (
     check_dims,
     move_batch_dim,
@@ -80,19 +78,20 @@ def _collective(name, names, abstract, along, *, dims=(), **rules):
     Args:
       name: as printed.
       names: the param that holds the names of the axes.
-      abstract: type rule for names that are in scope.
+      abstract: type rule; gets the size of the axes behind the operand.
       along: see the top of this module.
       dims: the params that count dimensions of the operand.
       **rules: see `Primitive`.
     """
 
-    def checked_abstract(x, **params):
-        size_in_scope(name, params[names])
-        return abstract(x, **params)
+    def abstract_in_scope(x, **params):
+        return abstract(x, size_in_scope(name, params[names]), **params)
 
     def batch_call(axis, operands, operand_dims, **params):
         (x,), (dim,) = operands, operand_dims
         if axis.name in as_names(params[names]):
+            size = axis.size * size_in_scope(name, _others(axis, as_names(params[names])))
+            abstract(_of_example(x.aval, dim), size, **params)  # raises on bad operands
             return along(axis, x, dim, **params)
         if not dims:
             return prim.bind(x, **params), dim
@@ -100,7 +99,7 @@ def _collective(name, names, abstract, along, *, dims=(), **rules):
         return prim.bind(moveaxis(x, dim, 0), **(params | shifted)), 0
 
     prim = Primitive(
-        name, cache_types=False, host=NOT_RUN, abstract=checked_abstract, batch_call=batch_call,
+        name, cache_types=False, host=NOT_RUN, abstract=abstract_in_scope, batch_call=batch_call,
         effects=lambda **params: frozenset(map(NamedAxis, as_names(params[names]))), **rules,
     )  # fmt: skip
     return prim
@@ -109,6 +108,11 @@ def _collective(name, names, abstract, along, *, dims=(), **rules):
 def _others(axis, names):
     """Return the names other than that of `axis`."""
     return tuple(name for name in names if name != axis.name)
+
+
+def _of_example(aval, dim):
+    """Return the aval of one example of a batch."""
+    return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
 
 
 def _split(x, dim, parts):
@@ -133,7 +137,7 @@ def _total(axis, x, dim):
 # ---------------------------------------------------------------- sum, max and min
 
 
-def _psum_abstract(x, *, axes, axis_index_groups):
+def _psum_abstract(x, size, *, axes, axis_index_groups):
     check_dtype("psum", x, NUMERIC)
     return x
 
@@ -156,7 +160,7 @@ def psum(x, axes):
 def _extremum(name, reduction):
     """Make the collective of a reduction to an extremum."""
 
-    def abstract(x, *, axes, axis_index_groups):
+    def abstract(x, size, *, axes, axis_index_groups):
         check_dtype(name, x, ORDERED)
         return x
 
@@ -182,8 +186,7 @@ pmin_p = _extremum("pmin", reduce_min_p)
 # ---------------------------------------------------------------- moving whole values
 
 
-def _ppermute_abstract(x, *, axis_name, perm):
-    size = size_in_scope("ppermute", axis_name)
+def _ppermute_abstract(x, size, *, axis_name, perm):
     for side in zip(*perm, strict=True):
         if len(set(side)) < len(side) or not all(0 <= i < size for i in side):
             raise errors.user_error(
@@ -197,19 +200,21 @@ def _ppermute_abstract(x, *, axis_name, perm):
 
 
 def _ppermute_along(axis, x, dim, *, axis_name, perm):
-    """Take each example's value from its source; where there is none, a bad index gives zeros."""
+    """Join runs of neighbouring sources, such as the two of a rotation, and zeros."""
     if len(axis_name) > 1:
         raise NotImplementedError("ppermute: over several axes at once is not built")
     x = move_batch_dim(x, dim, 0, axis.size)
-    source = {to: start for start, to in perm}
-    indices = np.array([source.get(i, axis.size) for i in range(axis.size)], np.int32)
-    shape = x.aval.shape
-    windows = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,), (), ())
-    out = gather(
-        x, from_host(indices[:, None]), windows, (1, *shape[1:]), unique_indices=True,
-        mode=GatherScatterMode.FILL_OR_DROP, fill_value=0,
-    )  # fmt: skip
-    return out, 0
+    source = {destination: start for start, destination in perm}
+    distances = [source[i] - i if i in source else None for i in range(axis.size)]
+    parts, start = [], 0
+    for distance, run in itertools.groupby(distances):
+        stop = start + len(list(run))
+        if distance is None:
+            parts.append(zeros(x.aval.update(shape=(stop - start, *x.aval.shape[1:]))))
+        else:
+            parts.append(slice_in_dim(x, start + distance, stop + distance, 0))
+        start = stop
+    return concatenate_p.bind(*parts, dimension=0) if parts else x, 0
 
 
 def _ppermute_transpose(ct, x, *, axis_name, perm):
@@ -223,8 +228,7 @@ ppermute_p = _collective(
 )  # fmt: skip
 
 
-def _pbroadcast_abstract(x, *, axis_name, source):
-    size = size_in_scope("pbroadcast", axis_name)
+def _pbroadcast_abstract(x, size, *, axis_name, source):
     if not 0 <= source < size:
         raise errors.user_error(
             ValueError,
@@ -260,7 +264,7 @@ def _check_size(name, x, dim, axis_name, size, tiled):
     """Raise unless a dimension can be split among the examples."""
     check_dims(name, (dim,), x.ndim)
     have = x.shape[dim]
-    if (have % size if tiled else have != size):
+    if have % size if tiled else have != size:
         what = "a multiple of" if tiled else "equal to"
         raise errors.user_error(
             errors.ShapeError,
@@ -273,13 +277,13 @@ def _check_size(name, x, dim, axis_name, size, tiled):
 
 
 def _all_gather_abstract(
-    x, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled
+    x, size, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled
 ):  # fmt: skip
     dim, shape = all_gather_dimension, x.shape
     check_dims("all_gather", (dim,), x.ndim + (not tiled))
     if tiled:
-        return x.update(shape=(*shape[:dim], shape[dim] * axis_size, *shape[dim + 1 :]))
-    return x.update(shape=(*shape[:dim], axis_size, *shape[dim:]))
+        return x.update(shape=(*shape[:dim], shape[dim] * size, *shape[dim + 1 :]))
+    return x.update(shape=(*shape[:dim], size, *shape[dim:]))
 
 
 def _all_gather_along(axis, x, dim, *, all_gather_dimension, tiled, **_):
@@ -308,12 +312,12 @@ def all_gather(x, axis_name, size, dim, tiled):
 
 
 def _reduce_scatter_abstract(
-    x, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled
+    x, size, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled
 ):  # fmt: skip
     dim, shape = scatter_dimension, x.shape
     check_dtype("reduce_scatter", x, NUMERIC)
-    _check_size("reduce_scatter", x, dim, axis_name, axis_size, tiled)
-    kept = (shape[dim] // axis_size,) if tiled else ()
+    _check_size("reduce_scatter", x, dim, axis_name, size, tiled)
+    kept = (shape[dim] // size,) if tiled else ()
     return x.update(shape=(*shape[:dim], *kept, *shape[dim + 1 :]))
 
 
@@ -343,8 +347,7 @@ def reduce_scatter(x, axis_name, size, dim, tiled):
     )  # fmt: skip
 
 
-def _all_to_all_abstract(x, *, axis_index_groups, axis_name, concat_axis, split_axis, tiled):
-    size = size_in_scope("all_to_all", axis_name)
+def _all_to_all_abstract(x, size, *, axis_index_groups, axis_name, concat_axis, split_axis, tiled):
     _check_size("all_to_all", x, split_axis, axis_name, size, tiled)
     check_dims("all_to_all", (concat_axis,), x.ndim)
     shape = list(x.shape)

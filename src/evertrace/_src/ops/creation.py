@@ -17,6 +17,10 @@ def _iota_abstract(*, dtype, shape, dimension, sharding):
             fix="use an integer, floating or complex dtype.",
             anchor="dtype",
         )
+    if any(size < 0 for size in shape):
+        raise errors.user_error(
+            errors.ShapeError, f"iota: sizes must not be negative, got {shape}.", anchor="shape"
+        )
     return ShapedArray(shape, dtype)
 
 

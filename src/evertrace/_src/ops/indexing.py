@@ -128,6 +128,8 @@ def _gather_transpose(
     ct, x, indices, *, dimension_numbers, slice_sizes, unique_indices, indices_are_sorted, mode,
     fill_value,
 ):  # fmt: skip
+    if not x.aval.size:  # a scatter has no windows of size 0 to put there
+        return zeros(x.aval), None
     result = scatter(
         scatter_add_p, zeros(x.aval), indices, ct, of_scatter(dimension_numbers),
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,

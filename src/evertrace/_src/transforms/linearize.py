@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, TypeGuard
 
 from evertrace._src import errors
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.jaxpr import Var, eval_jaxpr, subjaxprs
+from evertrace._src.core.jaxpr import Var, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.rules import LinearArg
-from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
+from evertrace._src.core.tracer import Trace, Tracer, escaped_tracer_error, set_trace, state
 from evertrace._src.ops.structural import zeros
 from evertrace._src.transforms.jvp import tangent_of
-from evertrace._src.transforms.partial_eval import depend_on
+from evertrace._src.transforms.partial_eval import outputs_depend_on
 from evertrace._src.transforms.staging import Stage, stage
 
 
@@ -65,13 +65,19 @@ class Entry:
 
 
 class TapeTrace(Trace):
-    """Runs operations in the parent and notes the linear maps they are."""
+    """Runs operations in the parent and notes the linear maps they are.
 
-    __slots__ = ("entries",)
+    Attributes:
+      entries: the tape.
+      splits: whether an operation is being split into values and a linear map of unknowns.
+    """
+
+    __slots__ = ("entries", "splits")
 
     def __init__(self, parent, name=""):
         super().__init__(parent, name)
         self.entries = []
+        self.splits = False
 
     def tracer(self, value):
         """Return a tracer with a value, or the value itself where it carries no tangent."""
@@ -145,8 +151,10 @@ class TapeTrace(Trace):
             return prim.eager(*args, **params)  # a wrapper of a function: look inside
         # A tracer with a value is a constant for the linear maps noted here.
         unknown = [self.owns(x) and x.value is None for x in args]
-        if prim.linearize is not None and _has_known_output(params, unknown):
-            return self._process_partly_known(prim, args, unknown, params)
+        if prim.linearize is not None and not self.splits:
+            count = len(prim.infer(args, params))
+            if not all(outputs_depend_on(prim, unknown, params, count)):
+                return self._process_partly_known(prim, args, unknown, params)
         if not _linear_in(prim, unknown):
             raise not_linear_error(prim)
         operands = [
@@ -173,20 +181,12 @@ class TapeTrace(Trace):
             for x, u in zip(args, unknown, strict=True)
         ]
         tangents = [x if u else None for x, u in zip(args, unknown, strict=True)]
-        outs, out_tangents = prim.linearize(values, tangents, **params)
+        self.splits = True  # what it applies to the unknowns now is linear and noted as it is
+        try:
+            outs, out_tangents = prim.linearize(values, tangents, **params)
+        finally:
+            self.splits = False
         return [t if self.owns(t) else x for x, t in zip(outs, out_tangents, strict=True)]
-
-
-def _has_known_output(params, unknown):
-    """Whether an output of an operation with bodies does not depend on the unknown operands.
-
-    A loop that feeds back an unknown may have fewer such outputs than are found here.
-    """
-    jaxprs = list(subjaxprs(params))
-    if len({len(j.outvars) for j in jaxprs}) != 1:
-        return False  # no bodies, or a loop with a condition, which has no linear part of its own
-    dependent = [depend_on(j, unknown[len(unknown) - len(j.invars) :]) for j in jaxprs]
-    return not all(map(any, zip(*dependent, strict=True)))
 
 
 def _staged_source(out):
@@ -330,6 +330,7 @@ def _linearize_jaxpr(jaxpr, active, instantiate):
     residuals = tuple(position.get(id(x)) for x in captured)
     extra = [x for x, i in zip(captured, residuals, strict=True) if i is None]
     primal, consts = primal_stage.close([x for x, _ in pairs] + extra)
-    assert not consts, "a jaxpr without constvars captures nothing"
+    if consts:  # only a custom rule of the user's can have brought them in
+        raise escaped_tracer_error(consts[0], "custom rule")
     # An input that is active but not inexact has no node: its tangent is no input of `linear`.
     return Linearized(primal, linear, residuals, tuple(out_active))

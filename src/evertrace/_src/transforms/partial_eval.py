@@ -1,6 +1,6 @@
 """Partial evaluation: doing now what does not depend on inputs that come later."""
 
-from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.tracer import state
 
 
@@ -42,7 +42,21 @@ def depend_on(jaxpr, mask):
     if key not in jaxpr.cache:
         found = {id(v) for v, wanted in zip(jaxpr.invars, mask, strict=True) if wanted}
         for eqn in jaxpr.eqns:
-            if any(id(v) in found for v in eqn.invars):
-                found.update(map(id, eqn.outvars))
+            operands = [id(v) in found for v in eqn.invars]
+            if any(operands):
+                outs = outputs_depend_on(eqn.primitive, operands, eqn.params, len(eqn.outvars))
+                found.update(id(v) for v, depends in zip(eqn.outvars, outs, strict=True) if depends)
         jaxpr.cache[key] = tuple(id(v) in found for v in jaxpr.outvars)
     return jaxpr.cache[key]
+
+
+def outputs_depend_on(prim, mask, params, count):
+    """Return, for each of `count` outputs of an operation, whether it depends on some operands.
+
+    Looks into bodies, whose inputs are the last operands. Of a loop it looks at one turn.
+    """
+    bodies = list(subjaxprs(params)) if prim.multiple_results else []
+    if not bodies or any(len(body.outvars) != count for body in bodies):
+        return [True] * count  # among them loops with a condition, which are never split
+    found = [depend_on(body, mask[len(mask) - len(body.invars) :]) for body in bodies]
+    return [any(column) for column in zip(*found, strict=True)]

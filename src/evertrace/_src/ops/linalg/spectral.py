@@ -12,10 +12,15 @@ from evertrace._src import errors
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
 from evertrace._src.ops.elementwise import (
+    abs_p,
     add_p,
+    complex_p,
+    conj,
     const,
     div_p,
+    imag_p,
     is_complex,
     mul_p,
     real_p,
@@ -34,12 +39,14 @@ from evertrace._src.ops.linalg.matrices import (
     on_diagonal,
     product,
     real_dtype,
+    scale_columns,
     shaped,
     without_diagonal,
 )
 from evertrace._src.ops.linalg.solving import solve
+from evertrace._src.ops.reduce import argmax_p
 from evertrace._src.ops.select import select
-from evertrace._src.ops.structural import full, zeros
+from evertrace._src.ops.structural import full, reduce_sum_p, zeros
 
 _NOT_LINEAR = undefined("it is not linear")
 
@@ -192,22 +199,56 @@ def _eig_jvp(
     tangents, primals, out, *, compute_left_eigenvectors, compute_right_eigenvectors,
     enable_eigvec_derivs, implementation,
 ):  # fmt: skip
-    """Return the tangents of eigenvalues: with right vectors V, ``dw = diag(V^-1 dA V)``."""
-    if compute_left_eigenvectors or compute_right_eigenvectors:
+    """Return the tangents of ``A V = V diag(w)``, and of ``A^H U = U diag(conj w)``."""
+    wants_vectors = compute_left_eigenvectors or compute_right_eigenvectors
+    if wants_vectors and not enable_eigvec_derivs:
         raise errors.user_error(
             NotImplementedError,
-            "eig: eigenvectors of general matrices have no derivative here: their lengths and "
-            "phases are conventions.",
-            fix="differentiate eigenvalues alone (`numpy.linalg.eigvals`), or use `eigh`, if the "
-            "matrix is symmetric.",
+            "eig: the derivative of eigenvectors of general matrices depends on how their lengths "
+            "and phases are chosen.",
+            fix="differentiate eigenvalues alone (`numpy.linalg.eigvals`), use `eigh` if the "
+            "matrix is symmetric, or pass `enable_eigvec_derivs=True` to `lax.linalg.eig`.",
             anchor="degenerate-linalg",
         )
-    w, v = eig_p.bind(
-        primals[0], compute_left_eigenvectors=False, compute_right_eigenvectors=True,
-        enable_eigvec_derivs=enable_eigvec_derivs, implementation=implementation,
-    )  # fmt: skip
+    if not wants_vectors:
+        out = eig_p.bind(
+            primals[0], compute_left_eigenvectors=False, compute_right_eigenvectors=True,
+            enable_eigvec_derivs=True, implementation=implementation,
+        )  # fmt: skip
+    w, *vectors = out
     da = convert(tangents[0], w.aval.dtype)
-    return (diagonal(solve(v, product(da, v))),)
+    moved = []
+    if compute_left_eigenvectors:
+        dw, dv = _eigenvector_tangents(adjoint(da), conj(w), vectors[0])
+        dw = conj(dw)
+        moved.append(dv)
+    if compute_right_eigenvectors or not wants_vectors:
+        dw, dv = _eigenvector_tangents(da, w, vectors[-1])
+        moved.append(dv)
+    return (dw, *moved) if wants_vectors else (dw,)
+
+
+def _eigenvector_tangents(da, w, v):
+    """Return the tangents of eigenvalues and right eigenvectors.
+
+    With ``C = V^-1 dA V``: ``dw = diag C`` and ``dV = V (C / (w_j - w_i))`` off the diagonal, plus
+    a multiple of each vector, so that it keeps its length of 1, and its largest component real.
+    """
+    c = solve(v, product(da, v))
+    turned = product(v, mul_p.bind(c, _inverse_off_diagonal(_differences(w, c.aval))))
+    rows = v.aval.ndim - 2
+    along = _sum_rows(mul_p.bind(conj(v), turned))
+    largest = argmax_p.bind(abs_p.bind(v), axes=(rows,), index_dtype=np.dtype(np.int32))
+    numbers = iota(np.int32, v.aval.shape, rows)
+    is_largest = eq_p.bind(numbers, along_rows(largest, numbers.aval))
+    moved, still = (_sum_rows(select(is_largest, x, zeros(x.aval))) for x in (turned, v))
+    phase = div_p.bind(imag_p.bind(moved), real_p.bind(still))
+    back = complex_p.bind(real_p.bind(along), phase)
+    return diagonal(c), sub_p.bind(turned, scale_columns(v, back))
+
+
+def _sum_rows(x):
+    return reduce_sum_p.bind(x, axes=(x.aval.ndim - 2,), out_sharding=None)
 
 
 eig_p = Primitive(

@@ -1,0 +1,145 @@
+"""`Pullback`: what `vjp` returns, a function that is also a tree.
+
+Its leaves are the values that the derivatives need, so it can be returned from `jit` and `vmap`, be
+the residuals of a `custom_vjp`, and so on. The tape behind it is left alone until somebody asks for
+the leaves; then it is copied with numbers in their places.
+"""
+
+from typing import NamedTuple
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.api.arguments import check_tangent, float0_zeros
+from evertrace._src.arrays.interop import as_array, as_operand, aval_of
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.rules import LinearArg
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.structural import zeros
+from evertrace._src.transforms.linearize import Entry
+from evertrace._src.transforms.transpose import pull
+
+
+class LinearMap(NamedTuple):
+    """A function on a tape, without the values on it but for those in `entries`.
+
+    Attributes:
+      where: the transformation, for errors.
+      entries: the tape.
+      in_tree, out_tree: structures of arguments and result.
+      ins, outs: their types, as things with an `aval`.
+      in_nodes, out_nodes: per leaf its node on the tape, or None.
+    """
+
+    where: str
+    entries: list
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    ins: list
+    outs: list
+    in_nodes: list
+    out_nodes: list
+
+
+class Pullback:
+    """Maps a cotangent of a function's output to a tuple of those of its arguments."""
+
+    __slots__ = ("linear", "skeleton", "values")
+
+    def __init__(self, linear, skeleton=None, values=()):
+        self.linear, self.skeleton, self.values = linear, skeleton, values
+
+    def __call__(self, cotangent):
+        """Return the cotangents of the arguments."""
+        if self.linear is None:
+            values = [as_operand(x, "vjp") for x in self.values]
+            self.linear = _replaced(self.skeleton.linear, lambda x: _value(x, values))
+        where, entries, in_tree, out_tree, ins, outs, in_nodes, out_nodes = self.linear
+        given, ct_tree = tree.flatten(cotangent)
+        if ct_tree != out_tree:
+            raise errors.user_error(
+                ValueError,
+                f"{where}: the cotangent has structure {ct_tree}, the output {out_tree}.",
+                fix="pass a cotangent of the structure of the output.",
+                anchor="tangent-type",
+            )
+        cts = [_checked_cotangent(where, x, ct) for x, ct in zip(outs, given, strict=True)]
+        found = pull(entries, out_nodes, cts, in_nodes)
+        return tree.unflatten(in_tree, map(instantiate, found, ins))
+
+    def __repr__(self):
+        where = (self.linear or self.skeleton.linear).where
+        return f"Pullback({where})"
+
+
+def instantiate(ct, x):
+    """Return a tangent or cotangent of `x`, of its type also where it is zero."""
+    if ct is not None:
+        # The front end lets weak types go without an equation; here they come back.
+        return convert(as_array(ct), x.aval.dtype, x.aval.weak_type)
+    return zeros(x.aval) if is_inexact(x.aval) else float0_zeros(x.aval)
+
+
+def _checked_cotangent(where, x, ct):
+    """Return the cotangent of output `x`; for integers one of their own dtype is ignored."""
+    if not is_inexact(x.aval) and getattr(ct, "dtype", None) != dtypes.float0:
+        have = aval_of(ct, where)
+        if (have.shape, have.dtype) == (x.aval.shape, x.aval.dtype):
+            return None
+    return check_tangent(where, "the cotangent", x, ct)
+
+
+# ---------------------------------------------------------------- as a tree
+
+
+class _Skeleton:
+    """A linear map with places instead of values; equal only to itself.
+
+    Pullbacks that were made from one another share it, and so have one structure.
+    """
+
+    __slots__ = ("linear",)
+
+    def __init__(self, linear):
+        self.linear = linear
+
+
+class _Place(NamedTuple):
+    index: int
+
+
+def _value(x, values):
+    return values[x.index] if type(x) is _Place else x
+
+
+def _replaced(linear, replace):
+    """Return the linear map with the values on its tape replaced."""
+
+    def entry(e):
+        out = [replace(x) for x in e.out] if e.prim.multiple_results and e.out else e.out
+        out = out if e.prim.multiple_results else replace(out)
+        operands = [replace(x) for x in e.operands]
+        return Entry(e.prim, operands, e.nodes, e.outs, out, e.params, e.src, e.unknown)
+
+    return linear._replace(entries=[entry(e) for e in linear.entries])
+
+
+def _flatten(pullback):
+    if pullback.skeleton is None:
+        values, places = [], {}
+
+        def place(x):
+            if x is None or isinstance(x, (LinearArg, Literal)):
+                return x
+            if id(x) not in places:
+                places[id(x)] = _Place(len(values))
+                values.append(x)
+            return places[id(x)]
+
+        pullback.skeleton = _Skeleton(_replaced(pullback.linear, place))
+        pullback.values = values
+    return pullback.values, pullback.skeleton
+
+
+tree.register_pytree_node(
+    Pullback, _flatten, lambda skeleton, values: Pullback(None, skeleton, values)
+)

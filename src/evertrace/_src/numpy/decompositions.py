@@ -1,0 +1,511 @@
+"""Systems, factorisations and spectra of stacks of matrices ``[..., m, n]``.
+
+These are `lax.linalg` with NumPy's promotion, broadcasting and results. What NumPy raises an error
+for, such as a singular matrix, gives infinities or NaN here: contents of arrays raise nothing.
+Integers are converted to floats; dtypes narrower than 32 bits are refused.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.control.custom_jvp import custom_jvp
+from evertrace._src.lax import linalg as lax
+from evertrace._src.lax.convert import stop_gradient
+from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
+from evertrace._src.numpy.arguments import operand
+from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes_inexact
+from evertrace._src.numpy.sorting import argsort
+from evertrace._src.ops.linalg import geqrf_p, matrices, solving
+from evertrace._src.support import set_module
+
+__all__ = [
+    "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_rank", "pinv",
+    "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve",
+]  # fmt: skip
+
+public = set_module("evertrace.numpy.linalg")
+
+
+@public
+class EigResult(NamedTuple):
+    """Eigenvalues, and the eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+@public
+class EighResult(NamedTuple):
+    """Ascending real eigenvalues, and the orthonormal eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+@public
+class QRResult(NamedTuple):
+    """Orthonormal columns, and an upper triangular matrix."""
+
+    Q: Any
+    R: Any
+
+
+@public
+class SlogdetResult(NamedTuple):
+    """The sign (or phase) of a determinant, and the logarithm of its absolute value."""
+
+    sign: Any
+    logabsdet: Any
+
+
+@public
+class SVDResult(NamedTuple):
+    """Left singular vectors, descending singular values, adjoint right singular vectors."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def _matrices(name, *args):
+    """Return arguments as arrays of one inexact dtype, the first of them matrices."""
+    xs = promote_dtypes_inexact(name, *[operand(name, a) for a in args])
+    matrices.check_matrices(name, xs[0].aval)
+    return xs
+
+
+def _square(name, *args):
+    xs = _matrices(name, *args)
+    matrices.check_square(name, xs[0].aval)
+    return xs
+
+
+def _adjoint(x):
+    return elementary.conj(shape.matrix_transpose(x))
+
+
+# ---------------------------------------------------------------- systems
+
+
+@public
+def solve(a, b):
+    """Return x with ``a @ x == b``.
+
+    Args:
+      a: ``[..., n, n]``.
+      b: a vector ``[n]``, or ``[..., n, k]``; leading dimensions are broadcast.
+
+    Returns:
+      ``[..., n]`` or ``[..., n, k]``; infinities or NaN for a singular matrix. A derivative, of any
+      order, takes another solution with the same LU factors.
+    """
+    a, b = _square("solve", a, b)
+    if b.aval.ndim == 1:
+        return shape.squeeze(_solve_columns(a, shape.expand_dims(b, -1)), -1)
+    return _solve_columns(a, b)
+
+
+def _solve_columns(a, b):
+    n = a.aval.shape[-1]
+    if b.aval.ndim < 2 or b.aval.shape[-2] != n:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"solve: right-hand sides of shape {b.aval.shape} do not fit matrices of shape "
+            f"{a.aval.shape}.",
+            fix=f"pass a vector of {n} elements, or matrices of {n} rows.",
+            anchor="shape-linalg",
+        )
+    if a.aval.ndim == 2 and b.aval.ndim > 2:  # one matrix: all sides become its columns
+        columns = shape.moveaxis(b, -2, 0)
+        solved = _solve_columns(a, shape.reshape(columns, (n, math.prod(columns.shape[1:]))))
+        return shape.moveaxis(shape.reshape(solved, columns.shape), 0, -2)
+    leading = np.broadcast_shapes(a.aval.shape[:-2], b.aval.shape[:-2])
+    a = broadcast_to(a, (*leading, n, n))
+    b = broadcast_to(b, (*leading, *b.aval.shape[-2:]))
+    return solving.solve(a, b) if b.aval.size else b
+
+
+@public
+def inv(a):
+    """Return the inverses of square matrices: infinities or NaN where there is none.
+
+    To solve a system, `solve` is faster and more exact.
+    """
+    (a,) = _square("inv", a)
+    eye = creation.eye(a.aval.shape[-1], dtype=a.aval.dtype)
+    return _solve_columns(a, broadcast_to(eye, a.aval.shape))
+
+
+@public
+def tensorsolve(a, b, axes=None):
+    """Return x with ``tensordot(a, x, x.ndim) == b``.
+
+    Args:
+      a: ``b.shape`` followed by the shape of x; their sizes agree.
+      b: array.
+      axes: dimensions of `a` that are first moved to its end.
+    """
+    a, b = promote_dtypes_inexact(
+        "tensorsolve", operand("tensorsolve", a), operand("tensorsolve", b)
+    )
+    if axes is not None:
+        a = shape.moveaxis(a, tuple(axes), range(a.aval.ndim - len(axes), a.aval.ndim))
+    rest = a.aval.shape[b.aval.ndim :]
+    if a.aval.size != math.prod(rest) ** 2:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"tensorsolve: a of shape {a.aval.shape} is no square system for b of shape "
+            f"{b.aval.shape}: {a.aval.size} elements, and {math.prod(rest)} unknowns.",
+            fix="make the product of a's last sizes that of its first ones.",
+            anchor="shape-linalg",
+        )
+    size = math.prod(rest)
+    return solve(a.reshape(size, size), b.ravel()).reshape(rest)
+
+
+@public
+def tensorinv(a, ind=2):
+    """Return the inverse of the linear map ``x -> tensordot(a, x, a.ndim - ind)``.
+
+    Args:
+      a: array whose first `ind` dimensions have as many elements as the others.
+      ind: int.
+
+    Returns:
+      Array of shape ``a.shape[ind:] + a.shape[:ind]``.
+    """
+    a = operand("tensorinv", a)
+    rows, columns = a.aval.shape[:ind], a.aval.shape[ind:]
+    if ind <= 0 or math.prod(rows) != math.prod(columns):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"tensorinv: sizes {rows} and {columns} of shape {a.aval.shape} (ind={ind}) have "
+            "different products.",
+            fix="choose ind > 0 so that both parts have as many elements.",
+            anchor="shape-linalg",
+        )
+    return inv(a.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
+
+
+@public
+def cholesky(a, *, upper=False, symmetrize_input=True):
+    """Factor Hermitian positive definite matrices as ``L @ adjoint(L)``.
+
+    Args:
+      a: ``[..., n, n]``.
+      upper: whether to return ``adjoint(L)``.
+      symmetrize_input: whether to take ``(a + adjoint(a)) / 2``; see `lax.linalg.cholesky`.
+
+    Returns:
+      L, lower triangular; its triangle is NaN where the matrix is not positive definite.
+    """
+    (a,) = _square("cholesky", a)
+    factor = lax.cholesky(_adjoint(a) if upper else a, symmetrize_input=symmetrize_input)
+    return _adjoint(factor) if upper else factor
+
+
+@public
+def lstsq(a, b, rcond=None, *, numpy_resid=False):
+    """Return the x of least ``|a @ x - b|``, and of these that of least ``|x|``.
+
+    Args:
+      a: ``[m, n]``.
+      b: ``[m]`` or ``[m, k]``.
+      rcond: singular values below this part of the largest count as zero; default: the machine
+        epsilon times the larger of m and n.
+      numpy_resid: whether residuals are left out, as NumPy does, for n >= m or deficient rank;
+        then the rank must be known, so that this cannot be traced.
+
+    Returns:
+      x ``[n]`` or ``[n, k]``; squared residuals ``[k]``; the rank, an int32; the singular values.
+      Derivatives of x are those at constant rank.
+    """
+    a, b = _matrices("lstsq", a, b)
+    m, n = a.aval.shape[-2:]
+    if a.aval.ndim != 2 or b.aval.ndim not in (1, 2) or b.aval.shape[0] != m:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"lstsq: takes a matrix [m, n] and sides [m] or [m, k], got shapes {a.aval.shape} and "
+            f"{b.aval.shape}.",
+            fix="use `vmap` for stacks of systems.",
+            anchor="shape-linalg",
+        )
+    columns = shape.expand_dims(b, -1) if b.aval.ndim == 1 else b
+    u, s, vh = lax.svd(a, full_matrices=False)
+    eps = np.finfo(a.aval.dtype).eps
+    limit = eps * max(m, n) if rcond is None else elementary.where(rcond < 0, eps, rcond)
+    counts = (s > 0) & (s >= limit * reductions.max(s, initial=0))
+    x = products.matmul(_inverse(a, u, s, vh, counts), columns)
+    rank = reductions.sum(counts, dtype=np.int32)
+    if numpy_resid and (m <= n or rank < n):
+        residuals = creation.zeros(0, s.dtype)
+    else:
+        residuals = reductions.sum(ufuncs.absolute(columns - products.matmul(a, x)) ** 2, 0)
+    return x[:, 0] if b.aval.ndim == 1 else x, residuals, rank, s
+
+
+@public
+def pinv(a, rtol=None, hermitian=False, *, rcond=None):
+    """Return pseudo-inverses (Moore-Penrose).
+
+    Args:
+      a: ``[..., m, n]``.
+      rtol: singular values up to this part of the largest count as zero, a number or ``[...]``;
+        default: 10 times the larger of m and n times the machine epsilon.
+      hermitian: whether `a` is Hermitian, which is faster then.
+      rcond: an older name of `rtol`.
+
+    Returns:
+      ``[..., n, m]``. Derivatives are those at constant rank.
+    """
+    (a,) = _matrices("pinv", a)
+    rtol = rcond if rtol is None else rtol
+    if rtol is None:
+        rtol = 10.0 * max(a.aval.shape[-2:]) * np.finfo(a.aval.dtype).eps
+    if not a.aval.size:
+        return shape.matrix_transpose(a)
+    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    limit = creation.asarray(rtol, s.dtype)[..., None] * s[..., :1]
+    return _inverse(a, u, s, vh, s > limit)
+
+
+def _inverse(a, u, s, vh, counts):
+    """Return pseudo-inverses, given singular values and vectors, of which some count."""
+    inverse = elementary.where(counts, 1 / elementary.where(counts, s, 1), 0)
+    return _pseudo_inverse(a, *map(stop_gradient, (u, inverse, vh)))
+
+
+@custom_jvp
+def _pseudo_inverse(a, u, inverse, vh):
+    """Return pseudo-inverses as functions of `a` alone: factors carry no tangents.
+
+    The derivative of the factors is infinite for equal singular values, that of the product is not.
+    """
+    return products.matmul(_adjoint(vh) * inverse[..., None, :].astype(u.dtype), _adjoint(u))
+
+
+@_pseudo_inverse.defjvp
+def _pseudo_inverse_jvp(primals, tangents):
+    """Return the tangent at constant rank.
+
+    G. H. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+    problems whose variables separate" (1973), equation 4.12.
+    """
+    a, da, mul = primals[0], tangents[0], products.matmul
+    p = _pseudo_inverse(*primals)
+    da_h, p_h = _adjoint(da), _adjoint(p)
+    rows = mul(mul(p, p_h), da_h - mul(mul(da_h, a), p))
+    columns = mul(da_h - mul(p, mul(a, da_h)), mul(p_h, p))
+    return p, rows + columns - mul(mul(p, da), p)
+
+
+# ---------------------------------------------------------------- determinants
+
+
+@public
+def slogdet(a, *, method=None):
+    """Return signs and logarithms of the absolute values of determinants.
+
+    Args:
+      a: ``[..., n, n]``.
+      method: "lu" or "qr" in JAX; LU factors are used here.
+
+    Returns:
+      A named tuple: sign (a complex number of modulus 1 for a complex matrix, 0 for a singular
+      one) and logabsdet (-inf for a singular one, where the derivative is not finite), ``[...]``.
+    """
+    if method not in (None, "lu", "qr"):
+        raise errors.user_error(
+            ValueError,
+            f"slogdet: method must be 'lu' or 'qr', got {method!r}.",
+            fix="leave it out.",
+        )
+    (a,) = _square("slogdet", a)
+    diagonal, sign = _pivots(a)
+    size = ufuncs.absolute(diagonal)
+    sign = sign * reductions.prod(ufuncs.sign(diagonal), -1)
+    return SlogdetResult(sign, reductions.sum(ufuncs.log(size), -1))
+
+
+def _pivots(a):
+    """Return the pivots of LU factors, and the sign of the permutation in their dtype."""
+    factors, pivots, _ = lax.lu(a)
+    moved = ufuncs.not_equal(pivots, np.arange(a.aval.shape[-1], dtype=np.int32))
+    odd = reductions.sum(moved, -1, dtype=np.int32) % 2
+    return matrices.diagonal(factors), (1 - 2 * odd).astype(factors.dtype)
+
+
+@public
+def det(a):
+    """Return determinants.
+
+    Args:
+      a: ``[..., n, n]``.
+
+    Returns:
+      ``[...]``. Up to n = 3 they are polynomials, as are their derivatives; for larger singular
+      matrices derivatives are not finite.
+    """
+    (a,) = _square("det", a)
+    n = a.aval.shape[-1]
+    if n == 1:
+        return a[..., 0, 0]
+    if n == 2:
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    if n == 3:
+        cofactors = products.cross(a[..., 1, :], a[..., 2, :])
+        return reductions.sum(a[..., 0, :] * cofactors, -1)
+    diagonal, sign = _pivots(a)
+    return sign * reductions.prod(diagonal, -1)
+
+
+# ---------------------------------------------------------------- orthogonal factors
+
+
+@public
+def qr(a, mode="reduced"):
+    """Factor matrices as ``Q @ R``; k is the smaller of m and n.
+
+    Args:
+      a: ``[..., m, n]``.
+      mode: "reduced" for Q ``[..., m, k]`` and R ``[..., k, n]``, "complete" for ``[..., m, m]``
+        and ``[..., m, n]``, "r" for the reduced R alone, "raw" for Householder reflectors
+        ``[..., n, m]`` and their factors ``[..., k]``.
+
+    Returns:
+      A named tuple, the array R, or a pair. Complete factors of m > n have no derivative.
+    """
+    (a,) = _matrices("qr", a)
+    if mode == "raw":
+        packed, taus = geqrf_p.bind(a)
+        return shape.matrix_transpose(packed), taus
+    if mode not in ("reduced", "complete", "r"):
+        raise errors.user_error(
+            ValueError,
+            f"qr: mode must be 'reduced', 'complete', 'r' or 'raw', got {mode!r}.",
+            fix="use one of these.",
+        )
+    q, r = lax.qr(a, full_matrices=mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+# ---------------------------------------------------------------- spectra
+
+
+@public
+def eigh(a, UPLO=None, symmetrize_input=True):
+    """Return eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+      a: ``[..., n, n]``.
+      UPLO: "L" or "U", which triangle is read if the input is not symmetrized; default "L".
+      symmetrize_input: whether to take ``(a + adjoint(a)) / 2``; see `lax.linalg.eigh`.
+
+    Returns:
+      A named tuple: ascending real eigenvalues ``[..., n]`` and eigenvectors ``[..., n, n]``, whose
+      derivatives are not finite where eigenvalues are equal.
+    """
+    if UPLO not in (None, "L", "U"):
+        raise errors.user_error(
+            ValueError, f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}.", fix="use one of these."
+        )
+    (a,) = _square("eigh", a)
+    v, w = lax.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
+    return EighResult(w, v)
+
+
+@public
+def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
+    """Return ascending eigenvalues of Hermitian matrices; see `eigh`."""
+    return eigh(a, UPLO, symmetrize_input=symmetrize_input).eigenvalues
+
+
+@public
+def eig(a):
+    """Return eigenvalues and right eigenvectors of square matrices; both are complex.
+
+    Eigenvectors have no derivative here; see `lax.linalg.eig`.
+    """
+    (a,) = _square("eig", a)
+    return EigResult(*lax.eig(a, compute_left_eigenvectors=False))
+
+
+@public
+def eigvals(a):
+    """Return eigenvalues of square matrices ``[..., n, n]``, complex ``[..., n]``.
+
+    Derivatives are right where eigenvalues differ.
+    """
+    (a,) = _square("eigvals", a)
+    (w,) = lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+    return w
+
+
+@public
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
+    """Return singular values and vectors; k is the smaller of m and n.
+
+    Args:
+      a: ``[..., m, n]``.
+      full_matrices: whether vectors are complete bases ``[..., m, m]`` and ``[..., n, n]``, which
+        have no derivative unless m = n; else ``[..., m, k]`` and ``[..., k, n]``.
+      compute_uv: whether to return vectors.
+      hermitian: whether `a` is Hermitian, which is faster then.
+      subset_by_index: must be None, or all of them.
+
+    Returns:
+      A named tuple of U, descending S ``[..., k]`` and Vh; or S alone. Derivatives of vectors are
+      not finite where singular values are equal or zero.
+    """
+    (a,) = _matrices("svd", a)
+    if not hermitian:
+        out = lax.svd(
+            a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
+        )
+        return SVDResult(*out) if compute_uv else out
+    w, v = eigh(a)
+    s = ufuncs.absolute(w)
+    order = argsort(s, -1, descending=True)
+    s = indexing.take_along_axis(s, order, -1)
+    if not compute_uv:
+        return s
+    u = indexing.take_along_axis(v, order[..., None, :], -1)
+    signs = elementary.where(indexing.take_along_axis(w, order, -1) < 0, -1, 1).astype(a.dtype)
+    return SVDResult(u, s, _adjoint(u * signs[..., None, :]))
+
+
+@public
+def svdvals(x, /):
+    """Return descending singular values of matrices ``[..., m, n]``."""
+    return svd(x, compute_uv=False)
+
+
+@public
+def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
+    """Return ranks: how many singular values exceed a part of the largest one.
+
+    Args:
+      M: ``[..., m, n]``; arrays of lower rank count as one row.
+      rtol: that part, a number or ``[...]``; default: the machine epsilon times the larger of m and
+        n.
+      hermitian: whether the matrices are Hermitian, which is faster then.
+      tol: an older name of `rtol`.
+
+    Returns:
+      int32 ``[...]``.
+    """
+    x = operand("matrix_rank", M)
+    if x.aval.ndim < 2:
+        return reductions.any(ufuncs.not_equal(x, 0)).astype(np.int32)
+    (x,) = _matrices("matrix_rank", x)
+    rtol = tol if rtol is None else rtol
+    if rtol is None:
+        rtol = max(x.aval.shape[-2:]) * np.finfo(x.aval.dtype).eps
+    s = svd(x, compute_uv=False, hermitian=hermitian)
+    limit = creation.asarray(rtol, s.dtype)[..., None] * reductions.max(
+        s, -1, keepdims=True, initial=0
+    )
+    return reductions.sum(s > limit, -1, dtype=np.int32)

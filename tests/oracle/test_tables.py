@@ -1,0 +1,63 @@
+"""The tables of calls, each held against JAX; deliberate differences must still differ."""
+
+import warnings
+
+import pytest
+
+import evertrace as ev
+from tests.oracle import (
+    cases_autodiff,
+    cases_creation,
+    cases_errors,
+    cases_indexing,
+    cases_jaxprs,
+    cases_lax,
+    cases_nn,
+    cases_numpy,
+    cases_random,
+    cases_tree,
+)
+from tests.oracle.answers import Answers
+from tests.oracle.cases import execute
+from tests.oracle.compare import differences
+from tests.oracle.differences import DIFFERENCES
+
+TABLES = {
+    "autodiff": cases_autodiff.CASES,
+    "creation": cases_creation.CASES,
+    "errors": cases_errors.CASES,
+    "indexing": cases_indexing.CASES,
+    "jaxprs": cases_jaxprs.CASES,
+    "lax": cases_lax.CASES,
+    "nn": cases_nn.CASES,
+    "numpy": cases_numpy.CASES,
+    "random": cases_random.CASES,
+    "tree": cases_tree.CASES,
+}
+NAMED = [(table, case) for table, cases in TABLES.items() for case in cases]
+
+
+@pytest.fixture(scope="module")
+def answers(oracle, request):
+    """JAX's answers, from memory where it was asked before."""
+    with Answers(oracle, request.config.cache.mkdir("oracle")) as found:
+        yield found
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("table", "case"), NAMED, ids=[f"{t}: {c}" for t, c in NAMED])
+def test_agrees_with_jax_or_differs_for_a_reason(table, case, answers):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is lost and so on: other tests see to warnings
+        found = differences(case, execute(ev, case), answers[case])
+    reason = DIFFERENCES[table].get(str(case)) if table in DIFFERENCES else None
+    if reason is None:
+        assert found == []
+    else:
+        assert found != [], f"agrees now; take it off the list of differences ({reason})"
+
+
+def test_every_listed_difference_is_about_a_case_of_its_table():
+    names = {table: {str(case) for case in cases} for table, cases in TABLES.items()}
+    missing = [n for t, listed in DIFFERENCES.items() for n in listed if n not in names[t]]
+    assert missing == []
