@@ -69,6 +69,21 @@ u
 (..., ...)
 jnp.asarray([1.0])
 [0, 1.5]
+[True, False]
+[0, 1],
+(0, 1), slice(None)
+(slice(None), (0, 1))
+(slice(None), [])
+(slice(None), ())
+([jnp.int32(0), 1], 0)
+([[0, 1], [1, 0]], 0)
+(slice(None), [True, False, True, True])
+(slice(None), [True, False, True])
+(slice(None), [0.5])
+(slice(None), [[0], [1, 2]])
+([0], [1])
+(..., [0, 1])
+(slice(None), [0, -1], None)
 np.array([True, False])
 (slice(0.5, 2),)
 slice(jnp.asarray(1), 3)
@@ -160,6 +175,10 @@ CASES = [
         x[..., y, :]
         x[:, z]
         x.at[:, y[1:2]].set(0)
+        x.at[:, [0, 2]].set(0)
+        x.at[:, [0, 2], [[1], [3]]].add(x[0, 0, 0])
+        x.at[:, [True, False, True]].mul(2)
+        x.at[[0, 1]].set(0)
         x.at[0, :, y].add(1)
         x.at[..., 0].set(x[..., 1])
         x.at[:, 1:].set(jnp.ones((2, 2, 4)))

@@ -54,8 +54,8 @@ DIFFERENCES = {
         "ev.jit(None)": "`jit` without a function is a decorator, and None stands for that",
     },
     "indexing": {
-        "x[([True, False, True], 0)]": "lists are refused in indices, inside tuples as well",
         "x[y, y[:2]]": _NUMPY,
+        "x[(slice(None), [[0], [1, 2]])]": _NUMPY,
         **dict.fromkeys(
             (
                 "x.at[y].apply(jnp.exp)",

@@ -14,6 +14,7 @@ from tests.oracle import (
     cases_lax,
     cases_nn,
     cases_numpy,
+    cases_programs,
     cases_random,
     cases_tree,
 )
@@ -31,6 +32,7 @@ TABLES = {
     "lax": cases_lax.CASES,
     "nn": cases_nn.CASES,
     "numpy": cases_numpy.CASES,
+    "programs": cases_programs.CASES,
     "random": cases_random.CASES,
     "tree": cases_tree.CASES,
 }

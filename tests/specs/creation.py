@@ -6,6 +6,7 @@ from evertrace._src.lax import creation as lax
 from evertrace._src.ops import creation as ops
 from evertrace._src.ops.structural import broadcast_in_dim_p
 from tests.specs.opspec import NUMERIC, OpSpec, case, numpy_dtype
+from tests.support.runtime import array
 
 
 def counted(shape, dimension, dtype):
@@ -25,7 +26,20 @@ def iota_row(dtype):
     )  # fmt: skip
 
 
+def constant_row(dtype):
+    """Return the row of constants in derived programs; the operand is there for the laws alone."""
+    values = np.arange(6).reshape(2, 3).astype(numpy_dtype(dtype))
+    return OpSpec(
+        f"constant {dtype}", [ops.constant_p],
+        lambda x, rows: ops.constant_p.bind(value=array(values[:rows])),
+        lambda x, rows: values[:rows],
+        [case((), rows=2), case((), rows=0)],
+        ["float32"], ulps=0, grads=(), vmap=False, wide=False,
+    )  # fmt: skip
+
+
 SPECS = [
+    *[constant_row(dtype) for dtype in ("float32", "bfloat16", "int32", "bool", "complex64")],
     *[iota_row(dtype) for dtype in NUMERIC if not dtype.endswith(("64", "128"))],
     OpSpec(
         "full_like", [broadcast_in_dim_p],

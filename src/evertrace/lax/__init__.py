@@ -18,6 +18,19 @@ from evertrace._src.lax.bits import shift_right_arithmetic as shift_right_arithm
 from evertrace._src.lax.bits import shift_right_logical as shift_right_logical
 from evertrace._src.lax.branches import cond as cond
 from evertrace._src.lax.branches import switch as switch
+from evertrace._src.lax.collective import all_gather as all_gather
+from evertrace._src.lax.collective import all_to_all as all_to_all
+from evertrace._src.lax.collective import axis_index as axis_index
+from evertrace._src.lax.collective import axis_size as axis_size
+from evertrace._src.lax.collective import pbroadcast as pbroadcast
+from evertrace._src.lax.collective import pmax as pmax
+from evertrace._src.lax.collective import pmean as pmean
+from evertrace._src.lax.collective import pmin as pmin
+from evertrace._src.lax.collective import ppermute as ppermute
+from evertrace._src.lax.collective import pshuffle as pshuffle
+from evertrace._src.lax.collective import psum as psum
+from evertrace._src.lax.collective import psum_scatter as psum_scatter
+from evertrace._src.lax.collective import pswapaxes as pswapaxes
 from evertrace._src.lax.compare import eq as eq
 from evertrace._src.lax.compare import ge as ge
 from evertrace._src.lax.compare import gt as gt
@@ -183,6 +196,13 @@ from evertrace._src.ops.bits import shift_left_p as shift_left_p
 from evertrace._src.ops.bits import shift_right_arithmetic_p as shift_right_arithmetic_p
 from evertrace._src.ops.bits import shift_right_logical_p as shift_right_logical_p
 from evertrace._src.ops.bits import xor_p as xor_p
+from evertrace._src.ops.collective import all_gather_p as all_gather_p
+from evertrace._src.ops.collective import all_to_all_p as all_to_all_p
+from evertrace._src.ops.collective import axis_index_p as axis_index_p
+from evertrace._src.ops.collective import pmax_p as pmax_p
+from evertrace._src.ops.collective import pmin_p as pmin_p
+from evertrace._src.ops.collective import ppermute_p as ppermute_p
+from evertrace._src.ops.collective import psum_p as psum_p
 from evertrace._src.ops.compare import eq_p as eq_p
 from evertrace._src.ops.compare import ge_p as ge_p
 from evertrace._src.ops.compare import gt_p as gt_p
@@ -301,11 +321,12 @@ __all__ = [
     "AccuracyMode", "ConvDimensionNumbers", "DotAlgorithm", "DotAlgorithmPreset",
     "GatherDimensionNumbers", "GatherScatterMode", "Precision", "RoundingMethod",
     "ScatterDimensionNumbers", "Tolerance", "abs", "abs_p", "acos", "acos_p", "acosh", "acosh_p",
-    "add", "add_p", "and_p", "approx_max_k", "approx_min_k", "argmax", "argmax_p", "argmin",
-    "argmin_p", "asin", "asin_p", "asinh", "asinh_p", "associative_scan", "atan", "atan2",
-    "atan2_p", "atan_p", "atanh", "atanh_p", "batch_matmul", "bessel_i0e", "bessel_i0e_p",
-    "bessel_i1e", "bessel_i1e_p", "bitcast_convert_type", "bitcast_convert_type_p", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim",
+    "add", "add_p", "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "and_p",
+    "approx_max_k", "approx_min_k", "argmax", "argmax_p", "argmin", "argmin_p", "asin", "asin_p",
+    "asinh", "asinh_p", "associative_scan", "atan", "atan2", "atan2_p", "atan_p", "atanh",
+    "atanh_p", "axis_index", "axis_index_p", "axis_size", "batch_matmul", "bessel_i0e",
+    "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "bitcast_convert_type", "bitcast_convert_type_p",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim",
     "broadcast_in_dim_p", "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "cbrt",
     "cbrt_p", "ceil", "ceil_p", "clamp", "clamp_p", "clz", "clz_p", "collapse", "complex",
     "complex_p", "concatenate", "concatenate_p", "cond", "cond_p", "conj", "conj_p", "conv",
@@ -325,22 +346,23 @@ __all__ = [
     "le", "le_p", "lgamma", "lgamma_p", "log", "log1p", "log1p_p", "log_p", "logistic",
     "logistic_p", "lt", "lt_p", "map", "max", "max_p", "min", "min_p", "mul", "mul_p", "ne", "ne_p",
     "neg", "neg_p", "nextafter", "nextafter_p", "not_p", "optimization_barrier_p", "or_p", "pad",
-    "pad_p", "padtype_to_pads", "polygamma", "polygamma_p", "population_count",
-    "population_count_p", "pow", "pow_p", "real", "real_p", "reciprocal", "reduce", "reduce_and",
-    "reduce_and_p", "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or",
-    "reduce_or_p", "reduce_p", "reduce_precision", "reduce_precision_p", "reduce_prod",
-    "reduce_prod_p", "reduce_sum", "reduce_sum_p", "reduce_window", "reduce_window_max_p",
-    "reduce_window_min_p", "reduce_window_p", "reduce_window_shape_tuple", "reduce_window_sum_p",
-    "reduce_xor", "reduce_xor_p", "rem", "rem_p", "reshape", "reshape_p", "rev", "rev_p", "round",
-    "round_p", "rsqrt", "rsqrt_p", "scan", "scan_p", "scatter", "scatter_add", "scatter_add_p",
-    "scatter_apply", "scatter_max", "scatter_max_p", "scatter_min", "scatter_min_p", "scatter_mul",
-    "scatter_mul_p", "scatter_p", "scatter_sub", "scatter_sub_p", "select",
-    "select_and_gather_add_p", "select_and_scatter_add_p", "select_n", "select_n_p", "shift_left",
-    "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
-    "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p", "slice",
-    "slice_in_dim", "slice_p", "sort", "sort_key_val", "sort_p", "split", "split_p", "sqrt",
-    "sqrt_p", "square", "square_p", "squeeze", "squeeze_p", "stack", "stack_p", "stop_gradient",
-    "stop_gradient_p", "sub", "sub_p", "switch", "tan", "tan_p", "tanh", "tanh_p", "tile", "tile_p",
-    "top_k", "top_k_p", "transpose", "transpose_p", "unstack", "unstack_p", "while_loop", "while_p",
-    "xor_p", "zeta", "zeta_p",
+    "pad_p", "padtype_to_pads", "pbroadcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
+    "polygamma", "polygamma_p", "population_count", "population_count_p", "pow", "pow_p",
+    "ppermute", "ppermute_p", "pshuffle", "psum", "psum_p", "psum_scatter", "pswapaxes", "real",
+    "real_p", "reciprocal", "reduce", "reduce_and", "reduce_and_p", "reduce_max", "reduce_max_p",
+    "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p", "reduce_precision",
+    "reduce_precision_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p",
+    "reduce_window", "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p",
+    "reduce_window_shape_tuple", "reduce_window_sum_p", "reduce_xor", "reduce_xor_p", "rem",
+    "rem_p", "reshape", "reshape_p", "rev", "rev_p", "round", "round_p", "rsqrt", "rsqrt_p", "scan",
+    "scan_p", "scatter", "scatter_add", "scatter_add_p", "scatter_apply", "scatter_max",
+    "scatter_max_p", "scatter_min", "scatter_min_p", "scatter_mul", "scatter_mul_p", "scatter_p",
+    "scatter_sub", "scatter_sub_p", "select", "select_and_gather_add_p", "select_and_scatter_add_p",
+    "select_n", "select_n_p", "shift_left", "shift_left_p", "shift_right_arithmetic",
+    "shift_right_arithmetic_p", "shift_right_logical", "shift_right_logical_p", "sign", "sign_p",
+    "sin", "sin_p", "sinh", "sinh_p", "slice", "slice_in_dim", "slice_p", "sort", "sort_key_val",
+    "sort_p", "split", "split_p", "sqrt", "sqrt_p", "square", "square_p", "squeeze", "squeeze_p",
+    "stack", "stack_p", "stop_gradient", "stop_gradient_p", "sub", "sub_p", "switch", "tan",
+    "tan_p", "tanh", "tanh_p", "tile", "tile_p", "top_k", "top_k_p", "transpose", "transpose_p",
+    "unstack", "unstack_p", "while_loop", "while_p", "xor_p", "zeta", "zeta_p",
 ]  # fmt: skip

@@ -240,10 +240,12 @@ from evertrace._src.numpy.polynomial import poly as poly
 from evertrace._src.numpy.polynomial import polyadd as polyadd
 from evertrace._src.numpy.polynomial import polyder as polyder
 from evertrace._src.numpy.polynomial import polydiv as polydiv
+from evertrace._src.numpy.polynomial import polyfit as polyfit
 from evertrace._src.numpy.polynomial import polyint as polyint
 from evertrace._src.numpy.polynomial import polymul as polymul
 from evertrace._src.numpy.polynomial import polysub as polysub
 from evertrace._src.numpy.polynomial import polyval as polyval
+from evertrace._src.numpy.polynomial import roots as roots
 from evertrace._src.numpy.polynomial import vander as vander
 from evertrace._src.numpy.products import cross as cross
 from evertrace._src.numpy.products import dot as dot
@@ -455,11 +457,11 @@ __all__ = [
     "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
     "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number",
     "object_", "ogrid", "ones", "ones_like", "outer", "packbits", "pad", "partition", "percentile",
-    "permute_dims", "pi", "piecewise", "place", "poly", "polyadd", "polyder", "polydiv", "polyint",
+    "permute_dims", "pi", "piecewise", "place", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint",
     "polymul", "polysub", "polyval", "positive", "pow", "power", "printoptions", "prod",
     "promote_types", "ptp", "put", "put_along_axis", "quantile", "r_", "rad2deg", "radians",
     "ravel", "ravel_multi_index", "real", "reciprocal", "remainder", "repeat", "reshape", "resize",
-    "result_type", "right_shift", "rint", "roll", "rollaxis", "rot90", "round", "s_", "save",
+    "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "s_", "save",
     "savez", "searchsorted", "select", "set_printoptions", "setdiff1d", "setxor1d", "shape", "sign",
     "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sort", "sort_complex",
     "spacing", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes",

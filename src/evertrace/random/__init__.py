@@ -43,6 +43,8 @@ from evertrace._src.random.keys import key_dtype as key_dtype
 from evertrace._src.random.keys import key_impl as key_impl
 from evertrace._src.random.keys import split as split
 from evertrace._src.random.keys import wrap_key_data as wrap_key_data
+from evertrace._src.random.multivariate import multivariate_normal as multivariate_normal
+from evertrace._src.random.multivariate import orthogonal as orthogonal
 from evertrace._src.random.sampling import choice as choice
 from evertrace._src.random.sampling import permutation as permutation
 
@@ -51,7 +53,7 @@ __all__ = [
     "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
     "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data",
     "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell",
-    "multinomial", "normal", "pareto", "permutation", "poisson", "rademacher", "randint",
-    "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",
-    "wrap_key_data",
+    "multinomial", "multivariate_normal", "normal", "orthogonal", "pareto", "permutation",
+    "poisson", "rademacher", "randint", "rayleigh", "split", "t", "triangular",
+    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ the residuals of a `custom_vjp`, and so on. The tape behind it is left alone unt
 the leaves; then it is copied with numbers in their places.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.arguments import check_tangent, float0_zeros
@@ -45,7 +45,7 @@ class Pullback:
 
     __slots__ = ("linear", "skeleton", "values")
 
-    def __init__(self, linear, skeleton=None, values=()):
+    def __init__(self, linear: Any, skeleton: Any = None, values=()):
         self.linear, self.skeleton, self.values = linear, skeleton, values
 
     def __call__(self, cotangent):
@@ -104,11 +104,11 @@ class _Skeleton:
 
 
 class _Place(NamedTuple):
-    index: int
+    number: int
 
 
 def _value(x, values):
-    return values[x.index] if type(x) is _Place else x
+    return values[x.number] if type(x) is _Place else x
 
 
 def _replaced(linear, replace):

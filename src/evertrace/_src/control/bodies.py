@@ -124,7 +124,7 @@ def with_zeros(jaxpr, present, avals):
             zeros(aval) if i is None else outs[i] for i, aval in zip(present, avals, strict=True)
         ]
 
-    return restage(jaxpr, fun, jaxpr.in_avals)
+    return restage(fun, jaxpr.in_avals)
 
 
 def take(items, count):

@@ -143,7 +143,7 @@ def _tangent_jaxpr(jaxpr, nonzero):
         return inline(parts.linear, *residuals, *args[n:])
 
     given = [v.aval for v, nz in zip(jaxpr.invars, nonzero, strict=True) if nz]
-    whole = restage(jaxpr, tangents, jaxpr.in_avals + given)
+    whole = restage(tangents, jaxpr.in_avals + given)
     linear, used = dce_jaxpr(
         whole, [True] * len(whole.outvars), keep_inputs=range(n, n + len(given))
     )

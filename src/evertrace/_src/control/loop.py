@@ -175,7 +175,7 @@ def _until_all_are_done(cond, body, cond_nconsts, body_nconsts):
         return [select_examples(goes_on, x, y) for x, y in zip(carry, new, strict=True)]
 
     avals = cond.in_avals[:cond_nconsts] + body.in_avals
-    return restage(cond, any_goes_on, cond.in_avals), restage(body, step, avals)
+    return restage(any_goes_on, cond.in_avals), restage(step, avals)
 
 
 while_p = Primitive(

@@ -28,6 +28,7 @@ from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import LinearArg, is_linear
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.ops.structural import move_batch_dim, zeros
+from evertrace._src.support import merge, partition
 from evertrace._src.transforms.batching import batch_jaxpr
 from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.jvp import jvp_jaxpr
@@ -288,8 +289,9 @@ def _scan_transpose(cts, *operands, jaxpr, length, reverse, num_consts, num_carr
     linear = tuple(map(is_linear, operands))
     consts, carry, xs = split_operands(operands, num_consts, num_carry)
     lin_consts, _, lin_xs = split_operands(linear, num_consts, num_carry)
-    if not all(_linear_carry(jaxpr.jaxpr, linear, num_consts, num_carry)):
-        return _transpose_with_known_carry(cts, operands, linear, params)
+    lin_carry = _linear_carry(jaxpr.jaxpr, linear, num_consts, num_carry)
+    if not all(lin_carry):
+        return _transpose_with_known_carry(cts, operands, linear, lin_carry, params)
     given = tuple(ct is not None for ct in cts[num_carry:])
     body = memo(
         jaxpr.jaxpr,
@@ -349,7 +351,7 @@ def _transposed_body(jaxpr, lin_consts, lin_xs, given, num_carry):
         pairs = [*zip(carry_vars, ct_carry, strict=True), *out_xs]
         return totals + [zeros(v.aval) if ct is None else ct for v, ct in pairs]
 
-    return restage(jaxpr, body, [*known_consts, *sums, *carry, *ct_ys, *known_xs])
+    return restage(body, [*known_consts, *sums, *carry, *ct_ys, *known_xs])
 
 
 def _operands(variables, linear, constants):
@@ -370,24 +372,64 @@ def _linear_carry(jaxpr, linear, num_consts, num_carry):
             if id(out) in dependent and id(v) not in dependent
         ]
         if not more:
-            return [id(v) in dependent for v in carry_in]
+            return tuple(id(v) in dependent for v in carry_in)
         unknown += more
 
 
-def _transpose_with_known_carry(cts, operands, linear, params):
+def _transpose_with_known_carry(cts, operands, linear, lin_carry, params):
     """Transpose a scan in whose carry some values, such as a counter, are not unknowns.
 
-    The map is its own linearization at zero, and that runs the known part in a loop of its own.
+    They are computed in a loop of their own and become xs of the linear one.
     """
+    jaxpr, num_consts, num_carry = params["jaxpr"].jaxpr, params["num_consts"], params["num_carry"]
+    known, rest = memo(
+        jaxpr,
+        ("split_carry", linear, lin_carry, num_consts),
+        lambda: _split_carry(jaxpr, linear, lin_carry, num_consts),
+    )
+    turns = {"length": params["length"], "reverse": params["reverse"], "unroll": params["unroll"]}
+    lin_consts, _, lin_xs = split_operands(linear, num_consts, num_carry)
+    consts, carry, xs = split_operands(operands, num_consts, num_carry)
+    known_carry, unknown_carry = partition(lin_carry, carry)
+    outs = bind_scan(
+        known, partition(lin_consts, consts)[0], known_carry, partition(lin_xs, xs)[0], **turns
+    )
+    stacks = outs[len(known_carry) :]
+    results = _scan_transpose(
+        [ct for ct, u in zip(cts, lin_carry, strict=False) if u] + list(cts[num_carry:]),
+        *consts, *unknown_carry, *xs, *stacks, jaxpr=close_jaxpr(rest), num_consts=num_consts,
+        num_carry=len(unknown_carry), **turns,
+    )  # fmt: skip
+    ct_consts, ct_carry, ct_xs = split_operands(results, num_consts, len(unknown_carry))
+    ct_carry = merge(lin_carry, [None] * len(known_carry), ct_carry)
+    return [*ct_consts, *ct_carry, *ct_xs[: len(xs)]]
 
-    def linearized(*xs):
-        primals = [zeros(x.aval) if u else x for x, u in zip(xs, linear, strict=True)]
-        tangents = [x if u else None for x, u in zip(xs, linear, strict=True)]
-        return _scan_linearize(primals, tangents, **params)[1]
 
-    # An unknown that is several operands has one node; each operand's share is wanted here.
-    distinct = [LinearArg(x.aval) if u else x for x, u in zip(operands, linear, strict=True)]
-    return transpose_flat(linearized, distinct, cts)
+def _split_carry(jaxpr, linear, lin_carry, num_consts):
+    """Return two bodies: of the known carry, which also returns it, and of the rest.
+
+    The first maps (known consts, known carry, known xs) to (known carry, known carry before the
+    turn), the second (consts, linear carry, xs and known carry) to (linear carry, ys).
+    """
+    num_carry = len(lin_carry)
+    consts, carry, xs = split_operands(jaxpr.invars, num_consts, num_carry)
+    lin_consts, _, lin_xs = split_operands(linear, num_consts, num_carry)
+    known_carry, unknown_carry = partition(lin_carry, carry)
+    known_out, unknown_out = partition(lin_carry, jaxpr.outvars[:num_carry])
+    known_consts, known_xs = partition(lin_consts, consts)[0], partition(lin_xs, xs)[0]
+    return (
+        _body(jaxpr, known_consts + known_carry + known_xs, known_out + known_carry),
+        _body(
+            jaxpr, consts + unknown_carry + xs + known_carry,
+            unknown_out + jaxpr.outvars[num_carry:],
+        ),
+    )  # fmt: skip
+
+
+def _body(jaxpr, invars, outvars):
+    """Return the part of a jaxpr that computes some outputs from some of its variables."""
+    part = jaxpr.replace(invars=invars, outvars=outvars, names=None)
+    return dce_jaxpr(part, [True] * len(outvars), keep_inputs=range(len(invars)))[0]
 
 
 # ---------------------------------------------------------------- vectorisation

@@ -208,7 +208,7 @@ def _with_output_types(jaxpr, avals):
     def fun(*xs):
         return [as_type(x, a) for x, a in zip(inline(jaxpr, *xs), avals, strict=True)]
 
-    return restage(jaxpr, fun, jaxpr.in_avals)
+    return restage(fun, jaxpr.in_avals)
 
 
 def _share_captured(jaxprs, captured):

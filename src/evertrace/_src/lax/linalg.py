@@ -7,6 +7,7 @@ NaN; nothing is raised.
 
 import enum
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -249,7 +250,7 @@ def householder_product(a, taus):
     return a if _is_empty(a) else ops.householder_product_p.bind(a, taus)
 
 
-def qr(x, *, pivoting=False, full_matrices=True, use_magma=None):
+def qr(x, *, pivoting=False, full_matrices=True, use_magma=None) -> tuple[Any, ...]:
     """Factor matrices as ``Q @ R``, with orthonormal columns of Q and upper triangular R.
 
     Args:

@@ -17,15 +17,16 @@ from evertrace._src.numpy.arguments import canonical_axis, operand
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p
-from evertrace._src.ops.structural import full
-from evertrace._src.random import continuous, keys
+from evertrace._src.ops.slicing import pad
+from evertrace._src.ops.structural import full, moveaxis, reshape
+from evertrace._src.random import continuous, keys, multivariate
 from evertrace._src.random.arguments import inexact_dtype, no_sharding, one_key, sizes
 from evertrace._src.support import set_module
 
 __all__ = [
-    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
-    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones",
-    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
+    "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal",
+    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
 ]  # fmt: skip
 
 public = set_module("evertrace.nn.initializers")
@@ -283,6 +284,70 @@ def he_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 def he_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
     """Return the truncated normal initializer of variance ``2 / fan_in``, for `relu`."""
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+
+
+# ---------------------------------------------------------------- orthogonal matrices
+
+
+@public
+def orthogonal(scale=1.0, column_axis=-1, dtype=None):
+    """Return an initializer that draws orthogonal matrices, times `scale`.
+
+    Arrays of more than 2 dimensions are taken as matrices whose columns are along `column_axis`;
+    of matrices that are not square, the columns or the rows are orthonormal, whichever are fewer.
+
+    Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear
+    neural networks", 2014.
+    """
+    default = dtype
+
+    def init(key, shape, dtype=default, out_sharding=None):
+        shape = sizes("orthogonal", shape)
+        if len(shape) < 2:
+            raise errors.user_error(
+                errors.ShapeError,
+                f"orthogonal: takes at least 2 dimensions, got shape {shape}.",
+                fix="use another initializer for vectors.",
+                anchor="shape",
+            )
+        axis = canonical_axis("orthogonal", column_axis, len(shape))
+        rest = shape[:axis] + shape[axis + 1 :]
+        matrix = multivariate.orthogonal(
+            key, math.prod(rest), (), dtype, shape[axis], out_sharding=out_sharding
+        )
+        return moveaxis(reshape(matrix, (*rest, shape[axis])), len(rest), axis) * scale
+
+    return init
+
+
+@public
+def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
+    """Return an initializer of convolutions: an orthogonal matrix in the middle of the window.
+
+    Shapes have 1 to 3 dimensions of the window, then inputs and outputs, with at least as many
+    outputs as inputs; what is not in the middle of the window is zero.
+
+    Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+    """
+    matrices = orthogonal(scale, column_axis, dtype)
+    default = dtype
+
+    def init(key, shape, dtype=default, out_sharding=None):
+        shape = sizes("delta_orthogonal", shape)
+        if len(shape) not in (3, 4, 5) or shape[-1] < shape[-2]:
+            raise errors.user_error(
+                errors.ShapeError,
+                f"delta_orthogonal: takes 3 to 5 dimensions, with at least as many outputs (the "
+                f"last) as inputs, got shape {shape}.",
+                fix="use `orthogonal`, or more outputs.",
+                anchor="shape",
+            )
+        matrix = matrices(key, shape[-2:], dtype, out_sharding)
+        config = [((k - 1) // 2, k - 1 - (k - 1) // 2, 0) for k in shape[:-2]]
+        window = (1,) * len(config) + shape[-2:]
+        return pad(reshape(matrix, window), [*config, (0, 0, 0), (0, 0, 0)])
+
+    return init
 
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal

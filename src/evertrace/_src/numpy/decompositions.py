@@ -445,7 +445,9 @@ def eigvals(a):
 
 
 @public
-def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None):
+def svd(
+    a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None
+) -> Any:  # fmt: skip
     """Return singular values and vectors; k is the smaller of m and n.
 
     Args:

@@ -20,6 +20,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.numpy import ufuncs
+from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.promotion import is_operand
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
@@ -226,7 +227,11 @@ def _known_mask(part):
 
 
 def with_axes_for_booleans(x, index):
-    """Return array and index with a new axis of size 1 for each single boolean to index."""
+    """Return array and index with a new axis of size 1 for each single boolean to index.
+
+    Lists and tuples inside the index become arrays.
+    """
+    index = _with_arrays_for_lists(index)
     parts = index if type(index) is tuple else (index,)
     if not any(is_mask(part) and np.ndim(part) == 0 for part in parts):
         return x, index
@@ -240,6 +245,18 @@ def with_axes_for_booleans(x, index):
         else:
             position += _consumed(part)
     return expand_dims(x, tuple(axes)), index
+
+
+def _with_arrays_for_lists(index):
+    """Return an index in which the lists and tuples inside a tuple are arrays; `[]` of integers."""
+    if type(index) is not tuple or not any(type(part) in (list, tuple) for part in index):
+        return index
+    return tuple(_array_of(part) if type(part) in (list, tuple) else part for part in index)
+
+
+def _array_of(part):
+    array = asarray(part)
+    return array if array.aval.size else cast(array, np.dtype(np.int32))
 
 
 def _consumed(part):

@@ -4,15 +4,17 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.tracer import concrete_value
-from evertrace._src.numpy import creation, ufuncs
-from evertrace._src.numpy.arguments import operand, static_int
+from evertrace._src.numpy import creation, products, reductions, ufuncs
+from evertrace._src.numpy.arguments import operand, static_int, traced_argument
 from evertrace._src.numpy.convolution import convolve
+from evertrace._src.numpy.decompositions import eigvals, inv, lstsq
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes, promote_dtypes_inexact
 from evertrace._src.numpy.shape import atleast_1d, trim_zeros
 
 __all__ = [
-    "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "vander",
+    "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
+    "roots", "vander",
 ]  # fmt: skip
 
 
@@ -184,3 +186,94 @@ def vander(x, N=None, increasing=False):
     if dtypes.issubdtype(x.aval.dtype, np.inexact):
         powers = powers.astype(x.aval.dtype)
     return ufuncs.power(x[:, None], powers)
+
+
+def roots(p, *, strip_zeros=True):
+    """Return the zeros of a polynomial: the eigenvalues of its companion matrix.
+
+    Args:
+      p: vector of n + 1 coefficients.
+      strip_zeros: whether leading and trailing zeros are taken off first, so that the number of
+        zeros depends on contents and `p` cannot be traced. If not, a leading zero gives NaN.
+
+    Returns:
+      Complex vector of (up to) n zeros.
+    """
+    (p,) = promote_dtypes_inexact("roots", atleast_1d(operand("roots", p)))
+    if p.ndim != 1:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"roots: takes a vector of coefficients, got shape {p.shape}.",
+            fix="use `vmap` for several polynomials.",
+            anchor="shape",
+        )
+    zeros_at_origin = 0
+    if strip_zeros:
+        contents = concrete_value(p)
+        if contents is None:
+            raise traced_argument("roots", "p, with `strip_zeros`,", p)
+        nonzero = np.flatnonzero(contents)
+        if not nonzero.size:
+            return creation.zeros(0, dtypes.to_complex_dtype(p.dtype))
+        zeros_at_origin = p.shape[0] - 1 - int(nonzero[-1])
+        p = p[int(nonzero[0]) : int(nonzero[-1]) + 1]
+    found = _roots(p)
+    return concatenate([found, creation.zeros(zeros_at_origin, found.dtype)])
+
+
+def _roots(p):
+    """Return the eigenvalues of the matrix whose characteristic polynomial is `p` over ``p[0]``."""
+    n = p.shape[0] - 1
+    if n < 1:
+        return creation.zeros(0, dtypes.to_complex_dtype(p.dtype))
+    below = creation.eye(n - 1, n, dtype=p.dtype)
+    return eigvals(concatenate([-(p[1:] / p[0])[None], below]))
+
+
+def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+    """Return the polynomial that fits points best, by least squares.
+
+    Args:
+      x: vector of n places.
+      y: ``[n]``, or ``[n, k]`` for k polynomials.
+      deg: int, its degree.
+      rcond: singular values below this part of the largest count as zero; default: the machine
+        epsilon times n.
+      full: whether to return what `lstsq` does, and rcond.
+      w: weights of the differences ``[n]``.
+      cov: whether to return the covariance of the coefficients too, scaled by the residuals, or
+        with "unscaled", not.
+
+    Returns:
+      Coefficients ``[deg + 1]`` or ``[deg + 1, k]``; with `full` the tuple (coefficients,
+      residuals, rank, singular values, rcond), with `cov` the pair (coefficients, covariance).
+    """
+    x, y = promote_dtypes_inexact("polyfit", operand("polyfit", x), operand("polyfit", y))
+    order = static_int("polyfit", "deg", deg) + 1
+    if x.ndim != 1 or y.ndim not in (1, 2) or y.shape[0] != x.shape[0] or order < 1 or not x.size:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"polyfit: takes places [n] and values [n] or [n, k] with n > 0, and a degree >= 0; got "
+            f"shapes {x.shape} and {y.shape}, and {deg}.",
+            fix="check the arguments.",
+            anchor="shape",
+        )
+    if rcond is None:
+        rcond = x.shape[0] * float(np.finfo(x.dtype).eps)
+    powers, values = vander(x, order), y
+    if w is not None:
+        w = creation.asarray(w, x.dtype)
+        powers, values = powers * w[:, None], (values.T * w).T
+    scale = ufuncs.sqrt(reductions.sum(ufuncs.absolute(powers) ** 2, 0))
+    scaled = powers / scale
+    found, residuals, rank, singular_values = lstsq(scaled, values, rcond)
+    found = (found.T / scale).T
+    if full:
+        return found, residuals, rank, singular_values, rcond
+    if not cov:
+        return found
+    covariance = inv(products.matmul(scaled.T, scaled)) / products.outer(scale, scale)
+    if cov == "unscaled":
+        return found, covariance
+    factor = residuals / (x.shape[0] - order)
+    return found, covariance * factor if y.ndim == 1 else covariance[:, :, None] * factor

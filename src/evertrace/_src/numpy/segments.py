@@ -69,19 +69,7 @@ def segment_prod(
     data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
     bucket_size=None, mode=None, out_sharding=None,
 ):  # fmt: skip
-    """Multiply the rows of each segment.
-
-    Args:
-      data: ``[n, ...]``, any dtype the operation takes.
-      segment_ids: ``[n]`` integers: the segment of each row. Negative ones count from the end;
-        rows with a number out of range are dropped.
-      num_segments: number of segments; default one more than the largest number, which must
-        then be known while tracing.
-      indices_are_sorted: a promise that segment_ids ascend.
-      unique_indices: a promise that no number occurs twice.
-      bucket_size: not supported.
-      mode: what happens to numbers out of range, as for ``x.at[]``.
-      out_sharding: not supported.
+    """Multiply the rows of each segment; arguments as of `segment_sum`.
 
     Returns:
       ``[num_segments, ...]``; a segment without rows holds ones.
@@ -100,19 +88,7 @@ def segment_max(
     data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
     bucket_size=None, mode=None, out_sharding=None,
 ):  # fmt: skip
-    """Take the maximum of the rows of each segment.
-
-    Args:
-      data: ``[n, ...]``, any dtype the operation takes.
-      segment_ids: ``[n]`` integers: the segment of each row. Negative ones count from the end;
-        rows with a number out of range are dropped.
-      num_segments: number of segments; default one more than the largest number, which must
-        then be known while tracing.
-      indices_are_sorted: a promise that segment_ids ascend.
-      unique_indices: a promise that no number occurs twice.
-      bucket_size: not supported.
-      mode: what happens to numbers out of range, as for ``x.at[]``.
-      out_sharding: not supported.
+    """Take the maximum of the rows of each segment; arguments as of `segment_sum`.
 
     Returns:
       ``[num_segments, ...]``; a segment without rows holds the least value of the dtype.
@@ -129,19 +105,7 @@ def segment_min(
     data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
     bucket_size=None, mode=None, out_sharding=None,
 ):  # fmt: skip
-    """Take the minimum of the rows of each segment.
-
-    Args:
-      data: ``[n, ...]``, any dtype the operation takes.
-      segment_ids: ``[n]`` integers: the segment of each row. Negative ones count from the end;
-        rows with a number out of range are dropped.
-      num_segments: number of segments; default one more than the largest number, which must
-        then be known while tracing.
-      indices_are_sorted: a promise that segment_ids ascend.
-      unique_indices: a promise that no number occurs twice.
-      bucket_size: not supported.
-      mode: what happens to numbers out of range, as for ``x.at[]``.
-      out_sharding: not supported.
+    """Take the minimum of the rows of each segment; arguments as of `segment_sum`.
 
     Returns:
       ``[num_segments, ...]``; a segment without rows holds the greatest value of the dtype.

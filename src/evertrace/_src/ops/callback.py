@@ -12,6 +12,8 @@ once per example is just another callback, `EachExample`.
 run exactly once per execution, in the order of the program.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import errors, source, tree
@@ -86,14 +88,12 @@ class EachExample:
 
     def __call__(self, *arrays):
         """Return the examples' results, stacked."""
-        results = [
-            call_back(self.callback, self.result_avals, self._example(i, arrays))
-            for i in range(self.size)
-        ]
-        return [
-            np.stack([r[k] for r in results]) if results else np.empty((0, *aval.shape), aval.dtype)
-            for k, aval in enumerate(self.result_avals or ())
-        ]
+        stacks = [np.empty((self.size, *a.shape), a.dtype) for a in self.result_avals or ()]
+        for i in range(self.size):
+            results = call_back(self.callback, self.result_avals, self._example(i, arrays))
+            for stack, result in zip(stacks, results, strict=True):
+                stack[i] = result
+        return stacks
 
     def _example(self, i, arrays):
         return [

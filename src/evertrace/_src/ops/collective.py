@@ -105,6 +105,11 @@ def _collective(name, names, abstract, along, *, dims=(), **rules):
     return prim
 
 
+def _text(axis_name):
+    """Return the names of axes for an error message."""
+    return ", ".join(map(str, as_names(axis_name)))
+
+
 def _others(axis, names):
     """Return the names other than that of `axis`."""
     return tuple(name for name in names if name != axis.name)
@@ -192,7 +197,7 @@ def _ppermute_abstract(x, size, *, axis_name, perm):
             raise errors.user_error(
                 ValueError,
                 f"ppermute: the pairs {perm} (source, destination) must have distinct sources and "
-                f"distinct destinations from 0 to {size - 1}, the size of axis {axis_name} less 1.",
+                f"distinct destinations from 0 to {size - 1}, the last along {_text(axis_name)}.",
                 fix="send from each example at most once, and to each at most once.",
                 anchor="collective",
             )
@@ -257,7 +262,8 @@ pbroadcast_p = _collective(
 )  # fmt: skip
 
 # ---------------------------------------------------------------- gathering and scattering
-# Each is a linear map that only moves elements or adds them up, and the transpose of the other.
+# all_gather and reduce_scatter are each other's transpose, all_to_all is the transpose of one with
+# the dimensions exchanged. All are bound for one axis; `lax` goes through several in turn.
 
 
 def _check_size(name, x, dim, axis_name, size, tiled):
@@ -269,7 +275,7 @@ def _check_size(name, x, dim, axis_name, size, tiled):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: the size {have} of dimension {dim} of {x.str_short()} must be {what} the "
-            f"size {size} of axis {axis_name}.",
+            f"size {size} of axis {_text(axis_name)}.",
             fix="pad or reshape the dimension."
             + ("" if tiled else " `tiled=True` takes multiples of the axis size."),
             anchor="collective",
@@ -315,8 +321,8 @@ def _reduce_scatter_abstract(
     x, size, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled
 ):  # fmt: skip
     dim, shape = scatter_dimension, x.shape
-    check_dtype("reduce_scatter", x, NUMERIC)
-    _check_size("reduce_scatter", x, dim, axis_name, size, tiled)
+    check_dtype("psum_scatter", x, NUMERIC)
+    _check_size("psum_scatter", x, dim, axis_name, size, tiled)
     kept = (shape[dim] // size,) if tiled else ()
     return x.update(shape=(*shape[:dim], *kept, *shape[dim + 1 :]))
 

@@ -1,4 +1,4 @@
-"""Operations that make arrays from nothing: iota."""
+"""Operations that make arrays from nothing: iota, constants."""
 
 import numpy as np
 
@@ -41,3 +41,12 @@ iota_p = Primitive(
 def iota(dtype, shape, dimension=0):
     """Return an array of `shape` that counts 0, 1, 2, ... along one dimension."""
     return iota_p.bind(dtype=np.dtype(dtype), shape=shape, dimension=dimension, sharding=None)
+
+
+# An array that is part of a program. Programs capture arrays as inputs instead where they can; this
+# is for derived ones, made by running a rule of the user's that uses an array.
+constant_p = Primitive(
+    "constant", abstract=lambda *, value: value.aval, host=lambda *, value: value.host(),
+    jvp=undefined("has no operands"), transpose=undefined("has no operands"),
+    batch=undefined("has no operands"), cache_types=False,
+)  # fmt: skip

@@ -11,7 +11,7 @@ from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
-from evertrace._src.transforms.staging import stage
+from evertrace._src.transforms.staging import restage
 
 
 class Axis(NamedTuple):
@@ -150,6 +150,4 @@ def _batch_jaxpr(jaxpr, axis, batched, out_batched):
         v.aval.update(shape=(axis.size, *v.aval.shape)) if b else v.aval
         for v, b in zip(jaxpr.invars, batched, strict=True)
     ]
-    staged = stage(fun, avals)
-    assert not staged.captured
-    return staged.jaxpr, tuple(found)
+    return restage(fun, avals), tuple(found)

@@ -12,7 +12,7 @@ from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.elementwise import add_any, mul_p
 from evertrace._src.ops.structural import zeros
-from evertrace._src.transforms.staging import stage
+from evertrace._src.transforms.staging import restage
 
 
 class JVPTracer(Tracer):
@@ -163,6 +163,4 @@ def _jvp_jaxpr(jaxpr, nonzero, instantiate):
         return outs + [t for t in out_tangents if t is not None]
 
     avals = jaxpr.in_avals + [a for a, nz in zip(jaxpr.in_avals, nonzero, strict=True) if nz]
-    staged = stage(fun, avals)
-    assert not staged.captured
-    return staged.jaxpr, tuple(found)
+    return restage(fun, avals), tuple(found)

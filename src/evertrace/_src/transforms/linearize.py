@@ -17,11 +17,11 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Var, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.rules import LinearArg
-from evertrace._src.core.tracer import Trace, Tracer, escaped_tracer_error, set_trace, state
+from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import zeros
 from evertrace._src.transforms.jvp import tangent_of
 from evertrace._src.transforms.partial_eval import outputs_depend_on
-from evertrace._src.transforms.staging import Stage, stage
+from evertrace._src.transforms.staging import Stage, stage, with_constants
 
 
 class TapeTracer(Tracer):
@@ -169,7 +169,6 @@ class TapeTrace(Trace):
         )
         made = [self.unknown(node) for node in outs]
         return made if prim.multiple_results else made[0]
-
 
     def _process_partly_known(self, prim, args, unknown, params):
         """Split a call, branch or loop that computes values beside a linear map of the unknowns.
@@ -330,7 +329,5 @@ def _linearize_jaxpr(jaxpr, active, instantiate):
     residuals = tuple(position.get(id(x)) for x in captured)
     extra = [x for x, i in zip(captured, residuals, strict=True) if i is None]
     primal, consts = primal_stage.close([x for x, _ in pairs] + extra)
-    if consts:  # only a custom rule of the user's can have brought them in
-        raise escaped_tracer_error(consts[0], "custom rule")
     # An input that is active but not inexact has no node: its tangent is no input of `linear`.
-    return Linearized(primal, linear, residuals, tuple(out_active))
+    return Linearized(with_constants(primal, consts), linear, residuals, tuple(out_active))

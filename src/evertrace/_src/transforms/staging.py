@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from evertrace._src import source
 from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
-from evertrace._src.core.tracer import Trace, escaped_tracer_error, set_trace, state
+from evertrace._src.core.tracer import Trace, Tracer, escaped_tracer_error, set_trace, state
+from evertrace._src.ops.creation import constant_p
 
 
 class Stage(Trace):
@@ -137,11 +138,24 @@ def close_jaxpr(jaxpr):
     return closed
 
 
-def restage(jaxpr, fun, avals):
-    """Trace `fun`, which evaluates `jaxpr` in some way; what it captures is an error of ours."""
-    staged = stage(fun, avals)
-    assert not staged.captured, "a derived jaxpr must not capture anything"
-    return staged.jaxpr
+def restage(fun, avals):
+    """Trace `fun`, which evaluates jaxprs in some way, and return the jaxpr, without constvars."""
+    return with_constants(*stage_open(fun, avals))
+
+
+def with_constants(jaxpr, values):
+    """Return a derived jaxpr with the values of its constvars as constants in it.
+
+    Only custom rules bring any: they are functions of the user's, which may use arrays.
+    """
+    for x in values:
+        if isinstance(x, Tracer):
+            raise escaped_tracer_error(x, "custom rule")
+    constants = [
+        Eqn(constant_p, [], [var], {"value": x})
+        for var, x in zip(jaxpr.constvars, values, strict=True)
+    ]
+    return jaxpr.replace(constvars=[], eqns=constants + jaxpr.eqns) if constants else jaxpr
 
 
 def inline(jaxpr, *args):

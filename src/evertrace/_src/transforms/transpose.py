@@ -13,7 +13,7 @@ from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.ops.elementwise import add_any, mul_p
 from evertrace._src.ops.structural import reduce_sum_p, zeros
 from evertrace._src.transforms.linearize import TapeTrace
-from evertrace._src.transforms.staging import stage
+from evertrace._src.transforms.staging import restage
 
 
 def backward(entries, cotangents):
@@ -154,6 +154,4 @@ def _transpose_jaxpr(jaxpr, linear, given, instantiate):
 
     avals = [v.aval for v, u in zip(jaxpr.invars, linear, strict=True) if not u]
     avals += [v.aval for v, g in zip(jaxpr.outvars, given, strict=True) if g]
-    staged = stage(fun, avals)
-    assert not staged.captured
-    return staged.jaxpr, tuple(found)
+    return restage(fun, avals), tuple(found)

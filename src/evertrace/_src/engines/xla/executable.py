@@ -7,6 +7,7 @@ jaxlib.
 """
 
 import dataclasses
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -126,7 +127,9 @@ class Executable:
             fail(error, "running a program")
 
     def _execute_to_end(self, raws: Sequence[Any]) -> Any:
-        """Start the program and wait for it: calls back have happened, and fail here if at all."""
+        """Run the program to its end: its callbacks have happened then, and fail here if at all."""
+        if _thread.in_callback:
+            raise _nested_callbacks_error()
         results = self._raw.execute_sharded(raws, with_tokens=True)
         results.consume_token().block_until_ready()
         return results
@@ -195,10 +198,44 @@ def _compile(
             text,
             device.device_list,
             options.to_raw([device]),
-            [remembering(callback) for callback in callbacks],
+            [remembering(_noting(callback)) for callback in callbacks],
         )
     except compat.BackendError as error:
         fail_compile(error, text)
+
+
+class _Thread(threading.local):
+    """Per thread: whether it is in a callback now."""
+
+    in_callback = False
+
+
+_thread = _Thread()
+
+
+def _noting(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a callback so that programs know when they are run by one."""
+
+    def noted(*args: Any) -> Any:
+        _thread.in_callback = True
+        try:
+            return callback(*args)
+        finally:
+            _thread.in_callback = False
+
+    return noted
+
+
+def _nested_callbacks_error() -> RuntimeError:
+    """Refuse what can wait for ever: XLA's threads would all be in outer callbacks."""
+    return errors.user_error(
+        RuntimeError,
+        "callback: a Python function that a compiled program called back ran another compiled "
+        "program with callbacks of its own.",
+        fix="run the inner function without compiling it, under `disable_jit()`, or take the "
+        "callbacks (`debug.print` is one) out of it.",
+        anchor="callback",
+    )
 
 
 def _load(key: bytes, device: Device, options: Options) -> Any:

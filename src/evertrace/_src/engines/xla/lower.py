@@ -208,6 +208,16 @@ class Builder:
         dense = f"dense<{scalar_text(value, aval.dtype)}> : {kind}"
         return self.op("stablehlo.constant", [], aval, {"value": dense})
 
+    def array(self, host, aval):
+        """Write a constant that has the contents of an ndarray."""
+        host = np.ascontiguousarray(host)
+        if host.dtype.kind == "b":  # its elements are bits in MLIR's text
+            byte = self.array(host.view(np.uint8), aval.update(dtype=np.uint8))
+            return self.convert(byte, host.dtype)
+        text = f'"0x{host.tobytes().hex().upper()}"' if host.size else ""
+        dense = f"dense<{text}> : {mlir_type(aval)}"
+        return self.op("stablehlo.constant", [], aval, {"value": dense})
+
     def full_like(self, x, value):
         """Write a constant like `x`."""
         return self.constant(value, x.aval)

@@ -345,7 +345,7 @@ def _tridiagonal_jvp(tangents, primals, x, **params):
     *diagonals, db = tangents
     terms = [] if db is None else [db]
     if any(v is not None for v in diagonals):
-        terms.append(neg_p.bind(_rows_times(*diagonals, x)))
+        terms.append(neg_p.bind(_rows_times(*diagonals, x=x)))
     return tridiagonal_solve_p.bind(*primals[:3], add_any(*terms), **params)
 
 

@@ -217,7 +217,7 @@ def _eig_jvp(
         )  # fmt: skip
     w, *vectors = out
     da = convert(tangents[0], w.aval.dtype)
-    moved = []
+    dw, moved = None, []
     if compute_left_eigenvectors:
         dw, dv = _eigenvector_tangents(adjoint(da), conj(w), vectors[0])
         dw = conj(dw)

@@ -1,0 +1,105 @@
+"""Vectors with correlated normal components, and orthogonal matrices."""
+
+import operator
+
+from evertrace._src import errors
+from evertrace._src.lax import linalg as lax
+from evertrace._src.numpy import decompositions, products, ufuncs
+from evertrace._src.ops.linalg import matrices
+from evertrace._src.random.arguments import (
+    broadcast_shape,
+    float_dtype,
+    inexact_dtype,
+    no_sharding,
+    operand,
+    sizes,
+)
+from evertrace._src.random.continuous import normal
+from evertrace._src.support import set_module
+
+__all__ = ["multivariate_normal", "orthogonal"]
+
+public = set_module("evertrace.random")
+
+
+@public
+def multivariate_normal(
+    key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None
+):
+    """Draw normal vectors with a mean and a covariance.
+
+    Args:
+      key: one key.
+      mean: ``[..., n]``.
+      cov: ``[..., n, n]``, symmetric and positive semidefinite; positive definite for "cholesky".
+      shape: of the result without its last dimension n; default: the leading dimensions of `mean`
+        and `cov`, broadcast.
+      dtype: a floating dtype, by default float32 (float64 if x64 is on).
+      method: "cholesky", "eigh" or "svd": how `cov` is factored. The numbers depend on it.
+      out_sharding: not supported yet.
+
+    Returns:
+      An array of shape ``[*shape, n]``; NaN where the factorisation fails.
+    """
+    name = "multivariate_normal"
+    no_sharding(name, out_sharding)
+    dtype = float_dtype(name, dtype)
+    mean, cov = operand(name, mean, dtype), operand(name, cov, dtype)
+    n = mean.shape[-1] if mean.ndim else None
+    if n is None or cov.shape[-2:] != (n, n):
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: mean and cov must have shapes [..., n] and [..., n, n], got {mean.shape} and "
+            f"{cov.shape}.",
+            fix="pass one row and column of `cov` per element of `mean`.",
+            anchor="shape-linalg",
+        )
+    leading = broadcast_shape(name, mean[..., 0], cov[..., 0, 0])
+    drawn = leading if shape is None else sizes(name, shape)
+    noise = normal(key, (*drawn, n), dtype)
+    return mean + products.matvec(_factor(cov, method), noise)
+
+
+def _factor(cov, method):
+    """Return matrices with ``factor @ transpose(factor) == cov``."""
+    if method == "cholesky":
+        return decompositions.cholesky(cov)
+    if method == "eigh":
+        w, v = decompositions.eigh(cov)
+        return v * ufuncs.sqrt(w)[..., None, :]
+    if method == "svd":
+        u, s, _ = decompositions.svd(cov)
+        return u * ufuncs.sqrt(s)[..., None, :]
+    raise errors.user_error(
+        ValueError,
+        f"multivariate_normal: method must be 'cholesky', 'eigh' or 'svd', got {method!r}.",
+        fix="use one of these.",
+    )
+
+
+@public
+def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
+    """Draw orthogonal (unitary) matrices, uniformly (from the Haar measure).
+
+    Args:
+      key: one key.
+      n: number of rows.
+      shape: leading dimensions of the result.
+      dtype: a floating or complex dtype, by default float32 (float64 if x64 is on).
+      m: number of columns, by default n.
+      out_sharding: not supported yet.
+
+    Returns:
+      An array of shape ``[*shape, n, m]`` with orthonormal columns, or rows if n < m.
+
+    Source: F. Mezzadri, "How to generate random matrices from the classical compact groups", 2007:
+    QR factors of normal numbers, with the phases that make the diagonal of R positive.
+    """
+    no_sharding("orthogonal", out_sharding)
+    dtype = inexact_dtype("orthogonal", dtype)
+    n = operator.index(n)
+    m = n if m is None else operator.index(m)
+    tall = (*sizes("orthogonal", shape), max(n, m), min(n, m))
+    q, r = lax.qr(normal(key, tall, dtype), full_matrices=False)
+    q = q * ufuncs.sign(matrices.diagonal(r))[..., None, :]
+    return matrices.transposed(q) if n < m else q
