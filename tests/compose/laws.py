@@ -14,7 +14,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace.core import check_jaxpr, eval_jaxpr
-from tests.compose.programs import random_array
+from tests.compose.steps import random_array
 
 STEPS = (1e-5, 1e-6)  # of central differences, in float64
 NUMERICAL = 2e-5  # relative error allowed to them
@@ -207,7 +207,8 @@ def _numerical(fun, args, tangents, step):
     positions = _floats(args)
 
     def at(h):
-        moved = [np.asarray(args[i]) + h * np.asarray(t) for i, t in zip(positions, tangents)]
+        pairs = zip(positions, tangents, strict=True)
+        moved = [np.asarray(args[i]) + h * np.asarray(t) for i, t in pairs]
         return [value_of(y) for y in _float_part(fun, args)(*map(jnp.asarray, moved))]
 
     return [(up - down) / (2 * step) for up, down in zip(at(step), at(-step), strict=True)]

@@ -3,10 +3,18 @@
 To look at a failure, run `run_one(seed, exact=...)`: the message shows the program and the stack.
 """
 
+import contextlib
+from unittest import mock
+
 import numpy as np
 import pytest
 
 import evertrace as ev
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.control import eager
+from evertrace._src.engines import registry
+from evertrace._src.jit.program import Program
+from evertrace._src.transforms.staging import close_jaxpr
 from tests.compose import laws
 from tests.compose.programs import make_program
 
@@ -22,7 +30,7 @@ def run_one(seed, *, exact=True, compiled=False):
       exact: whether floats are all float64.
       compiled: whether the whole stack also runs under jit, and jit may be one of its layers.
     """
-    with ev.enable_x64(exact):
+    with ev.enable_x64(exact), contextlib.nullcontext() if compiled else interpreted():
         rng = np.random.default_rng([seed, 1])
         program = make_program(seed, exact=exact)
         names = []
@@ -31,6 +39,30 @@ def run_one(seed, *, exact=True, compiled=False):
         except Exception as e:
             e.add_note(f"seed {seed}, stack {names} (innermost first)\n{program}")
             raise
+
+
+@contextlib.contextmanager
+def interpreted():
+    """Run calls and loops equation by equation, which is quicker than compiling for one call."""
+
+    def call_jaxpr(closed, args, **_):
+        return registry.interpret_jaxpr(closed, args)
+
+    compiled_run = Program.run
+
+    def run(self, args):
+        if self.trivial:
+            return compiled_run(self, args)
+        values = [as_array(args[i]) for i in self.kept]
+        outs = registry.interpret_jaxpr(close_jaxpr(self.jaxpr.jaxpr), values)
+        return [self._forwarded(s, args, list(map(as_array, outs))) for s in self.sources]
+
+    with (
+        mock.patch.object(registry, "call_jaxpr", call_jaxpr),
+        mock.patch.object(Program, "run", run),
+        mock.patch.object(eager, "MAX_INTERPRETED", 10**9),
+    ):
+        yield
 
 
 def _check_stack(program, rng, names, exact, compiled):
@@ -62,3 +94,47 @@ def _possible(args, forward, reverse, compiled):
         kinds += laws.REVERSE if reverse else ()
         kinds += laws.EITHER if forward and reverse else ()
     return kinds
+
+
+QUICK_EXACT, QUICK_MIXED = 60, 40
+GROUP = 20  # programs per test
+
+
+def groups(first, count):
+    return [
+        pytest.param(range(i, i + GROUP), id=f"{i}") for i in range(first, first + count, GROUP)
+    ]
+
+
+@pytest.mark.parametrize("seeds", groups(0, QUICK_EXACT))
+def test_float64_programs(seeds):
+    for seed in seeds:
+        run_one(seed)
+
+
+@pytest.mark.parametrize("seeds", groups(0, QUICK_MIXED))
+def test_programs_of_mixed_dtypes(seeds):
+    for seed in seeds:
+        run_one(seed, exact=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", groups(0, 700))
+def test_more_float64_programs(seeds):
+    for seed in seeds:
+        run_one(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", groups(0, 300))
+def test_more_programs_of_mixed_dtypes(seeds):
+    for seed in seeds:
+        run_one(seed, exact=False)
+
+
+@pytest.mark.slow
+@pytest.mark.engine
+@pytest.mark.parametrize("seeds", groups(20_000, 40))
+def test_compiled_programs(seeds):
+    for seed in seeds:
+        run_one(seed, compiled=True)

@@ -89,3 +89,11 @@ def test_errors(call, text):
     with pytest.raises(TypeError) as caught:
         call()
     assert str(caught.value).splitlines()[0] == text
+
+
+def test_reverse_mode_goes_round_a_loop_behind_stop_gradient():
+    def fun(x):
+        return x * lax.while_loop(lambda c: c < 10, lambda c: 2 * c, lax.stop_gradient(x))
+
+    assert ev.grad(fun)(1.0) == 16
+    assert ev.grad(lambda x: fun(lax.floor(x)) + x)(1.5) == 1

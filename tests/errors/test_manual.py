@@ -60,8 +60,6 @@ WITHOUT_FAILURE = (
     "devices",  # needs two of them
     "x64",  # a warning
     "CacheWarning",
-    "shape-linalg",  # waits for the public functions of numpy.linalg
-    "degenerate-linalg",
 )
 
 

@@ -1,7 +1,9 @@
 """Polynomials, compared with NumPy."""
 
+import numpy as np
 import pytest
 
+import evertrace as ev
 import evertrace.numpy as jnp
 from tests.numpy.tables import check_agreement, check_compiled
 
@@ -15,6 +17,12 @@ EXPRESSIONS = [
     "np.polyint(v)",
     "np.polyint(v, 2, np.array([1, 2]))",
     "np.poly(v)",
+    "np.poly(sq).real",
+    "np.polyfit(np.arange(4.0), v, 2)",
+    "np.polyfit(v, sq, 1, w=np.array([1.0, 2, 3, 4]))",
+    "np.polyfit(v, v * v * v, 1, full=True)[:4]",
+    "np.polyfit(v, v * v * v, 1, cov=True)",
+    "np.polyfit(v, sq, 1, cov='unscaled')",
     "np.vander(v)",
     "np.vander(u, 3, increasing=True)",
 ]
@@ -36,3 +44,17 @@ def test_division():
     assert (quotient.tolist(), rest.tolist()) == ([1, 1, 2], [0, 0, 0, 2])
     assert jnp.polydiv(u, v, trim_leading_zeros=True)[1].tolist() == [2]
     assert [p.tolist() for p in jnp.polydiv(v, u)] == [[0], [1, 1]]
+
+
+@pytest.mark.parametrize("p", [[1.0, -6, 11, -6], [0.0, 1, -3, 2, 0, 0], [5.0], [0.0, 0], [2, 2]])
+def test_roots(p):
+    found, wanted = np.asarray(jnp.roots(jnp.asarray(p))), np.roots(p)
+    assert found.dtype == np.complex64
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(wanted), atol=1e-4)
+
+
+def test_roots_whose_number_depends_on_contents_cannot_be_traced():
+    with pytest.raises(ev.errors.ConcretizationTypeError, match="strip_zeros"):
+        ev.jit(jnp.roots)(jnp.ones(3))
+    found = ev.jit(lambda p: jnp.roots(p, strip_zeros=False))(jnp.asarray([1.0, 0, -4]))
+    np.testing.assert_allclose(np.sort(np.asarray(found).real), [-2, 2], atol=1e-5)

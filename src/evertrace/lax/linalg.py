@@ -17,6 +17,7 @@ from evertrace._src.lax.linalg import lu as lu
 from evertrace._src.lax.linalg import lu_p as lu_p
 from evertrace._src.lax.linalg import lu_pivots_to_permutation as lu_pivots_to_permutation
 from evertrace._src.lax.linalg import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
+from evertrace._src.lax.linalg import ormqr as ormqr
 from evertrace._src.lax.linalg import qr as qr
 from evertrace._src.lax.linalg import qr_p as qr_p
 from evertrace._src.lax.linalg import schur as schur
@@ -47,6 +48,7 @@ __all__ = [
     "lu_p",
     "lu_pivots_to_permutation",
     "lu_pivots_to_permutation_p",
+    "ormqr",
     "qr",
     "qr_p",
     "schur",

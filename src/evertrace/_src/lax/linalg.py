@@ -24,7 +24,7 @@ __all__ = [
     "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p",
     "eig", "eig_p", "eigh", "eigh_p", "hessenberg", "hessenberg_p", "householder_product",
     "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation",
-    "lu_pivots_to_permutation_p", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p",
+    "lu_pivots_to_permutation_p", "ormqr", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p",
     "symmetric_product", "triangular_solve", "triangular_solve_p", "tridiagonal_solve",
     "tridiagonal_solve_p",
 ]  # fmt: skip
@@ -248,6 +248,28 @@ def householder_product(a, taus):
     """
     a, taus = _matrices("householder_product", a), as_array(taus, "householder_product")
     return a if _is_empty(a) else ops.householder_product_p.bind(a, taus)
+
+
+def ormqr(a, taus, c, *, left=True, transpose=False):
+    """Multiply matrices by the Q that Householder reflectors make up.
+
+    Args:
+      a: ``[..., m, n]``, reflectors as in `householder_product`.
+      taus: ``[..., k]``, their factors; k is at most the smaller of m and n.
+      c: ``[..., m, p]`` with `left`, else ``[..., p, m]``.
+      left: whether Q stands on the left.
+      transpose: whether to multiply by the adjoint of Q.
+
+    Returns:
+      Matrices of the shape of `c`. Differs from JAX: the square matrices Q are formed on the way.
+    """
+    a, c = _matrices("ormqr", a), _matrices("ormqr", c)
+    taus = as_array(taus, "ormqr")
+    if _is_empty(a) or _is_empty(c):
+        return c
+    q = householder_product(matrices.resized(a, a.shape[-2], a.shape[-2]), taus)
+    q = matrices.adjoint(q) if transpose else q
+    return matrices.product(q, c) if left else matrices.product(c, q)
 
 
 def qr(x, *, pivoting=False, full_matrices=True, use_magma=None) -> tuple[Any, ...]:

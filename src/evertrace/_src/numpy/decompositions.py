@@ -380,6 +380,8 @@ def qr(a, mode="reduced"):
     """
     (a,) = _matrices("qr", a)
     if mode == "raw":
+        if 0 in a.aval.shape[-2:]:
+            return shape.matrix_transpose(a), creation.zeros((*a.aval.shape[:-2], 0), a.aval.dtype)
         packed, taus = geqrf_p.bind(a)
         return shape.matrix_transpose(packed), taus
     if mode not in ("reduced", "complete", "r"):

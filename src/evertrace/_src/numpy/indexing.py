@@ -229,7 +229,7 @@ def take_along_axis(
     others = tuple(i for i in range(x.aval.ndim) if i != axis)
     dnums = GatherDimensionNumbers((), (axis,), (axis,), others, others)
     vectors = structural.reshape(indices, (*indices.aval.shape, 1))
-    sizes = (1,) * x.aval.ndim
+    sizes = [min(n, 1) for n in x.aval.shape]
     return gather(x, vectors, dnums, sizes, mode=mode, fill_value=fill_value)
 
 

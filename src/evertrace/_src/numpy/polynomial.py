@@ -145,13 +145,23 @@ def _order(name, m):
 
 
 def poly(seq_of_zeros):
-    """Return the polynomial, with leading coefficient 1, that has the given zeros."""
+    """Return the polynomial, with leading coefficient 1, that has the given zeros.
+
+    Args:
+      seq_of_zeros: vector of n zeros, or a square matrix: its characteristic polynomial is meant,
+        which then has complex coefficients.
+
+    Returns:
+      ``[n + 1]``.
+    """
     (zeros,) = promote_dtypes_inexact("poly", atleast_1d(operand("poly", seq_of_zeros)))
+    if zeros.ndim == 2:
+        zeros = eigvals(zeros)
     if zeros.ndim != 1:
         raise errors.user_error(
             errors.ShapeError,
-            f"poly: takes a vector of zeros, got shape {zeros.shape}.",
-            fix="pass the eigenvalues of the matrix.",
+            f"poly: takes a vector of zeros or a square matrix, got shape {zeros.shape}.",
+            fix="use `vmap` for several polynomials.",
             anchor="shape",
         )
     out = creation.ones(1, zeros.dtype)
@@ -253,8 +263,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if x.ndim != 1 or y.ndim not in (1, 2) or y.shape[0] != x.shape[0] or order < 1 or not x.size:
         raise errors.user_error(
             errors.ShapeError,
-            f"polyfit: takes places [n] and values [n] or [n, k] with n > 0, and a degree >= 0; got "
-            f"shapes {x.shape} and {y.shape}, and {deg}.",
+            f"polyfit: takes places [n] and values [n] or [n, k] with n > 0, and a degree >= 0; "
+            f"got shapes {x.shape} and {y.shape}, and {deg}.",
             fix="check the arguments.",
             anchor="shape",
         )
@@ -273,7 +283,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if not cov:
         return found
     covariance = inv(products.matmul(scaled.T, scaled)) / products.outer(scale, scale)
-    if cov == "unscaled":
-        return found, covariance
-    factor = residuals / (x.shape[0] - order)
-    return found, covariance * factor if y.ndim == 1 else covariance[:, :, None] * factor
+    if y.ndim == 2:
+        covariance = covariance[:, :, None]
+    if cov != "unscaled":
+        covariance = covariance * (residuals / (x.shape[0] - order))
+    return found, covariance

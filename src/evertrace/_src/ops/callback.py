@@ -12,8 +12,6 @@ once per example is just another callback, `EachExample`.
 run exactly once per execution, in the order of the program.
 """
 
-from typing import Any
-
 import numpy as np
 
 from evertrace._src import errors, source, tree
@@ -188,21 +186,19 @@ def _batched(avals, size):
 # ---------------------------------------------------------------- pure_callback and io_callback
 
 
-def _refuse_derivative(prim, fix):
-    """Return the rule, for both modes, of a callback: results that can have a tangent have none."""
-
-    def rule(primals, tangents, **params):
-        if any(map(is_inexact, params["result_avals"])):
-            raise errors.user_error(
-                ValueError,
-                f"{prim.name}: the derivative of a Python function that is called back is unknown.",
-                fix=fix,
-                anchor="callback-derivative",
-            )
-        outs = prim.bind(*primals, **params)
-        return outs, [None] * len(outs)
-
-    return rule
+def _no_tangents(tangents, primals, outs, *, callback, result_avals, **_):
+    """Refuse to push tangents through a callback, unless no result could have one."""
+    if any(map(is_inexact, result_avals)):
+        raise errors.user_error(
+            ValueError,
+            f"{callback.name}: the derivative of {callback!r}, a Python function that is called "
+            "back, is unknown.",
+            fix="give the function around it a derivative with `custom_jvp` or `custom_vjp`, or "
+            "pass its arguments through `stop_gradient`.",
+            anchor="callback-derivative",
+            src=callback.src,
+        )
+    return [None] * len(outs)
 
 
 def _pure_batch(size, args, dims, *, callback, result_avals, sharding, vmap_method):
@@ -236,14 +232,9 @@ pure_callback_p = Primitive(
     "pure_callback", multiple_results=True, cache_types=False, physical=AS_IS,
     abstract=lambda *avals, result_avals, **_: result_avals,
     eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
-    transpose=undefined("a Python function is not known to be linear"), batch=_pure_batch,
+    jvp=_no_tangents, transpose=undefined("a Python function is not known to be linear"),
+    batch=_pure_batch,
 )  # fmt: skip
-
-pure_callback_p.jvp_call = pure_callback_p.linearize = _refuse_derivative(
-    pure_callback_p,
-    "give the function around it a derivative with `custom_jvp` or `custom_vjp`, or pass the "
-    "arguments through `stop_gradient`.",
-)
 
 
 def _io_batch(size, args, dims, *, callback, ordered, result_avals, sharding):
@@ -268,14 +259,9 @@ io_callback_p = Primitive(
     abstract=lambda *avals, result_avals, **_: result_avals,
     effects=lambda *, ordered, **_: frozenset({ORDERED_IO if ordered else IO}),
     eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
-    transpose=undefined("a Python function is not known to be linear"), batch=_io_batch,
+    jvp=_no_tangents, transpose=undefined("a Python function is not known to be linear"),
+    batch=_io_batch,
 )  # fmt: skip
-
-io_callback_p.jvp_call = io_callback_p.linearize = _refuse_derivative(
-    io_callback_p,
-    "pass the arguments through `stop_gradient`, or use `debug.callback` if the result is not "
-    "needed.",
-)
 
 
 # ---------------------------------------------------------------- debug_callback

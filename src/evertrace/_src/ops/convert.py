@@ -11,7 +11,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
+from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import (
     ANY,
     FLOATING,
@@ -192,6 +192,7 @@ copy_p.define("batch")(batching_of(copy_p))
 
 stop_gradient_p = Primitive(
     "stop_gradient", abstract=_same, host=_same, jvp=no_tangent, physical=lambda avals: {},
-    transpose=undefined("it has no tangent to transpose"),
+    # The unknown of a linear map goes in where a batch of branches shields some examples.
+    transpose=lambda ct, x: [None],
 )  # fmt: skip
 stop_gradient_p.define("batch")(batching_of(stop_gradient_p))

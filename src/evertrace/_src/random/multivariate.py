@@ -2,7 +2,9 @@
 
 import operator
 
-from evertrace._src import errors
+import numpy as np
+
+from evertrace._src import dtypes, errors
 from evertrace._src.lax import linalg as lax
 from evertrace._src.numpy import decompositions, products, ufuncs
 from evertrace._src.ops.linalg import matrices
@@ -57,7 +59,8 @@ def multivariate_normal(
     leading = broadcast_shape(name, mean[..., 0], cov[..., 0, 0])
     drawn = leading if shape is None else sizes(name, shape)
     noise = normal(key, (*drawn, n), dtype)
-    return mean + products.matvec(_factor(cov, method), noise)
+    factor = _factor(cov.astype(dtypes.promote_types(dtype, np.float32)), method)
+    return mean + products.matvec(factor.astype(dtype), noise)
 
 
 def _factor(cov, method):

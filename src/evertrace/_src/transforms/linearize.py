@@ -18,6 +18,7 @@ from evertrace._src.core.jaxpr import Var, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
+from evertrace._src.ops.builders import no_tangent
 from evertrace._src.ops.structural import zeros
 from evertrace._src.transforms.jvp import tangent_of
 from evertrace._src.transforms.partial_eval import outputs_depend_on
@@ -117,6 +118,8 @@ class TapeTrace(Trace):
 
     def _note(self, prim, values, nodes, out, params):
         """Write the entry of an operation that was run; returns its output tracers."""
+        if prim.jvp is no_tangent or (prim.deriv and None in prim.deriv and _cuts(prim, nodes)):
+            return out
         if not prim.multiple_results:
             result = self.tracer(out)
             outs = [result.node] if type(result) is TapeTracer and result._trace is self else None
@@ -151,10 +154,9 @@ class TapeTrace(Trace):
             return prim.eager(*args, **params)  # a wrapper of a function: look inside
         # A tracer with a value is a constant for the linear maps noted here.
         unknown = [self.owns(x) and x.value is None for x in args]
-        if prim.linearize is not None and not self.splits:
-            count = len(prim.infer(args, params))
-            if not all(outputs_depend_on(prim, unknown, params, count)):
-                return self._process_partly_known(prim, args, unknown, params)
+        may_split = prim.linearize is not None and not self.splits
+        if may_split and _has_known_output(prim, args, unknown, params):
+            return self._process_partly_known(prim, args, unknown, params)
         if not _linear_in(prim, unknown):
             raise not_linear_error(prim)
         operands = [
@@ -188,6 +190,17 @@ class TapeTrace(Trace):
         return [t if self.owns(t) else x for x, t in zip(outs, out_tangents, strict=True)]
 
 
+def _has_known_output(prim, args, unknown, params):
+    """Whether an output depends on operands, but not on the unknown ones.
+
+    A linear map may have outputs that depend on nothing: zeros.
+    """
+    count = len(prim.infer(args, params))
+    on_unknown = outputs_depend_on(prim, unknown, params, count)
+    on_known = outputs_depend_on(prim, [not u for u in unknown], params, count)
+    return any(k and not u for k, u in zip(on_known, on_unknown, strict=True))
+
+
 def _staged_source(out):
     """Return the source of the equation that a staged output comes from, else None.
 
@@ -216,6 +229,13 @@ def not_linear_error(prim):
         "other functions use `vjp` or `grad`.",
         anchor="not-linear",
     )
+
+
+def _cuts(prim, nodes):
+    """Whether no tangent of the active operands reaches the output."""
+    linear = prim.linear or ()
+    active = [i for i, n in enumerate(nodes) if n is not None]
+    return all(i not in linear and prim.deriv[i] is None for i in active)
 
 
 def _needed(prim, nodes):

@@ -53,10 +53,18 @@ def depend_on(jaxpr, mask):
 def outputs_depend_on(prim, mask, params, count):
     """Return, for each of `count` outputs of an operation, whether it depends on some operands.
 
-    Looks into bodies, whose inputs are the last operands. Of a loop it looks at one turn.
+    Looks into bodies, whose inputs are the last operands. The first outputs of one with `num_carry`
+    are fed back to it.
     """
     bodies = list(subjaxprs(params)) if prim.multiple_results else []
     if not bodies or any(len(body.outvars) != count for body in bodies):
         return [True] * count  # among them loops with a condition, which are never split
-    found = [depend_on(body, mask[len(mask) - len(body.invars) :]) for body in bodies]
-    return [any(column) for column in zip(*found, strict=True)]
+    start, mask = params.get("num_consts", 0), list(mask)
+    while True:
+        found = [depend_on(body, mask[len(mask) - len(body.invars) :]) for body in bodies]
+        found = [any(column) for column in zip(*found, strict=True)]
+        before = list(mask)
+        for i in range(params.get("num_carry", 0)):
+            mask[start + i] |= found[i]
+        if mask == before:
+            return found

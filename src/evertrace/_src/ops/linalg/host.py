@@ -99,14 +99,14 @@ def lu(a):
 
 def permutation(pivots, size):
     """Return the permutation that successive swaps ``i <-> pivots[i]`` amount to."""
-    out = np.empty((*pivots.shape[:-1], size), np.int32)
-    out[...] = np.arange(size)
-    for i in range(pivots.shape[-1]):
-        chosen = pivots[..., i : i + 1].astype(np.intp)
-        moved = out[..., i].copy()
-        out[..., i] = np.take_along_axis(out, chosen, -1)[..., 0]
-        np.put_along_axis(out, chosen, moved[..., None], -1)
-    return out
+
+    def one(swaps):
+        rows = list(range(size))
+        for i, p in enumerate(swaps.tolist()):
+            rows[i], rows[p] = rows[p], rows[i]
+        return [rows]
+
+    return each(one, pivots.shape[:-1], [pivots], [((size,), np.int32)])[0]
 
 
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular):

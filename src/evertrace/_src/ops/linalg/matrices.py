@@ -17,6 +17,7 @@ from evertrace._src.ops.elementwise import add_p, conj, is_complex, mul_p, scale
 from evertrace._src.ops.indexing import take_along
 from evertrace._src.ops.precision import Precision
 from evertrace._src.ops.select import select
+from evertrace._src.ops.slicing import pad
 from evertrace._src.ops.structural import (
     broadcast_in_dim_p,
     move_batch_dim,
@@ -170,6 +171,13 @@ def diagonal(x):
     """Return the diagonals of square matrices."""
     only = select(on_diagonal(x.aval), x, zeros(x.aval))
     return reduce_sum_p.bind(only, axes=(x.aval.ndim - 1,), out_sharding=None)
+
+
+def resized(x, m, n):
+    """Return matrices cut or filled up with zeros to ``m x n``."""
+    rows, columns = x.aval.shape[-2:]
+    config = [(0, 0, 0)] * (x.aval.ndim - 2) + [(0, m - rows, 0), (0, n - columns, 0)]
+    return pad(x, config)
 
 
 # ---------------------------------------------------------------- vectors beside matrices

@@ -31,6 +31,7 @@ from evertrace._src.ops.linalg.matrices import (
     identity,
     on_diagonal,
     product,
+    resized,
     shaped,
     take_rows,
     transposed,
@@ -204,26 +205,19 @@ def _lu_jvp(tangents, primals, out):
 def unit_lower(factors):
     """Return the square unit lower triangular matrices of packed LU factors."""
     m = factors.aval.shape[-2]
-    square = _resized(tril(factors, -1), m, m)
+    square = resized(tril(factors, -1), m, m)
     return add_p.bind(square, identity(square.aval))
 
 
 def _square_upper(factors):
     """Return the upper triangular matrices of packed LU factors, made square."""
     m, n = factors.aval.shape[-2:]
-    upper = _resized(triu(factors), n, n)
+    upper = resized(triu(factors), n, n)
     if n <= m:
         return upper
     rows = iota(np.int32, upper.aval.shape, upper.aval.ndim - 2)
     is_added = ge_p.bind(rows, literal(m, rows.aval.dtype))
     return select(is_added, identity(upper.aval), upper)
-
-
-def _resized(x, m, n):
-    """Return matrices cut or filled up with zeros to ``m x n``."""
-    rows, columns = x.aval.shape[-2:]
-    config = [(0, 0, 0)] * (x.aval.ndim - 2) + [(0, m - rows, 0), (0, n - columns, 0)]
-    return pad(x, config)
 
 
 lu_p = Primitive(
