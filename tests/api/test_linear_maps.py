@@ -69,7 +69,7 @@ def test_vjp_function_is_called_with_one_cotangent():
     _, pull = ev.vjp(jnp.sin, X)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         pull()
-    with pytest.raises(TypeError, match="takes \\d positional arguments? but"):
+    with pytest.raises(TypeError, match=r"takes \d positional arguments? but"):
         pull(T, T)
 
 
