@@ -191,14 +191,15 @@ class TapeTrace(Trace):
 
 
 def _has_known_output(prim, args, unknown, params):
-    """Whether an output depends on operands, but not on the unknown ones.
+    """Whether an output does not depend on the unknown operands, or is one of integers.
 
-    A linear map may have outputs that depend on nothing: zeros.
+    Such an output is a value, constants included; that a linear map has no others but zeros does
+    not show in its type.
     """
-    count = len(prim.infer(args, params))
-    on_unknown = outputs_depend_on(prim, unknown, params, count)
-    on_known = outputs_depend_on(prim, [not u for u in unknown], params, count)
-    return any(k and not u for k, u in zip(on_known, on_unknown, strict=True))
+    avals = prim.infer(args, params)
+    if not all(map(is_inexact, avals)):
+        return True
+    return not all(outputs_depend_on(prim, unknown, params, len(avals)))
 
 
 def _staged_source(out):
