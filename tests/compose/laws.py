@@ -13,6 +13,7 @@ import numpy as np
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace._src.core.jaxpr import subjaxprs
 from evertrace.core import check_jaxpr, eval_jaxpr
 from tests.compose.steps import random_array
 
@@ -48,6 +49,18 @@ def value_of(x):
     """Return an ndarray of floats in float64, or of integers as they are."""
     x = np.asarray(x)
     return x.astype(np.float64) if is_float(x) else x
+
+
+def has_float32(fun, args):
+    """Whether a function computes anything in float32, bodies of calls and loops included."""
+    pending = [ev.make_jaxpr(fun)(*args).jaxpr]
+    while pending:
+        jaxpr = pending.pop()
+        for eqn in jaxpr.eqns:
+            pending += subjaxprs(eqn.params)
+            if any(v.aval.dtype == np.float32 for v in eqn.outvars):
+                return True
+    return False
 
 
 def assert_close(got, want, tolerance, label, types=True):
