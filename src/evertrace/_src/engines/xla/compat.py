@@ -30,7 +30,9 @@ from jaxlib import (
 MINIMUM_JAXLIB = (0, 10, 0)
 JAXLIB_VERSION: str = version.__version__
 
-if tuple(int(part) for part in JAXLIB_VERSION.split(".")[:3] if part.isdigit()) < MINIMUM_JAXLIB:
+JAXLIB_RELEASE = tuple(int(part) for part in JAXLIB_VERSION.split(".")[:3] if part.isdigit())
+
+if JAXLIB_RELEASE < MINIMUM_JAXLIB:
     raise ImportError(
         f"evertrace needs jaxlib 0.10.0 or newer, but {JAXLIB_VERSION} is installed. "
         "Fix: pip install --upgrade jaxlib"
@@ -62,9 +64,15 @@ def replicated_sharding(devices: Any) -> Any:
     return RawSharding(devices, HloSharding.replicate())
 
 
+# jaxlib 0.10 checks the aval unless told not to; 0.11 never does and has lost the argument.
+_UNCHECKED: dict[str, bool] = (
+    {"_skip_checks": True} if JAXLIB_RELEASE < (0, 11) else {}
+)  # fmt: skip
+
+
 def result_handler(aval: Any, sharding: Any) -> Any:
     """What turns one output of an executable into an array that carries `aval`."""
-    return xla_client.array_result_handler(aval, sharding, True, _skip_checks=True)
+    return xla_client.array_result_handler(aval, sharding, True, **_UNCHECKED)
 
 
 def put_on_device(aval: Any, sharding: Any, value: Any, device: Any, semantics: Any) -> Any:

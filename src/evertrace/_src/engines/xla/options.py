@@ -16,7 +16,8 @@ FlagValue = bool | int | float | str
 # vectorised then, so they are for small operands (up to some 16 thousand elements) only.
 _QUICK_FLAGS: dict[str, FlagValue] = {
     "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,
+    # jaxlib 0.11 emits fusions one way only and has no such flag.
+    **({"xla_cpu_use_fusion_emitters": False} if compat.JAXLIB_RELEASE < (0, 11) else {}),
 }
 
 
