@@ -181,18 +181,23 @@ class Builder:
           attrs: attribute name -> MLIR text.
           regions: texts made by `region` or `reducer`.
         """
-        single = not isinstance(outs, list)
-        out_avals = [outs] if single else outs
-        types = [mlir_type(a) for a in out_avals]
-        result, vals = self._results(out_avals, types)
+        if isinstance(outs, list):
+            kinds = [mlir_type(a) for a in outs]
+            result, made = self._results(outs, kinds)
+            types = ", ".join(kinds)
+        else:  # nearly all operations: no lists
+            types = mlir_type(outs)
+            made = Val(f"%{self.count}", types, outs)
+            result = f"{made.name} = "
+            self.count += 1
         text = f'{result}"{name}"({", ".join([v.name for v in operands])})'
         if regions:
             text += f" ({', '.join(regions)})"
         if attrs:
             text += " {" + ", ".join([f"{k} = {v}" for k, v in attrs.items()]) + "}"
         ins = ", ".join([v.type for v in operands])
-        self.lines.append(f"{text} : ({ins}) -> ({', '.join(types)})")
-        return vals[0] if single else vals
+        self.lines.append(f"{text} : ({ins}) -> ({types})")
+        return made
 
     def _results(self, avals, types):
         name = f"%{self.count}"

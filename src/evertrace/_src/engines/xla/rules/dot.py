@@ -1,5 +1,7 @@
 """StableHLO of matrix products."""
 
+import functools
+
 import numpy as np
 
 from evertrace._src import dtypes
@@ -8,6 +10,7 @@ from evertrace._src.ops import dot as ops
 from evertrace._src.ops.precision import DotAlgorithm, DotAlgorithmPreset, Precision, is_pair
 
 
+@functools.lru_cache(maxsize=64)
 def precision_config(precision):
     """Return the attribute for a `precision` param."""
     pair = precision if is_pair(precision) else (Precision.DEFAULT,) * 2
@@ -39,20 +42,29 @@ def algorithm(precision, lhs, rhs, out):
 def _dot_general(
     b, out, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding
 ):
-    (lc, rc), (lb, rb) = dimension_numbers
     attrs = {
-        "dot_dimension_numbers": f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
-        f"rhs_batching_dimensions = {list(rb)}, lhs_contracting_dimensions = {list(lc)}, "
-        f"rhs_contracting_dimensions = {list(rc)}>",
+        "dot_dimension_numbers": _dimension_numbers(dimension_numbers),
         "precision_config": precision_config(precision),
         **algorithm(precision, lhs, rhs, out),
     }
+    if lhs.dtype == rhs.dtype == out.dtype:
+        return b.op("stablehlo.dot_general", [lhs, rhs], out, attrs)
     common = dtypes.promote_types(lhs.dtype, rhs.dtype)
     if not same_kind(common, out.dtype):
         common = ops.product_dtype(lhs.dtype, rhs.dtype, out.dtype)
     product = out if same_kind(common, out.dtype) else out.update(dtype=common)
     operands = [b.convert(lhs, common), b.convert(rhs, common)]
     return b.convert(b.op("stablehlo.dot_general", operands, product, attrs), out.dtype)
+
+
+@functools.lru_cache(maxsize=1024)
+def _dimension_numbers(dimension_numbers):
+    (lc, rc), (lb, rb) = dimension_numbers
+    return (
+        f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
+        f"rhs_batching_dimensions = {list(rb)}, lhs_contracting_dimensions = {list(lc)}, "
+        f"rhs_contracting_dimensions = {list(rc)}>"
+    )
 
 
 def same_kind(a, b):
