@@ -15,9 +15,29 @@ from tests.core.golden_programs import PROGRAMS
 GOLDEN = json.loads(Path(__file__).with_name("golden_jaxprs.json").read_text())
 
 
+@pytest.mark.usefixtures("strict_rules")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_text_is_that_of_jax(name):
     assert str(PROGRAMS[name](ev)).split("\n") == GOLDEN[name]
+
+
+def test_a_jit_in_a_jit_is_inlined_under_the_contract():
+    inner = ev.jit(lax.sin)
+
+    def outer(x):
+        return inner(x) * 2
+
+    assert str(ev.make_jaxpr(ev.jit(outer))(1.0)).split("\n") == [
+        "{ lambda ; a:f32[]. let",
+        "    b:f32[] = jit[",
+        "      name=outer",
+        "      jaxpr={ lambda ; a:f32[]. let",
+        "          c:f32[] = sin a",
+        "          b:f32[] = mul c 2.0:f32[]",
+        "        in (b,) }",
+        "    ] a",
+        "  in (b,) }",
+    ]
 
 
 def test_open_jaxpr_and_closed_jaxpr_print_alike():

@@ -89,9 +89,15 @@ def test_roll_by_a_traced_shift(shift):
     np.testing.assert_array_equal(found, np.roll(x, shift, axis=1))
 
 
+@pytest.mark.usefixtures("rules")
 def test_traced_shapes_are_errors_that_name_the_cure():
     with pytest.raises(TypeError, match=r"[Ss]hape(.|\n)*np\.prod"):
-        ev.jit(lambda x, n: jnp.reshape(x, (n,)))(jnp.ones(3), 3)
+        ev.jit(lambda x, n: jnp.reshape(x, (n,)))(jnp.ones(3), jnp.int32(3))
+
+
+def test_python_numbers_are_shapes_while_tracing():
+    f = ev.jit(lambda x, n: jnp.reshape(x, (n, -1)))
+    assert [f(jnp.ones(6), n).shape for n in (2, 3)] == [(2, 3), (3, 2)]
 
 
 @pytest.mark.parametrize("shape", [(5, -1), (-1, -1), (7,)])

@@ -38,6 +38,12 @@ class Config:
     """Keep 64-bit dtypes; otherwise they become their 32-bit counterparts."""
     strict: bool = False
     """Trace by JAX's own rules: no state lifting, no guards, no host scalars."""
+    impurity: Literal["error", "warn", "ignore"] = "error"
+    """What happens where a traced function does what a compiled program cannot do again."""
+    no_retrace: bool = False
+    """Raise an error where a function that was traced before is traced again."""
+    explain_retraces: bool = False
+    """Print why, where a function that was traced before is traced again."""
     threefry_partitionable: bool = True
     """Which of JAX's two streams of random bits threefry keys give."""
     default_prng_impl: Literal["threefry2x32", "rbg", "unsafe_rbg"] = "threefry2x32"
@@ -100,6 +106,7 @@ class Config:
 SEMANTIC_FIELDS = (
     "enable_x64",
     "strict",
+    "impurity",
     "threefry_partitionable",
     "default_prng_impl",
     "enable_custom_prng",
@@ -292,6 +299,9 @@ def _option_context(name: str) -> Callable[..., contextlib.AbstractContextManage
 
 enable_x64 = _option_context("enable_x64")
 strict = _option_context("strict")
+impurity = _option_context("impurity")
+no_retrace = _option_context("no_retrace")
+explain_retraces = _option_context("explain_retraces")
 threefry_partitionable = _option_context("threefry_partitionable")
 default_prng_impl = _option_context("default_prng_impl")
 enable_custom_prng = _option_context("enable_custom_prng")

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 Source: TypeAlias = tuple[CodeType, int]
 """A code object and the offset of an instruction in it."""
 
-_PACKAGE_PREFIX = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+PACKAGE_PREFIX = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _MACHINERY = frozenset({functools.__file__, contextlib.__file__})
 
 
@@ -36,7 +36,7 @@ class _SkippedFiles(dict[str, bool]):
         skipped = (
             filename in _MACHINERY
             or filename.startswith("<frozen ")
-            or os.path.abspath(filename).startswith(_PACKAGE_PREFIX)
+            or os.path.abspath(filename).startswith(PACKAGE_PREFIX)
         )
         self[filename] = skipped
         return skipped

@@ -36,7 +36,7 @@ def as_operand(x: Any, where: str = "array") -> Operand:
         return x
     if kind in _SCALARS:
         return literal(x, dtypes.default_dtype(kind), kind is not bool)
-    if isinstance(x, (np.ndarray, np.generic)):
+    if issubclass(kind, (np.ndarray, np.generic)):
         return from_numpy(x, where)
     if hasattr(x, "__jax_array__"):
         return as_operand(x.__jax_array__(), where)
@@ -64,7 +64,7 @@ def aval_of(x, where="array"):
     """Return the aval that `x` has as an operand, without converting it."""
     if isinstance(x, (Array, Tracer, Literal, ShapeDtypeStruct)):
         return x.aval
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
+    if issubclass(type(x), (np.ndarray, np.generic)) and x.dtype.kind in "biufc":
         return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
     if type(x) in _SCALARS:
         return ShapedArray((), dtypes.default_dtype(type(x)), type(x) is not bool)

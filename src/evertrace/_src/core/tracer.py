@@ -63,10 +63,15 @@ class AxisScope(Trace):
 
 
 class _State(threading.local):
-    """Per thread: the current trace, and the source that new equations inherit, if any."""
+    """Per thread: the current trace, the source that new equations inherit, and the recorder.
+
+    The recorder notes what a trace reads and changes of the user's state (see `jit.recorder`);
+    transformations ask it which state a function of theirs has changed. None where nobody records.
+    """
 
     trace = EVAL
     src = None
+    recorder: Any = None
 
 
 state = _State()
@@ -128,7 +133,7 @@ class Tracer(Operators):
         return self
 
     def __deepcopy__(self, memo):
-        return self
+        return self.copy()
 
 
 def concrete_value(x: Any) -> Any:

@@ -279,7 +279,8 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
         found = as_dtype(x.dtype)
         weak = bool(getattr(x, "weak_type", False))
     elif isinstance(x, int | float | complex):  # enum members and other subclasses
-        return dtype_and_weak(next(base for base in kind.__mro__ if base in PYTHON_SCALARS))
+        mro = x.__class__.__mro__  # not the type's: a host scalar says what it stands for
+        return dtype_and_weak(next(base for base in mro if base in PYTHON_SCALARS))
     else:
         found, weak = None, False
     if found not in _SUPPORTED and not isinstance(found, ExtendedDType):

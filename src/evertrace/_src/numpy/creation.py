@@ -116,7 +116,7 @@ def _as_given(x, dtype, copy):
         return Array(made.aval, np.asarray(made.val))
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
-    if isinstance(x, (np.ndarray, np.generic)):
+    if issubclass(type(x), (np.ndarray, np.generic)):
         return _from_numpy(x, dtype)
     if hasattr(x, "__jax_array__"):
         return _converted(as_array(x.__jax_array__()), dtype, copy)

@@ -231,7 +231,7 @@ def with_axes_for_booleans(x, index):
 
     Lists and tuples inside the index become arrays.
     """
-    index = _with_arrays_for_lists(index)
+    index = _with_arrays_for_lists(_with_arrays_for_numbers(index))
     parts = index if type(index) is tuple else (index,)
     if not any(is_mask(part) and np.ndim(part) == 0 for part in parts):
         return x, index
@@ -247,7 +247,15 @@ def with_axes_for_booleans(x, index):
     return expand_dims(x, tuple(axes)), index
 
 
-def _with_arrays_for_lists(index):
+def _with_arrays_for_numbers(index: Any) -> Any:
+    """Return an index in which host scalars are traced: another number is no other program."""
+    if type(index) is tuple:
+        return tuple([_with_arrays_for_numbers(part) for part in index])
+    as_traced = getattr(type(index), "__jax_array__", None)
+    return as_traced(index) if as_traced and isinstance(index, int) else index
+
+
+def _with_arrays_for_lists(index: Any) -> Any:
     """Return an index in which the lists and tuples inside a tuple are arrays; `[]` of integers."""
     if type(index) is not tuple or not any(type(part) in (list, tuple) for part in index):
         return index

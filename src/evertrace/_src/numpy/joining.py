@@ -3,6 +3,9 @@
 Arrays to be joined are promoted to one dtype first, or converted to `dtype` where it is given.
 """
 
+import operator
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -353,10 +356,11 @@ def insert(arr, obj, values, axis=None):
     return indexing.take(joined, source.astype(np.int32), axis=axis)
 
 
-def _places(name, obj, size):
+def _places(name, obj: Any, size):
     """Return places along an axis of `size` as a NumPy integer array."""
     if isinstance(obj, slice):
         return np.arange(*obj.indices(size))
+    obj = operator.index(obj) if isinstance(obj, int) else obj
     known = concrete_value(operand(name, obj) if not isinstance(obj, tuple | list) else None)
     if known is None and not isinstance(obj, tuple | list):
         raise traced_argument(name, "obj", obj)

@@ -5,6 +5,7 @@ traced values, since they do not have to.
 """
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -415,6 +416,7 @@ def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None
     if axis is None:
         x, axis = ravel(x), 0
     axis = canonical_axis("repeat", axis, x.aval.ndim)
+    repeats = operator.index(repeats) if isinstance(repeats, int) else repeats
     known = concrete_value(operand("repeat", repeats))
     if known is None and total_repeat_length is None:
         raise traced_argument("repeat", "repeats (or total_repeat_length)", repeats)

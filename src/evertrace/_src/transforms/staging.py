@@ -88,7 +88,7 @@ class Stage(Trace):
         self.closed = True
         names = self.names if any(self.names) else None
         jaxpr = Jaxpr([v for v, _ in consts], self.invars, outvars, self.eqns, names=names)
-        self.captured = {}
+        self.captured, self.parent = {}, None  # a jaxpr outlives the traces around its own
         return jaxpr, [x for _, x in consts]
 
 
@@ -148,6 +148,7 @@ def with_constants(jaxpr, values):
 
     Only custom rules bring any: they are functions of the user's, which may use arrays.
     """
+    values = [known_value(x) if isinstance(x, Tracer) else x for x in values]
     for x in values:
         if isinstance(x, Tracer):
             raise escaped_tracer_error(x, "custom rule")
@@ -156,6 +157,12 @@ def with_constants(jaxpr, values):
         for var, x in zip(jaxpr.constvars, values, strict=True)
     ]
     return jaxpr.replace(constvars=[], eqns=constants + jaxpr.eqns) if constants else jaxpr
+
+
+def known_value(tracer):
+    """Return the array that a tracer stands for where the recorder knows one, else the tracer."""
+    found = None if state.recorder is None else state.recorder.constant_of(tracer)
+    return tracer if found is None else found
 
 
 def inline(jaxpr, *args):

@@ -1,0 +1,332 @@
+"""What a code object shows without being run: the names it uses, and whose code it is."""
+
+import collections
+import dis
+import functools
+import inspect
+import itertools
+import os
+import site
+import sys
+import sysconfig
+import weakref
+from types import CodeType, FunctionType
+from typing import NamedTuple
+
+from evertrace._src.source import PACKAGE_PREFIX
+
+WRITE_ONLY_METHODS = frozenset({"append", "extend", "add"})
+"""Methods that change a container without telling anything of what it held."""
+
+_BLIND = frozenset({"globals", "eval", "exec", "__import__", "import_module", "_getframe"})
+
+
+class CodeInfo(NamedTuple):
+    """What a code object, with those nested in it, mentions.
+
+    Attributes:
+      global_names: globals that are read, written or deleted.
+      attribute_names: names of attributes, and strings that could be one (for ``getattr``).
+      method_after: offset of each load of a name or attribute that a method load follows -> that
+        method's name.
+      attributes_of: name of a global -> the attributes that are read of it right away.
+      write_only: names of globals, free variables and arguments whose every use is a call of one of
+        `WRITE_ONLY_METHODS`.
+      imports: modules that it imports.
+      stored: free variables that it assigns to.
+      deleted: attributes and globals that it deletes.
+      catches: whether it handles exceptions.
+      blind: name of a function it uses that can reach names which no instruction shows, or None.
+    """
+
+    global_names: frozenset
+    attribute_names: frozenset
+    method_after: dict
+    attributes_of: dict
+    write_only: frozenset
+    imports: frozenset
+    stored: frozenset
+    deleted: frozenset
+    catches: bool
+    blind: str | None
+
+
+_infos = weakref.WeakKeyDictionary()
+
+
+def info_of(code):
+    """Return the (memoised) `CodeInfo` of a code object."""
+    found = _infos.get(code)
+    if found is None:
+        found = _infos[code] = _analyse(code)
+    return found
+
+
+def _analyse(code):
+    seen = _Seen(code)
+    instructions = list(dis.get_instructions(code))
+    for instruction, after in itertools.zip_longest(instructions, instructions[1:]):
+        seen.instruction(instruction, after)
+    for constant in code.co_consts:
+        seen.attributes.update(_strings(constant))
+        if isinstance(constant, CodeType):
+            seen.nested(constant, info_of(constant))
+    return seen.info()
+
+
+class _Seen:
+    """What the analysis of a code object has found so far."""
+
+    def __init__(self, code):
+        self.global_names, self.imports = set(), set()
+        self.stored, self.deleted = set(), set()
+        self.attributes = set(code.co_names)
+        self.cells = {*code.co_freevars, *code.co_cellvars}
+        self.method_after, self.attributes_of = {}, {}
+        self.uses, self.appends = collections.Counter(), collections.Counter()
+        self.catches = bool(code.co_exceptiontable)
+        self.blind = next((n for n in code.co_names if n in _BLIND), None)
+
+    def instruction(self, instruction, after):
+        """Note what one instruction, and the one after it, show."""
+        op, name = instruction.opname, instruction.argval
+        if op == "STORE_DEREF":
+            self.stored.add(name)
+        elif op in ("DELETE_ATTR", "DELETE_GLOBAL"):
+            self.deleted.add(name)
+        elif op == "IMPORT_NAME":
+            self.imports.add(name)
+        if "GLOBAL" in op or op in ("LOAD_NAME", "STORE_NAME", "DELETE_NAME"):
+            self.global_names.add(name)
+        if op.startswith(("LOAD_GLOBAL", "LOAD_NAME")):
+            attribute = after.argval if after.opname in ("LOAD_METHOD", "LOAD_ATTR") else None
+            self.attributes_of.setdefault(name, set()).add(attribute)
+        loads_name = _loads_name(op)
+        if loads_name:  # of two names at once, from Python 3.13 on
+            names = name if type(name) is tuple else (name,)
+            if op.startswith("LOAD_FAST"):  # of a cell: from 3.13 on, how a closure takes it along
+                names = [n for n in names if n not in self.cells]
+            self.uses.update(names)
+        if after is not None and (loads_name or op.startswith("LOAD_ATTR")) and _is_method(after):
+            self.method_after[instruction.offset] = after.argval
+            if loads_name and after.argval in WRITE_ONLY_METHODS:
+                self.appends[name] += 1
+
+    def nested(self, code, inner):
+        """Note what a function, class or comprehension inside mentions."""
+        self.global_names |= inner.global_names
+        self.attributes |= inner.attribute_names
+        self.imports |= inner.imports
+        self.deleted |= inner.deleted
+        self.catches |= inner.catches
+        self.blind = self.blind or inner.blind
+        for name in inner.global_names:
+            found = inner.attributes_of.get(name, {None})
+            self.attributes_of.setdefault(name, set()).update(found)
+        for name in {*code.co_freevars, *inner.global_names}:
+            self.uses[name] += 1
+            self.appends[name] += name in inner.write_only
+
+    def info(self):
+        """Return the `CodeInfo`."""
+        if "delattr" in self.global_names:
+            self.deleted |= self.attributes
+        return CodeInfo(
+            frozenset(self.global_names), frozenset(self.attributes), self.method_after,
+            {k: v for k, v in self.attributes_of.items() if None not in v},
+            frozenset(n for n, count in self.appends.items() if count and self.uses[n] == count),
+            frozenset(self.imports), frozenset(self.stored),
+            frozenset(self.deleted), self.catches, self.blind,
+        )  # fmt: skip
+
+
+def _is_method(instruction):
+    """Whether an instruction loads a method to call it."""
+    if instruction.opname == "LOAD_METHOD":
+        return True
+    is_flagged = sys.version_info >= (3, 12) and (instruction.arg or 0) & 1
+    return instruction.opname == "LOAD_ATTR" and bool(is_flagged)
+
+
+def _loads_name(op):
+    return op.startswith((
+        "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT", "LOAD_FAST",
+    ))  # fmt: skip
+
+
+def _strings(constant):
+    if isinstance(constant, str):
+        return (constant,) if constant.isidentifier() else ()
+    if isinstance(constant, (tuple, frozenset)):
+        return [s for c in constant for s in _strings(c)]
+    return ()
+
+
+# ------------------------------------------------------------------------ whose code it is
+
+
+@functools.cache
+def _library_prefixes():
+    paths = {sysconfig.get_path(k) for k in ("stdlib", "platstdlib", "purelib", "platlib")}
+    if hasattr(site, "getsitepackages"):
+        paths.update(site.getsitepackages())
+    paths.add(site.getusersitepackages())
+    spelled = {os.path.abspath(p) for p in paths if p} | {os.path.realpath(p) for p in paths if p}
+    return (PACKAGE_PREFIX, *(os.path.join(p, "") for p in sorted(spelled)))
+
+
+@functools.cache
+def is_library_file(filename):
+    """Whether a file belongs to the standard library, an installed package or evertrace."""
+    if filename.startswith("<frozen"):
+        return True
+    if filename.startswith("<"):
+        return False
+    return os.path.abspath(filename).startswith(_library_prefixes())
+
+
+def is_own_file(filename):
+    """Whether a file is one of evertrace's."""
+    return filename.startswith(PACKAGE_PREFIX)
+
+
+def is_library_code(code):
+    """Whether a code object is library code."""
+    return is_library_file(code.co_filename)
+
+
+def is_library_module(name):
+    """Whether the module of that name is library code; built-in modules are."""
+    module = sys.modules.get(name)
+    if module is None or name == "__main__":
+        return False
+    file = getattr(module, "__file__", None)
+    return is_library_file(file) if file else name in sys.builtin_module_names
+
+
+def is_library_function(fun):
+    """Whether a Python function is library code, generated code included."""
+    code = code_of(fun)
+    if code.co_filename.startswith("<"):  # a namedtuple's __new__, a dataclass's __init__
+        return is_library_module(fun.__globals__.get("__name__", ""))
+    return is_library_file(code.co_filename)
+
+
+def is_library_class(cls):
+    """Whether a class is defined by library code or in C."""
+    return is_library_module(cls.__module__)
+
+
+# ------------------------------------------------------------------------ trampolines
+
+_HOOK = 0x65766572747261636500  # stands for the hook in the compiled template
+_templates = weakref.WeakKeyDictionary()
+_originals = {}  # id of a function that a trace has changed -> (code, defaults, kwdefaults, hook)
+
+
+class _Hook:
+    """What a trampoline calls; emptied afterwards, since sources may keep the trampoline's code."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+
+def install_trampoline(fun, hook):
+    """Make the next call of a Python function ``hook(*args, **kwargs)``."""
+    code = fun.__code__
+    template = _templates.get(code)
+    if template is None:
+        template = _templates[code] = _template(code)
+    made = _Hook(hook)
+    constants = tuple([made if c == _HOOK else c for c in template.co_consts])
+    _originals[id(fun)] = code, fun.__defaults__, fun.__kwdefaults__, made
+    fun.__code__ = template.replace(co_consts=constants)
+
+
+def forget_trampoline(fun):
+    """Undo `install_trampoline` for good, and put the defaults back."""
+    original = _originals.pop(id(fun), None)
+    if original is not None:
+        code, defaults, kwdefaults, hook = original
+        hook.call = None
+        if fun.__code__ is not code:
+            fun.__code__ = code
+        fun.__defaults__, fun.__kwdefaults__ = defaults, kwdefaults
+
+
+def code_of(fun):
+    """Return the code of a Python function as the user wrote it."""
+    found = _originals.get(id(fun)) if _originals else None
+    return fun.__code__ if found is None else found[0]
+
+
+def defaults_of(fun):
+    """Return a function's defaults as the user wrote them."""
+    found = _originals.get(id(fun)) if _originals else None
+    return fun.__defaults__ if found is None else found[1]
+
+
+def kwdefaults_of(fun):
+    """Return the defaults of a function's keyword-only parameters as the user wrote them."""
+    found = _originals.get(id(fun)) if _originals else None
+    return fun.__kwdefaults__ if found is None else found[2]
+
+
+def clone(fun, code, defaults, kwdefaults):
+    """Return a function that does what `fun` does without a trampoline."""
+    made = FunctionType(code, fun.__globals__, fun.__name__, defaults, fun.__closure__)
+    made.__kwdefaults__ = kwdefaults
+    return made
+
+
+def _template(code):
+    """Compile a function of the same parameters that hands them on to the hook."""
+    names = list(code.co_varnames)
+    n, k = code.co_argcount, code.co_kwonlyargcount
+    positional, keyword = names[:n], names[n : n + k]
+    rest = names[n + k :]
+    parameters = [*positional]
+    if code.co_posonlyargcount:
+        parameters.insert(code.co_posonlyargcount, "/")
+    passed = list(positional)
+    if code.co_flags & 0x04:
+        star = rest.pop(0)
+        parameters.append(f"*{star}")
+        passed.append(f"*{star}")
+    elif keyword:
+        parameters.append("*")
+    parameters += keyword
+    passed += [f"{name}={name}" for name in keyword]
+    if code.co_flags & 0x08:
+        double = rest.pop(0)
+        parameters.append(f"**{double}")
+        passed.append(f"**{double}")
+    # The free variables have to be free in the template too: who looks at its frame reads them.
+    free = "".join(f"    {name} = None\n" for name in code.co_freevars)
+    uses = f"        if 0: {', '.join(code.co_freevars)}\n" if code.co_freevars else ""
+    # A trampoline is of its function's kind: a generator delegates, a coroutine awaits.
+    kind = "async def" if code.co_flags & inspect.CO_COROUTINE else "def"
+    how = "await " if code.co_flags & inspect.CO_COROUTINE else ""
+    how = "yield from " if code.co_flags & inspect.CO_GENERATOR else how
+    source = (
+        f"def outer():\n{free}"
+        f"    {kind} f({', '.join(parameters)}):\n{uses}"
+        f"        evertrace_hook = {_HOOK}\n"
+        f"        return ({how}evertrace_hook({', '.join(passed)}))\n"
+    )
+    outer = _code_in(compile(source, code.co_filename, "exec"))
+    made = _code_in(outer)
+    assert made.co_freevars == code.co_freevars, "the compiler sorts free variables"
+    return made.replace(
+        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_name=code.co_name,
+        co_qualname=code.co_qualname,
+    )  # fmt: skip
+
+
+def _code_in(code):
+    return next(c for c in code.co_consts if isinstance(c, CodeType))

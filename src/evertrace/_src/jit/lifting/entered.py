@@ -1,0 +1,346 @@
+"""Things whose contents a trace takes over: what was in them, what it put there, what is there now.
+
+Each class knows one kind of thing: the attributes of an object, the items of a list, the entries
+of a dict, the members of a set, a cell, some names of a namespace. `contents` reads and `put`
+writes without running user code, so that state can be compared, rewound and put back.
+"""
+
+import contextlib
+from typing import Any
+
+from evertrace._src.jit.lifting.guards import namespace_of
+from evertrace._src.jit.lifting.values import ABSENT, dict_type
+
+
+class Entered:
+    """One thing that a trace has taken over.
+
+    Attributes:
+      obj: the thing; node: how it is reached.
+      entry: its contents before the trace.
+      placed: its contents as the trace lifted them, to be compared with at the end.
+    """
+
+    __slots__ = ("entry", "node", "obj", "placed")
+
+    def __init__(self, obj, node):
+        self.obj, self.node = obj, node
+        self.entry = self.contents()
+        self.placed = self.entry.copy()
+
+    def contents(self) -> Any:
+        """Return the present contents as a fresh dict or list."""
+        raise NotImplementedError
+
+    def put(self, contents):
+        """Replace the contents."""
+        raise NotImplementedError
+
+    def place(self, contents):
+        """Put lifted contents in place, to be compared with at the end."""
+        self.placed = contents
+        self.put(contents)
+
+    def restore(self):
+        """Put back what was there before the trace."""
+        self.put(self.entry)
+
+    def changed(self):
+        """Whether the contents are no longer what the trace put in place."""
+        now, placed = self.contents(), self.placed
+        if isinstance(now, dict):
+            return list(map(id, now)) != list(map(id, placed)) or any(
+                now[k] is not placed[k] for k in now
+            )
+        return list(map(id, now)) != list(map(id, placed))
+
+
+def slot_descriptors(cls):
+    """Return the member descriptors of a class's slots by name, outer classes winning."""
+    found = {}
+    for c in cls.__mro__[:-1]:
+        namespace = type.__getattribute__(c, "__dict__")
+        names = namespace.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name in ("__dict__", "__weakref__"):
+                continue
+            if name.startswith("__") and not name.endswith("__"):
+                name = f"_{c.__name__.lstrip('_')}{name}"
+            if name not in found and name in namespace:
+                found[name] = namespace[name]
+    return found
+
+
+def has_no_hidden_state(cls):
+    """Whether instances hold nothing but a dict and slots: no struct of C code."""
+    pointers = len(slot_descriptors(cls)) + (cls.__weakrefoffset__ > 0) + (cls.__dictoffset__ > 0)
+    return cls.__basicsize__ <= object.__basicsize__ + 8 * pointers
+
+
+def instance_dict(obj):
+    """Return the instance's dict, or None, without running user code."""
+    try:
+        found = namespace_of(obj)
+    except AttributeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+class Attributes(Entered):
+    """The attributes of an object, in its dict and in its slots."""
+
+    __slots__ = ("cls", "seen", "slots")
+
+    def __init__(self, obj, node):
+        self.cls = type(obj)
+        self.slots = slot_descriptors(self.cls)
+        self.seen = set()  # names whose lookup is guarded already
+        super().__init__(obj, node)
+
+    def contents(self):
+        """Return the attributes by name: the dict's in their order, then the slots'."""
+        found = dict(instance_dict(self.obj) or {})
+        for name, descriptor in self.slots.items():
+            with contextlib.suppress(AttributeError):
+                found[name] = descriptor.__get__(self.obj)
+        return found
+
+    def put(self, contents):
+        """Set all attributes."""
+        namespace = instance_dict(self.obj)
+        rest = contents
+        if self.slots:
+            rest = dict(contents)
+            for name, descriptor in self.slots.items():
+                if name in rest:
+                    descriptor.__set__(self.obj, rest.pop(name))
+                else:
+                    delete_slot(self.obj, descriptor)
+        if namespace is not None:
+            replace_entries(namespace, rest)
+
+    def restore(self):
+        """Put back the class and all attributes."""
+        if type(self.obj) is not self.cls:
+            object.__setattr__(self.obj, "__class__", self.cls)
+        self.put(self.entry)
+
+    def place_one(self, name, value):
+        """Put one lifted attribute in place."""
+        self.placed[name] = value
+        if name in self.slots:
+            self.slots[name].__set__(self.obj, value)
+        else:
+            namespace = instance_dict(self.obj)
+            assert namespace is not None
+            namespace[name] = value
+
+
+def delete_slot(obj, descriptor):
+    """Empty a slot, which may be empty already."""
+    with contextlib.suppress(AttributeError):
+        descriptor.__delete__(obj)
+
+
+def replace_entries(namespace, contents):
+    """Give a dict other contents, touching its order only where it differs."""
+    if list(dict.__iter__(namespace)) != list(contents):
+        dict.clear(namespace)
+    dict.update(namespace, contents)
+
+
+class Items(Entered):
+    """The items of a list or deque."""
+
+    __slots__ = ("write_only",)
+
+    def __init__(self, obj, node):
+        self.write_only = False
+        super().__init__(obj, node)
+
+    def contents(self):
+        """Return the items."""
+        return [*_base(self.obj).__iter__(self.obj)]
+
+    def put(self, contents):
+        """Replace all items."""
+        base = _base(self.obj)
+        base.clear(self.obj)
+        base.extend(self.obj, contents)
+
+
+class Entries(Entered):
+    """The entries of a dict."""
+
+    __slots__ = ()
+
+    def contents(self):
+        """Return the entries."""
+        keys = dict_type(self.obj).__iter__(self.obj)
+        return {k: dict.__getitem__(self.obj, k) for k in keys}
+
+    def put(self, contents):
+        """Replace all entries."""
+        kind = dict_type(self.obj)
+        if list(map(id, kind.__iter__(self.obj))) != list(map(id, contents)):
+            kind.clear(self.obj)
+        for k, v in contents.items():
+            kind.__setitem__(self.obj, k, v)
+
+
+class Members(Entered):
+    """The members of a set; they are never replaced."""
+
+    __slots__ = ("write_only",)
+
+    def __init__(self, obj, node):
+        self.write_only = False
+        super().__init__(obj, node)
+
+    def contents(self):
+        """Return the members."""
+        return list(set.__iter__(self.obj))
+
+    def put(self, contents):
+        """Replace the members; a set that has them keeps its order."""
+        now = self.contents()
+        if {*map(id, now)} != {*map(id, contents)}:
+            set.clear(self.obj)
+            set.update(self.obj, contents)
+
+
+class CellContents(Entered):
+    """What a closure's cell holds."""
+
+    __slots__ = ()
+
+    def contents(self):
+        """Return the contents under one key; an empty cell has none."""
+        try:
+            return {"": self.obj.cell_contents}
+        except ValueError:
+            return {}
+
+    def put(self, contents):
+        """Set or empty the cell."""
+        if contents:
+            self.obj.cell_contents = contents[""]
+        else:
+            with contextlib.suppress(ValueError):
+                del self.obj.cell_contents
+
+
+class Names(Entered):
+    """Some names of a namespace (a function's globals, a module): those that were asked for.
+
+    Attributes:
+      names: the names.
+      whole: whether all names count, because code may reach any of them.
+    """
+
+    __slots__ = ("names", "whole")
+
+    def __init__(self, namespace, node):
+        self.names, self.whole = {}, False
+        super().__init__(namespace, node)
+
+    def all_names(self):
+        """Return the names that count, and are there or were asked for."""
+        if not self.whole:
+            return list(self.names)
+        return [*self.names, *[k for k in self.obj if k not in self.names and k[:2] != "__"]]
+
+    def contents(self):
+        """Return what the names stand for; those that are not there are left out."""
+        return {n: self.obj[n] for n in self.all_names() if n in self.obj}
+
+    def claim(self, name):
+        """Watch one more name; returns its value or ABSENT."""
+        self.names[name] = None
+        value = self.obj.get(name, ABSENT)
+        if value is not ABSENT:
+            self.entry[name] = value
+            self.placed = dict(self.placed)
+            self.placed[name] = value
+        return value
+
+    def place_one(self, name, value):
+        """Put one lifted value in place."""
+        self.placed[name] = value
+        self.obj[name] = value
+
+    def put(self, contents):
+        """Set or delete the names."""
+        for name in self.all_names():
+            if name in contents:
+                if self.obj.get(name, ABSENT) is not contents[name]:
+                    self.obj[name] = contents[name]
+            else:
+                self.obj.pop(name, None)
+
+
+class FunctionAttributes(Entered):
+    """The attributes that a user has set on a function."""
+
+    __slots__ = ()
+
+    def contents(self):
+        """Return the attributes."""
+        return dict(self.obj.__dict__)
+
+    def put(self, contents):
+        """Set all attributes."""
+        replace_entries(self.obj.__dict__, contents)
+
+
+_OWN_TO_CLASS = frozenset({
+    "__dict__", "__weakref__", "__getattribute__", "__abstractmethods__", "_abc_impl",
+})  # fmt: skip
+
+
+class ClassEntries(Entered):
+    """The namespace of a class."""
+
+    __slots__ = ()
+
+    def contents(self):
+        """Return the entries, without those that hooks and CPython make."""
+        return {
+            k: v
+            for k, v in type.__getattribute__(self.obj, "__dict__").items()
+            if k not in _OWN_TO_CLASS
+        }
+
+    def place_one(self, name, value):
+        """Put one lifted value in place."""
+        self.placed[name] = value
+        type.__setattr__(self.obj, name, value)
+
+    def put(self, contents):
+        """Set and delete what differs."""
+        now = self.contents()
+        for name in now.keys() - contents.keys():
+            type.__delattr__(self.obj, name)
+        for name, value in contents.items():
+            if now.get(name, ABSENT) is not value:
+                type.__setattr__(self.obj, name, value)
+
+
+def _base(obj):
+    """Return `list` or `deque`: whose methods work on the items without user code."""
+    return next(c for c in type(obj).__mro__ if c.__module__ in ("builtins", "collections"))
+
+
+class ContextValue(Entered):
+    """What a context variable holds in this context."""
+
+    __slots__ = ()
+
+    def contents(self):
+        """Return the value under one key."""
+        value = self.obj.get(ABSENT)
+        return {} if value is ABSENT else {"": value}
+
+    def put(self, contents):
+        """Set the variable."""
+        self.obj.set(contents[""])

@@ -1,0 +1,474 @@
+"""What a variant depends on: a list of nodes, each a step from its parent and a check.
+
+Nodes are data. They stand in the order in which the trace discovered them, parents first, so a
+match walks the list once and stops at the first difference. The values it finds on the way are
+what the program's inputs, the prologue and the write-backs are taken from. Values are compared by
+type and bits; no user's `__eq__` or `__hash__` is ever called. Any exception on the way is a
+mismatch: the trace that follows raises it at the user's own line, or finds who catches it.
+"""
+
+import abc
+import threading
+import types
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.tracer import Tracer
+from evertrace._src.jit.lifting.code import code_of, defaults_of, kwdefaults_of
+from evertrace._src.jit.lifting.values import (
+    ABSENT,
+    DATA,
+    Weak,
+    dict_type,
+    plain_contents,
+    same_key,
+    same_members,
+    same_value,
+    weakly,
+)
+
+# ------------------------------------------------------------------------ steps
+
+
+def _step_root(roots, key):
+    return roots[key]
+
+
+def _step_vars(obj, key):
+    return namespace_of(obj)
+
+
+def namespace_of(obj):
+    """Return an instance's dict without running user code; AttributeError if it has none."""
+    if isinstance(obj, threading.local):  # whose dict is this thread's
+        return obj.__dict__
+    return object.__getattribute__(obj, "__dict__")
+
+
+def _step_slot(obj, key):
+    return key.__get__(obj)
+
+
+def _step_key(mapping, key):
+    return dict.__getitem__(mapping, key() if type(key) is Weak else key)
+
+
+def _step_get(mapping, key):
+    return mapping.get(key, ABSENT)
+
+
+def _step_has_slot(obj, key):
+    try:
+        key.__get__(obj)
+    except AttributeError:
+        return ABSENT
+    return None
+
+
+def _step_index(sequence, key):
+    return sequence[key]
+
+
+def _step_list(sequence, key):
+    return list.__getitem__(sequence, key)
+
+
+def _step_attribute(obj, key):
+    return getattr(obj, key)
+
+
+def _step_type(obj, key):
+    return type(obj)
+
+
+def _step_contents(cell, key):
+    return cell.cell_contents
+
+
+def _step_cell_state(cell, key):
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return ABSENT
+    return None
+
+
+def _step_deref(ref, key):
+    return ref()
+
+
+def _step_context(var, key):
+    return var.get(ABSENT)
+
+
+def _step_defaults(fun, key):
+    return defaults_of(fun)
+
+
+def _step_kwdefaults(fun, key):
+    return kwdefaults_of(fun)
+
+
+def _step_class_entry(cls, key):
+    return type.__getattribute__(cls, "__dict__").get(key, ABSENT)
+
+
+def _step_constant(_, key):
+    return key() if type(key) is Weak else key
+
+
+def _step_asarray(obj, key):
+    return np.asarray(obj)
+
+
+def _step_environ(environ, key):
+    return tuple(sorted(environ.items()))
+
+
+def _step_names(owner, key):
+    return type.__getattribute__(owner, "__dict__")
+
+
+def _step_module_names(module, key):
+    return module.__dict__
+
+
+def _step_abc_token(cls, key):
+    return abc.get_cache_token()
+
+
+def _step_locked(lock, key):
+    return lock.locked()
+
+
+def _step_mapping(mapping, key):
+    return mapping
+
+
+def _step_plain(mapping, key):
+    return plain_contents(mapping[key])
+
+
+def _step_child(obj, key):
+    flatten, i = key
+    return flatten(obj)[0][i]
+
+
+def _step_aux(obj, key):
+    return key(obj)[1]
+
+
+STEPS = {
+    "root": _step_root, "vars": _step_vars, "slot": _step_slot, "key": _step_key,
+    "get": _step_get, "has_slot": _step_has_slot, "index": _step_index, "list": _step_list,
+    "attribute": _step_attribute, "type": _step_type, "contents": _step_contents,
+    "cell_state": _step_cell_state,
+    "defaults": _step_defaults, "kwdefaults": _step_kwdefaults,
+    "deref": _step_deref, "context": _step_context,
+    "class_entry": _step_class_entry, "constant": _step_constant,
+    "asarray": _step_asarray, "child": _step_child, "aux": _step_aux, "environ": _step_environ,
+    "mapping": _step_mapping, "locked": _step_locked, "plain": _step_plain,
+    "abc_token": _step_abc_token,
+    "class_names": _step_names, "module_names": _step_module_names,
+}  # fmt: skip
+"""How to get from the parent's value to a node's, by kind."""
+
+
+def column(cls, name):
+    """Return what each class of an MRO has under a name: all that a lookup of it can find."""
+    return tuple([type.__getattribute__(c, "__dict__").get(name, ABSENT) for c in cls.__mro__[:-1]])
+
+
+_SPECIALS = frozenset({
+    "__getattr__", "__setattr__", "__delattr__", "__bool__", "__len__",
+    "__eq__", "__ne__", "__hash__", "__format__", "__str__", "__repr__", "__contains__",
+    "__iter__", "__call__", "__index__", "__float__", "__int__", "__enter__", "__array__",
+    "__jax_array__", "__missing__", "__class_getitem__", "__instancecheck__",
+})  # fmt: skip
+"""Methods that change what code means even where nothing has looked for them by name."""
+
+
+class Dispatch(NamedTuple):
+    """What a class must have for lookups in it to give what they gave to the trace.
+
+    Attributes:
+      mro: weak references to the class and its bases, `object` left out.
+      specials: per class, which special methods it defines.
+      columns: per class, pairs (name, entry): a weak reference, `DATA` or `ABSENT`.
+    """
+
+    mro: tuple
+    specials: tuple
+    columns: tuple
+
+
+def dispatch_of(cls, names):
+    """Return the `Dispatch` of a class for lookups of some names."""
+    mro = cls.__mro__[:-1]
+    namespaces = [type.__getattribute__(c, "__dict__") for c in mro]
+    return Dispatch(
+        tuple(map(Weak, mro)),
+        tuple([_SPECIALS.intersection(n) for n in namespaces]),
+        tuple([tuple([(k, _reference(n.get(k, ABSENT))) for k in names]) for n in namespaces]),
+    )
+
+
+def _reference(entry):
+    """Return how an entry of a class is compared: data as data, the rest by identity."""
+    if entry is ABSENT:
+        return ABSENT
+    if not hasattr(type(entry), "__get__"):
+        return DATA
+    return weakly(entry)
+
+
+# ------------------------------------------------------------------------ checks
+
+
+def _check_any(value, want):
+    return True
+
+
+def _check_type(value, want):
+    return type(value) is want
+
+
+def _check_class(value, want):
+    return type(value) is want()
+
+
+def _check_aval(value, want):
+    return (type(value) is Array or isinstance(value, Tracer)) and value.aval is want
+
+
+def _check_ndarray(value, want):
+    return type(value) is np.ndarray and (value.shape, value.dtype) == want
+
+
+def _check_scalar(value, want):
+    return type(value) is want[0] and value.dtype == want[1]
+
+
+def _check_value(value, want):
+    return same_value(value, want)
+
+
+def _check_identity(value, want):
+    return value is want
+
+
+def _check_referent(value, want):
+    return value is want()
+
+
+def _check_length(value, want):
+    return type(value) is want[0] and len(value) == want[1]
+
+
+def _check_keys(value, want):
+    kind, keys = want
+    if type(value) is not kind or len(value) != len(keys):
+        return False
+    for have, key in zip(dict_type(value).__iter__(value), keys, strict=True):
+        if have is not key and not same_key(have, key):
+            return False
+    return True
+
+
+def _check_members(value, want):
+    kind, members = want
+    if type(value) is not kind or len(value) != len(members):
+        return False
+    return same_members(value, members)
+
+
+def _check_code(value, want):
+    return type(value) is types.FunctionType and (value.__code__ is want or code_of(value) is want)
+
+
+_HOOKS = "evertrace._src.jit.lifting.hooks"
+
+
+def _check_dispatch(cls, want):
+    mro = cls.__mro__[:-1]
+    if len(mro) != len(want.mro):
+        return False
+    for c, ref, special, column_ in zip(mro, want.mro, want.specials, want.columns, strict=True):
+        namespace = type.__getattribute__(c, "__dict__")
+        if c is not ref() or _SPECIALS.intersection(namespace) != special:
+            return False
+        for name, entry in column_:
+            have = namespace.get(name, ABSENT)
+            if have is not entry and not (
+                (type(entry) is Weak and have is entry())
+                or (entry is DATA and have is not ABSENT and not hasattr(type(have), "__get__"))
+                or getattr(have, "__module__", None) == _HOOKS  # of a trace on another thread
+            ):
+                return False
+    return True
+
+
+def _check_names(value, want):
+    return {k for k in value if not k.startswith("__")} == want
+
+
+def _check_entries(value, want):
+    for name, entry in want.items():
+        have = value.get(name, ABSENT)
+        if have is not entry and not (
+            type(entry) is Weak
+            and (have is entry() or getattr(have, "real", None) is entry())  # an `Intercept`
+        ):
+            return False
+    return True
+
+
+def _check_lacks(value, want):
+    return want.isdisjoint(value)
+
+
+def _check_equal(value, want):
+    return value is want or (type(value) is type(want) and bool(value == want))
+
+
+def _check_subclass(value, want):
+    cls, base, plain = want
+    return type(value) is cls() and same_value(base(value), plain)
+
+
+def _check_content(value, want):
+    return type(value) is want[0] and bytes(value) == want[1]
+
+
+def _check_scalar_bytes(value, want):
+    return type(value) is want[0] and value.tobytes() == want[1]
+
+
+def _check_bytes(value, want):
+    shape, dtype, contents = want
+    return (
+        type(value) is np.ndarray
+        and value.shape == shape
+        and value.dtype == dtype
+        and value.tobytes() == contents
+    )
+
+
+CHECKS = {
+    "any": _check_any, "type": _check_type, "class": _check_class, "aval": _check_aval,
+    "ndarray": _check_ndarray, "scalar": _check_scalar, "value": _check_value,
+    "identity": _check_identity, "referent": _check_referent, "length": _check_length,
+    "keys": _check_keys, "members": _check_members, "code": _check_code,
+    "dispatch": _check_dispatch, "bytes": _check_bytes,
+    "scalar_bytes": _check_scalar_bytes, "lacks": _check_lacks,
+    "entries": _check_entries, "names": _check_names,
+    "subclass": _check_subclass, "content": _check_content, "equal": _check_equal,
+}  # fmt: skip
+"""Whether a value is what the trace saw, by kind."""
+
+# ------------------------------------------------------------------------ nodes
+
+
+class Node:
+    """One thing that a variant depends on.
+
+    Attributes:
+      index: position in the variant's list.
+      parent: the node it is reached from, or None.
+      kind, key: the step.
+      check, want: the check.
+      name: what people call it.
+      src: the line of the user's that asked for its value or length first, or None.
+    """
+
+    __slots__ = ("check", "index", "key", "kind", "name", "parent", "src", "want")
+
+    want: Any
+    src: Any
+
+    def __init__(self, index, parent, kind, key, name):
+        self.index, self.parent, self.kind, self.key, self.name = index, parent, kind, key, name
+        self.check, self.want, self.src = "any", None, None
+
+    def step(self, value):
+        """Return this node's value, given its parent's."""
+        return STEPS[self.kind](value, self.key)
+
+    def holds(self, value):
+        """Whether a value is what the trace saw."""
+        return CHECKS[self.check](value, self.want)
+
+    def __repr__(self):
+        return f"Node({self.index}: {self.name} {self.check} {self.want!r})"
+
+
+class Guards:
+    """The nodes of a variant, and which of them are one object.
+
+    Attributes:
+      nodes: in order of discovery.
+      same: pairs of indices of nodes that are one object.
+      distinct: indices of one node for each object whose identity shows.
+
+    Args:
+      used: indices of the nodes whose values are needed beside the checks.
+    """
+
+    __slots__ = ("_empty", "_walk", "distinct", "nodes", "same")
+
+    def __init__(self, nodes, same, distinct, used):
+        self.nodes, self.same, self.distinct = list(nodes), same, tuple(distinct)
+        needed = {*used, *distinct, *[i for pair in same for i in pair]}
+        walk = []
+        for n in reversed(self.nodes):
+            if n.index in needed or not (n.check == "any" or (n.check == "lacks" and not n.want)):
+                parent = -1 if n.parent is None else n.parent.index
+                needed.add(parent)
+                # The bucket's key holds the avals of arguments that are arrays.
+                check = _check_any if n.kind == "root" and n.check == "aval" else CHECKS[n.check]
+                walk.append((n.index, parent, STEPS[n.kind], n.key, check, n.want))
+        self._walk = walk[::-1]
+        self._empty = [None] * len(self.nodes)
+
+    def match(self, roots):
+        """Return the values of the nodes that are used, for a call's roots, or None.
+
+        None stands for a call that is another variant's.
+        """
+        values: list[Any] = self._empty[:]
+        try:
+            for i, parent, step, key, check, want in self._walk:
+                value = step(roots if parent < 0 else values[parent], key)
+                if check is not _check_any and not check(value, want):
+                    return None
+                values[i] = value
+        except Exception:  # a mismatch; see the module's docstring
+            return None
+        for i, j in self.same:
+            if values[i] is not values[j]:
+                return None
+        distinct = self.distinct
+        if len({id(values[i]) for i in distinct}) != len(distinct):
+            return None
+        return values
+
+    def differences(self, roots):
+        """Return pairs (node, value found) for what differs, parents before their children."""
+        values: list[Any] = []
+        found = []
+        for node in self.nodes:
+            parent = roots if node.parent is None else values[node.parent.index]
+            value = ABSENT
+            if parent is not ABSENT:
+                try:
+                    value = node.step(parent)
+                    if not node.holds(value):
+                        found.append((node, value))
+                        value = ABSENT
+                except Exception:  # as in `match`
+                    found.append((node, ABSENT))
+                    value = ABSENT
+            values.append(value)
+        return found

@@ -1,0 +1,220 @@
+"""Seeing what attributes a trace reads: placeholders in objects, a hook on their classes.
+
+While a trace runs, the attributes of the objects that it has reached are placeholders, and their
+classes have a `__getattribute__` that swaps a placeholder for the lifted value on its first read.
+A call that hits never sees either. Other threads read the values from before the trace.
+"""
+
+import threading
+import types
+
+from evertrace._src import errors
+
+get_ident = threading.get_ident
+
+
+class PastTheHook(BaseException):
+    """A read went past the hook; the trace is done again with this class's attributes in place.
+
+    Attributes:
+      cls: the class.
+    """
+
+    def __init__(self, cls):
+        super().__init__(cls)
+        self.cls = cls
+
+
+def _refusing(name):
+    def method(self, *args, **kwargs):
+        raise object.__getattribute__(self, "error")()
+
+    method.__name__ = name
+    return method
+
+
+_USES = [
+    "getattribute",
+    "call",
+    "iter",
+    "next",
+    "len",
+    "bool",
+    "contains",
+    "getitem",
+    "setitem",
+    "delitem",
+    "enter",
+    "exit",
+    "hash",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "truediv",
+    "rtruediv",
+    "floordiv",
+    "rfloordiv",
+    "mod",
+    "rmod",
+    "pow",
+    "rpow",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "xor",
+    "rxor",
+    "neg",
+    "pos",
+    "abs",
+    "invert",
+    "matmul",
+    "rmatmul",
+    "iadd",
+    "isub",
+    "imul",
+    "int",
+    "float",
+    "complex",
+    "index",
+    "str",
+    "repr",
+    "format",
+    "reversed",
+    "await",
+    "aiter",
+    "anext",
+    "setattr",
+    "delattr",
+    "array",
+]
+
+
+class StandIn:
+    """What refuses every use: an attribute not yet read, or state that cannot be seen.
+
+    Attributes:
+      error: makes the exception of a use.
+      owner: the entered thing it is a placeholder in, or None.
+      name: of the attribute.
+    """
+
+    __slots__ = ("error", "name", "owner")
+
+    def __init__(self, error, owner=None, name=None):
+        object.__setattr__(self, "error", error)
+        object.__setattr__(self, "owner", owner)
+        object.__setattr__(self, "name", name)
+
+
+for _name in _USES:
+    setattr(StandIn, f"__{_name}__", _refusing(f"__{_name}__"))
+
+
+def parts(stand_in):
+    """Return the owner and the name of a placeholder."""
+    get = object.__getattribute__
+    return get(stand_in, "owner"), get(stand_in, "name")
+
+
+def placeholder(owner, name):
+    """Return what stands for an attribute that was not read yet."""
+    return StandIn(lambda: PastTheHook(owner.cls), owner, name)
+
+
+def opaque(value, node):
+    """Return what stands for a value whose state cannot be seen."""
+    return StandIn(lambda: opaque_error(value, node.name), None, None)
+
+
+def opaque_error(value, path):
+    """Build the error for state that cannot be watched."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    return errors.user_error(
+        errors.OpaqueStateError,
+        f"jit: {path} is a {kind.removeprefix('builtins.')}: what it holds cannot be seen, so a "
+        f"compiled program that used it could go stale unnoticed.",
+        fix="read it outside of the jitted function and pass in what it gives.",
+        anchor="opaque-state",
+    )
+
+
+class Hooks:
+    """The classes that one trace has hooked.
+
+    Args:
+      read: function (entered, name, value) -> lifted value, for each read of an attribute that
+        the trace's own thread makes.
+      entered: id of an object -> its `Attributes`.
+      missing: function (entered, name), for a name that is not there.
+    """
+
+    def __init__(self, read, missing, entered):
+        self.read, self.missing, self.entered = read, missing, entered
+        self.thread = get_ident()
+        self.classes = {}
+
+    def add(self, cls):
+        """Hook a class; returns False where it cannot be."""
+        if cls in self.classes:
+            return self.classes[cls]
+        ok = bool(cls.__flags__ & _HEAP) and not _own_getattribute(cls)
+        if ok:
+            type.__setattr__(cls, "__getattribute__", self._hook())
+        self.classes[cls] = ok
+        return ok
+
+    def _hook(self):
+        entered, read, missing, thread = self.entered, self.read, self.missing, self.thread
+        plain = object.__getattribute__
+
+        def __getattribute__(self, name):
+            found = entered.get(id(self))
+            if found is None:
+                return plain(self, name)
+            if get_ident() != thread:
+                return elsewhere(found, name, plain(self, name))
+            try:
+                value = plain(self, name)
+            except AttributeError:
+                missing(found, name)
+                raise
+            return read(found, name, value)
+
+        return __getattribute__
+
+    def remove(self):
+        """Take all hooks off."""
+        for cls, ok in self.classes.items():
+            if ok:
+                type.__delattr__(cls, "__getattribute__")
+        self.classes.clear()
+
+
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_FUNCTION = types.FunctionType
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
+
+
+def _own_getattribute(cls):
+    if cls.__flags__ & _IMMUTABLE or issubclass(cls, threading.local):
+        return True
+    return any(
+        isinstance(found := type.__getattribute__(c, "__dict__").get("__getattribute__"), _FUNCTION)
+        and found.__module__ != __name__
+        for c in cls.__mro__[:-1]
+    )
+
+
+def elsewhere(found, name, value):
+    """Return what another thread reads of an object that is being traced."""
+    return found.entry.get(name, value)

@@ -1,0 +1,503 @@
+"""Python numbers while a function is traced, and the host program that computes them anew.
+
+An `int`, `float` or `complex` that a trace reads becomes a `Host`: it knows its present value, and
+what is done to it is recorded in the trace's `Prologue`. Its values stand in *slots*:
+
+1. Leaves (what was read), constants and results of operations each have a slot.
+2. An operation between numbers fills a slot. What decides how the function goes on (a condition, a
+   size, a string) is a *demand*: at later calls its result must be the recorded one. So must an
+   exception that was raised, and the type of every result.
+3. The clock and random numbers are *late*: they are redone after a call has matched, so nothing
+   that depends on them can be demanded.
+4. `Prologue.freeze` leaves out what no one needs, and gives the `HostProgram` of the variant. It
+   runs at each call, before the compiled program, and its slots feed that one's inputs.
+
+An operation that could fail is kept even when its result is not needed: that it did not raise is
+part of what the trace saw.
+"""
+
+import functools
+import math
+import operator
+import sys
+import types
+from collections.abc import Callable, Iterable
+from threading import get_ident
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.hostprogram import (
+    DEMAND,
+    LATE,
+    OP,
+    PLAIN,
+    RAISES,
+    HostProgram,
+    Step,
+    bits,
+    value_of,
+)
+from evertrace._src.source import user_source
+
+SCALARS = frozenset({int, float, complex})
+"""The types whose values are host scalars while tracing."""
+
+_ABSENT = object()
+
+
+def _is_plain(x):
+    return all(map(_is_plain, x)) if type(x) is tuple else type(x) in PLAIN
+
+
+# ------------------------------------------------------------------------ recording
+
+
+class Prologue:
+    """The host program of a variant, while it is recorded.
+
+    Attributes:
+      slots: the present value of each slot.
+      steps: what was done, in order.
+      leaves: the slots that are filled from outside at each call, in order.
+      as_input: function that makes a `Host` an input of the traced program; the recorder sets it.
+      closed: whether the trace has ended; its `Host`s are then plain numbers.
+    """
+
+    __slots__ = (
+        "as_input", "closed", "constants", "late_names", "leaves", "results", "slots", "steps",
+        "thread",
+    )  # fmt: skip
+
+    as_input: Callable[["Host"], Any]
+
+    def __init__(self):
+        self.slots: list[Any] = []
+        self.steps: list[Step] = []
+        self.leaves: list[int] = []
+        self.constants: dict[Any, int] = {}  # bits -> slot
+        self.results: dict[Any, Any] = {}  # what was asked -> what was answered
+        self.late_names: dict[int, str] = {}  # slot -> the late call it depends on, in words
+        self.thread = get_ident()
+        self.closed = False
+
+    def is_recording(self):
+        """Whether the trace goes on, on the calling thread."""
+        return not self.closed and self.thread == get_ident()
+
+    def leaf(self, value):
+        """Return the `Host` of a number that was read; its slot is filled at each call."""
+        slot = self._new_slot(value)
+        self.leaves.append(slot)
+        return Host(self, slot, value)
+
+    def late(self, fn, args, value, what):
+        """Record a call that gave the number `value` and has to be made anew for each call.
+
+        Args:
+          fn: what was called.
+          args: its arguments.
+          value: what it returned.
+          what: the call in words, with its line.
+        """
+        slots = tuple(map(self.slot_of, args))
+        made = self._fill(LATE, fn, slots, value)
+        self.late_names[made.slot] = what
+        return made
+
+    def op(self, fn, *args):
+        """Return ``fn(*args)``, recorded: as a `Host` if it is a number, else as a demand."""
+        slots = tuple(map(self.slot_of, args))
+        key = OP, fn, slots
+        found = self.results.get(key, _ABSENT)
+        if found is not _ABSENT:
+            return found
+        result = self._call(fn, slots)
+        if type(result) in SCALARS:
+            made = self._fill(OP, fn, slots, result)
+        elif type(result) is tuple and all(type(x) in SCALARS for x in result):
+            whole = self._fill(OP, fn, slots, result)
+            made = tuple(self.op(operator.getitem, whole, i) for i in range(len(result)))
+        else:
+            return self._demanded(fn, slots, result)
+        self.results[key] = made
+        return made
+
+    def demand(self, fn, *args):
+        """Return ``fn(*args)`` as a plain value, which later calls must find to be the same."""
+        slots = tuple(map(self.slot_of, args))
+        found = self.results.get((DEMAND, fn, slots), _ABSENT)
+        return self._demanded(fn, slots, self._call(fn, slots)) if found is _ABSENT else found
+
+    def slot_of(self, x):
+        """Return the slot of a `Host` or of a constant."""
+        if type(x) is Host:
+            if x.prologue is self:
+                return x.slot
+            x = _plain(x)
+        key = bits(x)
+        slot = self.constants.get(key)
+        if slot is None:
+            slot = self.constants[key] = self._new_slot(x)
+        return slot
+
+    def freeze(self, wanted_slots: Iterable[int] = ()):
+        """Return the program that fills `wanted_slots` and makes every demand."""
+        wanted = tuple(wanted_slots)
+        needed, kept = set(wanted), []
+        for step in reversed(self.steps):
+            if step.kind is OP and step.out not in needed and self._cannot_fail(step):
+                continue
+            needed.update(step.args)
+            kept.append(step)
+        template: list[Any] = [None] * len(self.slots)
+        for slot in self.constants.values():
+            template[slot] = self.slots[slot]
+        names = dict(self.late_names)
+        return HostProgram(template, tuple(self.leaves), tuple(reversed(kept)), wanted, names)
+
+    def _new_slot(self, value):
+        self.slots.append(value)
+        return len(self.slots) - 1
+
+    def _call(self, fn, slots):
+        """Apply a function to slots; an exception is recorded, and raised to the user."""
+        try:
+            return fn(*[self.slots[i] for i in slots])
+        except Exception as error:
+            key = RAISES, fn, slots
+            if key not in self.results:
+                self._refuse_late(slots, error)
+                self.results[key] = None
+                raised = type(error), str(error)
+                self.steps.append(Step(RAISES, fn, slots, None, raised, user_source()))
+            raise
+
+    def _fill(self, kind, fn, slots, result):
+        """Record a step that fills a new slot."""
+        out = self._new_slot(result)
+        for slot in slots:
+            if slot in self.late_names:
+                self.late_names[out] = self.late_names[slot]
+        self.steps.append(Step(kind, fn, slots, out, type(result)))
+        return Host(self, out, result)
+
+    def _demanded(self, fn, slots, result):
+        """Record that `fn` of the slots is `result`, by the operands where that has no bits."""
+        self._refuse_late(slots)
+        if _is_plain(result):
+            self.results[DEMAND, fn, slots] = result
+            self.steps.append(Step(DEMAND, fn, slots, None, result, user_source()))
+            return result
+        constants = set(self.constants.values())
+        for slot in slots:
+            if slot not in constants and (DEMAND, value_of, (slot,)) not in self.results:
+                self._demanded(value_of, (slot,), self.slots[slot])
+        return result
+
+    def _refuse_late(self, slots, cause=None):
+        """Raise if one of the slots is known only after a call has matched."""
+        for slot in slots:
+            if slot in self.late_names:
+                raise errors.user_error(
+                    errors.ImpurityError,
+                    f"{self.late_names[slot]}: what the function does depends on the result, "
+                    "which is another one at each call.",
+                    fix="call it outside and pass the result in as an argument; or choose with "
+                    "`numpy.where`, which decides anew at each call.",
+                ) from cause
+
+    def _cannot_fail(self, step):
+        """Whether the step has a result, of one type, for all operands of these types."""
+        kinds = {type(self.slots[i]) for i in step.args}
+        return step.fn in _TOTAL and (kinds <= {int, bool} or kinds == {float})
+
+
+_TOTAL = frozenset({
+    operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.abs,
+})  # fmt: skip
+
+
+# ------------------------------------------------------------------------ host scalars
+
+
+def _apply(method, fn, *args):
+    """Apply `fn` through a method of the prologue that is recording, or else to plain numbers."""
+    for x in args:
+        if type(x) is Host and x.prologue.is_recording():
+            return method(x.prologue, fn, *args)
+    return fn(*[x.present if type(x) is Host else x for x in args])
+
+
+def _op(fn, *args):
+    return _apply(Prologue.op, fn, *args)
+
+
+def _demand(fn, *args):
+    return _apply(Prologue.demand, fn, *args)
+
+
+def _plain(x):
+    """Return the demanded value of a `Host`."""
+    return _demand(value_of, x)
+
+
+def _is_subclassed(x):
+    """Whether `x` is an instance of a number's subclass, such as a member of an IntEnum.
+
+    NumPy's scalars are left out: they have operators of their own, which take a `Host`.
+    """
+    return isinstance(x, int | float | complex) and not isinstance(x, np.generic)
+
+
+def _binary(fn):
+    """Return the method for an operator, and the reflected one."""
+
+    def forward(self, other):
+        if type(other) in _NUMBERS:
+            return _op(fn, self, other)
+        return fn(_plain(self), other) if _is_subclassed(other) else NotImplemented
+
+    def reflected(self, other):
+        if type(other) in _NUMBERS:
+            return _op(fn, other, self)
+        return fn(other, _plain(self)) if _is_subclassed(other) else NotImplemented
+
+    return forward, reflected
+
+
+def _unary(fn):
+    return lambda self: _op(fn, self)
+
+
+def _conversion(fn):
+    return lambda self: _demand(fn, self)
+
+
+def _comparison(fn):
+    def compare(self, other):
+        if type(other) in _NUMBERS:
+            return _demand(fn, self, other)
+        return fn(_plain(self), other) if _is_subclassed(other) else NotImplemented
+
+    return compare
+
+
+def _attribute(name):
+    fn = operator.attrgetter(name)
+    return property(lambda self: _op(fn, self))
+
+
+class Host:
+    """A Python number while a function is traced.
+
+    Arithmetic with other numbers is recorded, and gives `Host`s. Comparisons, and whatever asks
+    for the number itself, are demands, and give plain values. Beside arrays it is an input of the
+    compiled program. On other threads, and after its trace, it is its value.
+
+    Attributes:
+      prologue: the prologue of its trace.
+      slot: its place in the host program.
+      present: its value in this call. (No attribute here may be called what users ask of objects
+        to tell them from numbers, such as `value`: it would be read unseen.)
+    """
+
+    __slots__ = ("__weakref__", "present", "prologue", "slot")
+
+    def __init__(self, prologue, slot, present):
+        self.prologue, self.slot, self.present = prologue, slot, present
+
+    # `isinstance` and `match` ask for it.
+    __class__ = property(lambda self: type(self.present))  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    __add__, __radd__ = _binary(operator.add)
+    __sub__, __rsub__ = _binary(operator.sub)
+    __mul__, __rmul__ = _binary(operator.mul)
+    __truediv__, __rtruediv__ = _binary(operator.truediv)
+    __floordiv__, __rfloordiv__ = _binary(operator.floordiv)
+    __mod__, __rmod__ = _binary(operator.mod)
+    __divmod__, __rdivmod__ = _binary(divmod)
+    _power, __rpow__ = _binary(operator.pow)
+    __and__, __rand__ = _binary(operator.and_)
+    __or__, __ror__ = _binary(operator.or_)
+    __xor__, __rxor__ = _binary(operator.xor)
+    __lshift__, __rlshift__ = _binary(operator.lshift)
+    __rshift__, __rrshift__ = _binary(operator.rshift)
+
+    def __pow__(self, other, modulus=None):
+        if modulus is None:
+            return self._power(other)
+        if type(other) in _NUMBERS and type(modulus) in _NUMBERS:
+            return _op(pow, self, other, modulus)
+        return NotImplemented
+
+    __neg__, __pos__ = _unary(operator.neg), _unary(operator.pos)
+    __abs__, __invert__ = _unary(operator.abs), _unary(operator.invert)
+    __trunc__, __floor__, __ceil__ = _unary(math.trunc), _unary(math.floor), _unary(math.ceil)
+    real, imag = _attribute("real"), _attribute("imag")
+    numerator, denominator = _attribute("numerator"), _attribute("denominator")
+
+    def __round__(self, ndigits=None):
+        return _op(round, self) if ndigits is None else _op(round, self, ndigits)
+
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+
+    __bool__, __index__ = _conversion(operator.truth), _conversion(operator.index)
+    __int__, __float__, __complex__ = _conversion(int), _conversion(float), _conversion(complex)
+    __str__, __repr__ = _conversion(str), _conversion(repr)
+
+    def __hash__(self):
+        return hash(_plain(self))
+
+    def __format__(self, spec):
+        return _demand(format, self, spec)
+
+    def __getattr__(self, name):
+        """Return a method of the number: calling it is recorded."""
+        found = getattr(self.present, name)
+        if getattr(found, "__self__", None) is not self.present:
+            return found  # of the class
+        method = getattr(type(self.present), name)
+
+        def call(*args, **kwargs):
+            fn, args = _with_keywords(method, args, kwargs)
+            return _op(fn, self, *args)
+
+        return functools.update_wrapper(call, found)
+
+    def __dir__(self):
+        return dir(self.present)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        value = _plain(self)
+        return type(value), (value,)
+
+    def __jax_array__(self):
+        if self.prologue.is_recording():
+            return self.prologue.as_input(self)
+        return self.present
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(_plain(self), dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        """Give NumPy the plain number, which unlike an array of it does not widen dtypes."""
+        plain = [_plain(x) if type(x) is Host else x for x in inputs]
+        return getattr(ufunc, method)(*plain, **kwargs)
+
+
+_NUMBERS = frozenset({Host, bool, int, float, complex})
+
+
+# ------------------------------------------------------------------------ stand-ins
+
+
+class _WithKeywords(NamedTuple):
+    """A function whose last arguments are given by keyword."""
+
+    fn: Callable[..., Any]
+    keywords: tuple[str, ...]
+
+    def __call__(self, *args):
+        at = len(args) - len(self.keywords)
+        return self.fn(*args[:at], **dict(zip(self.keywords, args[at:], strict=True)))
+
+
+def _with_keywords(fn, args, kwargs):
+    """Return a function and arguments for it that are all positional."""
+    return (_WithKeywords(fn, tuple(kwargs)), (*args, *kwargs.values())) if kwargs else (fn, args)
+
+
+def _recording(fn):
+    """Return a function that does what `fn` does, and records it where it meets host scalars."""
+
+    def stand_in(*args, **kwargs):
+        kinds = {*map(type, args), *map(type, kwargs.values())}
+        if Host in kinds and kinds <= _NUMBERS:
+            fn_, args = _with_keywords(fn, args, kwargs)
+            return _op(fn_, *args)
+        return fn(*args, **kwargs)
+
+    return functools.update_wrapper(stand_in, fn)
+
+
+_math_names = dict(vars(math))
+_math_functions = {
+    name: fn for name, fn in vars(math).items() if type(fn) is types.BuiltinFunctionType
+}
+_stand_ins = {fn: _recording(fn) for fn in _math_functions.values()}
+
+math_stand_in = types.ModuleType("math", math.__doc__)
+"""What the module `math` is to user code during a trace."""
+
+vars(math_stand_in).update(vars(math))
+vars(math_stand_in).update({name: _stand_ins[fn] for name, fn in _math_functions.items()})
+
+
+def math_is_itself():
+    """Whether nobody has replaced what is in the module `math`."""
+    return vars(math) == _math_names
+
+
+def stand_in_of(function):
+    """Return what stands for a function of `math` during a trace, or None for any other object.
+
+    The function itself is its stand-in's ``__wrapped__``.
+    """
+    return _stand_ins.get(function) if type(function) is types.BuiltinFunctionType else None
+
+
+class _TypeOfTypes(type):
+    """Makes `type_stand_in` answer as `type` does, but for what stands for another object."""
+
+    def __call__(cls, *args, **kwargs):
+        if cls is not type_stand_in:  # a metaclass of the user's that was derived from it
+            return super().__call__(*args, **kwargs)
+        if len(args) == 3:  # a class made in the caller's module
+            name, bases, namespace = args
+            namespace = {"__module__": sys._getframe(1).f_globals["__name__"], **namespace}
+            return type(name, bases, namespace, **kwargs)
+        kind = type(*args, **kwargs)
+        if kind is Host or kind is HostArray:
+            return args[0].__class__
+        if kind is type:
+            return cls
+        if state.recorder is not None:  # the class is a value now
+            state.recorder.lifter.functions.lift_class(kind)
+        return kind
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, type) if cls is type_stand_in else super().__instancecheck__(x)
+
+    def __subclasscheck__(cls, kind):
+        if cls is type_stand_in:
+            return issubclass(kind, type)
+        return super().__subclasscheck__(kind)
+
+    def __eq__(cls, other):
+        return other is cls or (cls is type_stand_in and other is type)
+
+    def __hash__(cls):
+        return hash(type) if cls is type_stand_in else super().__hash__()
+
+    def __repr__(cls):
+        return repr(type) if cls is type_stand_in else super().__repr__()
+
+
+class type_stand_in(type, metaclass=_TypeOfTypes):
+    """What the name `type` means in user code during a trace."""
+
+
+type_stand_in.__name__ = type_stand_in.__qualname__ = "type"
+type_stand_in.__module__ = "builtins"

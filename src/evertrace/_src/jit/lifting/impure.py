@@ -1,0 +1,386 @@
+"""The calls that a compiled program could not make again, and how a trace sees them.
+
+Clocks, draws, files, `print` and the like are replaced, for the time of a trace, by an `Intercept`:
+in the module that owns the function, or in the dict of its class. An intercept is the function
+itself for every other thread and for library code's own purposes (imports, tracebacks, locks). To
+user code it is what the table in `_rows` says of the function:
+
+  redone    a clock reading or a draw that gives a number or an array: again at each call
+  effect    `print`, logging, warnings, sleeping: recorded, to be repeated at each call
+  guarded   the environment, whether a logger is enabled: must be the same at each call
+  refused   files, input, sockets, processes, entropy: an `ImpurityError`, or what
+            ``impurity("warn" | "ignore")`` makes of it
+
+Intercepts are made once and only put in place for a trace, so that entering one is cheap.
+"""
+
+import ctypes
+import functools
+import gc
+import importlib
+import os
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from evertrace._src.jit.lifting import impure_calls as calls
+from evertrace._src.jit.lifting.code import is_library_code, is_library_function
+
+_active: "Patches | None" = None  # of the trace that runs; there is one at a time
+
+
+def _words(text):
+    return frozenset(text.split())
+
+
+class Intercept:
+    """Stands for an impure function: equal to it, named like it, and to most callers the same."""
+
+    def __init__(self, real, shown, handler):
+        functools.update_wrapper(self, real, updated=())
+        self.real, self.shown, self.handler = real, shown, handler
+
+    def __call__(self, /, *args, **kwargs):
+        patches = _active
+        if patches is None or patches.thread != threading.get_ident():
+            return self.real(*args, **kwargs)
+        caller, via = _user_caller(sys._getframe(1), patches.entry)
+        if caller is None:
+            return self.real(*args, **kwargs)
+        return self.handler(calls.Call(patches, via or self.shown, self.real, caller, args, kwargs))
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+    def __eq__(self, other):
+        return self is other or self.real == other
+
+    def __hash__(self):
+        return hash(self.real)
+
+    def __repr__(self):
+        return repr(self.real)
+
+    def __reduce__(self):
+        return self.real.__reduce__()
+
+
+class InterceptedMethod(Intercept):
+    """An `Intercept` in the dict of a class, which binds as a method."""
+
+    def __get__(self, obj, objtype=None):
+        return self if obj is None else types.MethodType(self, obj)
+
+
+# ------------------------------------------------------------------------ who calls
+
+# Library modules that do what they are asked to: a file read by `pathlib` was read by its caller.
+_AGENTS = _words(
+    "os genericpath posixpath ntpath pathlib glob shutil tempfile codecs fileinput configparser "
+    "zipfile tarfile gzip bz2 lzma shelve dbm urllib http socket ssl subprocess multiprocessing "
+    "concurrent asyncio selectors uuid secrets random logging collections numpy"
+)
+
+
+def _user_caller(frame, entry):
+    """Return the frame of the user code that `frame` works for, and the function it called.
+
+    Both are None when a library calls for itself or on behalf of an import. The function is None
+    when `frame` is the user's own.
+    """
+    via = None
+    while is_library_code(frame.f_code):
+        module = frame.f_globals.get("__name__") or ""
+        if module.partition(".")[0] not in _AGENTS or frame.f_back is None:
+            return None, None
+        module = "os.path" if module in ("genericpath", "posixpath", "ntpath") else module
+        via = f"{module}.{_qualified_name(frame.f_code)}"
+        frame = frame.f_back
+    above = frame
+    while above is not None and above is not entry:
+        if above.f_code.co_filename.startswith("<frozen importlib"):
+            return None, None  # the body of a module runs once in plain Python, too
+        above = above.f_back
+    return frame, via
+
+
+def _qualified_name(code):
+    return getattr(code, "co_qualname", code.co_name)
+
+
+# ------------------------------------------------------------------------ the table
+
+_PURE_OS = _words(
+    "fspath strerror major minor makedev cpu_count WCOREDUMP WIFCONTINUED WIFSTOPPED WIFSIGNALED "
+    "WIFEXITED WEXITSTATUS WTERMSIG WSTOPSIG waitstatus_to_exitcode"
+)
+_GENERATOR_STATE = "seed getstate setstate get_state set_state"
+
+
+class Row(NamedTuple):
+    """Functions that are treated alike.
+
+    Attributes:
+      module: where they are.
+      owner: class whose methods they are; empty for functions of the module.
+      shown: what people write before their names.
+      names: which; those that this Python does not have are passed over.
+      handler: function of a `calls.Call`; returns what the call returns.
+    """
+
+    module: str
+    owner: str
+    shown: str
+    names: str
+    handler: Callable[[calls.Call], Any]
+
+
+def _rows():
+    """Return the table of all that is intercepted."""
+    file, system = calls.refused(calls.FIX_FILE), calls.refused(calls.FIX_SYSTEM)
+    entropy, environ = calls.refused(calls.FIX_ENTROPY), calls.refused(calls.FIX_ENVIRON)
+    stream = calls.refused_stream
+    os_calls = _functions_of(os.name, _PURE_OS | {"urandom", "getrandom", "putenv", "unsetenv"})
+    clocks = "time monotonic perf_counter process_time thread_time clock_gettime"
+    return (
+        Row("time", "", "time.", clocks, calls.clock),
+        Row("time", "", "time.", " ".join(f"{n}_ns" for n in clocks.split()), calls.clock),
+        Row("time", "", "time.", "localtime gmtime ctime asctime", calls.clock_unless_given(0)),
+        Row("time", "", "time.", "strftime", calls.clock_unless_given(1)),
+        Row("time", "", "time.", "sleep", calls.effect),
+        Row("datetime", "datetime", "datetime.", "now utcnow today", calls.clock),
+        Row("datetime", "date", "date.", "today", calls.clock),
+        *_rows_of_draws("random", calls.PYTHON),
+        Row("random", "Random", "random.Random.", "seed", calls.refused_unseeded),
+        *_rows_of_draws("numpy.random", calls.NUMPY),
+        Row("numpy.random.bit_generator", "", "entropy for numpy.random: ", "randbits", entropy),
+        Row("os", "", "os.", "urandom getrandom", entropy),
+        Row("secrets", "", "secrets.", "choice randbelow randbits", entropy),
+        Row("secrets", "", "secrets.", "token_bytes token_hex token_urlsafe", entropy),
+        Row("uuid", "", "uuid.", "getnode uuid1 uuid4 uuid6 uuid7 uuid8", entropy),
+        Row("builtins", "", "", "open input", file),
+        Row("io", "", "io.", "open open_code", file),
+        Row("os", "", "os.", os_calls, file),
+        Row("_io", "TextIOWrapper", "file.", "write flush", calls.write_again),
+        Row("_io", "TextIOWrapper", "file.", "read readline seek tell truncate", stream),
+        Row("_io", "_IOBase", "file.", "readlines", stream),
+        # Not `flush` and `close`: a file that dies while tracing calls them.
+        Row("_io", "BufferedReader", "file.", "peek read read1 readinto readline", file),
+        Row("_io", "BufferedWriter", "file.", "write", file),
+        Row("_io", "FileIO", "file.", "read readall readinto write", file),
+        Row("os", "_Environ", "os.environ.", "__getitem__ __iter__ __len__ copy", calls.environ),
+        Row("os", "_Environ", "os.environ.", "__setitem__ __delitem__", environ),
+        Row("os", "", "os.", "putenv unsetenv", environ),
+        Row("subprocess", "Popen", "subprocess.Popen.", "__init__ communicate poll wait", system),
+        Row("threading", "Thread", "threading.Thread.", "start", system),
+        Row("signal", "", "signal.", "alarm raise_signal setitimer signal", system),
+        Row("atexit", "", "atexit.", "register unregister", system),
+        Row("socket", "socket", "socket.", "__init__", system),
+        Row("socket", "", "socket.", "getaddrinfo gethostbyaddr gethostbyname", system),
+        Row("socket", "", "socket.", "gethostname getnameinfo socketpair", system),
+        Row("_socket", "socket", "socket.", "_accept bind close connect connect_ex", system),
+        Row("_socket", "socket", "socket.", "listen recv recv_into recvfrom recvmsg", system),
+        Row("_socket", "socket", "socket.", "send sendall sendmsg sendto shutdown", system),
+        Row("builtins", "", "", "print", calls.print_again),
+        Row("pprint", "", "pprint.", "pprint pp", calls.effect),
+        Row("logging", "Logger", "logging.Logger.", "_log", calls.log_again),
+        Row("logging", "Logger", "logging.Logger.", "isEnabledFor", calls.demanded),
+        Row("logging", "Logger", "logging.Logger.", "setLevel addHandler removeHandler", system),
+        Row("logging", "", "logging.", "disable", system),
+        Row("warnings", "", "warnings.", "warn", calls.warn_again),
+    )
+
+
+def _rows_of_draws(module, generator):
+    """Return the rows of a module of functions that draw from a global generator."""
+    shown, state = f"{module}.", _GENERATOR_STATE
+    draws = _functions_of(module, {*state.split(), "shuffle", "default_rng"})
+    return (
+        Row(module, "", shown, draws, generator.draw),
+        Row(module, "", shown, "shuffle", calls.refused(calls.FIX_DRAW)),
+        Row(module, "", shown, state, calls.refused(calls.FIX_SYSTEM)),
+    )
+
+
+def _functions_of(module, without):
+    """Return the names of the public functions of a module but for some."""
+    namespace = vars(importlib.import_module(module))
+    names = namespace.get("__all__", namespace)
+    functions = [n for n in names if callable(namespace[n]) and not isinstance(namespace[n], type)]
+    return " ".join(n for n in functions if n not in without and not n.startswith("_"))
+
+
+# ------------------------------------------------------------------------ putting in place
+
+_place_of: dict[int, "Place"] = {}  # id of a function of a module -> its place
+
+
+class Place:
+    """Where an intercept goes: an entry of the dict of a module or class.
+
+    Attributes:
+      real: what is there while nobody traces.
+      placed: what is there during a trace.
+    """
+
+    __slots__ = ("cls", "name", "namespace", "placed", "real", "row")
+
+    def __init__(self, namespace, name, cls, row):
+        self.namespace, self.name, self.cls, self.row = namespace, name, cls, row
+        self.real = self.placed = None
+
+    def renew(self):
+        """Make the intercept of what is there now; returns whether there is something for it."""
+        real = self.namespace.get(self.name)
+        if real is None or isinstance(real, Intercept):  # the latter put back by a mock, too late
+            return False
+        if type(real) is types.FunctionType and not is_library_function(real):
+            return False  # the user replaced it by code that is traced like any other
+        shown, handler = self.row.shown + self.name, self.row.handler
+        if self.cls is None:
+            same = _place_of.setdefault(id(real), self)  # `open` is in two modules
+            shared = same.real is real
+            self.placed = same.placed if shared else Intercept(real, shown, handler)
+            if not shared:
+                _place_of[id(real)] = self
+        else:
+            method = InterceptedMethod(real, shown, handler)
+            of_class = isinstance(getattr(self.cls, self.name), types.BuiltinMethodType)
+            self.placed = classmethod(method) if of_class else method
+        self.real = real
+        return True
+
+
+class Table(NamedTuple):
+    """The rows, resolved.
+
+    Attributes:
+      places: all of them.
+      classes: those whose dicts are among them.
+    """
+
+    places: tuple[Place, ...]
+    classes: tuple[type, ...]
+
+
+@functools.cache
+def _table():
+    """Resolve the rows; imports what they name, since the traced function could."""
+    places, classes = [], {}
+    for row in _rows():
+        try:
+            module = importlib.import_module(row.module)
+        except ImportError:
+            continue
+        cls = getattr(module, row.owner) if row.owner else None
+        if cls is not None:
+            classes[cls] = None
+        namespace = vars(module) if cls is None else _class_dict(cls)
+        places += [Place(namespace, name, cls, row) for name in row.names.split()]
+    places = tuple(p for p in places if p.name in p.namespace)
+    return Table(places, tuple(classes))
+
+
+def _class_dict(cls):
+    """Return the dict of a class itself: those written in C take no assignments."""
+    (namespace,) = (x for x in gc.get_referents(vars(cls)) if type(x) is dict)
+    return namespace
+
+
+_type_modified = ctypes.pythonapi.PyType_Modified
+_type_modified.argtypes, _type_modified.restype = [ctypes.py_object], None
+
+
+class Patches:
+    """Context manager that has impure calls of user code recorded or refused.
+
+    To be entered by the thread that traces, one trace at a time; a trace within a trace hands over
+    to the inner recorder.
+
+    Args:
+      recorder: what calls are recorded with: its ``prologue.late``, ``prologue.demand``,
+        ``late_array``, ``effect`` and ``guard_environ``.
+    """
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+        self.thread = threading.get_ident()
+        self.entry = self.outer = self.filters = None
+        self.stream_names, self.draws, self.placed = {}, {}, []
+
+    def __enter__(self):
+        global _active
+        table = _table()
+        self.entry, self.outer = sys._getframe(1), _active
+        self.stream_names = {id(sys.stdout): "stdout", id(sys.stderr): "stderr"}
+        self.filters = warnings.filters
+        self.draws = {g: calls.Draws(g) for g in (calls.PYTHON, calls.NUMPY)}
+        if self.outer is None:
+            for place in table.places:
+                if place.namespace.get(place.name) is place.real or place.renew():
+                    place.namespace[place.name] = place.placed
+                    self.placed.append(place)
+            _classes_changed()
+        _active = self
+        return self
+
+    def __exit__(self, kind, *rest):
+        global _active
+        _active, self.entry = self.outer, None
+        for place in self.placed:
+            if place.namespace.get(place.name) is place.placed:  # else the user's, by now
+                place.namespace[place.name] = place.real
+        if self.placed:
+            _classes_changed()
+        failed = kind is not None
+        try:
+            for drawn in () if failed else self.draws.values():
+                drawn.check()
+        except Exception:
+            failed = True
+            raise
+        finally:
+            for drawn in self.draws.values():
+                drawn.rewind(failed)
+
+
+def _classes_changed():
+    """Tell the interpreter, which remembers where methods were found."""
+    for cls in _table().classes:
+        _type_modified(cls)
+
+
+# ------------------------------------------------------------------------ values
+
+
+def stand_in_of(value):
+    """Return what stands for an impure function that was not looked up just now, or None.
+
+    It is needed for what ``from time import time``, ``now = datetime.now`` or a default argument
+    bound before the trace.
+    """
+    place = _place_of.get(id(value))
+    if place is not None and place.real is value:
+        return place.placed
+    if type(value) is not types.BuiltinMethodType:
+        return None
+    owner = value.__self__
+    mro = type.mro(owner) if isinstance(owner, type) else type(owner).__mro__
+    if not any(cls is patched for cls in mro for patched in _table().classes):
+        return None
+    bound = getattr(owner, value.__name__)
+    return bound if type(getattr(bound, "__func__", None)) is InterceptedMethod else None
+
+
+def real_of(value: Any) -> Any:
+    """Return the function that a stand-in stands for, to be stored; other values as they are."""
+    if isinstance(value, Intercept):
+        return value.real
+    if type(value) is types.MethodType and type(value.__func__) is InterceptedMethod:
+        owner = value.__self__
+        at = (None, owner) if isinstance(owner, type) else (owner, type(owner))
+        return real_of(value.__func__).__get__(*at)
+    return value

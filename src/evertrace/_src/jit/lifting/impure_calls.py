@@ -1,0 +1,415 @@
+"""What becomes of an impure call that user code makes while it is traced.
+
+Each handler takes a `Call` and returns what the call returns to the user: it has the call redone at
+each call of the compiled program, or repeated afterwards as an effect, or what it gave guarded; or
+it refuses the call. Which function has which handler, and how calls are seen, is in `impure`.
+"""
+
+import dataclasses
+import functools
+import io
+import logging
+import pickle
+import random
+import sys
+import threading
+import traceback
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import config, errors, source, tree
+from evertrace._src.jit.lifting.host import SCALARS, Host
+
+
+class Call(NamedTuple):
+    """A call of an impure function by user code, under a trace.
+
+    Attributes:
+      patches: those of the trace.
+      name: the function, for people: the one that the user called.
+      real: the function that was intercepted.
+      caller: the user's frame.
+    """
+
+    patches: Any
+    name: str
+    real: Callable[..., Any]
+    caller: types.FrameType
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def src(self):
+        """The user's place, as `errors` takes it."""
+        return self.caller.f_code, self.caller.f_lasti
+
+    def run(self):
+        """Call the real function."""
+        return self.real(*self.args, **self.kwargs)
+
+
+# ------------------------------------------------------------------------ refused
+
+
+def complain(what, fix, src=None):
+    """Raise an `ImpurityError`, warn, or do nothing, as the option says."""
+    mode = config.current().impurity
+    if mode == "error":
+        raise errors.user_error(errors.ImpurityError, what, fix=fix, src=src)
+    if mode == "warn":
+        cls = errors.EvertraceWarning
+        errors.user_warning(cls, what, fix=fix, anchor="ImpurityError", src=src)
+
+
+def refuse(call, fix):
+    """Complain of a call."""
+    what = "a compiled call would not do this again; it happens once, when the function is traced."
+    complain(f"{call.name}: {what}", fix, call.src)
+
+
+def refused(fix):
+    """Return the handler of functions that are refused, with what to do instead."""
+
+    def handle(call):
+        refuse(call, fix)
+        return call.run()
+
+    return handle
+
+
+FIX_FILE = "do it outside, and pass in what was read or return what is to be written."
+FIX_SYSTEM = "do it outside of the function, before or after the call."
+FIX_ENTROPY = "pass in a seed or the bits, or draw from a key of `evertrace.random`."
+FIX_DRAW = "draw outside and pass in the result, or draw from a key of `evertrace.random`."
+FIX_CLOCK = "read the clock outside and pass in the result, or use the number `time.time()`."
+FIX_ENVIRON = "change the environment outside of the function."
+
+
+def refused_unseeded(call):
+    """Handle ``Random.seed``, which also `Random` calls: without a seed it asks the system."""
+    seed = call.args[1] if len(call.args) > 1 else call.kwargs.get("a")
+    if seed is None:
+        refuse(call, FIX_ENTROPY)
+    return call.run()
+
+
+def refused_stream(call):
+    """Handle what reads a stream: harmless only for one in memory."""
+    if not _is_in_memory(call.args[0]):
+        refuse(call, FIX_FILE)
+    return call.run()
+
+
+def _is_in_memory(stream):
+    return isinstance(getattr(stream, "buffer", stream), (io.StringIO, io.BytesIO))
+
+
+# ------------------------------------------------------------------------ redone
+
+
+@dataclasses.dataclass(frozen=True)
+class Redo:
+    """An impure function of the leaves of its arguments."""
+
+    real: Callable[..., Any]
+    treedef: Any
+
+    @property
+    def __name__(self):
+        return getattr(self.real, "__name__", repr(self.real))
+
+    def __call__(self, *leaves):
+        args, kwargs = tree.unflatten(self.treedef, leaves)
+        return self.real(*args, **kwargs)
+
+
+_CONSTANTS = (int, float, complex, str, bytes, range, type, np.generic, np.dtype)
+
+
+def _redo(call):
+    """Make a call, now and at each call of the compiled program.
+
+    Present values stand in for host scalars among the arguments, since the real function must not
+    compute with them: what it would record depends on what is read only now.
+
+    Returns:
+      The result, and whether it will be redone: if not, it is neither a number nor an array.
+    """
+    leaves, treedef = tree.flatten((call.args, call.kwargs))
+    leaves = tuple(_argument(call, x) for x in leaves)
+    again = Redo(call.real, treedef)
+    try:
+        value = again(*[x.present if type(x) is Host else x for x in leaves])
+    except Exception:
+        _demand(leaves, SCALARS)  # with another value there may be no exception
+        raise
+    flat = treedef == tree.structure(((0,) * len(leaves), {}))
+    fn = call.real if flat else again
+    what = f"{call.name} at {source.format(call.src)}"
+    recorder = call.patches.recorder
+    if type(value) in SCALARS:
+        return recorder.prologue.late(fn, leaves, value, what), True
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
+        _demand(leaves, {int})  # it may be a size
+        return recorder.late_array(fn, leaves, {}, value, what), True
+    return value, False
+
+
+def _demand(leaves, kinds):
+    """Have later calls find the same values for host scalars of some types."""
+    for x in leaves:
+        if type(x) is Host and type(x.present) in kinds:
+            hash(x)
+
+
+def _argument(call, leaf):
+    """Return what is kept of an argument for the calls to come; refuses what could change."""
+    if type(leaf) is Host or isinstance(leaf, _CONSTANTS):
+        return leaf
+    if hasattr(leaf, "__array__"):
+        return np.array(leaf)
+    refuse(call, f"pass numbers, strings and arrays to it: a {type(leaf).__name__} may change.")
+    return leaf
+
+
+def clock(call):
+    """Handle a clock: its reading is redone if it is a number."""
+    value, redone = _redo(call)
+    if not redone:
+        refuse(call, FIX_CLOCK)
+    return value
+
+
+def clock_unless_given(position):
+    """Return the handler of ``time.localtime(seconds=None)`` and its kind."""
+
+    def handle(call):
+        if len(call.args) > position and call.args[position] is not None:
+            return call.run()
+        return clock(call)
+
+    return handle
+
+
+class Generator(NamedTuple):
+    """A global generator of random numbers: its name, and how its state is read and set."""
+
+    name: str
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+
+    def draw(self, call):
+        """Handle a function that draws from this generator."""
+        drawn = call.patches.draws[self]
+        drawn.check()
+        try:
+            value, redone = _redo(call)
+        finally:
+            drawn.known = self.read()
+        if redone:
+            drawn.redone = True
+        else:
+            refuse(call, FIX_DRAW)
+        return value
+
+
+PYTHON = Generator("random", random.getstate, random.setstate)
+NUMPY = Generator(
+    "numpy.random",
+    lambda: pickle.dumps(np.random.get_state(legacy=False)),
+    lambda state: np.random.set_state(pickle.loads(state)),
+)
+
+
+class Draws:
+    """What one trace draws from a global generator.
+
+    Draws that are redone must not count twice, so the generator is put back when the trace ends:
+    the call that was traced runs like any other afterwards. Library code draws unseen; that shows
+    as a state nobody accounted for.
+    """
+
+    def __init__(self, generator):
+        self.generator = generator
+        self.entry = self.known = generator.read()
+        self.redone = False
+        self.alone = threading.active_count() == 1  # another thread draws whenever it likes
+
+    def check(self):
+        """Refuse draws of library code since the last look."""
+        if not self.alone or self.generator.read() == self.known:
+            return
+        what = (
+            f"{self.generator.name}: library code that the function calls drew from the global "
+            "generator; a compiled call would not draw again."
+        )
+        complain(what, FIX_DRAW)
+
+    def rewind(self, failed):
+        """Put the generator back if draws will be redone, or if the trace failed."""
+        if self.redone or (failed and self.known != self.entry):
+            self.generator.write(self.entry)
+
+
+# ------------------------------------------------------------------------ effects
+
+
+def effect(call):
+    """Have a call that returns nothing repeated."""
+    call.patches.recorder.effect(call.real, _copied(call.args), _copied(call.kwargs))
+
+
+def _copied(x):
+    """Return `x` with its containers copied: an effect shows them as they are now."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_copied, x))
+    return {k: _copied(v) for k, v in x.items()} if type(x) is dict else x
+
+
+def _standard_stream(name, method, *args):
+    """Call a method of what ``sys.stdout`` or ``sys.stderr`` is now."""
+    getattr(getattr(sys, name), method)(*args)
+
+
+def _print_error(*args, **kwargs):
+    print(*args, file=sys.stderr, **kwargs)
+
+
+def _is_repeated(stream):
+    """Whether what is written to a stream is written again at each call.
+
+    In memory, and to an object of the user's, it is a change like any other, which the trace sees.
+    Where files are not refused, the function may have opened this one itself.
+    """
+    is_file = isinstance(stream, io.TextIOWrapper) and not _is_in_memory(stream)
+    return is_file and config.current().impurity == "error"
+
+
+def print_again(call):
+    """Have `print` repeated."""
+    kwargs = dict(call.kwargs)
+    file = kwargs.pop("file", None)
+    stream = sys.stdout if file is None else file
+    name = call.patches.stream_names.get(id(stream))
+    if name is None and not _is_repeated(stream):
+        return call.run()
+    if name is None:
+        fn = functools.partial(call.real, file=stream)
+    else:
+        fn = _print_error if name == "stderr" else call.real
+    call.patches.recorder.effect(fn, _copied(call.args), kwargs)
+    return None
+
+
+def write_again(call):
+    """Have text written to an open file again at each call."""
+    stream, *args = call.args
+    name = call.patches.stream_names.get(id(stream))
+    if name is not None:
+        again = functools.partial(_standard_stream, name, call.real.__name__)
+    elif _is_repeated(stream):
+        again = functools.partial(call.real, stream)
+    else:
+        return call.run()
+    call.patches.recorder.effect(again, tuple(args), call.kwargs)
+    return len(*args) if call.real.__name__ == "write" else None
+
+
+@dataclasses.dataclass(frozen=True)
+class LogAgain:
+    """Logs a message as if from the user's line; with the traceback and stack of the trace."""
+
+    logger: logging.Logger
+    place: tuple[str, int, str]
+    exception: str | None
+    stack: str | None
+
+    def __call__(self, level, message, *args, extra=None):
+        name, (file, line, function) = self.logger.name, self.place
+        record = self.logger.makeRecord(
+            name, level, file, line, message, args, None, function, extra, self.stack
+        )
+        record.exc_text = self.exception
+        self.logger.handle(record)
+
+
+def log_again(call):
+    """Handle ``Logger._log``, where all logging ends once the level is known to be enabled."""
+    _record_log(call, *call.args, **call.kwargs)
+
+
+def _record_log(
+    call, logger, level, msg, args, exc_info=None, extra=None, stack_info=False, stacklevel=1
+):
+    frame = _outer(call.caller, stacklevel)
+    place = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+    exception = stack = None
+    if exc_info:
+        if not isinstance(exc_info, (BaseException, tuple)):
+            exc_info = sys.exc_info()
+        error = exc_info[1] if isinstance(exc_info, tuple) else exc_info
+        exception = "".join(traceback.format_exception(error)).rstrip()
+    if stack_info:
+        lines = "".join(traceback.format_stack(frame)).rstrip()
+        stack = f"Stack (most recent call last):\n{lines}"
+    again = LogAgain(logger, place, exception, stack)
+    kwargs = {"extra": _copied(extra)} if extra else {}
+    call.patches.recorder.effect(again, (level, msg, *_copied(args)), kwargs)
+
+
+@dataclasses.dataclass(frozen=True)
+class WarnAgain:
+    """Issues a warning as if from the user's line."""
+
+    category: type[Warning]
+    file: str
+    line: int
+    namespace: dict[str, Any] = dataclasses.field(repr=False)
+
+    def __call__(self, message):
+        registry = self.namespace.setdefault("__warningregistry__", {})
+        module = self.namespace.get("__name__")
+        warnings.warn_explicit(message, self.category, self.file, self.line, module, registry)
+
+
+def warn_again(call):
+    """Handle `warnings.warn`, unless the function itself catches its warnings."""
+    if warnings.filters is not call.patches.filters:
+        call.run()
+        return
+    _record_warning(call, *call.args, **call.kwargs)
+
+
+def _record_warning(call, message, category=None, stacklevel=1, source=None, **ignored):
+    frame = _outer(call.caller, stacklevel)
+    if isinstance(message, Warning):
+        category = type(message)
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    again = WarnAgain(category or UserWarning, file, line, frame.f_globals)
+    call.patches.recorder.effect(again, (message,), {})
+
+
+def _outer(frame, stacklevel):
+    """Return the frame that a message of this stack level is attributed to."""
+    for _ in range(stacklevel - 1):
+        frame = frame.f_back or frame
+    return frame
+
+
+# ------------------------------------------------------------------------ guarded
+
+
+def environ(call):
+    """Handle a read of the environment, which becomes a guard."""
+    call.patches.recorder.guard_environ()
+    return call.run()
+
+
+def demanded(call):
+    """Ask again at each call, which must get the same answer."""
+    prologue = call.patches.recorder.prologue
+    return prologue.demand(call.real, *call.args, *call.kwargs.values())

@@ -1,0 +1,553 @@
+"""Lifting: what a value that a trace reads becomes inside of it, by its type.
+
+Arrays become inputs of the program, Python numbers host scalars; containers and objects are taken
+over in place, tuples are rebuilt; functions are entered when they are called. What cannot be
+watched becomes a stand-in that refuses every use.
+"""
+
+import array
+import collections
+import contextvars
+import enum
+import functools
+import io
+import logging
+import math
+import operator
+import re
+import threading
+import types
+import weakref
+from typing import Any
+
+import numpy as np
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import aval_of
+from evertrace._src.core.tracer import Tracer
+from evertrace._src.jit.lifting import guards, values
+from evertrace._src.jit.lifting.code import is_library_function, is_library_module
+from evertrace._src.jit.lifting.containers import (
+    fill_items,
+    fill_members,
+    lift_dict,
+    lift_frozenset,
+    lift_items,
+    lift_set,
+    lift_tuple,
+)
+from evertrace._src.jit.lifting.entered import (
+    ContextValue,
+    Items,
+    Members,
+    has_no_hidden_state,
+    instance_dict,
+    slot_descriptors,
+)
+from evertrace._src.jit.lifting.functions import Functions
+from evertrace._src.jit.lifting.hooks import opaque
+from evertrace._src.jit.lifting.host import Host, math_is_itself, math_stand_in, stand_in_of
+from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.objects import Objects, class_check
+from evertrace._src.jit.lifting.recorder import Recorder
+from evertrace._src.source import user_source
+from evertrace._src.tree import registry
+
+
+class Lifter:
+    """Lifts what one trace reads.
+
+    Args:
+      recorder: the trace's recorder.
+      eager: classes whose attributes are lifted at once.
+      constants: whether Python numbers are guarded by value instead of being host scalars.
+
+    Attributes:
+      impure: function (value) -> the stand-in of an impure function, or None.
+    """
+
+    impure: Any = staticmethod(lambda value: None)
+
+    def __init__(self, recorder: Recorder, eager=(), constants=False):
+        self.recorder, self.constants = recorder, constants
+        recorder.lifter = self
+        self.functions = Functions(recorder, self.lift, self.see)
+        self.objects = Objects(recorder, self.lift, self.see, self.functions, eager)
+
+    def lift(self, value, node, write_only=False):
+        """Return what `value`, found at `node`, is inside of the trace.
+
+        Args:
+          value: the value.
+          node: its path; the check that the value asks for is set on it.
+          write_only: whether a container is only added to.
+        """
+        kind = type(value)
+        if write_only and kind in _CONTAINERS:
+            return _CONTAINERS[kind](self, value, node, True)
+        handler = _HANDLERS.get(kind)
+        if handler is not None:
+            return handler(self, value, node)
+        return _lift_other(self, value, node)
+
+    def see(self, value):
+        """Lift what is in a container that was only added to so far."""
+        entered = self.recorder.by_id.get(id(value))
+        if isinstance(entered, (Items, Members)) and entered.write_only:
+            added = entered.contents()
+            entered.write_only = False
+            (fill_members if isinstance(entered, Members) else fill_items)(self, entered)
+            entered.put([*entered.placed, *added])
+
+    def stand_in(self, value):
+        """Return what stands for an impure or a mathematical function, or None."""
+        found = self.impure(value)
+        return stand_in_of(value) if found is None else found
+
+    def release(self):
+        """Let go of all that the trace has kept alive."""
+        self.objects.by_id.clear()
+        self.functions.release()
+        del self.functions, self.objects
+
+    def restore(self):
+        """Put everything back as it was before the trace."""
+        self.objects.hooks.remove()
+        self.functions.restore()
+        self.recorder.restore()
+
+
+# ------------------------------------------------------------------------ leaves
+
+
+def _lift_value(lifter, value, node):
+    node.check, node.want, node.src = "value", value, user_source()
+    return value
+
+
+def _lift_identity(lifter, value, node):
+    lifter.recorder.watch_identity(value, node)
+    return value
+
+
+def _lift_host(lifter, value, node):
+    if lifter.constants:
+        return _lift_value(lifter, value, node)
+    node.check, node.want = "type", type(value)
+    return lifter.recorder.host_scalar(value, node)
+
+
+def _lift_array(lifter, value, node):
+    rec = lifter.recorder
+    found = rec.alias(value, node)
+    if found is not None:
+        return found.lifted
+    node.check, node.want = "aval", value.aval
+    return rec.remember(value, rec.input(value.aval, node, node.name), node)
+
+
+def _lift_scalar_array(lifter, value, node):
+    if not _is_numeric(value):
+        return _lift_value(lifter, value, node)
+    rec = lifter.recorder
+    node.check, node.want = "scalar", (type(value), value.dtype)
+    made = HostArray(
+        value, aval_of(value),
+        functools.partial(rec.input, aval_of(value), node, node.name),
+        functools.partial(rec.guard_scalar, value, node),
+    )  # fmt: skip
+    rec.arrays.append(made)
+    return rec.derived(made, node)
+
+
+def _lift_ndarray(lifter, value, node):
+    rec = lifter.recorder
+    found = rec.alias(value, node)
+    if found is not None:
+        return found.lifted
+    if value.dtype.kind == "O":
+        return rec.remember(value, opaque(value, node), node)
+    if not _is_numeric(value):
+        rec.guard_bytes(value, node)
+        copy = value.copy()
+        copy.flags.writeable = False
+        return rec.remember(value, copy, node)
+    aval = aval_of(value)
+    node.check, node.want = "ndarray", (value.shape, value.dtype)
+    made = HostArray(
+        value, aval,
+        functools.partial(rec.input, aval, node, node.name),
+        functools.partial(rec.guard_bytes, value, node),
+    )  # fmt: skip
+    rec.arrays.append(made)
+    return rec.remember(value, made, node)
+
+
+def _is_numeric(value):
+    try:
+        aval_of(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _lift_buffer(lifter, value, node):
+    rec = lifter.recorder
+    if rec.alias(value, node) is None:
+        node.check, node.want = "content", (type(value), bytes(value))
+        rec.buffers.append((value, node))
+        rec.remember(value, value, node)
+    return value
+
+
+# ------------------------------------------------------------------------ callables and paths
+
+
+def _lift_function(lifter, value, node):
+    stand_in = lifter.stand_in(value)
+    if stand_in is not None:
+        _lift_identity(lifter, value, node)
+        return lifter.recorder.derived(stand_in, node)
+    if lifter.recorder.alias(value, node) is None:
+        node.check, node.want = "type", type(value)
+        lifter.recorder.remember(value, value, node)
+        lifter.functions.reach(value, node)
+        if not is_library_function(value):
+            lifter.functions.watch_attributes(value, node)
+    return value
+
+
+def _lift_builtin(lifter, value, node):
+    """Lift a function in C; a bound one (``items.append``) with the object it is bound to."""
+    stand_in = lifter.stand_in(value)
+    if stand_in is not None:
+        _lift_identity(lifter, value, node)
+        return lifter.recorder.derived(stand_in, node)
+    owner = value.__self__
+    if owner is None or isinstance(owner, (types.ModuleType, type)):
+        return _lift_identity(lifter, value, node)
+    node.check, node.want = "value", value
+    child = lifter.recorder.node(node, "attribute", "__self__", f"{node.name}.__self__")
+    lifter.lift(owner, child)
+    return value
+
+
+def _lift_method(lifter, value, node):
+    rec = lifter.recorder
+    stand_in = lifter.stand_in(value)
+    if stand_in is not None:  # `random.random` is a method of a hidden generator
+        node.check, node.want = "value", value
+        return rec.derived(stand_in, node)
+    node.check, node.want = "type", type(value)
+    fun = lifter.lift(
+        value.__func__, rec.node(node, "attribute", "__func__", f"{node.name}.__func__")
+    )
+    owner = lifter.lift(
+        value.__self__, rec.node(node, "attribute", "__self__", _owner_name(value, node))
+    )
+    if fun is value.__func__ and owner is value.__self__:
+        return value
+    return rec.derived(types.MethodType(fun, owner), node)
+
+
+def _owner_name(method, node):
+    """Name the object of a method: ``self`` if it is the traced function itself."""
+    return "self" if node.parent is None else f"{node.name}.__self__"
+
+
+def _lift_partial(lifter, value, node):
+    rec = lifter.recorder
+    node.check, node.want = "type", type(value)
+    parts = [
+        lifter.lift(getattr(value, a), rec.node(node, "attribute", a, f"{node.name}.{a}"))
+        for a in ("func", "args", "keywords")
+    ]
+    fun, args, keywords = parts
+    if (
+        fun is value.func
+        and args is value.args
+        and all(keywords[k] is v for k, v in value.keywords.items())
+    ):
+        return value
+    return rec.derived(functools.partial(fun, *args, **keywords), node)
+
+
+def _lift_cached(lifter, value, node):
+    """Lift a function behind a cache in C, which would keep tracers, to the function itself."""
+    child = lifter.recorder.node(node, "attribute", "__wrapped__", f"{node.name}.__wrapped__")
+    _lift_identity(lifter, value, node)
+    return lifter.recorder.derived(lifter.lift(value.__wrapped__, child), node)
+
+
+def _lift_wrapped(lifter, value, node):
+    """Lift a callable of evertrace's own (a jitted function, a custom rule)."""
+    _lift_identity(lifter, value, node)
+    if lifter.recorder.alias(value, node) is None:
+        lifter.recorder.remember(value, value, node)
+        for name, x in (instance_dict(value) or {}).items():
+            if type(x) in (types.FunctionType, types.MethodType, functools.partial):
+                lifter.lift(x, lifter.recorder.node(node, "attribute", name, node.name))
+    return value
+
+
+def _lift_class(lifter, value, node):
+    _lift_identity(lifter, value, node)
+    lifter.functions.lift_class(value)
+    return value
+
+
+def _lift_module(lifter, value, node):
+    _lift_identity(lifter, value, node)
+    if value is math and math_is_itself():
+        return lifter.recorder.derived(math_stand_in, node)
+    if not is_library_module(value.__name__):
+        lifter.functions.lift_module(value, node)
+    elif not value.__name__.startswith("evertrace"):
+        lifter.functions.watch_library_module(value, node)
+    return value
+
+
+def _lift_reference(lifter, value, node):
+    node.check, node.want = "type", type(value)
+    target = value()
+    child = lifter.recorder.node(node, "deref", None, f"{node.name}()")
+    lifter.lift(target, child)
+    return value
+
+
+def _lift_context(lifter, value, node):
+    _lift_identity(lifter, value, node)
+    child = lifter.recorder.node(node, "context", None, f"{node.name}.get()")
+    found = value.get(values.ABSENT)
+    if found is values.ABSENT:
+        child.check, child.want = "identity", values.ABSENT
+    else:
+        lifted = lifter.lift(found, child)
+        if lifted is not found:
+            lifter.recorder.enter(ContextValue(value, child)).place({"": lifted})
+    return value
+
+
+# ------------------------------------------------------------------------ everything else
+
+
+def _lift_other(lifter, value, node):
+    """Lift a value whose exact type has no handler; what is found for the type is remembered."""
+    kind = type(value)
+    handler = _found.get(kind)
+    if handler is None:
+        handler = _found[kind] = _handler_for(kind)
+    return handler(lifter, value, node)
+
+
+_found = weakref.WeakKeyDictionary()
+
+
+def _handler_for(kind):
+    """Return how values of a type are lifted."""
+    module = str(kind.__module__)
+    for bases, handler in _BY_BASE:
+        if issubclass(kind, bases):
+            return handler
+    if module.startswith(("evertrace.", "jaxlib")):
+        return _lift_library
+    for base, handler in _BASES:
+        if issubclass(kind, base):
+            return functools.partial(_lift_subclass, handler)
+    for base in (str, bytes, int, float, complex):
+        if issubclass(kind, base):
+            return functools.partial(_lift_number_or_text, base)
+    if issubclass(kind, BaseException):
+        return _lift_exception
+    if kind is object:
+        return _lift_identity
+    if issubclass(kind, _EXPOSED) or has_no_hidden_state(kind):
+        return _lift_object
+    return _lift_foreign_array if hasattr(kind, "__array__") else _lift_opaque
+
+
+def _lift_tracer(lifter, value, node):
+    inside = lifter.recorder.is_inside(value)
+    return value if inside else _lift_array(lifter, value, node)
+
+
+def _lift_opaque(lifter, value, node):
+    return lifter.recorder.remember(value, opaque(value, node), node)
+
+
+def _lift_immutable(lifter, value, node):
+    values.VALUE_TYPES.add(type(value))
+    _lift_value(lifter, value, node)
+    return _with_attributes(lifter, value, node)
+
+
+def _lift_member(lifter, value, node):
+    """Lift a member of an enumeration, of which there is one."""
+    _lift_identity(lifter, value, node)
+    return _with_attributes(lifter, value, node)
+
+
+def _with_attributes(lifter, value, node):
+    """Take over the attributes that a value may have beside what it is."""
+    if instance_dict(value) is not None and lifter.recorder.alias(value, node) is None:
+        lifter.recorder.remember(value, value, node)
+        _enter_beside(lifter, value, node)
+    return value
+
+
+def _lift_lock(lifter, value, node):
+    """Lift a lock; it has to be at the end as it was."""
+    lifter.recorder.locks.append((value, node, value.locked()))
+    return _lift_identity(lifter, value, node)
+
+
+def _lift_number_or_text(base, lifter, value, node):
+    """Lift an instance of a subclass of a number or a string: its value, and its attributes."""
+    if instance_dict(value) is not None:
+        _lift_object(lifter, value, node)
+    node.check, node.want = "subclass", (weakref.ref(type(value)), base, base(value))
+    return value
+
+
+def _lift_exception(lifter, value, node):
+    child = lifter.recorder.node(node, "attribute", "args", f"{node.name}.args")
+    child.check, child.want = "value", value.args
+    return _lift_object(lifter, value, node)
+
+
+def _lift_object(lifter, value, node):
+    if lifter.recorder.alias(value, node) is None:
+        lifter.recorder.remember(value, value, node)
+        lifter.objects.enter(value, node)
+    return value
+
+
+def _lift_subclass(handler, lifter, value, node):
+    """Lift an instance of a subclass of a container: its contents, and its attributes."""
+    if lifter.recorder.known.get(id(value)) is not None:
+        return handler(lifter, value, node)
+    lifted = handler(lifter, value, node)
+    entered = lifter.recorder.by_id.get(id(value))
+    if entered is None:  # immutable, and rebuilt if what is in it was lifted
+        attributes = instance_dict(value)
+        if attributes is not None and lifted is value:
+            _enter_beside(lifter, value, node)
+        elif attributes is not None:
+            at = lifter.recorder.node(node, "vars", None, f"{node.name}.__dict__")
+            at.check, at.want = "keys", (dict, tuple(attributes))
+            for name, x in attributes.items():
+                child = lifter.recorder.node(at, "key", name, f"{node.name}.{name}")
+                guards.namespace_of(lifted)[name] = lifter.lift(x, child)
+    elif instance_dict(value) is not None or slot_descriptors(type(value)):
+        _enter_beside(lifter, value, node)
+        lifter.recorder.by_id[id(value)] = entered
+    return lifted
+
+
+def _enter_beside(lifter, value, node):
+    """Take over the attributes of what has been lifted for its contents already."""
+    check, want = node.check, node.want
+    lifter.objects.enter(value, node)
+    node.check, node.want = check, want
+
+
+def _lift_library(lifter, value, node):
+    """Lift an object of evertrace's own: a callable, a tree, or a constant."""
+    kind = type(value)
+    if kind in registry.KINDS:
+        return _lift_tree(lifter, value, node)
+    if callable(value):
+        return _lift_wrapped(lifter, value, node)
+    return _lift_identity(lifter, value, node)
+
+
+def _lift_tree(lifter, value, node):
+    """Lift a registered tree of evertrace's own by its children."""
+    rec = lifter.recorder
+    node.check, node.want = class_check(type(value))
+    tree_kind = registry.KINDS[type(value)]
+    flatten, unflatten = tree_kind.flatten, tree_kind.unflatten
+    children, aux = flatten(value)
+    rec.node(node, "aux", flatten, f"{node.name}: static part", "equal", aux)
+    lifted = [
+        lifter.lift(x, rec.node(node, "child", (flatten, i), f"{node.name}[{i}]"))
+        for i, x in enumerate(children)
+    ]
+    return rec.derived(unflatten(aux, lifted), node)
+
+
+def _lift_foreign_array(lifter, value, node):
+    """Lift another library's array: NumPy's view of it, taken anew at each call."""
+    rec = lifter.recorder
+    found = rec.alias(value, node)
+    if found is not None:
+        return found.lifted
+    node.check, node.want = class_check(type(value))
+    at = rec.node(node, "asarray", None, node.name)
+    contents = np.asarray(value)
+    at.check, at.want = "ndarray", (contents.shape, contents.dtype)
+    return rec.remember(value, rec.input(aval_of(contents), at, node.name), node)
+
+
+_BY_BASE = (
+    (Tracer, _lift_tracer),
+    (type, _lift_class),
+    ((io.BytesIO, io.StringIO), _lift_opaque),
+    (enum.Enum, _lift_member),
+    (type(threading.Lock()), _lift_lock),
+    (
+        (
+            logging.Logger, logging.Handler, io.FileIO, io.TextIOWrapper,
+            io.BufferedIOBase, re.Pattern, np.ufunc, type(threading.RLock()),
+            property, staticmethod, classmethod, operator.attrgetter, operator.itemgetter,
+            operator.methodcaller, types.CodeType, types.GenericAlias, types.UnionType,
+        ),
+        _lift_identity,
+    ),
+    (values.IMMUTABLE, _lift_immutable),
+    (np.generic, _lift_scalar_array),
+    (np.memmap, _lift_foreign_array),
+    (np.ndarray, _lift_opaque),  # other subclasses have attributes and methods of their own
+)  # fmt: skip
+_EXPOSED = (types.SimpleNamespace, threading.local)  # hidden state that is nothing but a dict
+_BASES = (
+    (tuple, lift_tuple), (list, lift_items), (dict, lift_dict), (set, lift_set),
+    (frozenset, lift_frozenset), (collections.deque, lift_items),
+)  # fmt: skip
+_CONTAINERS: dict[type, Any] = {
+    list: lift_items, set: lift_set, collections.deque: lift_items,
+}  # fmt: skip
+_HANDLERS: dict[type, Any] = {
+    **dict.fromkeys(
+        (bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
+        _lift_value,
+    ),
+    **dict.fromkeys((int, float, complex), _lift_host),
+    **dict.fromkeys(
+        (
+            types.MethodDescriptorType, types.WrapperDescriptorType,
+            types.MethodWrapperType, types.GetSetDescriptorType, types.MemberDescriptorType,
+            types.ClassMethodDescriptorType,
+        ),
+        _lift_identity,
+    ),
+    types.BuiltinFunctionType: _lift_builtin,
+    **dict.fromkeys((bytearray, array.array, memoryview), _lift_buffer),
+    Array: _lift_array,
+    np.ndarray: _lift_ndarray,
+    tuple: lift_tuple,
+    **_CONTAINERS,
+    dict: lift_dict,
+    collections.defaultdict: lift_dict,
+    collections.OrderedDict: lift_dict,
+    frozenset: lift_frozenset,
+    types.FunctionType: _lift_function,
+    types.MethodType: _lift_method,
+    functools.partial: _lift_partial,
+    type(functools.lru_cache(int)): _lift_cached,
+    types.ModuleType: _lift_module,
+    type: _lift_class,
+    weakref.ref: _lift_reference,
+    contextvars.ContextVar: _lift_context,
+    Host: lambda lifter, value, node: value,
+}  # fmt: skip

@@ -1,0 +1,154 @@
+"""Objects of Python classes: their attributes become lifted values when they are read."""
+
+import sys
+from collections import deque
+
+from evertrace._src.jit.lifting import guards
+from evertrace._src.jit.lifting.code import WRITE_ONLY_METHODS, info_of, is_library_code
+from evertrace._src.jit.lifting.entered import Attributes, instance_dict
+from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
+from evertrace._src.jit.lifting.values import ABSENT, weakly
+
+_WHOLE = frozenset({
+    "__dict__", "__reduce_ex__", "__reduce__", "__getstate__", "__copy__", "__deepcopy__",
+    "__dir__",
+})  # fmt: skip
+_GROWING = (list, set, deque)
+
+
+class Objects:
+    """The objects that one trace has taken over, by id, and the hooks on their classes.
+
+    Args:
+      recorder: the trace's recorder.
+      lift: function (value, node, write_only) -> lifted value.
+      see: function (value): an ordinary read of a container.
+      functions: the trace's `Functions`.
+      eager: classes whose attributes are lifted at once.
+    """
+
+    def __init__(self, recorder, lift, see, functions, eager):
+        self.recorder, self.lift, self.see = recorder, lift, see
+        self.functions, self.eager = functions, eager
+        self.by_id = {}
+        self.hooks = Hooks(self.read, self.missing, self.by_id)
+
+    def enter(self, obj, node):
+        """Take over an object: every attribute is a placeholder until it is read."""
+        cls = type(obj)
+        node.check, node.want = class_check(cls)
+        entered = self.recorder.enter(Attributes(obj, node))
+        self.functions.reach_class(cls)
+        hooked = cls not in self.eager and self.hooks.add(cls)
+        entered.place({name: placeholder(entered, name) for name in entered.entry})
+        self.by_id[id(obj)] = entered
+        if not hooked:
+            self.lift_all(entered)
+        return obj
+
+    # ------------------------------------------------------------ reads
+
+    def read(self, entered, name, value):
+        """Return what a read of an attribute gives; called by the hook."""
+        kind = type(value)
+        if kind is StandIn and isinstance(parts(value)[0], Attributes):
+            owner, own_name = parts(value)
+            self.guard_lookup(owner, own_name)
+            write_only = type(owner.entry[own_name]) in _GROWING and _only_appends(2)
+            return self.lift_attribute(owner, own_name, write_only)
+        if name in entered.seen:
+            if kind in _GROWING and not _only_appends(2):
+                self.see(value)
+            return value
+        if name in _WHOLE:
+            self.lift_all(entered)
+            return object.__getattribute__(entered.obj, name)
+        if name == "__class__":
+            if not is_library_code(sys._getframe(2).f_code):  # `isinstance` asks for it too
+                self.functions.lift_class(value)
+            return value
+        found = self.guard_lookup(entered, name)
+        if found is None or name in (instance_dict(entered.obj) or ()):
+            return value
+        owner, raw = found
+        self._absent(entered, name)
+        return self.functions.found_on_class(entered, owner, name, raw, value)
+
+    def missing(self, entered, name):
+        """Note that an attribute is not there; called by the hook."""
+        self.guard_lookup(entered, name)
+        self._absent(entered, name)
+
+    def lift_attribute(self, entered, name, write_only=False):
+        """Lift one attribute and put it in place."""
+        value = entered.entry[name]
+        lifted = self.lift(value, self.attribute_node(entered, name), write_only)
+        entered.place_one(name, lifted)
+        return lifted
+
+    def lift_all(self, entered):
+        """Lift every attribute that was not read yet: code in C will read them unseen."""
+        for name, value in list(entered.contents().items()):
+            if type(value) is StandIn and parts(value)[0] is entered:
+                self.guard_lookup(entered, name)
+                self.lift_attribute(entered, name)
+        if instance_dict(entered.obj) is not None:
+            names = tuple([n for n in entered.entry if n not in entered.slots])
+            node = self._vars_node(entered)
+            node.check, node.want = "keys", (dict, names)
+
+    def close(self, deleted):
+        """Depend on what was not there and may have been set and deleted again.
+
+        Args:
+          deleted: names of attributes that the code deletes.
+        """
+        for entered in list(self.by_id.values()):
+            now = entered.contents()
+            for name in deleted:
+                if name not in entered.entry and name not in now:
+                    self._absent(entered, name)
+
+    # ------------------------------------------------------------ nodes
+
+    def attribute_node(self, entered, name):
+        """Return the node of an attribute of the instance itself."""
+        path = f"{entered.node.name}.{name}"
+        if name in entered.slots:
+            return self.recorder.node(entered.node, "slot", entered.slots[name], path)
+        return self.recorder.node(self._vars_node(entered), "key", name, path)
+
+    def _vars_node(self, entered):
+        return self.recorder.node(entered.node, "vars", None, f"{entered.node.name}.__dict__")
+
+    def _absent(self, entered, name):
+        """Depend on an instance not having an attribute of its own."""
+        if name in entered.entry:
+            return  # the trace itself has deleted it
+        path = f"{entered.node.name}.{name}"
+        if name in entered.slots:
+            descriptor = entered.slots[name]
+            self.recorder.node(entered.node, "has_slot", descriptor, path, "identity", ABSENT)
+        elif instance_dict(entered.obj) is not None:
+            self.recorder.node(self._vars_node(entered), "get", name, path, "identity", ABSENT)
+
+    def guard_lookup(self, entered, name):
+        """Depend on what the class has under a name; returns (owner, entry) or None."""
+        entered.seen.add(name)
+        self.recorder.depend_on_lookup(entered.cls, name)
+        for c, entry in zip(entered.cls.__mro__, guards.column(entered.cls, name), strict=False):
+            if entry is not ABSENT:
+                return c, entry
+        return None
+
+
+def class_check(cls):
+    """Return the check of an object's class, which keeps no user's class alive."""
+    ref = weakly(cls)
+    return ("class", ref) if ref is not cls else ("type", cls)
+
+
+def _only_appends(depth):
+    """Whether the reader, so many frames up, only calls a method that tells nothing of the rest."""
+    frame = sys._getframe(depth + 1)
+    return info_of(frame.f_code).method_after.get(frame.f_lasti) in WRITE_ONLY_METHODS

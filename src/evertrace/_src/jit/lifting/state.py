@@ -1,0 +1,416 @@
+"""The state that a function changes while a transformation runs it: snapshots, changes, rewinding.
+
+A transformation takes a snapshot of everything that the recorder has taken over, runs the user's
+function, asks what changed since, and puts it back. What was *read* for the first time is no
+change: it has only become its lifted value.
+"""
+
+import functools
+import sys
+import types
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.jaxpr import Var
+from evertrace._src.jit.lifting.code import code_of, is_library_function
+from evertrace._src.jit.lifting.entered import (
+    Attributes,
+    CellContents,
+    Entered,
+    Entries,
+    Items,
+    Members,
+    Names,
+    instance_dict,
+)
+from evertrace._src.jit.lifting.hooks import StandIn, parts
+from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.hostprogram import LATE
+from evertrace._src.jit.lifting.values import ABSENT
+
+
+class Slot:
+    """One place that holds a value: an attribute, an item, an entry, a cell, a global.
+
+    Args:
+      recorder: the trace's recorder.
+      entered: the thing that the place is in.
+      key: which of its places: a name, a key, an index.
+      is_new: whether it is an attribute that the object had only from its class.
+    """
+
+    __slots__ = ("entered", "is_new", "key", "recorder")
+
+    def __init__(self, recorder, entered: Entered, key: Any, is_new=False):
+        self.recorder, self.entered, self.key, self.is_new = recorder, entered, key, is_new
+
+    @property
+    def place(self):
+        """What tells slots apart, without asking the user's keys."""
+        plain = type(self.key) in (str, int)
+        return id(self.entered.obj), self.key if plain else id(self.key)
+
+    @property
+    def name(self):
+        """What people call it."""
+        path, key, kind = self.entered.node.name, self.key, type(self.entered)
+        if kind in (Items, Entries):
+            shown = repr(key) if type(key) in (str, int) else type(key).__name__
+            return f"{path}[{shown}]"
+        if kind is Names:
+            return f"global {key}"
+        return f"{path.removesuffix('.__dict__')}.{key}" if key else path
+
+    def get(self):
+        """Return the present value; one that was not read yet is lifted."""
+        contents = self.entered.contents()
+        if self.is_new and self.key not in contents:
+            return getattr(self.entered.obj, self.key)
+        value = contents[self.key]
+        if type(value) is StandIn and parts(value)[0] is self.entered:
+            return self.recorder.lifter.objects.lift_attribute(self.entered, self.key)
+        return value
+
+    def set(self, value):
+        """Set the value."""
+        _assign(self.entered, {self.key: value})
+
+
+class Contents:
+    """All that is in a thing whose length or keys have changed: its places as one.
+
+    Args:
+      entered: the thing.
+      now, then: its contents, and those before.
+    """
+
+    __slots__ = ("entered", "keys", "name")
+
+    def __init__(self, entered, now, then):
+        self.entered, self.keys, self.name = entered, None, entered.node.name
+        if isinstance(now, dict):
+            self.keys = list(now)
+            others = [k for k in now if k not in then] + [k for k in then if k not in now]
+            if others:
+                self.name = Slot(None, entered, others[0]).name
+
+    place = property(lambda self: (id(self.entered.obj), None))
+
+    def get(self):
+        """Return the values, in order."""
+        now = self.entered.contents()
+        return list(now.values()) if isinstance(now, dict) else now
+
+    def set(self, values):
+        """Set the contents that the thing had when this was made, with other values."""
+        if self.keys is not None:
+            values = dict(zip(self.keys, values, strict=True))
+        self.entered.put(values)
+
+
+class Buffer:
+    """What a NumPy array of the user's holds.
+
+    Args:
+      recorder: the trace's recorder.
+      array: its stand-in.
+    """
+
+    __slots__ = ("array", "recorder")
+
+    def __init__(self, recorder, array):
+        self.recorder, self.array = recorder, array
+
+    is_new = False
+    place = property(lambda self: (id(self.array), None))
+    name = property(lambda self: self.recorder.origin[id(self.array)].name)
+
+    def get(self):
+        """Return the present contents, traced."""
+        return self.array.__jax_array__()
+
+    def set(self, value):
+        """Set the contents."""
+        self.array.current, self.array.written = value, True
+
+
+class _Held(NamedTuple):
+    """What was in one thing at a snapshot, and what the trace had put there."""
+
+    entered: Entered
+    contents: Any
+    placed: Any
+
+    def then(self):
+        """Return the contents at the snapshot, with what was read since lifted."""
+        entered, contents, placed = self
+        now = entered.placed
+        if isinstance(contents, dict):
+            lifted = {k: v for k, v in now.items() if v is not placed.get(k, ABSENT)}
+            return contents | lifted if lifted else contents
+        # A list that was only added to, and was looked into since, begins with what it had.
+        return contents if now is placed else [*now, *contents]
+
+
+class Snapshot(NamedTuple):
+    """What was in everything that a function can change, at one moment.
+
+    Attributes:
+      held: per thing, those that the recorder has taken over first.
+      taken_over: number of these.
+      arrays: triples (stand-in of a NumPy array, its traced value or None, whether it was written).
+      effects, steps: number of effects and of steps of the prologue.
+    """
+
+    held: list
+    taken_over: int
+    arrays: list
+    effects: int
+    steps: int
+
+
+class Changes(NamedTuple):
+    """What differs from a snapshot.
+
+    Attributes:
+      slots: places that hold other values.
+      reshaped: `Contents` of things that gained or lost places.
+      calls: names of impure functions that were called: each call of the program will do so once.
+    """
+
+    slots: list
+    reshaped: list
+    calls: list
+
+
+def snapshot(recorder, functions=()):
+    """Return a `Snapshot`.
+
+    Args:
+      recorder: the trace's recorder.
+      functions: those that are going to run; what the trace itself has made is included as far as
+        they can reach it.
+    """
+    held = [
+        _Held(e, e.contents(), dict(e.placed) if isinstance(e.placed, dict) else e.placed)
+        for e in recorder.entered
+    ]
+    count = len(held)
+    held += [_Held(e, e.entry, e.placed) for e in _local_things(recorder, functions, held)]
+    arrays = [(a, a.current, a.written) for a in recorder.arrays]
+    return Snapshot(held, count, arrays, len(recorder.effects), len(recorder.prologue.steps))
+
+
+def changes(recorder, before):
+    """Return the `Changes` since a snapshot."""
+    found = Changes([], [], _impure_calls(recorder, before))
+    for entered, then in _all_then(recorder, before):
+        now = entered.contents()
+        if _same_shape(entered, now, then):
+            keys = now if isinstance(now, dict) else range(len(now))
+            found.slots.extend(
+                [Slot(recorder, entered, k) for k in keys if not _same(now[k], then[k])]
+            )
+        elif _gained_defaults(entered, now, then):
+            found.slots.extend(
+                [
+                    Slot(recorder, entered, k, k not in then)
+                    for k, v in now.items()
+                    if k not in then or not _same(v, then[k])
+                ]
+            )
+        else:
+            found.reshaped.append(Contents(entered, now, then))
+    for array, current, written in _all_arrays(recorder, before):
+        if array.written and not (written and array.current is current):
+            found.slots.append(Buffer(recorder, array))
+    return found
+
+
+def rewind(recorder, before):
+    """Put everything back as it was at a snapshot; what was read since stays lifted."""
+    for entered, then in _all_then(recorder, before):
+        now = entered.contents()
+        if not _same_shape(entered, now, then):
+            entered.put(then)
+            continue
+        keys = now if isinstance(now, dict) else range(len(now))
+        differing = {k: then[k] for k in keys if now[k] is not then[k]}
+        if differing:
+            _assign(entered, differing)
+    for array, current, written in _all_arrays(recorder, before):
+        if array.written:
+            array.current, array.written = current, written
+
+
+def _impure_calls(recorder, before):
+    """Return names of the calls that were noted since: effects, clock readings, draws."""
+    prologue = recorder.prologue
+    draws = [step.out for step in prologue.steps[before.steps :] if step.kind is LATE]
+    return [
+        *[getattr(fn, "__name__", str(fn)) for fn, *_ in recorder.effects[before.effects :]],
+        *[prologue.late_names[slot] for slot in draws],
+    ]
+
+
+def _all_then(recorder, before):
+    """Yield everything that is taken over, with what it held at a snapshot."""
+    for held in before.held:
+        yield held.entered, held.then()
+    for entered in recorder.entered[before.taken_over :]:
+        yield entered, entered.placed  # as it was lifted
+
+
+def _all_arrays(recorder, before):
+    yield from before.arrays
+    for array in recorder.arrays[len(before.arrays) :]:
+        yield array, None, False
+
+
+def _same_shape(entered, now, then):
+    """Whether a thing has the places that it had."""
+    if isinstance(now, dict) or isinstance(entered, Members):
+        return list(map(id, now)) == list(map(id, then))
+    return len(now) == len(then)
+
+
+def _gained_defaults(entered, now, then):
+    """Whether an object has only gained attributes that it had from its class before."""
+    if not isinstance(entered, Attributes) or [k for k in now if k in then] != list(then):
+        return False
+    namespaces = [type.__getattribute__(c, "__dict__") for c in entered.cls.__mro__]
+    found = [next((d[k] for d in namespaces if k in d), ABSENT) for k in now if k not in then]
+    return not any(raw is ABSENT or hasattr(type(raw), "__get__") for raw in found)
+
+
+def _same(now, then):
+    return now is then or (type(now) is type(then) and type(now) in (str, bytes) and now == then)
+
+
+def _assign(entered, values):
+    """Set some places of a thing, the others as they are."""
+    if isinstance(entered, Items):
+        base: Any = list if isinstance(entered.obj, list) else deque
+        for i, value in values.items():
+            base.__setitem__(entered.obj, i, value)
+        return
+    contents = entered.contents()
+    contents.update(values)
+    entered.put(contents)
+
+
+# ------------------------------------------------------------------------ what the trace has made
+
+
+class _Local(NamedTuple):
+    """Stands for the node of a thing that the trace has made: nothing leads there from outside."""
+
+    name: str
+
+
+def _local_things(recorder, functions, held):
+    """Return the things that some functions can reach and the recorder has not taken over."""
+    found, seen = [], set()
+    todo = [(fun, "") for fun in functions]
+    for entered, contents, placed in held:
+        if contents is not placed:
+            todo += _values(entered, contents, placed)
+    while todo:
+        value, name = todo.pop()
+        key = id(value)
+        if key in seen or key in recorder.by_id or key in recorder.known:
+            continue
+        seen.add(key)
+        thing, reached = _look_into(value, name)
+        todo += reached
+        if thing is not None:
+            found.append(thing)
+            todo += _values(thing, thing.entry)
+    return found
+
+
+def _values(entered, contents, placed=()):
+    """Return pairs (value, name) of what is in a thing and was not put there by lifting."""
+    lifted = {*map(id, placed.values() if isinstance(placed, dict) else placed)}
+    pairs = contents.items() if isinstance(contents, dict) else enumerate(contents)
+    return [
+        (value, Slot(None, entered, key).name)
+        for key, value in pairs
+        if type(value) not in _LEAVES and id(value) not in lifted
+    ]
+
+
+class _Memory(Entered):
+    """What a NumPy array holds that the trace has made: of known numbers, but written in place."""
+
+    __slots__ = ()
+
+    def contents(self):
+        """Return the bytes under one key."""
+        return {"": self.obj.tobytes()}
+
+    def put(self, contents):
+        """Write to the array."""
+        array = self.obj
+        array[...] = np.frombuffer(contents[""], array.dtype).reshape(array.shape)
+
+
+def _memory(array, node):
+    """Return the `_Memory` of an array that can be written to and is not large."""
+    kept = array.flags.writeable and not array.dtype.hasobject and array.nbytes <= _MAX_BYTES
+    return _Memory(array, node) if kept else None
+
+
+def _look_into(value, name):
+    """Return the thing that a value is to a trace, or None, and pairs (value, name) behind it."""
+    kind, node = type(value), _Local(name)
+    if kind is types.FunctionType:
+        return None, _behind_function(value)
+    if kind is types.MethodType:
+        owner = value.__self__
+        return None, [(value.__func__, name), (owner, name or type(owner).__name__)]
+    if kind is functools.partial:
+        behind = (value.func, *value.args, *value.keywords.values())
+        return None, [(x, name) for x in behind]
+    if issubclass(kind, tuple):
+        return None, [(x, f"{name}[{i}]") for i, x in enumerate(tuple.__iter__(value))]
+    for base, thing in _THINGS:
+        if issubclass(kind, base):
+            return thing(value, node), []
+    if not kind.__flags__ & _HEAP or issubclass(kind, (type, types.ModuleType)):
+        return None, []
+    package = kind.__module__.partition(".")[0]
+    if package == "evertrace":  # a jitted function, a custom rule: the function in it
+        behind = (instance_dict(value) or {}).values()
+        return None, [(x, name) for x in behind if type(x) in _CALLABLES]
+    if package in sys.stdlib_module_names:
+        return None, []
+    return Attributes(value, node), []
+
+
+def _behind_function(fun):
+    """Return pairs (value, name) of what a function's closure and defaults lead to."""
+    cells = zip(code_of(fun).co_freevars, fun.__closure__ or (), strict=True)
+    if not is_library_function(fun):
+        defaults = (*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
+        return [(cell, name) for name, cell in cells] + [(x, fun.__name__) for x in defaults]
+    # What a library keeps for itself is its own; what it calls may be the user's.
+    behind = [(x, name) for name, cell in cells for x in CellContents(cell, None).entry.values()]
+    return [(x, name) for x, name in behind if not issubclass(type(x), _CONTAINERS)]
+
+
+_MAX_BYTES = 1 << 20
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+_LEAVES = frozenset({
+    Host, HostArray, StandIn, Array, Var, bool, int, float, complex, str, bytes, type(None),
+})  # fmt: skip
+_CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
+_CONTAINERS = (list, deque, dict, set)
+_THINGS: tuple[tuple[Any, Any], ...] = (
+    (types.CellType, CellContents), (list, Items), (deque, Items), (dict, Entries),
+    (set, Members), (types.SimpleNamespace, Attributes), (np.ndarray, _memory),
+)  # fmt: skip

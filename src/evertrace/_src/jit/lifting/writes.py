@@ -1,0 +1,322 @@
+"""Write-backs: what a call changes in the things that it has reached.
+
+A `Write` is data: which node, what kind of thing, and recipes of what is new in it. All new values
+are made first, then all writes are applied, so that a call that fails has changed nothing.
+"""
+
+import collections
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.jit.lifting import entered as kinds
+from evertrace._src.jit.lifting.hooks import StandIn
+from evertrace._src.jit.lifting.values import dict_type
+
+
+class Write(NamedTuple):
+    """A change of one thing.
+
+    Attributes:
+      node: index of the node that the thing is found at.
+      name: of the thing, for people.
+      kind: what is changed: a key of `APPLY`.
+      recipes: of the new values, by name or in order.
+      rest: what else the kind needs: names to delete, items to keep.
+    """
+
+    node: int
+    name: str
+    kind: str
+    recipes: Any
+    rest: Any
+
+    def prepare(self, kitchen):
+        """Return the new values."""
+        if type(self.recipes) is dict:
+            return {k: v.make(kitchen) for k, v in self.recipes.items()}
+        if type(self.recipes) is list:
+            return [x.make(kitchen) for x in self.recipes]
+        return self.recipes.make(kitchen)
+
+    def apply(self, kitchen, made):
+        """Put the new values in place."""
+        APPLY[self.kind](kitchen.values[self.node], made, self.rest)
+
+    def __str__(self):
+        names = list(self.recipes) if type(self.recipes) is dict else []
+        gone = [f"del {n}" for n in self.rest] if self.kind in ("attributes", "names") else []
+        return f"{self.name}: {', '.join([*map(str, names), *gone]) or self.kind}"
+
+
+def changes(recorder, cook):
+    """Return the writes of a trace: what differs from what it put in place."""
+    writes = []
+    for entered in recorder.entered:
+        if entered.changed() or getattr(entered, "write_only", False):
+            writes += _DIFFERENCES[type(entered)](entered, recorder, cook)
+    for array in recorder.arrays:
+        if array.written:
+            _check_shared(array, recorder)
+            node = recorder.origin[id(array)]
+            recipe = cook.out(array.__jax_array__(), node.name)
+            writes.append(Write(node.index, node.name, "ndarray", recipe, None))
+    for value, node in recorder.buffers:
+        if bytes(value) != node.want[1]:
+            value[:] = type(value)(node.want[1])
+            raise _buffer_error(value, node)
+    for value, node, was_locked in recorder.locks:
+        if "locked" in recorder.lifter.functions.attribute_names:
+            recorder.node(node, "locked", None, f"{node.name}.locked()", "value", was_locked)
+        if value.locked() != was_locked:
+            raise _lock_error(node, was_locked)
+    for entered in recorder.entered:
+        if isinstance(entered, kinds.Attributes) and type(entered.obj) is not entered.cls:
+            recipe = cook.state(type(entered.obj), entered.node.name)
+            writes.append(Write(entered.node.index, entered.node.name, "class", recipe, None))
+    return writes
+
+
+def _check_shared(written, recorder):
+    """Raise where another captured array shows what was written to this one."""
+    for other in recorder.arrays:
+        if other is not written and np.may_share_memory(written.original, other.original):
+            raise errors.user_error(
+                errors.ImpurityError,
+                f"jit: {recorder.origin[id(written)].name}, which is written to, shares memory "
+                f"with {recorder.origin[id(other)].name}; the change of the one would be missed "
+                f"in the other.",
+                fix="use `.at[].set` instead of writing, or give the function one of the two.",
+                anchor="impurity",
+            )
+
+
+def _lock_error(node, was_locked):
+    return errors.user_error(
+        errors.ImpurityError,
+        f"jit: {node.name} is {'released' if was_locked else 'acquired'} in a jitted function and "
+        f"left so; a compiled call would not do it.",
+        fix="acquire and release it in the same call, or outside.",
+        anchor="impurity",
+    )
+
+
+def _buffer_error(value, node):
+    return errors.user_error(
+        errors.ImpurityError,
+        f"jit: {node.name}, a {type(value).__name__}, is written to in a jitted function; its "
+        f"changes cannot be made results.",
+        fix="use an array or a list, or write to it outside.",
+        anchor="impurity",
+    )
+
+
+# ------------------------------------------------------------------------ differences
+
+
+def _mapping(entered, recorder, cook, now, placed, kind, order=True):
+    """Compare two dicts: entries set and deleted, all anew where the order changed."""
+    name = entered.node.name
+    gone = [k for k in placed if k not in now]
+    changed = [k for k in now if k not in placed or now[k] is not placed[k]]
+    if order and list(now) != [k for k in placed if k in now] + [k for k in now if k not in placed]:
+        changed, gone = list(now), list(placed)
+    sep = "." if kind != "entries" else ""
+    recipes = {k: cook.state(now[k], f"{name}{sep}{k}", entered.entry.get(k)) for k in changed}
+    return [Write(entered.node.index, name, kind, recipes, gone)] if recipes or gone else []
+
+
+def _attributes(entered, recorder, cook):
+    now, placed = entered.contents(), entered.placed
+    objects = recorder.lifter.objects
+    for k, old in placed.items():
+        if k not in now and type(old) is StandIn:
+            objects.attribute_node(entered, k)  # it has to be there to be deleted
+    for k in now:
+        if k not in placed or now[k] is not placed[k]:
+            objects.guard_lookup(entered, k)
+    return _mapping(entered, recorder, cook, now, placed, "attributes")
+
+
+def _names(entered, recorder, cook):
+    now = entered.contents()
+    return _mapping(entered, recorder, cook, now, entered.placed, "names", order=False)
+
+
+def _class_entries(entered, recorder, cook):
+    now = entered.contents()
+    return _mapping(entered, recorder, cook, now, entered.placed, "class_entries", order=False)
+
+
+def _function_attributes(entered, recorder, cook):
+    return _mapping(entered, recorder, cook, entered.contents(), entered.placed, "entries")
+
+
+def _entries(entered, recorder, cook):
+    now, placed, node = entered.contents(), entered.placed, entered.node
+    gone = [k for k in placed if k not in now]
+    changed = [k for k in now if k not in placed or now[k] is not placed[k]]
+    new = [k for k in now if k not in placed]
+    if list(map(id, now)) != list(map(id, [k for k in placed if k in now] + new)):
+        changed, gone = list(now), list(placed)
+    recipes = [
+        (cook.state(k, f"a key of {node.name}"),
+         cook.state(now[k], f"{node.name}[...]", entered.entry.get(k) if k in placed else None))
+        for k in changed
+    ]  # fmt: skip
+    gone = [cook.state(k, f"a key of {node.name}") for k in gone]
+    flat = [x for pair in recipes for x in pair]
+    return [Write(node.index, node.name, "dict", [*gone, *flat], len(gone))]
+
+
+def _items(entered, recorder, cook):
+    now, node = entered.contents(), entered.node
+    if entered.write_only:
+        if not now:
+            return []
+        recipes = [cook.state(x, f"{node.name}[...]") for x in now]
+        return [Write(node.index, node.name, "extend", recipes, None)]
+    placed = entered.placed
+    shift = next((i for i, x in enumerate(placed) if now and x is now[0]), 0)
+    kept = 0
+    while kept < len(now) and kept + shift < len(placed) and now[kept] is placed[kept + shift]:
+        kept += 1
+    if not kept:
+        shift = 0
+    recipes = [
+        cook.state(x, f"{node.name}[{i}]", entered.entry[i] if i < len(entered.entry) else None)
+        for i, x in enumerate(now[kept:], kept)
+    ]
+    return [Write(node.index, node.name, "items", recipes, (shift, kept))]
+
+
+def _members(entered, recorder, cook):
+    now, node = entered.contents(), entered.node
+    if entered.write_only:
+        if not now:
+            return []
+        gone, new = [], now
+    else:
+        gone = [x for x in entered.placed if not any(x is y for y in now)]
+        new = [x for x in now if not any(x is y for y in entered.placed)]
+    recipes = [cook.state(x, f"a member of {node.name}") for x in (*gone, *new)]
+    return [Write(node.index, node.name, "set", recipes, len(gone))] if recipes else []
+
+
+def _cell(entered, recorder, cook):
+    now = entered.contents()
+    if not now:
+        return [Write(entered.node.index, entered.node.name, "cell", [], None)]
+    recipe = cook.state(now[""], entered.node.name, entered.entry.get(""))
+    return [Write(entered.node.index, entered.node.name, "cell", [recipe], None)]
+
+
+def _context(entered, recorder, cook):
+    recipe = cook.state(entered.contents()[""], entered.node.name)
+    return [Write(entered.node.parent.index, entered.node.name, "context", recipe, None)]
+
+
+_DIFFERENCES: dict[type, Callable[..., list[Write]]] = {
+    kinds.Attributes: _attributes, kinds.Names: _names, kinds.ClassEntries: _class_entries,
+    kinds.FunctionAttributes: _function_attributes, kinds.Entries: _entries,
+    kinds.Items: _items, kinds.Members: _members, kinds.CellContents: _cell,
+    kinds.ContextValue: _context,
+}  # fmt: skip
+
+
+# ------------------------------------------------------------------------ application
+
+
+def _apply_attributes(obj, made, gone):
+    namespace = kinds.instance_dict(obj)
+    slots = kinds.slot_descriptors(type(obj))
+    for name in gone:
+        if name in slots:
+            kinds.delete_slot(obj, slots[name])
+        elif namespace is not None:
+            namespace.pop(name, None)
+    for name, value in made.items():
+        if name in slots:
+            slots[name].__set__(obj, value)
+        else:
+            assert namespace is not None
+            namespace[name] = value
+
+
+def _apply_names(namespace, made, gone):
+    for name in gone:
+        namespace.pop(name, None)
+    namespace.update(made)
+
+
+def _apply_class_entries(cls, made, gone):
+    for name in gone:
+        type.__delattr__(cls, name)
+    for name, value in made.items():
+        type.__setattr__(cls, name, value)
+
+
+def _apply_dict(mapping, made, count):
+    kind = dict_type(mapping)
+    for key in made[:count]:
+        kind.pop(mapping, key, None)
+    for key, value in zip(made[count::2], made[count + 1 :: 2], strict=True):
+        kind.__setitem__(mapping, key, value)
+
+
+def _apply_extend(items, made, rest):
+    if isinstance(items, set):
+        set.update(items, made)
+    else:
+        _base(items).extend(items, made)
+
+
+def _apply_items(items, made, rest):
+    shift, kept = rest
+    base = _base(items)
+    if base is list:
+        if shift:
+            list.__delitem__(items, slice(0, shift))
+        list.__setitem__(items, slice(kept, None), made)
+        return
+    for _ in range(shift):
+        items.popleft()
+    while len(items) > kept:
+        items.pop()
+    base.extend(items, made)
+
+
+def _base(items):
+    return list if isinstance(items, list) else collections.deque
+
+
+def _apply_set(members, made, count):
+    for x in made[:count]:
+        set.discard(members, x)
+    set.update(members, made[count:])
+
+
+def _apply_cell(cell, made, rest):
+    if made:
+        cell.cell_contents = made[0]
+    else:
+        del cell.cell_contents
+
+
+def _apply_ndarray(array, made, rest):
+    np.copyto(array, np.asarray(made), casting="unsafe")
+
+
+def _apply_class(obj, made, rest):
+    object.__setattr__(obj, "__class__", made)
+
+
+APPLY: dict[str, Callable[[Any, Any, Any], None]] = {
+    "attributes": _apply_attributes, "names": _apply_names, "entries": _apply_names,
+    "class_entries": _apply_class_entries, "dict": _apply_dict, "extend": _apply_extend,
+    "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": _apply_ndarray,
+    "class": _apply_class, "context": lambda var, made, rest: var.set(made),
+}  # fmt: skip
+"""How a change is made, by the kind of thing."""
