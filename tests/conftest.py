@@ -4,7 +4,9 @@ import sys
 
 import pytest
 
+import evertrace as ev
 from evertrace._src import source
+from evertrace._src.jit import dispatch
 from tests.oracle.oracle import VARIABLE, Oracle, find_interpreter
 
 
@@ -23,6 +25,32 @@ def oracle():
         pytest.skip(f"no JAX to compare with: set {VARIABLE} to a Python that has it")
     with Oracle(python) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _each_test_traces_anew():
+    """Forget what a test has traced: variants hang on the code, which outlives a test's functions.
+
+    The parameters of one test would else be retraces of one function, worth a warning.
+    """
+    yield
+    for _, by_options in list(dispatch._stores.values()):
+        for variants in by_options.values():
+            variants.clear()
+
+
+@pytest.fixture
+def strict_rules():
+    """Trace by JAX's own rules: the tests of what only these promise, or of what needs them."""
+    with ev.strict():
+        yield
+
+
+@pytest.fixture(params=["contract", "strict"])
+def rules(request):
+    """Trace by the contract and by JAX's own rules; tells which, where the two differ."""
+    with ev.strict(request.param == "strict"):
+        yield request.param
 
 
 @pytest.fixture(autouse=True)

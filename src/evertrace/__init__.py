@@ -19,6 +19,7 @@ from evertrace._src.api.autodiff import value_and_grad as value_and_grad
 from evertrace._src.api.autodiff import vjp as vjp
 from evertrace._src.api.callback import effects_barrier as effects_barrier
 from evertrace._src.api.callback import pure_callback as pure_callback
+from evertrace._src.api.checkpoint import checkpoint as checkpoint
 from evertrace._src.api.devices import block_until_ready as block_until_ready
 from evertrace._src.api.devices import clear_caches as clear_caches
 from evertrace._src.api.devices import default_backend as default_backend
@@ -45,12 +46,14 @@ from evertrace._src.config import default_prng_impl as default_prng_impl
 from evertrace._src.config import disable_jit as disable_jit
 from evertrace._src.config import enable_custom_prng as enable_custom_prng
 from evertrace._src.config import enable_x64 as enable_x64
+from evertrace._src.config import explain_retraces as explain_retraces
+from evertrace._src.config import impurity as impurity
 from evertrace._src.config import log_compiles as log_compiles
+from evertrace._src.config import no_retrace as no_retrace
 from evertrace._src.config import numpy_dtype_promotion as numpy_dtype_promotion
 from evertrace._src.config import numpy_rank_promotion as numpy_rank_promotion
 from evertrace._src.config import strict as strict
 from evertrace._src.config import threefry_partitionable as threefry_partitionable
-from evertrace._src.control.checkpoint import checkpoint as checkpoint
 from evertrace._src.control.checkpoint import checkpoint_policies as checkpoint_policies
 from evertrace._src.control.closure import closure_convert as closure_convert
 from evertrace._src.control.closure import custom_gradient as custom_gradient

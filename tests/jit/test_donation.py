@@ -7,7 +7,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace.errors import DeletedArrayError
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("rules")]
 X = np.arange(3, dtype=np.float32)
 increment = ev.jit(lambda x: x + 1, donate_argnums=0)
 

@@ -11,7 +11,7 @@ import evertrace.numpy as jnp
 from evertrace._src.control.call import jit_p
 from evertrace.sharding import SingleDeviceSharding
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("rules")]
 X = np.float32([1, 2, 3])
 
 
@@ -147,49 +147,7 @@ def test_a_self_that_is_a_tree_is_traced():
     assert float(Point(2.0).scaled(3.0).x) == 6
 
 
-def test_strict_refuses_a_self_that_is_no_tree():
-    class Model:
-        @ev.jit
-        def double(self, x):
-            return 2 * x
-
-    with (
-        ev.strict(),
-        pytest.raises(TypeError, match=r"jit\(double\): argument self of type Model is not"),
-    ):
-        Model().double(1.0)
-
-
 # ------------------------------------------------------------------ what it refuses
-
-
-@pytest.mark.parametrize(
-    ("argument", "text"),
-    [
-        ("a", r"jit\(<lambda>\): argument x of type str is not an array"),
-        ({"k": [1, object()]}, r"argument x\['k'\]\[1\] of type object"),
-        (np.array(["a"]), "argument x of type ndarray"),
-        (range(3), "argument x of type range"),
-    ],
-)
-def test_arguments_must_be_arrays(argument, text):
-    with pytest.raises(TypeError, match=text) as caught:
-        ev.jit(lambda x: x)(argument)
-    assert "test_jit.py" in str(caught.value)
-    assert "static_argnames" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("result", "text"),
-    [
-        ("a", r"jit\(<lambda>\): the function returned a str at result, which is not an array"),
-        ({"k": [1, object()]}, r"returned a object at result\['k'\]\[1\]"),
-        ((i for i in ()), "returned a generator at result"),
-    ],
-)
-def test_results_must_be_arrays(result, text):
-    with pytest.raises(TypeError, match=text):
-        ev.jit(lambda x: result)(X)
 
 
 @pytest.mark.parametrize("fun", [5, "f", X])
@@ -269,7 +227,7 @@ def test_a_closure_over_an_outer_tracer():
     assert (float(out), float(tangent)) == (5, 10)
 
 
-def test_a_closure_is_not_confused_with_the_next_one():
+def test_a_closure_is_not_confused_with_the_next_one(rules):
     """What a traced function captured belongs to that one outer trace."""
     inner = []
 
@@ -282,7 +240,11 @@ def test_a_closure_is_not_confused_with_the_next_one():
         return use(2.0)
 
     assert [float(ev.grad(outer)(1.0)), float(ev.jit(outer)(3.0))] == [2, 6]
-    assert [float(x) for x in ev.vmap(outer)(X)] == [2, 4, 6]
+    if rules == "strict":
+        assert [float(x) for x in ev.vmap(outer)(X)] == [2, 4, 6]
+    else:  # one list cannot hold an element for each example
+        with pytest.raises(ev.errors.UnexpectedTracerError, match="depends on the mapped axis"):
+            ev.vmap(outer)(X)
 
 
 def test_disable_jit_runs_python():
@@ -290,10 +252,11 @@ def test_disable_jit_runs_python():
     def f(x):
         return x if x > 1 else -x
 
+    x = jnp.float32(2)
     with ev.disable_jit():
-        assert float(f(2.0)) == 2
+        assert float(f(x)) == 2
     with pytest.raises(ev.errors.TracerBoolConversionError):
-        f(2.0)
+        f(x)
 
 
 # ------------------------------------------------------------------ values
@@ -308,9 +271,9 @@ def test_outputs_that_are_inputs_or_constants_need_no_compiler():
     assert outs[2] is x
     assert float(outs[1]) == 2.5
     assert outs[3] is c
-    (variant,) = {id(v): v for v in f._variants.by_key.values()}.values()
-    assert variant.program.trivial
-    assert not variant.program.executables
+    (program,) = {v.program for v in (*f._strict.by_key.values(), *f._variants.all())}
+    assert program.trivial
+    assert not program.executables
 
 
 def test_an_output_computed_once_may_be_returned_twice():
@@ -345,14 +308,6 @@ def test_numpy_results_do_not_alias_arguments():
     out = ev.jit(lambda x: x)(x)
     x[:] = 5
     np.testing.assert_array_equal(out, np.zeros(4))
-
-
-def test_captured_numpy_arrays_are_copied_when_traced():
-    c = np.zeros(3, np.float32)
-    f = ev.jit(lambda x: x + c)
-    np.testing.assert_array_equal(f(X), X)
-    c[:] = 5
-    np.testing.assert_array_equal(f(X), X)
 
 
 def test_unused_arguments_are_not_passed_unless_kept():

@@ -7,7 +7,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace.stages import Compiled, Lowered, Traced
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("rules")]
 X = np.float32([1, 2, 3])
 STRUCT = ev.ShapeDtypeStruct((3,), np.float32)
 
@@ -122,7 +122,7 @@ def test_keywords_of_the_compiled_call():
     ],
 )
 def test_a_compiled_program_is_not_transformed(transform):
-    argument = np.stack([X, X]) if transform is ev.vmap else X
+    argument = jnp.stack([X, X]) if transform is ev.vmap else jnp.asarray(X)
     compiled = ev.jit(lambda x: x * 2).lower(X).compile()
     with pytest.raises(TypeError, match="a compiled program cannot be transformed"):
         transform(compiled)(argument)

@@ -550,14 +550,17 @@ class PerformanceWarning(EvertraceWarning):
 
     ::
 
+        config = {name: 0.0 for name in names}  # 100,000 numbers
+
+
         @ev.jit
-        def step(model, x):
-            model.count += 1  # PerformanceWarning: a Python number that changes
-            return x * model.count
+        def total(x):
+            return x * sum(config.values())  # PerformanceWarning: config has 100,000 elements
 
-    The message names the object and the cure; here, an array, which may change freely::
+    Each of them is checked at each call. The message names the container and the cure; here, one
+    array, whose numbers may change freely::
 
-        model.count = enp.asarray(0)
+        config = enp.asarray(list(config.values()))
     """
 
 

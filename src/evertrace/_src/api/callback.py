@@ -4,6 +4,7 @@ from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.jit.lifting.recorder import active
 from evertrace._src.ops.callback import VMAP_METHODS, FlatCallback, io_callback_p, pure_callback_p
 from evertrace._src.support import set_module
 
@@ -100,7 +101,10 @@ def _flatten(name, callback, args, kwargs):
     """Return the callback as one of flat arrays, and its operands."""
     leaves, in_tree = tree.flatten((args, kwargs))
     operands = [as_operand(x, name) for x in leaves]
-    return FlatCallback(name, check_callable(name, callback), in_tree), operands
+    check_callable(name, callback)
+    if active() is not None:
+        active().pin(callback)  # the program holds it
+    return FlatCallback(name, callback, in_tree), operands
 
 
 def _result_avals(name, result_shape_dtypes):

@@ -6,6 +6,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.placement import device_of
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
+from evertrace._src.jit import dispatch
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")
@@ -106,4 +107,5 @@ def block_until_ready(x):
 def clear_caches():
     """Empty every cache of traced and compiled programs in memory; freed memory is given back."""
     support.clear_all()
+    dispatch.forget_all()
     registry.trim()

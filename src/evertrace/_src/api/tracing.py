@@ -1,8 +1,10 @@
 """`jit` as users call it, and looking at what it sees: `make_jaxpr`, `eval_shape`."""
 
+import contextlib
 import functools
+import inspect
 
-from evertrace._src import tree
+from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapeDtypeStruct
@@ -12,6 +14,7 @@ from evertrace._src.core.tracer import AxisScope, set_trace, state
 from evertrace._src.engines import registry
 from evertrace._src.jit.capture import capture, function_name
 from evertrace._src.jit.dispatch import make_jit
+from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.signature import Signature
 from evertrace._src.support import set_module
 
@@ -23,8 +26,17 @@ def jit(
     fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None,
     static_argnames=None, donate_argnums=None, donate_argnames=None, keep_unused=False,
     device=None, backend=None, inline=False, abstracted_axes=None, compiler_options=None,
+    strict=False, max_traces=None,
 ):  # fmt: skip
-    """Compile a function with XLA, once per signature of its arguments.
+    """Compile a function, method or callable object with XLA.
+
+    A call returns what the plain call would return and leaves behind what it would leave behind,
+    to rounding, or raises an error that says why not. What the function reads besides its
+    arguments (attributes, closures, globals, defaults) is watched: a changed array or number is
+    another input, any other change another trace. What it changes is changed by each call.
+
+    Differs from Python: a call that raises changes nothing; numbers that are returned are arrays.
+    Differs from JAX: all of that; ``strict=True`` and ``ev.strict()`` give JAX's rules.
 
     Args:
       fun: function of trees of arrays. Left out, a decorator is returned.
@@ -42,13 +54,19 @@ def jit(
       inline: whether a call inside another jitted function is written out there.
       abstracted_axes: not supported.
       compiler_options: XLA flags by name.
+      strict: whether to trace by JAX's own rules: nothing that the function reads besides its
+        arguments is lifted, Python numbers are traced.
+      max_traces: how many traces are allowed; one more is a `RetraceError`.
 
     Returns:
-      The jitted function, a `JitFunction`: also with `lower`, `trace`, `eval_shape`,
-      `cache_info` and `clear_cache`.
+      The jitted function, a `JitFunction`: also with `explain`, `cache_info`, `clear_cache`,
+      and, by JAX's rules, `lower`, `trace` and `eval_shape`.
 
     Raises:
-      TypeError: `fun` is not callable, or (when called) an argument is not an array.
+      TypeError: `fun` is not callable, or is a generator function.
+      OpaqueStateError: (when called) state is used that cannot be watched.
+      ImpurityError: (when called) something is done that cannot be done again at each call.
+      RetraceError: (when called) one more trace than `max_traces` would be needed.
       ValueError: argument numbers or names do not fit the function.
     """
     if abstracted_axes is not None:
@@ -58,7 +76,7 @@ def jit(
         static_argnames=static_argnames, donate_argnums=donate_argnums,
         donate_argnames=donate_argnames, keep_unused=keep_unused, device=device,
         backend_device=None if backend is None else registry.devices(backend)[0], inline=inline,
-        compiler_options=compiler_options,
+        compiler_options=compiler_options, strict=strict, max_traces=max_traces,
     )  # fmt: skip
     if fun is None:
         return functools.partial(_checked_jit, **options)
@@ -66,7 +84,16 @@ def jit(
 
 
 def _checked_jit(fun, **options):
-    return make_jit(check_callable("jit", fun), **options)
+    check_callable("jit", fun)
+    if inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
+        raise errors.user_error(
+            TypeError,
+            f"jit: {function_name(fun)} is a generator function: a compiled program cannot stop "
+            f"halfway.",
+            fix="return all results at once, stacked or in a list, or jit what it calls.",
+            anchor="generator",
+        )
+    return make_jit(fun, **options)
 
 
 @public
@@ -92,7 +119,8 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     @functools.wraps(fun)
     def make_jaxpr_fun(*args, **kwargs):
         call = signature.flatten(args, kwargs)
-        with set_trace(AxisScope(state.trace, axis_env) if axis_env else state.trace):
+        outside = AxisScope(state.trace, axis_env) if axis_env else state.trace
+        with set_trace(outside), _kept(fun, args, kwargs):
             captured = capture(fun, signature, call, signature.avals(call, where), where)
         closed = ClosedJaxpr(captured.jaxpr, captured.consts)
         if return_shape:
@@ -131,7 +159,14 @@ def eval_shape(fun, *args, **kwargs):
     where = f"eval_shape({function_name(check_callable('eval_shape', fun))})"
     signature = Signature(fun, None, None, None, None)
     call = signature.flatten(args, kwargs)
-    return _structs(capture(fun, signature, call, signature.avals(call, where), where))
+    with _kept(fun, args, kwargs):
+        captured = capture(fun, signature, call, signature.avals(call, where), where)
+    return _structs(captured)
+
+
+def _kept(*values):
+    """Put back what a function that is only traced changes; by JAX's rules it stays changed."""
+    return contextlib.nullcontext() if config.current().strict else preserved(*values)
 
 
 def _structs(captured):

@@ -89,9 +89,9 @@ def compile_jaxpr(jaxpr, name, device, donated, compiler_options):
     return xla().compile_jaxpr(jaxpr, name, device, donated, xla().Options(compiler_options))
 
 
-def lower(jaxpr, name, donated):
-    """Lower a jaxpr without constvars; the text is kept on it."""
-    xla().lower(jaxpr, name, donated)
+def lower(jaxpr, name, donated, platform=None):
+    """Lower a jaxpr without constvars, for the default platform; the text is kept on it."""
+    xla().lower(jaxpr, name, donated, platform)
 
 
 def lowered_text(jaxpr, name, donated, dialect):

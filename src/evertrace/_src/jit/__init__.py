@@ -1,5 +1,11 @@
 """`jit`: from a call of a Python function to a run of a compiled program.
 
-`signature` turns a call into a key and flat arguments, `capture` traces, `program` compiles what
-was traced and runs it, `dispatch` is the jitted function, `stages` the same in steps.
+calls, signature    a call as roots, and the roles of arguments
+capture             the trace of one call, by the contract or by JAX's rules
+lifting             the contract's machinery: reads as inputs, changes as results
+variant, program    what was traced: guards, prologue, gathers, write-backs; the compiled part
+dispatch            the jitted function: finds the variant of a call, or traces one
+differences, explain   why a call fits no variant, and what a variant depends on
+observe             state under transformations and outside of jit
+stages              ahead of time: traced, lowered, compiled
 """

@@ -1,12 +1,148 @@
-"""Tracing one call of a function into a jaxpr."""
+"""The trace of one call: by the contract, or by JAX's rules.
 
+By the contract, `record` runs the function on the user's own objects, with what it reads lifted,
+and puts everything back at its end. By JAX's rules (``strict``, and ahead of time), `capture`
+traces a function of flat arguments, and what it reads besides is a constant.
+"""
+
+import gc
+import inspect
+import threading
+import time
 from typing import Any, NamedTuple
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.jaxpr import Jaxpr
-from evertrace._src.core.tracer import Tracer
-from evertrace._src.transforms.staging import stage_open
+from evertrace._src.core.tracer import Tracer, set_trace, state
+from evertrace._src.jit.lifting.hooks import PastTheHook
+from evertrace._src.jit.lifting.impure import Patches, stand_in_of
+from evertrace._src.jit.lifting.lift import Lifter
+from evertrace._src.jit.lifting.recipes import Cook, is_under
+from evertrace._src.jit.lifting.recorder import Recorder, activate
+from evertrace._src.jit.lifting.writes import changes
+from evertrace._src.jit.variant import Effect, Recorded
+from evertrace._src.transforms.staging import Stage, stage_open
+
+# ------------------------------------------------------------------------ by the contract
+
+lock = threading.RLock()
+"""Held while a function is traced: other threads' objects and functions are then not theirs."""
+
+
+def record(call, name):
+    """Trace a call; returns what was `Recorded`.
+
+    Args:
+      call: the `Call` (see `signature`).
+      name: of the function.
+    """
+    eager, constants, first = set(), False, None
+    while True:
+        recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
+        lifter = Lifter(recorder, eager, constants)
+        try:
+            return _record(call, name, recorder, lifter)
+        except PastTheHook as missed:
+            if missed.cls in eager:
+                raise AssertionError(f"{missed.cls} is read past its hook") from None
+            eager.add(missed.cls)
+        except TypeError as error:
+            # It may be C code that takes exact numbers only: once more, with numbers as constants.
+            if constants or not recorder.prologue.leaves:
+                # Python's own words are those for numbers, ours those for what stands for them.
+                raise (first if isinstance(first, errors.EvertraceError) else error) from None
+            constants, first = True, error
+        finally:
+            recorder.release()
+            lifter.release()
+
+
+def _record(call, name, recorder, lifter):
+    start = time.perf_counter()
+    collecting = gc.isenabled()
+    gc.disable()  # what a finalizer writes is not the function's
+    previous, state.src = state.src, None
+    root = recorder.root
+    try:
+        with activate(recorder), Patches(recorder), set_trace(root):
+            lifter.impure = stand_in_of
+            fun, args, kwargs = call.lift(lifter)
+            result = fun(*args, **kwargs)
+            awaited = inspect.iscoroutine(result)
+            if awaited:
+                result = _finish(result, recorder.name)
+            with activate(None):
+                cook = Cook(recorder)
+                cook.donated = call.donated_roots
+                # State first: a new list that is both stored and returned keeps Python's numbers.
+                writes = changes(recorder, cook)
+                effects = [_effect(cook, *e) for e in recorder.effects]
+                recipe = cook.result(result)
+                if awaited:
+                    recipe = cook.call(_finished, recipe)
+                jaxpr, consts = root.close(cook.outs)
+                lifter.functions.close()
+                lifter.objects.close(lifter.functions.deleted)
+    finally:
+        root.closed = True
+        state.src = previous
+        lifter.restore()
+        if collecting:
+            gc.enable()
+    gathers = [g if type(g) is tuple else g.index for g in recorder.gathers]
+    slots = {g[1] for g in gathers if type(g) is tuple} | cook.slots
+    leaves = tuple([node.index for _, node in recorder.leaves])
+    used = {*cook.used, *leaves, *[g for g in gathers if type(g) is int]}
+    used.update(w.node for w in writes)
+    return Recorded(
+        name, jaxpr, consts, recorder.guards(used),
+        recorder.prologue.freeze(sorted(slots)),
+        leaves, gathers, writes, effects, recipe,
+        _donated(recorder, gathers, call.donated_roots), recorder.pinned, recorder.rules,
+        time.perf_counter() - start,
+    )  # fmt: skip
+
+
+def _finish(coroutine, name):
+    """Run a coroutine to its end; returns its result, or raises where it suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    src = coroutine.cr_frame.f_code, coroutine.cr_frame.f_lasti
+    coroutine.close()
+    raise errors.user_error(
+        errors.ImpurityError,
+        f"{name}: the coroutine is suspended at an `await`: what it waits for cannot be part of a "
+        f"compiled program.",
+        fix="await outside of the jitted function and pass in the result.",
+        anchor="coroutine",
+        src=src,
+    )
+
+
+async def _finished(result):
+    return result
+
+
+def _donated(recorder, gathers, roots):
+    """Return the indices of the inputs that any of the donated arguments leads to."""
+    if not roots:
+        return ()
+    given = {node.index for node in recorder.nodes if is_under(node, roots)}
+    given |= {a.index for a, b in recorder.same if b.index in given}
+    return tuple([i for i, g in enumerate(gathers) if type(g) is int and g in given])
+
+
+def _effect(cook, fn, args, kwargs):
+    return Effect(
+        fn, [cook.state(x, "an effect") for x in args],
+        {k: cook.state(v, "an effect") for k, v in kwargs.items()},
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------ by JAX's rules
 
 
 class Captured(NamedTuple):

@@ -7,6 +7,7 @@ it.
 
 import functools
 import inspect
+import time
 import types
 import weakref
 from typing import Any, NamedTuple
@@ -19,13 +20,22 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.placement import device_of
-from evertrace._src.core.tracer import EVAL, state
-from evertrace._src.jit.capture import capture, function_name
+from evertrace._src.core.tracer import EVAL, Tracer, state
+from evertrace._src.jit import differences, explain
+from evertrace._src.jit.calls import Binder, bucket_key
+from evertrace._src.jit.capture import capture, function_name, lock, record
+from evertrace._src.jit.lifting.code import code_of, is_library_function
+from evertrace._src.jit.lifting.recorder import active, next_serial
+from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.program import Program
-from evertrace._src.jit.signature import Signature
+from evertrace._src.jit.signature import FlatCall, Signature, check_static
 from evertrace._src.jit.stages import Lowered, Traced
+from evertrace._src.jit.variant import Variant
 from evertrace._src.support import set_module
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
+
+MAX_VARIANTS = 512
+"""How many variants a function keeps under each set of rules."""
 
 
 class CacheInfo(NamedTuple):
@@ -44,29 +54,76 @@ class JitOptions(NamedTuple):
     inline: bool = False
     device: object = None
     compiler_options: tuple = ()
+    strict: bool = False
+    max_traces: int | None = None
 
 
 class Variants:
-    """The traced variants of one function under one set of options, with counts."""
+    """The traced variants of one function under one set of options, with counts.
 
-    __slots__ = ("__weakref__", "by_key", "hits", "misses")
+    Attributes:
+      by_key: under JAX's rules, by the call's key.
+      buckets: under the contract, by the cheap part of the key: lists, last hit first.
+      hits, misses: of calls.
+      warned: the guards of which a `RetraceWarning` has been given.
+    """
+
+    __slots__ = ("__weakref__", "buckets", "by_key", "hits", "misses", "warned")
 
     def __init__(self):
-        self.by_key, self.hits, self.misses = {}, 0, 0
+        self.by_key, self.buckets, self.hits, self.misses = {}, {}, 0, 0
+        self.warned = set()
 
     def clear(self):
         """Forget all variants and counts."""
         self.by_key.clear()
+        self.buckets.clear()
+        self.warned.clear()
         self.hits = self.misses = 0
 
+    def all(self):
+        """Return all variants of the contract, oldest first."""
+        found = [v for bucket in self.buckets.values() for v in bucket]
+        return sorted(found, key=lambda v: v.created)
 
-class Variant:
-    """One traced call: what to run, and how its result is put together."""
+    def strict(self):
+        """Return all variants by JAX's rules, oldest first."""
+        return list({id(v): v for v in self.by_key.values()}.values())
 
-    __slots__ = ("captured", "closed", "consts", "name", "out_tree", "program", "single")
+    def count(self):
+        """Return how many variants there are."""
+        return len(self.strict()) + sum(map(len, self.buckets.values()))
+
+
+def _add(buckets, variant):
+    """Keep a variant, as the one that the next call is likely to want."""
+    buckets[variant.key] = [variant, *buckets.get(variant.key, ())]
+
+
+def _drop(buckets, variant):
+    """Forget a variant. Lists are replaced, as calls on other threads may be reading them."""
+    rest = [v for v in buckets.get(variant.key, ()) if v is not variant]
+    if rest:
+        buckets[variant.key] = rest
+    else:
+        buckets.pop(variant.key, None)
+
+
+class StrictVariant:
+    """One call traced by JAX's rules: what to run, and how its result is put together."""
+
+    __slots__ = (
+        "captured", "closed", "consts", "key", "name", "out_tree", "program", "reason", "seconds",
+        "single",
+    )  # fmt: skip
+
+    key: Any
+    reason: tuple
+    seconds: float
 
     def __init__(self, captured, name, donated, options):
         self.captured, self.name = captured, name
+        self.key, self.reason, self.seconds = None, (), 0.0
         self.out_tree = captured.out_tree
         self.single = captured.out_tree is tree.LEAF
         self.consts = tuple(captured.consts)
@@ -113,15 +170,75 @@ def _flat_key(args):
     return tuple(key)
 
 
-_variants_of = weakref.WeakKeyDictionary()
+_strict_variants_of = weakref.WeakKeyDictionary()
 
 
-def _shared_variants(fun, key):
-    """Return the variants of `fun` for a set of options; they die with the function."""
+def _strict_variants(fun, key):
+    """Return the variants of `fun` under JAX's rules; they are this very function's."""
     try:
-        return _variants_of.setdefault(fun, {}).setdefault(key, Variants())
+        return _strict_variants_of.setdefault(fun, {}).setdefault(key, Variants())
     except TypeError:  # neither hashable nor weakly referable: the jitted object holds them
         return Variants()
+
+
+_stores: dict[int, Any] = {}  # id of code, class or callable -> (weak reference to it, variants)
+
+
+def _shared_variants(fun, options):
+    """Return the variants of `fun` for a set of options; they die with its code or class."""
+    owner, around = _owner(fun)
+    found = _stores.get(id(owner))
+    if found is None:
+        try:
+            ref = weakref.ref(owner, functools.partial(_forget, id(owner)))
+        except TypeError:  # not weakly referable: the jitted object holds the variants
+            return Variants()
+        found = _stores[id(owner)] = (ref, {})
+    return found[1].setdefault((around, options), Variants())
+
+
+def forget_all():
+    """Forget all variants of all functions."""
+    shared = [v for _, by_options in list(_stores.values()) for v in by_options.values()]
+    strict = [v for by_options in list(_strict_variants_of.values()) for v in by_options.values()]
+    for variants in (*shared, *strict):
+        variants.clear()
+
+
+def _forget(key, ref, stores=_stores):  # the module's own name is gone when Python ends
+    stores.pop(key, None)
+
+
+def _owner(fun):
+    """Return what the variants of a callable hang on, so that all its takings share them.
+
+    It is the code of the innermost function: wrappers (those of `grad`, decorators) are the same
+    code around any function. What is around it is returned as well, as part of the key.
+    """
+    around = []
+    while True:
+        kind = type(fun)
+        if kind is types.MethodType:
+            fun = fun.__func__
+        elif kind is functools.partial:
+            fun = fun.func
+        elif _is_ours(kind) or inspect.isbuiltin(fun):
+            return fun, tuple(around)
+        elif "__wrapped__" in getattr(fun, "__dict__", ()) and len(around) < _MAX_WRAPPERS:
+            around.append(weakref.ref(code_of(fun) if kind is types.FunctionType else kind))
+            fun = fun.__wrapped__
+        elif kind is types.FunctionType:
+            made_by_library = fun.__closure__ and is_library_function(fun)
+            return fun if made_by_library else code_of(fun), tuple(around)
+        else:
+            return fun if inspect.isroutine(fun) else kind, tuple(around)
+
+
+_MAX_WRAPPERS = 100  # a function may claim to wrap itself
+
+
+def _is_ours(kind):
+    return kind.__module__.partition(".")[0] == "evertrace"
 
 
 @set_module("evertrace")
@@ -136,20 +253,118 @@ class JitFunction:
         updated = ("__dict__",) if inspect.isfunction(fun) else ()
         functools.update_wrapper(self, fun, updated=updated)
         self._fun, self._signature, self._options = fun, signature, options
-        self._name = function_name(fun)
+        self._name, self._serial = function_name(fun), next_serial()
         self._plain = signature.all_traced
+        self._binder = Binder(fun, signature)
+        self._fixed = self._binder.fixed if self._binder.no_roles else -1
         roles = (
             signature.static_nums, signature.static_names, signature.donate_nums,
             signature.donate_names,
         )  # fmt: skip
         self._variants = _shared_variants(fun, (roles, options))
+        self._strict = _strict_variants(fun, (roles, options))
+        self._pinned = {}  # buckets of variants that hold things of this very function's
 
     def __call__(self, *args, **kwargs):
-        """Run the compiled variant for these arguments, tracing and compiling it if need be."""
+        """Run the variant that fits this call, tracing and compiling it if there is none."""
+        if active() is not None:
+            return self._inside(args, kwargs)
+        now = config.current()
+        if now.strict or self._options.strict:
+            return self._strict_call(args, kwargs)
+        if now.disable_jit:
+            return self._fun(*args, **kwargs)
+        if not kwargs and len(args) == self._fixed:
+            call, roots = None, (self._fun, *args)
+            key = bucket_key(roots, ())
+        else:
+            call = self._binder.bind(args, kwargs)
+            roots, key = call.roots, call.key()
+        variants = self._variants
+        for buckets in (variants.buckets, self._pinned):
+            bucket = buckets.get(key)
+            if bucket is not None:
+                for variant in bucket:
+                    found = variant.match(roots)
+                    if found is not None:
+                        variants.hits = variant.used = variants.hits + 1
+                        variant.hits += 1
+                        if variant is not bucket[0]:  # the next call is likely to be like it
+                            buckets[key] = [variant, *[v for v in bucket if v is not variant]]
+                        return self._run(variant, found, roots, key[2])
+        return self._miss(call or self._binder.bind(args, kwargs), key)
+
+    def _inside(self, args, kwargs):
+        """Call from within another function's trace: its reads and changes are that one's."""
+        fun, recorder = self._fun, active()
+        if type(fun) is types.FunctionType and self._serial < recorder.serial:
+            recorder.lifter.functions.reach(fun)  # found by a path that shows in no instruction
+        return fun(*args, **kwargs)
+
+    def _miss(self, call, key):
+        """Trace the call, keep the variant and run it."""
+        self._check_statics(call)
+        variants = self._variants
+        with lock:
+            # Another thread may have traced it while this one waited.
+            for variant in (*variants.buckets.get(key, ()), *self._pinned.get(key, ())):
+                found = variant.match(call.roots)
+                if found is not None:
+                    variants.hits = variant.used = variants.hits + 1
+                    variant.hits += 1
+                    break
+            else:
+                variant, found = self._trace(call, key)
+        return self._run(variant, found, call.roots, call.names)
+
+    def _run(self, variant, found, roots, names):
+        if variant.recorded.rules and state.trace is not EVAL:
+            # Who differentiates from outside applies the rules later, and has to see the present.
+            n = len(roots) - len(names)
+            return self._fun(*roots[1:n], **dict(zip(names, roots[n:], strict=True)))
+        return variant.run(found, self._options.inline)
+
+    def _trace(self, call, key):
+        """Trace the call and keep the variant; returns it and what its match found."""
+        variants, kept = self._variants, self._kept()
+        reason = differences.from_nearest(kept, key, call.roots)
+        explain.allow(self._name, len(kept), reason, self._options.max_traces)
+        variants.misses += 1
+        variant = Variant(record(call, self._name), self._options)
+        variant.key, variant.reason, variant.used = key, reason, variants.hits
+        found = variant.match(call.roots)
+        if found is None:
+            raise self._mismatch(variant, call)
+        if not any(isinstance(x, Tracer) for x in variant.consts):
+            _add(self._pinned if variant.recorded.pinned else variants.buckets, variant)
+            if len(kept) >= MAX_VARIANTS:
+                unused = min(kept, key=lambda v: v.used)
+                _drop(self._pinned if unused.recorded.pinned else variants.buckets, unused)
+            explain.warn_of_many(self._name, [*kept, variant], variants.warned)
+        return variant, found
+
+    def _kept(self):
+        """Return the variants of the contract, oldest first."""
+        pinned = [v for bucket in self._pinned.values() for v in bucket]
+        return sorted([*self._variants.all(), *pinned], key=lambda v: v.created)
+
+    def _check_statics(self, call):
+        for i in call.static_roots:
+            check_static(call.name_of(i), call.roots[i])
+
+    def _mismatch(self, variant, call):
+        """Build the error of a variant that does not fit the call that it was traced for."""
+        found, _ = differences.from_variant(variant, variant.key, call.roots)
+        return AssertionError(
+            f"jit({self._name}): a new program does not fit its own call: {explain.in_words(found)}"
+        )
+
+    def _strict_call(self, args, kwargs):
+        """Call by JAX's rules: nothing is lifted, what is captured is a constant."""
         if self._plain and not kwargs and state.trace is EVAL:
             key = _flat_key(args)
             if key is not None:
-                variants = self._variants
+                variants = self._strict
                 variant = variants.by_key.get(key)
                 if variant is not None:
                     variants.hits += 1
@@ -170,29 +385,56 @@ class JitFunction:
         """Return the variant of a call, traced now if it is new."""
         avals = self._signature.avals(call, f"jit({self._name})")
         key = (config.semantic_key(), state.trace.axes, call.treedef, call.statics, avals)
-        variants = self._variants
+        variants = self._strict
         variant = variants.by_key.get(key)
         if variant is not None:
             variants.hits += 1
             return variant
+        kept = variants.strict()
+        reason = differences.from_strict(kept, key, self._leaf_names(key) if kept else ())
+        explain.allow(self._name, len(kept), reason, self._options.max_traces)
         variants.misses += 1
-        captured = capture(self._fun, self._signature, call, avals, f"jit({self._name})")
-        donated = self._signature.donated(call)
-        variant = Variant(captured, self._name, donated, self._options)
-        if not captured.depends_on_trace:
+        variant = self._capture(call, avals, key)
+        variant.reason = reason
+        if not variant.captured.depends_on_trace:
             variants.by_key[key] = variant
             if self._plain and state.trace is EVAL and _is_flat(call, avals):
                 flat = _flat_key(call.leaves)
                 if flat is not None:
                     variants.by_key[flat] = variant
+            if len(kept) >= MAX_VARIANTS:
+                for old in [k for k, v in list(variants.by_key.items()) if v is kept[0]]:
+                    variants.by_key.pop(old, None)
         return variant
+
+    def _capture(self, call, avals, key):
+        """Trace a call by JAX's rules."""
+        start = time.perf_counter()
+        captured = capture(self._fun, self._signature, call, avals, f"jit({self._name})")
+        donated = self._signature.donated(call)
+        variant = StrictVariant(captured, self._name, donated, self._options)
+        variant.key, variant.seconds = key, time.perf_counter() - start
+        return variant
+
+    def _leaf_names(self, key):
+        """Return the names of the arguments' leaves for a key by JAX's rules."""
+        return self._signature.leaf_names(FlatCall([0] * len(key[4]), key[2], key[3]))
 
     # ------------------------------------------------------------ in steps
 
     def trace(self, *args, **kwargs):
-        """Trace for these arguments (arrays or `ShapeDtypeStruct`s); returns a `Traced`."""
+        """Trace for these arguments (arrays or `ShapeDtypeStruct`s); returns a `Traced`.
+
+        By JAX's rules, as all that is ahead of time: arguments are trees of arrays, and what the
+        function reads besides is, as it is now, part of the program.
+        """
         call = self._signature.flatten(args, kwargs)
-        return Traced(self._variant(call), call, self._signature)
+        if config.current().strict or self._options.strict:
+            return Traced(self._variant(call), call, self._signature)
+        avals = self._signature.avals(call, f"jit({self._name})")
+        with preserved(self._fun, args, kwargs):
+            variant = self._capture(call, avals, None)
+        return Traced(variant, call, self._signature)
 
     def lower(self, *args, **kwargs) -> Lowered:
         """Trace and lower for these arguments; returns a `Lowered`."""
@@ -206,12 +448,21 @@ class JitFunction:
 
     def cache_info(self):
         """Return how many calls found a variant (hits) and how many traced one (misses)."""
-        v = self._variants
-        return CacheInfo(v.hits, v.misses, None, len({id(x) for x in v.by_key.values()}))
+        parts = self._variants, self._strict
+        kept = sum(v.count() for v in parts) + sum(map(len, self._pinned.values()))
+        return CacheInfo(sum(v.hits for v in parts), sum(v.misses for v in parts), None, kept)
+
+    def explain(self):
+        """Return what it has been traced for, and why: an `Explanation`, to be printed."""
+        strict = [explain.strict_report(v, self._leaf_names(v.key)) for v in self._strict.strict()]
+        reports = [*map(explain.report, self._kept()), *strict]
+        return explain.Explanation(self._name, tuple(reports))
 
     def clear_cache(self):
         """Forget all variants and their executables."""
         self._variants.clear()
+        self._strict.clear()
+        self._pinned.clear()
 
     def __get__(self, obj, objtype=None):
         return self if obj is None else types.MethodType(self, obj)
@@ -235,7 +486,8 @@ def _is_flat(call, avals):
 
 def make_jit(
     fun, *, in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums,
-    donate_argnames, keep_unused, device, backend_device, inline, compiler_options,
+    donate_argnames, keep_unused, device, backend_device, inline, compiler_options, strict,
+    max_traces,
 ):  # fmt: skip
     """Return the `JitFunction` of a function; the arguments are those of `jit`."""
     placements = {
@@ -247,7 +499,7 @@ def make_jit(
         raise NotImplementedError(f"jit: placement on several devices ({placements}) is not built")
     options = JitOptions(
         keep_unused, inline, next(iter(placements), None),
-        tuple(sorted((compiler_options or {}).items())),
+        tuple(sorted((compiler_options or {}).items())), strict, max_traces,
     )  # fmt: skip
     signature = Signature(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(fun, signature, options)

@@ -4,6 +4,8 @@ Outputs that are inputs or constants are not computed; inputs that are not neede
 program with nothing left to compute is never compiled.
 """
 
+import time
+
 import numpy as np
 
 from evertrace._src.arrays.array import Array
@@ -24,6 +26,10 @@ class Program:
       keep_unused: whether inputs that are not needed are passed all the same.
       device: where to run, or None to follow the arguments.
       compiler_options: XLA flags by name.
+
+    Attributes:
+      executables: device -> the compiled program.
+      seconds: what lowering and compiling took the last time, or None for both.
     """
 
     def __init__(
@@ -56,6 +62,7 @@ class Program:
         self.out_avals = [v.aval for v in self.jaxpr.outvars]
         self.trivial = not computed and not self.jaxpr.effects
         self.executables = {}
+        self.seconds = None, None
 
     def with_options(self, compiler_options):
         """Return the program with other XLA flags on top of its own."""
@@ -68,15 +75,22 @@ class Program:
         """Return the program compiled for `device`."""
         found = self.executables.get(device)
         if found is None:
+            start = time.perf_counter()
+            registry.lower(self.jaxpr, self.name, self.kept_donated, device.platform)
+            lowered = time.perf_counter()
             found = self.executables[device] = registry.compile_jaxpr(
                 self.jaxpr, self.name, device, self.kept_donated, self.compiler_options
             )
+            self.seconds = lowered - start, time.perf_counter() - lowered
         return found
 
     def run(self, args):
         """Run on flat arguments (arrays, NumPy arrays, scalars); returns a list of arrays."""
         if self.trivial:
-            return [self._forwarded(s, args, None) for s in self.sources]
+            outs = [self._forwarded(s, args, None) for s in self.sources]
+            if self.donated:
+                _delete_donated(args, self.donated)
+            return outs
         device = self.device or registry.placement(args)
         executable = self.executables.get(device) or self.executable(device)
         committed = device is not registry.first_device()

@@ -2,6 +2,7 @@
 
 import inspect
 import operator
+import types
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -170,10 +171,17 @@ def _check_names(option, names, parameters):
 
 
 def _parameters(fun):
+    if not isinstance(fun, type) and not inspect.isroutine(fun) and _is_python(type(fun).__call__):
+        # An object's own signature would be looked for with its `__eq__`.
+        return tuple(inspect.signature(type(fun).__call__).parameters.values())[1:]
     try:
         return tuple(inspect.signature(fun).parameters.values())
     except (ValueError, TypeError):
         return None
+
+
+def _is_python(fun):
+    return isinstance(fun, types.FunctionType)
 
 
 def _as_indices(option, nums):
@@ -193,6 +201,11 @@ def _as_names(option, names):
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"jit: {option} must be a str or a sequence of strs, got {names}")
     return frozenset(names)
+
+
+def check_static(place, value):
+    """Raise unless a static argument is hashable and not traced."""
+    _static(place, value)
 
 
 def _static(place, value):

@@ -1,0 +1,137 @@
+"""A variant: one traced program of a function, and when and how it may be used.
+
+It is four small programs and a compiled one: the guards decide whether a call may use it, the
+prologue computes Python's numbers, the gathers collect the compiled program's inputs, the
+write-backs apply what the call changes. All of it is data, which `explain` prints.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.call import jit_p
+from evertrace._src.core.jaxpr import eval_jaxpr
+from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.jit.lifting.recipes import Kitchen, Out
+from evertrace._src.jit.program import Program
+from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
+
+
+class Effect(NamedTuple):
+    """A call that each run of a variant repeats.
+
+    Attributes:
+      fn: what is called.
+      args, kwargs: recipes of its arguments.
+    """
+
+    fn: Any
+    args: list
+    kwargs: dict
+
+    def run(self, kitchen):
+        """Make the call."""
+        kwargs = {k: v.make(kitchen) for k, v in self.kwargs.items()}
+        self.fn(*[x.make(kitchen) for x in self.args], **kwargs)
+
+
+class Recorded(NamedTuple):
+    """What a trace has recorded, from which a variant is made.
+
+    Attributes:
+      name: of the function.
+      jaxpr, consts: the program, what it captured that is no input, as constvars.
+      guards: the `Guards`.
+      host: the `HostProgram`; leaves: indices of the nodes that its leaves come from.
+      gathers: per input of the jaxpr, an index of a node or ``("slot", i)``.
+      writes, effects, result: what is left behind and returned.
+      donated: indices of the inputs that a call gives away.
+      pinned: whether the program holds things of the user's, such as callbacks.
+      rules: whether it holds custom rules of the user's, which read state when they are applied.
+      seconds: what tracing took.
+    """
+
+    name: str
+    jaxpr: Any
+    consts: list
+    guards: Any
+    host: Any
+    leaves: tuple
+    gathers: list
+    writes: list
+    effects: list
+    result: Any
+    donated: tuple
+    pinned: bool
+    rules: bool
+    seconds: float
+
+
+class Variant:
+    """One traced program of a function; made from what was `Recorded`.
+
+    Attributes:
+      key: what it is kept under; see `bucket_key`.
+      reason: `Difference`s from the variant that was nearest when it was traced.
+      hits: how many calls it served; used: when last, counted in the function's hits.
+    """
+
+    __slots__ = (
+        "closed", "consts", "created", "effects", "gathers", "guards", "hits", "host", "key",
+        "leaves", "name", "plain", "program", "reason", "recorded", "result", "used", "writes",
+    )  # fmt: skip
+
+    key: Any
+    reason: tuple
+
+    def __init__(self, recorded, options):
+        self.recorded, self.name = recorded, recorded.name
+        self.guards, self.host, self.leaves = recorded.guards, recorded.host, recorded.leaves
+        self.gathers, self.consts = tuple(recorded.gathers), tuple(recorded.consts)
+        self.writes, self.effects = tuple(recorded.writes), tuple(recorded.effects)
+        self.result = recorded.result
+        self.plain = not (self.writes or self.effects) and type(self.result) is Out
+        jaxpr = hoist_consts(recorded.jaxpr)
+        self.closed = close_jaxpr(jaxpr)
+        n = len(self.consts)
+        self.program = Program(
+            jaxpr, self.name, donated=tuple(n + i for i in recorded.donated),
+            keep_unused=options.keep_unused, device=options.device,
+            compiler_options=options.compiler_options,
+        )  # fmt: skip
+        self.key, self.reason, self.created = None, (), time.time()
+        self.hits = self.used = 0
+
+    def match(self, roots):
+        """Return the values of nodes and slots for a call, or None if the call is another's."""
+        values = self.guards.match(roots)
+        if values is None:
+            return None
+        slots = self.host.run([values[i] for i in self.leaves])
+        return None if slots is None else (values, slots)
+
+    def run(self, found, inline=False):
+        """Run for a call that `match` has accepted; returns the user's result."""
+        values, slots = found
+        if self.host.late_names:
+            self.host.run_late(slots)
+        inputs = [values[g] if type(g) is int else slots[g[1]] for g in self.gathers]
+        outs = self._compute([*self.consts, *inputs] if self.consts else inputs, inline)
+        if self.plain:
+            return outs[self.result.position]
+        kitchen = Kitchen(values, slots, outs, {})
+        made = [w.prepare(kitchen) for w in self.writes]
+        result = self.result.make(kitchen)
+        for write, new in zip(self.writes, made, strict=True):
+            write.apply(kitchen, new)
+        for effect in self.effects:
+            effect.run(kitchen)
+        return result
+
+    def _compute(self, inputs, inline):
+        if state.trace is EVAL:
+            return self.program.run(inputs)
+        operands = list(map(as_operand, inputs))
+        if inline:
+            return eval_jaxpr(self.closed.jaxpr, (), *operands)
+        return jit_p.bind(*operands, jaxpr=self.closed, name=self.name)

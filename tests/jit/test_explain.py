@@ -1,0 +1,624 @@
+"""What `explain` prints, what is said and forbidden at a retrace: tested on the texts."""
+
+import collections
+import enum
+import functools
+import gc
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace._src.jit import dispatch
+
+pytestmark = pytest.mark.engine
+X, Y = jnp.ones(3), jnp.zeros(3)
+
+
+class Object:
+    """An object with the attributes that it is given."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Model:
+    def __init__(self):
+        self.mul, self.n, self.limit = True, 0, 3
+        self.w, self.layers, self.cfg = X + 1, [X + 2, 2.0], {"a": 1}
+
+    def step(self, x):
+        self.n += 1
+        if self.n > self.limit:
+            return x
+        for layer in self.layers:
+            x = x * layer
+        return x * self.w if self.mul else x
+
+    def read(self, x):
+        return x * self.cfg["a"]
+
+
+class Other(Model):
+    pass
+
+
+def helper(x):
+    return x + 1
+
+
+MODE = "train"
+
+
+def uses_globals(x):
+    return helper(x) if MODE == "train" else x
+
+
+def fresh(fun, **options):
+    """Return a jitted function without variants: those of its code may be another test's."""
+    jitted = ev.jit(fun, **options)
+    jitted.clear_cache()
+    return jitted
+
+
+def why(jitted):
+    """Return the reason of the latest variant."""
+    return "; ".join(jitted.explain().variants[-1].reason)
+
+
+# ------------------------------------------------------------------------ differences
+
+
+def _set(name, value):
+    return lambda m: setattr(m, name, value)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (_set("mul", False), "self.mul: True -> False"),
+        (_set("mul", None), "self.mul: True -> None"),
+        (_set("w", jnp.ones((2, 3))), "self.w: f32[3] -> f32[2,3]"),
+        (_set("w", np.ones(3)), "self.w: f32[3] -> numpy f64[3]"),
+        (_set("w", 2.0), "self.w: f32[3] -> float"),
+        (_set("limit", 2.5), "self.limit: int -> float"),
+        (_set("limit", -1), "(self.n + 1) > self.limit: False -> True"),
+        (_set("layers", [Y]), "len(self.layers): 2 -> 1"),
+        (_set("layers", (Y, 2.0)), "self.layers: list -> tuple"),
+        (_set("layers", [Y, 2]), "self.layers[1]: float -> int"),
+        (_set("__class__", Other), "self: Model -> Other"),
+    ],
+)
+def test_attributes_that_differ(change, text):
+    m = Model()
+    f = fresh(m.step)
+    f(X)
+    change(m)
+    f(X)
+    assert why(f) == text
+
+
+def test_deleted_attribute():
+    m = Model()
+    f = fresh(m.step)
+    f(X)
+    del m.mul
+    with pytest.raises(AttributeError), ev.explain_retraces():
+        f(X)
+
+
+def test_types_of_arguments():
+    f = fresh(lambda x: x)
+    reasons = []
+    for x in (X, jnp.ones(4), jnp.ones(4, jnp.int32), 1.0, None, "a"):
+        f(x)
+        reasons.append(why(f))
+    assert reasons == [
+        "", "x: f32[3] -> f32[4]", "x: f32[4] -> i32[4]", "x: i32[4] -> float", "x: float -> None",
+        "x: None -> 'a'",
+    ]  # fmt: skip
+
+
+def test_weak_type_shows():
+    f = fresh(lambda x: x)
+    f(jnp.float32(1))
+    f(jnp.asarray(1.0))
+    assert why(f) == "x: f32[] -> f32[] weak"
+
+
+def test_redefined_helper_and_globals(monkeypatch):
+    f = fresh(uses_globals)
+    f(X)
+    monkeypatch.setitem(globals(), "helper", lambda x: x - 1)
+    f(X)
+    assert why(f) == "helper: redefined"
+    monkeypatch.setitem(globals(), "MODE", "test")
+    f(X)
+    assert why(f) == "global MODE: 'train' -> 'test'"
+
+
+def test_closure():
+    def make(flag):
+        return lambda x: x + 1 if flag else x
+
+    ev.jit(make(True)).clear_cache()
+    ev.jit(make(True))(X)
+    f = ev.jit(make(False))
+    f(X)
+    assert why(f) == "flag: True -> False"
+
+
+def test_environment(monkeypatch):
+    f = fresh(lambda x: (x, os.environ.get("EVERTRACE_TEST_NAME")))
+    f(X)
+    monkeypatch.setenv("EVERTRACE_TEST_NAME", "secret")
+    f(X)
+    assert "os.environ: changed" in why(f)
+    assert "secret" not in why(f)
+
+
+def test_contents_of_numpy_arrays():
+    table = np.arange(3.0)
+    f = fresh(lambda x: x * np.sum(table))
+    f(X)
+    table[0] = 5
+    f(X)
+    assert why(f) == "table: other contents"
+
+
+def test_classes():
+    class C:
+        def step(self, x):
+            return self.scale(x)
+
+        def scale(self, x):
+            return x * 2
+
+    c = C()
+    f = fresh(c.step)
+    f(X)
+    C.scale = lambda self, x: x * 3
+    f(X)
+    assert why(f) == "class C: method scale replaced"
+    C.__len__ = lambda self: 1
+    f(X)
+    assert why(f) == "class C: __len__ added"
+
+
+def test_classes_that_die():
+    def make():
+        class C:
+            k = 2.0
+
+        return C()
+
+    f = fresh(lambda c, x: type(c).k * x)
+    for _ in range(3):
+        f(make(), X)
+        gc.collect()
+    assert why(f) == "c: a class that is gone -> C"
+
+
+def test_keys_of_a_dict():
+    m = Model()
+    f = fresh(m.read)
+    f(X)
+    m.cfg["b"] = 2
+    f(X)
+    assert why(f) == "keys of self.cfg: {'a'} -> {'a', 'b'}"
+
+
+def test_aliases():
+    s = Object(a=X, b=X + 1)
+    f = fresh(lambda: s.a + s.b)
+    f()
+    s.b = s.a
+    f()
+    assert why(f) == "s.a is s.b: now one object"
+    f.clear_cache()
+    f()
+    s.b = X * 2
+    f()
+    assert why(f) == "s.a is s.b: no longer one object"
+
+
+def test_options_and_keywords():
+    f = fresh(lambda **kw: kw["a"])
+    f(a=X, b=X)
+    with ev.enable_x64():
+        f(a=X, b=X)
+    assert why(f) == "option enable_x64: False -> True"
+
+
+def test_static_arguments():
+    class Way(enum.Enum):
+        UP, DOWN = 1, 2
+
+    f = fresh(lambda x, way: x, static_argnames="way")
+    f(X, "up")
+    f(X, ("up", 2))
+    assert why(f) == "way: 'up' -> ('up', 2)"
+    f(X, Way.UP)
+    f(X, Way.DOWN)
+    assert why(f) == "way: Way.UP -> Way.DOWN"
+
+
+def test_exceptions_of_numbers():
+    def f(x, n):
+        try:
+            return x / (1 // n)
+        except ZeroDivisionError:
+            return x
+
+    f = fresh(f)
+    f(X, 0)
+    f(X, 1)
+    assert why(f).startswith("1 // n: ZeroDivisionError -> 1")
+
+
+def test_the_nearest_variant_is_named():
+    f = fresh(lambda x, y, way: (x, y))
+    f(X, X + 1, "a")
+    f(jnp.ones(4), jnp.ones(5), "b")
+    f(X, X + 1, "b")
+    assert why(f) == "way: 'a' -> 'b'"
+
+
+def test_no_user_code_runs_for_words():
+    class Refuses(type):
+        def __repr__(cls):
+            raise AssertionError
+
+        __str__ = __repr__
+
+    class Nasty(metaclass=Refuses):
+        def __init__(self, k):
+            self.k = k
+
+        def __eq__(self, other):
+            raise AssertionError
+
+        __repr__ = __str__ = __bool__ = __len__ = __eq__
+        __hash__ = None
+
+    f = fresh(lambda x: x.k)
+    f(Nasty(X))
+    f(Nasty([X]))
+    text = str(f.explain())
+    assert "x.k: f32[3] -> list" in text
+    assert "x: Nasty" in text
+
+
+# ------------------------------------------------------------------------ the report
+
+
+def test_explanation_holds_what_the_variant_is():
+    m = Model()
+    f = fresh(m.step)
+    for _ in range(3):
+        f(X)
+    (report,) = f.explain().variants
+    assert report.reason == ()
+    assert report.hits == 2
+    assert report.depends["arguments"] == ("x: f32[3]",)
+    assert "self.mul: True" in report.depends["self"]
+    assert "self.n: int" in report.depends["self"]
+    assert "self.layers: list of 2" in report.depends["self"]
+    assert report.prologue == ("(self.n + 1) > self.limit == False",)
+    assert "self.layers[1]: f32[] weak" in report.inputs
+    assert report.writes == ("self.n = self.n + 1",)
+    assert report.result == "f32[3]"
+    assert report.trace_seconds > 0
+    assert report.lower_seconds > 0
+    assert report.compile_seconds > 0
+    assert report.engine.startswith("xla on ")
+
+
+def test_explanation_is_printed_by_sections():
+    m = Model()
+    f = fresh(m.step)
+    f(X)
+    m.mul = False
+    f(X)
+    f(X)
+    lines = str(f.explain()).splitlines()
+    assert lines[0] == "jit(step): 2 variants"
+    assert "variant 1 (0 hits): the first" in lines
+    assert "variant 2 (1 hits): self.mul: True -> False" in lines
+    assert "  arguments  x: f32[3]" in lines
+    assert "  writes     self.n = self.n + 1" in lines
+    assert "  returns    f32[3]" in lines
+    assert repr(f.explain()) == str(f.explain())
+
+
+def test_groups():
+    scale = 2.0
+
+    def make(way="up"):
+        return lambda x, m, y=way: (uses_globals(x) * scale, m.mul, y)
+
+    f = fresh(make())
+    f(X, Model())
+    depends = f.explain().variants[0].depends
+    assert "m.mul: True" in depends["arguments"]
+    assert "y: 'up'" in depends["arguments"]
+    assert "scale: float" in depends["closures"]
+    assert "global MODE: 'train'" in depends["globals"]
+    assert any(x.startswith("Model: lookups of ") for x in depends["classes"])
+
+
+def test_writes_effects_and_results():
+    s = Object(log=[], seen={}, w=np.zeros(3), n=0, pair=None)
+
+    def f(x):
+        s.log.append(x)
+        s.seen["k"] = s.n + 1
+        s.pair = (x, "two")
+        s.w += 1
+        del s.n
+        print("hello", x.shape)
+        return {"x": x * 2, "s": s}, [1]
+
+    f = fresh(f)
+    f(X)
+    (report,) = f.explain().variants
+    assert "s.log extended by x" in report.writes
+    assert "s.seen['k'] = s.n + 1" in report.writes
+    assert "s.pair = (x, 'two')" in report.writes
+    assert "del s.n" in report.writes
+    assert "s.w[...] = f32[3]" in report.writes
+    assert report.effects == ("print('hello', (3,))",)
+    assert report.result == "({'x': f32[3], 's': s}, [i32[] weak])"
+
+
+def test_nothing_to_compute_has_no_engine():
+    f = fresh(lambda x: x)
+    f(X)
+    (report,) = f.explain().variants
+    assert report.engine == "none, for nothing is computed"
+    assert report.compile_seconds is None
+
+
+def test_explanation_of_a_function_never_called():
+    assert str(fresh(lambda x: x).explain()) == "jit(<lambda>): 0 variants"
+
+
+def test_strict_variants_are_explained():
+    with ev.strict():
+        f = fresh(lambda x, n: x["a"], static_argnums=1)
+        f({"a": X}, 1)
+        f({"a": X}, 2)
+        f({"a": jnp.ones(4)}, 2)
+    texts = [r.reason for r in f.explain().variants]
+    assert texts == [(), ("argument 1: 1 -> 2",), ("x['a']: f32[3] -> f32[4]",)]
+    assert f.explain().variants[0].depends == {"arguments": ("x['a']: f32[3]", "1: 1")}
+
+
+def add_one(fun):
+    @functools.wraps(fun)
+    def wrapper(*args):
+        return fun(*args) + 1
+
+    return wrapper
+
+
+@pytest.mark.parametrize("wrap", [ev.grad, ev.vmap, add_one, functools.lru_cache, ev.jit])
+def test_wrappers_of_different_functions_have_variants_of_their_own(wrap):
+    def make():
+        return fresh(wrap(lambda x: x * x)), fresh(wrap(lambda x: x + x))
+
+    f, g = make()
+    x = 1.0 if wrap in (ev.grad, functools.lru_cache) else X
+    f(x)
+    g(x)
+    assert len(f.explain().variants) == len(g.explain().variants) == 1
+
+
+def test_functions_of_ours_have_variants_of_their_own():
+    f, g = fresh(jnp.sin), fresh(jnp.cos)
+    f(X)
+    g(X)
+    assert len(f.explain().variants) == len(g.explain().variants) == 1
+
+
+def test_wrapped_functions_of_one_place_share_their_variants():
+    for k in range(3):
+        f = ev.jit(ev.grad(lambda x: x * x * k))  # noqa: B023
+        f(1.0)
+    assert f.cache_info() == (2, 1, None, 1)
+
+
+def test_function_that_claims_to_wrap_itself():
+    def f(x):
+        return x
+
+    f.__wrapped__ = f
+    assert ev.jit(f)(X) is X
+
+
+# ------------------------------------------------------------------------ as it happens
+
+
+def test_explain_retraces_prints_where_and_why(capsys):
+    f = fresh(lambda x, way: x)
+    with ev.explain_retraces():
+        f(X, "up")
+        f(X, "up")
+        assert capsys.readouterr().err == ""
+        f(X, "down")
+    printed = capsys.readouterr().err
+    assert printed.startswith("jit(<lambda>): traced again: way: 'up' -> 'down', at ")
+    assert "test_explain.py" in printed
+    assert printed.count("\n") == 1
+    f(jnp.ones(4), "up")
+    assert capsys.readouterr().err == ""
+
+
+def test_no_retrace():
+    f = fresh(lambda x: x)
+    with ev.no_retrace():
+        f(X)  # the first trace is no retrace
+        f(X)
+        with pytest.raises(ev.errors.RetraceError) as caught:
+            f(jnp.ones(4))
+    text = str(caught.value)
+    assert "jit(<lambda>): traced again within no_retrace, because x: f32[3] -> f32[4]." in text
+    assert "Fix: pad to a few sizes" in text
+    assert "#RetraceError" in text
+    assert f.cache_info().misses == 1
+    f(jnp.ones(4))
+    assert f.cache_info().misses == 2
+
+
+def test_max_traces():
+    f = fresh(lambda x, way: x, max_traces=2)
+    f(X, "a")
+    f(X, "b")
+    with pytest.raises(
+        ev.errors.RetraceError,
+        match=r"jit\(<lambda>\): one trace more than max_traces=2, because way: 'b' -> 'c'",
+    ):
+        f(X, "c")
+    f(X, "a")
+    f.clear_cache()
+    f(X, "c")
+
+
+def test_no_retrace_and_max_traces_by_jax_rules():
+    with ev.strict():
+        f = fresh(lambda x: x, max_traces=2)
+        f(X)
+        with ev.no_retrace(), pytest.raises(ev.errors.RetraceError, match="x: f32"):
+            f(jnp.ones(4))
+        f(jnp.ones(4))
+        with pytest.raises(ev.errors.RetraceError, match="max_traces=2"):
+            f(jnp.ones(5))
+
+
+# ------------------------------------------------------------------------ too many
+
+
+def warnings_of(calls):
+    """Return the texts of the `RetraceWarning`s that calls give."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in calls:
+            pass
+    return [str(w.message) for w in caught if w.category is ev.errors.RetraceWarning]
+
+
+def test_warning_names_the_guard_its_values_and_the_cure():
+    f = fresh(lambda x, n: x[:n])
+    (text,) = warnings_of(f(np.ones(20, np.float32), n) for n in range(15))
+    first, place, fix, link = text.splitlines()
+    assert first == "jit(<lambda>): traced for 9 values of n, the last ones 5, 6, 7, 8."
+    assert "test_explain.py" in place
+    assert "in <lambda>" in place  # the line that asked, not the one that called
+    assert "lax.fori_loop" in fix
+    assert link.endswith("#RetraceWarning")
+
+
+@pytest.mark.parametrize(("count", "number"), [(8, 0), (9, 1), (20, 1)])
+def test_warning_comes_once_after_eight_values(count, number):
+    f = fresh(lambda x: x)
+    assert len(warnings_of(f(jnp.ones(n)) for n in range(count))) == number
+
+
+def test_shapes_that_change_together_are_one_warning():
+    f = fresh(lambda x, y: x + y)
+    (text,) = warnings_of(f(jnp.ones(n), jnp.ones(n)) for n in range(12))
+    assert "9 values of x, the last ones f32[5], f32[6], f32[7], f32[8]; likewise y." in text
+
+
+def test_each_guard_warns_for_itself():
+    f = fresh(lambda x, way: x)
+    assert len(warnings_of(f(jnp.ones(n), "a") for n in range(12))) == 1
+    (text,) = warnings_of(f(X, f"way {n}") for n in range(12))
+    assert "values of way, the last ones" in text
+
+
+def test_flags_and_different_functions_are_no_reason_to_warn():
+    f = fresh(lambda g, x, training: g(x) if training else x)
+    functions = [eval(f"lambda x: x + {n}") for n in range(3)]
+    sizes = [jnp.ones(n) for n in range(4)]
+    texts = warnings_of(
+        f(g, x, training) for g in functions for x in sizes for training in (True, False)
+    )
+    assert f.cache_info().misses == 3 * 4 + 4  # without training only the size counts
+    assert texts == []
+
+
+def test_what_is_redefined_again_and_again():
+    f = fresh(lambda g: g())
+    (text,) = warnings_of(f(eval("lambda: 3.0")) for _ in range(12))
+    assert "jit(<lambda>): traced 9 times because of g: redefined." in text
+
+
+def test_growing_list_that_is_read():
+    s = Object(items=[])
+
+    def calls():
+        for k in range(12):
+            s.items.append(float(k))
+            yield f()
+
+    f = fresh(lambda: sum(s.items))
+    (text,) = warnings_of(calls())
+    assert "traced for 9 values of len(s.items), the last ones 6, 7, 8, 9." in text
+
+
+def test_clear_cache_warns_anew():
+    f = fresh(lambda x: x)
+    for _ in range(2):
+        f.clear_cache()
+        assert len(warnings_of(f(jnp.ones(n)) for n in range(12))) == 1
+
+
+def test_jax_rules_do_not_warn():
+    with ev.strict():
+        f = fresh(lambda x: x)
+        assert warnings_of(f(jnp.ones(n)) for n in range(12)) == []
+
+
+# ------------------------------------------------------------------------ how many are kept
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.filterwarnings("ignore::evertrace.errors.RetraceWarning")
+def test_variants_are_bounded(monkeypatch, strict):
+    monkeypatch.setattr(dispatch, "MAX_VARIANTS", 3)
+    with ev.strict(strict):
+        f = fresh(lambda x: x)
+        for n in range(6):
+            f(jnp.ones(n))
+    assert f.cache_info().currsize == 3
+
+
+def test_the_least_recently_used_is_dropped(monkeypatch):
+    monkeypatch.setattr(dispatch, "MAX_VARIANTS", 3)
+    f = fresh(lambda x, way: x)
+    for way in ("a", "b", "c", "a", "b", "d"):  # c is dropped
+        f(X, way)
+    kept = collections.Counter()
+    with ev.no_retrace():
+        for way in ("a", "b", "d"):
+            f(X, way)
+            kept[way] += 1
+        with pytest.raises(ev.errors.RetraceError):
+            f(X, "c")
+    assert len(kept) == 3
+
+
+def test_variant_that_another_thread_made_meanwhile_is_found(monkeypatch):
+    f = fresh(lambda x: x)
+    made = f._trace
+    monkeypatch.setattr(f, "_trace", lambda call, key: pytest.fail("traced twice"))
+    call = f._binder.bind((X,), {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f, "_trace", made)
+        f(X)
+    f._miss(call, call.key())  # as on a thread that waited for the lock
+    assert f.cache_info() == (1, 1, None, 1)
