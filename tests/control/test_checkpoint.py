@@ -9,6 +9,8 @@ from evertrace._src.control import checkpoint as module
 from evertrace._src.control.checkpoint import checkpoint, checkpoint_name, optimization_barrier
 from tests.support.runtime import to_numpy
 
+pytestmark = pytest.mark.usefixtures("rules")
+
 
 def sin_of_sin(x):
     return lax.sin(lax.sin(x))

@@ -7,6 +7,8 @@ import evertrace as ev
 from evertrace import lax
 from tests.support.runtime import to_numpy
 
+pytestmark = pytest.mark.usefixtures("rules")
+
 
 def half_or_double(x):
     return lax.cond(lax.gt(x, 1.0), lambda a: lax.div(a, 2.0), lambda a: lax.mul(a, 2.0), x)

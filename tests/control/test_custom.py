@@ -11,6 +11,8 @@ from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.control.custom_vjp import custom_vjp
 from tests.support.runtime import to_numpy
 
+pytestmark = pytest.mark.usefixtures("rules")
+
 
 def tripled_jvp(nondiff_argnums=()):
     """Return x -> x with a derivative of 3, so that it shows which rule was used."""

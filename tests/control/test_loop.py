@@ -7,6 +7,8 @@ import evertrace as ev
 from evertrace import lax
 from tests.support.runtime import to_numpy
 
+pytestmark = pytest.mark.usefixtures("rules")
+
 
 def double_until(limit):
     return lambda x: lax.while_loop(lambda c: lax.lt(c, limit), lambda c: lax.mul(c, 2), x)

@@ -9,6 +9,8 @@ from evertrace._src.control import eager
 from evertrace._src.core.check import check_jaxpr
 from tests.support.runtime import to_numpy
 
+pytestmark = pytest.mark.usefixtures("rules")
+
 XS = np.arange(1, 7, dtype=np.float32) / 4
 
 

@@ -10,7 +10,7 @@ from evertrace._src import tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import Jaxpr, Literal, Var
-from evertrace._src.core.tracer import EVAL
+from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim, zeros
@@ -69,6 +69,24 @@ def as_type(x, aval):
 def as_arrays(outs):
     """Return results as users get them: literals become arrays."""
     return [as_array(x) if type(x) is Literal else x for x in outs]
+
+
+def share_results(outs, *rows):
+    """Return results with those made one that stand for one value in the user's function.
+
+    Plain Python would return and store one object. Needed only where identity is recorded.
+
+    Args:
+      outs: the results.
+      *rows: what each result is in one body (or before a loop's first turn).
+    """
+    if state.recorder is None:
+        return outs
+    first = {}
+    return [
+        outs[first.setdefault(tuple(map(id, row)), i)]
+        for i, row in enumerate(zip(*rows, strict=True))
+    ]
 
 
 def same_type(a, b):

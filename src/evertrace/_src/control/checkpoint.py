@@ -11,8 +11,9 @@ import types
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
-from evertrace._src.control.bodies import as_arrays, batch_first, memo, stage_body
+from evertrace._src.control.bodies import as_arrays, batch_first, memo, share_results, stage_body
 from evertrace._src.control.call import call, split_tangents
+from evertrace._src.control.lifted import RunState
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.support import set_module
@@ -91,12 +92,20 @@ def checkpoint(
             args, kwargs = join(dynamic)
             return fun(*args, **kwargs)
 
-        body = stage_body(run, in_tree, [x.aval for x in leaves], where=f"checkpoint({name})")
+        where = f"checkpoint({name})"
+        changed = RunState(where)
+        body = stage_body(
+            changed.watch(run), in_tree, [x.aval for x in leaves], where=where,
+            finish=changed.finish,
+        )  # fmt: skip
         outs = remat_p.bind(
             *body.captured, *leaves, jaxpr=body.jaxpr, prevent_cse=prevent_cse,
             differentiated=False, policy=policy,
         )  # fmt: skip
-        return tree.unflatten(body.out_tree, as_arrays(outs))
+        count = body.out_tree.num_leaves
+        outs = share_results(as_arrays(outs), body.jaxpr.outvars)
+        changed.put(outs[count:])
+        return tree.unflatten(body.out_tree, outs[:count])
 
     return wrapped
 

@@ -7,10 +7,11 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays, stage_body
 from evertrace._src.control.custom import name_of
 from evertrace._src.control.custom_vjp import custom_vjp
+from evertrace._src.control.lifted import unchanging
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.support import merge, partition, set_module
-from evertrace._src.transforms.staging import inline
+from evertrace._src.transforms.staging import inline, known_value
 
 
 @set_module("evertrace")
@@ -30,9 +31,11 @@ def closure_convert(fun, *example_args):
     """
     leaves, in_tree = tree.flatten(example_args)
     name = f"closure_convert({name_of(fun)})"
-    body = stage_body(fun, in_tree, [as_operand(x, name).aval for x in leaves], where=name)
+    avals = [as_operand(x, name).aval for x in leaves]
+    body = stage_body(unchanging(name, fun), in_tree, avals, where=name)
     hoisted = [isinstance(x, Tracer) and is_inexact(x.aval) for x in body.captured]
     kept, captured = partition(hoisted, body.captured)
+    kept = [known_value(x) if isinstance(x, Tracer) else x for x in kept]
     count = len(example_args)
 
     def converted(*args):
@@ -70,7 +73,8 @@ def custom_gradient(fun):
         out, vjp = fun(*args, **kwargs)
         leaves, out_tree = tree.flatten(out)
         avals = [as_operand(x, name_of(fun)).aval for x in leaves]
-        body = stage_body(vjp, tree.treedef_tuple([out_tree]), avals, where=name_of(fun))
+        name = name_of(fun)
+        body = stage_body(unchanging(name, vjp), tree.treedef_tuple([out_tree]), avals, where=name)
 
         def pull(captured, ct):
             cts = inline(body.jaxpr, *captured, *tree.leaves(ct))

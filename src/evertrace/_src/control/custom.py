@@ -13,12 +13,15 @@ import numpy as np
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
+from evertrace._src.control.lifted import RunState, unchanging
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.core.effects import NO_EFFECTS
+from evertrace._src.core.effects import NO_EFFECTS, observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
+from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.staging import close_jaxpr, inline, stage
 
 
@@ -54,15 +57,60 @@ def eager(*args, call_jaxpr, **_):
 
 
 def stage_call(prim, trace, operands, params):
-    """Record a call whose function has become a jaxpr."""
-    if type(params["call_jaxpr"]) is not ClosedJaxpr:
-        fun, count = params["call_jaxpr"], params["num_consts"]
-        staged = stage(fun, [x.aval for x in operands], name=params["name"])
-        operands = [*staged.captured, *operands]
-        params = params | {
-            "call_jaxpr": close_jaxpr(staged.jaxpr), "num_consts": count + len(staged.captured)
-        }  # fmt: skip
+    """Record a call whose function has become a jaxpr.
+
+    The rule says nothing of state that the function changes: that is computed by equations of its
+    own, which have the derivatives that their operations have.
+    """
+    if type(params["call_jaxpr"]) is ClosedJaxpr:
+        return trace.record(prim, operands, params)
+    fun, count, changed = params["call_jaxpr"], params["num_consts"], RunState(params["name"])
+
+    def run(*xs):
+        return changed.finish(None, changed.watch(fun)(*xs))
+
+    staged = stage(run, [x.aval for x in operands], name=params["name"])
+    # Run by its rule, a function may find state that a transformation around the rule has changed.
+    check_closed_over(params["name"], [x for x in staged.captured if _is_from_inside(x, trace)])
+    operands, jaxpr = [*staged.captured, *operands], staged.jaxpr
+    if changed.count:
+        jaxpr, for_state = _split_state(params["name"], jaxpr, changed.count)
+        changed.put(as_arrays(inline(for_state, *operands)))
+    params = params | {
+        "call_jaxpr": close_jaxpr(jaxpr), "num_consts": count + len(staged.captured)
+    }  # fmt: skip
     return trace.record(prim, operands, params)
+
+
+def _is_from_inside(x, trace):
+    """Whether `x` is a tracer of a trace that `trace` is not within."""
+    while trace is not None and isinstance(x, Tracer):
+        if x._trace is trace:
+            return False
+        trace = trace.parent
+    return isinstance(x, Tracer)
+
+
+def _split_state(name, jaxpr, count):
+    """Return a jaxpr of the first outputs and one of the last `count`, of the same inputs."""
+    if observable(jaxpr.effects):
+        raise errors.user_error(
+            NotImplementedError,
+            f"{name}: a function with a custom rule both changes state and calls back to Python.",
+            fix="return the new state from it, and store it outside.",
+            anchor="loop-state",
+        )
+    n, inputs = len(jaxpr.outvars), range(len(jaxpr.invars))
+    for_state = [i >= n - count for i in range(n)]
+    return (
+        dce_jaxpr(jaxpr, [not s for s in for_state], keep_inputs=inputs)[0],
+        dce_jaxpr(jaxpr, for_state, keep_inputs=inputs)[0],
+    )
+
+
+def derived_rule(name, call_jaxpr, rule):
+    """Return a rule for use on a call: what a jaxpr's rule does to state would be done too late."""
+    return unchanging(name, rule) if type(call_jaxpr) is ClosedJaxpr else rule
 
 
 def effects(*, call_jaxpr, **_):
@@ -124,6 +172,12 @@ def pair_of(name, result, what, fix):
         fix=fix,
         anchor="custom-output",
     )
+
+
+def note_rules(*rules):
+    """Tell the recorder of rules that may read state when they are applied, later than now."""
+    if state.recorder is not None:
+        state.recorder.hold_rules(rules)
 
 
 def name_of(fun):

@@ -82,6 +82,7 @@ class custom_jvp(custom.Rule):
         if rule is None:
             raise custom.missing_rule(self, "defjvp")
         name = custom.name_of(self)
+        custom.note_rules(rule)
         static, dynamic, join = self.split(args, kwargs)
         leaves, in_tree = custom.flatten_operands(name, dynamic)
         out_trees = []
@@ -138,7 +139,7 @@ def _tangent(name, x, t):
 # ---------------------------------------------------------------- the primitive
 
 
-def _jvp(primals, tangents, *, name, jvp, num_consts, symbolic_zeros, **_):
+def _jvp(primals, tangents, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):
     """Run the user's rule; on the unknowns of a tape it notes the linear map."""
     custom.check_closed_over(name, tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
@@ -146,7 +147,7 @@ def _jvp(primals, tangents, *, name, jvp, num_consts, symbolic_zeros, **_):
     tangents = [
         zero(x.aval) if t is None else t for x, t in zip(primals, tangents, strict=True)
     ]  # fmt: skip
-    return jvp(primals, tangents)
+    return custom.derived_rule(name, call_jaxpr, jvp)(primals, tangents)
 
 
 def _batch(axis, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):

@@ -64,6 +64,7 @@ class custom_vjp(custom.Rule):
         if user_fwd is None or user_bwd is None:
             raise custom.missing_rule(self, "defvjp")
         name = custom.name_of(self)
+        custom.note_rules(user_fwd, user_bwd)
         static, dynamic, join = self.split(args, kwargs)
         leaves, in_tree = custom.flatten_operands(name, dynamic)
         avals = [x.aval for x in leaves]
@@ -175,7 +176,9 @@ def _jvp(primals, tangents, *, name, **_):
     )
 
 
-def _linearize(primals, tangents, *, name, fwd, bwd, num_consts, symbolic_zeros, **_):
+def _linearize(
+    primals, tangents, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros
+):  # fmt: skip
     custom.check_closed_over(name, tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     values = primals
@@ -184,7 +187,7 @@ def _linearize(primals, tangents, *, name, fwd, bwd, num_consts, symbolic_zeros,
             CustomVJPPrimal(x, t is not None)
             for x, t in zip(as_arrays(values), tangents, strict=True)
         ]  # fmt: skip
-    outs, residuals = fwd(*values)
+    outs, residuals = custom.derived_rule(name, call_jaxpr, fwd)(*values)
     active = tuple(t is not None for t in tangents)
     given = [t for t in tangents if t is not None]
     out_tangents = custom_lin_p.bind(

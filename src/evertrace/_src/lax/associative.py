@@ -2,12 +2,15 @@
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.lifted import unchanging
+from evertrace._src.jit.observe import stateful
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import reshape, rev_p
 
 __all__ = ["associative_scan"]
 
 
+@stateful
 def associative_scan(fn, elems, reverse=False, axis=0):
     """Return the running results of an associative operation along an axis.
 
@@ -50,8 +53,10 @@ def associative_scan(fn, elems, reverse=False, axis=0):
             anchor="associative-scan",
         )
 
+    combined = unchanging("associative_scan", fn)
+
     def combine(a, b):
-        out = tree.leaves(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
+        out = tree.leaves(combined(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
         return [as_operand(x, "associative_scan") for x in out]
 
     if reverse:

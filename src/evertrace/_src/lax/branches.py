@@ -11,14 +11,17 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import (
     as_arrays,
     as_type,
+    share_results,
     stage_body,
     structure_difference,
     type_text,
     unused,
 )
 from evertrace._src.control.cond import bind_cond
+from evertrace._src.control.lifted import RunState, join_branches
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.core.tracer import concrete_value
+from evertrace._src.jit.observe import stateful
 from evertrace._src.ops.compare import ne_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import clamp_p
@@ -30,6 +33,7 @@ _INDEX = np.dtype(np.int32)
 _MISSING = object()
 
 
+@stateful
 def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
     """Apply one of two functions, chosen by a condition when the program runs.
 
@@ -61,6 +65,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
     return _choose("cond", labels, index, (false_fun, true_fun), operands)
 
 
+@stateful
 def switch(index, branches, *operands, operand=_MISSING):
     """Apply one of several functions, chosen by an index when the program runs.
 
@@ -161,12 +166,20 @@ def _choose(name, labels, index, branches, operands):
     leaves, in_tree = tree.flatten(operands)
     leaves = [as_operand(x, name) for x in leaves]
     avals = [x.aval for x in leaves]
-    bodies = [stage_body(f, in_tree, avals, where=name) for f in branches]
+    runs = [RunState(name, arrays=True) for _ in branches]
+    bodies = [
+        stage_body(run.watch(f), in_tree, avals, where=name, finish=run.finish)
+        for f, run in zip(branches, runs, strict=True)
+    ]
+    bodies, changed = join_branches(name, labels, runs, bodies)
     avals_out = _common_outputs(name, labels, bodies)
     jaxprs = [_with_output_types(body.jaxpr, avals_out) for body in bodies]
     jaxprs, captured = _share_captured(jaxprs, [body.captured for body in bodies])
     outs = bind_cond(index, jaxprs, [*captured, *leaves])
-    return tree.unflatten(bodies[0].out_tree, as_arrays(outs))
+    outs = share_results(as_arrays(outs), *[jaxpr.outvars for jaxpr in jaxprs])
+    out_tree = bodies[0].out_tree
+    changed.put(outs[out_tree.num_leaves :])
+    return tree.unflatten(out_tree, outs[: out_tree.num_leaves])
 
 
 def _common_outputs(name, labels, bodies):

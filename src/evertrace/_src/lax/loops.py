@@ -6,6 +6,7 @@ values from around them. A carry keeps its type from turn to turn; a weakly type
 """
 
 import inspect
+import operator
 
 import numpy as np
 
@@ -15,19 +16,24 @@ from evertrace._src.control.bodies import (
     as_arrays,
     as_type,
     same_type,
+    share_results,
     stage_body,
     structure_difference,
     type_text,
 )
+from evertrace._src.control.lifted import LoopState, unchanging
 from evertrace._src.control.loop import bind_while
 from evertrace._src.control.scan import bind_scan, slice_aval
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.core.tracer import concrete_value
+from evertrace._src.core.tracer import concrete_value, state
+from evertrace._src.jit.observe import stateful
 from evertrace._src.ops.compare import lt_p
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, stack_p, unstack_p
 from evertrace._src.ops.structural import move_batch_dim, reshape
 from evertrace._src.transforms.batching import Axis, batch_flat
+from evertrace._src.transforms.jvp import JVPTrace
+from evertrace._src.transforms.linearize import TapeTrace
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -36,17 +42,25 @@ __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
 
 class _Carry:
-    """The state that a loop hands from turn to turn: flat values and how they are called.
+    """What a loop hands from turn to turn: the user's carry, then the state that the body changes.
+
+    Args:
+      where: name of the loop.
+      label: function of a key path that returns what the user calls a leaf, such as ``c['w']``.
+      value: the user's carry.
+      *functions: the user's functions that the loop runs.
+      turns: their number, or None where it is unknown.
 
     Attributes:
-      where: name of the loop.
-      values, treedef: the initial value.
-      paths: what the user calls the leaves, such as ``c['w']``.
+      treedef: structure of the user's carry; count: number of its leaves.
+      state: the `LoopState`.
+      values: flat initial values; paths: what the user calls them.
     """
 
-    def __init__(self, where, label, value):
-        self.where = where
+    def __init__(self, where, label, value, *functions, turns=None):
+        self.where, self.state = where, LoopState(where, *functions, turns=turns)
         pairs, self.treedef = tree.flatten_with_path(value)
+        self.count = len(pairs)
         self.paths = [label(path) for path, _ in pairs]
         self.values = [as_operand(x, where) for _, x in pairs]
 
@@ -66,6 +80,31 @@ class _Carry:
             fix="return the carry in the containers, with the keys, that the body got it in.",
             anchor="loop-carry",
         )
+
+    def in_tree(self, *trees):
+        """Return the structure of a body's arguments: carry, state and those of the given trees."""
+        return tree.treedef_tuple([self.treedef, self.state.treedef, *trees])
+
+    def take_state(self, outs):
+        """Return the body's new carry, given the user's part of it, and of the right types.
+
+        It is empty if the body has to be staged again, with more state in the carry.
+        """
+        changed = self.state.leave()
+        return [] if changed is None else self.keep_types(outs + changed)
+
+    def grow(self):
+        """Take up the state that the body was found to change; returns whether there is any."""
+        pairs = self.state.grow()
+        for name, leaves in pairs:
+            self.paths += [name] * len(leaves)
+            self.values += leaves
+        return bool(pairs)
+
+    def result(self, outs):
+        """Put the final state in place; returns the user's carry, given the flat results."""
+        self.state.finish(outs[self.count :])
+        return tree.unflatten(self.treedef, outs[: self.count])
 
     def keep_types(self, outs):
         """Return the body's new carry with the weak types of the old one, where that is all."""
@@ -136,9 +175,11 @@ def _stage_until_settled(carry, stage):
 
     `stage` is a function of the carry's avals; the body's first outputs are the new carry.
     """
-    n = len(carry.values)
     while True:
         body = stage(carry.avals)
+        if carry.grow():
+            continue
+        n = len(carry.values)
         if not carry.settle(body.jaxpr.out_avals[:n]):
             carry.check_types(body.jaxpr.out_avals[:n])
             return body
@@ -147,6 +188,7 @@ def _stage_until_settled(carry, stage):
 # ---------------------------------------------------------------- while_loop
 
 
+@stateful
 def while_loop(cond_fun, body_fun, init_val):
     """Apply a function to a value again and again while a condition holds.
 
@@ -170,21 +212,37 @@ def while_loop(cond_fun, body_fun, init_val):
 def _while(where, label, cond_fun, body_fun, init_val):
     if config.current().disable_jit:
         return _python_while(cond_fun, body_fun, init_val)
-    carry = _Carry(where, label, init_val)
-    in_tree = tree.treedef_tuple([carry.treedef])
+    carry = _Carry(where, label, init_val, body_fun, cond_fun)
+
+    def turn(value, held):
+        carry.state.enter(held)
+        return body_fun(value)
 
     def finish(out_tree, outs):
         carry.check_structure(out_tree)
-        return carry.keep_types(outs)
+        return carry.take_state(outs)
+
+    def goes_on(value, held):
+        carry.state.enter(held)
+        return unchanging(where, cond_fun)(value)
+
+    def finish_condition(_, outs):
+        carry.state.leave()
+        return outs
 
     def stage(avals):
-        return stage_body(body_fun, in_tree, avals, where=where, names=carry.paths, finish=finish)
+        return stage_body(
+            turn, carry.in_tree(), avals, where=where, names=carry.paths, finish=finish
+        )
 
     body = _stage_until_settled(carry, stage)
-    cond = stage_body(cond_fun, in_tree, carry.avals, where=where, names=carry.paths)
+    cond = stage_body(
+        goes_on, carry.in_tree(), carry.avals, where=where, names=carry.paths,
+        finish=finish_condition,
+    )  # fmt: skip
     _check_condition(cond)
     outs = bind_while(cond.jaxpr, cond.captured, body.jaxpr, body.captured, carry.values)
-    return tree.unflatten(carry.treedef, as_arrays(outs))
+    return carry.result(share_results(as_arrays(outs), body.jaxpr.outvars, carry.values))
 
 
 def _python_while(cond_fun, body_fun, value):
@@ -211,6 +269,7 @@ def _check_condition(cond):
 # ---------------------------------------------------------------- fori_loop
 
 
+@stateful
 def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     """Apply ``value = body_fun(i, value)`` for i from `lower` to `upper` - 1.
 
@@ -232,6 +291,9 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
       TypeError: the bounds are no integers of one dtype, or the body changes the value's type.
       ValueError: `unroll` is given although a bound is unknown.
     """
+    # A number that a trace stands for by a host scalar is known; asking makes it another program.
+    if _is_differentiated():
+        lower, upper = [operator.index(x) if isinstance(x, int) else x for x in (lower, upper)]
     lower, upper = _bounds(lower, upper)
     first, end = concrete_value(lower), concrete_value(upper)
     if first is None or end is None:
@@ -262,6 +324,14 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         "fori_loop", label, turn, (start, init_val), None, length, False, unroll
     )  # fmt: skip
     return value
+
+
+def _is_differentiated():
+    """Whether a transformation that may need every turn's values is active."""
+    trace = state.trace
+    while trace is not None and not isinstance(trace, (JVPTrace, TapeTrace)):
+        trace = trace.parent
+    return trace is not None
 
 
 def _fori_by_while(lower, upper, body_fun, init_val):
@@ -304,6 +374,7 @@ def _bounds(lower, upper):
 # ---------------------------------------------------------------- scan
 
 
+@stateful
 def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
     """Loop over the leading dimension of arrays, with a carry, and stack what each turn returns.
 
@@ -343,20 +414,25 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
     unroll = _unroll_count(unroll, length)
     if config.current().disable_jit:
         return _python_scan(f, init, xs_tree, slices, length, reverse)
-    carry = _Carry(where, label, init)
-    in_tree = tree.treedef_tuple([carry.treedef, xs_tree])
-    n = len(carry.values)
+    carry = _Carry(where, label, init, f, turns=length)
     out_trees = []
+
+    def turn(value, held, x):
+        carry.state.enter(held)
+        return f(value, x)
 
     def finish(out_tree, outs):
         carry_tree, ys_tree = _split_pair(out_tree)
         carry.check_structure(carry_tree)
         out_trees[:] = [ys_tree]
-        return carry.keep_types(outs[:n]) + outs[n:]
+        return carry.take_state(outs[: carry.count]) + outs[carry.count :]
 
     def stage(avals):
         avals = [*avals, *[slice_aval(x.aval) for x in slices]]
-        return stage_body(f, in_tree, avals, where=where, names=carry.paths + names, finish=finish)
+        return stage_body(
+            turn, carry.in_tree(xs_tree), avals, where=where, names=carry.paths + names,
+            finish=finish,
+        )  # fmt: skip
 
     body = _stage_until_settled(carry, stage)
     outs = as_arrays(
@@ -365,7 +441,9 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
             unroll=unroll,
         )
     )  # fmt: skip
-    return tree.unflatten(carry.treedef, outs[:n]), tree.unflatten(out_trees[0], outs[n:])
+    n = len(carry.values)
+    last = body.jaxpr.outvars[:n] if length else carry.values
+    return carry.result(share_results(outs[:n], last)), tree.unflatten(out_trees[0], outs[n:])
 
 
 def _split_pair(out_tree):
@@ -444,6 +522,7 @@ def _stack(items):
 # ---------------------------------------------------------------- map
 
 
+@stateful
 def map(f, xs, *, batch_size=None):
     """Apply a function to each slice of arrays along their leading dimension, one after the other.
 

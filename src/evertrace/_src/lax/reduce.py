@@ -10,6 +10,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.lifted import unchanging
 from evertrace._src.control.reduction import reduce_p, reduce_window_p
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
@@ -184,10 +185,10 @@ def _operands(name, operands, init_values):
 
 def _stage_scalar(name, computation, xs, treedef):
     """Trace the user's function on scalars of the operands' dtypes."""
-    n = len(xs)
+    n, combined = len(xs), unchanging(name, computation)
 
     def fun(*args):
-        out = computation(treedef.unflatten(args[:n]), treedef.unflatten(args[n:]))
+        out = combined(treedef.unflatten(args[:n]), treedef.unflatten(args[n:]))
         leaves, out_tree = tree.flatten(out)
         if out_tree != treedef:
             raise errors.user_error(
