@@ -12,6 +12,8 @@ import evertrace.numpy as jnp
 from evertrace import errors, lax
 from evertrace.experimental import io_callback
 
+pytestmark = pytest.mark.usefixtures("rules")
+
 X = np.float32([1, 2, 3])
 SCALAR = ev.ShapeDtypeStruct((), np.float32)
 VECTOR = ev.ShapeDtypeStruct((3,), np.float32)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, tree
+from evertrace._src import config, dtypes, errors, tree
 from evertrace._src.api.arguments import (
     check_callable,
     check_differentiable,
@@ -13,12 +13,12 @@ from evertrace._src.api.arguments import (
     check_scalar_output,
     check_tangent,
     chosen_arguments,
-    flatten_arrays,
     flatten_result,
     float0_zeros,
     function_name,
     split_aux,
 )
+from evertrace._src.api.objects import ObjectTree, flatten_arguments, place, restore
 from evertrace._src.api.pullback import LinearMap, Pullback, instantiate
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import from_host
@@ -27,6 +27,7 @@ from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.lax.slicing import slice_in_dim
 from evertrace._src.ops.structural import reshape, zeros
 from evertrace._src.support import set_module
@@ -41,23 +42,48 @@ public = set_module("evertrace")
 
 
 class _Taped:
-    """A function run on a tape: its result, and what is needed to pull cotangents back."""
+    """A function run on a tape: its result, and what is needed to pull cotangents back.
+
+    Args:
+      fun: the function, of the arguments that `structure` describes.
+      structure: a treedef or `ObjectTree`.
+      leaves: of the arguments.
+      name: the transformation, for errors.
+      has_aux: whether the function returns a pair.
+    """
 
     __slots__ = ("aux", "entries", "in_nodes", "out_nodes", "out_tree", "outs")
 
-    def __init__(self, fun, leaves, build_args, name, has_aux=False):
+    def __init__(self, fun, structure, leaves, name, has_aux=False):
         tape = TapeTrace(state.trace, name)
+        watch, self.aux = Watch(tape).start(), None
+        try:
+            self._run(tape, fun, structure, leaves, has_aux)
+        finally:
+            originals, objects = restore(structure)
+            if watch.leaked() and not config.current().strict:
+
+                def replace(x, name):
+                    if not tape.owns(x) or x.value is None:
+                        return x
+                    return originals.get(id(x), x.value)
+
+                settle(watch, [(fun, ""), (objects, ""), (self.aux, "")], replace)
+        self.entries = tape.entries
+
+    def _run(self, tape: TapeTrace, fun, structure, leaves, has_aux):
+        """Run the function; the tracers of the tape die with this frame."""
+        name = tape.name
         tracers = [tape.tracer(x) for x in leaves]
         self.in_nodes = [x.node if tape.owns(x) else None for x in tracers]
         with set_trace(tape):
-            result = fun(*build_args(tracers))
+            result = fun(*place(structure, tracers))
             if has_aux:
                 result, aux = split_aux(name, result)
                 self.aux = tree.map(lambda x: x.value if tape.owns(x) else x, aux)
             outs, self.out_tree = flatten_result(result, name)
         self.outs = [_value(tape, x) for x in outs]
         self.out_nodes = [x.node if tape.owns(x) else None for x in outs]
-        self.entries = tape.entries
 
     def result(self):
         """Return the function's result."""
@@ -70,6 +96,18 @@ class _Taped:
 
 def _value(tape, x):
     return as_array(x.value if tape.owns(x) else x)
+
+
+def _with_chosen(fun, nums, args, kwargs):
+    """Return the function of a call's arguments at some positions; the others are fixed."""
+
+    def partial(*chosen):
+        full = list(args)
+        for n, x in zip(nums, chosen, strict=True):
+            full[n] = x
+        return fun(*full, **kwargs)
+
+    return partial
 
 
 @public
@@ -95,6 +133,11 @@ def value_and_grad(
     Raises:
       TypeError: the output is not a scalar, or an input is not floating.
 
+    An argument may also be, or hold, an object of any Python class: its floating and complex arrays
+    are differentiated, and its gradient is a new object of the same class and structure that holds
+    the gradients; what is no such array (also a Python number) is in it as it was. What `fun`
+    changes in objects, containers and variables stays changed.
+
     Reverse mode on a tape (Griewank and Walther, *Evaluating Derivatives*, 2nd ed., ch. 3): costs
     a small multiple of `fun`, whatever the number of inputs. Python control flow on values works
     when the call is not inside `jit`.
@@ -107,21 +150,13 @@ def value_and_grad(
     def value_and_grad_fun(*args, **kwargs):
         where = f"grad({name})"
         nums = chosen_arguments(where, argnums, args)
-        leaves, treedef = flatten_arrays(
+        leaves, treedef = flatten_arguments(
             where,
             tuple([args[n] for n in nums]),
             lambda path: f"{nums[path[0].idx]}{tree.keystr(path[1:])}",
         )
         check_differentiable(where, leaves, holomorphic, allow_int)
-
-        def build(tracers):
-            chosen = tree.unflatten(treedef, tracers)
-            full = list(args)
-            for n, x in zip(nums, chosen, strict=True):
-                full[n] = x
-            return full
-
-        taped = _Taped(lambda *a: fun(*a, **kwargs), leaves, build, where, has_aux)
+        taped = _Taped(_with_chosen(fun, nums, args, kwargs), treedef, leaves, where, has_aux)
         out = check_scalar_output(where, taped.outs, taped.out_tree, holomorphic)
         cts = taped.pull([literal(1.0, out.aval.dtype, out.aval.weak_type)])
         taped.entries.clear()  # a tape and its tracers hold each other
@@ -157,7 +192,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
     """Run `fun` and return its result and the function that pulls cotangents back.
 
     Args:
-      fun: function of trees of arrays.
+      fun: function of trees of arrays and plain objects (see `value_and_grad`).
       *primals: where to run it.
       has_aux: whether `fun` returns ``(output, aux)``.
       reduce_axes: not supported; must be empty.
@@ -169,8 +204,8 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
     if reduce_axes:
         raise NotImplementedError("vjp: reduce_axes is not supported")
     where = f"vjp({function_name(check_callable('vjp', fun))})"
-    leaves, treedef = flatten_arrays(where, primals)
-    taped = _Taped(fun, leaves, lambda xs: tree.unflatten(treedef, xs), where, has_aux)
+    leaves, treedef = flatten_arguments(where, primals)
+    taped = _Taped(fun, treedef, leaves, where, has_aux)
 
     linear = LinearMap(
         where, taped.entries, treedef, taped.out_tree, _types(leaves), _types(taped.outs),
@@ -190,7 +225,7 @@ def jvp(fun, primals, tangents, has_aux=False) -> tuple[Any, ...]:
     """Run `fun` and push tangents through it.
 
     Args:
-      fun: function of trees of arrays.
+      fun: function of trees of arrays and plain objects (see `value_and_grad`).
       primals: tuple of arguments.
       tangents: tuple of tangents of the same structure, shapes and dtypes (float0 for integers).
       has_aux: whether `fun` returns ``(output, aux)``.
@@ -207,35 +242,59 @@ def jvp(fun, primals, tangents, has_aux=False) -> tuple[Any, ...]:
                 fix=f"write `({what[:-1]},)` for one argument.",
                 anchor="tangent-type",
             )
-    leaves, treedef = flatten_arrays(where, tuple(primals))
+    leaves, treedef = flatten_arguments(where, tuple(primals))
     ts = _flatten_tangents(where, tuple(tangents), leaves, treedef)
-    aux = None
-    trace = JVPTrace(state.trace, where)
-    with set_trace(trace):
-        args = tree.unflatten(
-            treedef, [trace.tracer(x, t) for x, t in zip(leaves, ts, strict=True)]
-        )
-        result = fun(*args)
-        if has_aux:
-            result, aux = split_aux(where, result)
-            aux = tree.map(lambda x: trace.split(x)[0], aux)
-        outs, out_tree = flatten_result(result, where)
-    pairs = [trace.split(x) for x in outs]
+    trace, aux = JVPTrace(state.trace, where), None
+    watch = Watch(trace).start()
+    try:
+        pairs, out_tree, aux = _run_forward(trace, fun, treedef, leaves, ts, has_aux)
+    finally:
+        originals, objects = restore(treedef)
+        if watch.leaked() and not config.current().strict:
+
+            def replace(x, name):
+                return originals.get(id(x), trace.split(x)[0])
+
+            settle(watch, [(fun, ""), (objects, ""), (aux, "")], replace)
     out = tree.unflatten(out_tree, [as_array(x) for x, _ in pairs])
     out_tangent = tree.unflatten(out_tree, [instantiate(t, x) for x, t in pairs])
     return (out, out_tangent, aux) if has_aux else (out, out_tangent)
 
 
+def _run_forward(trace, fun, treedef, leaves, tangents, has_aux):
+    """Run a function in forward mode; returns pairs (primal, tangent), their treedef, and aux."""
+    aux = None
+    tracers = [trace.tracer(x, t) for x, t in zip(leaves, tangents, strict=True)]
+    with set_trace(trace):
+        result = fun(*place(treedef, tracers))
+        if has_aux:
+            result, aux = split_aux(trace.name, result)
+            aux = tree.map(lambda x: trace.split(x)[0], aux)
+        outs, out_tree = flatten_result(result, trace.name)
+    return [trace.split(x) for x in outs], out_tree, aux
+
+
 def _flatten_tangents(where, tangents, leaves, treedef):
     """Return the leaves of the tangents, checked against those of the primals."""
-    given, tangent_tree = tree.flatten(tangents)
-    if tangent_tree != treedef:
-        raise errors.user_error(
-            TypeError,
-            f"{where}: primals have structure {treedef}, tangents {tangent_tree}.",
-            fix="pass one tangent per primal, of the same structure.",
-            anchor="tangent-type",
-        )
+    if type(treedef) is ObjectTree:
+        try:
+            given = treedef.flatten_like(tangents)
+        except ValueError as error:
+            raise errors.user_error(
+                TypeError,
+                f"{where}: the tangents {error}, as the primals have.",
+                fix="pass one tangent per primal, an object of the same class and structure.",
+                anchor="tangent-type",
+            ) from None
+    else:
+        given, tangent_tree = tree.flatten(tangents)
+        if tangent_tree != treedef:
+            raise errors.user_error(
+                TypeError,
+                f"{where}: primals have structure {treedef}, tangents {tangent_tree}.",
+                fix="pass one tangent per primal, of the same structure.",
+                anchor="tangent-type",
+            )
     return [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
 
 
@@ -244,7 +303,7 @@ def linearize(fun, *primals, has_aux=False):
     """Run `fun` once and return its result and its derivative there, as a function.
 
     Args:
-      fun: function of trees of arrays.
+      fun: function of trees of arrays and plain objects (see `value_and_grad`).
       *primals: where to linearise.
       has_aux: whether `fun` returns ``(output, aux)``.
 
@@ -253,8 +312,8 @@ def linearize(fun, *primals, has_aux=False):
       would, without running `fun` again.
     """
     where = f"linearize({function_name(check_callable('linearize', fun))})"
-    leaves, treedef = flatten_arrays(where, primals)
-    taped = _Taped(fun, leaves, lambda xs: tree.unflatten(treedef, xs), where, has_aux)
+    leaves, treedef = flatten_arguments(where, primals)
+    taped = _Taped(fun, treedef, leaves, where, has_aux)
     active = [n for n in taped.in_nodes if n is not None]
 
     def push(*tangents):
@@ -363,6 +422,18 @@ def _check_jacobian_input(where, leaves, holomorphic, allow_int=False):
             raise TypeError(f"{where}: complex inputs require holomorphic=True")
 
 
+def _flat(fun, structure):
+    """Return the function of flat leaves of the arguments that `structure` describes."""
+
+    def flat(*leaves):
+        try:
+            return fun(*place(structure, leaves))
+        finally:
+            restore(structure)
+
+    return flat
+
+
 @public
 def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     """Return a function that gives the Jacobian of `fun`, column by column (forward mode).
@@ -380,17 +451,12 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     def jacobian_fun(*args, **kwargs):
         nums = chosen_arguments(where, argnums, args)
         chosen = tuple([args[n] for n in nums])
-        leaves, treedef = flatten_arrays(where, chosen)
+        leaves, treedef = flatten_arguments(where, chosen)
         _check_jacobian_input(where, leaves, holomorphic)
-
-        def partial(*xs):
-            full = list(args)
-            for n, x in zip(nums, tree.unflatten(treedef, xs), strict=True):
-                full[n] = x
-            return fun(*full, **kwargs)
+        flat = _flat(_with_chosen(fun, nums, args, kwargs), treedef)
 
         def push(*tangents):
-            result = jvp(partial, tuple(leaves), tangents, has_aux)
+            result = jvp(flat, tuple(leaves), tangents, has_aux)
             return (result[0], result[1], result[2] if has_aux else None)
 
         out, columns, aux = vmap(push, out_axes=(None, -1, None))(*_basis(leaves))
@@ -427,24 +493,18 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     def jacobian_fun(*args, **kwargs):
         nums = chosen_arguments(where, argnums, args)
         chosen = tuple([args[n] for n in nums])
-        leaves, _ = flatten_arrays(where, chosen)
+        leaves, treedef = flatten_arguments(where, chosen)
         _check_jacobian_input(where, leaves, holomorphic, allow_int)
-
-        def partial(*xs):
-            full = list(args)
-            for n, x in zip(nums, xs, strict=True):
-                full[n] = x
-            return fun(*full, **kwargs)
-
-        result = vjp(partial, *chosen, has_aux=has_aux)
+        flat = _flat(_with_chosen(fun, nums, args, kwargs), treedef)
+        result = vjp(flat, *leaves, has_aux=has_aux)
         out, pull_back = result[:2]
         out_leaves, out_tree = tree.flatten(out)
         for x in out_leaves:
             check_output_dtype(where, x.aval, holomorphic)
         basis = tree.unflatten(out_tree, _basis(out_leaves))
-        rows = vmap(pull_back)(basis)  # a tuple: per argument a tree of [n, *input shape]
+        rows = vmap(pull_back)(basis)  # per leaf of the arguments [n, *its shape]
         per_out = [
-            tree.map(lambda r, i=i: _row_block(r, out_leaves, i), rows)
+            treedef.unflatten([_row_block(r, out_leaves, i) for r in rows])
             for i in range(len(out_leaves))
         ]
         if not isinstance(argnums, (tuple, list)):

@@ -4,7 +4,7 @@ import functools
 import operator
 from typing import Any
 
-from evertrace._src import errors, tree
+from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import (
     check_callable,
     flatten_arrays,
@@ -13,6 +13,7 @@ from evertrace._src.api.arguments import (
 )
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import Axis, BatchTrace
@@ -42,6 +43,8 @@ def vmap(
 
     Raises:
       ValueError: sizes of the mapped axes differ, an axis is out of range, or nothing is mapped.
+      UnexpectedTracerError: the function has left a value that depends on the mapped axis in an
+        object, a container or a variable. What does not depend on it may be left there.
 
     Operations on values that are not mapped run as they are, so Python control flow on them works.
     """
@@ -59,15 +62,38 @@ def vmap(
         dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(where, leaves, dims, treedef, axis_size)
         trace = BatchTrace(state.trace, Axis(size, axis_name), where)
-        with set_trace(trace):
-            tracers = [trace.tracer(x, d) for x, d in zip(leaves, dims, strict=True)]
-            mapped_args, mapped_kwargs = tree.unflatten(treedef, tracers)
-            outs, out_tree = flatten_result(fun(*mapped_args, **mapped_kwargs), where)
+        watch = Watch(trace).start()
+        pairs, out_tree = _run(trace, fun, treedef, leaves, dims)
+        if watch.leaked() and not config.current().strict:
+            settle(watch, [(fun, "")], functools.partial(_refuse_mapped, trace))
         out_dims = tree.flatten_axes(f"{where} out_axes", out_tree, out_axes)
-        results = [_result(where, trace, x, d, size) for x, d in zip(outs, out_dims, strict=True)]
+        results = [_result(where, x, d, size) for x, d in zip(pairs, out_dims, strict=True)]
         return tree.unflatten(out_tree, results)
 
     return vmap_fun
+
+
+def _run(trace, fun, treedef, leaves, dims):
+    """Run a function on tracers; returns pairs (value, batch dim or None), and their treedef."""
+    tracers = [trace.tracer(x, d) for x, d in zip(leaves, dims, strict=True)]
+    with set_trace(trace):
+        args, kwargs = tree.unflatten(treedef, tracers)
+        outs, out_tree = flatten_result(fun(*args, **kwargs), trace.name)
+    return [trace.split(x) for x in outs], out_tree
+
+
+def _refuse_mapped(trace, x, name):
+    """Raise for a tracer that a function has left in the state that it can reach."""
+    if trace.split(x)[1] is None:
+        return x
+    raise errors.user_error(
+        errors.UnexpectedTracerError,
+        f"{trace.name}: the function has changed {name} to a value {x.aval.str_short()} that "
+        "depends on the mapped axis: there would be one for each example.",
+        fix="return the value, and store what is to be kept of the batch outside of `vmap`, e.g. "
+        "its mean.",
+        anchor="vmap-state",
+    )
 
 
 def _argument_axes(where, in_axes, args, kwargs, treedef):
@@ -147,8 +173,8 @@ def _argument_name(path):
     return f"{path[1].key if in_kwargs else path[1].idx}{tree.keystr(path[2:])}"
 
 
-def _result(where, trace, x, dim, size):
-    value, have = trace.split(x)
+def _result(where, pair, dim, size):
+    value, have = pair
     if dim is None:
         if have is not None:
             raise errors.user_error(
