@@ -1,0 +1,141 @@
+"""Runs many programs, and cuts those that differ down to what is needed."""
+
+import re
+import textwrap
+import time
+from collections import Counter
+from typing import NamedTuple
+
+from tests.contract.oracle import BadProgramError, Program, compare
+from tests.contract.programs import make
+
+
+class Failure(NamedTuple):
+    """A program that does one thing in Python and another with `jit`."""
+
+    seed: int
+    program: Program
+    difference: str
+
+    def report(self):
+        """Return a text with the program, to be pasted into a file."""
+        text = textwrap.indent(self.program.text(), "    ")
+        return f"seed {self.seed}: {self.difference}\n\n{text}"
+
+
+class Tally:
+    """What running some programs has shown."""
+
+    def __init__(self):
+        """Count from nothing."""
+        self.failures, self.counts = [], Counter()
+        self.refusals, self.errors = Counter(), Counter()
+
+    def add(self, seed, jit):
+        """Run the program of a seed."""
+        program = make(seed)
+        outcome = compare(program, jit)
+        if outcome.difference:
+            self.failures.append(Failure(seed, program, outcome.difference))
+        self.counts.update(
+            programs=1, calls=outcome.calls, hits=outcome.hits, traces=outcome.traces,
+            refused=len(outcome.refused), raised=len(outcome.raised),
+        )  # fmt: skip
+        self.refusals.update(outcome.refused)
+        self.errors.update(outcome.raised)
+
+    def merge(self, other):
+        """Add what another tally has seen."""
+        self.failures += other.failures
+        self.counts += other.counts
+        self.refusals += other.refusals
+        self.errors += other.errors
+
+    def summary(self):
+        """Return the counts as one line."""
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        return f"{counts}, {len(self.failures)} failed"
+
+
+def run_seeds(seeds, jit):
+    """Return the `Tally` of the programs of some seeds."""
+    tally = Tally()
+    for seed in seeds:
+        tally.add(seed, jit)
+    return tally
+
+
+def minimise(failure, jit, seconds=30):
+    """Return a failure with fewer events and fewer lines, after at most about `seconds`."""
+    deadline = time.monotonic() + seconds
+    position, shrunk = 0, False
+    while time.monotonic() < deadline:
+        candidates = list(_smaller(failure.program))
+        if position >= len(candidates):
+            if not shrunk:
+                break
+            position, shrunk = 0, False
+        program = candidates[position]
+        difference = _difference(program, jit)
+        if difference and _raised(difference) == _raised(failure.difference):
+            failure, shrunk = failure._replace(program=program, difference=difference), True
+        else:
+            position += 1
+    return failure
+
+
+def _difference(program, jit):
+    try:
+        return compare(program, jit).difference
+    except BadProgramError:
+        return ""
+
+
+def _raised(difference):
+    """Return which exception a difference is about, so that one error is not taken for another."""
+    return re.findall(r"raised? (\w+).*", difference)
+
+
+def _smaller(program):
+    """Yield programs with less in them, those that lose most first."""
+    events = program.events
+    if len(events) > 1:
+        yield program._replace(events=events[: len(events) // 2])
+    for i in reversed(range(len(events))):
+        yield program._replace(events=events[:i] + events[i + 1 :])
+    lines = program.source.splitlines()
+    for source in _smaller_sources(lines):
+        yield program._replace(source="\n".join(source))
+
+
+def _smaller_sources(lines):
+    """Yield texts without a statement, or with a branch in place of its statement."""
+    spans = [(_end_of(lines, i) - i, i) for i, line in enumerate(lines) if line and _can_go(line)]
+    for length, i in sorted(spans, key=lambda span: -span[0]):
+        yield lines[:i] + lines[i + length :]
+        indent = re.match(" *", lines[i])[0]
+        if length > 1:
+            body = textwrap.dedent("\n".join(lines[i + 1 : i + length]))
+            yield lines[:i] + textwrap.indent(body, indent).splitlines() + lines[i + length :]
+        elif lines[i].strip() != "pass":
+            yield [*lines[:i], indent + "pass", *lines[i + 1 :]]
+
+
+def _can_go(line):
+    return not re.search(r"v\d+ -= 1$", line)  # the loop would not end
+
+
+def _end_of(lines, start):
+    """Return where the statement ends that begins on a line."""
+    indent = _indent(lines[start])
+    end = start + 1
+    for i in range(start + 1, len(lines)):
+        if lines[i].strip():
+            if _indent(lines[i]) <= indent:
+                break
+            end = i + 1
+    return end
+
+
+def _indent(line):
+    return len(line) - len(line.lstrip())

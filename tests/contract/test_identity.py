@@ -1,0 +1,313 @@
+"""Identity and aliasing: one object inside is one object outside, and two are two."""
+
+import pytest
+
+import evertrace.numpy as jnp
+from tests.contract.compare import Record, X, case, module
+
+pytestmark = pytest.mark.engine
+
+
+@case(traces=2)
+def test_two_attributes_are_one_array(jit):
+    w = jnp.ones(3)
+    s = Record(a=w, b=w)
+    f = jit(lambda x: x + 1 if s.a is s.b else x - 1)
+    yield f(X)
+    s.b = jnp.ones(3)
+    yield f(X)
+    s.a = s.b
+    yield f(X)
+
+
+@case(traces=2)
+def test_two_attributes_are_one_object(jit):
+    a, b = Record(k=1.0), Record(k=1.0)
+    s = Record(first=a, second=a)
+
+    def step(x):
+        s.first.k = s.first.k + 1
+        return x * s.second.k
+
+    step = jit(step)
+    yield step(X), s
+    s.second = b
+    yield step(X), s
+    s.first = b
+    yield step(X), s
+
+
+@case(traces=1)
+def test_shared_array_is_changed_in_one_place(jit):
+    w = jnp.ones(3)
+    s = Record(a=w, b=w)
+
+    def step(x):
+        s.a = s.a + x
+
+    step = jit(step)
+    yield step(X), s, s.b is w, s.a is s.b
+
+
+@case(at_most=2)
+def test_alias_made_inside(jit):
+    s = Record(a=jnp.ones(3), b=jnp.zeros(3))
+
+    def step(x):
+        s.a = s.a + x
+        s.b = s.a
+
+    step = jit(step)
+    for _ in range(3):
+        yield step(X), s, s.a is s.b
+
+
+@case(traces=1)
+def test_return_self(jit):
+    class Chain:
+        def __init__(self):
+            self.w = jnp.ones(3)
+
+        def scale(self, k):
+            self.w = self.w * k
+            return self
+
+    c = Chain()
+    scale = jit(c.scale)
+    yield scale(2.0) is c, scale(3.0) is c, c
+
+
+@case(traces=1)
+def test_unchanged_attribute_is_the_very_object(jit):
+    s = Record(w=jnp.ones(3), items=[1, 2], cfg={"k": 1.0}, n=10**20)
+    before = dict(vars(s))
+
+    def f(x):
+        return x * s.w + s.items[0] + s.cfg["k"] + s.n % 7
+
+    f = jit(f)
+    yield f(X), s, [vars(s)[k] is v for k, v in before.items()]
+
+
+@case(traces=1)
+def test_list_is_changed_in_place_not_replaced(jit):
+    items = [1.0]
+    s = Record(items=items)
+
+    def step(x):
+        s.items += [x]
+        s.items[0] = s.items[0] + 1
+        s.items.pop()
+
+    step = jit(step)
+    for _ in range(2):
+        yield step(X), s.items is items, items
+
+
+@case(traces=1)
+def test_replaced_list_leaves_the_old_one(jit):
+    items = [1.0]
+    s = Record(items=items)
+
+    def step(x):
+        s.items = [*s.items[:1], x]
+
+    step = jit(step)
+    step(X)
+    yield s.items is items, items, s
+
+
+@case(traces=1)
+def test_object_moves_between_containers(jit):
+    a, b = Record(k=1.0), Record(k=2.0)
+    s = Record(todo=[a], done={"b": b})
+
+    def step(x):
+        s.done["a"] = s.todo.pop()
+        s.todo.append(s.done.pop("b"))
+        s.todo[0].k = s.todo[0].k + 1
+        return x
+
+    step = jit(step)
+    step(X)
+    yield s, s.done["a"] is a, s.todo[0] is b
+
+
+@case(traces=1)
+def test_tuple_holding_objects_keeps_them(jit):
+    a, b = Record(k=1.0), Record(k=2.0)
+    s = Record(pair=(a, b))
+    pair = s.pair
+
+    def step(x):
+        s.other = s.pair
+        s.pair = s.pair[::-1]
+        s.pair[0].k = s.pair[0].k * 2
+        return x
+
+    step = jit(step)
+    step(X)
+    yield s, s.pair[0] is b, s.pair[1] is a, s.other is pair
+
+
+@case(traces=2)
+def test_identity_of_an_object_found_in_a_list(jit):
+    a, b = Record(k=1.0), Record(k=2.0)
+    s = Record(items=[a, b], best=a)
+    f = jit(lambda x: x * next(i for i, item in enumerate(s.items) if item is s.best))
+    yield f(X)
+    s.best = b
+    yield f(X)
+    s.items.reverse()
+    yield f(X)
+
+
+@case(traces=2)
+def test_identity_with_a_global_object(jit):
+    m = module("default = object()\ndef f(x, how=default): return x if how is default else -x")
+    f = jit(m.f)
+    yield f(X), f(X, 1.0), f(X)
+
+
+@case(at_most=2)
+def test_sentinel_of_a_class(jit):
+    class Missing:
+        pass
+
+    missing = Missing()
+
+    def f(x, k):
+        return x if k is missing else x * 2
+
+    f = jit(f)
+    yield f(X, missing), f(X, Missing()), f(X, missing)
+
+
+@case(traces=2)
+def test_lambdas_of_one_code_are_told_apart(jit):
+    def make(k):
+        return lambda x: x * k
+
+    relu, other = make(1.0), make(1.0)
+    s = Record(act=relu)
+    f = jit(lambda x: s.act(x) + 1 if s.act is relu else s.act(x))
+    yield f(X)
+    s.act = other
+    yield f(X)
+    s.act = relu
+    yield f(X)
+
+
+@case(at_most=3)
+def test_id_is_a_demand(jit):
+    a, b = Record(k=1.0), Record(k=2.0)
+    s = Record(now=a, seen={id(a): 10.0})
+    f = jit(lambda x: x * s.seen.get(id(s.now), s.now.k))
+    yield f(X)
+    s.now = b
+    yield f(X)
+    s.seen[id(b)] = 5.0
+    yield f(X)
+
+
+@case(at_most=3)
+def test_hash_by_identity_is_a_demand(jit):
+    a, b = Record(k=1.0), Record(k=2.0)
+    s = Record(now=a)
+    f = jit(lambda x: x + 1 if hash(s.now) == hash(a) else x - 1)
+    for s.now in (a, b, a):
+        yield f(X)
+
+
+@case(traces=1)
+def test_object_found_by_two_paths_in_two_orders(jit):
+    shared = Record(k=1.0)
+    s = Record(a=shared, items=[shared], d={"x": shared})
+
+    def step(x):
+        s.items[0].k = s.items[0].k + 1
+        s.d["x"].k = s.d["x"].k * 2
+        return x * s.a.k
+
+    step = jit(step)
+    for _ in range(2):
+        yield step(X), s
+
+
+@case(traces=3)
+def test_new_objects_are_never_old_ones(jit):
+    s = Record(nodes=[])
+
+    def step(x):
+        s.nodes = [*s.nodes[-1:], Record(x=x), Record(x=x + 1)]
+        return len(s.nodes)
+
+    step = jit(step)
+    seen = []
+    for _ in range(3):
+        yield step(X), s
+        seen.extend(s.nodes)
+    yield len({id(n) for n in seen})
+
+
+@case(traces=1)
+def test_results_share_what_they_share(jit):
+    s = Record(out=None)
+
+    def f(x):
+        part = [x * 2]
+        s.out = {"part": part}
+        return part, {"again": part}
+
+    f = jit(f)
+    part, again = f(X)
+    yield part is again["again"], part is s.out["part"], part, s
+
+
+@case(traces=1)
+def test_result_array_is_the_stored_one(jit):
+    s = Record(w=jnp.ones(3))
+
+    def step(x):
+        s.w = s.w + x
+        return s.w
+
+    step = jit(step)
+    yield step(X) is s.w, s
+
+
+@case(traces=1)
+def test_array_passed_through_is_the_very_array(jit):
+    s = Record(w=jnp.ones(3))
+    f = jit(lambda x: (s.w, x * 2))
+    yield f(X)[0] is s.w
+
+
+@case(traces=1)
+def test_graph_with_a_cycle_is_rewired(jit):
+    a, b, c = Record(k=1.0), Record(k=2.0), Record(k=3.0)
+    a.next, b.next, c.next = b, c, a
+    s = Record(start=a)
+
+    def step(x):
+        first = s.start
+        first.next.next.next, first.next, s.start = first.next, first.next.next, first.next
+        return x * s.start.k
+
+    step = jit(step)
+    yield step(X), s, a, b, c
+
+
+@case(traces=1)
+def test_doubly_linked_insertion(jit):
+    head, tail = Record(v=0.0, prev=None), Record(v=1.0, next=None)
+    head.next, tail.prev = tail, head
+
+    def insert(x):
+        node = Record(v=x, prev=head, next=head.next)
+        head.next.prev = node
+        head.next = node
+
+    insert = jit(insert)
+    insert(X)
+    yield head, head.next.next is tail, tail.prev is head.next

@@ -1,0 +1,302 @@
+"""Random stateful programs do with `jit` what they do without it; and the comparison has teeth."""
+
+import copy
+import functools
+import sys
+from collections import deque
+
+import pytest
+
+import evertrace as ev
+from tests.contract.grammar import EXPRESSIONS, RESULTS, STATEMENTS
+from tests.contract.minimise import Failure, minimise, run_seeds
+from tests.contract.oracle import BadProgramError, Event, Program, Snapshot, compare
+from tests.contract.programs import Maker, make
+
+SHARDS, SEEDS_OF_A_SHARD = 40, 50
+
+# ------------------------------------------------------------------------------ jit and Python
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_jit_does_what_python_does(shard):
+    first = shard * SEEDS_OF_A_SHARD
+    tally = run_seeds(range(first, first + SEEDS_OF_A_SHARD), ev.jit)
+    if tally.failures:
+        seeds = [failure.seed for failure in tally.failures]
+        report = minimise(tally.failures[0], ev.jit).report()
+        pytest.fail(f"seeds {seeds} differ; one of them, cut down:\n{report}", pytrace=False)
+    # A generator whose programs always trace anew, are refused or raise would test nothing.
+    counts = tally.counts
+    assert counts["programs"] == SEEDS_OF_A_SHARD
+    assert counts["hits"] > 0.25 * counts["calls"], tally.summary()
+    assert counts["refused"] < 0.03 * counts["calls"], tally.refusals
+    assert counts["raised"] < 0.10 * counts["calls"], tally.errors
+
+
+# ------------------------------------------------------------------------------- wrong jits
+
+
+def names_of(fun):
+    return vars(sys.modules[fun.__module__])
+
+
+def faulty(after):
+    """Return a `jit` that is atomic, as the real one, and then does something wrong."""
+
+    def jit(fun, **_):
+        seen = {}
+
+        @functools.wraps(fun)
+        def call(*args, **kwargs):
+            before = Snapshot(names_of(fun))
+            try:
+                result = fun(*args, **kwargs)
+            except Exception:
+                before.restore()
+                raise
+            return after(fun, before, seen, result)
+
+        return call
+
+    return jit
+
+
+def right(fun, before, seen, result):
+    return result
+
+
+def stale(fun, before, seen, result):
+    return seen.setdefault("result", result)
+
+
+def forgetful(fun, before, seen, result):
+    before.restore()
+    return result
+
+
+def partly_forgetful(fun, before, seen, result):
+    """Write back the first time only."""
+    if "first" in seen:
+        before.restore()
+    seen["first"] = True
+    return result
+
+
+def careless(change):
+    """Return a fault that changes lists, or objects, that the program's objects hold."""
+
+    def after(fun, before, seen, result):
+        for holder in list(names_of(fun).values()):
+            if type(holder).__name__ == "Model" and hasattr(holder, "__dict__"):
+                change(vars(holder))
+        return result
+
+    return after
+
+
+@careless
+def unalias(attributes):
+    containers = {k: v for k, v in attributes.items() if isinstance(v, list | dict | set | deque)}
+    attributes |= {k: copy.copy(v) for k, v in containers.items()}
+
+
+@careless
+def turn_into_floats(attributes):
+    attributes |= {k: float(v) for k, v in attributes.items() if type(v) is int}
+
+
+@careless
+def reorder(attributes):
+    for name in sorted(attributes):
+        attributes[name] = attributes.pop(name)
+
+
+@careless
+def leave_something(attributes):
+    attributes["_placeholder"] = None
+
+
+def differing(jit, count=40):
+    return run_seeds(range(count), jit).failures
+
+
+def test_programs_agree_with_themselves():
+    assert not [failure.report() for failure in differing(faulty(right))]
+
+
+@pytest.mark.parametrize(
+    ("after", "least"),
+    [
+        (stale, 20),
+        (forgetful, 30),
+        (partly_forgetful, 20),
+        (unalias, 1),
+        (turn_into_floats, 10),
+        (reorder, 10),
+        (leave_something, 20),
+    ],
+)
+def test_a_wrong_jit_is_caught(after, least):
+    assert len(differing(faulty(after))) >= least
+
+
+def test_an_error_of_evertrace_is_a_refusal_and_no_difference():
+    def refusing(fun, **_):
+        def call(*args, **kwargs):
+            raise ev.errors.ImpurityError("no")
+
+        return functools.wraps(fun)(call)
+
+    tally = run_seeds(range(5), refusing)
+    assert not tally.failures
+    assert tally.counts["refused"] == tally.counts["calls"] > 0
+
+
+# --------------------------------------------------------------------- what the comparison sees
+
+
+def one_call(source, event="result = f()"):
+    return Program(source, (Event(event, True),))
+
+
+class Once:
+    """A `jit` after whose calls a piece of code runs in the program's module."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def __call__(self, fun, **_):
+        @functools.wraps(fun)
+        def call(*args):
+            result = fun(*args)
+            exec(self.code, names_of(fun))
+            return result
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("source", "change", "told"),
+    [
+        ("n = 1", "n = 1.0", "['n'] is a float, not a int"),
+        ("n = 1", "n = True", "['n'] is a bool, not a int"),
+        ("z = 0.0", "z = -0.0", "['z'] is -0.0, not 0.0"),
+        ("d = {'a': 1, 'b': 2}", "d['a'] = d.pop('a')", "['d'] consists of"),
+        ("d = {}", "d = OrderedDict()", "['d'] is a OrderedDict, not a dict"),
+        ("q = deque([1], 2)", "q = deque([1], 3)", "['q'].maxlen is 3, not 2"),
+        ("a = b = [1]", "b = [1]", "['b'] is not the object"),
+        ("a, b = [1], [1]", "b = a", "['b'] is an object that it is not"),
+        ("x = jnp.ones(2)", "x = jnp.ones(2, jnp.int32)", "['x'] has dtype int32, not float32"),
+        ("x = jnp.ones(2)", "x = jnp.ones(3)", "['x'] is float32[3], not float32[2]"),
+        ("x = jnp.ones(2)", "x = x + 0.5", "['x'] is [1.5, 1.5], not"),
+        ("x = jnp.ones(2)", "x = np.ones(2, np.float32)", "['x'] is a ndarray, not a Array"),
+        ("x = np.ones(2)", "x[0] = 2", "['x'] is [2.0, 1.0], not [1.0, 1.0]"),
+        ("s = {'a'}", "s.add('b')", "['s'] consists of"),
+        ("def g(k=1): pass", "g.__defaults__ = (2,)", "['g'].__defaults__[0] is 2, not 1"),
+        ("def g(): return 1", "g.__code__ = (lambda: 2).__code__", "['g'].__code__ is the code"),
+        (
+            "def make(n): return lambda: n\ng = make(1)",
+            "g.__closure__[0].cell_contents = 2",
+            "['g'] variable n in a cell is 2, not 1",
+        ),
+        ("class C: k = 1", "C.k = 2", "['C'].k is 2, not 1"),
+        ("class C: pass", "C.__getattribute__ = object.__getattribute__", "['C'] consists of"),
+        ("class C: __slots__ = ('k',)\nc = C()", "c.k = 1", "['c'] consists of ['.k'], not of []"),
+        ("class C: pass\nclass D: pass\nc = C()", "c.__class__ = D", "['c'] is a D, not a C"),
+        ("", "print('more')", "printed 'more"),
+        ("", "raise KeyError('k')", "raised KeyError('k'), not None"),
+    ],
+)
+def test_the_comparison_sees(source, change, told):
+    program = one_call(f"{source}\n@jit\ndef f(): pass")
+    assert told in compare(program, Once(change)).difference
+    assert not compare(program, Once("")).difference
+
+
+@pytest.mark.parametrize(
+    ("returned", "by_jit", "differs"),
+    [
+        ("1", "jnp.asarray(1)", False),
+        ("[0.5, True]", "[jnp.asarray(0.5), jnp.asarray(True)]", False),
+        ("1", "jnp.asarray(1.0)", True),
+        ("1", "jnp.asarray([1])", True),
+        ("1", "jnp.asarray(2)", True),
+        ("(1,)", "[1]", True),
+        ("items", "list(items)", True),
+    ],
+)
+def test_results_may_be_arrays_in_place_of_scalars(returned, by_jit, differs):
+    program = one_call(f"items = [1]\n@jit\ndef f(): return {returned}")
+
+    def jit(fun, **_):
+        return functools.wraps(fun)(lambda: eval(by_jit, names_of(fun)))
+
+    assert bool(compare(program, jit).difference) == differs
+
+
+def test_a_snapshot_puts_everything_back_in_place():
+    source = """
+class C:
+    k = 1
+class S:
+    __slots__ = ('a', 'b')
+c, s = C(), S()
+c.items, c.d, s.a, array = [1, [2]], {'a': 1, 'b': 2}, 1, np.ones(2)
+def make(n):
+    def g(k=1): return n
+    return g
+g = make(1)
+"""
+    change = """
+c.items[1].append(3), c.items.append(4), c.d.update(a=c.d.pop('a')), setattr(c, 'new', 1)
+s.b, C.k, C.m = 2, 2, 3
+del s.a
+array[0], g.__defaults__, g.__closure__[0].cell_contents, more = 5, (2,), 7, 1
+raise ValueError('after all this')
+"""
+    changing = one_call(f"{source}\n@jit\ndef f(): exec({change!r}, globals())")
+    outcome = compare(changing, lambda fun, **_: faulty(right)(fun))
+    assert (outcome.difference, outcome.raised) == ("", ("ValueError: after all this",))
+    assert compare(changing, lambda fun, **_: fun).difference
+
+
+# ------------------------------------------------------------------------------- the generator
+
+
+def test_a_seed_determines_its_program():
+    assert make(11) == make(11)
+    assert make(11) != make(12)
+
+
+def test_programs_are_of_a_readable_size():
+    sources = [make(seed).source.splitlines() for seed in range(100)]
+    lengths = sorted(sum(bool(line.strip()) for line in lines) for lines in sources)
+    assert lengths[0] >= 15
+    assert lengths[50] <= 70
+
+
+def test_a_program_that_cannot_run_is_the_generators_fault():
+    with pytest.raises(BadProgramError, match="NameError"):
+        compare(Program("undefined", ()), ev.jit)
+
+
+def test_every_template_is_used():
+    used = set()
+    for seed in range(400):
+        maker = Maker(seed)
+        maker.program()
+        used |= maker.writer.used
+    tables = [*EXPRESSIONS.values(), STATEMENTS, RESULTS]
+    assert {template for table in tables for _, template in table} <= used
+
+
+def test_a_failure_is_cut_down_to_its_cause():
+    failure = differing(faulty(stale), 10)[0]
+    small = minimise(failure, faulty(stale))
+    assert small.difference
+    assert len(small.program.events) <= 3
+    assert len(small.program.source) < 0.5 * len(failure.program.source)
+    assert isinstance(small, Failure)
+    assert f"seed {failure.seed}: event" in small.report()

@@ -1,0 +1,172 @@
+"""Programs that were once silently wrong, found by a person who tried; each named for its cause."""
+
+import enum
+import threading
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from tests.contract.compare import Record, X, case, module, refused
+
+pytestmark = pytest.mark.engine
+
+
+class Mode(enum.IntEnum):
+    A = 1
+    B = 2
+
+
+@case(at_most=4)
+def test_member_of_an_enumeration_found_by_its_value_is_that_member(jit):
+    m = Record(n=1, mode=Mode.A)
+
+    def step(x):
+        m.mode = Mode(m.n)
+        return x * m.mode
+
+    step = jit(step)
+    for m.n in (1, 2):
+        yield step(X), m.mode is Mode.B, {Mode.A: 0, Mode.B: 1}[m.mode]
+
+
+@case(at_most=3)
+def test_named_tuple_with_a_dict_of_attributes(jit):
+    class Point(namedtuple("Point", "x y")):
+        def norm(self):
+            return abs(self.x) + abs(self.y)
+
+    m = Record(p=Point(1.0, -2.0))
+    f = jit(lambda x: x * m.p.norm())
+    yield f(X)
+    m.p = Point(3.0, 4.0)
+    yield f(X), type(m.p) is Point
+
+
+def test_what_is_only_traced_changes_nothing():
+    m = Record(n=0, w=jnp.ones(3), log=[])
+
+    def step(x):
+        m.n += 1
+        m.w = m.w + x
+        m.log.append(x)
+        return m.w
+
+    jitted = ev.jit(step)
+    jitted.lower(X)
+    ev.make_jaxpr(jitted)(X)
+    ev.eval_shape(step, X)
+    assert (m.n, m.w.tolist(), m.log) == (0, [1, 1, 1], [])
+    assert jitted(X).tolist() == (1 + X).tolist()
+
+
+@case(at_most=2)
+def test_descriptor_with_state_of_its_own(jit):
+    class Shared:
+        def __init__(self):
+            self.v = 1.0
+
+        def __get__(self, obj, owner=None):
+            return self.v
+
+        def __set__(self, obj, v):
+            self.v = v
+
+    class Model:
+        w = Shared()
+
+        def step(self, x):
+            self.w = self.w + x
+            return self.w
+
+    m = Model()
+    step = jit(m.step)
+    for _ in range(3):
+        yield step(X), m.w
+
+
+@case(at_most=4)
+def test_attribute_that_a_function_gives_itself(jit):
+    def step(x):
+        step.n = getattr(step, "n", 0) + 1
+        return x * step.n
+
+    def helper():
+        return 1
+
+    def mark(x):
+        helper.last = x * 2
+        return x
+
+    run, note = jit(step), jit(mark)
+    for _ in range(3):
+        yield run(X), step.n, note(X), helper.last
+
+
+@case(at_most=2)
+def test_event_is_read_and_set(jit):
+    stop = threading.Event()
+    f = jit(lambda x: -x if stop.is_set() else x)
+    yield f(X)
+    stop.set()
+    yield f(X)
+
+
+@case(at_most=3)
+def test_name_that_a_module_did_not_have(jit):
+    conf = module("k = 2.0")
+    m = module("def f(x):\n    conf.last = conf.k\n    return x * conf.k", conf=conf)
+    f = jit(m.f)
+    for conf.k in (2.0, 3.0):
+        yield f(X), conf.last
+
+
+@case(at_most=4)
+def test_globals_are_written_to_as_a_dict(jit):
+    m = module(
+        "def f(x):\n    g = globals()\n    g['n'] = g.get('n', 0) + 1\n    return x * g['n']"
+    )
+    f = jit(m.f)
+    for _ in range(3):
+        yield f(X), m.n
+
+
+@case(at_most=2)
+def test_attribute_of_a_metaclass(jit):
+    class Meta(type):
+        k = 2.0
+
+    class Model(metaclass=Meta):
+        pass
+
+    f = jit(lambda x: x * Model.k)
+    for Meta.k in (2.0, 3.0):
+        yield f(X)
+
+
+@case(at_most=3)
+def test_attribute_of_a_class_by_a_computed_name(jit):
+    class Model:
+        k1 = 2.0
+
+    i = 1
+    f = jit(lambda x: x * getattr(Model, f"k{i}"))
+    for Model.k1 in (2.0, 3.0):
+        yield f(X)
+
+
+@refused(ev.errors.ImpurityError, "lock is acquired")
+def test_lock_that_is_left_acquired(jit):
+    s = Record(lock=threading.Lock())
+    jit(lambda x: x * s.lock.acquire())(X)
+
+
+@refused(ev.errors.OpaqueStateError, r"s\.a is a")
+def test_subclass_of_a_numpy_array(jit):
+    class Tagged(np.ndarray):
+        pass
+
+    s = Record(a=np.ones(3).view(Tagged))
+    jit(lambda x: x * s.a)(X)
