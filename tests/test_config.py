@@ -134,6 +134,9 @@ def test_checking_leaks():
 CONTEXTS = {
     "enable_x64": True,
     "strict": True,
+    "impurity": "warn",
+    "no_retrace": True,
+    "explain_retraces": True,
     "threefry_partitionable": False,
     "default_prng_impl": "rbg",
     "enable_custom_prng": True,

@@ -111,7 +111,7 @@ def staged(fun, args, rng, tolerance):
 
 def closed_over(fun, args, rng, tolerance):
     """Close over some arguments in a jitted function of the others."""
-    held = rng.random(len(args)) < 0.5
+    held = (rng.random(len(args)) < 0.5).tolist()
 
     def outer(*xs):
         def inner(*given):

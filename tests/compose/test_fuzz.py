@@ -136,6 +136,7 @@ def test_more_programs_of_mixed_dtypes(seeds):
 
 @pytest.mark.slow
 @pytest.mark.engine
+@pytest.mark.usefixtures("rules")
 @pytest.mark.parametrize("seeds", groups(20_000, 40))
 def test_compiled_programs(seeds):
     for seed in seeds:

@@ -12,6 +12,8 @@ from evertrace import lax, random
 from evertrace._src.ops.indexing import take_along
 from evertrace.core import check_jaxpr, eval_jaxpr
 
+pytestmark = pytest.mark.usefixtures("rules")
+
 X = jnp.asarray(np.float32([0.5, 1.5, 2.5]))
 Y = jnp.asarray(np.float32([0.3, -0.2, 0.9]))
 WEIGHTS = np.float32([1, 2, 3])

@@ -1,5 +1,6 @@
 """Tracing and calling from several threads, and what short-lived jitted functions leave behind."""
 
+import functools
 import gc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -24,12 +25,9 @@ def loss(x, scale):
     return jnp.sum(jnp.where(turned > 0, turned, turned * x))
 
 
-def test_one_jitted_function_first_called_by_all_threads():
-    traces = []
-
-    @ev.jit
+def test_one_jitted_function_first_called_by_all_threads(rules):
+    @functools.partial(ev.jit, strict=rules == "strict")
     def step(x, scale):
-        traces.append(None)
         return ev.value_and_grad(loss)(x, scale)
 
     found = in_threads(lambda i: step(X, 2.0), 16)
@@ -37,7 +35,8 @@ def test_one_jitted_function_first_called_by_all_threads():
     for value, gradient in found:
         np.testing.assert_allclose(value, wanted[0], rtol=1e-6)
         np.testing.assert_array_equal(gradient, found[0][1])
-    assert 1 <= len(traces) <= NUM_THREADS
+    assert 1 <= step.cache_info().misses <= NUM_THREADS
+    assert step.cache_info().currsize == 1
 
 
 def test_different_functions_traced_at_once():
@@ -72,6 +71,18 @@ def test_short_lived_jitted_functions_leave_nothing():
     def burst(count):
         for i in range(count):
             ev.jit(lambda x, i=i: jnp.sin(x) * (i % 7)).trace(X)
+        gc.collect()
+        return len(gc.get_objects())
+
+    burst(200)
+    before = burst(200)
+    assert burst(2000) - before < 200
+
+
+def test_calls_of_short_lived_jitted_functions_leave_nothing():
+    def burst(count):
+        for i in range(count):
+            ev.jit(lambda x, i=i: jnp.sin(x) * (i % 7))(X)
         gc.collect()
         return len(gc.get_objects())
 

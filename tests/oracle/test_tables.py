@@ -1,4 +1,4 @@
-"""The tables of calls, each held against JAX; deliberate differences must still differ."""
+"""The tables of calls, each held against JAX, by its rules; deliberate differences must differ."""
 
 import warnings
 
@@ -47,6 +47,7 @@ def answers(oracle, request):
 
 
 @pytest.mark.engine
+@pytest.mark.usefixtures("strict_rules")
 @pytest.mark.parametrize(("table", "case"), NAMED, ids=[f"{t}: {c}" for t, c in NAMED])
 def test_agrees_with_jax_or_differs_for_a_reason(table, case, answers):
     with warnings.catch_warnings():
@@ -57,6 +58,24 @@ def test_agrees_with_jax_or_differs_for_a_reason(table, case, answers):
         assert found == []
     else:
         assert found != [], f"agrees now; take it off the list of differences ({reason})"
+
+
+JITTED = [c for t, c in NAMED if "jit(" in str(c) and t != "jaxprs"]
+PLAIN_PYTHON = {
+    "ev.jit(lambda x: (x.dtype.name, 1)[1])(1)": "a number has no dtype unless JAX's rules hold",
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", JITTED, ids=str)
+def test_the_contract_agrees_with_jaxs_rules_where_these_give_a_result(case):
+    with ev.strict():
+        wanted = execute(ev, case)
+    found = [] if wanted.error else differences(case, execute(ev, case), wanted)
+    if str(case) in PLAIN_PYTHON:
+        assert found != []
+    else:
+        assert found == []
 
 
 def test_every_listed_difference_is_about_a_case_of_its_table():
