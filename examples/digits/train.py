@@ -2,17 +2,15 @@
 
     python train.py [--epochs 30] [--seed 0] [--out digits.png]
 
-Everything is a pure function of its arguments: `train_step` maps a state and a batch to the next
-state, `lax.scan` strings the steps of an epoch together, and `jit` compiles the epoch as one
-program. Randomness (initial parameters, order of the images, small shifts) comes from explicit
-keys, so that a seed always gives the same network.
+Plain Python objects throughout: a model of layers, an optimiser with its counter and moments, a
+schedule, metrics, a generator of random keys, a list of losses. `Trainer.step` reads and changes
+all of them as plain Python does, and `@ev.jit` in front of it compiles it as one program. A seed
+always gives the same network.
 """
 
 import argparse
 import time
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -23,20 +21,12 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, nn, random
 
-import model
 from figure import draw_report
+from model import Classifier
+from optimizer import Adam, CosineDecay
 
 BATCH_SIZE = 64
 PEAK_LEARNING_RATE = 4e-3
-
-
-class State(NamedTuple):
-    """What training changes: the parameters, and Adam's running moments of their gradients."""
-
-    params: dict
-    mean: dict
-    variance: dict
-    step: jnp.ndarray
 
 
 def load_data():
@@ -56,74 +46,101 @@ def shift(key, image):
     return lax.dynamic_slice(jnp.pad(image, 1), (row, column), image.shape)
 
 
-def loss_fn(params, images, labels):
-    """Return the mean cross-entropy of a batch."""
-    log_probabilities = nn.log_softmax(model.predict(params, images))
-    return -jnp.mean(jnp.take_along_axis(log_probabilities, labels[:, None], axis=1))
+class Generator:
+    """Hands out random keys; the seed decides which."""
+
+    def __init__(self, seed):
+        self.state = random.key(seed)
+
+    def key(self):
+        """Return a key that was not handed out before."""
+        self.state, key = random.split(self.state)
+        return key
 
 
-def adam(state, grads, learning_rate, b1=0.9, b2=0.99, eps=1e-8):
-    """Return the next state by Adam (Kingma and Ba, 2015, algorithm 1)."""
-    step = state.step + 1
-    mean = ev.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mean, grads)
-    variance = ev.tree.map(lambda v, g: b2 * v + (1 - b2) * g**2, state.variance, grads)
+class Metrics:
+    """Mean loss and accuracy over the batches since the last reset."""
 
-    def update(p, m, v):
-        return p - learning_rate * (m / (1 - b1**step)) / (jnp.sqrt(v / (1 - b2**step)) + eps)
+    def __init__(self):
+        self.reset()
 
-    return State(ev.tree.map(update, state.params, mean, variance), mean, variance, step)
+    def reset(self):
+        """Forget all batches."""
+        self.batches = 0
+        self.images = 0
+        self.loss_sum = jnp.zeros(())
+        self.num_right = jnp.zeros((), jnp.int32)
 
+    def update(self, loss, scores, labels):
+        """Count one batch."""
+        self.batches += 1
+        self.images += len(labels)
+        self.loss_sum += loss
+        self.num_right += jnp.sum(jnp.argmax(scores, axis=1) == labels)
 
-def train_step(state, batch, total_steps):
-    """Take one step on a batch ``(keys, images, labels)``; return the next state and the loss."""
-    keys, images, labels = batch
-    images = ev.vmap(shift)(keys, images)
-    loss, grads = ev.value_and_grad(loss_fn)(state.params, images, labels)
-    # Half a cosine: from the peak rate down to zero at the last step.
-    learning_rate = PEAK_LEARNING_RATE * 0.5 * (1 + jnp.cos(jnp.pi * state.step / total_steps))
-    return adam(state, grads, learning_rate), loss
+    @property
+    def loss(self):
+        """The mean loss of a batch."""
+        return float(self.loss_sum) / self.batches
 
-
-@partial(ev.jit, static_argnames="total_steps")
-def train_epoch(state, key, images, labels, total_steps):
-    """Visit every full batch of the shuffled images once; return the state and each step's loss."""
-    order_key, shift_key = random.split(key)
-    num_batches = len(images) // BATCH_SIZE
-    order = random.permutation(order_key, len(images))[: num_batches * BATCH_SIZE]
-    order = order.reshape(num_batches, BATCH_SIZE)
-    keys = random.split(shift_key, order.shape)
-    return lax.scan(
-        lambda state, batch: train_step(state, batch, total_steps),
-        state,
-        (keys, images[order], labels[order]),
-    )
+    @property
+    def accuracy(self):
+        """The share of images read right."""
+        return int(self.num_right) / self.images
 
 
-@ev.jit
-def evaluate(params, images, labels):
-    """Return the class probabilities of each image, and the share of images read right."""
-    scores = model.predict(params, images)
-    return nn.softmax(scores), jnp.mean(jnp.argmax(scores, axis=1) == labels)
+class Trainer:
+    """A model and everything that changes while it is trained."""
+
+    def __init__(self, total_steps, seed):
+        self.generator = Generator(seed)
+        self.model = Classifier(self.generator)
+        rate = CosineDecay(PEAK_LEARNING_RATE, total_steps)
+        self.optimizer = Adam(self.model.layers(), rate)
+        self.metrics = Metrics()
+        self.losses = []
+
+    @ev.jit
+    def step(self, images, labels):
+        """Learn from one batch."""
+        images = ev.vmap(shift)(random.split(self.generator.key(), len(images)), images)
+        value_and_grad = ev.value_and_grad(lambda model: model.loss(images, labels), has_aux=True)
+        (loss, scores), grads = value_and_grad(self.model)
+        self.optimizer.update(grads.layers())
+        self.metrics.update(loss, scores, labels)
+        self.losses.append(loss)
+
+    @ev.jit
+    def predict(self, images):
+        """Return the class probabilities of each image, ``[batch, 10]``."""
+        return nn.softmax(self.model(images))
+
+    def train_epoch(self, images, labels):
+        """Visit every full batch of the shuffled images once."""
+        self.metrics.reset()
+        order = np.asarray(random.permutation(self.generator.key(), len(images)))
+        for first in range(0, len(images) - BATCH_SIZE + 1, BATCH_SIZE):
+            rows = order[first : first + BATCH_SIZE]
+            self.step(images[rows], labels[rows])
+
+    def accuracy(self, images, labels):
+        """Return the share of images that are read right."""
+        return np.mean(np.argmax(self.predict(images), axis=1) == labels)
 
 
 def train(data, test_data, epochs, seed):
-    """Train; return the parameters, and the losses, test accuracy and seconds of each epoch."""
-    init_key, train_key = random.split(random.key(seed))
-    params = model.init(init_key)
-    zeros = ev.tree.map(jnp.zeros_like, params)
-    state = State(params, zeros, zeros, jnp.zeros((), jnp.int32))
-    total_steps = epochs * (len(data[0]) // BATCH_SIZE)
-
-    losses, accuracies, seconds = [], [], []
-    progress = tqdm(random.split(train_key, epochs), unit="epoch", ncols=88)
-    for key in progress:
+    """Train; return the trainer, and the test accuracy and the seconds of each epoch."""
+    trainer = Trainer(epochs * (len(data[0]) // BATCH_SIZE), seed)
+    accuracies, seconds = [], []
+    progress = tqdm(range(epochs), unit="epoch", ncols=88)
+    for _ in progress:
         start = time.perf_counter()
-        state, epoch_losses = train_epoch(state, key, *data, total_steps=total_steps)
-        losses.append(np.asarray(epoch_losses))  # waits until the epoch has run
+        trainer.train_epoch(*data)
+        loss = trainer.metrics.loss  # waits until the epoch has run
         seconds.append(time.perf_counter() - start)
-        accuracies.append(float(evaluate(state.params, *test_data)[1]))
-        progress.set_postfix_str(f"loss {losses[-1].mean():.4f}, test {accuracies[-1]:.1%}")
-    return state.params, np.array(losses), np.array(accuracies), np.array(seconds)
+        accuracies.append(trainer.accuracy(*test_data))
+        progress.set_postfix_str(f"loss {loss:.4f}, test {accuracies[-1]:.1%}")
+    return trainer, np.array(accuracies), np.array(seconds)
 
 
 def parse_arguments():
@@ -141,22 +158,23 @@ def parse_arguments():
 def main():
     """Train, report and draw."""
     options = parse_arguments()
-    data, test_data = ev.device_put(load_data())
+    data, test_data = load_data()
     print(f"evertrace {ev.__version__} on {', '.join(map(str, ev.devices()))}")
     print(f"{len(data[0])} images to train on, {len(test_data[0])} to test")
 
-    params, losses, accuracies, seconds = train(data, test_data, options.epochs, options.seed)
-    probabilities, accuracy = evaluate(params, *test_data)
+    trainer, accuracies, seconds = train(data, test_data, options.epochs, options.seed)
+    losses = np.array(trainer.losses).reshape(options.epochs, -1)
 
     steps = losses.shape[1]
-    num_params = sum(p.size for p in ev.tree.leaves(params))
     print(f"first epoch  {seconds[0]:6.2f} s, tracing and compiling included")
     if options.epochs > 1:
         later = np.median(seconds[1:])
         print(f"later epochs {later:6.2f} s each: {steps} steps of {1e3 * later / steps:.2f} ms")
-    print(f"test accuracy {accuracy:.2%} with {num_params:,} parameters")
+    num_parameters = trainer.model.num_parameters()
+    print(f"test accuracy {accuracies[-1]:.2%} with {num_parameters:,} parameters")
 
-    draw_report(options.out, losses, accuracies, *map(np.asarray, (*test_data, probabilities)))
+    probabilities = np.asarray(trainer.predict(test_data[0]))
+    draw_report(options.out, losses, accuracies, *test_data, probabilities)
     print(f"wrote {options.out}")
 
 
