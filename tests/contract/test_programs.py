@@ -18,6 +18,7 @@ SHARDS, SEEDS_OF_A_SHARD = 40, 50
 # ------------------------------------------------------------------------------ jit and Python
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_jit_does_what_python_does(shard):
