@@ -1,6 +1,7 @@
 """Programs that were once silently wrong, found by a person who tried; each named for its cause."""
 
 import enum
+import functools
 import threading
 from collections import namedtuple
 
@@ -170,3 +171,28 @@ def test_subclass_of_a_numpy_array(jit):
 
     s = Record(a=np.ones(3).view(Tagged))
     jit(lambda x: x * s.a)(X)
+
+
+@case(at_most=3)
+def test_attributes_of_a_partial(jit):
+    s = Record(p=functools.partial(jnp.add))
+    s.p.k = 2.0
+
+    def step(x):
+        s.p.last = x
+        return s.p(x, s.p.k)
+
+    step = jit(step)
+    for s.p.k in (2.0, 3.0):
+        yield step(X), s.p.last, s.p.k
+
+
+@refused(ev.errors.ImpurityError, "functools.partial")
+def test_attribute_set_on_a_partial_that_holds_numbers(jit):
+    s = Record(p=functools.partial(jnp.add, 1.0))
+
+    def step(x):
+        s.p.last = x
+        return s.p(x)
+
+    jit(step)(X)

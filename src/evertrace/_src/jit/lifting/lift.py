@@ -38,6 +38,7 @@ from evertrace._src.jit.lifting.containers import (
 )
 from evertrace._src.jit.lifting.entered import (
     ContextValue,
+    FunctionAttributes,
     Items,
     Members,
     has_no_hidden_state,
@@ -268,8 +269,27 @@ def _lift_partial(lifter, value, node):
         and args is value.args
         and all(keywords[k] is v for k, v in value.keywords.items())
     ):
-        return value
-    return rec.derived(functools.partial(fun, *args, **keywords), node)
+        made = value
+    else:
+        made = rec.derived(functools.partial(fun, *args, **keywords), node)
+    _lift_attributes_of_partial(lifter, value, made, node)
+    return made
+
+
+def _lift_attributes_of_partial(lifter, value, made, node):
+    """Lift what a user has set on a partial, in place or on the one that stands for it."""
+    rec = lifter.recorder
+    attributes = dict(instance_dict(value) or {})
+    at = rec.node(node, "vars", None, f"{node.name}.__dict__")
+    at.check, at.want = "keys", (dict, tuple(attributes))
+    lifted = {
+        k: lifter.lift(x, rec.node(at, "key", k, f"{node.name}.{k}")) for k, x in attributes.items()
+    }
+    if made is not value:
+        guards.namespace_of(made).update(lifted)
+        rec.copies.append((made, node, lifted))
+    elif id(value) not in rec.by_id:
+        rec.enter(FunctionAttributes(value, at)).place(lifted)
 
 
 def _lift_cached(lifter, value, node):

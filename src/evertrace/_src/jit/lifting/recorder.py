@@ -80,6 +80,7 @@ class Recorder:
       pinned: whether the program holds things of the user's; rules: custom rules of his.
       arrays: stand-ins of NumPy arrays; buffers: pairs (buffer, node).
       locks: triples (lock, node, whether it was locked).
+      copies: triples (what stands for a partial, node, its attributes).
       lifter: the trace's `Lifter`.
     """
 
@@ -97,7 +98,7 @@ class Recorder:
         self.pinned = self.rules = False
         self.lookups = {}  # class -> names that were looked up in it
         self.arrays = []
-        self.buffers, self.locks = [], []
+        self.buffers, self.locks, self.copies = [], [], []
         self.prologue = Prologue()
         self.prologue.as_input = self._input_of_host
         self._node_memo, self._hosts, self._host_inputs, self._keep = {}, {}, {}, []
@@ -354,8 +355,8 @@ class Recorder:
         """Let go of all that the trace has kept alive."""
         for kept in (
             self.entered, self.by_id, self.known, self.origin, self.effects, self.arrays,
-            self.buffers, self.locks, self.lookups, self._node_memo, self._hosts, self._host_inputs,
-            self._keep, self.nodes, self.same, self.gathers, self.leaves,
+            self.buffers, self.locks, self.copies, self.lookups, self._node_memo, self._hosts,
+            self._host_inputs, self._keep, self.nodes, self.same, self.gathers, self.leaves,
         ):  # fmt: skip
             kept.clear()
         self.lifter = None

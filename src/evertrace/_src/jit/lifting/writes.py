@@ -63,20 +63,31 @@ def changes(recorder, cook):
             node = recorder.origin[id(array)]
             recipe = cook.out(array.__jax_array__(), node.name)
             writes.append(Write(node.index, node.name, "ndarray", recipe, None))
-    for value, node in recorder.buffers:
-        if bytes(value) != node.want[1]:
-            value[:] = type(value)(node.want[1])
-            raise _buffer_error(value, node)
-    for value, node, was_locked in recorder.locks:
-        if "locked" in recorder.lifter.functions.attribute_names:
-            recorder.node(node, "locked", None, f"{node.name}.locked()", "value", was_locked)
-        if value.locked() != was_locked:
-            raise _lock_error(node, was_locked)
+    _check_unwritable(recorder)
     for entered in recorder.entered:
         if isinstance(entered, kinds.Attributes) and type(entered.obj) is not entered.cls:
             recipe = cook.state(type(entered.obj), entered.node.name)
             writes.append(Write(entered.node.index, entered.node.name, "class", recipe, None))
     return writes
+
+
+def _check_unwritable(recorder):
+    """Raise where something was changed whose changes cannot be results."""
+    for value, node in recorder.buffers:
+        if bytes(value) != node.want[1]:
+            value[:] = type(value)(node.want[1])
+            raise _buffer_error(value, node)
+    for made, node, attributes in recorder.copies:
+        now = vars(made)
+        if list(now) != list(attributes) or any(now[k] is not x for k, x in attributes.items()):
+            raise _copy_error(node)
+    for value, node, was_locked in recorder.locks:
+        if "locked" in recorder.lifter.functions.attribute_names:
+            recorder.node(node, "locked", None, f"{node.name}.locked()", "value", was_locked)
+        if value.locked() != was_locked:
+            if not was_locked:
+                value.release()  # a call that raises changes nothing
+            raise _lock_error(node, was_locked)
 
 
 def _check_shared(written, recorder):
@@ -91,6 +102,16 @@ def _check_shared(written, recorder):
                 fix="use `.at[].set` instead of writing, or give the function one of the two.",
                 anchor="impurity",
             )
+
+
+def _copy_error(node):
+    return errors.user_error(
+        errors.ImpurityError,
+        f"jit: an attribute of {node.name}, a functools.partial, is set in a jitted function; the "
+        f"change cannot be made a result.",
+        fix="keep the value in an attribute of an object of your own.",
+        anchor="impurity",
+    )
 
 
 def _lock_error(node, was_locked):
