@@ -3,12 +3,13 @@
 import numpy as np
 
 from evertrace._src import dtypes, errors
-from evertrace._src.numpy import creation, elementary, indexing, ufuncs
+from evertrace._src.numpy import creation, elementary, indexing
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
 from evertrace._src.numpy.nonzeros import first_true, flatnonzero, known_values
 from evertrace._src.numpy.promotion import promote_dtypes
-from evertrace._src.numpy.shape import ravel
+from evertrace._src.numpy.shape import ravel, reshape
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.search import by_halving, searchsorted_p
 
 __all__ = ["compress", "digitize", "extract", "searchsorted"]
 
@@ -25,11 +26,19 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
       v: array of values.
       side: "left" for the first such place, "right" for the last.
       sorter: indices that sort `a`, if it is not.
-      method: a hint that "compare_all" compares each value with each element, faster for short
-        vectors; all others are a binary search.
+      method: without effect: a binary search is made by all methods.
 
     Returns:
       Integer array of the shape of `v`, elements from 0 to n.
+
+    Raises:
+      ValueError: `a` is no vector, or there is no such `side` or `method`.
+
+    Example:
+      >>> jnp.searchsorted(jnp.array([10, 20, 30]), jnp.array([5, 20, 35]))
+      Array([0, 1, 3], dtype=int32)
+      >>> jnp.searchsorted(jnp.array([10, 20, 30]), 20, side="right")
+      Array(2, dtype=int32)
     """
     a, v = promote_dtypes("searchsorted", operand("searchsorted", a), operand("searchsorted", v))
     if side not in ("left", "right") or method not in _METHODS or a.aval.ndim != 1:
@@ -42,33 +51,8 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     if sorter is not None:
         a = indexing.take(a, sorter, axis=0)
     dtype = dtypes.default_dtype(int)
-    if method == "compare_all":
-        below = _is_below(a, v[..., None], side)
-        return below.sum(-1, dtype=dtype)
-    size = a.aval.shape[0]
-    low = creation.zeros(v.aval.shape, dtype)
-    high = creation.full(v.aval.shape, size, dtype)
-    for _ in range(size.bit_length()):
-        middle = (low + high) >> 1
-        below = _is_below(indexing.take(a, middle, axis=0, mode="clip"), v, side)
-        below = ufuncs.logical_and(below, low < high)
-        low, high = elementary.where(below, middle + 1, low), elementary.where(below, high, middle)
-    return low
-
-
-def _is_below(element, value, side):
-    """Whether a value is to be inserted after an element."""
-    if side == "left":
-        return _less(element, value)
-    return ufuncs.logical_not(_less(value, element))
-
-
-def _less(x, y):
-    """Return ``x < y`` where NaN is larger than all numbers."""
-    less = ufuncs.less(x, y)
-    if not dtypes.issubdtype(x.dtype, np.inexact):
-        return less
-    return less | (elementary.isnan(y) & ~elementary.isnan(x))
+    search = by_halving if dtypes.issubdtype(a.dtype, np.complexfloating) else searchsorted_p.bind
+    return reshape(search(a, ravel(v), right=side == "right", dtype=dtype), v.aval.shape)
 
 
 def digitize(x, bins, right=False, *, method=None):
@@ -82,6 +66,13 @@ def digitize(x, bins, right=False, *, method=None):
 
     Returns:
       Integer array of the shape of `x`; 0 stands for "before the first edge".
+
+    Raises:
+      ShapeError: `bins` is no vector.
+
+    Example:
+      >>> jnp.digitize(jnp.array([0.2, 6.4, 3.0]), jnp.array([0.0, 1.0, 2.5, 4.0]))
+      Array([1, 4, 3], dtype=int32)
     """
     x, bins = operand("digitize", x), operand("digitize", bins)
     if bins.aval.ndim != 1:
@@ -116,6 +107,14 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
       size: number of slices in the result; required where `condition` is traced.
       fill_value: element of slices that are missing.
       out: must be None.
+
+    Raises:
+      ConcretizationTypeError: `condition` is traced, and `size` is not given.
+
+    Example:
+      >>> jnp.compress(jnp.array([True, False, True]), jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+      Array([[1, 3],
+             [4, 6]], dtype=int32)
     """
     no_out("compress", out)
     x = operand("compress", a)
@@ -135,5 +134,11 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
 
 
 def extract(condition, arr, *, size=None, fill_value=0):
-    """Return the elements for which a condition holds, as a vector; see `compress`."""
+    """Return the elements for which a condition holds, as a vector; see `compress`.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.extract(x % 2 == 0, x)
+      Array([2, 4], dtype=int32)
+    """
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)

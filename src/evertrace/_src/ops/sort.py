@@ -8,7 +8,7 @@ by the bits alone: NaNs with their sign set come after all else.
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.creation import iota
@@ -75,6 +75,9 @@ def _sort_host(*xs, dimension, is_stable, num_keys):
         return [flip_negative(keys).view(xs[0].dtype)]
     if len(xs) == 1 and xs[0].dtype.kind in "biu":
         return [np.sort(xs[0], axis=dimension)]
+    last = [np.moveaxis(x, dimension, -1) for x in xs]
+    if native.use(last[0].shape, *[x.dtype for x in xs]):
+        return [np.moveaxis(x, -1, dimension) for x in native.sort(last, num_keys)]
     keys = [key for x in xs[:num_keys] for key in _comparable(x)]
     if len(keys) == 1:
         order = np.argsort(keys[0], axis=dimension, kind="stable")
@@ -136,6 +139,9 @@ def _top_k_abstract(x, *, k, axis):
 
 
 def _top_k_host(x, *, k, axis):
+    last = np.moveaxis(x, axis, -1)
+    if native.use(last.shape, x.dtype, known=native.REALS):
+        return tuple(np.moveaxis(y, -1, axis) for y in native.top_k(last, k))
     last = np.moveaxis(_descending(x), axis, -1)
     size = last.shape[-1]
     if last.dtype.itemsize == 8:

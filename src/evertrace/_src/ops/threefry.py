@@ -19,6 +19,8 @@ import math
 
 import numpy as np
 
+from evertrace._src import native
+
 PARITY = 0x1BD11BDA
 """What the third word of the key schedule is the exclusive or of, with both words of the key."""
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -101,6 +103,10 @@ def encrypt(keys, x0, x1):
       The first and the second words, each uint32 ``[n, m]``.
     """
     n, m = len(keys), x0.shape[-1]
+    if native.use((n, m)):
+        if x0.shape != x1.shape:
+            x0, x1 = np.broadcast_arrays(x0, x1)
+        return native.threefry(keys, np.atleast_2d(x0), np.atleast_2d(x1))
     if n * m <= FEW:
         operands = [_to_lanes(x, (n, m)) for x in (keys[:, :1], keys[:, 1:], x0, x1)]
         y0, y1 = _encrypt_lanes(*operands, count=n * m)

@@ -1,26 +1,45 @@
 """StableHLO of cumulative operations: reductions over windows that end at each element.
 
-XLA turns such windows into a scan in blocks, of linear work.
+XLA turns such windows into a scan in blocks, of linear work. On CPUs our own kernel takes one pass.
 """
 
 import numpy as np
 
+from evertrace._src import native
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla import kernels
+from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
 from evertrace._src.engines.xla.rules.reduce import combiner
 from evertrace._src.engines.xla.rules.windows import window_attrs
 from evertrace._src.ops import cumulative as ops
 from evertrace._src.ops.elementwise import add_p, max_p, min_p, mul_p
 from evertrace._src.ops.identities import highest, lowest
 
+_FLOATS = frozenset(["float32", "float64"])
+_REALS = native.REALS - {"bool", "float16", "bfloat16"}
 
-def cumulative(prim, region, identity):
-    """Register a scan by the associative ``region(b, dtype)``, from ``identity(dtype)`` on."""
+
+def cumulative(prim, operation, known, region, identity):
+    """Register a scan.
+
+    Args:
+      prim: the primitive.
+      operation: its name for our kernel.
+      known: names of the dtypes that the kernel takes.
+      region: function of the builder and a dtype that returns the associative region.
+      identity: function of a dtype that returns where the scan begins.
+    """
 
     def rule(b, out, x, *, axis, reverse):
         if not x.aval.size:
             return x
         wide = b.convert(x, ops.accumulation_dtype(x.dtype))
+        if kernels.usable(b, out.shape, wide.dtype, known=known):
+            (y,) = kernels.call(
+                b, "evertrace_scan_1", [wide], [wide.aval], axis=int_attr(axis),
+                reverse=bool_attr(reverse), operation=f'"{operation}"',
+            )  # fmt: skip
+            return b.convert(y, out.dtype)
         size, rank = out.shape[axis], len(out.shape)
         ones = (1,) * rank
         window, padding = list(ones), [(0, 0)] * rank
@@ -75,8 +94,8 @@ def _complex_log_add_exp(b, real, x, y):
     return b.op("stablehlo.add", [total, top], aval)
 
 
-cumulative(ops.cumsum_p, by(add_p), lambda dtype: 0)
-cumulative(ops.cumprod_p, by(mul_p), lambda dtype: 1)
-cumulative(ops.cummax_p, by(max_p), lowest)
-cumulative(ops.cummin_p, by(min_p), highest)
-cumulative(ops.cumlogsumexp_p, log_add_exp, lambda dtype: -np.inf)
+cumulative(ops.cumsum_p, "sum", _REALS | {"complex64", "complex128"}, by(add_p), lambda dtype: 0)
+cumulative(ops.cumprod_p, "prod", _REALS, by(mul_p), lambda dtype: 1)
+cumulative(ops.cummax_p, "max", _REALS, by(max_p), lowest)
+cumulative(ops.cummin_p, "min", _REALS, by(min_p), highest)
+cumulative(ops.cumlogsumexp_p, "logsumexp", _FLOATS, log_add_exp, lambda dtype: -np.inf)

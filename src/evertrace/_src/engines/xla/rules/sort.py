@@ -1,14 +1,15 @@
 """StableHLO of sort and top_k.
 
-XLA's sort on the CPU is slow with a comparator of floats, which must tell NaNs and zeros apart, and
-a few times faster with one of integers. So floats are mapped to integers of the same order
-(`ops.sort`): one array is sorted as these and mapped back; as the keys of several, they are sorted
-beside the arrays.
+On CPUs our own kernels do it, where they are built. Elsewhere XLA does. Its sort is slow on CPUs
+with a comparator of floats, which must tell NaNs and zeros apart, and a few times faster with one
+of integers. So floats are mapped to integers of the same order (`ops.sort`): one array is sorted as
+these and mapped back; as the keys of several, they are sorted beside the arrays.
 """
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, native
+from evertrace._src.engines.xla import kernels
 from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
 from evertrace._src.engines.xla.rules.structural import permuted
 from evertrace._src.ops import sort as ops
@@ -17,6 +18,20 @@ from evertrace._src.ops.structural import inverse_permutation
 
 @lowering.define(ops.sort_p)
 def _sort(b, outs, *xs, dimension, is_stable, num_keys):
+    if any(dtypes.itemsize_bits(x.dtype) < 8 for x in xs):  # XLA mistakes those of 2 bits
+        xs = [b.convert(x, _at_least_a_byte(x.dtype)) for x in xs]
+        avals = [x.aval for x in xs]
+        params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
+        ys = _sort(b, avals, *xs, **params)
+        return [b.convert(y, out.dtype) for y, out in zip(ys, outs, strict=True)]
+    order = _to_last(len(outs[0].shape), dimension)
+    rows = [outs[0].shape[i] for i in order]
+    if kernels.usable(b, rows, *[x.dtype for x in xs]):
+        xs = [permuted(b, x, order) for x in xs]
+        avals = [x.aval for x in xs]
+        ys = kernels.call(b, "evertrace_sort_1", xs, avals, num_keys=int_attr(num_keys))
+        back = inverse_permutation(order)
+        return [permuted(b, y, back) for y in ys]
     if len(xs) == 1 and ops.has_sortable_bits(xs[0].aval.dtype):
         keys = _flip_negative(b, _bits(b, xs[0], keep_zeros=True))
         (keys,) = _sort_by(b, [keys], [], dimension, is_stable)
@@ -25,6 +40,20 @@ def _sort(b, outs, *xs, dimension, is_stable, num_keys):
     if len(keys) == num_keys and all(k is x for k, x in zip(keys, xs, strict=False)):
         return _sort_by(b, keys, xs[num_keys:], dimension, is_stable)
     return _sort_by(b, keys, xs, dimension, is_stable)[len(keys) :]
+
+
+def _at_least_a_byte(dtype):
+    """Return a dtype that XLA sorts, which holds the values of `dtype`."""
+    if dtypes.itemsize_bits(dtype) >= 8:
+        return dtype
+    if dtypes.issubdtype(dtype, np.floating):
+        return np.dtype(np.float32)
+    return np.dtype(np.int8 if dtypes.issubdtype(dtype, np.signedinteger) else np.uint8)
+
+
+def _to_last(rank, axis):
+    """Return the permutation that moves one dimension to the end."""
+    return [i for i in range(rank) if i != axis] + [axis]
 
 
 def _keys(b, x):
@@ -96,13 +125,16 @@ def _lexicographic(b, pairs):
 @lowering.define(ops.top_k_p)
 def _top_k(b, outs, x, *, k, axis):
     """XLA has it along the last dimension, and for whole bytes."""
-    order = [i for i in range(x.aval.ndim) if i != axis] + [axis]
+    order = _to_last(x.aval.ndim, axis)
     x = permuted(b, x, order)
     if dtypes.itemsize_bits(x.aval.dtype) < 8 and x.aval.dtype != np.bool_:
         x = b.convert(x, np.dtype(np.int8))
     shape = (*x.shape[:-1], k)
     avals = [x.aval.update(shape=shape), outs[1].update(shape=shape)]
-    values, positions = b.op("chlo.top_k", [x], avals, {"k": int_attr(k)})
+    if kernels.usable(b, x.shape, x.dtype, known=native.REALS):
+        values, positions = kernels.call(b, "evertrace_top_k_1", [x], avals)
+    else:
+        values, positions = b.op("chlo.top_k", [x], avals, {"k": int_attr(k)})
     best = [b.convert(values, outs[0].dtype), positions]
     back = inverse_permutation(order)
     return [permuted(b, v, back) for v in best]

@@ -1,0 +1,29 @@
+// Working memory of kernels, kept for the next call.
+//
+// Fresh memory from the system costs more than sorting what is put into it: each page is a fault.
+
+#pragma once
+
+#include <cstddef>
+
+namespace evertrace {
+
+// A block of memory that is not initialised, aligned for every kernel's use.
+class Scratch {
+ public:
+  explicit Scratch(size_t bytes);  // throws std::bad_alloc
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  char* data() const { return data_; }
+
+ private:
+  size_t bytes_;
+  char* data_;
+};
+
+// Gives the memory that is kept back to the system.
+void release_scratch();
+
+}  // namespace evertrace

@@ -1,0 +1,165 @@
+// top_k: one pass that keeps what may be among the largest, and a sort of what is left.
+//
+// Candidates are collected in a buffer. When it is full, all but the k largest are dropped, and from
+// then on an element has to exceed the least of these: in an array in no particular order that is
+// rare, and in any order the work is linear.
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "kernels.h"
+#include "parallel.h"
+
+namespace evertrace {
+namespace {
+
+constexpr int64_t kBlock = 64;               // elements compared with the bound at once
+constexpr int64_t kParallelSize = 1 << 17;   // elements from which on threads share the work
+
+// A key with its position. Of equal keys the first one is the larger candidate.
+template <class Key>
+struct Candidate {
+  Key key;
+  int32_t position;
+  bool operator>(const Candidate& other) const {
+    return key != other.key ? key > other.key : position < other.position;
+  }
+};
+
+template <class Key>
+class Best {
+ public:
+  explicit Best(int64_t k) : k_(k), capacity_(std::max<int64_t>(2 * k, 1024) + kBlock) {
+    items_.reserve(capacity_);
+  }
+
+  // Looks at the elements from `begin` to `end`, in this order, of one row.
+  template <class Coding>
+  void add(const typename Coding::Bits* row, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t stop = std::min(i + kBlock, end);
+      if (has_bound_ && !any_above<Coding>(row + i, stop - i)) continue;
+      for (int64_t j = i; j < stop; ++j) {
+        const Key key = Coding::template encode<Order::kBits>(row[j]);
+        if (!has_bound_ || key > bound_) items_.push_back({key, static_cast<int32_t>(j)});
+      }
+      if (static_cast<int64_t>(items_.size()) + kBlock > capacity_) shrink();
+    }
+  }
+
+  void add(const Best& other) {
+    items_.insert(items_.end(), other.items_.begin(), other.items_.end());
+  }
+
+  // The k largest, in order.
+  const std::vector<Candidate<Key>>& finish() {
+    if (static_cast<int64_t>(items_.size()) > k_) shrink();
+    std::sort(items_.begin(), items_.end(), std::greater<>());
+    return items_;
+  }
+
+  void clear() {
+    items_.clear();
+    has_bound_ = false;
+  }
+
+ private:
+  template <class Coding>
+  bool any_above(const typename Coding::Bits* x, int64_t count) const {
+    // Compared as signed integers and gathered in a word, which compilers make vector code of.
+    using Word = std::make_signed_t<Key>;
+    constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
+    const Word bound = static_cast<Word>(bound_ ^ kSign);
+    Word any = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const Key key = Coding::template encode<Order::kBits>(x[i]);
+      any |= static_cast<Word>(key ^ kSign) > bound ? -1 : 0;
+    }
+    return any != 0;
+  }
+
+  void shrink() {
+    std::nth_element(items_.begin(), items_.begin() + (k_ - 1), items_.end(), std::greater<>());
+    items_.resize(k_);
+    bound_ = items_.back().key;
+    has_bound_ = true;
+  }
+
+  int64_t k_, capacity_;
+  std::vector<Candidate<Key>> items_;
+  Key bound_ = 0;
+  bool has_bound_ = false;
+};
+
+template <class Coding>
+class TopK {
+ public:
+  using Bits = typename Coding::Bits;
+  using Key = typename Coding::Key;
+
+  TopK(const Array& in, const Array& values, const Array& positions)
+      : size_(in.row_size()), k_(values.row_size()), in_(in.as<const Bits>()),
+        values_(values.as<Bits>()), positions_(positions.as<int32_t>()) {}
+
+  void rows(int64_t rows) {
+    const int64_t pieces = rows * size_ < kParallelSize ? 1 : thread_count();
+    std::vector<Best<Key>> best(pieces, Best<Key>(k_));
+    if (pieces > 1 && rows < pieces) {
+      for (int64_t r = 0; r < rows; ++r) shared_row(r, best);
+      return;
+    }
+    parallel_for(pieces, [&](int64_t i) {
+      const auto [begin, end] = piece(rows, pieces, i);
+      for (int64_t r = begin; r < end; ++r) {
+        best[i].clear();
+        best[i].template add<Coding>(in_ + r * size_, 0, size_);
+        write(r, best[i]);
+      }
+    });
+  }
+
+ private:
+  void shared_row(int64_t row, std::vector<Best<Key>>& best) {
+    const int64_t pieces = static_cast<int64_t>(best.size());
+    parallel_for(pieces, [&](int64_t i) {
+      const auto [begin, end] = piece(size_, pieces, i);
+      best[i].clear();
+      best[i].template add<Coding>(in_ + row * size_, begin, end);
+    });
+    for (int64_t i = 1; i < pieces; ++i) best[0].add(best[i]);
+    write(row, best[0]);
+  }
+
+  void write(int64_t row, Best<Key>& best) {
+    const auto& items = best.finish();
+    for (int64_t i = 0; i < k_; ++i) {
+      values_[row * k_ + i] = in_[row * size_ + items[i].position];
+      positions_[row * k_ + i] = items[i].position;
+    }
+  }
+
+  int64_t size_, k_;
+  const Bits* in_;
+  Bits* values_;
+  int32_t* positions_;
+};
+
+}  // namespace
+
+Failure top_k(const Array& in, const Array& values, const Array& positions) {
+  if (in.shape.empty() || values.shape != positions.shape || in.dtype != values.dtype ||
+      positions.dtype != DType::kInt32 || values.row_size() > in.row_size()) {
+    return "top_k: operands";
+  }
+  if (in.row_size() > std::numeric_limits<int32_t>::max()) return "top_k: row too long";
+  if (values.size() == 0) return nullptr;
+  const bool known = with_coding(in.dtype, [&](auto coding) {
+    TopK<decltype(coding)>(in, values, positions).rows(in.rows());
+  });
+  return known ? nullptr : "top_k: dtype";
+}
+
+}  // namespace evertrace
