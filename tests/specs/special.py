@@ -15,6 +15,14 @@ def digamma(x):
     return np.where((x <= 0) & (x == np.floor(x)), np.nan, scipy.special.psi(x))
 
 
+def zeta(x, q):
+    """Return XLA's values where a term has a pole and at infinity, else SciPy's."""
+    is_unknown = (np.isinf(q) & (x > 1)) | (np.isinf(x) & (q <= 1))
+    value = np.where(is_unknown, np.nan, scipy.special.zeta(x, q))
+    is_pole = (q <= 0) & (q == np.floor(q)) & (x != 1)
+    return np.where(is_pole, np.where(x % 2 == 0, np.inf, np.nan), value)
+
+
 def unary(name, prim, fun, oracle, **rest):
     """Return a row for a function of one floating array."""
     return OpSpec(
@@ -41,8 +49,9 @@ SPECS = [
         for m in ORDERS
     ],
     OpSpec(
-        "zeta", [ops.zeta_p], lax.zeta, scipy.special.zeta, elementwise_cases(2), FLOATING,
+        "zeta", [ops.zeta_p], lax.zeta, zeta, elementwise_cases(2), FLOATING,
         domain=(1.5, 6), grads=(1,), ulps=4, engine_ulps=64,
+        special=(np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -2.5),
     ),
     *[
         unary(prim.name, prim, fun, oracle, domain=(-20, 20), engine_ulps=64)

@@ -14,14 +14,16 @@ def _special():
     return importlib.import_module("scipy.special")
 
 
-def host(name):
-    """Return the function ``scipy.special.<name>`` as a host rule for any floating dtype."""
+def host(name, narrowest: type = np.float32):
+    """Return the function ``scipy.special.<name>`` as a host rule for any floating dtype.
+
+    SciPy has loops for float32 and float64 only; `narrowest` is float64 where the first is inexact.
+    """
 
     def rule(*operands):
         function = getattr(_special(), name)
         dtype = operands[0].dtype
-        # SciPy has loops for float32 and float64 only.
-        kind = np.float64 if dtype == np.float64 else np.float32
+        kind = np.float64 if dtype == np.float64 else narrowest
         return function(*[np.asarray(x, kind) for x in operands]).astype(dtype)
 
     return rule

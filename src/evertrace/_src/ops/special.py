@@ -47,7 +47,7 @@ erf_inv_p = elementwise(
 # ---------------------------------------------------------------- gamma functions
 
 
-def _underivable(name, operand):
+def underivable(name, operand):
     """Return a derivative rule that says that there is none by this operand."""
 
     def deriv(out, *operands):
@@ -77,7 +77,18 @@ def _digamma_host(x):
     return np.where(x == 0, x.dtype.type(np.nan), _psi(x))
 
 
-_zeta = host("zeta")
+_scipy_zeta = host("zeta")
+
+
+def _zeta(x, q):
+    """Return XLA's values at the poles of the terms and at infinity: SciPy has others there."""
+    is_pole = (q <= 0) & (np.floor(q) == q) & (x != 1)
+    is_unknown = (np.isinf(q) & (x > 1)) | (np.isinf(x) & (q <= 1))
+    value = np.where(is_unknown, x.dtype.type(np.nan), _scipy_zeta(x, q))
+    at_pole = np.where(np.remainder(x, 2) == 0, np.inf, np.nan).astype(x.dtype)
+    return np.where(is_pole, at_pole, value)
+
+
 _gamma = host("gamma")
 
 
@@ -98,14 +109,14 @@ digamma_p = elementwise(
 polygamma_p = elementwise(
     "polygamma", FLOATING, host=_polygamma_host,
     deriv=(
-        _underivable("polygamma", "m"),
+        underivable("polygamma", "m"),
         lambda out, m, x: polygamma_p.bind(add_p.bind(m, const(m, 1)), x),
     ),
 )  # fmt: skip
 zeta_p = elementwise(
     "zeta", FLOATING, host=_zeta,
     deriv=(
-        _underivable("zeta", "x"),
+        underivable("zeta", "x"),
         lambda out, x, q: mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, const(x, 1)), q)),
     ),
 )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What `evertrace.scipy` offers, one file per theme."""

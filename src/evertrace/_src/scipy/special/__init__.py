@@ -1,0 +1,1 @@
+"""Special functions, one file per theme; `formulas` says how their methods are written."""

@@ -1,0 +1,179 @@
+"""Counting by the gamma function: factorials, combinations, Pochhammer and Bernoulli numbers."""
+
+import functools
+import math
+import operator
+from fractions import Fraction
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.numpy.creation import asarray
+from evertrace._src.ops.formula import choose, exp, lgamma
+from evertrace._src.ops.formula import digamma as psi
+from evertrace._src.scipy.special.formulas import public, special
+from evertrace._src.scipy.special.gamma import (
+    alternating,
+    is_pole_of_gamma,
+    log_beta,
+    real_gamma,
+    sign_of_gamma,
+)
+
+__all__ = ["bernoulli", "comb", "factorial", "poch"]
+
+# ---------------------------------------------------------------- factorials and combinations
+
+
+@public
+def factorial(n, exact=False):
+    """Return n!, and 0 for negative n.
+
+    Args:
+      n: array; integers become floats, and other numbers than whole ones are allowed.
+      exact: must be False: there are no integers without bounds.
+
+    Returns:
+      a floating array of the shape of `n`.
+
+    Example:
+      >>> from evertrace.scipy import special
+      >>> round(float(special.factorial(5)), 4)
+      120.0
+    """
+    if exact:
+        raise errors.user_error(
+            NotImplementedError,
+            "factorial: exact=True asks for integers without bounds, which arrays do not hold.",
+            fix="leave it out, or use `math.factorial` on a Python int.",
+        )
+    return _factorial(n)
+
+
+@special(lambda out, n: out * psi(choose(n < 0, 1, n + 1)), weak=True)
+def _factorial(n):
+    return choose(n < 0, 0, real_gamma(choose(n < 0, 1, n + 1)))
+
+
+@public
+def comb(N, k, *, repetition=False):
+    """Return the number of ways to choose k of N things.
+
+    Args:
+      N: array; integers become floats, and other numbers than whole ones are allowed.
+      k: the same, broadcast with `N`.
+      repetition: whether a thing may be chosen more than once.
+
+    Returns:
+      a floating array of the promoted dtype and common shape: 0 where an argument is negative or k
+      exceeds N (without repetition).
+
+    Example:
+      >>> from evertrace.scipy import special
+      >>> round(float(special.comb(5, 2)), 4)
+      10.0
+    """
+    return (_comb_with_repetition if repetition else _comb)(N, k)
+
+
+def _choices(n, k):
+    """Return the binomial coefficient as a beta function, or 0 where it counts nothing."""
+    counts = (n >= 0) & (k >= 0) & (k <= n)
+    n, k = choose(counts, n, 1), choose(counts, k, 0)
+    return choose(counts, exp(-log_beta(n - k + 1, k + 1)) / (n + 1), 0)
+
+
+def _choices_by_n(out, n, k):
+    inside = out > 0
+    n, k = choose(inside, n, 1), choose(inside, k, 0)
+    return out * (psi(n + 1) - psi(n - k + 1))
+
+
+def _choices_by_k(out, n, k):
+    inside = out > 0
+    n, k = choose(inside, n, 1), choose(inside, k, 0)
+    return out * (psi(n - k + 1) - psi(k + 1))
+
+
+@special(_choices_by_n, _choices_by_k, weak=True)
+def _comb(n, k):
+    return _choices(n, k)
+
+
+@special(
+    lambda out, n, k: _choices_by_n(out, n + k - 1, k),
+    lambda out, n, k: _choices_by_n(out, n + k - 1, k) + _choices_by_k(out, n + k - 1, k),
+    weak=True,
+)  # fmt: skip
+def _comb_with_repetition(n, k):
+    return _choices(n + k - 1, k)
+
+
+@special(
+    lambda out, z, m: out * (psi(z + m) - psi(z)), lambda out, z, m: out * psi(z + m)
+)  # fmt: skip
+def poch(z, m):
+    """Return Pochhammer's symbol, Gamma(z + m) / Gamma(z).
+
+    Args:
+      z: floating array; integers become floats.
+      m: the same, broadcast with `z`.
+
+    Returns:
+      an array of the promoted dtype and common shape. Where both gamma functions have poles and
+      `m` is a whole number, the limit, as in SciPy; JAX has NaN there.
+
+    Example:
+      >>> from evertrace.scipy import special
+      >>> round(float(special.poch(2.0, 3.0)), 4)
+      24.0
+    """
+    # Both are poles: (z)_m is (-1)**m * (1 - z - m)_m.
+    both = is_pole_of_gamma(z) & is_pole_of_gamma(z + m)
+    start = choose(both, 1 - z - m, z)
+    value = exp(lgamma(start + m) - lgamma(start)) * sign_of_gamma(start + m) * sign_of_gamma(start)
+    value = choose(both, alternating(m) * value, value)
+    at_pole = choose(is_pole_of_gamma(z) & ~both, 0, value)
+    return choose(m == 0, 1, choose((z != z) | (m != m), math.nan, at_pole))
+
+
+@public
+def bernoulli(n):
+    """Return the Bernoulli numbers B(0) to B(n), with B(1) = -1/2.
+
+    Args:
+      n: static int, not negative.
+
+    Returns:
+      an array of the default floating dtype of shape ``(n + 1,)``. The numbers are computed as
+      fractions; those that exceed the dtype are infinite.
+
+    Example:
+      >>> from evertrace.scipy import special
+      >>> np.round(special.bernoulli(4), 4).tolist()
+      [1.0, -0.5, 0.1667, 0.0, -0.0333]
+    """
+    count = operator.index(n)
+    if count < 0:
+        raise errors.user_error(
+            ValueError, f"bernoulli: n must not be negative, got {count}.", fix="pass 0 or more."
+        )
+    return asarray(np.array([_float(b) for b in _bernoulli(count)]))
+
+
+def _float(fraction):
+    try:
+        return float(fraction)
+    except OverflowError:
+        return math.copysign(math.inf, fraction)
+
+
+@functools.lru_cache(maxsize=16)
+def _bernoulli(count):
+    """Return fractions by the recurrence sum of comb(n + 1, j) * B(j) over j <= n is 0."""
+    numbers = [Fraction(1)]
+    for n in range(1, count + 1):
+        odd = n > 1 and n % 2
+        total = 0 if odd else sum(math.comb(n + 1, j) * b for j, b in enumerate(numbers))
+        numbers.append(-total / Fraction(n + 1))
+    return numbers
