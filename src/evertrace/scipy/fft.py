@@ -1,0 +1,8 @@
+"""Discrete cosine transforms."""
+
+from evertrace._src.scipy.fft import dct as dct
+from evertrace._src.scipy.fft import dctn as dctn
+from evertrace._src.scipy.fft import idct as idct
+from evertrace._src.scipy.fft import idctn as idctn
+
+__all__ = ["dct", "dctn", "idct", "idctn"]
