@@ -8,12 +8,16 @@ import numpy as np
 import scipy.linalg
 
 from evertrace._src.lax import linalg as lax
+from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.elementwise import abs as magnitude
-from evertrace._src.lax.elementwise import mul
+from evertrace._src.lax.elementwise import add, mul
 from evertrace._src.lax.functions import square
 from evertrace._src.ops import linalg as ops
 from evertrace._src.ops.linalg import matrices, solving
+from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
+from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import slice_in_dim
+from evertrace._src.ops.structural import expand_dims, squeeze, zeros
 from tests.specs.opspec import COMPLEX, WIDE_FLOATING, OpSpec, case
 
 DTYPES = (*WIDE_FLOATING, *COMPLEX)
@@ -177,6 +181,46 @@ def schur_product(a):
     return matrices.product(matrices.product(q, t), matrices.adjoint(q))
 
 
+def numpy_tridiagonal(a):
+    """Return what does not depend on signs: the eigenvalues."""
+    return np.linalg.eigvalsh((a + adjoint(a)) / 2)
+
+
+def tridiagonal_spectrum(a):
+    """Return the eigenvalues of the tridiagonal form."""
+    _, d, e, _ = lax.tridiagonal(matrices.hermitian_part(a))
+    n = d.aval.shape[-1]
+    below = matrices.resized(expand_dims(e, (e.ndim,)), n, 1)
+    full = matrices.shaped(a.aval, n, n, dtype=d.aval.dtype)
+    rows = squeeze(below, (below.aval.ndim - 1,))
+    lower = select(matrices.on_or_below(full, -1), matrices.along_rows(rows, full), zeros(full))
+    band = select(matrices.on_or_below(full, -2), zeros(full), lower)
+    diagonal = select(matrices.on_diagonal(full), matrices.along_rows(d, full), zeros(full))
+    return lax.eigh(add(band, diagonal), symmetrize_input=False)[1]
+
+
+def reflected_columns(a, c, **options):
+    """Multiply by the Q of a QR factorisation, kept as reflectors."""
+    return lax.ormqr(*ops.geqrf_p.bind(stop_gradient(a)), c, **options)
+
+
+def numpy_reflected_columns(a, c, left=True, transpose=False):
+    q = np.linalg.qr(a, mode="complete").Q
+    q = adjoint(q) if transpose else q
+    return q @ c if left else c @ q
+
+
+def updated(r, w):
+    """Return the factor of a matrix plus a product, given any matrix that is made a factor."""
+    return lax.cholesky_update(matrices.triu(r), w)
+
+
+def numpy_updated(r, w):
+    r = np.triu(r)
+    total = np.swapaxes(r, -1, -2) @ r + w[..., :, None] * w[..., None, :]
+    return np.swapaxes(np.linalg.cholesky(total), -1, -2)
+
+
 def packed_qr(a):
     packed, taus = ops.geqrf_p.bind(a)
     q = lax.householder_product(packed, taus)
@@ -223,6 +267,20 @@ SPECS = [
         DTYPES, domain=[dominant, (-1, 1)], ulps=32, ulps_of="array", linear=[(1,)],
     ),
     OpSpec(
+        "cholesky_update", [ops.cholesky_update_p], updated, numpy_updated,
+        [case((3, 3), (3,)), case((2, 4, 4), (2, 4)), case((1, 1), (1,)), case((0, 3, 3), (0, 3))],
+        WIDE_FLOATING, domain=[dominant, (-1, 1)], ulps=32, ulps_of="array",
+    ),
+    OpSpec(
+        "symmetric_product", [ops.symmetric_product_p], lax.symmetric_product,
+        lambda a, c, alpha, beta: alpha * a @ np.swapaxes(a, -1, -2) + beta * c,
+        [
+            case((3, 2), (3, 3), alpha=2.0, beta=-0.5),
+            case((2, 1, 4), (2, 1, 1), alpha=1.0, beta=0.0),
+        ],
+        WIDE_FLOATING, domain=(-1, 1), ulps=32, ulps_of="array",
+    ),
+    OpSpec(
         "lu", [ops.lu_p], lu_product, numpy_lu, TALL_AND_WIDE, DTYPES, domain=dominant, ulps=16,
         ulps_of="array",
     ),
@@ -263,6 +321,26 @@ SPECS = [
         "packed qr", [ops.geqrf_p, ops.householder_product_p], packed_qr, lambda a: a,
         [case((3, 3)), case((2, 5, 3))], DTYPES, domain=dominant, ulps=32, ulps_of="array",
         grads=(),
+    ),
+    OpSpec(
+        "ormqr", [ops.ormqr_p], reflected_columns, numpy_reflected_columns,
+        [
+            case((3, 3), (3, 2)),
+            case((4, 2), (4, 3), transpose=True),
+            case((2, 4, 2), (2, 3, 4), left=False),
+            case((3, 3), (2, 3), left=False, transpose=True),
+        ],
+        DTYPES, domain=[dominant, (-1, 1)], ulps=32, ulps_of="array", grads=(1,), linear=[(1,)],
+    ),
+    OpSpec(
+        "tridiagonal", [ops.tridiagonal_p], tridiagonal_spectrum, numpy_tridiagonal, SHAPES,
+        DTYPES, domain=positive, ulps=64, ulps_of="array", grads=(),
+    ),
+    OpSpec(
+        "singular values by QR iteration", [ops.svd_p],
+        lambda a: lax.svd(a, compute_uv=False, algorithm=SvdAlgorithm.QR),
+        lambda a: np.linalg.svd(a, compute_uv=False), TALL_AND_WIDE, DTYPES, domain=dominant,
+        ulps=32, ulps_of="array",
     ),
     OpSpec(
         "eigh", [ops.eigh_p], eigh_invariants, numpy_eigh_invariants,

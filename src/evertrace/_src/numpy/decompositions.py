@@ -1,4 +1,4 @@
-"""Systems, factorisations and spectra of stacks of matrices ``[..., m, n]``.
+"""Systems and factorisations of stacks of matrices ``[..., m, n]``.
 
 These are `lax.linalg` with NumPy's promotion, broadcasting and results. What NumPy raises an error
 for, such as a singular matrix, gives infinities or NaN here: contents of arrays raise nothing.
@@ -14,35 +14,15 @@ from evertrace._src import errors
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.convert import stop_gradient
-from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
+from evertrace._src.numpy import creation, elementary, products, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes_inexact
-from evertrace._src.numpy.sorting import argsort
+from evertrace._src.numpy.spectra import adjoint, as_matrices, as_square, public, svd
 from evertrace._src.ops.linalg import geqrf_p, matrices, solving
-from evertrace._src.support import set_module
 
 __all__ = [
-    "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_rank", "pinv",
-    "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve",
+    "cholesky", "det", "inv", "lstsq", "pinv", "qr", "slogdet", "solve", "tensorinv", "tensorsolve",
 ]  # fmt: skip
-
-public = set_module("evertrace.numpy.linalg")
-
-
-@public
-class EigResult(NamedTuple):
-    """Eigenvalues, and the eigenvectors as columns."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-@public
-class EighResult(NamedTuple):
-    """Ascending real eigenvalues, and the orthonormal eigenvectors as columns."""
-
-    eigenvalues: Any
-    eigenvectors: Any
 
 
 @public
@@ -61,32 +41,6 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-@public
-class SVDResult(NamedTuple):
-    """Left singular vectors, descending singular values, adjoint right singular vectors."""
-
-    U: Any
-    S: Any
-    Vh: Any
-
-
-def _matrices(name, *args):
-    """Return arguments as arrays of one inexact dtype, the first of them matrices."""
-    xs = promote_dtypes_inexact(name, *[operand(name, a) for a in args])
-    matrices.check_matrices(name, xs[0].aval)
-    return xs
-
-
-def _square(name, *args):
-    xs = _matrices(name, *args)
-    matrices.check_square(name, xs[0].aval)
-    return xs
-
-
-def _adjoint(x):
-    return elementary.conj(shape.matrix_transpose(x))
-
-
 # ---------------------------------------------------------------- systems
 
 
@@ -101,8 +55,12 @@ def solve(a, b):
     Returns:
       ``[..., n]`` or ``[..., n, k]``; infinities or NaN for a singular matrix. A derivative, of any
       order, takes another solution with the same LU factors.
+
+    Example:
+      >>> jnp.linalg.solve(jnp.array([[2.0, 1.0], [1.0, 2.0]]), jnp.array([4.0, 5.0])).round(4)
+      Array([1., 2.], dtype=float32)
     """
-    a, b = _square("solve", a, b)
+    a, b = as_square("solve", a, b)
     if b.aval.ndim == 1:
         return shape.squeeze(_solve_columns(a, shape.expand_dims(b, -1)), -1)
     return _solve_columns(a, b)
@@ -133,8 +91,13 @@ def inv(a):
     """Return the inverses of square matrices: infinities or NaN where there is none.
 
     To solve a system, `solve` is faster and more exact.
+
+    Example:
+      >>> jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
     """
-    (a,) = _square("inv", a)
+    (a,) = as_square("inv", a)
     eye = creation.eye(a.aval.shape[-1], dtype=a.aval.dtype)
     return _solve_columns(a, broadcast_to(eye, a.aval.shape))
 
@@ -147,12 +110,17 @@ def tensorsolve(a, b, axes=None):
       a: ``b.shape`` followed by the shape of x; their sizes agree.
       b: array.
       axes: dimensions of `a` that are first moved to its end.
+
+    Example:
+      >>> a = 2 * jnp.eye(4).reshape(2, 2, 4)
+      >>> jnp.linalg.tensorsolve(a, jnp.ones((2, 2)))
+      Array([0.5, 0.5, 0.5, 0.5], dtype=float32)
     """
     a, b = promote_dtypes_inexact(
         "tensorsolve", operand("tensorsolve", a), operand("tensorsolve", b)
     )
     if axes is not None:
-        a = shape.moveaxis(a, tuple(axes), range(a.aval.ndim - len(axes), a.aval.ndim))
+        a = shape.moveaxis(a, tuple(axes), tuple(range(a.aval.ndim - len(axes), a.aval.ndim)))
     rest = a.aval.shape[b.aval.ndim :]
     if a.aval.size != math.prod(rest) ** 2:
         raise errors.user_error(
@@ -176,6 +144,10 @@ def tensorinv(a, ind=2):
 
     Returns:
       Array of shape ``a.shape[ind:] + a.shape[:ind]``.
+
+    Example:
+      >>> jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(2, 2, 4)).shape
+      (4, 2, 2)
     """
     a = operand("tensorinv", a)
     rows, columns = a.aval.shape[:ind], a.aval.shape[ind:]
@@ -201,10 +173,15 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 
     Returns:
       L, lower triangular; its triangle is NaN where the matrix is not positive definite.
+
+    Example:
+      >>> jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+      Array([[2., 0.],
+             [1., 2.]], dtype=float32)
     """
-    (a,) = _square("cholesky", a)
-    factor = lax.cholesky(_adjoint(a) if upper else a, symmetrize_input=symmetrize_input)
-    return _adjoint(factor) if upper else factor
+    (a,) = as_square("cholesky", a)
+    factor = lax.cholesky(adjoint(a) if upper else a, symmetrize_input=symmetrize_input)
+    return adjoint(factor) if upper else factor
 
 
 @public
@@ -222,8 +199,13 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
     Returns:
       x ``[n]`` or ``[n, k]``; squared residuals ``[k]``; the rank, an int32; the singular values.
       Derivatives of x are those at constant rank.
+
+    Example:
+      >>> x, residuals, rank, s = jnp.linalg.lstsq(jnp.ones((2, 1)), jnp.array([1.0, 3.0]))
+      >>> x.round(4), residuals.round(4)
+      (Array([2.], dtype=float32), Array([2.], dtype=float32))
     """
-    a, b = _matrices("lstsq", a, b)
+    a, b = as_matrices("lstsq", a, b)
     m, n = a.aval.shape[-2:]
     if a.aval.ndim != 2 or b.aval.ndim not in (1, 2) or b.aval.shape[0] != m:
         raise errors.user_error(
@@ -260,8 +242,13 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
 
     Returns:
       ``[..., n, m]``. Derivatives are those at constant rank.
+
+    Example:
+      >>> jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]]))
+      Array([[0.5, 0. ],
+             [0. , 0. ]], dtype=float32)
     """
-    (a,) = _matrices("pinv", a)
+    (a,) = as_matrices("pinv", a)
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = 10.0 * max(a.aval.shape[-2:]) * np.finfo(a.aval.dtype).eps
@@ -284,7 +271,7 @@ def _pseudo_inverse(a, u, inverse, vh):
 
     The derivative of the factors is infinite for equal singular values, that of the product is not.
     """
-    return products.matmul(_adjoint(vh) * inverse[..., None, :].astype(u.dtype), _adjoint(u))
+    return products.matmul(adjoint(vh) * inverse[..., None, :].astype(u.dtype), adjoint(u))
 
 
 @_pseudo_inverse.defjvp
@@ -296,7 +283,7 @@ def _pseudo_inverse_jvp(primals, tangents):
     """
     a, da, mul = primals[0], tangents[0], products.matmul
     p = _pseudo_inverse(*primals)
-    da_h, p_h = _adjoint(da), _adjoint(p)
+    da_h, p_h = adjoint(da), adjoint(p)
     rows = mul(mul(p, p_h), da_h - mul(mul(da_h, a), p))
     columns = mul(da_h - mul(p, mul(a, da_h)), mul(p_h, p))
     return p, rows + columns - mul(mul(p, da), p)
@@ -316,6 +303,11 @@ def slogdet(a, *, method=None):
     Returns:
       A named tuple: sign (a complex number of modulus 1 for a complex matrix, 0 for a singular
       one) and logabsdet (-inf for a singular one, where the derivative is not finite), ``[...]``.
+
+    Example:
+      >>> sign, logabsdet = jnp.linalg.slogdet(jnp.array([[0.0, 1.0], [1.0, 0.0]]))
+      >>> sign, logabsdet
+      (Array(-1., dtype=float32), Array(0., dtype=float32))
     """
     if method not in (None, "lu", "qr"):
         raise errors.user_error(
@@ -323,7 +315,7 @@ def slogdet(a, *, method=None):
             f"slogdet: method must be 'lu' or 'qr', got {method!r}.",
             fix="leave it out.",
         )
-    (a,) = _square("slogdet", a)
+    (a,) = as_square("slogdet", a)
     diagonal, sign = _pivots(a)
     size = ufuncs.absolute(diagonal)
     sign = sign * reductions.prod(ufuncs.sign(diagonal), -1)
@@ -348,8 +340,12 @@ def det(a):
     Returns:
       ``[...]``. Up to n = 3 they are polynomials, as are their derivatives; for larger singular
       matrices derivatives are not finite.
+
+    Example:
+      >>> jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+      Array(-2., dtype=float32)
     """
-    (a,) = _square("det", a)
+    (a,) = as_square("det", a)
     n = a.aval.shape[-1]
     if n == 1:
         return a[..., 0, 0]
@@ -376,14 +372,20 @@ def qr(a, mode="reduced"):
         ``[..., n, m]`` and their factors ``[..., k]``.
 
     Returns:
-      A named tuple, the array R, or a pair. Complete factors of m > n have no derivative.
+      A named tuple, or the array R. Complete factors of m > n have no derivative.
+
+    Example:
+      >>> q, r = jnp.linalg.qr(jnp.array([[3.0], [4.0]]))
+      >>> r.round(4)
+      Array([[-5.]], dtype=float32)
     """
-    (a,) = _matrices("qr", a)
+    (a,) = as_matrices("qr", a)
     if mode == "raw":
         if 0 in a.aval.shape[-2:]:
-            return shape.matrix_transpose(a), creation.zeros((*a.aval.shape[:-2], 0), a.aval.dtype)
+            taus = creation.zeros((*a.aval.shape[:-2], 0), a.aval.dtype)
+            return QRResult(shape.matrix_transpose(a), taus)
         packed, taus = geqrf_p.bind(a)
-        return shape.matrix_transpose(packed), taus
+        return QRResult(shape.matrix_transpose(packed), taus)
     if mode not in ("reduced", "complete", "r"):
         raise errors.user_error(
             ValueError,
@@ -392,124 +394,3 @@ def qr(a, mode="reduced"):
         )
     q, r = lax.qr(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
-
-
-# ---------------------------------------------------------------- spectra
-
-
-@public
-def eigh(a, UPLO=None, symmetrize_input=True):
-    """Return eigenvalues and eigenvectors of Hermitian matrices.
-
-    Args:
-      a: ``[..., n, n]``.
-      UPLO: "L" or "U", which triangle is read if the input is not symmetrized; default "L".
-      symmetrize_input: whether to take ``(a + adjoint(a)) / 2``; see `lax.linalg.eigh`.
-
-    Returns:
-      A named tuple: ascending real eigenvalues ``[..., n]`` and eigenvectors ``[..., n, n]``, whose
-      derivatives are not finite where eigenvalues are equal.
-    """
-    if UPLO not in (None, "L", "U"):
-        raise errors.user_error(
-            ValueError, f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}.", fix="use one of these."
-        )
-    (a,) = _square("eigh", a)
-    v, w = lax.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
-    return EighResult(w, v)
-
-
-@public
-def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
-    """Return ascending eigenvalues of Hermitian matrices; see `eigh`."""
-    return eigh(a, UPLO, symmetrize_input=symmetrize_input).eigenvalues
-
-
-@public
-def eig(a):
-    """Return eigenvalues and right eigenvectors of square matrices; both are complex.
-
-    Eigenvectors have no derivative here; see `lax.linalg.eig`.
-    """
-    (a,) = _square("eig", a)
-    return EigResult(*lax.eig(a, compute_left_eigenvectors=False))
-
-
-@public
-def eigvals(a):
-    """Return eigenvalues of square matrices ``[..., n, n]``, complex ``[..., n]``.
-
-    Derivatives are right where eigenvalues differ.
-    """
-    (a,) = _square("eigvals", a)
-    (w,) = lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
-    return w
-
-
-@public
-def svd(
-    a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None
-) -> Any:  # fmt: skip
-    """Return singular values and vectors; k is the smaller of m and n.
-
-    Args:
-      a: ``[..., m, n]``.
-      full_matrices: whether vectors are complete bases ``[..., m, m]`` and ``[..., n, n]``, which
-        have no derivative unless m = n; else ``[..., m, k]`` and ``[..., k, n]``.
-      compute_uv: whether to return vectors.
-      hermitian: whether `a` is Hermitian, which is faster then.
-      subset_by_index: must be None, or all of them.
-
-    Returns:
-      A named tuple of U, descending S ``[..., k]`` and Vh; or S alone. Derivatives of vectors are
-      not finite where singular values are equal or zero.
-    """
-    (a,) = _matrices("svd", a)
-    if not hermitian:
-        out = lax.svd(
-            a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
-        )
-        return SVDResult(*out) if compute_uv else out
-    w, v = eigh(a)
-    s = ufuncs.absolute(w)
-    order = argsort(s, -1, descending=True)
-    s = indexing.take_along_axis(s, order, -1)
-    if not compute_uv:
-        return s
-    u = indexing.take_along_axis(v, order[..., None, :], -1)
-    signs = elementary.where(indexing.take_along_axis(w, order, -1) < 0, -1, 1).astype(a.dtype)
-    return SVDResult(u, s, _adjoint(u * signs[..., None, :]))
-
-
-@public
-def svdvals(x, /):
-    """Return descending singular values of matrices ``[..., m, n]``."""
-    return svd(x, compute_uv=False)
-
-
-@public
-def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
-    """Return ranks: how many singular values exceed a part of the largest one.
-
-    Args:
-      M: ``[..., m, n]``; arrays of lower rank count as one row.
-      rtol: that part, a number or ``[...]``; default: the machine epsilon times the larger of m and
-        n.
-      hermitian: whether the matrices are Hermitian, which is faster then.
-      tol: an older name of `rtol`.
-
-    Returns:
-      int32 ``[...]``.
-    """
-    x = operand("matrix_rank", M)
-    if x.aval.ndim < 2:
-        return reductions.any(ufuncs.not_equal(x, 0)).astype(np.int32)
-    (x,) = _matrices("matrix_rank", x)
-    rtol = tol if rtol is None else rtol
-    if rtol is None:
-        rtol = max(x.aval.shape[-2:]) * np.finfo(x.aval.dtype).eps
-    s = svd(x, compute_uv=False, hermitian=hermitian)
-    limit = creation.asarray(rtol, s.dtype)[..., None] * reductions.max(
-        s, -1, keepdims=True, initial=0
-    )
-    return reductions.sum(s > limit, -1, dtype=np.int32)

@@ -1,14 +1,16 @@
 """Norms, condition numbers, powers and products of matrices."""
 
 import functools
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import canonical_axes, distinct_axes, operand, static_int
-from evertrace._src.numpy.decompositions import inv, svdvals
+from evertrace._src.numpy.decompositions import inv
 from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
+from evertrace._src.numpy.spectra import svdvals
 
 __all__ = [
     "cond", "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose",
@@ -22,7 +24,12 @@ vecdot = products.vecdot
 
 
 def cross(x1, x2, /, *, axis=-1):
-    """Return the cross products of vectors of 3 elements along an axis."""
+    """Return the cross products of vectors of 3 elements along an axis.
+
+    Example:
+      >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
+    """
     x, y = operand("cross", x1), operand("cross", x2)
     if x.aval.shape[axis] != 3 or y.aval.shape[axis] != 3:
         raise errors.user_error(
@@ -36,7 +43,13 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 def outer(x1, x2, /):
-    """Return all products of an element of one vector and one of another."""
+    """Return all products of an element of one vector and one of another.
+
+    Example:
+      >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array([[3, 4],
+             [6, 8]], dtype=int32)
+    """
     x, y = operand("outer", x1), operand("outer", x2)
     if x.aval.ndim != 1 or y.aval.ndim != 1:
         raise errors.user_error(
@@ -49,12 +62,22 @@ def outer(x1, x2, /):
 
 
 def diagonal(x, /, *, offset=0):
-    """Return the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones."""
+    """Return the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones.
+
+    Example:
+      >>> jnp.linalg.diagonal(jnp.arange(9).reshape(3, 3), offset=1)
+      Array([1, 5], dtype=int32)
+    """
     return indexing.diagonal(x, offset, -2, -1)
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """Sum the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones."""
+    """Sum the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones.
+
+    Example:
+      >>> jnp.linalg.trace(jnp.arange(9).reshape(3, 3))
+      Array(12, dtype=int32)
+    """
     return products.trace(x, offset, -2, -1, dtype)
 
 
@@ -74,6 +97,12 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
     Returns:
       Real floating array.
+
+    Example:
+      >>> jnp.linalg.norm(jnp.array([3.0, 4.0]))
+      Array(5., dtype=float32)
+      >>> jnp.linalg.norm(jnp.array([[1.0, -2.0], [3.0, 4.0]]), ord=jnp.inf)
+      Array(7., dtype=float32)
     """
     (x,) = promote_dtypes_inexact("norm", operand("norm", x))
     rank = x.aval.ndim
@@ -96,13 +125,23 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """Return norms of the vectors along axes, several axes being joined; see `norm`."""
+    """Return norms of the vectors along axes, several axes being joined; see `norm`.
+
+    Example:
+      >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+      Array([ 5., 10.], dtype=float32)
+    """
     (x,) = promote_dtypes_inexact("vector_norm", operand("vector_norm", x))
     return _vector_norm(x, canonical_axes("vector_norm", axis, x.aval.ndim), ord, keepdims)
 
 
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """Return norms of matrices ``[..., m, n]``; see `norm`."""
+def matrix_norm(x, /, *, keepdims=False, ord: Any = "fro"):
+    """Return norms of matrices ``[..., m, n]``; see `norm`.
+
+    Example:
+      >>> jnp.linalg.matrix_norm(jnp.array([[1.0, -2.0], [3.0, 4.0]]), ord=1)
+      Array(6., dtype=float32)
+    """
     (x,) = promote_dtypes_inexact("matrix_norm", operand("matrix_norm", x))
     return _matrix_norm(x, distinct_axes("matrix_norm", (-2, -1), x.aval.ndim), ord, keepdims)
 
@@ -134,7 +173,7 @@ def _matrix_norm(x, axes, order, keepdims):
     row, column = axes
     if order in ("fro", "f"):
         return _euclidean(x, axes, keepdims)
-    reduce = reductions.max if order in (1, np.inf) else reductions.min
+    reduce = _largest if order in (1, np.inf) else reductions.min
     if order in (1, -1, np.inf, -np.inf):
         summed, rest = (row, column) if order in (1, -1) else (column, row)
         sums = reductions.sum(ufuncs.absolute(x), summed, keepdims=True)
@@ -147,7 +186,11 @@ def _matrix_norm(x, axes, order, keepdims):
     raise _order_error("matrix", order)
 
 
-_OF_SINGULAR_VALUES = {2: reductions.max, -2: reductions.min, "nuc": reductions.sum}
+def _largest(x, axis, keepdims=False):
+    return reductions.max(x, axis, keepdims=keepdims, initial=0)
+
+
+_OF_SINGULAR_VALUES = {2: _largest, -2: reductions.min, "nuc": reductions.sum}
 
 
 def _order_error(kind, order):
@@ -168,8 +211,19 @@ def cond(x, p=None):
 
     Returns:
       ``[...]``, infinite for a singular matrix.
+
+    Example:
+      >>> jnp.linalg.cond(jnp.array([[4.0, 0.0], [0.0, 2.0]]))
+      Array(2., dtype=float32)
     """
     (x,) = promote_dtypes_inexact("cond", operand("cond", x))
+    if 0 in x.aval.shape[-2:]:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"cond: matrices without elements have no condition number; got shape {x.aval.shape}.",
+            fix="leave them out.",
+            anchor="shape-linalg",
+        )
     if p in (None, 2, -2):
         s = svdvals(x)
         largest, smallest = s[..., 0], s[..., -1]
@@ -189,6 +243,11 @@ def matrix_power(a, n):
     Args:
       a: array of shape ``[..., m, m]``.
       n: int; a negative one is that power of the inverse.
+
+    Example:
+      >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [1, 0]]), 10)
+      Array([[89, 55],
+             [55, 34]], dtype=int32)
     """
     x = operand("matrix_power", a)
     n = static_int("matrix_power", "n", n)
@@ -219,6 +278,10 @@ def multi_dot(arrays, *, precision=None):
     Args:
       arrays: matrices; the first may be a row vector, the last a column vector.
       precision: see `matmul`.
+
+    Example:
+      >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones(4)])
+      Array([12., 12.], dtype=float32)
     """
     arrays = promote_dtypes("multi_dot", *[operand("multi_dot", x) for x in arrays])
     ranks = [x.aval.ndim for x in arrays]

@@ -12,10 +12,11 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import compat
+from evertrace._src.engines.xla.foreign import TYPED_FFI, alias
 from evertrace._src.engines.xla.lower import bool_attr, ints
 
 _PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
-_COMPLEX_NAMES = {"orgqr": "ungqr", "syevd": "heevd"}
+_COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 
 @functools.cache
@@ -53,11 +54,11 @@ def call(b, name, operands, outs, batch, attrs=None, overwrites=None):
     if char in "FD":
         name = _COMPLEX_NAMES.get(name, name)
     fields = ", ".join(f"{k} = {v}" for k, v in (attrs or {}).items())
-    aliases = ", ".join(_alias(i, o, len(outs)) for i, o in (overwrites or {}).items())
+    aliases = ", ".join(alias(i, o, len(outs)) for i, o in (overwrites or {}).items())
     return b.op(
         "stablehlo.custom_call", operands, outs,
         {
-            "api_version": "4 : i32",
+            "api_version": TYPED_FFI,
             "backend_config": f"{{{fields}}}",
             "call_target_name": f'"lapack_{_PREFIXES[char]}{name}_ffi"',
             "has_side_effect": bool_attr(False),
@@ -71,14 +72,6 @@ def call(b, name, operands, outs, batch, attrs=None, overwrites=None):
 def character(letter):
     """Return the attribute for an option that LAPACK takes as a letter."""
     return f"{ord(letter)} : ui8"
-
-
-def _alias(operand, result, num_results):
-    indices = f"[{result}]" if num_results > 1 else "[]"
-    return (
-        f"#stablehlo.output_operand_alias<output_tuple_indices = {indices}, "
-        f"operand_index = {operand}, operand_tuple_indices = []>"
-    )
 
 
 def _layouts(avals, batch):

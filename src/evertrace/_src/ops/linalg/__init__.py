@@ -2,6 +2,7 @@
 
 from evertrace._src.ops.linalg.orthogonal import geqrf_p as geqrf_p
 from evertrace._src.ops.linalg.orthogonal import householder_product_p as householder_product_p
+from evertrace._src.ops.linalg.orthogonal import ormqr_p as ormqr_p
 from evertrace._src.ops.linalg.orthogonal import qr_p as qr_p
 from evertrace._src.ops.linalg.solving import cholesky_p as cholesky_p
 from evertrace._src.ops.linalg.solving import lu_p as lu_p
@@ -16,3 +17,6 @@ from evertrace._src.ops.linalg.spectral import eigh_p as eigh_p
 from evertrace._src.ops.linalg.spectral import hessenberg_p as hessenberg_p
 from evertrace._src.ops.linalg.spectral import schur_p as schur_p
 from evertrace._src.ops.linalg.spectral import svd_p as svd_p
+from evertrace._src.ops.linalg.spectral import tridiagonal_p as tridiagonal_p
+from evertrace._src.ops.linalg.updates import cholesky_update_p as cholesky_update_p
+from evertrace._src.ops.linalg.updates import symmetric_product_p as symmetric_product_p

@@ -11,10 +11,11 @@ import importlib
 
 import numpy as np
 
+from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.ops.linalg.matrices import real_dtype
 
 _PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
-_COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd"}
+_COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 # Columns that LAPACK's blocked algorithms treat at once: the factor of their work arrays.
 BLOCK = 32
@@ -122,6 +123,29 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular):
     return each(one, b.shape[:-2], [dl, d, du, b], [(b.shape[-2:], b.dtype)])[0]
 
 
+def symmetric_product(a, c, *, alpha, beta):
+    """Return ``alpha * a @ transpose(a) + beta * c``."""
+    dtype = a.dtype.type
+    return dtype(alpha) * np.matmul(a, np.swapaxes(a, -1, -2)) + dtype(beta) * c
+
+
+def cholesky_update(r, w):
+    """Return upper triangular factors of ``r^T r + w w^T``, by one rotation per row.
+
+    G. H. Golub, C. F. Van Loan, "Matrix Computations", 4th edition (2013), section 6.5.4.
+    """
+    r, w = np.triu(r), w.copy()
+    for i in range(r.shape[-1]):
+        x, y = r[..., i, i], w[..., i]
+        size = np.hypot(x, y)
+        safe = np.where(size == 0, 1, size)
+        c, s = np.where(size == 0, 1, x / safe)[..., None], (y / safe)[..., None]
+        row = r[..., i, :].copy()
+        r[..., i, :] = c * row + s * w
+        w = c * w - s * row
+    return r
+
+
 # ---------------------------------------------------------------- orthogonal factors
 
 
@@ -153,6 +177,18 @@ def householder_product(a, taus):
     return each(lambda x, t: call(x, t, lwork=BLOCK * n)[:1], a.shape[:-2], [a, taus], outs)[0]
 
 
+def ormqr(a, taus, c, *, left, transpose):
+    """Return products with the Q of Householder reflectors."""
+    call = routine("ormqr", a.dtype.char)
+    adjoint = "C" if a.dtype.kind == "c" else "T"
+
+    def one(a, taus, c):
+        side, trans = "L" if left else "R", adjoint if transpose else "N"
+        return call(side, trans, a, taus, c, BLOCK * max(c.shape))[:1]
+
+    return each(one, c.shape[:-2], [a, taus, c], [(c.shape[-2:], c.dtype)])[0]
+
+
 def qr(a, *, pivoting, full_matrices, use_magma):
     """Return orthogonal and triangular factors, and the permutation with `pivoting`."""
     m, n = a.shape[-2:]
@@ -181,7 +217,7 @@ def svd(a, *, full_matrices, compute_uv, subset_by_index, algorithm):
     """Return singular values, left vectors and adjoint right vectors."""
     m, n = a.shape[-2:]
     k = min(m, n)
-    call = routine("gesdd", a.dtype.char)
+    call = routine("gesvd" if algorithm is SvdAlgorithm.QR else "gesdd", a.dtype.char)
 
     def one(x):
         u, s, vt, info = call(x, compute_uv=compute_uv, full_matrices=full_matrices)
@@ -258,3 +294,16 @@ def hessenberg(a):
         return or_nan(info, packed, taus)
 
     return each(one, a.shape[:-2], [a], [((n, n), a.dtype), ((max(n - 1, 0),), a.dtype)])
+
+
+def tridiagonal(a, *, lower):
+    """Return packed tridiagonal matrices, both diagonals, and the factors of the reflectors."""
+    n, call = a.shape[-1], routine("sytrd", a.dtype.char)
+
+    def one(x):
+        *found, info = call(x, lower=lower, lwork=BLOCK * n)
+        return or_nan(info, *found)
+
+    real = real_dtype(a.dtype)
+    outs = [((n, n), a.dtype), ((n,), real), ((n - 1,), real), ((n - 1,), a.dtype)]
+    return each(one, a.shape[:-2], [a], outs)

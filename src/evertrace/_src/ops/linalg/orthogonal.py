@@ -5,7 +5,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.convert import convert
-from evertrace._src.ops.elementwise import add_p, is_complex, real_p, sub_p
+from evertrace._src.ops.elementwise import add_p, conj, is_complex, real_p, sub_p
 from evertrace._src.ops.linalg import host
 from evertrace._src.ops.linalg.matrices import (
     adjoint,
@@ -18,7 +18,7 @@ from evertrace._src.ops.linalg.matrices import (
     take_columns,
     tril,
 )
-from evertrace._src.ops.linalg.solving import triangular_solve
+from evertrace._src.ops.linalg.solving import batched_columns, triangular_solve
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import zeros
@@ -60,6 +60,62 @@ householder_product_p = Primitive(
     jvp=_NO_DERIVATIVE, transpose=undefined("it is not linear"),
 )  # fmt: skip
 householder_product_p.batch = batched_leading(householder_product_p)
+
+
+def _ormqr_abstract(a, taus, c, *, left, transpose):
+    check_matrices("ormqr", a)
+    check_matrices("ormqr", c)
+    check_like("ormqr", taus, a.shape[:-2], a.dtype)
+    check_like("ormqr", c, a.shape[:-2], a.dtype)
+    (m, n), k = a.shape[-2:], taus.shape[-1]
+    fits = taus.ndim == a.ndim - 1 and k == n <= m and c.ndim == a.ndim
+    if not fits or c.shape[-2 if left else -1] != m:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"ormqr: takes k reflectors [..., m, k] and factors [..., k], and matrices with m "
+            f"{'rows' if left else 'columns'}; got shapes {a.shape}, {taus.shape} and {c.shape}.",
+            fix="pass the first columns of packed reflectors, and check `left`.",
+            anchor="shape-linalg",
+        )
+    return c.strip_weak_type()
+
+
+def _ormqr_jvp(tangents, primals, out, **params):
+    da, dtaus, dc = tangents
+    if da is not None or dtaus is not None:
+        raise errors.user_error(
+            NotImplementedError,
+            "ormqr: products with packed reflectors have a derivative by the matrix only that is "
+            "multiplied, not by the reflectors.",
+            fix="multiply by the Q of `qr`, which has a derivative.",
+            anchor="degenerate-linalg",
+        )
+    return ormqr_p.bind(*primals[:2], dc, **params)
+
+
+def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
+    """Multiply by the transpose of Q or of its adjoint, whose conjugate can be multiplied by."""
+    out = ormqr_p.bind(a, taus, _conj(ct), left=left, transpose=not transpose)
+    return None, None, _conj(out)
+
+
+def _conj(x):
+    return conj(x) if is_complex(x) else x
+
+
+def _ormqr_batch(size, args, dims, **params):
+    if dims[0] is None and dims[1] is None:
+        return batched_columns(
+            lambda c: ormqr_p.bind(*args[:2], c, **params), args[2], dims[2],
+            left_side=params["left"],
+        )  # fmt: skip
+    return batched_leading(ormqr_p)(size, args, dims, **params)
+
+
+ormqr_p = Primitive(
+    "ormqr", abstract=_ormqr_abstract, host=host.ormqr, jvp=_ormqr_jvp,
+    transpose=_ormqr_transpose, batch=_ormqr_batch,
+)  # fmt: skip
 
 # ---------------------------------------------------------------- qr
 

@@ -70,7 +70,7 @@ def _not_linear_error(name):
     )
 
 
-def _batched_columns(solve, b, dim, *, left_side=True):
+def batched_columns(solve, b, dim, *, left_side=True):
     """Solve for a batch of sides with one matrix: they are further columns (or rows) of one side.
 
     Returns the solution and its batch dimension.
@@ -127,7 +127,7 @@ def _triangular_transpose(ct, a, b, *, transpose_a, **params):
 def _triangular_batch(size, args, dims, **params):
     a, b = args
     if dims[0] is None:
-        return _batched_columns(
+        return batched_columns(
             lambda b: triangular_solve_p.bind(a, b, **params), b, dims[1],
             left_side=params["left_side"],
         )  # fmt: skip
@@ -158,21 +158,22 @@ def _cholesky_abstract(a):
     return a.strip_weak_type()
 
 
-def _cholesky_jvp(tangents, primals, factor):
+def cholesky_tangent(da, factor):
     """Return the tangent of L for a Hermitian tangent of ``A = L L^H``.
 
     ``L^-1 dA L^-H = L^-1 dL + (L^-1 dL)^H``, a lower triangular matrix and its adjoint: the first
     is the lower triangle with half of the diagonal.
     """
     both = triangular_solve(
-        factor, tangents[0], left_side=False, lower=True, transpose_a=True, conjugate_a=True
+        factor, da, left_side=False, lower=True, transpose_a=True, conjugate_a=True
     )
     both = tril(triangular_solve(factor, both, lower=True))
     return product(factor, select(on_diagonal(both.aval), scale(both, 0.5), both))
 
 
 cholesky_p = Primitive(
-    "cholesky", abstract=_cholesky_abstract, host=host.cholesky, jvp=_cholesky_jvp,
+    "cholesky", abstract=_cholesky_abstract, host=host.cholesky,
+    jvp=lambda tangents, primals, factor: cholesky_tangent(tangents[0], factor),
     transpose=undefined("it is not linear"),
 )  # fmt: skip
 cholesky_p.batch = batched_leading(cholesky_p)
@@ -289,7 +290,7 @@ def _solve_transpose(ct, a, factors, rows, b, *, transpose_a, conjugate_a):
 
 def _solve_batch(size, args, dims, **params):
     if all(d is None for d in dims[:3]):
-        return _batched_columns(lambda b: lu_solve_p.bind(*args[:3], b, **params), args[3], dims[3])
+        return batched_columns(lambda b: lu_solve_p.bind(*args[:3], b, **params), args[3], dims[3])
     return batched_leading(lu_solve_p)(size, args, dims, **params)
 
 

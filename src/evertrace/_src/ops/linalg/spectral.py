@@ -282,3 +282,17 @@ hessenberg_p = Primitive(
     jvp=undefined("it is a packed form"), transpose=_NOT_LINEAR,
 )  # fmt: skip
 hessenberg_p.batch = batched_leading(hessenberg_p)
+
+
+def _tridiagonal_abstract(a, *, lower):
+    check_square("tridiagonal", a)
+    n, real = a.shape[-1], real_dtype(a.dtype)
+    off = max(n - 1, 0)
+    return a.strip_weak_type(), shaped(a, n, dtype=real), shaped(a, off, dtype=real), shaped(a, off)
+
+
+tridiagonal_p = Primitive(
+    "tridiagonal", multiple_results=True, abstract=_tridiagonal_abstract, host=host.tridiagonal,
+    jvp=undefined("it is a packed form"), transpose=_NOT_LINEAR,
+)  # fmt: skip
+tridiagonal_p.batch = batched_leading(tridiagonal_p)

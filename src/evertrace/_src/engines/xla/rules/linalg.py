@@ -12,20 +12,26 @@ from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
 from evertrace._src.ops import linalg as ops
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.creation import iota
-from evertrace._src.ops.elementwise import conj
-from evertrace._src.ops.linalg import matrices, solving
+from evertrace._src.ops.elementwise import abs_p, add_p, complex_p, conj, div_p, mul_p, sub_p
+from evertrace._src.ops.linalg import matrices, solving, updates
+from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.ops.reduce import spread_over
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import pad, slice_in_dim
-from evertrace._src.ops.structural import reduce_sum_p, spread, zeros
+from evertrace._src.ops.structural import full, reduce_sum_p, spread, zeros
 from evertrace._src.transforms.staging import stage
+
+
+def composed_all(b, fun, *operands):
+    """Write a function of primitives that returns a list of arrays."""
+    staged = stage(fun, [x.aval for x in operands])
+    assert not staged.captured
+    return b.inline(staged.jaxpr, operands)
 
 
 def composed(b, fun, *operands):
     """Write a function of primitives that returns one array."""
-    staged = stage(lambda *xs: [fun(*xs)], [x.aval for x in operands])
-    assert not staged.captured
-    return b.inline(staged.jaxpr, operands)[0]
+    return composed_all(b, lambda *xs: [fun(*xs)], *operands)[0]
 
 
 def _info(aval):
@@ -45,6 +51,50 @@ def _cholesky(b, out, a):
     batch = a.aval.ndim - 2
     factor, info = lapack.call(b, "potrf", [a], [out, _info(out)], batch, attrs, {0: 0})
     return composed(b, matrices.tril, *lapack.or_nan(b, info, [factor]))
+
+
+@lowering.define(ops.symmetric_product_p)
+def _symmetric_product(b, out, *operands, **params):
+    return composed(b, lambda *xs: updates.symmetric_product(*xs, **params), *operands)
+
+
+@lowering.define(ops.cholesky_update_p)
+def _cholesky_update(b, out, r, w):
+    """Write the loop over the rows of the factor."""
+    counter = ShapedArray((), np.int32)
+    avals = [counter, out, w.aval]
+
+    def go_on(i, r, w):
+        return [b.compare("LT", i, b.constant(out.shape[-1], counter))]
+
+    def rotate(i, r, w):
+        following = b.op("stablehlo.add", [i, b.constant(1, counter)], counter)
+        return [following, *composed_all(b, _rotated, i, r, w)]
+
+    regions = [b.region(avals, go_on), b.region(avals, rotate)]
+    start = [b.constant(0, counter), composed(b, matrices.triu, r), w]
+    return b.op("stablehlo.while", start, avals, regions=regions)[1]
+
+
+def _rotated(i, r, w):
+    """Rotate row i of the factor and the vector, so that element i of the vector vanishes."""
+    rows, last = w.aval.ndim - 1, w.aval.ndim - 1
+    in_row = eq_p.bind(iota(np.int32, r.aval.shape, rows), spread(i, r.aval.shape))
+    in_vector = eq_p.bind(iota(np.int32, w.aval.shape, last), spread(i, w.aval.shape))
+    row = reduce_sum_p.bind(select(in_row, r, zeros(r.aval)), axes=(rows,), out_sharding=None)
+
+    def element(v):
+        return _sum_last(select(in_vector, v, zeros(v.aval)), v.aval.shape)
+
+    x, y = element(row), element(w)
+    size = abs_p.bind(complex_p.bind(x, y))  # without overflow of squares
+    is_zero = eq_p.bind(size, zeros(size.aval))
+    one = full(size.aval, 1)
+    safe = select(is_zero, one, size)
+    c, s = select(is_zero, one, div_p.bind(x, safe)), div_p.bind(y, safe)
+    new_row = add_p.bind(mul_p.bind(c, row), mul_p.bind(s, w))
+    new_w = sub_p.bind(mul_p.bind(c, w), mul_p.bind(s, row))
+    return [select(in_row, matrices.along_rows(new_row, r.aval), r), new_w]
 
 
 @lowering.define(ops.triangular_solve_p)
@@ -157,6 +207,12 @@ def _householder_product(b, out, a, taus):
     return lapack.call(b, "orgqr", [a, taus], [out], out.ndim - 2, None, {0: 0})[0]
 
 
+@lowering.define(ops.ormqr_p)
+def _ormqr(b, out, a, taus, c, *, left, transpose):
+    attrs = {"left": bool_attr(left), "transpose": bool_attr(transpose)}
+    return lapack.call(b, "ormqr", [a, taus, c], [out], out.ndim - 2, attrs, {2: 0})[0]
+
+
 @lowering.define(ops.qr_p)
 def _qr(b, outs, a, *, pivoting, full_matrices, use_magma):
     q, _, *columns = outs
@@ -211,8 +267,9 @@ def _svd(b, outs, a, *, full_matrices, compute_uv, subset_by_index, algorithm):
         rest = a.shape[:-2]
         outs = [outs[0], *[a.aval.update(shape=(*rest, size, size)) for size in (m, n)]]
     _, s, u, vh, info = lapack.call(
-        b, "gesdd", [a], [a.aval, *outs, _info(a.aval)], a.aval.ndim - 2,
-        {"mode": character(mode)}, {0: 0},
+        b, "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd", [a],
+        [a.aval, *outs, _info(a.aval)],
+        a.aval.ndim - 2, {"mode": character(mode)}, {0: 0},
     )  # fmt: skip
     return lapack.or_nan(b, info, [s, u, vh] if compute_uv else [s])
 
@@ -260,5 +317,14 @@ def _hessenberg(b, outs, a):
     attrs = {"high": f"{a.shape[-1]} : i32", "low": "1 : i32"}
     *packed, info = lapack.call(
         b, "gehrd", [a], [*outs, _info(a.aval)], a.aval.ndim - 2, attrs, {0: 0}
+    )
+    return lapack.or_nan(b, info, packed)
+
+
+@lowering.define(ops.tridiagonal_p)
+def _tridiagonal(b, outs, a, *, lower):
+    attrs = {"uplo": character("L" if lower else "U")}
+    *packed, info = lapack.call(
+        b, "sytrd", [a], [*outs, _info(a.aval)], a.aval.ndim - 2, attrs, {0: 0}
     )
     return lapack.or_nan(b, info, packed)

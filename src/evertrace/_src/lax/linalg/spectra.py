@@ -1,0 +1,202 @@
+"""Eigenvalues and singular values."""
+
+import operator
+
+from evertrace._src import errors
+from evertrace._src.lax.linalg.common import (
+    as_matrices,
+    as_square,
+    complex_dtype,
+    is_empty,
+    public,
+    unsupported,
+    zeros_beside,
+)
+from evertrace._src.ops import linalg as ops
+from evertrace._src.ops.linalg import matrices
+from evertrace._src.ops.linalg.algorithms import (
+    EighImplementation,
+    EigImplementation,
+    SvdAlgorithm,
+)
+from evertrace._src.ops.slicing import slice_in_dim
+
+__all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "eig", "eigh", "svd"]
+
+_SVD_ALGORITHMS = (
+    None, SvdAlgorithm.DEFAULT, SvdAlgorithm.DIVIDE_AND_CONQUER, SvdAlgorithm.QR,
+)  # fmt: skip
+
+
+def _check_algorithm(name, argument, value, known):
+    if value not in known:
+        raise unsupported(
+            name, argument, value, f"leave `{argument}` out; on CPUs the algorithm is LAPACK's."
+        )
+
+
+def _check_eig(implementation, use_magma):
+    if use_magma or implementation not in (None, EigImplementation.LAPACK):
+        raise errors.user_error(
+            ValueError,
+            f"eig: on CPUs there is LAPACK only; got implementation={implementation!r} and "
+            f"use_magma={use_magma!r}.",
+            fix="leave them out.",
+        )
+
+
+def _subset(name, subset, size):
+    """Return the first and the last but one number of the values that are asked for."""
+    if subset is None:
+        return 0, size
+    start, end = map(operator.index, subset)
+    if not 0 <= start <= end <= size:
+        raise errors.user_error(
+            ValueError,
+            f"{name}: subset_by_index must be a pair (start, end) within (0, {size}), got "
+            f"{(start, end)}.",
+            fix="count from 0; `end` is not part of the subset.",
+        )
+    return start, end
+
+
+def _cut(x, start, end, dim=1):
+    """Return a slice along a dimension, counted from the last one on."""
+    dim = x.aval.ndim - dim
+    whole = (start, end) == (0, x.aval.shape[dim])
+    return x if whole else slice_in_dim(x, start, end, dim)
+
+
+@public
+def eigh(
+    x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_by_index=None,
+    implementation=None,
+):  # fmt: skip
+    """Return eigenvectors and eigenvalues of Hermitian matrices.
+
+    Args:
+      x: ``[..., n, n]``.
+      lower: which triangle is read if the input is not symmetrized.
+      symmetrize_input: whether to take ``(x + adjoint(x)) / 2``. If not, tangents of `x` must be
+        Hermitian for derivatives to be right.
+      sort_eigenvalues: eigenvalues are ascending either way.
+      subset_by_index: pair (start, end): which of the ascending eigenvalues to return; all of them
+        are computed. Differs from JAX, which knows it on TPUs only.
+      implementation: None or ``EighImplementation.QR``; the others are for accelerators.
+
+    Returns:
+      v ``[..., n, n]``, whose columns are the normalised eigenvectors, and w ``[..., n]``, real; or
+      ``[..., n, end - start]`` and ``[..., end - start]``. Derivatives of v are infinite or NaN
+      where eigenvalues are equal, those of w are right.
+
+    Example:
+      >>> v, w = lax.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
+      >>> w.round(4)
+      Array([1., 3.], dtype=float32)
+    """
+    x = as_square("eigh", x)
+    n = x.shape[-1]
+    start, end = _subset("eigh", subset_by_index, n)
+    _check_algorithm("eigh", "implementation", implementation, (None, EighImplementation.QR))
+    if is_empty(x):
+        return x, zeros_beside(x, n, dtype=matrices.real_dtype(x.dtype))
+    v, w = ops.eigh_p.bind(
+        matrices.hermitian_part(x) if symmetrize_input else x, lower=bool(lower),
+        sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=None, algorithm=implementation,
+    )  # fmt: skip
+    return _cut(v, start, end), _cut(w, start, end)
+
+
+@public
+def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorithm=None):
+    """Return singular values and vectors: ``x == u @ diag(s) @ vh``.
+
+    Args:
+      x: ``[..., m, n]``; k is the smaller of m and n.
+      full_matrices: whether the vectors are complete bases, ``[..., m, m]`` and ``[..., n, n]``;
+        else ``[..., m, k]`` and ``[..., k, n]``.
+      compute_uv: whether to compute the vectors.
+      subset_by_index: pair (start, end): which of the descending singular values to return; all of
+        them are computed. Vectors must not be complete bases then. Differs from JAX, which knows it
+        on TPUs only.
+      algorithm: None, or an `SvdAlgorithm`: DEFAULT, DIVIDE_AND_CONQUER or QR; the others are for
+        accelerators.
+
+    Returns:
+      ``(u, s, vh)``, or s alone; s is real, descending, ``[..., k]``. Derivatives of vectors are
+      infinite or NaN where singular values are equal or zero, those of s are right.
+
+    Example:
+      >>> lax.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -4.0]]), compute_uv=False)
+      Array([4., 3.], dtype=float32)
+    """
+    x = as_matrices("svd", x)
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    start, end = _subset("svd", subset_by_index, k)
+    _check_algorithm("svd", "algorithm", algorithm, _SVD_ALGORITHMS)
+    if compute_uv and full_matrices and (start, end) != (0, k):
+        raise errors.user_error(
+            ValueError,
+            "svd: `full_matrices` and `subset_by_index` exclude each other.",
+            fix="use `full_matrices=False`.",
+        )
+    if is_empty(x):
+        s = zeros_beside(x, k, dtype=matrices.real_dtype(x.dtype))
+        rows, columns = (m, n) if full_matrices else (0, 0)
+        u = matrices.identity(matrices.shaped(x.aval, m, rows))
+        return (u, s, matrices.identity(matrices.shaped(x.aval, columns, n))) if compute_uv else s
+    s, *vectors = ops.svd_p.bind(
+        x, full_matrices=bool(full_matrices and compute_uv), compute_uv=bool(compute_uv),
+        subset_by_index=None, algorithm=algorithm,
+    )  # fmt: skip
+    s = _cut(s, start, end)
+    if not compute_uv or (start, end) == (0, k):
+        return (vectors[0], s, vectors[1]) if compute_uv else s
+    return _cut(vectors[0], start, end), s, _cut(vectors[1], start, end, 2)
+
+
+@public
+def eig(
+    x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True,
+    enable_eigvec_derivs=False, implementation=None, use_magma=None,
+):  # fmt: skip
+    """Return eigenvalues and eigenvectors of general matrices.
+
+    Args:
+      x: ``[..., n, n]``.
+      compute_left_eigenvectors: whether to return left eigenvectors.
+      compute_right_eigenvectors: whether to return right eigenvectors.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated, as those of length 1 whose
+        largest component is real. That has a meaning where eigenvalues differ, and where no two
+        components of a vector are the largest.
+      implementation: None or ``EigImplementation.LAPACK``.
+      use_magma: an older way to ask for another library; must not be True.
+
+    Returns:
+      w ``[..., n]``, then the left and the right eigenvectors that were asked for, the columns of
+      ``[..., n, n]``, normalised; all complex. w can be differentiated if it is all that was asked
+      for, or with `enable_eigvec_derivs`.
+
+    Example:
+      >>> w, v = lax.linalg.eig(
+      ...     jnp.array([[1.0, 2.0], [0.0, 3.0]]), compute_left_eigenvectors=False
+      ... )
+      >>> w.real
+      Array([1., 3.], dtype=float32)
+    """
+    x = as_square("eig", x)
+    _check_eig(implementation, use_magma)
+    wanted = bool(compute_left_eigenvectors), bool(compute_right_eigenvectors)
+    if is_empty(x):
+        dtype = complex_dtype(x.dtype)
+        return [
+            zeros_beside(x, 0, dtype=dtype),
+            *[zeros_beside(x, 0, 0, dtype=dtype)] * sum(wanted),
+        ]
+    return list(
+        ops.eig_p.bind(
+            x, compute_left_eigenvectors=wanted[0], compute_right_eigenvectors=wanted[1],
+            enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=implementation,
+        )
+    )  # fmt: skip

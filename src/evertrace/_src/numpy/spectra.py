@@ -1,0 +1,218 @@
+"""Eigenvalues and singular values of stacks of matrices ``[..., m, n]``.
+
+These are `lax.linalg` with NumPy's promotion and results; see `decompositions`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.lax import linalg as lax
+from evertrace._src.numpy import creation, elementary, indexing, reductions, shape, ufuncs
+from evertrace._src.numpy.arguments import operand
+from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.sorting import argsort
+from evertrace._src.ops.linalg import matrices
+from evertrace._src.support import set_module
+
+__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "svd", "svdvals"]
+
+public = set_module("evertrace.numpy.linalg")
+
+
+@public
+class EigResult(NamedTuple):
+    """Eigenvalues, and the eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+@public
+class EighResult(NamedTuple):
+    """Ascending real eigenvalues, and the orthonormal eigenvectors as columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+@public
+class SVDResult(NamedTuple):
+    """Left singular vectors, descending singular values, adjoint right singular vectors."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+def as_matrices(name, *args):
+    """Return arguments as arrays of one inexact dtype, the first of them matrices."""
+    xs = promote_dtypes_inexact(name, *[operand(name, a) for a in args])
+    matrices.check_matrices(name, xs[0].aval)
+    return xs
+
+
+def as_square(name, *args):
+    """Return arguments as arrays of one inexact dtype, the first of them square matrices."""
+    xs = as_matrices(name, *args)
+    matrices.check_square(name, xs[0].aval)
+    return xs
+
+
+def adjoint(x):
+    """Return the conjugate transposes of matrices."""
+    return elementary.conj(shape.matrix_transpose(x))
+
+
+# ---------------------------------------------------------------- spectra
+
+
+@public
+def eigh(a, UPLO=None, symmetrize_input=True):
+    """Return eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+      a: ``[..., n, n]``.
+      UPLO: "L" or "U", which triangle is read if the input is not symmetrized; default "L".
+      symmetrize_input: whether to take ``(a + adjoint(a)) / 2``; see `lax.linalg.eigh`.
+
+    Returns:
+      A named tuple: ascending real eigenvalues ``[..., n]`` and eigenvectors ``[..., n, n]``, whose
+      derivatives are not finite where eigenvalues are equal.
+
+    Example:
+      >>> w, v = jnp.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]]))
+      >>> w.round(4)
+      Array([1., 3.], dtype=float32)
+    """
+    if UPLO not in (None, "L", "U"):
+        raise errors.user_error(
+            ValueError, f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}.", fix="use one of these."
+        )
+    (a,) = as_square("eigh", a)
+    v, w = lax.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
+    return EighResult(w, v)
+
+
+@public
+def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
+    """Return ascending eigenvalues of Hermitian matrices; see `eigh`.
+
+    Example:
+      >>> jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]])).round(4)
+      Array([1., 3.], dtype=float32)
+    """
+    return eigh(a, UPLO, symmetrize_input=symmetrize_input).eigenvalues
+
+
+@public
+def eig(a):
+    """Return eigenvalues and right eigenvectors of square matrices; both are complex.
+
+    Eigenvectors have no derivative here; see `lax.linalg.eig`.
+
+    Example:
+      >>> w, v = jnp.linalg.eig(jnp.array([[1.0, 2.0], [0.0, 3.0]]))
+      >>> w.real
+      Array([1., 3.], dtype=float32)
+    """
+    (a,) = as_square("eig", a)
+    return EigResult(*lax.eig(a, compute_left_eigenvectors=False))
+
+
+@public
+def eigvals(a):
+    """Return eigenvalues of square matrices ``[..., n, n]``, complex ``[..., n]``.
+
+    Derivatives are right where eigenvalues differ.
+
+    Example:
+      >>> jnp.linalg.eigvals(jnp.array([[0.0, -1.0], [1.0, 0.0]]))
+      Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    (a,) = as_square("eigvals", a)
+    (w,) = lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+    return w
+
+
+@public
+def svd(
+    a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None
+) -> Any:  # fmt: skip
+    """Return singular values and vectors; k is the smaller of m and n.
+
+    Args:
+      a: ``[..., m, n]``.
+      full_matrices: whether vectors are complete bases ``[..., m, m]`` and ``[..., n, n]``, which
+        have no derivative unless m = n; else ``[..., m, k]`` and ``[..., k, n]``.
+      compute_uv: whether to return vectors.
+      hermitian: whether `a` is Hermitian, which is faster then.
+      subset_by_index: must be None, or all of them.
+
+    Returns:
+      A named tuple of U, descending S ``[..., k]`` and Vh; or S alone. Derivatives of vectors are
+      not finite where singular values are equal or zero.
+
+    Example:
+      >>> jnp.linalg.svd(jnp.array([[3.0, 0.0], [0.0, -4.0]])).S
+      Array([4., 3.], dtype=float32)
+    """
+    (a,) = as_matrices("svd", a)
+    if not hermitian:
+        out = lax.svd(
+            a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index
+        )
+        return SVDResult(*out) if compute_uv else out
+    w, v = eigh(a)
+    s = ufuncs.absolute(w)
+    order = argsort(s, -1, descending=True)
+    s = indexing.take_along_axis(s, order, -1)
+    if not compute_uv:
+        return s
+    u = indexing.take_along_axis(v, order[..., None, :], -1)
+    signs = elementary.where(indexing.take_along_axis(w, order, -1) < 0, -1, 1).astype(a.dtype)
+    return SVDResult(u, s, adjoint(u * signs[..., None, :]))
+
+
+@public
+def svdvals(x, /):
+    """Return descending singular values of matrices ``[..., m, n]``.
+
+    Example:
+      >>> jnp.linalg.svdvals(jnp.array([[3.0, 0.0], [0.0, -4.0]]))
+      Array([4., 3.], dtype=float32)
+    """
+    return svd(x, compute_uv=False)
+
+
+@public
+def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
+    """Return ranks: how many singular values exceed a part of the largest one.
+
+    Args:
+      M: ``[..., m, n]``; arrays of lower rank count as one row.
+      rtol: that part, a number or ``[...]``; default: the machine epsilon times the larger of m and
+        n.
+      hermitian: whether the matrices are Hermitian, which is faster then.
+      tol: an older name of `rtol`.
+
+    Returns:
+      int32 ``[...]``.
+
+    Example:
+      >>> jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]]))
+      Array(1, dtype=int32)
+    """
+    x = operand("matrix_rank", M)
+    if x.aval.ndim < 2:
+        return reductions.any(ufuncs.not_equal(x, 0)).astype(np.int32)
+    (x,) = as_matrices("matrix_rank", x)
+    rtol = tol if rtol is None else rtol
+    if rtol is None:
+        rtol = max(x.aval.shape[-2:]) * np.finfo(x.aval.dtype).eps
+    s = svd(x, compute_uv=False, hermitian=hermitian)
+    limit = creation.asarray(rtol, s.dtype)[..., None] * reductions.max(
+        s, -1, keepdims=True, initial=0
+    )
+    return reductions.sum(s > limit, -1, dtype=np.int32)

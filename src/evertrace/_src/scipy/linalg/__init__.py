@@ -1,0 +1,1 @@
+"""SciPy's linear algebra: what `numpy.linalg` has no room for."""

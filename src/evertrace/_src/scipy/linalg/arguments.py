@@ -1,0 +1,19 @@
+"""Arguments of SciPy's linear algebra: matrices of inexact dtypes, and values out of a few."""
+
+from evertrace._src import errors
+from evertrace._src.numpy.spectra import adjoint as adjoint
+from evertrace._src.numpy.spectra import as_matrices as as_matrices
+from evertrace._src.numpy.spectra import as_square as as_square
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.scipy.linalg")
+
+
+def choice(name, argument, value, choices):
+    """Raise unless an argument is one of the values that it may have."""
+    if value not in choices:
+        raise errors.user_error(
+            ValueError,
+            f"{name}: {argument} must be one of {', '.join(map(repr, choices))}; got {value!r}.",
+            fix="use one of these.",
+        )

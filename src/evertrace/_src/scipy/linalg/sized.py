@@ -1,0 +1,223 @@
+"""Matrices given by their size alone: of Hilbert, Pascal, Hadamard and others.
+
+They are computed in NumPy, exactly where elements are integers, and rounded once.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.numpy import creation
+from evertrace._src.numpy.arguments import static_int
+from evertrace._src.scipy.linalg.arguments import choice, public
+
+__all__ = ["dft", "hadamard", "helmert", "hilbert", "invhilbert", "invpascal", "pascal"]
+
+
+def _rounded(values):
+    """Return a NumPy array of numbers as an array of the default float dtype."""
+    return creation.asarray(np.asarray(values, np.float64), dtypes.default_dtype(float))
+
+
+def _table(n, element):
+    """Return the ``n x n`` matrix of exact integers ``element(i, j)``, rounded."""
+    size = range(max(n, 0))
+    return _rounded(np.array([[float(element(i, j)) for j in size] for i in size]).reshape(
+        len(size), len(size)
+    ))  # fmt: skip
+
+
+@public
+def dft(n, scale=None, *, dtype=None):
+    """Make the matrix of the discrete Fourier transform, ``exp(-2j pi i k / n)``.
+
+    Args:
+      n: its size.
+      scale: None, "sqrtn" for a unitary matrix, or "n": what to divide by.
+      dtype: a complex dtype; default that of Python's complex numbers.
+
+    Returns:
+      ``[n, n]``.
+
+    Example:
+      >>> ev.scipy.linalg.dft(2).real
+      Array([[ 1.,  1.],
+             [ 1., -1.]], dtype=float32)
+    """
+    n = max(static_int("dft", "n", n), 0)
+    choice("dft", "scale", scale, (None, "sqrtn", "n"))
+    dtype = creation.user_dtype("dft", dtype) or dtypes.default_dtype(complex)
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"dft: dtype must be complex, got {dtypes.short_name(dtype)}.",
+            fix="leave it out.",
+            anchor="dtype",
+        )
+    turns = np.arange(n)[:, None] * np.arange(n) % max(n, 1)  # exact, unlike large angles
+    out = np.exp(-2j * np.pi * turns / max(n, 1))
+    out /= {None: 1, "sqrtn": math.sqrt(max(n, 1)), "n": max(n, 1)}[scale]
+    return creation.asarray(out.astype(dtype))
+
+
+@public
+def hadamard(n, dtype=int):
+    """Make the Hadamard matrix of Sylvester's construction: ones and minus ones.
+
+    Args:
+      n: its size, a power of 2.
+      dtype: of the result.
+
+    Returns:
+      ``[n, n]``, orthogonal columns of length ``sqrt(n)``.
+
+    Example:
+      >>> ev.scipy.linalg.hadamard(2)
+      Array([[ 1,  1],
+             [ 1, -1]], dtype=int32)
+    """
+    n = static_int("hadamard", "n", n)
+    if n < 1 or n & (n - 1):
+        raise errors.user_error(
+            ValueError,
+            f"hadamard: n must be a positive power of 2, got {n}.",
+            fix=f"use e.g. {1 << max(n, 1).bit_length()}.",
+        )
+    dtype = creation.user_dtype("hadamard", dtype)
+    out = np.ones((1, 1), np.int8)
+    while len(out) < n:
+        out = np.block([[out, out], [out, -out]])
+    return creation.asarray(out, dtype)
+
+
+@public
+def helmert(n, full=False):
+    """Make the Helmert matrix: orthonormal rows, each comparing an element with the mean before it.
+
+    Args:
+      n: its size, positive.
+      full: whether to put the row of means, ``1 / sqrt(n)``, on top.
+
+    Returns:
+      ``[n - 1, n]``, or ``[n, n]`` with `full`.
+
+    Example:
+      >>> ev.scipy.linalg.helmert(2).round(4)
+      Array([[ 0.7071, -0.7071]], dtype=float32)
+    """
+    n = static_int("helmert", "n", n)
+    if n < 1:
+        raise errors.user_error(
+            ValueError, f"helmert: n must be positive, got {n}.", fix="pass the size."
+        )
+    k = np.arange(1, n)[:, None]
+    rows = np.tri(n - 1, n) - k * np.eye(n - 1, n, 1)
+    rows = rows / np.sqrt(k * (k + 1.0))
+    return _rounded(np.vstack([np.full((1, n), n**-0.5), rows]) if full else rows)
+
+
+@public
+def hilbert(n):
+    """Make the Hilbert matrix, ``1 / (i + j + 1)``.
+
+    Args:
+      n: its size.
+
+    Returns:
+      ``[n, n]``.
+
+    Example:
+      >>> ev.scipy.linalg.hilbert(2).round(4)
+      Array([[1.    , 0.5   ],
+             [0.5   , 0.3333]], dtype=float32)
+    """
+    n = static_int("hilbert", "n", n)
+    if n < 0:
+        raise errors.user_error(
+            errors.ShapeError, f"hilbert: n must not be negative, got {n}.", fix="pass the size.",
+            anchor="shape",
+        )  # fmt: skip
+    return _rounded(1 / (np.arange(n)[:, None] + np.arange(n) + 1.0))
+
+
+@public
+def invhilbert(n):
+    """Make the inverse of the Hilbert matrix, whose elements are integers.
+
+    Args:
+      n: its size.
+
+    Returns:
+      ``[n, n]``: exact integers, rounded to floats. Differs from SciPy: there is no `exact`.
+
+    Example:
+      >>> ev.scipy.linalg.invhilbert(2)
+      Array([[ 4., -6.],
+             [-6., 12.]], dtype=float32)
+    """
+    n = static_int("invhilbert", "n", n)
+
+    def element(i, j):
+        size = (i + j + 1) * math.comb(i + j, i) ** 2
+        return (-1) ** (i + j) * size * math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1)
+
+    return _table(n, element)
+
+
+_KINDS = ("symmetric", "lower", "upper", None)
+
+
+@public
+def pascal(n, kind=None):
+    """Make a Pascal matrix: binomial coefficients.
+
+    Args:
+      n: its size.
+      kind: "symmetric" (default) for ``comb(i + j, i)``, "lower" for ``comb(i, j)``, "upper" for
+        the transpose of that.
+
+    Returns:
+      ``[n, n]``: exact integers, rounded to floats. Differs from SciPy: there is no `exact`.
+
+    Example:
+      >>> ev.scipy.linalg.pascal(3)
+      Array([[1., 1., 1.],
+             [1., 2., 3.],
+             [1., 3., 6.]], dtype=float32)
+    """
+    n = static_int("pascal", "n", n)
+    choice("pascal", "kind", kind, _KINDS)
+    if kind in ("symmetric", None):
+        return _table(n, lambda i, j: math.comb(i + j, i))
+    out = _table(n, math.comb)
+    return out.T if kind == "upper" else out
+
+
+@public
+def invpascal(n, kind=None):
+    """Make the inverse of a Pascal matrix, whose elements are integers.
+
+    Args:
+      n: its size.
+      kind: see `pascal`.
+
+    Returns:
+      ``[n, n]``: exact integers, rounded to floats. Differs from SciPy: there is no `exact`.
+
+    Example:
+      >>> ev.scipy.linalg.invpascal(3, kind="lower")
+      Array([[ 1.,  0.,  0.],
+             [-1.,  1.,  0.],
+             [ 1., -2.,  1.]], dtype=float32)
+    """
+    n = static_int("invpascal", "n", n)
+    choice("invpascal", "kind", kind, _KINDS)
+
+    def lower(i, j):
+        return (-1) ** (i + j) * math.comb(i, j)
+
+    if kind in ("symmetric", None):
+        return _table(n, lambda i, j: sum(lower(k, i) * lower(k, j) for k in range(n)))
+    out = _table(n, lower)
+    return out.T if kind == "upper" else out
