@@ -9,9 +9,10 @@ import pytest
 
 import evertrace as ev
 from evertrace import lax
-from evertrace._src.control.checkpoint import checkpoint, everything_saveable
+from evertrace._src.control.checkpoint import checkpoint
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.control.custom_vjp import custom_vjp
+from evertrace._src.control.policies import everything_saveable
 
 ROWS = np.array([0.5, -0.3, 1.2, 0.8, 0.1], np.float32)
 

@@ -5,7 +5,7 @@ import pytest
 
 import evertrace as ev
 from evertrace import lax
-from evertrace._src.control import checkpoint as module
+from evertrace._src.control import policies as module
 from evertrace._src.control.checkpoint import checkpoint, checkpoint_name, optimization_barrier
 from tests.support.runtime import to_numpy
 
@@ -63,6 +63,11 @@ def test_static_arguments():
     assert to_numpy(ev.grad(lambda x: f(x, 3, flip=True, scale=5.0))(2.0)) == -15
 
 
+def test_defaults_stay_with_the_function():
+    f = checkpoint(lambda x, kind="sin": getattr(lax, kind)(x))
+    np.testing.assert_allclose(to_numpy(ev.grad(f)(1.0)), np.cos(1), rtol=1e-6)
+
+
 def ev_partial(decorator, **options):
     return lambda fun: decorator(fun, **options)
 
@@ -96,7 +101,5 @@ def test_barriers_pass_values_and_derivatives():
 
 
 def test_errors():
-    with pytest.raises(NotImplementedError, match="checkpoint: the policy"):
-        checkpoint(lax.sin, policy=lambda *_, **__: True)
     with pytest.raises(NotImplementedError, match="checkpoint: `concrete=True`"):
         checkpoint(lax.sin, concrete=True)

@@ -59,7 +59,9 @@ def test_linearize_works_forwards():
 def test_reverse_mode_is_refused():
     with pytest.raises(ValueError, match="while_loop: reverse-mode") as caught:
         ev.grad(double_until(np.float32(10)))(np.float32(3))
-    assert "Fix: use `scan`" in str(caught.value)
+    assert "Fix: give a greatest number of turns, `while_loop(..., max_steps=n)`" in str(
+        caught.value
+    )
 
 
 def test_reverse_mode_past_a_loop_that_is_not_differentiated():

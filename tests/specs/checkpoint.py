@@ -1,12 +1,13 @@
 """Rows of the identities that steer checkpoints and the compiler."""
 
 from evertrace._src.control import checkpoint as ops
+from evertrace._src.control.policies import name_p
 from tests.specs.opspec import ALL, OpSpec, case
 
 SPECS = [
     OpSpec(
         "checkpoint_name",
-        [ops.name_p],
+        [name_p],
         lambda x: ops.checkpoint_name(x, "kept"),
         oracle=lambda x: x,
         dtypes=ALL,

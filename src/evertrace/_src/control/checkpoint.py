@@ -1,12 +1,11 @@
 """`checkpoint`: derivatives that compute intermediate values again instead of keeping them.
 
 The linear map of a checkpointed call is one equation, ``remat2``, whose jaxpr computes the tangents
-from the inputs. Nothing but the inputs (and what the policy says) is kept for it. Its transpose
-evaluates the same jaxpr backwards, which begins by computing the intermediate values again.
+from the inputs and the values that the policy keeps. Its transpose evaluates the same jaxpr
+backwards, which begins by computing the other intermediate values again.
 """
 
 import functools
-import types
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
@@ -14,6 +13,13 @@ from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, batch_first, memo, share_results, stage_body
 from evertrace._src.control.call import call, split_tangents
 from evertrace._src.control.lifted import RunState
+from evertrace._src.control.policies import (
+    everything_saveable,
+    name_p,
+    nothing_saveable,
+    split_saved,
+)
+from evertrace._src.core import engine
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.support import set_module
@@ -23,27 +29,6 @@ from evertrace._src.transforms.jvp import jvp_jaxpr
 from evertrace._src.transforms.linearize import linearize_jaxpr
 from evertrace._src.transforms.staging import inline, restage
 from evertrace._src.transforms.transpose import transpose_jaxpr
-
-# ---------------------------------------------------------------- policies
-
-
-@set_module("evertrace.checkpoint_policies")
-def everything_saveable(*_, **__):
-    """Keep all intermediate values, as if there were no checkpoint."""
-    return True
-
-
-@set_module("evertrace.checkpoint_policies")
-def nothing_saveable(*_, **__):
-    """Keep nothing but the inputs; the default."""
-    return False
-
-
-checkpoint_policies = types.SimpleNamespace(
-    everything_saveable=everything_saveable, nothing_saveable=nothing_saveable
-)
-"""The policies that `checkpoint` knows, under JAX's names."""
-
 
 # ---------------------------------------------------------------- the decorator
 
@@ -61,26 +46,40 @@ def checkpoint(
       fun: function of trees of arrays. It is traced, also outside of `jit`.
       prevent_cse: whether the compiler is kept from merging the second computation with the first,
         which would undo the effect. Inside of `scan` it may safely be False.
-      policy: which intermediate values are kept all the same: `everything_saveable` or
-        `nothing_saveable`; None is the latter.
+      policy: which intermediate values are kept all the same: one of `checkpoint_policies`, or a
+        function ``(primitive, *avals, **params)`` that says of an operation whether its results
+        are. It looks into calls, branches and scans; a `while_loop` is one operation. None keeps
+        nothing.
       static_argnums: positions of arguments that are passed as they are.
       static_argnames: names of such arguments.
       concrete: accepted for compatibility; must not be True.
 
     Returns:
       A function with the arguments and results of `fun`.
+
+    Source: A. Griewank and A. Walther, "Evaluating Derivatives", 2nd ed., SIAM 2008, chapter 12.
+
+    Example:
+      >>> from evertrace.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> def f(x):
+      ...     return jnp.sin(checkpoint_name(jnp.cos(x), "cosine"))
+      >>> print_saved_residuals(ev.checkpoint(f), 1.0)
+      f32[] from the argument x
+      >>> keep = ev.checkpoint_policies.save_only_these_names("cosine")
+      >>> round(float(ev.grad(ev.checkpoint(f, policy=keep))(1.0)), 4)
+      -0.7216
     """
     if concrete:
         raise errors.user_error(
             NotImplementedError, "checkpoint: `concrete=True` is not supported.",
             fix="mark the arguments on whose values Python depends as static.", anchor="checkpoint",
         )  # fmt: skip
-    if policy not in (None, everything_saveable, nothing_saveable):
+    if policy is not None and not callable(policy):
         raise errors.user_error(
-            NotImplementedError, f"checkpoint: the policy {policy!r} is not supported yet.",
-            fix="use everything_saveable, nothing_saveable or None.", anchor="checkpoint",
+            TypeError, f"checkpoint: a policy is a function, got {type(policy).__name__}.",
+            fix="use one of `checkpoint_policies`, or None.", anchor="checkpoint",
         )  # fmt: skip
-    arguments = custom.Arguments(fun, static_argnums, static_argnames)
+    arguments = custom.Arguments(fun, static_argnums, static_argnames, as_given=True)
     name = custom.name_of(fun)
 
     @functools.wraps(fun)
@@ -125,11 +124,12 @@ def _remat_linearize(primals, tangents, *, jaxpr, policy, prevent_cse, **_):
     given = [t for t in tangents if t is not None]
     if policy is everything_saveable:
         return _keep_everything(primals, given, nonzero, jaxpr)
-    outs = inline(jaxpr, *primals)
-    linear, used, out_nonzero = memo(
-        jaxpr, ("linear_remat", nonzero), lambda: _tangent_jaxpr(jaxpr, nonzero)
+    primal, linear, used, out_nonzero = memo(
+        jaxpr, ("linear_remat", nonzero, policy), lambda: _split(jaxpr, nonzero, policy)
     )
-    operands = [x for x, u in zip([*primals, *given], used, strict=True) if u]
+    results = inline(primal, *primals)
+    outs, saved = results[: len(jaxpr.outvars)], results[len(jaxpr.outvars) :]
+    operands = [x for x, u in zip([*primals, *saved, *given], used, strict=True) if u]
     results = iter(
         remat_p.bind(
             *operands, jaxpr=linear, prevent_cse=prevent_cse, differentiated=True, policy=policy
@@ -138,25 +138,34 @@ def _remat_linearize(primals, tangents, *, jaxpr, policy, prevent_cse, **_):
     return outs, [next(results) if nz else None for nz in out_nonzero]
 
 
-def _tangent_jaxpr(jaxpr, nonzero):
-    """Return the jaxpr of the output tangents.
+def _split(jaxpr, nonzero, policy):
+    """Return the jaxpr of the outputs and kept values, and that of the output tangents.
 
-    Also returns which of (inputs, tangents) it reads, and which outputs have a tangent.
+    Also returns which of (inputs, kept values, tangents) the latter reads, and which outputs have a
+    tangent.
     """
     parts = linearize_jaxpr(jaxpr, nonzero)
     n, num_outs = len(jaxpr.invars), len(jaxpr.outvars)
+    first, again = split_saved(parts.primal, policy or nothing_saveable)
+    residuals = [i >= num_outs for i in range(len(again.outvars))]
+    again, needed = dce_jaxpr(again, residuals, keep_inputs=range(n))
+    primal = jaxpr  # with its custom rules, for further derivatives
+    if any(needed[n:]):
+        wanted = [not r for r in residuals] + list(needed[n:])
+        primal = dce_jaxpr(first, wanted, keep_inputs=range(n))[0]
+    known = len(again.invars)
 
     def tangents(*args):
-        extra = iter(inline(parts.primal, *args[:n])[num_outs:])
+        extra = iter(inline(again, *args[:known]))
         residuals = [next(extra) if i is None else args[i] for i in parts.residuals]
-        return inline(parts.linear, *residuals, *args[n:])
+        return inline(parts.linear, *residuals, *args[known:])
 
     given = [v.aval for v, nz in zip(jaxpr.invars, nonzero, strict=True) if nz]
-    whole = restage(tangents, jaxpr.in_avals + given)
+    whole = restage(tangents, again.in_avals + given)
     linear, used = dce_jaxpr(
-        whole, [True] * len(whole.outvars), keep_inputs=range(n, n + len(given))
+        whole, [True] * len(whole.outvars), keep_inputs=range(known, known + len(given))
     )
-    return linear, used, parts.out_active
+    return primal, linear, used, parts.out_active
 
 
 def _keep_everything(primals, given, nonzero, jaxpr):
@@ -186,23 +195,23 @@ def _remat_batch(axis, args, dims, *, jaxpr, **params):
     return outs, [0 if b else None for b in out_batched]
 
 
+def _remat_eager(*args, jaxpr, differentiated, **_):
+    previous, engine.mode.repeats = engine.mode.repeats, engine.mode.repeats or differentiated
+    try:
+        return inline(jaxpr, *args)
+    finally:
+        engine.mode.repeats = previous
+
+
 remat_p = Primitive(
     "remat2", multiple_results=True, cache_types=False,
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    eager=lambda *args, jaxpr, **_: inline(jaxpr, *args),
-    jvp_call=_remat_jvp, linearize=_remat_linearize, transpose=_remat_transpose,
+    eager=_remat_eager, jvp_call=_remat_jvp, linearize=_remat_linearize, transpose=_remat_transpose,
     batch_call=_remat_batch,
 )  # fmt: skip
 
 # ---------------------------------------------------------------- names and barriers
-
-name_p = Primitive(
-    "name", abstract=lambda x, *, name: x, host=lambda x, *, name: x, linear=JOINTLY,
-    transpose=lambda ct, x, *, name: [ct],
-    batch=lambda size, args, dims, *, name: (name_p.bind(args[0], name=name), dims[0]),
-    physical=lambda avals, *, name: {"name": name},
-)  # fmt: skip
 
 
 @set_module("evertrace.ad_checkpoint")
@@ -212,6 +221,13 @@ def checkpoint_name(x, name):
     Args:
       x: a tree of arrays.
       name: a string.
+
+    Example:
+      >>> from evertrace.ad_checkpoint import checkpoint_name
+      >>> keep = ev.checkpoint_policies.save_only_these_names("sine")
+      >>> f = ev.checkpoint(lambda x: jnp.exp(checkpoint_name(jnp.sin(x), "sine")), policy=keep)
+      >>> round(float(ev.grad(f)(0.0)), 4)
+      1.0
     """
     return tree.map(lambda leaf: name_p.bind(as_operand(leaf, "checkpoint_name"), name=name), x)
 
@@ -241,6 +257,11 @@ def optimization_barrier(operand):
 
     Returns:
       The tree, with the same values.
+
+    Example:
+      >>> f = ev.jit(lambda x: lax.optimization_barrier(x + 1.0) - 1.0)
+      >>> f(jnp.float32(1e-9))
+      Array(0., dtype=float32)
     """
     leaves, treedef = tree.flatten(operand)
     leaves = [as_operand(x, "optimization_barrier") for x in leaves]

@@ -28,6 +28,13 @@ def closure_convert(fun, *example_args):
     Returns:
       A function ``(*args, *captured)`` and the list `captured` of floating or complex traced values
       that `fun` uses.
+
+    Example:
+      >>> def integral(f):  # of t from 0 to 1, by the midpoint rule
+      ...     f, captured = ev.closure_convert(f, 0.0)
+      ...     return f(0.5, *captured), len(captured)
+      >>> ev.grad(lambda a: integral(lambda t: a * t), has_aux=True)(2.0)
+      (Array(0.5, dtype=float32, weak_type=True), 1)
     """
     leaves, in_tree = tree.flatten(example_args)
     name = f"closure_convert({name_of(fun)})"
@@ -52,18 +59,19 @@ def closure_convert(fun, *example_args):
 def custom_gradient(fun):
     """Decorate a function that returns its own reverse-mode derivative beside its value.
 
-    ::
-
-        @ev.custom_gradient
-        def square(x):
-            return x * x, lambda ct: 2 * x * ct
-
     Args:
       fun: function of trees of arrays that returns ``(output, vjp)``; `vjp` maps the output's
         cotangent to the arguments' cotangents: a tuple, or the one cotangent of a single argument.
 
     Returns:
       The function of the arguments to the output.
+
+    Example:
+      >>> @ev.custom_gradient
+      ... def square(x):
+      ...     return x * x, lambda ct: 2 * x * ct
+      >>> ev.grad(square)(jnp.float32(3.0))
+      Array(6., dtype=float32)
     """
 
     def value(*args, **kwargs):

@@ -12,7 +12,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
-from evertrace._src.control.bodies import as_arrays
+from evertrace._src.control.bodies import as_arrays, same_type, structure_difference
 from evertrace._src.control.lifted import RunState, unchanging
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.effects import NO_EFFECTS, observable
@@ -31,6 +31,18 @@ class SymbolicZero:
 
     Rules defined with ``symbolic_zeros=True`` get it in the place of an array of zeros, and may
     return it.
+
+    Example:
+      >>> @ev.custom_jvp
+      ... def multiply(x, y):
+      ...     return x * y
+      >>> def rule(primals, tangents):
+      ...     print([type(t).__name__ for t in tangents])
+      ...     return multiply(*primals), primals[1] * tangents[0]
+      >>> _ = multiply.defjvp(rule, symbolic_zeros=True)
+      >>> ev.grad(multiply)(2.0, 3.0)
+      ['TapeTracer', 'SymbolicZero']
+      Array(3., dtype=float32, weak_type=True)
     """
 
     __slots__ = ("aval",)
@@ -140,6 +152,33 @@ def check_closed_over(name, tangents):
         )
 
 
+@set_module("evertrace.custom_derivatives")
+def zero_from_primal(val, symbolic_zeros=False):
+    """Return the zero tangents of values.
+
+    Args:
+      val: a tree of arrays.
+      symbolic_zeros: whether they are `SymbolicZero` rather than arrays of zeros.
+
+    Returns:
+      A tree like `val`; integers and booleans have tangents of dtype float0.
+
+    Example:
+      >>> from evertrace.custom_derivatives import zero_from_primal
+      >>> zero_from_primal({"w": jnp.ones(2)})
+      {'w': Array([0., 0.], dtype=float32)}
+    """
+    make = symbolic_zero if symbolic_zeros else zero_tangent
+    return tree.map(lambda x: make(as_operand(x, "zero_from_primal").aval), val)
+
+
+def symbolic_zero(aval):
+    """Return the symbolic zero tangent of a value."""
+    if is_inexact(aval):
+        return SymbolicZero(aval)
+    return SymbolicZero(aval.update(dtype=dtypes.float0, weak_type=False))
+
+
 def zero_tangent(aval):
     """Return the zero tangent of a value: float0 for what has no tangents."""
     return zeros(aval) if is_inexact(aval) else np.zeros(aval.shape, dtypes.float0)
@@ -174,6 +213,41 @@ def pair_of(name, result, what, fix):
     )
 
 
+def check_output_tree(name, what, known, found):
+    """Raise if a rule's output has another structure than the function's, where that is known.
+
+    Args:
+      name: of the function.
+      what: which rule, in words.
+      known: list that holds the structure of the function's output once it has run.
+      found: structure of the rule's.
+    """
+    if known and known[0] != found:
+        place, a, b = structure_difference(known[0], found)
+        raise errors.user_error(
+            TypeError,
+            f"{name}: outputs of the function and of {what} differ in structure {place}: the "
+            f"function has {a}, the rule {b}.",
+            fix="return the same output from both.",
+            anchor="custom-output",
+        )
+
+
+def check_output_types(name, what, call_jaxpr, outs):
+    """Raise if a rule's outputs have other types than the function's, where these are known."""
+    if type(call_jaxpr) is not ClosedJaxpr:
+        return
+    for x, aval in zip(outs, call_jaxpr.out_avals, strict=True):
+        if not same_type(x.aval, aval):
+            raise errors.user_error(
+                TypeError,
+                f"{name}: {what} returns an output of type {x.aval.str_short()}, where the "
+                f"function returns {aval.str_short()}.",
+                fix="return the same output from both.",
+                anchor="custom-output",
+            )
+
+
 def note_rules(*rules):
     """Tell the recorder of rules that may read state when they are applied, later than now."""
     if state.recorder is not None:
@@ -192,9 +266,11 @@ class Arguments:
       fun: the function.
       static_argnums: positions of arguments passed as they are.
       static_argnames: names of such arguments.
+      as_given: whether arguments stay as they were passed; otherwise those passed by keyword become
+        positional where they can, and defaults become arguments.
     """
 
-    def __init__(self, fun, static_argnums=(), static_argnames=()):
+    def __init__(self, fun, static_argnums=(), static_argnames=(), *, as_given=False):
         argnums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
         names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
         try:
@@ -204,6 +280,7 @@ class Arguments:
         parameters = [] if self.signature is None else list(self.signature.parameters)
         self.positions = {*argnums, *[parameters.index(n) for n in names if n in parameters]}
         self.names = set(names)
+        self.as_given = as_given
 
     def split(self, args, kwargs):
         """Split the arguments of a call.
@@ -212,7 +289,7 @@ class Arguments:
         those that can only be passed by keyword; and a function that puts both together again, to
         ``(args, kwargs)``.
         """
-        if self.signature is not None:
+        if self.signature is not None and not self.as_given:
             bound = self.signature.bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs

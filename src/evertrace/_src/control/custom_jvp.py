@@ -13,6 +13,7 @@ from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.support import set_module
 
+_RULE = "the jvp rule"
 _RETURNS = "the jvp rule must return a pair (output, output tangent)"
 
 
@@ -20,23 +21,22 @@ _RETURNS = "the jvp rule must return a pair (output, output tangent)"
 class custom_jvp(custom.Rule):
     """Give a function a rule for its derivative in forward mode; reverse mode follows from it.
 
-    ::
-
-        @ev.custom_jvp
-        def log1pexp(x):
-            return enp.log(1 + enp.exp(x))
-
-
-        @log1pexp.defjvp
-        def log1pexp_jvp(primals, tangents):
-            (x,), (dx,) = primals, tangents
-            return log1pexp(x), dx * (1 - 1 / (1 + enp.exp(x)))
-
     Args:
       fun: function of trees of arrays.
       nondiff_argnums: positions of arguments that are not differentiated, such as functions; the
         rule gets them first, as they are.
       nondiff_argnames: the same by name.
+
+    Example:
+      >>> @ev.custom_jvp
+      ... def log1pexp(x):
+      ...     return jnp.log(1 + jnp.exp(x))
+      >>> @log1pexp.defjvp
+      ... def log1pexp_jvp(primals, tangents):
+      ...     (x,), (dx,) = primals, tangents
+      ...     return log1pexp(x), dx * (1 - 1 / (1 + jnp.exp(x)))
+      >>> ev.grad(log1pexp)(jnp.float32(100.0))  # inf / inf without the rule
+      Array(1., dtype=float32)
     """
 
     jvp = None
@@ -94,6 +94,7 @@ class custom_jvp(custom.Rule):
             result = rule(*static, primals, tree.unflatten(in_tree, as_arrays(tangents)))
             out, dout = custom.pair_of(name, result, _RETURNS, "return `out, tangent_out`.")
             outs, out_tree = tree.flatten(out)
+            custom.check_output_tree(name, _RULE, out_trees, out_tree)
             out_trees[:] = [out_tree]
             return _checked(name, [as_operand(x, name) for x in outs], out_tree, dout)
 
@@ -143,11 +144,13 @@ def _jvp(primals, tangents, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros
     """Run the user's rule; on the unknowns of a tape it notes the linear map."""
     custom.check_closed_over(name, tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
-    zero = custom.SymbolicZero if symbolic_zeros else custom.zero_tangent
+    zero = custom.symbolic_zero if symbolic_zeros else custom.zero_tangent
     tangents = [
         zero(x.aval) if t is None else t for x, t in zip(primals, tangents, strict=True)
     ]  # fmt: skip
-    return custom.derived_rule(name, call_jaxpr, jvp)(primals, tangents)
+    outs, out_tangents = custom.derived_rule(name, call_jaxpr, jvp)(primals, tangents)
+    custom.check_output_types(name, _RULE, call_jaxpr, outs)
+    return outs, out_tangents
 
 
 def _batch(axis, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros):

@@ -14,7 +14,9 @@ from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.structural import move_batch_dim, reduce_sum_p
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
+from evertrace._src.tree import map as tree_map
 
+_RULE = "the forward function"
 _RETURNS = "the forward function must return a pair (output, residuals)"
 _RETURNS_FIX = "return `out, residuals`; `None` will do where there are none."
 
@@ -23,15 +25,6 @@ _RETURNS_FIX = "return `out, residuals`; `None` will do where there are none."
 class custom_vjp(custom.Rule):
     """Give a function a rule for its derivative in reverse mode.
 
-    ::
-
-        @ev.custom_vjp
-        def clip_gradient(x):
-            return x
-
-
-        clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (enp.clip(ct, -1, 1),))
-
     Args:
       fun: function of trees of arrays.
       nondiff_argnums: positions of arguments that are not differentiated, such as functions; the
@@ -39,6 +32,14 @@ class custom_vjp(custom.Rule):
       nondiff_argnames: the same by name.
 
     A function with such a rule cannot be differentiated in forward mode.
+
+    Example:
+      >>> @ev.custom_vjp
+      ... def clip_gradient(x):
+      ...     return x
+      >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1, 1),))
+      >>> ev.grad(lambda x: 7 * clip_gradient(x) ** 2)(jnp.float32(3.0))
+      Array(1., dtype=float32)
     """
 
     fwd = bwd = None
@@ -54,7 +55,8 @@ class custom_vjp(custom.Rule):
             tuple with one cotangent (or None, for zero) per differentiated argument.
           symbolic_zeros: whether cotangents known to be zero are passed to `bwd` as `SymbolicZero`,
             and arguments to `fwd` as `CustomVJPPrimal`, which say whether they are differentiated.
-          optimize_remat: accepted for compatibility, without effect.
+          optimize_remat: accepted for compatibility: under `checkpoint` the forward pass runs
+            the function itself, and `fwd` only when the backward pass asks for residuals.
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
@@ -78,6 +80,7 @@ class custom_vjp(custom.Rule):
             outs, residuals = custom.pair_of(name, result, _RETURNS, _RETURNS_FIX)
             outs, out_tree = tree.flatten(outs)
             residuals, res_tree = tree.flatten(residuals)
+            custom.check_output_tree(name, _RULE, out_trees, out_tree)
             out_trees[:], res_trees[:] = [out_tree], [res_tree]
             outs = [as_operand(x, name) for x in outs]
             return outs, [as_operand(x, name) for x in residuals]
@@ -102,12 +105,57 @@ class CustomVJPPrimal:
     Attributes:
       value: the argument.
       perturbed: whether it is differentiated.
+
+    Example:
+      >>> @ev.custom_vjp
+      ... def multiply(x, y):
+      ...     return x * y
+      >>> def forward(x, y):
+      ...     print(x.perturbed, y.perturbed)
+      ...     return x.value * y.value, (x.value, y.value)
+      >>> def backward(residuals, ct):
+      ...     x, y = residuals
+      ...     return ct * y, ct * x
+      >>> multiply.defvjp(forward, backward, symbolic_zeros=True)
+      >>> ev.grad(multiply)(2.0, 3.0)
+      True False
+      Array(3., dtype=float32, weak_type=True)
     """
 
     __slots__ = ("perturbed", "value")
 
     def __init__(self, value, perturbed):
         self.value, self.perturbed = value, perturbed
+
+
+@set_module("evertrace.custom_derivatives")
+def custom_vjp_primal_tree_values(tree):
+    """Return the values in a tree of `CustomVJPPrimal`, which a forward function is called with.
+
+    Args:
+      tree: a tree with a `CustomVJPPrimal` in the place of every leaf.
+
+    Raises:
+      TypeError: a leaf is something else.
+
+    Example:
+      >>> from evertrace.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
+      >>> custom_vjp_primal_tree_values((CustomVJPPrimal(1.0, perturbed=True),))
+      (1.0,)
+    """
+
+    def value(leaf):
+        if isinstance(leaf, CustomVJPPrimal):
+            return leaf.value
+        raise errors.user_error(
+            TypeError,
+            f"custom_vjp_primal_tree_values: a leaf is no CustomVJPPrimal but a "
+            f"{type(leaf).__name__}.",
+            fix="call it on the arguments of a forward function defined with symbolic_zeros=True.",
+            anchor="custom-arguments",
+        )
+
+    return tree_map(value, tree)
 
 
 def _checked_cotangents(name, in_tree, avals, results):
@@ -188,6 +236,7 @@ def _linearize(
             for x, t in zip(as_arrays(values), tangents, strict=True)
         ]  # fmt: skip
     outs, residuals = custom.derived_rule(name, call_jaxpr, fwd)(*values)
+    custom.check_output_types(name, _RULE, call_jaxpr, outs)
     active = tuple(t is not None for t in tangents)
     given = [t for t in tangents if t is not None]
     out_tangents = custom_lin_p.bind(
@@ -200,7 +249,7 @@ def _linearize(
 
 
 def _lin_transpose(cts, *operands, bwd, num_residuals, active, out_avals, symbolic_zeros, **_):
-    zero = custom.SymbolicZero if symbolic_zeros else custom.zero_tangent
+    zero = custom.symbolic_zero if symbolic_zeros else custom.zero_tangent
     cts = [zero(a) if ct is None else ct for a, ct in zip(out_avals, cts, strict=True)]
     results = bwd(operands[:num_residuals], cts)
     found = [ct for ct, a in zip(results, active, strict=True) if a]

@@ -2,7 +2,7 @@
 
 Operands are the condition's captured values, the body's, and the initial carry. The number of turns
 is unknown before the loop has run, so there is nothing to keep residuals in: forward mode extends
-the carry by tangents; reverse mode is refused, and `scan` is what to use instead.
+the carry by tangents; reverse mode is refused. See `bounded` for loops with a greatest number.
 """
 
 from evertrace._src import errors
@@ -54,7 +54,10 @@ def _while_eager(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 # ---------------------------------------------------------------- differentiation
 
 
-def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+def while_jvp(
+    primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts, bind=bind_while
+):
+    """Bind the loop over primals and tangents by `bind`, a function like `bind_while`."""
     cond_consts, body_consts, carry = split_operands(primals, cond_nconsts, body_nconsts)
     _, dconsts, dcarry = split_operands(tangents, cond_nconsts, body_nconsts)
     cond, body, nonzero = _jvp_loop(
@@ -66,7 +69,7 @@ def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_
         for x, t, nz in zip(carry, dcarry, nonzero, strict=True)
         if nz
     ]
-    outs = bind_while(cond, cond_consts, body, [*body_consts, *dconsts], [*carry, *dcarry])
+    outs = bind(cond, cond_consts, body, [*body_consts, *dconsts], [*carry, *dcarry])
     return split_tangents(outs, nonzero)
 
 
@@ -101,7 +104,7 @@ def _make_jvp_loop(cond_jaxpr, body_jaxpr, cond_nconsts, const_nonzero, nonzero)
 def _while_linearize(primals, tangents, **params):
     """Compute the outputs; the tangents are a second loop that computes both."""
     outs = while_p.bind(*primals, **params)
-    return outs, _while_jvp(primals, tangents, **params)[1]
+    return outs, while_jvp(primals, tangents, **params)[1]
 
 
 def _while_transpose(cts, *operands, **params):
@@ -110,8 +113,8 @@ def _while_transpose(cts, *operands, **params):
         "while_loop: reverse-mode differentiation needs the values of every turn, and a loop whose "
         "number of turns is unknown has no place to keep them (fori_loop with traced bounds is "
         "such a loop too).",
-        fix="use `scan`, or `fori_loop` with bounds that are Python integers, or forward mode "
-        "(`jvp`, `jacfwd`).",
+        fix="give a greatest number of turns, `while_loop(..., max_steps=n)`, or use `scan`, or "
+        "`fori_loop` with bounds that are Python integers, or forward mode (`jvp`, `jacfwd`).",
         anchor="reverse-while",
     )
 
@@ -119,7 +122,10 @@ def _while_transpose(cts, *operands, **params):
 # ---------------------------------------------------------------- vectorisation
 
 
-def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+def while_batch(
+    axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts, bind=bind_while
+):
+    """Bind the loop over a batch by `bind`, a function like `bind_while`."""
     batched = split_operands([d is not None for d in dims], cond_nconsts, body_nconsts)
     cond_batched, body_batched, carry_batched = map(tuple, batched)
     cond, body, carry_batched, pred_batched = memo(
@@ -137,7 +143,7 @@ def _while_batch(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body
     ]
     if pred_batched:
         body_consts = [*cond_consts, *body_consts]
-    outs = bind_while(cond, cond_consts, body, body_consts, start)
+    outs = bind(cond, cond_consts, body, body_consts, start)
     return outs, [0 if b else None for b in carry_batched]
 
 
@@ -186,6 +192,6 @@ while_p = Primitive(
     effects=lambda *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts: (
         cond_jaxpr.effects | body_jaxpr.effects
     ),
-    eager=_while_eager, jvp_call=_while_jvp, linearize=_while_linearize,
-    transpose=_while_transpose, batch_call=_while_batch,
+    eager=_while_eager, jvp_call=while_jvp, linearize=_while_linearize,
+    transpose=_while_transpose, batch_call=while_batch,
 )  # fmt: skip

@@ -4,9 +4,12 @@ Both stage all branches, bring them to one set of captured values and one type o
 `cond_p`. Branches may use arrays and traced values from around them.
 """
 
+import functools
+
 import numpy as np
 
 from evertrace._src import config, errors, tree
+from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import (
     as_arrays,
@@ -25,6 +28,7 @@ from evertrace._src.jit.observe import stateful
 from evertrace._src.ops.compare import ne_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import clamp_p
+from evertrace._src.support import merge, partition
 from evertrace._src.transforms.staging import inline, restage
 
 __all__ = ["cond", "switch"]
@@ -53,6 +57,11 @@ def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
 
     Raises:
       TypeError: `pred` is no scalar, or the two outputs differ in structure, shape or dtype.
+
+    Example:
+      >>> f = ev.jit(lambda x: lax.cond(x > 0, jnp.log, lambda x: 10 * x, x))
+      >>> float(f(1.0)), float(f(-2.0))
+      (0.0, -20.0)
     """
     if operand is not _MISSING:
         operands = (*operands, operand)
@@ -82,6 +91,11 @@ def switch(index, branches, *operands, operand=_MISSING):
     Raises:
       TypeError: `index` is no integer scalar, or outputs differ in structure, shape or dtype.
       ValueError: there are no branches.
+
+    Example:
+      >>> branches = [lambda x: x + 1, lambda x: x * 10]
+      >>> [int(lax.switch(index, branches, 5)) for index in (0, 1, 7)]
+      [6, 50, 50]
     """
     if operand is not _MISSING:
         operands = (*operands, operand)
@@ -164,6 +178,14 @@ def _scalar(name, argument, x, wanted, fix):
 
 def _choose(name, labels, index, branches, operands):
     leaves, in_tree = tree.flatten(operands)
+    is_cell = [isinstance(x, Cell) for x in leaves]
+    if any(is_cell):  # branches change those in place, as what they close over
+        operands, cells = partition(is_cell, leaves)
+        branches = [
+            functools.partial(_with_cells, f, in_tree, tuple(is_cell), tuple(cells))
+            for f in branches
+        ]
+        return _choose(name, labels, index, branches, operands)
     leaves = [as_operand(x, name) for x in leaves]
     avals = [x.aval for x in leaves]
     runs = [RunState(name, arrays=True) for _ in branches]
@@ -180,6 +202,11 @@ def _choose(name, labels, index, branches, operands):
     out_tree = bodies[0].out_tree
     changed.put(outs[out_tree.num_leaves :])
     return tree.unflatten(out_tree, outs[: out_tree.num_leaves])
+
+
+def _with_cells(fun, in_tree, is_cell, cells, *arrays):
+    """Call a branch with its mutable operands where they were."""
+    return fun(*tree.unflatten(in_tree, merge(is_cell, arrays, cells)))
 
 
 def _common_outputs(name, labels, bodies):

@@ -5,7 +5,7 @@ values from around them. A carry keeps its type from turn to turn; a weakly type
 (such as a Python scalar) takes the type that the body gives it.
 """
 
-import inspect
+import functools
 import operator
 
 import numpy as np
@@ -15,18 +15,18 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import (
     as_arrays,
     as_type,
-    same_type,
     share_results,
     stage_body,
-    structure_difference,
     type_text,
 )
-from evertrace._src.control.lifted import LoopState, unchanging
+from evertrace._src.control.bounded import bind_bounded
+from evertrace._src.control.lifted import unchanging
 from evertrace._src.control.loop import bind_while
 from evertrace._src.control.scan import bind_scan, slice_aval
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import concrete_value, state
 from evertrace._src.jit.observe import stateful
+from evertrace._src.lax.carries import Carry, labelled, named, parameter, stage_until_settled
 from evertrace._src.ops.compare import lt_p
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, stack_p, unstack_p
@@ -38,158 +38,11 @@ from evertrace._src.transforms.linearize import TapeTrace
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
 
-# ---------------------------------------------------------------- carries
-
-
-class _Carry:
-    """What a loop hands from turn to turn: the user's carry, then the state that the body changes.
-
-    Args:
-      where: name of the loop.
-      label: function of a key path that returns what the user calls a leaf, such as ``c['w']``.
-      value: the user's carry.
-      *functions: the user's functions that the loop runs.
-      turns: their number, or None where it is unknown.
-
-    Attributes:
-      treedef: structure of the user's carry; count: number of its leaves.
-      state: the `LoopState`.
-      values: flat initial values; paths: what the user calls them.
-    """
-
-    def __init__(self, where, label, value, *functions, turns=None):
-        self.where, self.state = where, LoopState(where, *functions, turns=turns)
-        pairs, self.treedef = tree.flatten_with_path(value)
-        self.count = len(pairs)
-        self.paths = [label(path) for path, _ in pairs]
-        self.values = [as_operand(x, where) for _, x in pairs]
-
-    @property
-    def avals(self):
-        return [x.aval for x in self.values]
-
-    def check_structure(self, out_tree):
-        """Raise unless the body returns a carry of the structure it takes."""
-        if out_tree == self.treedef:
-            return
-        place, a, b = structure_difference(self.treedef, out_tree)
-        raise errors.user_error(
-            TypeError,
-            f"{self.where}: the carry must keep its structure; {place} it has {a} on input and {b} "
-            "on output.",
-            fix="return the carry in the containers, with the keys, that the body got it in.",
-            anchor="loop-carry",
-        )
-
-    def in_tree(self, *trees):
-        """Return the structure of a body's arguments: carry, state and those of the given trees."""
-        return tree.treedef_tuple([self.treedef, self.state.treedef, *trees])
-
-    def take_state(self, outs):
-        """Return the body's new carry, given the user's part of it, and of the right types.
-
-        It is empty if the body has to be staged again, with more state in the carry.
-        """
-        changed = self.state.leave()
-        return [] if changed is None else self.keep_types(outs + changed)
-
-    def grow(self):
-        """Take up the state that the body was found to change; returns whether there is any."""
-        pairs = self.state.grow()
-        for name, leaves in pairs:
-            self.paths += [name] * len(leaves)
-            self.values += leaves
-        return bool(pairs)
-
-    def result(self, outs):
-        """Put the final state in place; returns the user's carry, given the flat results."""
-        self.state.finish(outs[self.count :])
-        return tree.unflatten(self.treedef, outs[: self.count])
-
-    def keep_types(self, outs):
-        """Return the body's new carry with the weak types of the old one, where that is all."""
-        return [
-            as_type(x, a) if same_type(x.aval, a) and not a.weak_type else x
-            for x, a in zip(outs, self.avals, strict=True)
-        ]
-
-    def settle(self, out_avals):
-        """Bring weakly typed initial values to the types the body returns.
-
-        Returns whether any changed, so that the body has to be staged again.
-        """
-        avals = [_settled(a, b) for a, b in zip(self.avals, out_avals, strict=True)]
-        changed = avals != self.avals
-        self.values = [as_type(x, a) for x, a in zip(self.values, avals, strict=True)]
-        return changed
-
-    def check_types(self, out_avals):
-        """Raise unless the body returns a carry of the types it takes."""
-        for path, a, b in zip(self.paths, self.avals, out_avals, strict=True):
-            if not same_type(a, b):
-                raise errors.user_error(
-                    TypeError,
-                    f"{self.where}: the carry component {path} has type {type_text(a)} on input "
-                    f"but {type_text(b)} on output.",
-                    fix=_type_fix(a, b),
-                    anchor="loop-carry",
-                )
-
-
-def _settled(a, b):
-    """Return the type of a weakly typed initial value of type `a` if the body makes `b` of it."""
-    if not a.weak_type or a.shape != b.shape or a is b:
-        return a
-    if not b.weak_type or a.dtype != b.dtype:
-        dtype, _ = dtypes.lattice_result_type(a, b)
-        return a.update(dtype=dtype, weak_type=False)
-    return a
-
-
-def _type_fix(a, b):
-    if a.shape != b.shape:
-        return "give the initial value the shape that the body returns, e.g. with `broadcast_to`."
-    return f"convert the initial value, or the body's result with `astype({str(a.dtype)!r})`."
-
-
-def _parameter(fun, position):
-    """Return the name of a positional parameter of the user's function."""
-    try:
-        return list(inspect.signature(fun).parameters)[position]
-    except (IndexError, TypeError, ValueError):
-        return ("carry", "x")[position]
-
-
-def _named(name):
-    """Return the function that labels leaves of a value the user calls `name`."""
-    return lambda path: name + tree.keystr(path)
-
-
-def _labelled(*labels):
-    """Return the function that labels leaves of a tuple whose items have labels of their own."""
-    return lambda path: labels[path[0].idx](path[1:])
-
-
-def _stage_until_settled(carry, stage):
-    """Stage a body, again if the carry's types change; returns it with the carry's types kept.
-
-    `stage` is a function of the carry's avals; the body's first outputs are the new carry.
-    """
-    while True:
-        body = stage(carry.avals)
-        if carry.grow():
-            continue
-        n = len(carry.values)
-        if not carry.settle(body.jaxpr.out_avals[:n]):
-            carry.check_types(body.jaxpr.out_avals[:n])
-            return body
-
-
 # ---------------------------------------------------------------- while_loop
 
 
 @stateful
-def while_loop(cond_fun, body_fun, init_val):
+def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
     """Apply a function to a value again and again while a condition holds.
 
     Args:
@@ -197,22 +50,44 @@ def while_loop(cond_fun, body_fun, init_val):
       body_fun: function of the carry that returns the next one, of the same structure, shapes and
         dtypes.
       init_val: the initial carry, a tree of arrays.
+      max_steps: greatest number of turns, a Python integer; the loop ends after so many even if the
+        condition holds. With it the loop can be differentiated in reverse. JAX does not have it.
 
     Returns:
-      The first carry for which `cond_fun` is false.
+      The first carry for which `cond_fun` is false, or that after `max_steps` turns.
 
     Raises:
       TypeError: `cond_fun` returns no boolean scalar, or `body_fun` changes the carry's type.
-      ValueError: on reverse-mode differentiation, which the unknown number of turns rules out; use
-        `scan`, or `fori_loop` with fixed bounds. `jvp` works.
+      ValueError: `max_steps` is negative; or on reverse-mode differentiation without it, which the
+        unknown number of turns rules out. `jvp` always works.
+
+    Reverse mode with `max_steps` keeps the carries of O(log max_steps) turns and the residuals of
+    at most 16, and runs each turn O(log max_steps) times: turns are checkpointed in a tree.
+    Undifferentiated, the loop costs nothing more.
+
+    Source: A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse
+    automatic differentiation", Optimization Methods and Software 1, 1992.
+
+    Example:
+      >>> def root(a):
+      ...     step = lambda x: (x + a / x) / 2
+      ...     return lax.while_loop(lambda x: abs(x * x - a) > 1e-6 * a, step, a, max_steps=50)
+      >>> round(float(ev.grad(root)(4.0)), 4)
+      0.25
     """
-    return _while("while_loop", _named(_parameter(body_fun, 0)), cond_fun, body_fun, init_val)
+    label = named(parameter(body_fun, 0))
+    if max_steps is not None and operator.index(max_steps) < 0:
+        raise errors.user_error(
+            ValueError, f"while_loop: `max_steps` must not be negative, got {max_steps}.",
+            fix="pass the greatest number of turns.", anchor="loop-bounds",
+        )  # fmt: skip
+    return _while("while_loop", label, cond_fun, body_fun, init_val, max_steps)
 
 
-def _while(where, label, cond_fun, body_fun, init_val):
+def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
     if config.current().disable_jit:
-        return _python_while(cond_fun, body_fun, init_val)
-    carry = _Carry(where, label, init_val, body_fun, cond_fun)
+        return _python_while(cond_fun, body_fun, init_val, max_steps)
+    carry = Carry(where, label, init_val, body_fun, cond_fun)
 
     def turn(value, held):
         carry.state.enter(held)
@@ -235,19 +110,24 @@ def _while(where, label, cond_fun, body_fun, init_val):
             turn, carry.in_tree(), avals, where=where, names=carry.paths, finish=finish
         )
 
-    body = _stage_until_settled(carry, stage)
+    body = stage_until_settled(carry, stage)
     cond = stage_body(
         goes_on, carry.in_tree(), carry.avals, where=where, names=carry.paths,
         finish=finish_condition,
     )  # fmt: skip
     _check_condition(cond)
-    outs = bind_while(cond.jaxpr, cond.captured, body.jaxpr, body.captured, carry.values)
+    bind = bind_while
+    if max_steps is not None:
+        bind = functools.partial(bind_bounded, max_steps=operator.index(max_steps))
+    outs = bind(cond.jaxpr, cond.captured, body.jaxpr, body.captured, carry.values)
     return carry.result(share_results(as_arrays(outs), body.jaxpr.outvars, carry.values))
 
 
-def _python_while(cond_fun, body_fun, value):
-    while cond_fun(value):
+def _python_while(cond_fun, body_fun, value, max_steps):
+    count = 0
+    while (max_steps is None or count < max_steps) and cond_fun(value):
         value = body_fun(value)
+        count += 1
     return value
 
 
@@ -290,6 +170,10 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     Raises:
       TypeError: the bounds are no integers of one dtype, or the body changes the value's type.
       ValueError: `unroll` is given although a bound is unknown.
+
+    Example:
+      >>> lax.fori_loop(1, 6, lambda i, product: product * i, 1)
+      Array(120, dtype=int32, weak_type=True)
     """
     # A number that a trace stands for by a host scalar is known; asking makes it another program.
     if _is_differentiated():
@@ -315,7 +199,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
         i, value = state
         return (_next(i), body_fun(i, value)), None
 
-    label = _labelled(_named(_parameter(body_fun, 0)), _named(_parameter(body_fun, 1)))
+    label = labelled(named(parameter(body_fun, 0)), named(parameter(body_fun, 1)))
     length = max(end - first, 0)
     unroll = _unroll_count(1 if unroll is None else unroll, length)
     dtype = lower.aval.dtype
@@ -343,8 +227,8 @@ def _fori_by_while(lower, upper, body_fun, init_val):
         i, upper, value = state
         return _next(i), upper, body_fun(i, value)
 
-    names = [_named(_parameter(body_fun, i)) for i in (0, 1)]
-    label = _labelled(names[0], _named("upper"), names[1])
+    names = [named(parameter(body_fun, i)) for i in (0, 1)]
+    label = labelled(names[0], named("upper"), names[1])
     return _while("fori_loop", label, go_on, turn, (lower, upper, init_val))[2]
 
 
@@ -401,20 +285,26 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
     Raises:
       TypeError: `f` returns no pair, or changes the carry's type.
       ValueError: lengths differ or are unknown.
+
+    Example:
+      >>> interest = lambda balance, payment: (balance * 1.1 + payment, balance)
+      >>> last, balances = lax.scan(interest, 100.0, jnp.array([0.0, 10.0, 0.0]))
+      >>> last, balances
+      (Array(144.1, dtype=float32), Array([100., 110., 131.], dtype=float32))
     """
-    label = _named(_parameter(f, 0))
+    label = named(parameter(f, 0))
     return _scan("scan", label, f, init, xs, length, bool(reverse), unroll)
 
 
 def _scan(where, label, f, init, xs, length, reverse, unroll):
     pairs, xs_tree = tree.flatten_with_path(xs)
     slices = [as_operand(x, where) for _, x in pairs]
-    names = [_parameter(f, 1) + tree.keystr(path) for path, _ in pairs]
+    names = [parameter(f, 1) + tree.keystr(path) for path, _ in pairs]
     length = _scan_length(names, [x.aval for x in slices], length)
     unroll = _unroll_count(unroll, length)
     if config.current().disable_jit:
         return _python_scan(f, init, xs_tree, slices, length, reverse)
-    carry = _Carry(where, label, init, f, turns=length)
+    carry = Carry(where, label, init, f, turns=length)
     out_trees = []
 
     def turn(value, held, x):
@@ -434,7 +324,7 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
             finish=finish,
         )  # fmt: skip
 
-    body = _stage_until_settled(carry, stage)
+    body = stage_until_settled(carry, stage)
     outs = as_arrays(
         bind_scan(
             body.jaxpr, body.captured, carry.values, slices, length=length, reverse=reverse,
@@ -449,7 +339,7 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
 def _split_pair(out_tree):
     children = out_tree.children()
     data = out_tree.node_data()
-    if data is None or data[0] is not tuple or len(children) != 2:
+    if data is None or data[0] not in (tuple, list) or len(children) != 2:
         raise errors.user_error(
             TypeError,
             f"scan: the body must return a pair (carry, y), got {out_tree}.",
@@ -531,23 +421,36 @@ def map(f, xs, *, batch_size=None):
     Args:
       f: function of one slice of `xs`.
       xs: tree of arrays ``[length, ...]``.
-      batch_size: if given, `f` is vectorised over this many slices at a time.
+      batch_size: if given, `f` is vectorised over this many slices at a time; 0 stands for all.
 
     Returns:
       The results, stacked along a new leading dimension.
+
+    Raises:
+      ValueError: lengths differ, or `batch_size` is negative.
+
+    Example:
+      >>> lax.map(lambda row: row / row.sum(), jnp.array([[1.0, 3.0], [2.0, 2.0]]))
+      Array([[0.25, 0.75],
+             [0.5 , 0.5 ]], dtype=float32)
     """
     if batch_size is not None:
-        return _map_in_batches(f, xs, batch_size)
+        return _map_in_batches(f, xs, operator.index(batch_size))
     _, ys = scan(lambda _, x: ((), f(x)), (), xs)
     return ys
 
 
 def _map_in_batches(f, xs, batch_size):
     """Run whole batches in a scan, and what is left over at once."""
+    if batch_size < 0:
+        raise errors.user_error(
+            ValueError, f"map: `batch_size` must not be negative, got {batch_size}.",
+            fix="pass the number of slices to work on at a time.", anchor="loop-bounds",
+        )  # fmt: skip
     leaves, in_tree = tree.flatten(xs)
     leaves = [as_operand(x, "map") for x in leaves]
     length = _scan_length(["xs"] * len(leaves), [x.aval for x in leaves], None)
-    count, rest = divmod(length, batch_size)
+    count, rest = divmod(length, batch_size) if batch_size else (0, length)
     out_trees = []
 
     def flat(*slices):

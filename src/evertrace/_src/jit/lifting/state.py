@@ -2,7 +2,7 @@
 
 A transformation takes a snapshot of everything that the recorder has taken over, runs the user's
 function, asks what changed since, and puts it back. What was *read* for the first time is no
-change: it has only become its lifted value.
+change: it has only become its lifted value. Nor is a lookup that is kept, see `_with_lookups`.
 """
 
 import functools
@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.cell import Cell
 from evertrace._src.core.jaxpr import Var
-from evertrace._src.jit.lifting.code import code_of, is_library_function
+from evertrace._src.jit.lifting.code import code_of, is_library_class, is_library_function
 from evertrace._src.jit.lifting.entered import (
     Attributes,
     CellContents,
@@ -260,9 +261,39 @@ def _impure_calls(recorder, before):
 def _all_then(recorder, before):
     """Yield everything that is taken over, with what it held at a snapshot."""
     for held in before.held:
-        yield held.entered, held.then()
+        yield held.entered, _with_lookups(held.entered, held.then())
     for entered in recorder.entered[before.taken_over :]:
-        yield entered, entered.placed  # as it was lifted
+        yield entered, _with_lookups(entered, entered.placed)  # as it was lifted
+
+
+def _with_lookups(entered, then):
+    """Return what a thing held, with what it has looked up since and kept to find it sooner.
+
+    Modules and objects whose missing attributes `__getattr__` finds often keep them. What is found
+    under its name in some module is the same for every turn and branch, and whether it is kept
+    makes no difference to who reads it. So it may stay.
+    """
+    if isinstance(entered, Names):
+        looks_up = "__getattr__" in entered.obj
+    elif isinstance(entered, Attributes) and hasattr(entered.cls, "__getattr__"):
+        looks_up = True
+    else:
+        return then
+    gained = {k: v for k, v in entered.contents().items() if k not in then}
+    kept = {k: v for k, v in gained.items() if _is_importable(v, looks_up)}
+    return then | kept if kept else then
+
+
+def _is_importable(value, looked_up):
+    """Whether a value is a module or, where it was `looked_up`, what one holds under its name."""
+    if isinstance(value, types.ModuleType):
+        return True
+    if not looked_up or not is_library_class(type(value)):  # asking others may run user code
+        return False
+    name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
+    if type(name) is not str or type(module) is not str or module not in sys.modules:
+        return False
+    return sys.modules[module].__dict__.get(name) is value
 
 
 def _all_arrays(recorder, before):
@@ -384,7 +415,8 @@ def _look_into(value, name):
     if not kind.__flags__ & _HEAP or issubclass(kind, (type, types.ModuleType)):
         return None, []
     package = kind.__module__.partition(".")[0]
-    if package == "evertrace":  # a jitted function, a custom rule: the function in it
+    # A jitted function, a custom rule: the function in it.
+    if package == "evertrace" and not issubclass(kind, Cell):
         behind = (instance_dict(value) or {}).values()
         return None, [(x, name) for x in behind if type(x) in _CALLABLES]
     if package in sys.stdlib_module_names:

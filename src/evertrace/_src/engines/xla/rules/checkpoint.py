@@ -1,6 +1,7 @@
 """StableHLO of checkpoints: the second computation reads its inputs through a barrier."""
 
 from evertrace._src.control import checkpoint as ops
+from evertrace._src.control.policies import name_p
 from evertrace._src.engines.xla.lower import lowering
 
 
@@ -16,6 +17,6 @@ def _barrier(b, outs, *operands):
     return b.op("stablehlo.optimization_barrier", operands, outs)
 
 
-@lowering.define(ops.name_p)
+@lowering.define(name_p)
 def _name(b, out, x, *, name):
     return x

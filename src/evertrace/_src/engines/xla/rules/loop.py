@@ -1,5 +1,6 @@
 """StableHLO of while loops: only the carry goes round; the regions read the consts directly."""
 
+from evertrace._src.control.bounded import bounded_while_p, program
 from evertrace._src.control.loop import split_operands, while_p
 from evertrace._src.engines.xla.lower import lowering
 
@@ -13,3 +14,8 @@ def _while(b, outs, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconst
         lambda *c: b.inline(body_jaxpr.jaxpr, [*body_consts, *c]),
         cond_jaxpr.effects | body_jaxpr.effects,
     )  # fmt: skip
+
+
+@lowering.define(bounded_while_p)
+def _bounded_while(b, outs, *operands, **params):
+    return b.inline(program("plain", **params), operands)

@@ -1,0 +1,153 @@
+"""The carries of loops: their structure and types from turn to turn, and names for leaves."""
+
+import inspect
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.bodies import as_type, same_type, structure_difference, type_text
+from evertrace._src.control.lifted import LoopState
+
+
+class Carry:
+    """What a loop hands from turn to turn: the user's carry, then the state that the body changes.
+
+    Args:
+      where: name of the loop.
+      label: function of a key path that returns what the user calls a leaf, such as ``c['w']``.
+      value: the user's carry.
+      *functions: the user's functions that the loop runs.
+      turns: their number, or None where it is unknown.
+
+    Attributes:
+      treedef: structure of the user's carry; count: number of its leaves.
+      state: the `LoopState`.
+      values: flat initial values; paths: what the user calls them.
+    """
+
+    def __init__(self, where, label, value, *functions, turns=None):
+        self.where, self.state = where, LoopState(where, *functions, turns=turns)
+        pairs, self.treedef = tree.flatten_with_path(value)
+        self.count = len(pairs)
+        self.paths = [label(path) for path, _ in pairs]
+        self.values = [as_operand(x, where) for _, x in pairs]
+
+    @property
+    def avals(self):
+        """Avals of the values."""
+        return [x.aval for x in self.values]
+
+    def check_structure(self, out_tree):
+        """Raise unless the body returns a carry of the structure it takes."""
+        if out_tree == self.treedef:
+            return
+        place, a, b = structure_difference(self.treedef, out_tree)
+        raise errors.user_error(
+            TypeError,
+            f"{self.where}: the carry must keep its structure; {place} it has {a} on input and {b} "
+            "on output.",
+            fix="return the carry in the containers, with the keys, that the body got it in.",
+            anchor="loop-carry",
+        )
+
+    def in_tree(self, *trees):
+        """Return the structure of a body's arguments: carry, state and those of the given trees."""
+        return tree.treedef_tuple([self.treedef, self.state.treedef, *trees])
+
+    def take_state(self, outs):
+        """Return the body's new carry, given the user's part of it, and of the right types.
+
+        It is empty if the body has to be staged again, with more state in the carry.
+        """
+        changed = self.state.leave()
+        return [] if changed is None else self.keep_types(outs + changed)
+
+    def grow(self):
+        """Take up the state that the body was found to change; returns whether there is any."""
+        pairs = self.state.grow()
+        for name, leaves in pairs:
+            self.paths += [name] * len(leaves)
+            self.values += leaves
+        return bool(pairs)
+
+    def result(self, outs):
+        """Put the final state in place; returns the user's carry, given the flat results."""
+        self.state.finish(outs[self.count :])
+        return tree.unflatten(self.treedef, outs[: self.count])
+
+    def keep_types(self, outs):
+        """Return the body's new carry with the weak types of the old one, where that is all."""
+        return [
+            as_type(x, a) if same_type(x.aval, a) and not a.weak_type else x
+            for x, a in zip(outs, self.avals, strict=True)
+        ]
+
+    def settle(self, out_avals):
+        """Bring weakly typed initial values to the types the body returns.
+
+        Returns whether any changed, so that the body has to be staged again.
+        """
+        avals = [_settled(a, b) for a, b in zip(self.avals, out_avals, strict=True)]
+        changed = avals != self.avals
+        self.values = [as_type(x, a) for x, a in zip(self.values, avals, strict=True)]
+        return changed
+
+    def check_types(self, out_avals):
+        """Raise unless the body returns a carry of the types it takes."""
+        for path, a, b in zip(self.paths, self.avals, out_avals, strict=True):
+            if not same_type(a, b):
+                raise errors.user_error(
+                    TypeError,
+                    f"{self.where}: the carry component {path} has type {type_text(a)} on input "
+                    f"but {type_text(b)} on output.",
+                    fix=_type_fix(a, b),
+                    anchor="loop-carry",
+                )
+
+
+def _settled(a, b):
+    """Return the type of a weakly typed initial value of type `a` if the body makes `b` of it."""
+    if not a.weak_type or a.shape != b.shape or a is b:
+        return a
+    if not b.weak_type or a.dtype != b.dtype:
+        dtype, _ = dtypes.lattice_result_type(a, b)
+        return a.update(dtype=dtype, weak_type=False)
+    return a
+
+
+def _type_fix(a, b):
+    if a.shape != b.shape:
+        return "give the initial value the shape that the body returns, e.g. with `broadcast_to`."
+    return f"convert the initial value, or the body's result with `astype({str(a.dtype)!r})`."
+
+
+def parameter(fun, position):
+    """Return the name of a positional parameter of the user's function."""
+    try:
+        return list(inspect.signature(fun).parameters)[position]
+    except (IndexError, TypeError, ValueError):
+        return ("carry", "x")[position]
+
+
+def named(name):
+    """Return the function that labels leaves of a value the user calls `name`."""
+    return lambda path: name + tree.keystr(path)
+
+
+def labelled(*labels):
+    """Return the function that labels leaves of a tuple whose items have labels of their own."""
+    return lambda path: labels[path[0].idx](path[1:])
+
+
+def stage_until_settled(carry, stage):
+    """Stage a body, again if the carry's types change; returns it with the carry's types kept.
+
+    `stage` is a function of the carry's avals; the body's first outputs are the new carry.
+    """
+    while True:
+        body = stage(carry.avals)
+        if carry.grow():
+            continue
+        n = len(carry.values)
+        if not carry.settle(body.jaxpr.out_avals[:n]):
+            carry.check_types(body.jaxpr.out_avals[:n])
+            return body
