@@ -128,7 +128,7 @@ def test_bad_arguments_are_explained(call, error, message):
         (elementwise.max, (1, 1), 0, 0.5),
         (elementwise.min, (1, 1), 1, 0.5),
         (elementwise.max, (2, 1), 1, 0.0),
-        (elementwise.abs, (0,), 0, 0.0),
+        (elementwise.abs, (0,), 0, 1.0),
         (functions.sqrt, (0,), 0, math.inf),
         (functions.cbrt, (0,), 0, math.inf),
         (functions.pow, (0, 2), 0, 0.0),

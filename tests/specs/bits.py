@@ -33,6 +33,14 @@ def _right_arithmetic(x, y, width):
     return signed >> min(y, width)
 
 
+def high_product(x, y):
+    """Return the high bits of products of Python's integers."""
+    width = 8 * x.dtype.itemsize
+    x, y = np.broadcast_arrays(x, y)
+    pairs = zip(x.reshape(-1).tolist(), y.reshape(-1).tolist(), strict=True)
+    return np.array([a * b >> width for a, b in pairs], x.dtype).reshape(x.shape)
+
+
 SPECS = [
     OpSpec(
         prim.name, [prim], fun, oracle, elementwise_cases(n), dtypes, domain=domain, grads=()
@@ -41,6 +49,7 @@ SPECS = [
         (ops.and_p, lax.bitwise_and, np.bitwise_and, 2, BITS, FULL_RANGE),
         (ops.or_p, lax.bitwise_or, np.bitwise_or, 2, BITS, FULL_RANGE),
         (ops.xor_p, lax.bitwise_xor, np.bitwise_xor, 2, BITS, FULL_RANGE),
+        (ops.mulhi_p, lax.mulhi, high_product, 2, WIDE_INTEGER, FULL_RANGE),
         (ops.not_p, lax.bitwise_not, np.invert, 1, BITS, FULL_RANGE),
         (
             ops.shift_left_p, lax.shift_left,

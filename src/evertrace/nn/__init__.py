@@ -35,16 +35,22 @@ from evertrace._src.nn.normalization import logsumexp as logsumexp
 from evertrace._src.nn.normalization import one_hot as one_hot
 from evertrace._src.nn.normalization import softmax as softmax
 from evertrace._src.nn.normalization import standardize as standardize
+from evertrace._src.nn.quantized import (
+    get_scaled_dot_general_config as get_scaled_dot_general_config,
+)
+from evertrace._src.nn.quantized import scaled_dot_general as scaled_dot_general
+from evertrace._src.nn.scaled import scaled_matmul as scaled_matmul
 
 if TYPE_CHECKING:
     from . import initializers as initializers
 
 __all__ = [
-    "celu", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",
-    "hard_swish", "hard_tanh", "identity", "initializers", "leaky_relu", "log1mexp",
-    "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish", "one_hot", "relu", "relu6",
-    "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "sparse_plus",
-    "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh",
+    "celu", "dot_product_attention", "elu", "gelu", "get_scaled_dot_general_config", "glu",
+    "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "initializers",
+    "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish",
+    "one_hot", "relu", "relu6", "scaled_dot_general", "scaled_matmul", "selu", "sigmoid", "silu",
+    "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus",
+    "standardize", "swish", "tanh",
 ]  # fmt: skip
 
 

@@ -12,12 +12,26 @@ from evertrace._src.support import close_matches, set_module
 
 @set_module("evertrace.dtypes")
 class extended(np.generic):
-    """Scalar type above all dtypes that NumPy does not have; for `issubdtype`."""
+    """Scalar type above all dtypes that NumPy does not have; for `issubdtype`.
+
+    Example:
+      >>> ev.dtypes.issubdtype(random.key(0).dtype, ev.dtypes.extended)
+      True
+      >>> ev.dtypes.issubdtype("float32", ev.dtypes.extended)
+      False
+    """
 
 
 @set_module("evertrace.dtypes")
 class prng_key(extended):
-    """Scalar type of random keys; for `issubdtype`."""
+    """Scalar type of random keys; for `issubdtype`.
+
+    Example:
+      >>> jnp.issubdtype(random.key(0).dtype, ev.dtypes.prng_key)
+      True
+      >>> jnp.issubdtype(random.PRNGKey(0).dtype, ev.dtypes.prng_key)
+      False
+    """
 
 
 class ExtendedDType:

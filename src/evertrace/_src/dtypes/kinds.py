@@ -103,7 +103,12 @@ def short_name(dtype: DType) -> str:
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
-    """Return the number of bits that an element of `dtype` has."""
+    """Return the number of bits that an element of `dtype` has.
+
+    Example:
+      >>> ev.dtypes.itemsize_bits("int4"), ev.dtypes.itemsize_bits("complex64")
+      (4, 64)
+    """
     dtype = as_dtype(dtype)
     if isinstance(dtype, ExtendedDType) or dtype == float0:
         raise user_error(ValueError, f"itemsize_bits: {short_name(dtype)} has no width of its own.")
@@ -135,6 +140,10 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
     Raises:
       ValueError: `dtype` is extended and that was not allowed.
       TypeError: `dtype` does not name a dtype.
+
+    Example:
+      >>> ev.dtypes.canonicalize_dtype("int64")
+      dtype('int32')
     """
     parsed = as_dtype(dtype)
     if isinstance(parsed, ExtendedDType):
@@ -201,6 +210,12 @@ def issubdtype(a: DTypeLike, b: DTypeLike) -> bool:
 
     Unlike in NumPy, bfloat16 and the 8-bit floats are `np.floating`, and the narrow integers are
     `np.signedinteger` or `np.unsignedinteger`. Keys are `prng_key`, which is an `extended`.
+
+    Example:
+      >>> [ev.dtypes.issubdtype(d, np.integer) for d in ("int4", "uint8", "bfloat16")]
+      [True, True, False]
+      >>> np.issubdtype(jnp.bfloat16, np.floating)
+      False
     """
     if isinstance(b, ExtendedDType):
         return a == b
@@ -222,6 +237,10 @@ def scalar_type_of(x: Any) -> type:
 
     Args:
       x: an array, a scalar or a dtype.
+
+    Example:
+      >>> ev.dtypes.scalar_type_of(jnp.ones(3, "bfloat16"))
+      <class 'float'>
     """
     found = dtype(x)
     if not isinstance(found, ExtendedDType):
@@ -255,8 +274,18 @@ def to_complex_dtype(dtype: DTypeLike) -> Any:
 def dtype(x: Any) -> Any:
     """Return the canonical dtype of an array, a scalar or a dtype.
 
+    Args:
+      x: an array, a Python or NumPy scalar, or a dtype in any form.
+
+    Returns:
+      A `numpy.dtype`, or that of keys; 64-bit ones are narrowed unless x64 is on.
+
     Raises:
       TypeError: `x` has no dtype, or one that arrays cannot have.
+
+    Example:
+      >>> lax.dtype(2.5), lax.dtype(jnp.ones(2, "int8"))
+      (dtype('float32'), dtype('int8'))
     """
     return dtype_and_weak(x)[0]
 

@@ -150,6 +150,12 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
 
     Differs from NumPy as `the lattice <evertrace._src.dtypes>` does, e.g. int64 and float32 give
     float32.
+
+    Example:
+      >>> jnp.promote_types(jnp.int32, jnp.uint32)
+      dtype('int64')
+      >>> jnp.promote_types(jnp.int32, jnp.float16)
+      dtype('float16')
     """
     nodes = frozenset(
         x if isinstance(x, type) and x in _WEAK_TYPES.values() else _node(as_dtype(x), False)
@@ -220,8 +226,11 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
       TypePromotionError: the arguments have no common dtype.
       TypeError: an argument has no dtype.
 
-    Example: ``result_type(np.int8(1), 2.0)`` is float32, ``result_type(np.float16(1), 2.0)`` is
-    float16.
+    Example:
+      >>> ev.dtypes.result_type(np.int8(1), 2.0), ev.dtypes.result_type(np.float16(1), 2.0)
+      (dtype('float32'), dtype('float16'))
+      >>> ev.dtypes.result_type("int32", "bfloat16")
+      dtype(bfloat16)
     """
     if len(args) == 1 and args[0] is None:  # NumPy's default
         args = (np.float64,)

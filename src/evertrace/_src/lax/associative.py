@@ -33,6 +33,12 @@ def associative_scan(fn, elems, reverse=False, axis=0):
 
     Source: the recursion over pairs of R. E. Ladner and M. J. Fischer, "Parallel prefix
     computation", Journal of the ACM 27(4), 1980.
+
+    Example:
+      >>> lax.associative_scan(jnp.multiply, jnp.array([1, 2, 3, 4]))
+      Array([ 1,  2,  6, 24], dtype=int32)
+      >>> lax.associative_scan(jnp.maximum, jnp.array([1, 3, 2, 0]), reverse=True)
+      Array([3, 3, 2, 0], dtype=int32)
     """
     if not callable(fn):
         raise errors.user_error(

@@ -27,6 +27,10 @@ def axis_size(axis_name):
 
     Raises:
       NameError: there is no such axis in scope.
+
+    Example:
+      >>> ev.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(jnp.array([1.0, 2.0, 3.0, 4.0]))
+      Array([0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     return ops.size_in_scope("axis_size", axis_name)
 
@@ -39,6 +43,10 @@ def axis_index(axis_name):
 
     Raises:
       NameError: there is no such axis in scope.
+
+    Example:
+      >>> ev.vmap(lambda x: x + 10 * lax.axis_index("i"), axis_name="i")(jnp.array([5, 5, 5]))
+      Array([ 5, 15, 25], dtype=int32)
     """
     ops.size_in_scope("axis_index", axis_name)
     first, *rest = ops.as_names(axis_name) or (None,)
@@ -66,6 +74,10 @@ def psum(x, axis_name, *, axis_index_groups=None):
 
     Raises:
       NameError: there is no such axis in scope.
+
+    Example:
+      >>> ev.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
+      Array([0.25, 0.75], dtype=float32)
     """
     names = _names("psum", axis_name, axis_index_groups)
     return tree.map(lambda leaf: _psum_leaf(leaf, names), x)
@@ -88,8 +100,15 @@ def pmean(x, axis_name, *, axis_index_groups=None):
       axis_name: name of a mapped axis, or a tuple of names.
       axis_index_groups: not supported.
 
+    Returns:
+      The tree of the means.
+
     Raises:
       NameError: there is no such axis in scope.
+
+    Example:
+      >>> ev.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1.0, 3.0, 8.0]))
+      Array([-3., -1.,  4.], dtype=float32)
     """
     names = _names("pmean", axis_name, axis_index_groups)
     size = ops.size_in_scope("pmean", names)
@@ -104,10 +123,17 @@ def pmax(x, axis_name, *, axis_index_groups=None):
       axis_name: name of a mapped axis, or a tuple of names.
       axis_index_groups: not supported.
 
+    Returns:
+      The tree of the largest values, of the dtypes of `x`.
+
     Raises:
       NameError: there is no such axis in scope.
 
     Differs from JAX: it has a derivative, the mean of those of the examples that attain the value.
+
+    Example:
+      >>> ev.vmap(lambda x: x == lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 8, 3]))
+      Array([False,  True, False], dtype=bool)
     """
     return _extremum(ops.pmax_p, x, axis_name, axis_index_groups)
 
@@ -119,6 +145,13 @@ def pmin(x, axis_name, *, axis_index_groups=None):
       x: a tree of arrays of real numbers or booleans.
       axis_name: name of a mapped axis, or a tuple of names.
       axis_index_groups: not supported.
+
+    Returns:
+      The tree of the smallest values, of the dtypes of `x`.
+
+    Example:
+      >>> ev.vmap(lambda x: x - lax.pmin(x, "i"), axis_name="i")(jnp.array([4, 8, 3]))
+      Array([1, 5, 0], dtype=int32)
     """
     return _extremum(ops.pmin_p, x, axis_name, axis_index_groups)
 
@@ -144,9 +177,17 @@ def ppermute(x, axis_name, perm):
       perm: pairs (source, destination) of places along the axis. An example that is no destination
         gets zeros.
 
+    Returns:
+      A tree like `x`.
+
     Raises:
       NameError: there is no such axis in scope.
       ValueError: a source or destination occurs twice, or is out of range.
+
+    Example:
+      >>> shift = lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)])
+      >>> ev.vmap(shift, axis_name="i")(jnp.array([1, 2, 3]))
+      Array([0, 1, 2], dtype=int32)
     """
     names = ops.as_names(axis_name)
     perm = tuple((int(source), int(destination)) for source, destination in perm)
@@ -163,9 +204,16 @@ def pshuffle(x, axis_name, perm):
       axis_name: name of a mapped axis.
       perm: a permutation; example i gets the value of example ``perm[i]``.
 
+    Returns:
+      A tree like `x`.
+
     Raises:
       NameError: there is no such axis in scope.
       ValueError: `perm` is no permutation of the places along the axis.
+
+    Example:
+      >>> ev.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([10, 20, 30]))
+      Array([30, 10, 20], dtype=int32)
     """
     perm = tuple(map(int, perm))
     if sorted(perm) != list(range(ops.size_in_scope("pshuffle", axis_name))):
@@ -187,9 +235,16 @@ def pbroadcast(x, axis_name, source):
       axis_name: name of a mapped axis.
       source: place of that example along the axis.
 
+    Returns:
+      A tree like `x`.
+
     Raises:
       NameError: there is no such axis in scope.
       ValueError: there is no such place.
+
+    Example:
+      >>> ev.vmap(lambda x: lax.pbroadcast(x, "i", 2), axis_name="i")(jnp.array([10, 20, 30]))
+      Array([30, 30, 30], dtype=int32)
     """
     return tree.map(
         lambda leaf: ops.pbroadcast_p.bind(
@@ -212,9 +267,18 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
       tiled: whether they are joined along a dimension that they have, not along a new one.
       to: only "varying" is supported.
 
+    Returns:
+      A tree of arrays; from ``[...]`` they get a new dimension of the size of the axis or, with
+      `tiled`, one that is so many times as long.
+
     Raises:
       NameError: there is no such axis in scope.
       AxisError: the result has no such dimension.
+
+    Example:
+      >>> ev.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
     """
     names = _names("all_gather", axis_name, axis_index_groups)
     if to != "varying":
@@ -245,9 +309,17 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
       tiled: whether the dimension stays, with the example's part of its elements. Otherwise its
         size is that of the axis, and it goes away.
 
+    Returns:
+      A tree of arrays with the dimension divided or, without `tiled`, without it.
+
     Raises:
       NameError: there is no such axis in scope.
       ShapeError: the dimension cannot be divided.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [10, 20]])
+      >>> ev.vmap(lambda row: lax.psum_scatter(row, "i"), axis_name="i")(x)
+      Array([11, 22], dtype=int32)
     """
     names = _names("psum_scatter", axis_name, axis_index_groups)
 
@@ -277,9 +349,18 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         along a dimension that they have. Otherwise the size of `split_axis` is that of the axis; it
         goes away, and `concat_axis` is a new dimension of that size.
 
+    Returns:
+      A tree of arrays.
+
     Raises:
       NameError: there is no such axis in scope.
       ShapeError: the dimension cannot be divided.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> ev.vmap(lambda row: lax.all_to_all(row, "i", 0, 0), axis_name="i")(x)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     names = _names("all_to_all", axis_name, axis_index_groups)
 
@@ -309,9 +390,18 @@ def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
       axis: the dimension.
       axis_index_groups: not supported.
 
+    Returns:
+      A tree like `x`.
+
     Raises:
       NameError: there is no such axis in scope.
       ShapeError: the sizes differ.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> ev.vmap(lambda row: lax.pswapaxes(row, "i", 0), axis_name="i")(x)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 

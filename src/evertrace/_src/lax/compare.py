@@ -18,6 +18,13 @@ def eq(x, y):
 
     Returns:
       a boolean array of the common shape.
+
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together; `numpy.equal` promotes.
+
+    Example:
+      >>> lax.eq(jnp.array([1.0, 2.0, jnp.nan]), jnp.array([1.0, 3.0, jnp.nan]))
+      Array([ True, False, False], dtype=bool)
     """
     return ops.eq_p.bind(*same_dtype_operands("eq", x, y))
 
@@ -31,6 +38,14 @@ def ne(x, y):
 
     Returns:
       a boolean array of the common shape.
+
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together; `numpy.not_equal`
+        promotes.
+
+    Example:
+      >>> lax.ne(jnp.array([1.0, 2.0, jnp.nan]), jnp.array([1.0, 3.0, jnp.nan]))
+      Array([False,  True,  True], dtype=bool)
     """
     return ops.ne_p.bind(*same_dtype_operands("ne", x, y))
 
@@ -44,6 +59,13 @@ def lt(x, y):
 
     Returns:
       a boolean array of the common shape.
+
+    Raises:
+      DTypeError, ShapeError: dtypes differ or are complex, or shapes do not go together.
+
+    Example:
+      >>> lax.lt(jnp.array([1, 2, 3]), 2)
+      Array([ True, False, False], dtype=bool)
     """
     return ops.lt_p.bind(*same_dtype_operands("lt", x, y))
 
@@ -57,6 +79,13 @@ def le(x, y):
 
     Returns:
       a boolean array of the common shape.
+
+    Raises:
+      DTypeError, ShapeError: dtypes differ or are complex, or shapes do not go together.
+
+    Example:
+      >>> lax.le(jnp.array([1, 2, 3]), 2)
+      Array([ True,  True, False], dtype=bool)
     """
     return ops.le_p.bind(*same_dtype_operands("le", x, y))
 
@@ -70,6 +99,13 @@ def gt(x, y):
 
     Returns:
       a boolean array of the common shape.
+
+    Raises:
+      DTypeError, ShapeError: dtypes differ or are complex, or shapes do not go together.
+
+    Example:
+      >>> lax.gt(jnp.array([1, 2, 3]), 2)
+      Array([False, False,  True], dtype=bool)
     """
     return ops.gt_p.bind(*same_dtype_operands("gt", x, y))
 
@@ -83,6 +119,13 @@ def ge(x, y):
 
     Returns:
       a boolean array of the common shape.
+
+    Raises:
+      DTypeError, ShapeError: dtypes differ or are complex, or shapes do not go together.
+
+    Example:
+      >>> lax.ge(jnp.array([1, 2, 3]), 2)
+      Array([False,  True,  True], dtype=bool)
     """
     return ops.ge_p.bind(*same_dtype_operands("ge", x, y))
 
@@ -95,5 +138,9 @@ def is_finite(x):
 
     Returns:
       a boolean array of the shape of `x`.
+
+    Example:
+      >>> lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan]))
+      Array([ True, False, False], dtype=bool)
     """
     return ops.is_finite_p.bind(as_operand(x, "is_finite"))

@@ -1,26 +1,30 @@
 """Convolutions in the forms that are used."""
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_operand
-from evertrace._src.lax.dot import element_type_param, precision_param
+from evertrace._src.lax.dot import dot_general, element_type_param, precision_param
 from evertrace._src.lax.padding import padtype_to_pads
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import conv as ops
 from evertrace._src.ops.conv import ConvDimensionNumbers
-from evertrace._src.ops.structural import rev_p
+from evertrace._src.ops.structural import inverse_permutation, permute, rev_p
 from evertrace._src.ops.windows import dilated
 
 __all__ = [
-    "ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated",
-    "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple",
-    "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple",
-    "conv_with_general_padding",
+    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",
+    "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
+    "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
+    "conv_transpose_shape_tuple", "conv_with_general_padding",
 ]  # fmt: skip
+
+ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
+"""What `conv_general_dilated` takes as `dimension_numbers`."""
 
 # ---------------------------------------------------------------- dimension numbers
 
@@ -37,6 +41,15 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
 
     Returns:
       A `ConvDimensionNumbers`; spatial dimensions are in the order of the kernel's.
+
+    Raises:
+      ShapeError: the ranks differ.
+      ValueError: the strings are not three, or lack letters.
+
+    Example:
+      >>> numbers = lax.conv_dimension_numbers((1, 8, 3), (5, 3, 16), ("NWC", "WIO", "NWC"))
+      >>> numbers.lhs_spec, numbers.rhs_spec
+      ((0, 2, 1), (2, 1, 0))
     """
     rank = len(lhs_shape)
     if isinstance(dimension_numbers, ConvDimensionNumbers):
@@ -66,6 +79,13 @@ def conv_general_permutations(dimension_numbers):
 
     Returns:
       Three tuples; spatial dimensions are in the order of the kernel's.
+
+    Raises:
+      ValueError: letters are missing, or there twice.
+
+    Example:
+      >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+      ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     lhs, rhs, out = dimension_numbers
     spatial = [c for c in rhs if c not in "OI"]
@@ -90,7 +110,22 @@ def _letters_error(specs, problem):
 
 
 def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
-    """Return the shape of a convolution whose dimensions are in the default order."""
+    """Return the shape of a convolution whose dimensions are in the default order.
+
+    Args:
+      lhs_shape: shape of the operand, ``(batch, features, ...)``.
+      rhs_shape: shape of the kernel, ``(output features, input features, ...)``.
+      strides: one per spatial dimension.
+      pads: the name of a padding, or a pair (low, high) per spatial dimension.
+      batch_group_count: as in `conv_general_dilated`.
+
+    Returns:
+      A tuple, ``(batch, output features, ...)``.
+
+    Example:
+      >>> lax.conv_shape_tuple((1, 3, 28, 28), (16, 3, 5, 5), (2, 2), "VALID")
+      (1, 16, 12, 12)
+    """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, None)
     ones = (1,) * (len(lhs_shape) - 2)
     if isinstance(pads, str):
@@ -100,7 +135,23 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
 
 
 def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
-    """Return the shape of a convolution whose dimensions are anywhere."""
+    """Return the shape of a convolution whose dimensions are anywhere.
+
+    Args:
+      lhs_shape: shape of the operand.
+      rhs_shape: shape of the kernel.
+      window_strides: one per spatial dimension.
+      padding: the name of a padding, or a pair (low, high) per spatial dimension.
+      dimension_numbers: as in `conv_dimension_numbers`.
+
+    Returns:
+      A tuple, laid out as the third of the `dimension_numbers`.
+
+    Example:
+      >>> layout = ("NHWC", "HWIO", "NHWC")
+      >>> lax.conv_general_shape_tuple((1, 28, 28, 3), (5, 5, 3, 16), (2, 2), "SAME", layout)
+      (1, 14, 14, 16)
+    """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     lhs = tuple(lhs_shape[d] for d in numbers.lhs_spec)
     rhs = tuple(rhs_shape[d] for d in numbers.rhs_spec)
@@ -109,7 +160,23 @@ def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dime
 
 
 def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
-    """Return the shape of a transposed convolution whose dimensions are anywhere."""
+    """Return the shape of a transposed convolution whose dimensions are anywhere.
+
+    Args:
+      lhs_shape: shape of the operand.
+      rhs_shape: shape of the kernel.
+      window_strides: one per spatial dimension, by which the operand is stretched.
+      padding: as in `conv_transpose`.
+      dimension_numbers: as in `conv_dimension_numbers`.
+
+    Returns:
+      A tuple, laid out as the third of the `dimension_numbers`.
+
+    Example:
+      >>> layout = ("NHWC", "HWIO", "NHWC")
+      >>> lax.conv_transpose_shape_tuple((1, 14, 14, 16), (5, 5, 16, 3), (2, 2), "SAME", layout)
+      (1, 28, 28, 3)
+    """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     lhs = tuple(lhs_shape[d] for d in numbers.lhs_spec)
     rhs = tuple(rhs_shape[d] for d in numbers.rhs_spec)
@@ -150,6 +217,16 @@ def conv_general_dilated(
 
     Returns:
       An array laid out as the third of the `dimension_numbers`.
+
+    Raises:
+      ShapeError: ranks, features, groups or the numbers per dimension do not fit.
+      DTypeError: the dtypes differ.
+
+    Example:
+      >>> x, kernel = jnp.arange(5.0), jnp.array([1.0, 0.0, -1.0])
+      >>> y = lax.conv_general_dilated(x[None, None], kernel[None, None], (1,), ((1, 1),))
+      >>> y[0, 0]
+      Array([-1., -2., -2., -2.,  3.], dtype=float32)
     """
     lhs, rhs = as_operand(lhs, "conv_general_dilated"), as_operand(rhs, "conv_general_dilated")
     numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
@@ -188,6 +265,15 @@ def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_ty
       padding: "VALID", "SAME" or "SAME_LOWER".
       precision: as in `dot_general`.
       preferred_element_type: dtype of the result and of the sums.
+
+    Returns:
+      An array ``[batch, output features, ...]``.
+
+    Example:
+      >>> image = jnp.arange(9.0).reshape(1, 1, 3, 3)
+      >>> lax.conv(image, jnp.ones((1, 1, 2, 2)), (1, 1), "VALID")[0, 0]
+      Array([[ 8., 12.],
+             [20., 24.]], dtype=float32)
     """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision,
@@ -210,6 +296,14 @@ def conv_with_general_padding(
       rhs_dilation: distances between the kernel's elements, or None.
       precision: as in `dot_general`.
       preferred_element_type: dtype of the result and of the sums.
+
+    Returns:
+      An array ``[batch, output features, ...]``.
+
+    Example:
+      >>> x, kernel = jnp.arange(5.0)[None, None], jnp.array([1.0, 1.0])[None, None]
+      >>> lax.conv_with_general_padding(x, kernel, (1,), [(2, 0)], None, (2,))[0, 0]
+      Array([0., 1., 2., 4., 6.], dtype=float32)
     """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
@@ -267,6 +361,14 @@ def conv_transpose(
 
     Returns:
       An array laid out as the third of the `dimension_numbers`.
+
+    Raises:
+      ValueError: `padding` is another name.
+
+    Example:
+      >>> x, kernel = jnp.array([1.0, 2.0]).reshape(1, 2, 1), jnp.array([1.0, 0.5]).reshape(2, 1, 1)
+      >>> lax.conv_transpose(x, kernel, (2,), "VALID")[0, :, 0]
+      Array([0.5, 1. , 1. , 2. ], dtype=float32)
     """
     lhs, rhs = as_operand(lhs, "conv_transpose"), as_operand(rhs, "conv_transpose")
     if dimension_numbers is None:
@@ -311,6 +413,11 @@ def conv_general_dilated_patches(
     Returns:
       An array with ``c * prod(filter_shape)`` features: for each feature of `lhs`, the elements of
       the window in row-major order.
+
+    Example:
+      >>> lax.conv_general_dilated_patches(jnp.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")
+      Array([[[0., 1., 2.],
+              [1., 2., 3.]]], dtype=float32)
     """
     lhs = as_operand(lhs, "conv_general_dilated_patches")
     filter_shape = as_shape(filter_shape)
@@ -326,3 +433,41 @@ def conv_general_dilated_patches(
         feature_group_count=features, precision=precision,
         preferred_element_type=preferred_element_type,
     )  # fmt: skip
+
+
+def conv_general_dilated_local(
+    lhs, rhs, window_strides, padding, filter_shape, lhs_dilation=None, rhs_dilation=None,
+    dimension_numbers=None, precision=None,
+):  # fmt: skip
+    """Convolve with a kernel of its own at each place, as a locally connected layer does.
+
+    Args:
+      lhs: the operand, of rank n + 2.
+      rhs: the kernels, of rank n + 2: its spatial dimensions are those of the result, and its input
+        features those of `conv_general_dilated_patches`: for each feature the window.
+      window_strides: as in `conv_general_dilated`.
+      padding: as in `conv_general_dilated`.
+      filter_shape: sizes of the window, one per spatial dimension.
+      lhs_dilation: as in `conv_general_dilated`.
+      rhs_dilation: as in `conv_general_dilated`.
+      dimension_numbers: as in `conv_general_dilated`.
+      precision: as in `dot_general`.
+
+    Returns:
+      An array laid out as the third of the `dimension_numbers`.
+
+    Example:
+      >>> x, kernels = jnp.arange(3.0).reshape(1, 1, 3), jnp.array([1.0, 10.0, 100.0])
+      >>> lax.conv_general_dilated_local(x, kernels.reshape(1, 1, 3), (1,), "VALID", (1,))
+      Array([[[  0.,  10., 200.]]], dtype=float32)
+    """
+    lhs, rhs = (as_operand(x, "conv_general_dilated_local") for x in (lhs, rhs))
+    numbers = conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, numbers, precision
+    )
+    places = numbers.out_spec[2:], numbers.rhs_spec[2:]
+    contract = (numbers.out_spec[1],), (numbers.rhs_spec[1],)
+    # The product has the places, then the batch of the operand, then the output features.
+    out = dot_general(patches, rhs, (contract, places), precision)
+    return permute(out, inverse_permutation((*numbers.out_spec[2:], *numbers.out_spec[:2])))

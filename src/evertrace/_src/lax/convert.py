@@ -29,6 +29,10 @@ def convert_element_type(operand, new_dtype):
 
     Integers wrap around; floats to integers are truncated and saturate, NaN gives 0; complex to
     real drops the imaginary part; all but zero is True.
+
+    Example:
+      >>> lax.convert_element_type(jnp.array([1.9, -1.9, 300.0, jnp.nan]), "uint8")
+      Array([  1,   0, 255,   0], dtype=uint8)
     """
     operand = as_operand(operand, "convert_element_type")
     return convert(operand, dtypes.canonicalize_dtype(new_dtype, allow_extended_dtype=True))
@@ -44,6 +48,12 @@ def bitcast_convert_type(operand, new_dtype):
     Returns:
       an array of shape ``[...]`` for a dtype of the same width; a narrower dtype adds a last
       dimension for the pieces of each number, a wider one consumes it.
+
+    Example:
+      >>> lax.bitcast_convert_type(jnp.array([1.0, -0.0]), "uint32")
+      Array([1065353216, 2147483648], dtype=uint32)
+      >>> lax.bitcast_convert_type(jnp.uint32(0x01020304), "uint8")
+      Array([4, 3, 2, 1], dtype=uint8)
     """
     operand = as_operand(operand, "bitcast_convert_type")
     dtype = dtypes.canonicalize_dtype(new_dtype)
@@ -63,6 +73,10 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
 
     Numbers that are too large become infinite, subnormal ones zero. The derivative is that of the
     identity, rounded as well.
+
+    Example:
+      >>> lax.reduce_precision(jnp.array([1.01, 1e20]), exponent_bits=5, mantissa_bits=4)
+      Array([ 1., inf], dtype=float32)
     """
     operand = as_operand(operand, "reduce_precision")
     exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
@@ -86,5 +100,9 @@ def stop_gradient(x):
 
     Returns:
       the same tree with the same values.
+
+    Example:
+      >>> ev.grad(lambda x: x * lax.stop_gradient(x))(3.0)
+      Array(3., dtype=float32, weak_type=True)
     """
     return tree.map(lambda leaf: stop_gradient_p.bind(as_operand(leaf, "stop_gradient")), x)

@@ -23,6 +23,10 @@ def iota(dtype, size):
 
     Returns:
       An array ``[size]`` of `dtype`.
+
+    Example:
+      >>> lax.iota("float32", 4)
+      Array([0., 1., 2., 3.], dtype=float32)
     """
     return broadcasted_iota(dtype, (size,), 0)
 
@@ -36,9 +40,17 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
       dimension: the one to count along.
       out_sharding: ignored.
 
+    Returns:
+      An array of `shape` and `dtype`.
+
     Raises:
       AxisError: there is no such dimension.
       DTypeError: for a boolean dtype.
+
+    Example:
+      >>> lax.broadcasted_iota("int32", (2, 3), 1)
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     dtype = dtypes.check_user_dtype_supported(dtype, "iota")
     return ops.iota(dtype, as_shape(shape), int(dimension))
@@ -58,6 +70,11 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
 
     Raises:
       ShapeError: `fill_value` is not a scalar.
+
+    Example:
+      >>> lax.full((2, 3), 7)
+      Array([[7, 7, 7],
+             [7, 7, 7]], dtype=int32, weak_type=True)
     """
     value = as_operand(fill_value, "full")
     if dtype is not None:
@@ -80,6 +97,10 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
 
     Raises:
       ShapeError: `fill_value` is not a scalar.
+
+    Example:
+      >>> lax.full_like(jnp.zeros(3, "int8"), 5)
+      Array([5, 5, 5], dtype=int8)
     """
     like = _aval_like(x)
     weak_type = like.weak_type
@@ -106,6 +127,13 @@ def empty(shape, dtype, *, out_sharding=None):
       shape: of the result.
       dtype: of the result.
       out_sharding: ignored.
+
+    Returns:
+      An array of `shape` and `dtype`. NumPy's may hold anything; JAX's holds zeros too.
+
+    Example:
+      >>> lax.empty((3,), "int32")
+      Array([0, 0, 0], dtype=int32)
     """
     return full(shape, 0, dtype)
 

@@ -23,6 +23,12 @@ def cumsum(operand, axis=0, reverse=False):
 
     Returns:
       An array of the operand's shape and dtype; integers wrap around.
+
+    Example:
+      >>> lax.cumsum(jnp.array([1, 2, 3]))
+      Array([1, 3, 6], dtype=int32)
+      >>> lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
+      Array([6, 5, 3], dtype=int32)
     """
     return _bind(ops.cumsum_p, operand, axis, reverse)
 
@@ -37,6 +43,10 @@ def cumprod(operand, axis=0, reverse=False):
 
     Returns:
       An array of the operand's shape and dtype. The derivative is right where elements are zero.
+
+    Example:
+      >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
+      Array([ 1,  2,  6, 24], dtype=int32)
     """
     return _bind(ops.cumprod_p, operand, axis, reverse)
 
@@ -52,6 +62,10 @@ def cummax(operand, axis=0, reverse=False):
     Returns:
       An array of the operand's shape and dtype. Where an element ties with the maximum before it
       the two share the derivative in halves (JAX's shares depend on its order of evaluation).
+
+    Example:
+      >>> lax.cummax(jnp.array([1, 3, 2, 5]))
+      Array([1, 3, 3, 5], dtype=int32)
     """
     return _bind(ops.cummax_p, operand, axis, reverse)
 
@@ -66,6 +80,10 @@ def cummin(operand, axis=0, reverse=False):
 
     Returns:
       An array of the operand's shape and dtype. Ties are treated as in `cummax`.
+
+    Example:
+      >>> lax.cummin(jnp.array([4, 5, 2, 3]))
+      Array([4, 4, 2, 2], dtype=int32)
     """
     return _bind(ops.cummin_p, operand, axis, reverse)
 
@@ -80,5 +98,9 @@ def cumlogsumexp(operand, axis=0, reverse=False):
 
     Returns:
       An array of the operand's shape and dtype.
+
+    Example:
+      >>> lax.cumlogsumexp(jnp.array([1000.0, 1000.0, 1001.0]))
+      Array([1000.     , 1000.6932 , 1001.55145], dtype=float32)
     """
     return _bind(ops.cumlogsumexp_p, operand, axis, reverse)

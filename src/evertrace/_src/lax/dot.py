@@ -1,20 +1,44 @@
 """Matrix products and their generalisation."""
 
 import operator
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
 
 from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.ops import dot as ops
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import mul_p
 from evertrace._src.ops.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
     Precision,
     canonicalize_precision,
 )
+from evertrace._src.ops.structural import broadcast_in_dim_p, reshape
 
 __all__ = [
-    "DotAlgorithm", "DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general",
+    "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike",
+    "batch_matmul", "dot", "dot_general", "scaled_dot",
 ]  # fmt: skip
+
+_PairOfDims: TypeAlias = tuple[Sequence[int], Sequence[int]]
+
+DotDimensionNumbers: TypeAlias = tuple[_PairOfDims, _PairOfDims]
+"""Contracting dimensions of both operands, and batch dimensions of both."""
+
+PrecisionLike: TypeAlias = (
+    str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+    | None
+)
+"""What `dot_general` takes as `precision`."""
 
 
 def precision_param(precision):
@@ -51,6 +75,11 @@ def dot_general(
 
     Raises:
       ShapeError: paired dimensions differ in size.
+
+    Example:
+      >>> x, y = jnp.arange(4.0).reshape(2, 2), jnp.array([[1.0, 1.0], [2.0, 2.0]])
+      >>> lax.dot_general(x, y, (((1,), (1,)), ((0,), (0,))))
+      Array([ 1., 10.], dtype=float32)
     """
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     return ops.dot_general_p.bind(
@@ -85,6 +114,13 @@ def dot(
 
     Returns:
       An array: a scalar, ``[m]``, ``[k]`` or ``[m, k]``.
+
+    Raises:
+      ShapeError: the shapes do not fit; `numpy.matmul` takes stacks of matrices.
+
+    Example:
+      >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+      Array([12, 34], dtype=int32)
     """
     lhs, rhs = as_operand(lhs, "dot"), as_operand(rhs, "dot")
     if dimension_numbers is None:
@@ -113,6 +149,15 @@ def batch_matmul(lhs, rhs, precision=None):
 
     Returns:
       An array ``[..., m, k]``.
+
+    Raises:
+      ShapeError: ranks or sizes do not fit; `numpy.matmul` broadcasts.
+
+    Example:
+      >>> matrices = jnp.array([[[1, 2], [3, 4]], [[1, 0], [0, 1]]])
+      >>> lax.batch_matmul(matrices, jnp.array([[[10], [1]], [[5], [6]]]))[..., 0]
+      Array([[12, 34],
+             [ 5,  6]], dtype=int32)
     """
     lhs, rhs = as_operand(lhs, "batch_matmul"), as_operand(rhs, "batch_matmul")
     if lhs.ndim != rhs.ndim or lhs.ndim < 2:
@@ -125,3 +170,77 @@ def batch_matmul(lhs, rhs, precision=None):
     batch = tuple(range(lhs.ndim - 2))
     contract = (lhs.ndim - 1,), (lhs.ndim - 2,)
     return dot_general(lhs, rhs, (contract, (batch, batch)), precision)
+
+
+def scaled_dot(
+    lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None,
+    preferred_element_type=None,
+):  # fmt: skip
+    """Multiply operands of which each block, along a contracted dimension, has a scale.
+
+    Args:
+      lhs: an array, often of 8-bit floats.
+      rhs: the same.
+      lhs_scale: an array of the rank of `lhs`: as large in all dimensions but the contracted ones,
+        and there with one entry for each block of equal length. None scales nothing.
+      rhs_scale: the same for `rhs`.
+      dimension_numbers: as in `dot_general`; by default the last dimension of `lhs` is contracted
+        with the first of `rhs`.
+      preferred_element_type: dtype of the result and the sums, by default bfloat16.
+
+    Returns:
+      An array as from `dot_general`.
+
+    The operands are scaled in bfloat16, and their products summed in the dtype of the result.
+
+    Example:
+      >>> scale = jnp.array([[2.0, 0.5]])  # for two blocks of two elements
+      >>> lax.scaled_dot(jnp.ones((1, 4)), jnp.ones((4, 1)), lhs_scale=scale)
+      Array([[5]], dtype=bfloat16)
+    """
+    lhs, rhs = as_operand(lhs, "scaled_dot"), as_operand(rhs, "scaled_dot")
+    if dimension_numbers is None:
+        dimension_numbers = (((lhs.ndim - 1,), (0,)), ((), ()))
+    (lhs_contract, rhs_contract), _ = dimension_numbers
+    dtype = dtypes.bfloat16 if preferred_element_type is None else preferred_element_type
+    return dot_general(
+        _scaled("lhs", lhs, lhs_scale, _ints(lhs_contract)),
+        _scaled("rhs", rhs, rhs_scale, _ints(rhs_contract)),
+        dimension_numbers,
+        preferred_element_type=dtype,
+    )
+
+
+def _scaled(side, x, scale, contract):
+    """Return an operand in bfloat16, times the scales of its blocks."""
+    dtype = np.dtype(dtypes.bfloat16)
+    x = convert(x, dtype)
+    if scale is None:
+        return x
+    scale = as_operand(scale, "scaled_dot")
+    fits = scale.ndim == x.ndim and all(
+        n == blocks or (d in contract and blocks and n % blocks == 0)
+        for d, (n, blocks) in enumerate(zip(x.shape, scale.shape, strict=True))
+    )
+    if not fits:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"scaled_dot: {side}_scale of shape {scale.shape} does not fit {side} of shape "
+            f"{x.shape}, of which dimensions {contract} are contracted.",
+            fix="make sizes equal, but along contracted dimensions one that divides the operand's.",
+            anchor="shape-dot",
+        )
+    for d, n in enumerate(x.shape):
+        if scale.shape[d] != n:
+            scale = _repeated(scale, d, n // scale.shape[d])
+    return mul_p.bind(x, convert(scale, dtype))
+
+
+def _repeated(x, dim, count):
+    """Return `x` with each entry of a dimension `count` times."""
+    before, after = x.shape[: dim + 1], x.shape[dim + 1 :]
+    kept = tuple(d for d in range(x.ndim + 1) if d != dim + 1)
+    wide = broadcast_in_dim_p.bind(
+        x, shape=(*before, count, *after), broadcast_dimensions=kept, sharding=None
+    )
+    return reshape(wide, (*before[:-1], before[-1] * count, *after))

@@ -28,7 +28,16 @@ def add(x, y):
     Returns:
       an array of the operands' dtype and common shape.
 
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together; `numpy.add` promotes.
+
     Integers wrap around.
+
+    Example:
+      >>> lax.add(jnp.array([1.5, 2.5]), 1)
+      Array([2.5, 3.5], dtype=float32)
+      >>> lax.add(jnp.uint8(255), 1)
+      Array(0, dtype=uint8)
     """
     return ops.add_p.bind(*same_dtype_operands("add", x, y))
 
@@ -43,7 +52,15 @@ def sub(x, y):
     Returns:
       an array of the operands' dtype and common shape.
 
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together; `numpy.subtract`
+        promotes.
+
     Integers wrap around.
+
+    Example:
+      >>> lax.sub(10, jnp.array([1, 2, 3]))
+      Array([9, 8, 7], dtype=int32)
     """
     return ops.sub_p.bind(*same_dtype_operands("sub", x, y))
 
@@ -59,7 +76,17 @@ def mul(x, y, *, out_dtype=None):
     Returns:
       an array of the operands' dtype (or `out_dtype`) and common shape.
 
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together; `numpy.multiply`
+        promotes.
+
     Integers wrap around.
+
+    Example:
+      >>> lax.mul(jnp.array([1, 2, 3]), 10)
+      Array([10, 20, 30], dtype=int32)
+      >>> lax.mul(jnp.array([100], "int8"), jnp.array([2], "int8"), out_dtype="int32")
+      Array([200], dtype=int32)
     """
     operands = same_dtype_operands("mul", x, y)
     if out_dtype is not None:
@@ -78,7 +105,14 @@ def div(x, y):
     Returns:
       an array of the operands' dtype and common shape.
 
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together; `numpy.divide` promotes.
+
     An integer divided by zero gives -1, all bits set.
+
+    Example:
+      >>> lax.div(jnp.array([7, -7, 7]), jnp.array([2, 2, 0]))
+      Array([ 3, -3, -1], dtype=int32)
     """
     return ops.div_p.bind(*same_dtype_operands("div", x, y))
 
@@ -93,7 +127,14 @@ def rem(x, y):
     Returns:
       an array of the operands' dtype and common shape.
 
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together.
+
     For integers ``rem(x, 0)`` is `x`. Differs from ``numpy.mod``, which takes the sign of `y`.
+
+    Example:
+      >>> lax.rem(jnp.array([7, -7]), 3)
+      Array([ 1, -1], dtype=int32)
     """
     return ops.rem_p.bind(*same_dtype_operands("rem", x, y))
 
@@ -106,6 +147,10 @@ def neg(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.neg(jnp.array([1.0, -2.0]))
+      Array([-1.,  2.], dtype=float32)
     """
     return ops.neg_p.bind(as_operand(x, "neg"))
 
@@ -118,6 +163,12 @@ def sign(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.sign(jnp.array([-2.5, 0.0, 3.0]))
+      Array([-1.,  0.,  1.], dtype=float32)
+      >>> lax.sign(jnp.array([3 + 4j]))
+      Array([0.6+0.8j], dtype=complex64)
     """
     return ops.sign_p.bind(as_operand(x, "sign"))
 
@@ -130,6 +181,10 @@ def abs(x):
 
     Returns:
       an array of the shape of `x`, real if `x` is complex.
+
+    Example:
+      >>> lax.abs(jnp.array([3 + 4j, -2]))
+      Array([5., 2.], dtype=float32)
     """
     return ops.abs_p.bind(as_operand(x, "abs"))
 
@@ -144,8 +199,15 @@ def max(x, y):
     Returns:
       an array of the operands' dtype and common shape.
 
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together; `numpy.maximum` promotes.
+
     Complex numbers are ordered by real part, then by imaginary part. Where x and y are equal, each
     gets half of the derivative.
+
+    Example:
+      >>> lax.max(jnp.array([-1.0, 2.0, jnp.nan]), 0.0)
+      Array([ 0.,  2., nan], dtype=float32)
     """
     return ops.max_p.bind(*same_dtype_operands("max", x, y))
 
@@ -160,8 +222,15 @@ def min(x, y):
     Returns:
       an array of the operands' dtype and common shape.
 
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together; `numpy.minimum` promotes.
+
     Complex numbers are ordered by real part, then by imaginary part. Where x and y are equal, each
     gets half of the derivative.
+
+    Example:
+      >>> lax.min(jnp.array([-1.0, 2.0, jnp.nan]), 0.0)
+      Array([-1.,  0., nan], dtype=float32)
     """
     return ops.min_p.bind(*same_dtype_operands("min", x, y))
 
@@ -176,6 +245,14 @@ def clamp(min, x, max):
 
     Returns:
       an array of the shape and dtype of `x`; `max` where `min` exceeds it.
+
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or bounds have other shapes; `numpy.clip` promotes and
+        broadcasts.
+
+    Example:
+      >>> lax.clamp(0, jnp.array([-5, 3, 12]), 10)
+      Array([ 0,  3, 10], dtype=int32)
     """
     return ops.clamp_p.bind(*scalars_like_arrays("clamp", (min, x, max)))
 
@@ -188,6 +265,10 @@ def floor(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.floor(jnp.array([1.7, -1.2]))
+      Array([ 1., -2.], dtype=float32)
     """
     return ops.floor_p.bind(as_operand(x, "floor"))
 
@@ -200,12 +281,21 @@ def ceil(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.ceil(jnp.array([1.2, -1.7]))
+      Array([ 2., -1.], dtype=float32)
     """
     return ops.ceil_p.bind(as_operand(x, "ceil"))
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where `round` takes numbers halfway between two whole ones."""
+    """Where `round` takes numbers halfway between two whole ones.
+
+    Example:
+      >>> lax.round(jnp.array([0.5, 1.5, -2.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+      Array([ 0.,  2., -2.], dtype=float32)
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -220,6 +310,12 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Differs from NumPy's, which takes halves to even numbers.
+
+    Example:
+      >>> lax.round(jnp.array([0.5, 1.5, -2.5]))
+      Array([ 1.,  2., -3.], dtype=float32)
     """
     rounding_method = RoundingMethod(rounding_method)
     return ops.round_p.bind(as_operand(x, "round"), rounding_method=rounding_method)
@@ -236,6 +332,10 @@ def nextafter(x1, x2):
       an array of the operands' dtype and common shape.
 
     Has no derivative.
+
+    Example:
+      >>> lax.nextafter(jnp.float32(1), 2) - 1
+      Array(1.1920929e-07, dtype=float32)
     """
     return ops.nextafter_p.bind(*same_dtype_operands("nextafter", x1, x2))
 
@@ -248,6 +348,10 @@ def real(x):
 
     Returns:
       a floating array of the shape of `x`.
+
+    Example:
+      >>> lax.real(jnp.array([1 + 2j, 3 - 4j]))
+      Array([1., 3.], dtype=float32)
     """
     return ops.real_p.bind(as_operand(x, "real"))
 
@@ -260,6 +364,10 @@ def imag(x):
 
     Returns:
       a floating array of the shape of `x`.
+
+    Example:
+      >>> lax.imag(jnp.array([1 + 2j, 3 - 4j]))
+      Array([ 2., -4.], dtype=float32)
     """
     return ops.imag_p.bind(as_operand(x, "imag"))
 
@@ -273,6 +381,10 @@ def complex(x, y):
 
     Returns:
       a complex64 or complex128 array.
+
+    Example:
+      >>> lax.complex(jnp.array([1.0, 2.0]), -1.0)
+      Array([1.-1.j, 2.-1.j], dtype=complex64)
     """
     return ops.complex_p.bind(*same_dtype_operands("complex", x, y))
 
@@ -285,5 +397,11 @@ def conj(x):
 
     Returns:
       a complex array of the shape of `x`.
+
+    Differs from `numpy.conj`, which returns real numbers as they are.
+
+    Example:
+      >>> lax.conj(jnp.array([1 + 2j, 3 - 4j]))
+      Array([1.-2.j, 3.+4.j], dtype=complex64)
     """
     return ops.conj(as_operand(x, "conj"))

@@ -20,14 +20,30 @@ __all__ = [
 
 
 class AccuracyMode(enum.Enum):
-    """How exact a function of the engine is to be."""
+    """How exact a function of the engine is to be.
+
+    Only ``DEFAULT`` is supported; another accuracy raises NotImplementedError.
+
+    Example:
+      >>> lax.exp(jnp.array([0.0, 1.0]), accuracy=lax.AccuracyMode.DEFAULT)
+      Array([1.      , 2.718282], dtype=float32)
+    """
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance(NamedTuple):
-    """Error that a function may have: absolute, relative, or in units of the last place."""
+    """Error that a function may have: absolute, relative, or in units of the last place.
+
+    Not supported yet: functions raise NotImplementedError.
+
+    Example:
+      >>> lax.exp(1.0, accuracy=lax.Tolerance(ulps=1))
+      Traceback (most recent call last):
+          ...
+      NotImplementedError: exp: accuracy Tolerance(atol=0.0, rtol=0.0, ulps=1) is not supported...
+    """
 
     atol: float = 0.0
     rtol: float = 0.0
@@ -53,6 +69,10 @@ def square(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.square(jnp.array([-3, 4]))
+      Array([ 9, 16], dtype=int32)
     """
     return ops.square_p.bind(as_operand(x, "square"))
 
@@ -67,7 +87,14 @@ def integer_pow(x, y):
     Returns:
       an array of the shape and dtype of `x`.
 
+    Raises:
+      DTypeError: `y` is negative and `x` an integer.
+
     Computed by repeated multiplication.
+
+    Example:
+      >>> lax.integer_pow(jnp.array([2, 3]), 3)
+      Array([ 8, 27], dtype=int32)
     """
     return ops.integer_pow_p.bind(as_operand(x, "integer_pow"), y=operator.index(y))
 
@@ -80,6 +107,10 @@ def reciprocal(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.reciprocal(jnp.array([2.0, -4.0, 0.0]))
+      Array([ 0.5 , -0.25,   inf], dtype=float32)
     """
     return integer_pow(x, -1)
 
@@ -94,7 +125,14 @@ def pow(x, y):
     Returns:
       an array of the dtype of `x` and the common shape.
 
+    Raises:
+      DTypeError: `x` is an integer, or `y` neither of its dtype nor an integer.
+
     The derivative by `y` is 0 at x = 0 < y, and the one by `x` is 0 at y = 0.
+
+    Example:
+      >>> lax.pow(jnp.array([4.0, 9.0]), jnp.array([0.5, 2.0]))
+      Array([ 2., 81.], dtype=float32)
     """
     y_operand = as_operand(y, "pow") if type(y) is int else y
     return ops.pow_p.bind(*same_dtype_operands("pow", x, y_operand))
@@ -109,6 +147,10 @@ def sqrt(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.sqrt(jnp.array([4.0, 2.0, -1.0]))
+      Array([2.       , 1.4142135,       nan], dtype=float32)
     """
     check_accuracy("sqrt", accuracy)
     return ops.sqrt_p.bind(as_operand(x, "sqrt"))
@@ -123,6 +165,10 @@ def rsqrt(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.rsqrt(jnp.array([4.0, 0.0]))
+      Array([0.5, inf], dtype=float32)
     """
     check_accuracy("rsqrt", accuracy)
     return ops.rsqrt_p.bind(as_operand(x, "rsqrt"))
@@ -137,6 +183,10 @@ def cbrt(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.cbrt(jnp.array([8.0, -8.0]))
+      Array([ 2., -2.], dtype=float32)
     """
     check_accuracy("cbrt", accuracy)
     return ops.cbrt_p.bind(as_operand(x, "cbrt"))
@@ -151,6 +201,10 @@ def exp(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.exp(jnp.array([0.0, 1.0, -jnp.inf]))
+      Array([1.      , 2.718282, 0.      ], dtype=float32)
     """
     check_accuracy("exp", accuracy)
     return ops.exp_p.bind(as_operand(x, "exp"))
@@ -165,6 +219,10 @@ def exp2(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.exp2(jnp.array([3.0, -1.0]))
+      Array([8. , 0.5], dtype=float32)
     """
     check_accuracy("exp2", accuracy)
     return ops.exp2_p.bind(as_operand(x, "exp2"))
@@ -179,6 +237,10 @@ def expm1(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.expm1(jnp.array([1e-10, 1.0]))
+      Array([1.0000000e-10, 1.7182819e+00], dtype=float32)
     """
     check_accuracy("expm1", accuracy)
     return ops.expm1_p.bind(as_operand(x, "expm1"))
@@ -193,6 +255,10 @@ def log(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.log(jnp.array([1.0, 10.0, 0.0]))
+      Array([0.       , 2.3025851,      -inf], dtype=float32)
     """
     check_accuracy("log", accuracy)
     return ops.log_p.bind(as_operand(x, "log"))
@@ -207,6 +273,10 @@ def log1p(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.log1p(jnp.array([1e-10, 1.0]))
+      Array([1.000000e-10, 6.931472e-01], dtype=float32)
     """
     check_accuracy("log1p", accuracy)
     return ops.log1p_p.bind(as_operand(x, "log1p"))
@@ -221,6 +291,10 @@ def logistic(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.logistic(jnp.array([-2.0, 0.0, 2.0]))
+      Array([0.11920293, 0.5       , 0.880797  ], dtype=float32)
     """
     check_accuracy("logistic", accuracy)
     return ops.logistic_p.bind(as_operand(x, "logistic"))
@@ -235,6 +309,10 @@ def sin(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.sin(jnp.array([0.0, jnp.pi / 6, jnp.pi / 2]))
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     check_accuracy("sin", accuracy)
     return ops.sin_p.bind(as_operand(x, "sin"))
@@ -249,6 +327,10 @@ def cos(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.cos(jnp.array([0.0, jnp.pi / 4, jnp.pi]))
+      Array([ 1.        ,  0.70710677, -1.        ], dtype=float32)
     """
     check_accuracy("cos", accuracy)
     return ops.cos_p.bind(as_operand(x, "cos"))
@@ -263,6 +345,10 @@ def tan(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.tan(jnp.array([0.0, jnp.pi / 4, jnp.pi / 3]))
+      Array([0.       , 1.       , 1.7320509], dtype=float32)
     """
     check_accuracy("tan", accuracy)
     return ops.tan_p.bind(as_operand(x, "tan"))
@@ -276,6 +362,10 @@ def asin(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.asin(jnp.array([0.5, 1.0, 2.0]))
+      Array([0.5235988, 1.5707964,       nan], dtype=float32)
     """
     return ops.asin_p.bind(as_operand(x, "asin"))
 
@@ -288,6 +378,10 @@ def acos(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.acos(jnp.array([1.0, 0.5, 0.0]))
+      Array([0.       , 1.0471976, 1.5707964], dtype=float32)
     """
     return ops.acos_p.bind(as_operand(x, "acos"))
 
@@ -300,6 +394,10 @@ def atan(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.atan(jnp.array([1.0, jnp.inf]))
+      Array([0.7853982, 1.5707964], dtype=float32)
     """
     return ops.atan_p.bind(as_operand(x, "atan"))
 
@@ -313,6 +411,13 @@ def atan2(x, y):
 
     Returns:
       an array of the operands' dtype and common shape.
+
+    Raises:
+      DTypeError, ShapeError: dtypes differ, or shapes do not go together.
+
+    Example:
+      >>> lax.atan2(jnp.array([1.0, 1.0, -1.0]), jnp.array([1.0, -1.0, -1.0]))
+      Array([ 0.7853981,  2.3561945, -2.3561945], dtype=float32)
     """
     return ops.atan2_p.bind(*same_dtype_operands("atan2", x, y))
 
@@ -325,6 +430,10 @@ def sinh(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.sinh(jnp.array([0.0, 1.0]))
+      Array([0.       , 1.1752012], dtype=float32)
     """
     return ops.sinh_p.bind(as_operand(x, "sinh"))
 
@@ -337,6 +446,10 @@ def cosh(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.cosh(jnp.array([0.0, 1.0]))
+      Array([1.       , 1.5430807], dtype=float32)
     """
     return ops.cosh_p.bind(as_operand(x, "cosh"))
 
@@ -350,6 +463,10 @@ def tanh(x, *, accuracy=None):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.tanh(jnp.array([0.0, 1.0, 20.0]))
+      Array([0.       , 0.7615942, 1.       ], dtype=float32)
     """
     check_accuracy("tanh", accuracy)
     return ops.tanh_p.bind(as_operand(x, "tanh"))
@@ -363,6 +480,10 @@ def asinh(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.asinh(jnp.array([0.0, 1.0]))
+      Array([0.       , 0.8813736], dtype=float32)
     """
     return ops.asinh_p.bind(as_operand(x, "asinh"))
 
@@ -375,6 +496,10 @@ def acosh(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.acosh(jnp.array([1.0, 2.0, 0.5]))
+      Array([0.      , 1.316958,      nan], dtype=float32)
     """
     return ops.acosh_p.bind(as_operand(x, "acosh"))
 
@@ -387,5 +512,9 @@ def atanh(x):
 
     Returns:
       an array of the shape and dtype of `x`.
+
+    Example:
+      >>> lax.atanh(jnp.array([0.0, 0.5, 1.0]))
+      Array([0.        , 0.54930615,        inf], dtype=float32)
     """
     return ops.atanh_p.bind(as_operand(x, "atanh"))

@@ -55,6 +55,12 @@ def gather(
     Raises:
       ShapeError: shapes and dimension numbers do not fit.
       DTypeError: the indices are not integers.
+
+    Example:
+      >>> pairs = lax.GatherDimensionNumbers((1,), (), (0,))
+      >>> lax.gather(jnp.array([10, 11, 12, 13]), jnp.array([[2], [0]]), pairs, (2,))
+      Array([[12, 13],
+             [10, 11]], dtype=int32)
     """
     operand = as_array(operand, "gather")
     if mode is None:
@@ -95,6 +101,11 @@ def scatter(
     Raises:
       ShapeError: shapes and dimension numbers do not fit.
       DTypeError: the indices are not integers, or the dtypes differ.
+
+    Example:
+      >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter(jnp.zeros(4), jnp.array([[3], [1]]), jnp.array([5.0, 7.0]), single)
+      Array([0., 7., 0., 5.], dtype=float32)
     """
     return _scatter(
         ops.scatter_p, operand, scatter_indices, updates, dimension_numbers,
@@ -109,6 +120,11 @@ def scatter_add(
     """Return an array with `updates` added to windows; arguments as of `scatter`.
 
     Where windows overlap, all updates are added.
+
+    Example:
+      >>> single, places = lax.ScatterDimensionNumbers((), (0,), (0,)), jnp.array([[1], [1], [0]])
+      >>> lax.scatter_add(jnp.zeros(3), places, jnp.array([5.0, 7.0, 1.0]), single)
+      Array([ 1., 12.,  0.], dtype=float32)
     """
     return _scatter(
         ops.scatter_add_p, operand, scatter_indices, updates, dimension_numbers,
@@ -123,6 +139,11 @@ def scatter_sub(
     """Return an array with `updates` subtracted from windows; arguments as of `scatter`.
 
     Where windows overlap, all updates are subtracted.
+
+    Example:
+      >>> single, places = lax.ScatterDimensionNumbers((), (0,), (0,)), jnp.array([[1], [1], [0]])
+      >>> lax.scatter_sub(jnp.zeros(3), places, jnp.array([5.0, 7.0, 1.0]), single)
+      Array([ -1., -12.,   0.], dtype=float32)
     """
     return _scatter(
         ops.scatter_sub_p, operand, scatter_indices, updates, dimension_numbers,
@@ -138,6 +159,11 @@ def scatter_mul(
 
     Where windows overlap, all updates are multiplied. The derivative by `updates` needs
     ``unique_indices=True``.
+
+    Example:
+      >>> single, places = lax.ScatterDimensionNumbers((), (0,), (0,)), jnp.array([[1], [1], [0]])
+      >>> lax.scatter_mul(jnp.ones(3), places, jnp.array([5.0, 7.0, 2.0]), single)
+      Array([ 2., 35.,  1.], dtype=float32)
     """
     return _scatter(
         ops.scatter_mul_p, operand, scatter_indices, updates, dimension_numbers,
@@ -152,6 +178,11 @@ def scatter_min(
     """Return an array with the lesser of windows and `updates`; arguments as of `scatter`.
 
     Where windows overlap, it is the least of all. Equal ones share the derivative.
+
+    Example:
+      >>> single, places = lax.ScatterDimensionNumbers((), (0,), (0,)), jnp.array([[1], [1], [0]])
+      >>> lax.scatter_min(jnp.array([6.0, 6.0, 6.0]), places, jnp.array([5.0, 7.0, 9.0]), single)
+      Array([6., 5., 6.], dtype=float32)
     """
     return _scatter(
         ops.scatter_min_p, operand, scatter_indices, updates, dimension_numbers,
@@ -166,6 +197,11 @@ def scatter_max(
     """Return an array with the greater of windows and `updates`; arguments as of `scatter`.
 
     Where windows overlap, it is the greatest of all. Equal ones share the derivative.
+
+    Example:
+      >>> single, places = lax.ScatterDimensionNumbers((), (0,), (0,)), jnp.array([[1], [1], [0]])
+      >>> lax.scatter_max(jnp.array([6.0, 6.0, 6.0]), places, jnp.array([5.0, 7.0, 9.0]), single)
+      Array([9., 7., 6.], dtype=float32)
     """
     return _scatter(
         ops.scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
@@ -197,7 +233,15 @@ def scatter_apply(
       unique_indices: promises that windows do not overlap.
       mode: what to do with windows that are not wholly inside.
 
+    Returns:
+      An array like `operand`.
+
     Differs from JAX: where windows overlap, `func` is applied once.
+
+    Example:
+      >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
+      >>> lax.scatter_apply(jnp.array([1.0, 2.0, 3.0]), jnp.array([[2], [0]]), jnp.negative, single)
+      Array([-1.,  2., -3.], dtype=float32)
     """
     operand = as_array(operand, "scatter_apply")
     indices = as_array(scatter_indices, "scatter_apply")
@@ -225,6 +269,11 @@ def index_take(src, idxs, axes):
 
     Raises:
       ValueError: there is not one vector per axis.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4], [5, 6]])
+      >>> lax.index_take(x, (jnp.array([0, -1]), jnp.array([1, 0])), (0, 1))
+      Array([2, 5], dtype=int32)
     """
     src = as_array(src, "index_take")
     axes = as_dims("index_take", axes, src.ndim)

@@ -18,6 +18,13 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
 
     Returns:
       A list of pairs (low, high).
+
+    Raises:
+      ValueError: there is no padding of that name.
+
+    Example:
+      >>> lax.padtype_to_pads((28, 28), (5, 5), (2, 2), "SAME")
+      [(1, 2), (1, 2)]
     """
     if not isinstance(padding, str):
         return [(int(low), int(high)) for low, high in padding]

@@ -44,6 +44,13 @@ def reduce_sum(operand, axes, *, out_sharding=None):
 
     Returns:
       An array of the operand's dtype without those dimensions; integers wrap around.
+
+    Raises:
+      AxisError: there is no such dimension, or it is named twice.
+
+    Example:
+      >>> lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), (0,))
+      Array([4, 6], dtype=int32)
     """
     x = as_operand(operand, "reduce_sum")
     return reduce_sum_p.bind(x, axes=as_shape(axes), out_sharding=out_sharding)
@@ -59,6 +66,13 @@ def reduce_prod(operand, axes):
     Returns:
       An array of the operand's dtype without those dimensions; integers wrap around. The
       derivative is right where elements are zero.
+
+    Raises:
+      AxisError: there is no such dimension, or it is named twice.
+
+    Example:
+      >>> lax.reduce_prod(jnp.array([[1, 2], [3, 4]]), (1,))
+      Array([ 2, 12], dtype=int32)
     """
     return ops.reduce_prod_p.bind(as_operand(operand, "reduce_prod"), axes=as_shape(axes))
 
@@ -73,6 +87,13 @@ def reduce_max(operand, axes):
     Returns:
       An array of the operand's dtype without those dimensions; of no elements, the least value of
       the dtype. Elements that tie share the derivative.
+
+    Raises:
+      AxisError: there is no such dimension, or it is named twice.
+
+    Example:
+      >>> lax.reduce_max(jnp.array([[1, 5], [3, 4]]), (0,))
+      Array([3, 5], dtype=int32)
     """
     return ops.reduce_max_p.bind(as_operand(operand, "reduce_max"), axes=as_shape(axes))
 
@@ -87,6 +108,13 @@ def reduce_min(operand, axes):
     Returns:
       An array of the operand's dtype without those dimensions; of no elements, the greatest value
       of the dtype. Elements that tie share the derivative.
+
+    Raises:
+      AxisError: there is no such dimension, or it is named twice.
+
+    Example:
+      >>> lax.reduce_min(jnp.array([[1, 5], [3, 4]]), (0, 1))
+      Array(1, dtype=int32)
     """
     return ops.reduce_min_p.bind(as_operand(operand, "reduce_min"), axes=as_shape(axes))
 
@@ -97,6 +125,16 @@ def reduce_and(operand, axes):
     Args:
       operand: a boolean or integer array.
       axes: the dimensions to reduce, counted from 0.
+
+    Returns:
+      An array of the operand's dtype without those dimensions.
+
+    Raises:
+      DTypeError: the operand is neither boolean nor integer; `numpy.all` takes any dtype.
+
+    Example:
+      >>> lax.reduce_and(jnp.array([[True, True], [True, False]]), (1,))
+      Array([ True, False], dtype=bool)
     """
     return ops.reduce_and_p.bind(as_operand(operand, "reduce_and"), axes=as_shape(axes))
 
@@ -107,6 +145,16 @@ def reduce_or(operand, axes):
     Args:
       operand: a boolean or integer array.
       axes: the dimensions to reduce, counted from 0.
+
+    Returns:
+      An array of the operand's dtype without those dimensions.
+
+    Raises:
+      DTypeError: the operand is neither boolean nor integer; `numpy.any` takes any dtype.
+
+    Example:
+      >>> lax.reduce_or(jnp.array([1, 4, 8]), (0,))
+      Array(13, dtype=int32)
     """
     return ops.reduce_or_p.bind(as_operand(operand, "reduce_or"), axes=as_shape(axes))
 
@@ -117,6 +165,16 @@ def reduce_xor(operand, axes):
     Args:
       operand: a boolean or integer array.
       axes: the dimensions to reduce, counted from 0.
+
+    Returns:
+      An array of the operand's dtype without those dimensions.
+
+    Raises:
+      DTypeError: the operand is neither boolean nor integer.
+
+    Example:
+      >>> lax.reduce_xor(jnp.array([7, 4, 1]), (0,))
+      Array(2, dtype=int32)
     """
     return ops.reduce_xor_p.bind(as_operand(operand, "reduce_xor"), axes=as_shape(axes))
 
@@ -128,6 +186,16 @@ def argmax(operand, axis, index_dtype):
       operand: a real or boolean array.
       axis: the dimension to search, counted from 0; it must not be empty.
       index_dtype: integer dtype of the result.
+
+    Returns:
+      An array of `index_dtype` without that dimension.
+
+    Raises:
+      ShapeError: the dimension is empty.
+
+    Example:
+      >>> lax.argmax(jnp.array([[3, 9, 9], [7, 5, 1]]), 1, "int32")
+      Array([1, 0], dtype=int32)
     """
     return _find(ops.argmax_p, operand, axis, index_dtype)
 
@@ -139,6 +207,16 @@ def argmin(operand, axis, index_dtype):
       operand: a real or boolean array.
       axis: the dimension to search, counted from 0; it must not be empty.
       index_dtype: integer dtype of the result.
+
+    Returns:
+      An array of `index_dtype` without that dimension.
+
+    Raises:
+      ShapeError: the dimension is empty.
+
+    Example:
+      >>> lax.argmin(jnp.array([[3, 9, 9], [7, 5, 1]]), 1, "int32")
+      Array([0, 2], dtype=int32)
     """
     return _find(ops.argmin_p, operand, axis, index_dtype)
 
@@ -169,7 +247,7 @@ def _operands(name, operands, init_values):
     inits, init_tree = tree.flatten(init_values)
     if treedef != init_tree:
         raise errors.user_error(
-            TypeError,
+            ValueError,
             f"{name}: operands {treedef} and initial values {init_tree} form different trees.",
             fix="give one initial value per operand.",
         )
@@ -247,6 +325,15 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
 
     Returns:
       Arrays without those dimensions, in the tree of `operands`.
+
+    Raises:
+      ValueError: there is not one initial value per operand, or `computation` uses arrays from
+        outside.
+      DTypeError: it returns something else than scalars of the operands' dtypes.
+
+    Example:
+      >>> lax.reduce(jnp.array([[3.0, 5.0], [4.0, 12.0]]), 0.0, jnp.hypot, (0,))
+      Array([ 5., 13.], dtype=float32)
     """
     dimensions = as_shape(dimensions)
     xs, inits, treedef = _operands("reduce", operands, init_values)
@@ -284,6 +371,13 @@ def reduce_window(
 
     Returns:
       Arrays with one element per window, in the tree of `operand`.
+
+    Raises:
+      ShapeError: the numbers do not describe a window of the operand's rank.
+
+    Example:
+      >>> lax.reduce_window(jnp.array([1.0, 5.0, 2.0, 4.0, 3.0]), -jnp.inf, lax.max, (3,), (1,))
+      Array([5., 5., 4.], dtype=float32)
     """
     xs, inits, treedef = _operands("reduce_window", operand, init_value)
     window = _window(
@@ -323,7 +417,23 @@ def reduce_window_shape_tuple(
     operand_shape, window_dimensions, window_strides, padding, base_dilation=None,
     window_dilation=None,
 ):  # fmt: skip
-    """Return the shape that `reduce_window` gives for these params, padding as pairs."""
+    """Return the shape that `reduce_window` gives for these params, padding as pairs.
+
+    Args:
+      operand_shape: shape of the operand.
+      window_dimensions: sizes of the window, one per dimension.
+      window_strides: steps from window to window.
+      padding: a pair (low, high) per dimension.
+      base_dilation: as in `reduce_window`.
+      window_dilation: as in `reduce_window`.
+
+    Returns:
+      A tuple of ints.
+
+    Example:
+      >>> lax.reduce_window_shape_tuple((10, 10), (3, 3), (2, 2), ((0, 0), (1, 1)))
+      (4, 5)
+    """
     ones = (1,) * len(operand_shape)
     return windows.window_shape(
         "reduce_window", tuple(operand_shape), tuple(window_dimensions), tuple(window_strides),

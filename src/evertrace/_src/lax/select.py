@@ -15,8 +15,15 @@ def select(pred, on_true, on_false):
       on_true: an array; chosen where `pred` holds.
       on_false: an array of the same shape and dtype.
 
+    Returns:
+      An array of the shape and dtype of `on_true`.
+
     Raises:
       ShapeError, DTypeError: shapes or dtypes differ. `numpy.where` broadcasts and promotes.
+
+    Example:
+      >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
+      Array([ 1, 20], dtype=int32)
     """
     return select_n(pred, on_false, on_true)
 
@@ -34,6 +41,11 @@ def select_n(which, *cases):
 
     Raises:
       ShapeError, DTypeError: shapes or dtypes do not fit.
+
+    Example:
+      >>> cases = jnp.array([1, 2, 3]), jnp.array([10, 20, 30]), jnp.array([-1, -2, -3])
+      >>> lax.select_n(jnp.array([0, 2, 1]), *cases)
+      Array([ 1, -2, 30], dtype=int32)
     """
     which = as_array(which, "select_n")
     return ops.select_n_p.bind(which, *scalars_like_arrays("select_n", cases))

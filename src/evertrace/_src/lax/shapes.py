@@ -34,6 +34,23 @@ def as_dim(name, dim, ndim):
     )
 
 
+def as_index(name, index, dim, size):
+    """Return an index into a dimension, counted from the front.
+
+    Raises:
+      IndexError: the dimension, which is of that size, does not have it.
+    """
+    index = operator.index(index)
+    if -size <= index < size:
+        return index % size
+    raise errors.user_error(
+        IndexError,
+        f"{name}: index {index} is out of range for dimension {dim} of size {size}.",
+        fix=f"use an index from {-size} to {size - 1}." if size else "take no element of it.",
+        anchor="index",
+    )
+
+
 def as_dims(name, dims, ndim):
     """Return dimensions counted from the front; that they differ is for the operation to check."""
     return tuple(as_dim(name, d, ndim) for d in dims)
@@ -45,8 +62,15 @@ def broadcast_shapes(*shapes):
     Args:
       *shapes: tuples of integers.
 
+    Returns:
+      A tuple of ints.
+
     Raises:
       ShapeError: sizes differ and none is 1.
+
+    Example:
+      >>> lax.broadcast_shapes((3, 1), (4,), ())
+      (3, 4)
     """
     try:
         return np.broadcast_shapes(*map(as_shape, shapes))

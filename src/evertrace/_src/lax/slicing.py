@@ -11,7 +11,7 @@ from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.lax.broadcasting import scalars_like_arrays
-from evertrace._src.lax.shapes import as_dim, as_shape
+from evertrace._src.lax.shapes import as_dim, as_index, as_shape
 from evertrace._src.ops import dynamic
 from evertrace._src.ops import slicing as ops
 from evertrace._src.ops.compare import lt_p
@@ -43,6 +43,11 @@ def slice(operand, start_indices, limit_indices, strides=None):
 
     Raises:
       ShapeError: the box is not inside the array. Indices are not counted from the end.
+
+    Example:
+      >>> lax.slice(jnp.arange(12).reshape(3, 4), (1, 0), (3, 4), (1, 2))
+      Array([[ 4,  6],
+             [ 8, 10]], dtype=int32)
     """
     return ops.slice_p.bind(
         as_array(operand, "slice"),
@@ -62,8 +67,17 @@ def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
       stride: positive step.
       axis: the dimension; negative counts from the end.
 
+    Returns:
+      An array with ``ceil((limit - start) / stride)`` elements along `axis`.
+
     Raises:
       ShapeError: the slice is not inside the array.
+
+    Example:
+      >>> lax.slice_in_dim(jnp.arange(12).reshape(3, 4), 1, -1, axis=1)
+      Array([[ 1,  2],
+             [ 5,  6],
+             [ 9, 10]], dtype=int32)
     """
     operand = as_array(operand, "slice_in_dim")
     axis = as_dim("slice_in_dim", axis, operand.ndim)
@@ -89,12 +103,22 @@ def index_in_dim(operand, index, axis=0, keepdims=True):
       axis: the dimension; negative counts from the end.
       keepdims: whether the result keeps that dimension, of size 1.
 
+    Returns:
+      An array, with one element along `axis` or without it.
+
     Raises:
       IndexError: there is no such index.
+
+    Example:
+      >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), -1, axis=1)
+      Array([[2],
+             [4]], dtype=int32)
+      >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), -1, axis=1, keepdims=False)
+      Array([2, 4], dtype=int32)
     """
     operand = as_array(operand, "index_in_dim")
     axis = as_dim("index_in_dim", axis, operand.ndim)
-    index = as_dim("index_in_dim", index, operand.shape[axis])
+    index = as_index("index_in_dim", index, axis, operand.shape[axis])
     out = slice_in_dim(operand, index, index + 1, 1, axis)
     return out if keepdims else squeeze(out, (axis,))
 
@@ -108,9 +132,16 @@ def pad(operand, padding_value, padding_config):
       padding_config: per dimension ``(low, high, interior)``: how many elements to add before the
         first, after the last, and between neighbours. Negative low and high remove elements.
 
+    Returns:
+      An array of the dtype of `operand`.
+
     Raises:
       ShapeError: a negative interior, or more removed than there is.
       DTypeError: `padding_value` has another dtype.
+
+    Example:
+      >>> lax.pad(jnp.array([1, 2, 3]), 0, [(2, -1, 1)])
+      Array([0, 0, 1, 0, 2, 0], dtype=int32)
     """
     operand, padding_value = scalars_like_arrays("pad", (as_array(operand, "pad"), padding_value))
     return ops.pad_p.bind(
@@ -125,9 +156,18 @@ def concatenate(operands, dimension):
       operands: arrays of one dtype, and of one shape but for that dimension.
       dimension: to join along; negative counts from the end.
 
+    Returns:
+      An array of their dtype, as long along that dimension as all of them.
+
     Raises:
       ShapeError, DTypeError: the shapes or dtypes do not fit.
       ValueError: there is no operand.
+
+    Example:
+      >>> lax.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4], [5, 6]])], 0)
+      Array([[1, 2],
+             [3, 4],
+             [5, 6]], dtype=int32)
     """
     operands = [as_array(x, "concatenate") for x in operands]
     if operands:
@@ -152,6 +192,10 @@ def split(operand, sizes, axis=0):
       ShapeError: the sizes do not add up.
 
     Differs from `numpy.split`, which takes the places of the cuts.
+
+    Example:
+      >>> lax.split(jnp.arange(6), (1, 3, 2))
+      [Array([0], dtype=int32), Array([1, 2, 3], dtype=int32), Array([4, 5], dtype=int32)]
     """
     operand = as_array(operand, "split")
     axis = as_dim("split", axis, operand.ndim)
@@ -164,6 +208,17 @@ def stack(operands, axis=0):
     Args:
       operands: arrays of one shape and dtype.
       axis: where the new dimension stands in the result; negative counts from its end.
+
+    Returns:
+      An array of their dtype with one more dimension.
+
+    Raises:
+      ShapeError, DTypeError: the shapes or dtypes differ.
+
+    Example:
+      >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     operands = [as_array(x, "stack") for x in operands]
     if operands:
@@ -180,6 +235,14 @@ def unstack(x, axis=0):
 
     Returns:
       A tuple of as many arrays as the dimension is long, without it.
+
+    Raises:
+      AxisError: there is no such dimension.
+
+    Example:
+      >>> first, second = lax.unstack(jnp.array([[1, 2], [3, 4]]))
+      >>> first - second
+      Array([-2, -2], dtype=int32)
     """
     x = as_array(x, "unstack")
     return tuple(ops.unstack_p.bind(x, axis=as_dim("unstack", axis, x.ndim)))
@@ -192,8 +255,16 @@ def tile(operand, reps):
       operand: an array.
       reps: how many copies along each dimension.
 
+    Returns:
+      An array of `reps` times the operand's sizes.
+
     Raises:
       ShapeError: there is not one count per dimension.
+
+    Example:
+      >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
+      Array([[1, 2, 1, 2],
+             [1, 2, 1, 2]], dtype=int32)
     """
     return ops.tile_p.bind(as_array(operand, "tile"), reps=as_shape(reps))
 
@@ -216,6 +287,12 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 
     Raises:
       ShapeError: the box is larger than the array.
+      DTypeError: the indices are no integers.
+
+    Example:
+      >>> window = ev.jit(lambda x, start: lax.dynamic_slice(x, (start,), (2,)))
+      >>> window(jnp.arange(5), 1), window(jnp.arange(5), 4)
+      (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
     operand = as_array(operand, "dynamic_slice")
     starts = _starts("dynamic_slice", operand.shape, start_indices, allow_negative_indices)
@@ -237,6 +314,12 @@ def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indic
 
     Raises:
       ShapeError: `update` is larger than the array, or of another rank.
+      DTypeError: the dtypes of `operand` and `update` differ, or the indices are no integers.
+
+    Example:
+      >>> lax.dynamic_update_slice(jnp.zeros((2, 3)), jnp.array([[1.0, 2.0]]), (1, 1))
+      Array([[0., 0., 0.],
+             [0., 1., 2.]], dtype=float32)
     """
     operand = as_array(operand, "dynamic_update_slice")
     update = as_array(update, "dynamic_update_slice")
@@ -320,6 +403,11 @@ def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_nega
 
     Returns:
       An array; a slice that would reach beyond the array is moved inside.
+
+    Example:
+      >>> lax.dynamic_slice_in_dim(jnp.array([[1, 2, 3], [4, 5, 6]]), 1, 2, axis=1)
+      Array([[2, 3],
+             [5, 6]], dtype=int32)
     """
     operand = as_array(operand, "dynamic_slice_in_dim")
     axis = as_dim("dynamic_slice_in_dim", axis, operand.ndim)
@@ -337,6 +425,14 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
       axis: the dimension; negative counts from the end.
       keepdims: whether the result keeps that dimension, of size 1.
       allow_negative_indices: whether a negative index counts from the end.
+
+    Returns:
+      An array, with one element along `axis` or without it.
+
+    Example:
+      >>> row = ev.jit(lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False))
+      >>> row(jnp.array([[1, 2], [3, 4], [5, 6]]), 1)
+      Array([3, 4], dtype=int32)
     """
     operand = as_array(operand, "dynamic_index_in_dim")
     axis = as_dim("dynamic_index_in_dim", axis, operand.ndim)
@@ -355,6 +451,13 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_neg
       start_index: an integer scalar.
       axis: the dimension; negative counts from the end.
       allow_negative_indices: whether a negative index counts from the end.
+
+    Returns:
+      An array like `operand`; a slice that would reach beyond it is moved inside.
+
+    Example:
+      >>> lax.dynamic_update_slice_in_dim(jnp.zeros(5), jnp.array([1.0, 2.0]), 2, axis=0)
+      Array([0., 0., 1., 2., 0.], dtype=float32)
     """
     operand = as_array(operand, "dynamic_update_slice_in_dim")
     starts = [0] * operand.ndim
@@ -373,6 +476,14 @@ def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_
       index: an integer scalar.
       axis: the dimension; negative counts from the end.
       allow_negative_indices: whether a negative index counts from the end.
+
+    Returns:
+      An array like `operand`; an index out of range is moved inside.
+
+    Example:
+      >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 3)), jnp.array([1.0, 2.0]), 1, axis=1)
+      Array([[0., 1., 0.],
+             [0., 2., 0.]], dtype=float32)
     """
     operand = as_array(operand, "dynamic_update_index_in_dim")
     update = as_array(update, "dynamic_update_index_in_dim")

@@ -28,6 +28,12 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
       ValueError: `num_keys` is out of range.
 
     Differs from JAX: -0.0 comes before 0.0 where a single array of floats is sorted.
+
+    Example:
+      >>> lax.sort(jnp.array([3.0, jnp.nan, 1.0]))
+      Array([ 1.,  3., nan], dtype=float32)
+      >>> lax.sort((jnp.array([2, 1, 2]), jnp.array([7, 8, 6])), num_keys=2)
+      (Array([1, 2, 2], dtype=int32), Array([8, 6, 7], dtype=int32))
     """
     is_sequence = isinstance(operand, tuple | list)
     operands = [as_array(x, "sort") for x in (operand if is_sequence else [operand])]
@@ -50,6 +56,14 @@ def sort_key_val(keys, values, dimension=-1, is_stable=True):
 
     Returns:
       Both, rearranged.
+
+    Raises:
+      ShapeError: the shapes differ.
+
+    Example:
+      >>> keys, values = lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
+      >>> values
+      Array([10, 20, 30], dtype=int32)
     """
     return sort((keys, values), dimension, is_stable)
 
@@ -68,6 +82,11 @@ def top_k(operand, k, *, axis=-1):
 
     Raises:
       ShapeError: the dimension is shorter than `k`.
+
+    Example:
+      >>> values, indices = lax.top_k(jnp.array([3, 9, 5, 9]), 3)
+      >>> values, indices
+      (Array([9, 9, 5], dtype=int32), Array([1, 3, 2], dtype=int32))
     """
     operand = as_array(operand, "top_k")
     axis = as_dim("top_k", axis, operand.ndim)
@@ -93,6 +112,11 @@ def approx_max_k(
       The elements in descending order, and their indices (int32).
 
     Differs from JAX on TPUs: the search is exact, and always for `k` elements.
+
+    Example:
+      >>> values, indices = lax.approx_max_k(jnp.array([3.0, 9.0, 5.0]), 2)
+      >>> values, indices
+      (Array([9., 5.], dtype=float32), Array([1, 2], dtype=int32))
     """
     return top_k(operand, k, axis=reduction_dimension)
 
@@ -101,7 +125,24 @@ def approx_min_k(
     operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
     aggregate_to_topk=True,
 ):  # fmt: skip
-    """Return the `k` smallest elements in ascending order; see `approx_max_k`."""
+    """Return the `k` smallest elements in ascending order; see `approx_max_k`.
+
+    Args:
+      operand: a floating array.
+      k: how many.
+      reduction_dimension: the dimension; negative counts from the end.
+      recall_target: share of the smallest elements that must be found; all of them are.
+      reduction_input_size_override: of no consequence for an exact search.
+      aggregate_to_topk: of no consequence, `k` elements are returned.
+
+    Returns:
+      The elements in ascending order, and their indices (int32).
+
+    Example:
+      >>> values, indices = lax.approx_min_k(jnp.array([3.0, 9.0, 5.0]), 2)
+      >>> values, indices
+      (Array([3., 5.], dtype=float32), Array([0, 2], dtype=int32))
+    """
     negated = neg_p.bind(as_array(operand, "approx_min_k"))
     values, indices = top_k(negated, k, axis=reduction_dimension)
     return [neg_p.bind(values), indices]

@@ -27,6 +27,12 @@ def broadcast(operand, sizes, *, out_sharding=None):
 
     Returns:
       An array ``[*sizes, ...]``.
+
+    Example:
+      >>> lax.broadcast(jnp.array([1, 2]), (3,))
+      Array([[1, 2],
+             [1, 2],
+             [1, 2]], dtype=int32)
     """
     operand, sizes = as_array(operand, "broadcast"), as_shape(sizes)
     kept = tuple(range(len(sizes), len(sizes) + operand.ndim))
@@ -43,9 +49,17 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
         becomes; its size must be the result's or 1.
       out_sharding: ignored.
 
+    Returns:
+      An array of `shape` and the operand's dtype.
+
     Raises:
       ShapeError: sizes do not fit.
       AxisError: the result does not have such dimensions.
+
+    Example:
+      >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+      Array([[1, 1, 1],
+             [2, 2, 2]], dtype=int32)
     """
     operand, shape = as_array(operand, "broadcast_in_dim"), as_shape(shape)
     dims = as_shape(broadcast_dimensions)
@@ -62,6 +76,13 @@ def broadcast_to_rank(x, rank):
     Args:
       x: an array of at most that rank.
       rank: of the result.
+
+    Returns:
+      An array of rank `rank`, or `x` where it has more.
+
+    Example:
+      >>> lax.broadcast_to_rank(jnp.array([1, 2]), 3).shape
+      (1, 1, 2)
     """
     x = as_array(x, "broadcast_to_rank")
     return ops.expand_dims(x, tuple(range(rank - x.ndim)))
@@ -76,10 +97,19 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
       dimensions: a permutation of the dimensions to apply first.
       out_sharding: ignored.
 
+    Returns:
+      An array ``[*new_sizes]`` of the operand's dtype.
+
     Raises:
       ShapeError: the sizes do not agree.
 
     Differs from `numpy.reshape`: no size may be -1.
+
+    Example:
+      >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,))
+      Array([1, 2, 3, 4], dtype=int32)
+      >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), (1, 0))
+      Array([1, 3, 2, 4], dtype=int32)
     """
     operand, new_sizes = as_array(operand, "reshape"), as_shape(new_sizes)
     if dimensions is not None:
@@ -98,8 +128,15 @@ def transpose(operand, permutation):
       operand: an array.
       permutation: dimension ``i`` of the result is dimension ``permutation[i]`` of `operand`.
 
+    Returns:
+      An array of the permuted shape.
+
     Raises:
       AxisError: it is no permutation of the dimensions.
+
+    Example:
+      >>> lax.transpose(jnp.zeros((2, 3, 5)), (2, 0, 1)).shape
+      (5, 2, 3)
     """
     return ops.permute(as_array(operand, "transpose"), as_shape(permutation))
 
@@ -111,9 +148,16 @@ def squeeze(array, dimensions):
       array: an array.
       dimensions: the ones to remove; negative ones count from the end.
 
+    Returns:
+      An array without those dimensions.
+
     Raises:
       ShapeError: one is not of size 1.
       AxisError: there is no such dimension, or it is named twice.
+
+    Example:
+      >>> lax.squeeze(jnp.array([[[1, 2]]]), (0, 1))
+      Array([1, 2], dtype=int32)
     """
     array = as_array(array, "squeeze")
     return ops.squeeze(array, as_dims("squeeze", dimensions, array.ndim))
@@ -126,8 +170,15 @@ def expand_dims(array, dimensions):
       array: an array.
       dimensions: where they stand in the result; negative ones count from its end.
 
+    Returns:
+      An array with those dimensions.
+
     Raises:
       AxisError: the result does not have such a dimension, or it is named twice.
+
+    Example:
+      >>> lax.expand_dims(jnp.array([1, 2]), (0, -1)).shape
+      (1, 2, 1)
     """
     array, dimensions = as_array(array, "expand_dims"), tuple(dimensions)
     ndim = array.ndim + len(dimensions)
@@ -143,8 +194,16 @@ def rev(operand, dimensions):
       operand: an array.
       dimensions: those to reverse.
 
+    Returns:
+      An array of the operand's shape and dtype.
+
     Raises:
       AxisError: there is no such dimension, or it is named twice.
+
+    Example:
+      >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (0,))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
     """
     return ops.rev_p.bind(as_array(operand, "rev"), dimensions=as_shape(dimensions))
 
@@ -157,8 +216,15 @@ def collapse(operand, start_dimension, stop_dimension=None):
       start_dimension: the first; negative counts from the end.
       stop_dimension: the one after the last; by default all up to the end.
 
+    Returns:
+      An array of the operand's dtype.
+
     Raises:
       ValueError: the range is empty or out of bounds.
+
+    Example:
+      >>> lax.collapse(jnp.zeros((2, 3, 5)), 0, 2).shape
+      (6, 5)
     """
     operand = as_array(operand, "collapse")
     ndim = operand.ndim

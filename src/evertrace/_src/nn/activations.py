@@ -37,66 +37,181 @@ def _inexact(name, x):
 
 @public
 def identity(x):
-    """Return `x`, as an array."""
+    """Return `x`, as an array.
+
+    Args:
+      x: an array.
+
+    Example:
+      >>> ev.nn.identity(2.5)
+      Array(2.5, dtype=float32, weak_type=True)
+    """
     return operand("identity", x)
 
 
 @public
 def relu(x):
-    """Return ``max(x, 0)``, with derivative 0 at 0."""
+    """Return ``max(x, 0)``, with derivative 0 at 0.
+
+    Args:
+      x: an array; its dtype is kept.
+
+    Returns:
+      An array of the shape of `x`; NaN stays NaN.
+
+    Example:
+      >>> ev.nn.relu(jnp.array([-2.0, 0.0, 3.0]))
+      Array([0., 0., 3.], dtype=float32)
+    """
     x = operand("relu", x)
     return where(x <= 0, 0, x)
 
 
 @public
 def relu6(x):
-    """Return ``min(max(x, 0), 6)``, with derivative 0 at 0 and at 6."""
+    """Return ``min(max(x, 0), 6)``, with derivative 0 at 0 and at 6.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.relu6(jnp.array([-2.0, 3.0, 8.0]))
+      Array([0., 3., 6.], dtype=float32)
+    """
     x = operand("relu6", x)
     return where(x <= 0, 0, where(x >= 6, 6.0, x))
 
 
 @public
 def squareplus(x, b=4):
-    """Return ``(x + sqrt(x**2 + b)) / 2``, a smooth `relu`."""
+    """Return ``(x + sqrt(x**2 + b)) / 2``, a smooth `relu`.
+
+    Args:
+      x: an array; integers become floats.
+      b: how smooth it is: 0 gives `relu`, 4 the curvature of `softplus` at 0.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Source: Barron, "Squareplus: A Softplus-Like Algebraic Rectifier", 2021.
+
+    Example:
+      >>> ev.nn.squareplus(jnp.array([-2.0, 0.0, 2.0]))
+      Array([0.41421354, 1.        , 2.4142137 ], dtype=float32)
+    """
     x = _inexact("squareplus", x)
     return (x + ufuncs.sqrt(ufuncs.square(x) + b)) / 2
 
 
 @public
 def softplus(x):
-    """Return ``log(1 + exp(x))`` without overflow."""
+    """Return ``log(1 + exp(x))`` without overflow.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.softplus(jnp.array([-2.0, 0.0, 1000.0]))
+      Array([1.269280e-01, 6.931472e-01, 1.000000e+03], dtype=float32)
+    """
     return logaddexp(x, 0)
 
 
 @public
 def sparse_plus(x):
-    """Return 0 below -1, `x` above 1, and ``(x + 1)**2 / 4`` between."""
+    """Return 0 below -1, `x` above 1, and ``(x + 1)**2 / 4`` between.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
+      Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
     x = _inexact("sparse_plus", x)
     return where(x <= -1, 0, where(x >= 1, x, ufuncs.square(x + 1) / 4))
 
 
 @public
 def soft_sign(x):
-    """Return ``x / (abs(x) + 1)``."""
+    """Return ``x / (abs(x) + 1)``.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.soft_sign(jnp.array([-1.0, 0.0, 3.0]))
+      Array([-0.5 ,  0.  ,  0.75], dtype=float32)
+    """
     x = _inexact("soft_sign", x)
     return x / (ufuncs.abs(x) + 1)
 
 
 @public
 def sigmoid(x):
-    """Return ``1 / (1 + exp(-x))``."""
+    """Return ``1 / (1 + exp(-x))``.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.sigmoid(jnp.array([-1000.0, 0.0, 2.0]))
+      Array([0.      , 0.5     , 0.880797], dtype=float32)
+    """
     return logistic_p.bind(_inexact("sigmoid", x))
 
 
 @public
 def sparse_sigmoid(x):
-    """Return 0 below -1, 1 above 1, and ``(x + 1) / 2`` between."""
+    """Return 0 below -1, 1 above 1, and ``(x + 1) / 2`` between.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    It is the derivative of `sparse_plus`.
+
+    Example:
+      >>> ev.nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 0.5, 2.0]))
+      Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     return clip(_inexact("sparse_sigmoid", x) + 1, 0, 2) / 2
 
 
 @public
 def silu(x):
-    """Return ``x * sigmoid(x)``, also known as swish."""
+    """Return ``x * sigmoid(x)``, also known as swish.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Source: Elfwing, Uchibe, Doya, "Sigmoid-Weighted Linear Units for Neural Network Function
+    Approximation in Reinforcement Learning", 2017.
+
+    Example:
+      >>> ev.nn.silu(jnp.array([-2.0, 0.0, 2.0]))
+      Array([-0.23840587,  0.        ,  1.761594  ], dtype=float32)
+    """
     x = _inexact("silu", x)
     return x * logistic_p.bind(x)
 
@@ -106,26 +221,76 @@ swish = silu
 
 @public
 def mish(x):
-    """Return ``x * tanh(softplus(x))``."""
+    """Return ``x * tanh(softplus(x))``.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Source: Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", 2019.
+
+    Example:
+      >>> ev.nn.mish(jnp.array([-2.0, 0.0, 2.0]))
+      Array([-0.25250146,  0.        ,  1.9439589 ], dtype=float32)
+    """
     x = _inexact("mish", x)
     return x * ufuncs.tanh(softplus(x))
 
 
 @public
 def log_sigmoid(x):
-    """Return ``log(sigmoid(x))`` without underflow."""
+    """Return ``log(sigmoid(x))`` without underflow.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.log_sigmoid(jnp.array([-1000.0, 0.0, 2.0]))
+      Array([-1.000000e+03, -6.931472e-01, -1.269280e-01], dtype=float32)
+    """
     return -softplus(-_inexact("log_sigmoid", x))
 
 
 @public
 def tanh(x, /):
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.tanh(jnp.array([-1.0, 0.0, 1.0]))
+      Array([-0.7615942,  0.       ,  0.7615942], dtype=float32)
+    """
     return ufuncs.tanh(x)
 
 
 @public
 def elu(x, alpha=1.0):
-    """Return `x` where it is positive, else ``alpha * (exp(x) - 1)``."""
+    """Return `x` where it is positive, else ``alpha * (exp(x) - 1)``.
+
+    Args:
+      x: an array; integers become floats.
+      alpha: minus the limit for small `x`.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Source: Clevert, Unterthiner, Hochreiter, "Fast and Accurate Deep Network Learning by
+    Exponential Linear Units (ELUs)", 2015.
+
+    Example:
+      >>> ev.nn.elu(jnp.array([-10.0, -1.0, 2.0]))
+      Array([-0.9999546 , -0.63212055,  2.        ], dtype=float32)
+    """
     x = _inexact("elu", x)
     # Where x is large, exp(x) must not overflow, though it is not chosen: inf times 0 is NaN.
     return where(x > 0, x, alpha * ufuncs.expm1(where(x > 0, 0, x)))
@@ -133,40 +298,114 @@ def elu(x, alpha=1.0):
 
 @public
 def selu(x):
-    """Return ``scale * elu(x, alpha)`` with the constants of self-normalising networks."""
+    """Return ``scale * elu(x, alpha)`` with the constants of self-normalising networks.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+
+    Example:
+      >>> ev.nn.selu(jnp.array([-1.0, 0.0, 1.0]))
+      Array([-1.1113307,  0.       ,  1.050701 ], dtype=float32)
+    """
     return SELU_SCALE * elu(x, SELU_ALPHA)
 
 
 @public
 def celu(x, alpha=1.0):
-    """Return ``max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)``."""
+    """Return ``max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)``.
+
+    Args:
+      x: an array; integers become floats.
+      alpha: minus the limit for small `x`.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Source: Barron, "Continuously Differentiable Exponential Linear Units", 2017.
+
+    Example:
+      >>> ev.nn.celu(jnp.array([-1.0, 0.0, 2.0]), alpha=2.0)
+      Array([-0.78693867,  0.        ,  2.        ], dtype=float32)
+    """
     x = _inexact("celu", x)
     return ufuncs.maximum(x, 0) + alpha * ufuncs.expm1(ufuncs.minimum(x, 0) / alpha)
 
 
 @public
 def leaky_relu(x, negative_slope=1e-2):
-    """Return `x` where it is not negative, else ``negative_slope * x``."""
+    """Return `x` where it is not negative, else ``negative_slope * x``.
+
+    Args:
+      x: an array; integers become floats.
+      negative_slope: factor of negative `x`.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.leaky_relu(jnp.array([-2.0, 0.0, 3.0]), negative_slope=0.1)
+      Array([-0.2,  0. ,  3. ], dtype=float32)
+    """
     x = _inexact("leaky_relu", x)
     return where(x >= 0, x, negative_slope * x)
 
 
 @public
 def hard_tanh(x):
-    """Return `x` limited to -1 and 1."""
+    """Return `x` limited to -1 and 1.
+
+    Args:
+      x: an array; its dtype is kept.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.hard_tanh(jnp.array([-3.0, 0.5, 2.0]))
+      Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     x = operand("hard_tanh", x)
     return where(x > 1, 1, where(x < -1, -1, x))
 
 
 @public
 def hard_sigmoid(x):
-    """Return ``relu6(x + 3) / 6``."""
+    """Return ``relu6(x + 3) / 6``.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.hard_sigmoid(jnp.array([-4.0, 0.0, 1.5, 4.0]))
+      Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     return relu6(_inexact("hard_sigmoid", x) + 3) / 6
 
 
 @public
 def hard_silu(x):
-    """Return ``x * hard_sigmoid(x)``."""
+    """Return ``x * hard_sigmoid(x)``.
+
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Source: Howard et al., "Searching for MobileNetV3", 2019.
+
+    Example:
+      >>> ev.nn.hard_silu(jnp.array([-1.5, 0.0, 1.5, 4.0]))
+      Array([-0.375,  0.   ,  1.125,  4.   ], dtype=float32)
+    """
     x = _inexact("hard_silu", x)
     return x * hard_sigmoid(x)
 
@@ -183,7 +422,14 @@ def gelu(x, approximate=True):
       approximate: whether to take the common approximation by `tanh`, which is off by at most
         0.0005, or the error function.
 
+    Returns:
+      An array of the shape of `x`.
+
     Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", 2016.
+
+    Example:
+      >>> ev.nn.gelu(jnp.array([-1.0, 0.0, 1.0]), approximate=False)
+      Array([-0.15865526,  0.        ,  0.8413447 ], dtype=float32)
     """
     x = _inexact("gelu", x)
     if not approximate:
@@ -199,6 +445,18 @@ def glu(x, axis=-1):
     Args:
       x: array of even size along `axis`.
       axis: which is halved.
+
+    Returns:
+      An array of the shape of `x`, but for half the size along `axis`.
+
+    Raises:
+      ShapeError: that size is odd.
+
+    Source: Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2016.
+
+    Example:
+      >>> ev.nn.glu(jnp.array([1.0, 2.0, 0.0, -1000.0]))
+      Array([0.5, 0. ], dtype=float32)
     """
     x = _inexact("glu", x)
     axis = canonical_axis("glu", axis, x.ndim)
@@ -218,7 +476,17 @@ def glu(x, axis=-1):
 def log1mexp(x):
     """Return ``log(1 - exp(-x))`` for x > 0, without cancellation.
 
+    Args:
+      x: an array; integers become floats.
+
+    Returns:
+      An array of the shape of `x`; -inf at 0, NaN below.
+
     Source: Maechler, "Accurately Computing log(1 - exp(-|a|))", 2012.
+
+    Example:
+      >>> ev.nn.log1mexp(jnp.array([1e-10, 1.0, 10.0]))
+      Array([-2.3025850e+01, -4.5867509e-01, -4.5400953e-05], dtype=float32)
     """
     x = _inexact("log1mexp", x)
     # Each branch sees 1 where it is not chosen, so that its derivative is finite there.

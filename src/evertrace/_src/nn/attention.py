@@ -51,6 +51,16 @@ def dot_product_attention(
     Returns:
       Array of the shape and dtype of `query`. Logits and their softmax are float32 (float64 for
       float64 operands).
+
+    Raises:
+      ShapeError: shapes do not fit.
+      NotImplementedError: another `implementation` is asked for.
+
+    Example:
+      >>> query, key = jnp.zeros((1, 3, 1, 1)), jnp.zeros((1, 3, 1, 1))
+      >>> value = jnp.array([1.0, 2.0, 6.0]).reshape(1, 3, 1, 1)
+      >>> ev.nn.dot_product_attention(query, key, value, is_causal=True)[0, :, 0, 0]
+      Array([1. , 1.5, 3. ], dtype=float32)
     """
     if implementation not in (None, "xla"):
         raise errors.user_error(

@@ -42,7 +42,15 @@ TRUNCATED_COMPLEX_STDDEV = 0.95311164380491208
 
 @public
 class Initializer(Protocol):
-    """What an initializer is: a function of a key, a shape and a dtype."""
+    """What an initializer is: a function of a key, a shape and a dtype.
+
+    Example:
+      >>> def layer(key, size, init: ev.nn.initializers.Initializer = ev.nn.initializers.ones):
+      ...     return init(key, (size, size))
+      >>> layer(random.key(0), 2)
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
 
     def __call__(self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
         """Return an array of `shape` and `dtype`."""
@@ -58,21 +66,53 @@ def _any_dtype(name, dtype):
 
 @public
 def zeros(key, shape, dtype=None, out_sharding=None):
-    """Return zeros; itself an initializer. The key is not used."""
+    """Return zeros; itself an initializer. The key is not used.
+
+    Args:
+      key: ignored.
+      shape: of the result.
+      dtype: any, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+
+    Example:
+      >>> ev.nn.initializers.zeros(random.key(0), (3,))
+      Array([0., 0., 0.], dtype=float32)
+    """
     no_sharding("zeros", out_sharding)
     return full(ShapedArray(sizes("zeros", shape), _any_dtype("zeros", dtype)), 0)
 
 
 @public
 def ones(key, shape, dtype=None, out_sharding=None):
-    """Return ones; itself an initializer. The key is not used."""
+    """Return ones; itself an initializer. The key is not used.
+
+    Args:
+      key: ignored.
+      shape: of the result.
+      dtype: any, by default float32 (float64 if x64 is on).
+      out_sharding: not supported yet.
+
+    Example:
+      >>> ev.nn.initializers.ones(random.key(0), (3,))
+      Array([1., 1., 1.], dtype=float32)
+    """
     no_sharding("ones", out_sharding)
     return full(ShapedArray(sizes("ones", shape), _any_dtype("ones", dtype)), 1)
 
 
 @public
 def constant(value, dtype=None):
-    """Return an initializer that fills arrays with `value`, which broadcasts to their shape."""
+    """Return an initializer that fills arrays with `value`, which broadcasts to their shape.
+
+    Args:
+      value: an array, or a number.
+      dtype: default of the initializer, by default float32 (float64 if x64 is on).
+
+    Example:
+      >>> ev.nn.initializers.constant(jnp.array([1.0, 2.0]))(random.key(0), (2, 2))
+      Array([[1., 2.],
+             [1., 2.]], dtype=float32)
+    """
     default = dtype
 
     def init(key, shape, dtype=default, out_sharding=None):
@@ -88,7 +128,17 @@ def constant(value, dtype=None):
 
 @public
 def uniform(scale=1e-2, dtype=None):
-    """Return an initializer that draws uniformly from ``[0, scale)``."""
+    """Return an initializer that draws uniformly from ``[0, scale)``.
+
+    Args:
+      scale: the upper bound.
+      dtype: default of the initializer, by default float32 (float64 if x64 is on).
+
+    Example:
+      >>> biases = ev.nn.initializers.uniform(0.1)(random.key(0), (10_000,))
+      >>> print(f"{biases.min():.3f} to {biases.max():.3f}")
+      0.000 to 0.100
+    """
     default = dtype
 
     def init(key, shape, dtype=default, out_sharding=None):
@@ -99,7 +149,17 @@ def uniform(scale=1e-2, dtype=None):
 
 @public
 def normal(stddev=1e-2, dtype=None):
-    """Return an initializer that draws normal numbers with mean 0 and a standard deviation."""
+    """Return an initializer that draws normal numbers with mean 0 and a standard deviation.
+
+    Args:
+      stddev: the standard deviation.
+      dtype: default of the initializer, by default float32 (float64 if x64 is on); may be complex.
+
+    Example:
+      >>> weights = ev.nn.initializers.normal(0.1)(random.key(0), (100, 100))
+      >>> print(f"{weights.std():.2f}")
+      0.10
+    """
     default = dtype
 
     def init(key, shape, dtype=default, out_sharding=None):
@@ -117,6 +177,11 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
       dtype: default of the initializer.
       lower: where it is cut off, before the scaling.
       upper: the same.
+
+    Example:
+      >>> weights = ev.nn.initializers.truncated_normal(0.1)(random.key(0), (100, 100))
+      >>> print(f"{abs(weights).max():.2f}")
+      0.20
     """
     default = dtype
 
@@ -168,6 +233,15 @@ def variance_scaling(
       out_axis: axis of the outputs, or several.
       batch_axis: axis that repeats the layer, or several.
       dtype: default of the initializer, by default float32 (float64 if x64 is on); may be complex.
+
+    Raises:
+      ValueError: there is no such mode or distribution.
+      ShapeError: the initializer is given a shape of fewer than two dimensions.
+
+    Example:
+      >>> init = ev.nn.initializers.variance_scaling(1.0, "fan_out", "uniform")
+      >>> print(f"{init(random.key(0), (25, 400)).std():.3f}")  # sqrt(1 / 400)
+      0.050
     """
     default = dtype
     denominators = {
@@ -246,15 +320,40 @@ _DRAWS = {
 def glorot_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
     """Return the uniform initializer of variance ``2 / (fan_in + fan_out)``.
 
+    Args:
+      in_axis: as in `variance_scaling`.
+      out_axis: as in `variance_scaling`.
+      batch_axis: as in `variance_scaling`.
+      dtype: as in `variance_scaling`.
+
     Source: Glorot, Bengio, "Understanding the Difficulty of Training Deep Feedforward Neural
     Networks", 2010.
+
+    Example:
+      >>> weights = ev.nn.initializers.glorot_uniform()(random.key(0), (100, 100))
+      >>> print(f"{weights.std():.2f}")  # sqrt(2 / 200)
+      0.10
     """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 @public
 def glorot_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
-    """Return the truncated normal initializer of variance ``2 / (fan_in + fan_out)``."""
+    """Return the truncated normal initializer of variance ``2 / (fan_in + fan_out)``.
+
+    Args:
+      in_axis: as in `variance_scaling`.
+      out_axis: as in `variance_scaling`.
+      batch_axis: as in `variance_scaling`.
+      dtype: as in `variance_scaling`.
+
+    Source: as of `glorot_uniform`.
+
+    Example:
+      >>> weights = ev.nn.initializers.glorot_normal()(random.key(0), (100, 100))
+      >>> print(f"{weights.std():.2f}")  # sqrt(2 / 200)
+      0.10
+    """
     return variance_scaling(
         1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
     )
@@ -262,13 +361,41 @@ def glorot_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 
 @public
 def lecun_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
-    """Return the uniform initializer of variance ``1 / fan_in``."""
+    """Return the uniform initializer of variance ``1 / fan_in``.
+
+    Args:
+      in_axis: as in `variance_scaling`.
+      out_axis: as in `variance_scaling`.
+      batch_axis: as in `variance_scaling`.
+      dtype: as in `variance_scaling`.
+
+    Source: LeCun, Bottou, Orr, Müller, "Efficient BackProp", 1998.
+
+    Example:
+      >>> weights = ev.nn.initializers.lecun_uniform()(random.key(0), (100, 200))
+      >>> print(f"{weights.std():.2f}")  # sqrt(1 / 100)
+      0.10
+    """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 @public
 def lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
-    """Return the truncated normal initializer of variance ``1 / fan_in``."""
+    """Return the truncated normal initializer of variance ``1 / fan_in``.
+
+    Args:
+      in_axis: as in `variance_scaling`.
+      out_axis: as in `variance_scaling`.
+      batch_axis: as in `variance_scaling`.
+      dtype: as in `variance_scaling`.
+
+    Source: as of `lecun_uniform`.
+
+    Example:
+      >>> weights = ev.nn.initializers.lecun_normal()(random.key(0), (100, 200))
+      >>> print(f"{weights.std():.2f}")  # sqrt(1 / 100)
+      0.10
+    """
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -276,14 +403,39 @@ def lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 def he_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
     """Return the uniform initializer of variance ``2 / fan_in``, for `relu`.
 
+    Args:
+      in_axis: as in `variance_scaling`.
+      out_axis: as in `variance_scaling`.
+      batch_axis: as in `variance_scaling`.
+      dtype: as in `variance_scaling`.
+
     Source: He et al., "Delving Deep into Rectifiers", 2015.
+
+    Example:
+      >>> weights = ev.nn.initializers.he_uniform()(random.key(0), (100, 200))
+      >>> print(f"{weights.std():.2f}")  # sqrt(2 / 100)
+      0.14
     """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 @public
 def he_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
-    """Return the truncated normal initializer of variance ``2 / fan_in``, for `relu`."""
+    """Return the truncated normal initializer of variance ``2 / fan_in``, for `relu`.
+
+    Args:
+      in_axis: as in `variance_scaling`.
+      out_axis: as in `variance_scaling`.
+      batch_axis: as in `variance_scaling`.
+      dtype: as in `variance_scaling`.
+
+    Source: as of `he_uniform`.
+
+    Example:
+      >>> kernel = ev.nn.initializers.he_normal()(random.key(0), (3, 3, 32, 16))
+      >>> print(f"{kernel.std():.3f}")  # sqrt(2 / (3 * 3 * 32))
+      0.084
+    """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
 
@@ -294,11 +446,24 @@ def he_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 def orthogonal(scale=1.0, column_axis=-1, dtype=None):
     """Return an initializer that draws orthogonal matrices, times `scale`.
 
+    Args:
+      scale: factor of the matrices.
+      column_axis: the axis along which columns are.
+      dtype: default of the initializer, by default float32 (float64 if x64 is on); may be complex.
+
+    Raises:
+      ShapeError: the initializer is given a shape of fewer than two dimensions.
+
     Arrays of more than 2 dimensions are taken as matrices whose columns are along `column_axis`;
     of matrices that are not square, the columns or the rows are orthonormal, whichever are fewer.
 
     Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear
     neural networks", 2014.
+
+    Example:
+      >>> q = ev.nn.initializers.orthogonal(2.0)(random.key(0), (5, 3))
+      >>> jnp.allclose(q.T @ q, 4 * jnp.eye(3), atol=1e-5)
+      Array(True, dtype=bool)
     """
     default = dtype
 
@@ -325,10 +490,24 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
 def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
     """Return an initializer of convolutions: an orthogonal matrix in the middle of the window.
 
+    Args:
+      scale: factor of the matrix.
+      column_axis: as in `orthogonal`.
+      dtype: as in `orthogonal`.
+
+    Raises:
+      ShapeError: the initializer is given a shape of another rank, or with fewer outputs than
+        inputs.
+
     Shapes have 1 to 3 dimensions of the window, then inputs and outputs, with at least as many
     outputs as inputs; what is not in the middle of the window is zero.
 
     Source: Xiao et al., "Dynamical isometry and a mean field theory of CNNs", 2018.
+
+    Example:
+      >>> kernel = ev.nn.initializers.delta_orthogonal()(random.key(0), (3, 2, 2))
+      >>> abs(kernel).sum(axis=(1, 2)) > 0
+      Array([False,  True, False], dtype=bool)
     """
     matrices = orthogonal(scale, column_axis, dtype)
     default = dtype

@@ -70,6 +70,12 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
 
     Returns:
       The logarithms, or a tuple of logarithms and signs.
+
+    Example:
+      >>> ev.nn.logsumexp(jnp.array([1000.0, 1000.0]))
+      Array(1000.6932, dtype=float32)
+      >>> ev.nn.logsumexp(jnp.array([0.0, 0.0]), b=jnp.array([1.0, -3.0]), return_sign=True)
+      (Array(0.6931472, dtype=float32), Array(-1., dtype=float32))
     """
     if b is None:
         (x,), factors = promote_inexact("logsumexp", operand("logsumexp", a)), None
@@ -98,6 +104,13 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
       axis: int, tuple of ints or None (all axes).
       where: boolean mask, broadcast to `x`, of the elements that count.
       keepdims: whether to keep the reduced axes, with size 1.
+
+    Returns:
+      The logarithms.
+
+    Example:
+      >>> ev.nn.logmeanexp(jnp.array([1000.0, 1000.0, -1000.0, -1000.0]))
+      Array(999.3069, dtype=float32)
     """
     total = logsumexp(x, axis=axis, keepdims=keepdims, where=where)
     aval = operand("logmeanexp", x).aval
@@ -133,6 +146,15 @@ def softmax(x, axis=-1, where=None):
       x: array; integers become floats.
       axis: int, tuple of ints or None (all axes).
       where: boolean mask, broadcast to `x`, of the elements that count; the others give 0.
+
+    Returns:
+      An array of the shape of `x`, whose sums along the axes are 1.
+
+    Example:
+      >>> ev.nn.softmax(jnp.array([1.0, 2.0, 3.0]))
+      Array([0.09003057, 0.24472846, 0.66524094], dtype=float32)
+      >>> ev.nn.softmax(jnp.array([1.0, 2.0, 3.0]), where=jnp.array([True, True, False]))
+      Array([0.2689414, 0.7310586, 0.       ], dtype=float32)
     """
     terms = ufuncs.exp(_shifted("softmax", x, axis, where))
     return terms / _total(terms, axis, where)
@@ -146,6 +168,13 @@ def log_softmax(x, axis=-1, where=None):
       x: array; integers become floats.
       axis: int, tuple of ints or None (all axes).
       where: boolean mask, broadcast to `x`, of the elements that count; the others give -inf.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Example:
+      >>> ev.nn.log_softmax(jnp.array([0.0, 0.0, 1000.0]))
+      Array([-1000., -1000.,     0.], dtype=float32)
     """
     shifted = _shifted("log_softmax", x, axis, where)
     return shifted - ufuncs.log(_total(ufuncs.exp(shifted), axis, where))
@@ -156,7 +185,8 @@ def log_softmax(x, axis=-1, where=None):
 
 @public
 def standardize(
-    x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm="fast"
+    x, axis: int | tuple[int, ...] | None = -1, mean=None, variance=None, epsilon=1e-5,
+    where=None, *, algorithm="fast",
 ):  # fmt: skip
     """Return `x` shifted and scaled to mean 0 and variance 1 along axes.
 
@@ -169,6 +199,16 @@ def standardize(
       where: boolean mask, broadcast to `x`, of the elements that mean and variance are taken of.
       algorithm: ``"fast"`` takes the variance as the mean square minus the squared mean, in one
         pass; ``"stable"`` as the mean squared difference from the mean.
+
+    Returns:
+      An array of the shape of `x`.
+
+    Raises:
+      ValueError: there is no such algorithm.
+
+    Example:
+      >>> ev.nn.standardize(jnp.array([1.0, 2.0, 3.0]), epsilon=0)
+      Array([-1.224745,  0.      ,  1.224745], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
         raise errors.user_error(
@@ -202,6 +242,12 @@ def one_hot(x, num_classes, *, dtype=None, axis=-1):
 
     Returns:
       Array of the shape of `x` with the new axis.
+
+    Example:
+      >>> ev.nn.one_hot(jnp.array([2, 0, 7]), 3)
+      Array([[0., 0., 1.],
+             [1., 0., 0.],
+             [0., 0., 0.]], dtype=float32)
     """
     count = static_int("one_hot", "num_classes", num_classes)
     x = operand("one_hot", x)

@@ -1,13 +1,17 @@
-"""Bitwise logic, shifts and counts of bits, on integers and (logic only) booleans."""
+"""Bitwise logic, shifts, counts of bits, high halves of products; on integers.
+
+Logic is defined on booleans too.
+"""
 
 import numpy as np
 
-from evertrace._src.ops.builders import BITS, INTEGER, integer_operation
+from evertrace._src import dtypes
+from evertrace._src.ops.builders import BITS, INTEGER, in_bytes, integer_operation
 
 and_p = integer_operation("and", BITS, host=np.bitwise_and)
 or_p = integer_operation("or", BITS, host=np.bitwise_or)
 xor_p = integer_operation("xor", BITS, host=np.bitwise_xor)
-not_p = integer_operation("not", BITS, host=np.invert)
+not_p = integer_operation("not", BITS, host=in_bytes(np.invert))
 
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
@@ -24,14 +28,31 @@ def signed(x):
     return x.view(_SIGNED[x.dtype.itemsize])
 
 
+def _bits_of(x):
+    """Return an integer array's bits as unsigned integers; narrow ones without their sign's."""
+    width = dtypes.itemsize_bits(x.dtype)
+    return unsigned(x) if width >= 8 else unsigned(x) & np.uint8(2**width - 1)
+
+
 def _shift_right_logical(x, y):
+    if dtypes.itemsize_bits(x.dtype) < 8:
+        return np.right_shift(_bits_of(x), _bits_of(y)).astype(x.dtype)
     return np.right_shift(unsigned(x), unsigned(y)).view(x.dtype)
+
+
+def _shift_right_arithmetic(x, y):
+    width = dtypes.itemsize_bits(x.dtype)
+    if width < 8:
+        top = np.int8(2 ** (width - 1))
+        extended = (_bits_of(x).astype(np.int8) ^ top) - top
+        return np.right_shift(extended, _bits_of(y).astype(np.int8)).astype(x.dtype)
+    return np.right_shift(signed(x), signed(y)).view(x.dtype)
 
 
 def _leading_zeros(x):
     """Count by way of the exponent of the number as a float64, 32 bits at a time."""
-    bits = unsigned(x)
-    width = 8 * bits.dtype.itemsize
+    width = dtypes.itemsize_bits(x.dtype)
+    bits = _bits_of(x)
     if width < 64:
         used = np.frexp(bits.astype(np.float64))[1]
     else:
@@ -43,16 +64,28 @@ def _leading_zeros(x):
 
 # NumPy's shifts by the width or more (by a negative number: read as unsigned) give 0, or the sign,
 # which is what XLA's give.
-shift_left_p = integer_operation("shift_left", INTEGER, host=np.left_shift)
+shift_left_p = integer_operation("shift_left", INTEGER, host=in_bytes(np.left_shift))
 shift_right_arithmetic_p = integer_operation(
     "shift_right_arithmetic", INTEGER,
-    host=lambda x, y: np.right_shift(signed(x), signed(y)).view(x.dtype),
+    host=_shift_right_arithmetic,
 )  # fmt: skip
 shift_right_logical_p = integer_operation(
     "shift_right_logical", INTEGER, host=_shift_right_logical
 )  # fmt: skip
 
 population_count_p = integer_operation(
-    "population_count", INTEGER, host=lambda x: np.bitwise_count(unsigned(x)).astype(x.dtype)
+    "population_count", INTEGER, host=lambda x: np.bitwise_count(_bits_of(x)).astype(x.dtype)
 )
 clz_p = integer_operation("clz", INTEGER, host=_leading_zeros)
+
+
+def _high_product(x, y):
+    """Return the high bits of products; of 64-bit ones by way of Python's integers."""
+    width = dtypes.itemsize_bits(x.dtype)
+    # 64 bits hold the product of narrower numbers: what is taken is right though it may wrap.
+    wide = np.dtype(object if width == 64 else np.int64)
+    product = np.asarray(x).astype(wide) * np.asarray(y).astype(wide)
+    return np.asarray(product >> width).astype(x.dtype)
+
+
+mulhi_p = integer_operation("mulhi", INTEGER, host=_high_product)

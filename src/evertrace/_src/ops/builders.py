@@ -37,6 +37,15 @@ def elementwise(name, accepts, *, result=None, host, **rules):
       result: function ``(*dtypes, **params) -> dtype`` of the output; default the operands'.
       host: NumPy function of the operands and params.
       **rules: see `Primitive`.
+
+    Example:
+      >>> from evertrace import extend
+      >>> square = extend.elementwise(
+      ...     "square", (np.floating,), host=np.square, deriv=(lambda out, x: lax.mul(x, 2.0),)
+      ... )
+      >>> x = jnp.array([1.0, 2.0])
+      >>> square.bind(x), ev.grad(lambda x: jnp.sum(square.bind(x)))(x)
+      (Array([1., 4.], dtype=float32), Array([2., 4.], dtype=float32))
     """
 
     def abstract(*avals, **params):
@@ -92,8 +101,33 @@ def computed_in_float32(fun):
     return rule
 
 
+def in_bytes(fun):
+    """Return the host rule `fun` so that it computes integers of fewer than 8 bits in bytes.
+
+    The result wraps around. NumPy leaves numbers in such arrays that they cannot hold, or has no
+    loop for them.
+    """
+
+    def rule(*operands, **params):
+        dtype = operands[0].dtype
+        if dtype.kind != "V" or not dtypes.issubdtype(dtype, np.integer):
+            return fun(*operands, **params)
+        byte = np.int8 if dtypes.issubdtype(dtype, np.signedinteger) else np.uint8
+        return fun(*[np.asarray(x).astype(byte) for x in operands], **params).astype(dtype)
+
+    return rule
+
+
 def check_dtype(name, aval, allowed):
     """Raise unless the aval's dtype is of one of the allowed scalar types."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{name}: random keys are no numbers, got {aval.str_short()}.",
+            fix="draw numbers with the key, e.g. `random.normal(key)`; `random.key_data(key)` "
+            "returns its words.",
+            anchor="random-key",
+        )
     if not any(dtypes.issubdtype(aval.dtype, kind) for kind in allowed):
         kinds = ", ".join(kind.__name__.rstrip("_") for kind in allowed)
         raise errors.user_error(

@@ -23,7 +23,37 @@ from evertrace._src.core.tracer import EVAL, set_trace
 from evertrace._src.ops.structural import move_batch_dim
 
 IO, ORDERED_IO = Effect("IO"), Effect("OrderedIO", ordered=True)
-DEBUG, ORDERED_DEBUG = Effect("Debug"), Effect("OrderedDebug", ordered=True)
+
+
+class DebugEffect(Effect):
+    """The effect of being looked at.
+
+    Example:
+      >>> ev.make_jaxpr(lambda x: ev.debug.print("{}", x))(1.0).effects
+      frozenset({Debug})
+    """
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__("Debug")
+
+
+class OrderedDebugEffect(Effect):
+    """The effect of being looked at in a certain order.
+
+    Example:
+      >>> ev.make_jaxpr(lambda x: ev.debug.print("{}", x, ordered=True))(1.0).effects
+      frozenset({OrderedDebug})
+    """
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__("OrderedDebug", ordered=True)
+
+
+DEBUG, ORDERED_DEBUG = DebugEffect(), OrderedDebugEffect()
 
 VMAP_METHODS = (
     "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
@@ -167,15 +197,23 @@ def _call_now(callback, result_avals, operands):
 # ---------------------------------------------------------------- vectorisation
 
 
+def batched_operands(vmap_method, size, args, dims):
+    """Return operands with the batch in front, those without one as a method wants them."""
+    if vmap_method in ("expand_dims", "broadcast_all"):
+        new = size if vmap_method == "broadcast_all" else 1
+        return [move_batch_dim(x, d, 0, new) for x, d in zip(args, dims, strict=True)]
+    return [
+        x if d is None else move_batch_dim(x, d, 0, size) for x, d in zip(args, dims, strict=True)
+    ]
+
+
 def _each_example(size, args, dims, callback, result_avals):
     """Return the callback of a batch that runs once per example, and its operands."""
     avals = []
     for x, d in zip(args, dims, strict=True):
         shape = x.aval.shape
         avals.append(None if d is None else x.aval.update(shape=shape[:d] + shape[d + 1 :]))
-    moved = [
-        x if d is None else move_batch_dim(x, d, 0, size) for x, d in zip(args, dims, strict=True)
-    ]
+    moved = batched_operands("sequential", size, args, dims)
     return EachExample(callback, size, avals, result_avals), moved
 
 
@@ -213,14 +251,8 @@ def _pure_batch(size, args, dims, *, callback, result_avals, sharding, vmap_meth
         )
     if vmap_method.startswith("sequential"):
         callback, args = _each_example(size, args, dims, callback, result_avals)
-    elif vmap_method == "legacy_vectorized":
-        args = [
-            x if d is None else move_batch_dim(x, d, 0, size)
-            for x, d in zip(args, dims, strict=True)
-        ]
     else:
-        new = size if vmap_method == "broadcast_all" else 1
-        args = [move_batch_dim(x, d, 0, new) for x, d in zip(args, dims, strict=True)]
+        args = batched_operands(vmap_method, size, args, dims)
     outs = pure_callback_p.bind(
         *args, callback=callback, result_avals=_batched(result_avals, size), sharding=sharding,
         vmap_method=vmap_method,

@@ -1,10 +1,12 @@
 """Comparisons: elementwise predicates of two arrays of one dtype.
 
-NaN is unequal to everything and not ordered; complex numbers are not ordered either.
+NaN is unequal to everything and not ordered; complex numbers are not ordered either. In the total
+order, of the primitives whose names end with ``to``, floats are ordered by their bits.
 """
 
 import numpy as np
 
+from evertrace._src import dtypes
 from evertrace._src.ops.builders import ANY, FLOATING, ORDERED, predicate
 
 eq_p = predicate("eq", ANY, host=np.equal)
@@ -15,3 +17,25 @@ gt_p = predicate("gt", ORDERED, host=np.greater)
 ge_p = predicate("ge", ORDERED, host=np.greater_equal)
 
 is_finite_p = predicate("is_finite", FLOATING, host=np.isfinite)
+
+# ---------------------------------------------------------------- total order
+
+
+def _ordinals(x):
+    """Return integers in the total order of IEEE 754 for floats; other arrays as they are.
+
+    In that order -0 is below 0, NaN above all numbers, NaN with a sign below them.
+    """
+    if not dtypes.issubdtype(x.dtype, np.floating):
+        return x
+    bits = np.asarray(x).view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+def _totally_ordered(name, host):
+    return predicate(name, ORDERED, host=lambda x, y: host(_ordinals(x), _ordinals(y)))
+
+
+eq_to_p = _totally_ordered("eq_to", np.equal)
+le_to_p = _totally_ordered("le_to", np.less_equal)
+lt_to_p = _totally_ordered("lt_to", np.less)

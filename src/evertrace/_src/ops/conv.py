@@ -39,6 +39,10 @@ class ConvDimensionNumbers(NamedTuple):
       lhs_spec: positions of (batch, features, spatial...) in the operand.
       rhs_spec: positions of (output features, input features, spatial...) in the kernel.
       out_spec: positions of (batch, features, spatial...) in the result.
+
+    Example:
+      >>> lax.conv_dimension_numbers((1, 8, 8, 3), (5, 5, 3, 16), ("NHWC", "HWIO", "NHWC"))
+      ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
 
     lhs_spec: tuple

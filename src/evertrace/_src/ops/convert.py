@@ -37,6 +37,8 @@ def _convert_host(x, *, new_dtype, weak_type, sharding):
         return x != 0
     if dtypes.issubdtype(new_dtype, np.integer) and dtypes.issubdtype(x.dtype, np.floating):
         return _saturated(x, new_dtype)
+    if x.dtype.isbuiltin == new_dtype.isbuiltin == 2:  # of ml_dtypes: few convert to each other
+        x = x.astype(np.int8 if dtypes.issubdtype(x.dtype, np.integer) else np.float32)
     return x.astype(new_dtype)
 
 
@@ -115,15 +117,25 @@ def _bitcast_abstract(x, *, new_dtype):
 
 
 def _bitcast_host(x, *, new_dtype):
-    if _is_same_width(x.dtype, new_dtype):
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    if old < 8 or new < 8:
+        return _repacked(x, old, new_dtype)
+    if old == new:
         return x.view(new_dtype)
     shape = _bitcast_abstract(ShapedArray(x.shape, x.dtype), new_dtype=new_dtype).shape
     return np.ascontiguousarray(x).reshape(-1).view(new_dtype).reshape(shape)
 
 
-@functools.lru_cache(maxsize=256)
-def _is_same_width(old, new):
-    return dtypes.itemsize_bits(old) == dtypes.itemsize_bits(new)
+def _repacked(x, width, new_dtype):
+    """Cast bits where numbers are narrower than the bytes that each of them has in memory."""
+    shape = _bitcast_abstract(ShapedArray(x.shape, x.dtype), new_dtype=new_dtype).shape
+    new = dtypes.itemsize_bits(new_dtype)
+    memory = np.ascontiguousarray(x).reshape(-1, 1).view(np.uint8)
+    bits = np.unpackbits(memory, axis=1, count=width, bitorder="little").reshape(-1, new)
+    made = np.packbits(bits, axis=1, bitorder="little")
+    if new < 8 and dtypes.issubdtype(new_dtype, np.signedinteger):
+        made |= bits[:, -1:] * np.uint8(-(2**new) % 256)  # the sign fills the byte
+    return made.view(new_dtype).reshape(shape)
 
 
 def _bitcast_batch(size, args, dims, *, new_dtype):

@@ -47,9 +47,11 @@ def _scan(name, accepts, accumulate, **rules):
 
 
 def accumulation_dtype(dtype):
-    """Return the dtype to accumulate in: float32 for narrower floats, else the dtype itself."""
+    """Return the dtype to accumulate in: float32 for narrower floats, bytes for parts of them."""
     if dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4:
         return np.dtype(np.float32)
+    if dtype.kind == "V":  # integers of fewer than 8 bits
+        return np.dtype(np.int8 if dtypes.issubdtype(dtype, np.signedinteger) else np.uint8)
     return dtype
 
 

@@ -25,6 +25,12 @@ class GatherDimensionNumbers(NamedTuple):
       start_indices_batching_dims: those dimensions of the indices.
 
     The index vectors are always the last dimension of the indices.
+
+    Example:
+      >>> rows = lax.GatherDimensionNumbers((1,), (0,), (0,))
+      >>> lax.gather(jnp.array([[1, 2], [3, 4], [5, 6]]), jnp.array([[2], [0]]), rows, (1, 2))
+      Array([[5, 6],
+             [1, 2]], dtype=int32)
     """
 
     offset_dims: tuple[int, ...]
@@ -49,6 +55,13 @@ class ScatterDimensionNumbers(NamedTuple):
       scatter_indices_batching_dims: those dimensions of the indices.
 
     The index vectors are always the last dimension of the indices.
+
+    Example:
+      >>> rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+      >>> lax.scatter(jnp.zeros((3, 2)), jnp.array([[2]]), jnp.array([[7.0, 8.0]]), rows)
+      Array([[0., 0.],
+             [0., 0.],
+             [7., 8.]], dtype=float32)
     """
 
     update_window_dims: tuple[int, ...]
@@ -75,6 +88,11 @@ class GatherScatterMode(enum.Enum):
     ``CLIP``: they are moved inside. ``FILL_OR_DROP``: a gather returns a fill value for the whole
     window, a scatter leaves it out. ``PROMISE_IN_BOUNDS``: the caller promises that there are none;
     if there are, a gather moves them inside, a scatter drops them, and gradients are wrong.
+
+    Example:
+      >>> clip, fill = lax.GatherScatterMode.CLIP, lax.GatherScatterMode.FILL_OR_DROP
+      >>> [int(jnp.array([1, 2, 3]).at[7].get(mode=mode, fill_value=-1)) for mode in (clip, fill)]
+      [3, -1]
     """
 
     CLIP = enum.auto()

@@ -115,10 +115,17 @@ def _plan(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out_dty
 
 def product_dtype(lhs, rhs, out):
     """Return the NumPy dtype in which the host multiplies and adds: at least float32 for floats."""
-    dtype = dtypes.promote_types(dtypes.promote_types(lhs, rhs), out)
-    if dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4:
-        return np.dtype(np.float32)
-    return dtype
+    lhs, rhs, out = (np.dtype(np.float32) if _is_narrow_float(d) else d for d in (lhs, rhs, out))
+    return dtypes.promote_types(dtypes.promote_types(lhs, rhs), out)
+
+
+def _is_narrow_float(dtype):
+    return dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating)
+
+
+def are_mixed_float8(lhs, rhs):
+    """Whether these are two different floats of one byte, which have no common dtype."""
+    return lhs != rhs and all(_is_narrow_float(d) and d.itemsize == 1 for d in (lhs, rhs))
 
 
 def multiply(lhs, rhs, compute, out_dtype):
@@ -151,11 +158,12 @@ def _dot_transpose(
     ct, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding
 ):
     (lc, rc), (lb, rb) = dimension_numbers
-    options = precision, preferred_element_type
+    # A dtype asked for is that of the sums: here that of the operand whose cotangent it is.
     if is_linear(lhs):
+        options = precision, None if preferred_element_type is None else lhs.aval.dtype
         return _cotangent(ct, lhs, rhs, (lc, rc), (lb, rb), options, x_is_rhs=False), None
-    if is_pair(precision):
-        options = precision[::-1], preferred_element_type
+    swapped = precision[::-1] if is_pair(precision) else precision
+    options = swapped, None if preferred_element_type is None else rhs.aval.dtype
     return None, _cotangent(ct, rhs, lhs, (rc, lc), (rb, lb), options, x_is_rhs=True)
 
 

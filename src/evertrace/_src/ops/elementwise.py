@@ -31,8 +31,9 @@ from evertrace._src.ops.builders import (
     check_same_dtype,
     computed_in_float32,
     elementwise,
+    in_bytes,
 )
-from evertrace._src.ops.compare import eq_p, gt_p, lt_p
+from evertrace._src.ops.compare import eq_p, ge_p, gt_p, lt_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select
 from evertrace._src.ops.structural import broadcast_in_dim_p, full, move_batch_dim, spread, zeros
@@ -120,7 +121,11 @@ add_p = elementwise(
     transpose=lambda ct, x, y: both(ct),
 )  # fmt: skip
 neg_p = elementwise(
-    "neg", NUMERIC, host=np.negative, linear=JOINTLY, transpose=lambda ct, x: [neg_p.bind(ct)]
+    "neg",
+    NUMERIC,
+    host=in_bytes(np.negative),
+    linear=JOINTLY,
+    transpose=lambda ct, x: [neg_p.bind(ct)],
 )
 sub_p = elementwise(
     "sub", NUMERIC, host=np.subtract, linear=JOINTLY, jvp=_sub_jvp,
@@ -155,13 +160,13 @@ def _rem_host(x, y):
 
 
 div_p = elementwise(
-    "div", NUMERIC, host=_div_host, linear=(0,),
+    "div", NUMERIC, host=in_bytes(_div_host), linear=(0,),
     deriv=(None, lambda out, x, y: neg_p.bind(div_p.bind(out, y))),
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
 )  # fmt: skip
 # x - y * trunc(x / y): the truncated quotient is (x - out) / y.
 rem_p = elementwise(
-    "rem", REAL, host=_rem_host,
+    "rem", REAL, host=in_bytes(_rem_host),
     deriv=(
         lambda out, x, y: full(out.aval, 1),
         lambda out, x, y: div_p.bind(sub_p.bind(out, x), y),
@@ -187,11 +192,11 @@ def _sign_jvp(tangents, primals, out):
 
 
 def _abs_jvp(tangents, primals, out):
-    """For complex numbers d|z| = Re(conj(z) dz) / |z|, taken as 0 at z = 0."""
+    """For complex numbers d|z| = Re(conj(z) dz) / |z|, taken as 0 at 0; at a real 0 it is 1."""
     (dx,), (x,) = tangents, primals
     if is_complex(x):
         return div_p.bind(real_p.bind(mul_p.bind(dx, conj(x))), _nonzero(out))
-    return mul_p.bind(dx, sign_p.bind(x))
+    return select(ge_p.bind(x, const(x, 0)), dx, neg_p.bind(dx))
 
 
 def _nonzero(x):
@@ -275,7 +280,7 @@ def _clamp_jvp(tangents, primals, out):
 
 
 sign_p = elementwise("sign", NUMERIC, host=_sign_host, jvp=_sign_jvp)
-abs_p = elementwise("abs", SIGNED + INEXACT, host=np.abs, result=real_dtype, jvp=_abs_jvp)
+abs_p = elementwise("abs", SIGNED + INEXACT, host=in_bytes(np.abs), result=real_dtype, jvp=_abs_jvp)
 floor_p = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
 ceil_p = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
 round_p = elementwise("round", FLOATING, host=_round_host, deriv=(None,))

@@ -237,7 +237,9 @@ def scatter_sizes(x, updates, dnums):
     """Return the sizes of a window in each dimension of the operand."""
     dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     window = iter([updates.shape[d] for d in dnums.update_window_dims if d < updates.ndim])
-    return tuple(1 if d in dropped else next(window, 0) for d in range(x.ndim))
+    return tuple(
+        min(n, 1) if d in dropped else next(window, 0) for d, n in enumerate(x.shape)
+    )  # fmt: skip
 
 
 def _scatter_abstract(name, x, indices, updates, *, dimension_numbers, **_):

@@ -15,6 +15,12 @@ class Precision(enum.Enum):
       DEFAULT: the fastest the hardware has, such as one bfloat16 or TF32 pass.
       HIGH: a middle way, such as three bfloat16 passes.
       HIGHEST: 32-bit floats, slow on some hardware.
+
+    Example:
+      >>> lax.Precision("float32")
+      Precision.HIGHEST
+      >>> lax.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), precision=lax.Precision.HIGHEST)
+      Array(11., dtype=float32)
     """
 
     DEFAULT = 0
@@ -49,6 +55,11 @@ class DotAlgorithm(NamedTuple):
       lhs_component_count, rhs_component_count: parts into which each operand is split.
       num_primitive_operations: products of parts that are added up.
       allow_imprecise_accumulation: whether sums may be kept in fewer bits.
+
+    Example:
+      >>> recipe = lax.DotAlgorithm(np.float32, np.float32, np.float32)
+      >>> lax.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), precision=recipe)
+      Array(11., dtype=float32)
     """
 
     lhs_precision_type: Any
@@ -67,6 +78,11 @@ class DotAlgorithmPreset(enum.Enum):
     The values are those types (``f8`` stands for the operands' own), the number of products, and
     whether sums may be kept in fewer bits. An engine that lacks a recipe raises when it compiles
     a program that asks for it; the host engine computes in full precision with each of them.
+
+    Example:
+      >>> recipe = lax.DotAlgorithmPreset.BF16_BF16_F32
+      >>> lax.dot(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), precision=recipe)
+      Array(11., dtype=float32)
     """
 
     DEFAULT = None

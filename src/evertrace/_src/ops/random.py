@@ -2,22 +2,42 @@
 
 An array of keys has dtype ``key<fry>`` and the shape of the keys; behind it is a uint32 array with
 the words of each key along a last dimension. The primitives treat every key of an array alike, so
-batching leaves the work to the same primitive on more keys. Which stream of bits a program uses is
-decided when it is traced, and is a param.
+batching leaves the work to the same primitive on more keys. Which generator and which stream of
+bits a program uses is decided when it is traced, and is in the params.
 """
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
-from evertrace._src.ops import threefry
+from evertrace._src.ops import rbg, threefry
 from evertrace._src.ops.structural import move_batch_dim
 
 NO_TANGENT = undefined("random keys and bits have no tangents")
 WORD = np.dtype(np.uint32)
+
+
+class Generator(NamedTuple):
+    """What a generator does on the host; see the functions of `threefry`."""
+
+    seed: Callable
+    split: Callable
+    fold_in: Callable
+    random_bits: Callable
+
+
+GENERATORS = {
+    "threefry2x32": Generator(
+        threefry.seed, threefry.split, threefry.fold_in, threefry.random_bits
+    ),
+    "rbg": Generator(rbg.seed, rbg.split, rbg.fold_in, rbg.random_bits),
+    "unsafe_rbg": Generator(rbg.seed, rbg.unsafe_split, rbg.unsafe_fold_in, rbg.random_bits),
+}
 
 
 def is_key(aval):
@@ -33,11 +53,11 @@ def _check_key(name, aval):
             fix="make a key with `random.key(0)`, or wrap its words with `random.wrap_key_data`.",
             anchor="random-key",
         )
-    if aval.dtype.impl != "threefry2x32":
+    if aval.dtype.impl not in GENERATORS:
         raise errors.user_error(
             NotImplementedError,
-            f"{name}: the generator {aval.dtype.impl!r} is not implemented yet.",
-            fix='use `impl="threefry2x32"`, the default.',
+            f"{name}: nothing is known of the generator {aval.dtype.impl!r} but its keys' layout.",
+            fix=f"use one of {', '.join(map(repr, GENERATORS))}.",
             anchor="prng-impl",
         )
 
@@ -91,7 +111,7 @@ def _unwrap_abstract(keys):
 
 random_seed_p = Primitive(
     "random_seed", abstract=_seed_abstract, show=_show_tag, jvp=NO_TANGENT, physical=AS_IS,
-    host=lambda seeds, *, impl: threefry.seed(np.asarray(seeds)),
+    host=lambda seeds, *, impl: GENERATORS[impl].seed(np.asarray(seeds)),
 )  # fmt: skip
 random_wrap_p = Primitive(
     "random_wrap", abstract=_wrap_abstract, show=_show_tag, jvp=NO_TANGENT, physical=AS_IS,
@@ -105,21 +125,26 @@ random_unwrap_p = Primitive(
 # ---------------------------------------------------------------- keys from keys
 
 
-def _show_shape(*, shape, partitionable):
+def _show_shape(*, shape, impl, partitionable):
     return {"shape": shape}
 
 
-def _split_abstract(keys, *, shape, partitionable):
+def _rows(keys):
+    """Return the words of keys as a matrix, a row each."""
+    return keys.reshape(math.prod(keys.shape[:-1]), keys.shape[-1])
+
+
+def _split_abstract(keys, *, shape, impl, partitionable):
     _check_key("random_split", keys)
     return ShapedArray((*keys.shape, *shape), keys.dtype)
 
 
-def _split_host(keys, *, shape, partitionable):
-    made = threefry.split(keys.reshape(-1, 2), math.prod(shape), partitionable)
-    return made.reshape(*keys.shape[:-1], *shape, 2)
+def _split_host(keys, *, shape, impl, partitionable):
+    made = GENERATORS[impl].split(_rows(keys), math.prod(shape), partitionable)
+    return made.reshape(*keys.shape[:-1], *shape, keys.shape[-1])
 
 
-def _fold_in_abstract(keys, data):
+def _fold_in_abstract(keys, data, *, impl):
     _check_key("random_fold_in", keys)
     if data.dtype != WORD or data.shape != keys.shape:
         raise errors.user_error(
@@ -132,8 +157,8 @@ def _fold_in_abstract(keys, data):
     return keys
 
 
-def _fold_in_host(keys, data):
-    made = threefry.fold_in(keys.reshape(-1, 2), np.reshape(data, -1))
+def _fold_in_host(keys, data, *, impl):
+    made = GENERATORS[impl].fold_in(_rows(keys), np.reshape(data, -1))
     return made.reshape(keys.shape)
 
 
@@ -147,8 +172,8 @@ random_split_p = Primitive(
     physical=AS_IS,
 )  # fmt: skip
 random_fold_in_p = Primitive(
-    "random_fold_in", abstract=_fold_in_abstract, host=_fold_in_host, jvp=NO_TANGENT,
-    physical=AS_IS,
+    "random_fold_in", abstract=_fold_in_abstract, host=_fold_in_host, show=(),
+    jvp=NO_TANGENT, physical=AS_IS,
 )  # fmt: skip
 random_clone_p = Primitive(
     "random_clone", abstract=_clone_abstract, host=lambda keys: keys, jvp=NO_TANGENT,
@@ -158,10 +183,10 @@ random_clone_p = Primitive(
 # ---------------------------------------------------------------- bits
 
 
-def _bits_abstract(keys, *, bit_width, shape, partitionable):
+def _bits_abstract(keys, *, bit_width, shape, impl, partitionable):
     _check_key("random_bits", keys)
     count = math.prod(shape)
-    if not partitionable and count * bit_width > 32 * threefry.MAX_WORDS:
+    if impl == "threefry2x32" and not partitionable and count * bit_width > 32 * threefry.MAX_WORDS:
         raise errors.user_error(
             errors.ShapeError,
             f"random_bits: shape {tuple(shape)} needs more words than one key of the original "
@@ -172,12 +197,12 @@ def _bits_abstract(keys, *, bit_width, shape, partitionable):
     return ShapedArray((*keys.shape, *shape), np.dtype(f"u{bit_width // 8}"))
 
 
-def _bits_host(keys, *, bit_width, shape, partitionable):
-    made = threefry.random_bits(keys.reshape(-1, 2), math.prod(shape), bit_width, partitionable)
+def _bits_host(keys, *, bit_width, shape, impl, partitionable):
+    made = GENERATORS[impl].random_bits(_rows(keys), math.prod(shape), bit_width, partitionable)
     return made.reshape((*keys.shape[:-1], *shape))
 
 
-def _show_bits(*, bit_width, shape, partitionable):
+def _show_bits(*, bit_width, shape, impl, partitionable):
     return {"bit_width": bit_width, "shape": shape}
 
 
@@ -216,6 +241,13 @@ threefry2x32_p = Primitive(
     "threefry2x32", multiple_results=True, abstract=_threefry_abstract, host=_threefry_host,
     batch=_threefry_batch, jvp=NO_TANGENT, physical=AS_IS,
 )  # fmt: skip
+
+MAKES_KEYS = frozenset({
+    random_seed_p, random_wrap_p, random_split_p, random_fold_in_p, random_clone_p,
+})  # fmt: skip
+"""Whose results a checker of key reuse takes as keys that nobody has used."""
+CONSUMES_KEYS = frozenset({random_split_p, random_bits_p})
+"""Whose operand it takes as used up afterwards."""
 
 for _prim in (
     random_seed_p, random_wrap_p, random_unwrap_p, random_split_p, random_fold_in_p,

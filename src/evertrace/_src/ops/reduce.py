@@ -12,7 +12,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
-from evertrace._src.ops.builders import ANY, BITS, BOOL, NUMERIC, REAL, check_dtype
+from evertrace._src.ops.builders import ANY, BITS, BOOL, NUMERIC, REAL, check_dtype, in_bytes
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.cumulative import cumprod, shifted
@@ -111,7 +111,7 @@ def _bits(name, ufunc):
     return _reduction(
         name,
         BITS,
-        host,
+        in_bytes(host),
         deriv=undefined("defined on integers and booleans, which have no tangents"),
     )
 

@@ -347,8 +347,12 @@ def _stack_transpose(ct, *xs, axis):
 
 
 def _stack_batch(size, args, dims, *, axis):
-    args = [move_batch_dim(x, d, 0, size) for x, d in zip(args, dims, strict=True)]
-    return stack_p.bind(*args, axis=axis + 1), 0
+    """Put the new dimension in front of the batch dim if it can be: parts are then copied whole."""
+    dim = next(d for d in dims if d is not None)
+    args = [move_batch_dim(x, d, dim, size) for x, d in zip(args, dims, strict=True)]
+    if dim < axis:
+        return stack_p.bind(*args, axis=axis + 1), dim
+    return stack_p.bind(*args, axis=axis), dim + 1
 
 
 stack_p = Primitive(

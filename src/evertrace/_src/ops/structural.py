@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import config, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
@@ -165,7 +165,21 @@ def expand_dims(x, dims):
 # ---------------------------------------------------------------- reduce_sum
 
 
+def _is_narrow_float(aval):
+    """Whether the type rule of the sum depends on an option, so that no result of it is kept."""
+    return aval.dtype.itemsize == 2 and aval.dtype.name in ("float16", "bfloat16")
+
+
 def _reduce_sum_abstract(x, *, axes, out_sharding):
+    if _is_narrow_float(x) and not config.current().allow_f16_reductions:
+        raise errors.user_error(
+            ValueError,
+            f"reduce_sum: {x.str_short()} would be summed in 16 bits, and the option "
+            "allow_f16_reductions is False.",
+            fix="sum in more bits, e.g. `x.sum(dtype=float32)`, or convert `x` before it is "
+            "broadcast, where the sum is that of a derivative.",
+            anchor="dtype",
+        )
     return reduced_aval("reduce_sum", x, axes)
 
 
@@ -199,6 +213,7 @@ def batch_reduction(prim):
 
 reduce_sum_p = Primitive(
     "reduce_sum", abstract=_reduce_sum_abstract, linear=JOINTLY, transpose=_reduce_sum_transpose,
+    cache_types=lambda x: not _is_narrow_float(x),
     host=lambda x, *, axes, out_sharding: host_sum(x, axes),
 )  # fmt: skip
 reduce_sum_p.batch = batch_reduction(reduce_sum_p)

@@ -36,7 +36,18 @@ def as_keys(name, keys):
             fix="make one with `random.key(seed)`.",
             anchor="random-key",
         )
+    if config.current().legacy_prng_key != "allow":
+        _refuse_raw(name, keys)
     return ops.random_wrap_p.bind(keys, impl=config.current().default_prng_impl), True
+
+
+def _refuse_raw(name, keys):
+    """Warn of raw keys or refuse them, as the option says."""
+    what = f"{name}: the key is a raw uint32 array, {keys.aval.str_short()}."
+    fix = "make keys with `random.key`, or set legacy_prng_key to 'allow'."
+    if config.current().legacy_prng_key == "error":
+        raise errors.user_error(ValueError, what, fix=fix, anchor="random-key")
+    errors.user_warning(errors.EvertraceWarning, what, fix=fix, anchor="random-key")
 
 
 def one_key(name, key):

@@ -113,6 +113,16 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=N
     Returns:
       An array of `shape` and `dtype`. The number of different values is that of the numbers of
       the dtype in [1, 2).
+
+    Raises:
+      TypeError: `key` is no random key.
+      ShapeError: it is an array of keys, or a bound does not broadcast to `shape`.
+
+    Example:
+      >>> random.uniform(random.key(0), (3,))
+      Array([0.947667  , 0.9785799 , 0.33229148], dtype=float32)
+      >>> random.uniform(random.key(0), (2,), minval=10, maxval=20)
+      Array([19.47667 , 19.785799], dtype=float32)
     """
     key, shape, dtype = start("uniform", key, shape, dtype, out_sharding)
     return interval("uniform", key, shape, dtype, minval, maxval)
@@ -145,6 +155,14 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
 
     Returns:
       An array of `shape` and `dtype`.
+
+    Raises:
+      TypeError: `key` is no random key.
+      ShapeError: it is an array of keys, or `shape` has a negative size.
+
+    Example:
+      >>> random.normal(random.key(0), (3,))
+      Array([ 1.622642  ,  2.0252647 , -0.43359438], dtype=float32)
     """
     no_sharding("normal", out_sharding)
     key, shape = one_key("normal", key)[0], sizes("normal", shape)
@@ -167,6 +185,13 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
       shape: of the result, by default the common shape of the bounds.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> random.truncated_normal(random.key(0), 0, jnp.array([1.0, 2.0, 3.0]))
+      Array([0.9287132 , 1.8387917 , 0.42806244], dtype=float32)
     """
     no_sharding("truncated_normal", out_sharding)
     key, shape, dtype, lower, upper = start_with(
@@ -190,6 +215,14 @@ def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
       shape: of the result, by default that of `sigma`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> x = random.lognormal(random.key(2), 0.5, (10_000,))
+      >>> print(f"{jnp.median(x):.1f} {jnp.log(x).std():.1f}")  # exp(0) and sigma
+      1.0 0.5
     """
     no_sharding("lognormal", out_sharding)
     key, shape, dtype, sigma = start_with("lognormal", key, shape, dtype, sigma)
@@ -205,6 +238,14 @@ def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> speeds = random.maxwell(random.key(0), (10_000,))
+      >>> print(f"{speeds.mean():.2f}")  # 2 * sqrt(2 / pi) = 1.596
+      1.60
     """
     return _maxwell(*start("maxwell", key, shape, dtype, out_sharding))
 
@@ -224,6 +265,14 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
       scale: factor; the common shape of both is appended to `shape`.
       shape: leading dimensions of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> x = random.double_sided_maxwell(random.key(0), 5.0, 2.0, (10_000,))
+      >>> print(f"{x.mean():.1f} {(x > 5).mean():.2f}")
+      5.0 0.50
     """
     name = "double_sided_maxwell"
     shape = sizes(name, shape)
@@ -246,8 +295,16 @@ def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
 
+    Returns:
+      An array of `shape` and `dtype`.
+
     Source: Michael, Schucany, Haas, "Generating Random Variates Using Transformations with
     Multiple Roots", The American Statistician 30, 1976.
+
+    Example:
+      >>> x = random.wald(random.key(0), 2.0, (10_000,))
+      >>> print(f"{x.mean():.1f}")
+      2.0
     """
     no_sharding("wald", out_sharding)
     key, shape, dtype, mean = start_with("wald", key, shape, dtype, mean)
@@ -273,6 +330,14 @@ def exponential(key, shape=(), dtype=None, *, out_sharding=None):
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> waits = random.exponential(random.key(2), (10_000,))
+      >>> print(f"{waits.mean():.1f} {(waits > 1).mean():.2f}")  # 1 and exp(-1) = 0.37
+      1.0 0.37
     """
     return standard_exponential(*start("exponential", key, shape, dtype, out_sharding))
 
@@ -293,6 +358,17 @@ def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
       mode: ``"low"`` (the default) uses as many random bits as the dtype has; ``"high"`` twice as
         many, for better tails.
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Raises:
+      ValueError: there is no such mode.
+
+    Example:
+      >>> x = random.gumbel(random.key(0), (10_000,))
+      >>> print(f"{x.mean():.2f}")  # Euler's constant, 0.577
+      0.58
     """
     return standard_gumbel(*start("gumbel", key, shape, dtype, out_sharding), mode)
 
@@ -329,6 +405,14 @@ def laplace(key, shape=(), dtype=None, *, out_sharding=None):
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> x = random.laplace(random.key(2), (10_000,))
+      >>> print(f"{abs(x).mean():.1f}")  # abs(x) has the exponential distribution
+      1.0
     """
     key, shape, dtype = start("laplace", key, shape, dtype, out_sharding)
     lowest = -1 + float(dtypes.finfo(dtype).epsneg)
@@ -345,6 +429,14 @@ def logistic(key, shape=(), dtype=None, *, out_sharding=None):
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> x = random.logistic(random.key(0), (10_000,))
+      >>> print(f"{(x < 1).mean():.2f}")  # 1 / (1 + exp(-1)) = 0.731
+      0.73
     """
     key, shape, dtype = start("logistic", key, shape, dtype, out_sharding)
     u = interval("logistic", key, shape, dtype, float(dtypes.finfo(dtype).tiny), 1.0)
@@ -360,6 +452,14 @@ def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> x = random.cauchy(random.key(0), (10_000,))
+      >>> print(f"{(abs(x) < 1).mean():.2f} {(abs(x) > 100).mean():.3f}")  # 1/2, and heavy tails
+      0.50 0.007
     """
     key, shape, dtype = start("cauchy", key, shape, dtype, out_sharding)
     u = interval("cauchy", key, shape, dtype, float(dtypes.finfo(dtype).eps), 1.0)
@@ -376,6 +476,14 @@ def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
       shape: of the result, by default that of `b`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> incomes = random.pareto(random.key(0), 3.0, (10_000,))
+      >>> print(f"{incomes.min():.2f} {incomes.mean():.2f}")  # the mean is b / (b - 1)
+      1.00 1.51
     """
     no_sharding("pareto", out_sharding)
     key, shape, dtype, b = start_with("pareto", key, shape, dtype, b)
@@ -392,6 +500,14 @@ def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
       shape: of the result, by default that of `scale`.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> x = random.rayleigh(random.key(0), 2.0, (10_000,))
+      >>> print(f"{x.mean():.2f}")  # 2 * sqrt(pi / 2) = 2.507
+      2.51
     """
     no_sharding("rayleigh", out_sharding)
     key, shape, dtype, scale = start_with("rayleigh", key, shape, dtype, scale)
@@ -408,6 +524,14 @@ def weibull_min(key, scale, concentration, shape=(), dtype=None):
       concentration: exponent, broadcasts to `shape`.
       shape: of the result.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> lifetimes = random.weibull_min(random.key(0), 100.0, 2.0, (10_000,))
+      >>> print(f"{(lifetimes > 100).mean():.2f}")  # exp(-1) = 0.37
+      0.37
     """
     key, shape, dtype, scale, concentration = start_with(
         "weibull_min", key, shape, dtype, scale, concentration
@@ -427,6 +551,14 @@ def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=N
       shape: of the result, by default the common shape of the parameters.
       dtype: a floating dtype, by default float32 (float64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> x = random.triangular(random.key(0), 0.0, 1.0, 5.0, (10_000,))
+      >>> print(f"{x.mean():.2f}")  # the mean of the three
+      2.00
     """
     no_sharding("triangular", out_sharding)
     key, shape, dtype, left, mode, right = start_with(

@@ -61,15 +61,27 @@ def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
       shape: of the result, by default that of `lam`.
       dtype: an integer dtype, by default int32 (int64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`; -1 where the rate is NaN.
+
+    Raises:
+      TypeError: `key` is no random key.
+      ShapeError: it is an array of keys, or `lam` does not broadcast to `shape`.
+
+    Example:
+      >>> random.poisson(random.key(2), jnp.array([0.0, 3.0, 1000.0]))
+      Array([  0,   3, 998], dtype=int32)
     """
     no_sharding("poisson", out_sharding)
     dtype = int_dtype("poisson", dtype)
     key, shape, _, lam = start_with("poisson", key, shape, np.float32, lam)
     lam = broadcast_to(lam, shape)
     is_small = isnan(lam) | (lam < SMALL_MEAN)
-    # Each method gets rates that it is quick with where its result is not taken.
+    # Each method gets rates that it is quick with where its result is not taken. One key does for
+    # both, as each number is that of one method; `clone` says so to the checker of key reuse.
     small = _poisson_by_products(key, where(is_small, lam, 0), dtype)
-    large = _poisson_by_rejection(key, where(is_small, 1e5, lam), dtype)
+    large = _poisson_by_rejection(keys_.clone(key), where(is_small, 1e5, lam), dtype)
     return where(lam == 0, 0, where(is_small, small, large))
 
 
@@ -136,6 +148,10 @@ def binomial(key, n, p, shape=None, dtype=None):
 
     Differs from JAX: Stirling's correction is taken at the number itself, where JAX takes it at 9
     for all larger ones; a draw near the bound of acceptance may differ.
+
+    Example:
+      >>> random.binomial(random.key(2), 100, jnp.array([0.0, 0.1, 0.5, 1.0]))
+      Array([  0.,  10.,  50., 100.], dtype=float32)
     """
     key, shape, _, n, p = start_with("binomial", key, shape, dtype, n, p)
     n, p = (broadcast_to(x, shape) for x in (n, p))
@@ -147,7 +163,7 @@ def binomial(key, n, p, shape=None, dtype=None):
     is_small = is_invalid | (n * q <= SMALL_MEAN)
     small = _binomial_by_gaps(key, where(is_small & ~isinf(n), trials, 0), q)
     large = _binomial_by_rejection(
-        key, where(is_small, 1e4, trials), where(is_small, 0.5, q)
+        keys_.clone(key), where(is_small, 1e4, trials), where(is_small, 0.5, q)
     )  # fmt: skip
     rare = where(is_small, small, large)
     count = where(is_rare | isinf(n), where(isinf(n), n, rare), trials - rare)
@@ -244,6 +260,11 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 
     Returns:
       A floating array whose sums along the last axis are `n`.
+
+    Example:
+      >>> counts = random.multinomial(random.key(0), 1000, jnp.array([0.2, 0.3, 0.5]))
+      >>> counts, int(counts.sum())
+      (Array([181., 285., 534.], dtype=float32), 1000)
     """
     dtype = float_dtype("multinomial", dtype)
     n, p = operand("multinomial", n, dtype), operand("multinomial", p, dtype)

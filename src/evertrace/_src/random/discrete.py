@@ -55,6 +55,13 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
 
     Returns:
       An array of `shape` and `dtype`; where ``minval >= maxval``, it holds `minval`.
+
+    Raises:
+      DTypeError: a bound is not an integer.
+
+    Example:
+      >>> random.randint(random.key(0), (5,), 1, 7)
+      Array([2, 1, 3, 2, 6], dtype=int32)
     """
     no_sharding("randint", out_sharding)
     key, shape = one_key("randint", key)[0], sizes("randint", shape)
@@ -132,6 +139,14 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
 
     Returns:
       A boolean array.
+
+    Raises:
+      TypeError: `key` is no random key.
+      ShapeError: it is an array of keys, or `p` does not broadcast to `shape`.
+
+    Example:
+      >>> random.bernoulli(random.key(2), 0.25, (6,))
+      Array([False, False,  True, False, False,  True], dtype=bool)
     """
     no_sharding("bernoulli", out_sharding)
     key, p = one_key("bernoulli", key)[0], operand("bernoulli", p)
@@ -153,6 +168,13 @@ def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
       shape: of the result.
       dtype: by default int32 (int64 if x64 is on).
       out_sharding: not supported yet.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Example:
+      >>> random.rademacher(random.key(0), (6,))
+      Array([-1, -1,  1,  1, -1,  1], dtype=int32)
     """
     no_sharding("rademacher", out_sharding)
     dtype = dtypes.check_user_dtype_supported(int if dtype is None else dtype, "rademacher")
@@ -187,7 +209,16 @@ def categorical(
     Returns:
       An int32 array of `shape`.
 
+    Raises:
+      ShapeError: `shape` does not end with that of the logits without `axis`, or more different
+        indices are asked for than there are.
+
     Source: the Gumbel-max trick.
+
+    Example:
+      >>> logits = jnp.log(jnp.array([0.1, 0.2, 0.7]))
+      >>> jnp.bincount(random.categorical(random.key(0), logits, shape=(1000,)))
+      Array([ 92, 209, 699], dtype=int32)
     """
     no_sharding("categorical", out_sharding)
     key, logits = one_key("categorical", key)[0], operand("categorical", logits)
@@ -242,6 +273,10 @@ def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
 
     Returns:
       An integer array; all numbers are at least 1.
+
+    Example:
+      >>> random.geometric(random.key(0), 0.25, (5,))
+      Array([1, 1, 4, 3, 2], dtype=int32)
     """
     no_sharding("geometric", out_sharding)
     dtype = int_dtype("geometric", dtype)

@@ -2,8 +2,13 @@
 
 A key is an explicit value: the same key always gives the same numbers, and new keys come from
 `split` and `fold_in`. There are *typed* keys, arrays of dtype ``key<fry>`` from `key`, and *raw*
-keys, uint32 arrays with the two words of a key along the last axis, from `PRNGKey`. Every function
-takes both and returns keys of the kind it was given.
+keys, uint32 arrays with the words of a key along the last axis, from `PRNGKey`. Every function
+takes both and returns keys of the kind it was given; raw ones are of the default generator.
+
+Three generators are built: ``threefry2x32`` (keys of two words), whose bits of one key do not
+depend on those of others; ``rbg`` (four words), which splits as threefry does and draws bits with
+XLA's own generator, Philox on CPUs and GPUs; and ``unsafe_rbg``, which also makes new keys with it,
+quicker and of unproven quality. Under the last two, `vmap` over keys draws all bits from the first.
 """
 
 import numpy as np
@@ -76,31 +81,67 @@ def key(seed, *, impl=None, dtype=None):
 
     Args:
       seed: an integer scalar; all its bits count (in 32-bit mode, its low 32 bits).
-      impl: name of the generator, by default ``config.default_prng_impl``: ``"threefry2x32"``.
+      impl: name of the generator, ``"threefry2x32"``, ``"rbg"`` or ``"unsafe_rbg"``; by default
+        ``config.default_prng_impl``, which is the first.
       dtype: the dtype of the key instead, as from `key_dtype`.
 
     Returns:
-      A scalar array of dtype ``key<fry>``.
+      A scalar array of dtype ``key<fry>``, ``key<rbg>`` or ``key<urbg>``.
+
+    Example:
+      >>> random.key_data(random.key(7))
+      Array([0, 7], dtype=uint32)
+      >>> random.key_data(random.key(7, impl="rbg"))
+      Array([0, 7, 0, 7], dtype=uint32)
     """
     return _seeded("key", seed, _implementation(impl, dtype))
 
 
 @public
 def PRNGKey(seed, *, impl=None):
-    """Return a raw random key: its words, uint32 ``[2]``. See `key`."""
+    """Return a raw random key: its words, uint32 ``[2]`` (rbg: ``[4]``). See `key`.
+
+    Args:
+      seed: an integer scalar, as in `key`.
+      impl: the generator, as in `key`.
+
+    With the option ``enable_custom_prng`` it returns the typed key, as `key` does.
+
+    Example:
+      >>> random.PRNGKey(7)
+      Array([0, 7], dtype=uint32)
+    """
     typed = _seeded("PRNGKey", seed, _implementation(impl))
-    return ops.random_unwrap_p.bind(typed)
+    custom = config.current().enable_custom_prng
+    return typed if custom else ops.random_unwrap_p.bind(typed)
 
 
 @public
-def key_dtype(impl=None):
-    """Return the dtype of the keys of a generator, by default of the default one."""
-    return dtypes.KeyType(_implementation(impl))
+def key_dtype(impl_spec=None):
+    """Return the dtype of the keys of a generator, by default of the default one.
+
+    Args:
+      impl_spec: name of the generator, or the dtype itself.
+
+    Example:
+      >>> random.key_dtype("rbg")
+      key<rbg>
+    """
+    return dtypes.KeyType(_implementation(impl_spec))
 
 
 @public
 def key_data(keys):
-    """Return the words of typed keys: uint32, the shape of `keys` followed by ``(2,)``."""
+    """Return the words of typed keys, uint32: 2 (rbg: 4) of them for each, as a last axis.
+
+    Args:
+      keys: an array of typed keys; raw ones are returned as they are.
+
+    Example:
+      >>> random.key_data(random.split(random.key(7)))
+      Array([[3625411723, 1954958720],
+             [ 195045567, 4062205631]], dtype=uint32)
+    """
     typed, is_raw = as_keys("key_data", keys)
     return keys if is_raw else ops.random_unwrap_p.bind(typed)
 
@@ -110,9 +151,21 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     """Return typed keys from their words.
 
     Args:
-      key_bits_array: uint32 array whose shape ends with ``(2,)``.
+      key_bits_array: uint32 array whose shape ends with the number of words of a key: ``(2,)``, or
+        ``(4,)`` for ``rbg`` and ``unsafe_rbg``.
       impl: the generator, as in `key`.
       dtype: the same as a dtype.
+
+    Returns:
+      An array of keys, of the shape of the words without the last axis.
+
+    Raises:
+      ShapeError, DTypeError: that is not the number of words, or they are not uint32.
+
+    Example:
+      >>> key = random.wrap_key_data(jnp.array([0, 7], dtype="uint32"))
+      >>> random.bits(key) == random.bits(random.key(7))
+      Array(True, dtype=bool)
     """
     words = as_operand(key_bits_array, "wrap_key_data")
     return ops.random_wrap_p.bind(words, impl=_implementation(impl, dtype))
@@ -120,14 +173,31 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
 
 @public
 def key_impl(keys):
-    """Return the name of the generator that keys belong to."""
+    """Return the name of the generator that keys belong to.
+
+    Args:
+      keys: an array of keys, typed or raw.
+
+    Example:
+      >>> random.key_impl(random.key(0)), random.key_impl(random.key(0, impl="rbg"))
+      ('threefry2x32', 'rbg')
+    """
     typed, _ = as_keys("key_impl", keys)
     return typed.dtype.impl
 
 
 @public
 def clone(key):
-    """Return the same key, as one that has not been used yet to a checker of key reuse."""
+    """Return the same key, as one that has not been used yet to a checker of key reuse.
+
+    Args:
+      key: one key, or an array of keys.
+
+    Example:
+      >>> key = random.key(0)
+      >>> random.bits(key) == random.bits(random.clone(key))
+      Array(True, dtype=bool)
+    """
     typed, is_raw = as_keys("clone", key)
     return as_given(ops.random_clone_p.bind(typed), is_raw)
 
@@ -137,8 +207,12 @@ def clone(key):
 
 def split_typed(key, shape):
     """Return an array of new typed keys from one."""
-    partitionable = config.current().threefry_partitionable
-    return ops.random_split_p.bind(key, shape=shape, partitionable=partitionable)
+    return ops.random_split_p.bind(
+        key,
+        shape=shape,
+        impl=key.dtype.impl,
+        partitionable=config.current().threefry_partitionable,
+    )
 
 
 def pair(key):
@@ -163,6 +237,16 @@ def split(key, num=2):
 
     Returns:
       Keys of the kind of `key` and of shape ``(num,)`` or `num`.
+
+    Raises:
+      ShapeError: `key` is an array of keys; use `vmap`.
+
+    Example:
+      >>> key, used = random.split(random.key(0))
+      >>> random.normal(used, (2,))
+      Array([-2.4424562, -2.0356805], dtype=float32)
+      >>> random.split(key, (2, 3)).shape
+      (2, 3)
     """
     typed, is_raw = one_key("split", key)
     return as_given(split_typed(typed, sizes("split", num)), is_raw)
@@ -175,6 +259,18 @@ def fold_in(key, data):
     Args:
       key: one key.
       data: an integer scalar from 0 to ``2**32 - 1``, which may be traced.
+
+    Returns:
+      A key of the kind of `key`.
+
+    Raises:
+      ShapeError: `data` is not a scalar.
+      OverflowError: it is a Python integer out of that range.
+
+    Example:
+      >>> draw = lambda step: random.randint(random.fold_in(random.key(0), step), (), 0, 100)
+      >>> ev.vmap(draw)(jnp.arange(4))
+      Array([91, 22, 59, 67], dtype=int32)
     """
     typed, is_raw = one_key("fold_in", key)
     number = as_operand(data, "fold_in") if not isinstance(data, int) else _word(data)
@@ -185,7 +281,8 @@ def fold_in(key, data):
             fix="fold in many numbers with `vmap(random.fold_in, in_axes=(None, 0))`.",
             anchor="random-key",
         )
-    return as_given(ops.random_fold_in_p.bind(typed, convert(number, ops.WORD)), is_raw)
+    number = convert(number, ops.WORD)
+    return as_given(ops.random_fold_in_p.bind(typed, number, impl=typed.dtype.impl), is_raw)
 
 
 def _word(number):
@@ -200,6 +297,7 @@ def raw_bits(key, shape, bit_width):
         key,
         bit_width=bit_width,
         shape=shape,
+        impl=key.dtype.impl,
         partitionable=config.current().threefry_partitionable,
     )
 
@@ -213,6 +311,16 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
       shape: of the result.
       dtype: an unsigned dtype, by default uint32 (uint64 if x64 is on).
       out_sharding: not supported yet; must be None.
+
+    Returns:
+      An array of `shape` and `dtype`.
+
+    Raises:
+      ValueError: `dtype` is not an unsigned integer type.
+
+    Example:
+      >>> random.bits(random.key(0), (3,), "uint8")
+      Array([167, 146,  40], dtype=uint8)
     """
     no_sharding("bits", out_sharding)
     typed, _ = one_key("bits", key)

@@ -6,7 +6,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.lax import linalg as lax
-from evertrace._src.numpy import decompositions, products, ufuncs
+from evertrace._src.numpy import decompositions, products, spectra, ufuncs
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.random.arguments import (
     broadcast_shape,
@@ -42,6 +42,17 @@ def multivariate_normal(
 
     Returns:
       An array of shape ``[*shape, n]``; NaN where the factorisation fails.
+
+    Raises:
+      ShapeError: the shapes of `mean` and `cov` do not fit.
+      ValueError: there is no such method.
+
+    Example:
+      >>> cov = jnp.array([[2.0, 1.0], [1.0, 1.0]])
+      >>> x = random.multivariate_normal(random.key(0), jnp.zeros(2), cov, (10_000,))
+      >>> jnp.cov(x.T).round(1)
+      Array([[2., 1.],
+             [1., 1.]], dtype=float32)
     """
     name = "multivariate_normal"
     no_sharding(name, out_sharding)
@@ -68,10 +79,10 @@ def _factor(cov, method):
     if method == "cholesky":
         return decompositions.cholesky(cov)
     if method == "eigh":
-        w, v = decompositions.eigh(cov)
+        w, v = spectra.eigh(cov)
         return v * ufuncs.sqrt(w)[..., None, :]
     if method == "svd":
-        u, s, _ = decompositions.svd(cov)
+        u, s, _ = spectra.svd(cov)
         return u * ufuncs.sqrt(s)[..., None, :]
     raise errors.user_error(
         ValueError,
@@ -97,6 +108,11 @@ def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
 
     Source: F. Mezzadri, "How to generate random matrices from the classical compact groups", 2007:
     QR factors of normal numbers, with the phases that make the diagonal of R positive.
+
+    Example:
+      >>> q = random.orthogonal(random.key(0), 3)
+      >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-6)
+      Array(True, dtype=bool)
     """
     no_sharding("orthogonal", out_sharding)
     dtype = inexact_dtype("orthogonal", dtype)

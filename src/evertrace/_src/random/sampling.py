@@ -46,6 +46,14 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
 
     Returns:
       An array of the shape and dtype of `x`.
+
+    Raises:
+      TypeError: `key` is no random key.
+      ShapeError: it is an array of keys; `vmap` draws with each.
+
+    Example:
+      >>> random.permutation(random.key(2), jnp.array([10, 20, 30, 40]))
+      Array([30, 20, 40, 10], dtype=int32)
     """
     no_sharding("permutation", out_sharding)
     key = one_key("permutation", key)[0]
@@ -92,8 +100,18 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     Returns:
       An array of the dtype of `a`.
 
+    Raises:
+      ValueError: more draws without replacement than there are elements, or draws from none.
+      ShapeError: `p` has not one probability per element.
+
     Source: with `p`, the inverse distribution function with replacement, and the Gumbel-top-k
     trick without.
+
+    Example:
+      >>> random.choice(random.key(2), jnp.array([10, 20, 30]), (2,), replace=False)
+      Array([30, 20], dtype=int32)
+      >>> random.choice(random.key(0), 2, (8,), p=jnp.array([0.1, 0.9]))
+      Array([0, 0, 1, 1, 1, 1, 1, 1], dtype=int32)
     """
     key, shape = one_key("choice", key)[0], sizes("choice", shape)
     a, is_count = _population("choice", a)

@@ -8,11 +8,11 @@ take and return the token that keeps them in order.
 import numpy as np
 
 from evertrace._src.arrays.array import Array
-from evertrace._src.engines.xla.lower import lowering, physical_aval
+from evertrace._src.engines.xla.foreign import TYPED_FFI, row_major
+from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.ops.callback import call_back, debug_callback_p, io_callback_p, pure_callback_p
 
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
-_TYPED_FFI = "4 : i32"  # XLA's number of the calling convention
 
 
 @lowering.define(pure_callback_p)
@@ -57,17 +57,10 @@ def _custom_call(b, operands, outs, handler, has_side_effect="false"):
     b.module.callbacks.append(handler)
     attrs = {
         "call_target_name": f'"{_TARGETS[platform]}"',
-        "api_version": _TYPED_FFI,
+        "api_version": TYPED_FFI,
         "has_side_effect": has_side_effect,
         "backend_config": f"{{index = {len(b.module.callbacks) - 1} : ui64}}",
-        "operand_layouts": _row_major([x.aval for x in operands]),
-        "result_layouts": _row_major(outs),
+        "operand_layouts": row_major([x.aval for x in operands]),
+        "result_layouts": row_major(outs),
     }
     return b.op("stablehlo.custom_call", operands, outs, attrs)
-
-
-def _row_major(avals):
-    """Return the layouts of C-ordered arrays: their dimensions, the fastest one first."""
-    ranks = [0 if aval is None else len(physical_aval(aval)[0]) for aval in avals]
-    layouts = [f"dense<{[*range(r)][::-1] if r else ''}> : tensor<{r}xindex>" for r in ranks]
-    return f"[{', '.join(layouts)}]"

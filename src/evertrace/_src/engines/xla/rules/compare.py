@@ -6,13 +6,16 @@ from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.ops import compare as ops
 
 
-def compare(b, direction, x, y):
-    """Write a comparison of two values of one type: ``"EQ"``, ``"NE"``, ``"LT"``, ..."""
+def compare(b, direction, x, y, floats="FLOAT"):
+    """Write a comparison of two values of one type: ``"EQ"``, ``"NE"``, ``"LT"``, ...
+
+    Floats are compared as numbers, or by their bits with ``floats="TOTALORDER"``.
+    """
     name = x.dtype.name  # the kind of ml_dtypes' integers is "V"
     if name.startswith("int"):
         kind = "SIGNED"
     else:
-        kind = "UNSIGNED" if name.startswith(("bool", "uint")) else "FLOAT"
+        kind = "UNSIGNED" if name.startswith(("bool", "uint")) else floats
     attrs = {
         "comparison_direction": f"#stablehlo<comparison_direction {direction}>",
         "compare_type": f"#stablehlo<comparison_type {kind}>",
@@ -21,11 +24,11 @@ def compare(b, direction, x, y):
     return b.op("stablehlo.compare", [x, y], out, attrs)
 
 
-def _comparison(prim, direction):
+def _comparison(prim, direction, floats="FLOAT"):
     def rule(b, out, x, y):
         shape = out.shape
         x, y = (b.spread(z, z.aval.update(shape=shape)) for z in (x, y))
-        return compare(b, direction, x, y)
+        return compare(b, direction, x, y, floats)
 
     lowering.define(prim)(rule)
 
@@ -36,6 +39,9 @@ _comparison(ops.lt_p, "LT")
 _comparison(ops.le_p, "LE")
 _comparison(ops.gt_p, "GT")
 _comparison(ops.ge_p, "GE")
+_comparison(ops.eq_to_p, "EQ", "TOTALORDER")
+_comparison(ops.le_to_p, "LE", "TOTALORDER")
+_comparison(ops.lt_to_p, "LT", "TOTALORDER")
 
 
 @lowering.define(ops.is_finite_p)

@@ -47,7 +47,8 @@ def _dot_general(
         "precision_config": precision_config(precision),
         **algorithm(precision, lhs, rhs, out),
     }
-    if lhs.dtype == rhs.dtype == out.dtype:
+    mixed = ops.are_mixed_float8(lhs.dtype, rhs.dtype) and same_kind(lhs.dtype, out.dtype)
+    if mixed or lhs.dtype == rhs.dtype == out.dtype:
         return b.op("stablehlo.dot_general", [lhs, rhs], out, attrs)
     common = dtypes.promote_types(lhs.dtype, rhs.dtype)
     if not same_kind(common, out.dtype):

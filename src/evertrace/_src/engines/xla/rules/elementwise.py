@@ -4,17 +4,21 @@ import math
 
 import numpy as np
 
+from evertrace._src import dtypes
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.lower import Builder, lowering
 from evertrace._src.engines.xla.rules.compare import compare
 from evertrace._src.ops import elementwise as ops
 
 
 def direct(prim, name):
     """Register the operation that does just what the primitive means."""
+    write = Builder.elementwise if name.startswith("stablehlo.") else Builder.op
 
     def rule(b, out, *operands, **_):
-        return b.op(name, [b.spread(x, out) for x in operands], out)
+        shape = out.shape
+        operands = [x if x.aval.shape == shape else b.spread(x, out) for x in operands]
+        return write(b, name, operands, out)
 
     lowering.define(prim)(rule)
 
@@ -60,7 +64,7 @@ direct(ops.acosh_p, "chlo.acosh")
 
 @lowering.define(ops.sign_p)
 def _sign(b, out, x):
-    if out.dtype.kind != "u":
+    if not dtypes.issubdtype(out.dtype, np.unsignedinteger):
         return b.op("stablehlo.sign", [x], out)
     # StableHLO has no sign of unsigned integers: it is 0 or 1.
     return b.op("stablehlo.minimum", [x, b.constant(1, out)], out)

@@ -10,7 +10,9 @@ import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla.lower import Val, int_attr, ints, lowering, physical_val
+from evertrace._src.engines.xla.rules import bit_generator
 from evertrace._src.ops import random as ops
+from evertrace._src.ops.rbg import STRIDE
 from evertrace._src.ops.threefry import GROUPS, PARITY, ROTATIONS
 
 _OPS = {
@@ -88,10 +90,9 @@ def _join_last(b, parts):
 
 
 def _key_words(b, keys):
-    """Return the two words of each key."""
-    both = physical_val(keys)
-    first, second = _slice_last(b, both, 0, 1), _slice_last(b, both, 1, 2)
-    return _reshape(b, first, keys.shape), _reshape(b, second, keys.shape)
+    """Return the two words of each key; keys are words ``[..., 2]``."""
+    first, second = _slice_last(b, keys, 0, 1), _slice_last(b, keys, 1, 2)
+    return _reshape(b, first, keys.shape[:-1]), _reshape(b, second, keys.shape[:-1])
 
 
 def _iota(b, shape, dtype: np.dtype = ops.WORD):
@@ -101,7 +102,7 @@ def _iota(b, shape, dtype: np.dtype = ops.WORD):
 
 def _partitionable_words(b, keys, count):
     """Return both words of the blocks 0, 1, ..., count - 1 of each key."""
-    shape = (*keys.shape, count)
+    shape = (*keys.shape[:-1], count)
     if count <= 2**32:
         high, low = b.constant(0, ShapedArray(shape, ops.WORD)), _iota(b, shape)
     else:
@@ -114,11 +115,11 @@ def _partitionable_words(b, keys, count):
 
 def _original_words(b, keys, count):
     """Return the first `count` words of the original stream of each key."""
-    shape = (*keys.shape, -(-count // 2))
+    shape = (*keys.shape[:-1], -(-count // 2))
     first = _iota(b, shape)
     second = b.op("stablehlo.add", [first, b.full_like(first, shape[-1])], first.aval)
     if count % 2:  # the block that is only half used
-        zero = b.constant(0, ShapedArray((*keys.shape, 1), ops.WORD))
+        zero = b.constant(0, ShapedArray((*shape[:-1], 1), ops.WORD))
         second = _join_last(b, [_slice_last(b, second, 0, shape[-1] - 1), zero])
     words = _join_last(b, _encrypt(b, *_key_words(b, keys), first, second))
     return _slice_last(b, words, 0, count) if count % 2 else words
@@ -144,46 +145,38 @@ def _narrow(b, words, bit_width):
     return _reshape(b, narrow, (*words.shape[:-1], words.shape[-1] * parts))
 
 
-@lowering.define(ops.random_bits_p)
-def _bits(b, out, keys, *, bit_width, shape, partitionable):
-    count = math.prod(shape)
+def _threefry_bits(b, keys, count, bit_width, partitionable):
+    """Return bits ``[..., count]`` of keys ``[..., 2]``, of at least the width asked for."""
     if partitionable:
         high, low = _partitionable_words(b, keys, count)
         if bit_width == 64:
-            bits = _join_words(b, high, low)
-        else:
-            bits = b.op("stablehlo.xor", [high, low], high.aval)
-    elif bit_width == 64:
+            return _join_words(b, high, low)
+        return b.op("stablehlo.xor", [high, low], high.aval)
+    if bit_width == 64:
         words = _original_words(b, keys, 2 * count)
-        bits = _join_words(
+        return _join_words(
             b, _slice_last(b, words, 0, count), _slice_last(b, words, count, 2 * count)
         )
-    else:
-        bits = _original_words(b, keys, -(-bit_width * count // 32))
-        if bit_width < 32:
-            bits = _slice_last(b, _narrow(b, bits, bit_width), 0, count)
-    return _reshape(b, b.convert(bits, out.dtype), out.shape)
+    bits = _original_words(b, keys, -(-bit_width * count // 32))
+    return bits if bit_width == 32 else _slice_last(b, _narrow(b, bits, bit_width), 0, count)
 
 
-@lowering.define(ops.random_split_p)
-def _split(b, out, keys, *, shape, partitionable):
-    count = math.prod(shape)
+def _threefry_split(b, keys, count, partitionable):
+    """Return new keys ``[..., count, 2]`` of keys ``[..., 2]``."""
     if partitionable:
         pair = _partitionable_words(b, keys, count)
-        words = _join_last(b, [_reshape(b, x, (*x.shape, 1)) for x in pair])
-    else:
-        words = _original_words(b, keys, 2 * count)
-    return _as_keys(_reshape(b, words, (*out.shape, 2)), out)
+        return _join_last(b, [_reshape(b, x, (*x.shape, 1)) for x in pair])
+    return _reshape(b, _original_words(b, keys, 2 * count), (*keys.shape[:-1], count, 2))
 
 
-@lowering.define(ops.random_fold_in_p)
-def _fold_in(b, out, keys, data):
+def _threefry_fold_in(b, keys, data):
+    """Return new keys ``[..., 2]`` of keys ``[..., 2]`` and numbers ``[...]``."""
     pair = _encrypt(b, *_key_words(b, keys), b.full_like(data, 0), data)
-    return _as_keys(_join_last(b, [_reshape(b, x, (*x.shape, 1)) for x in pair]), out)
+    return _join_last(b, [_reshape(b, x, (*x.shape, 1)) for x in pair])
 
 
-@lowering.define(ops.random_seed_p)
-def _seed(b, out, seeds, *, impl):
+def _threefry_seed(b, seeds):
+    """Return the keys ``[..., 2]`` of integers."""
     if seeds.dtype.itemsize == 8:
         shift = b.full_like(seeds, 32)
         high = b.op("stablehlo.shift_right_logical", [seeds, shift], seeds.aval)
@@ -191,7 +184,104 @@ def _seed(b, out, seeds, *, impl):
     else:
         high = b.constant(0, ShapedArray(seeds.shape, ops.WORD))
     pair = [high, b.convert(seeds, ops.WORD)]
-    return _as_keys(_join_last(b, [_reshape(b, x, (*x.shape, 1)) for x in pair]), out)
+    return _join_last(b, [_reshape(b, x, (*x.shape, 1)) for x in pair])
+
+
+# ---------------------------------------------------------------- rbg, see `ops.rbg`
+
+
+def _first(b, keys):
+    """Return the first of an array of keys ``[..., 4]``."""
+    count = math.prod(keys.shape[:-1])
+    flat = _reshape(b, keys, (4 * count,))
+    return _slice_last(b, flat, 0, 4) if count > 1 else flat
+
+
+def _draw(b, keys, shape, dtype=ops.WORD):
+    """Return bits ``[..., *shape]`` from the first of keys ``[..., 4]``."""
+    aval = ShapedArray((*keys.shape[:-1], *shape), dtype)
+    if not math.prod(aval.shape):
+        return b.constant(0, aval)
+    return bit_generator.generate(b, _first(b, keys), aval)[1]
+
+
+def _rbg_bits(b, keys, count, bit_width, partitionable):
+    return _draw(b, keys, (count,), np.dtype(f"u{bit_width // 8}"))
+
+
+def _rbg_seed(b, seeds):
+    return _join_last(b, [_threefry_seed(b, seeds)] * 2)
+
+
+def _rbg_split(b, keys, count, partitionable):
+    lead = keys.shape[:-1]
+    halves = _threefry_split(b, _reshape(b, keys, (*lead, 2, 2)), count, partitionable)
+    order = [*range(len(lead)), len(lead) + 1, len(lead), len(lead) + 2]
+    aval = halves.aval.update(shape=(*lead, count, 2, 2))
+    merged = b.op("stablehlo.transpose", [halves], aval, {"permutation": ints(order)})
+    return _reshape(b, merged, (*lead, count, 4))
+
+
+def _rbg_fold_in(b, keys, data):
+    lead = keys.shape[:-1]
+    twice = _along(b, data, (*lead, 2), range(len(lead)))
+    return _reshape(b, _threefry_fold_in(b, _reshape(b, keys, (*lead, 2, 2)), twice), keys.shape)
+
+
+def _unsafe_split(b, keys, count, partitionable):
+    drawn = _draw(b, keys, (count, STRIDE, 4))
+    return _reshape(b, _pick(b, drawn, 0), (*keys.shape[:-1], count, 4))
+
+
+def _unsafe_fold_in(b, keys, data):
+    drawn = _draw(b, _rbg_seed(b, data), (STRIDE, 4))
+    words = _reshape(b, _pick(b, drawn, STRIDE - 1), keys.shape)
+    return b.op("stablehlo.xor", [keys, words], keys.aval)
+
+
+def _pick(b, drawn, index):
+    """Return the keys at an index of the dimension before the last, of size 1 then."""
+    *lead, _, words = drawn.shape
+    attrs = {
+        "start_indices": ints([*[0 for _ in lead], index, 0]),
+        "limit_indices": ints([*lead, index + 1, words]),
+        "strides": ints([1 for _ in drawn.shape]),
+    }
+    return b.op("stablehlo.slice", [drawn], drawn.aval.update(shape=(*lead, 1, words)), attrs)
+
+
+# ---------------------------------------------------------------- the primitives
+
+GENERATORS = {
+    "threefry2x32": ops.Generator(
+        _threefry_seed, _threefry_split, _threefry_fold_in, _threefry_bits
+    ),
+    "rbg": ops.Generator(_rbg_seed, _rbg_split, _rbg_fold_in, _rbg_bits),
+    "unsafe_rbg": ops.Generator(_rbg_seed, _unsafe_split, _unsafe_fold_in, _rbg_bits),
+}
+
+
+@lowering.define(ops.random_bits_p)
+def _bits(b, out, keys, *, bit_width, shape, impl, partitionable):
+    draw = GENERATORS[impl].random_bits
+    bits = draw(b, physical_val(keys), math.prod(shape), bit_width, partitionable)
+    return _reshape(b, b.convert(bits, out.dtype), out.shape)
+
+
+@lowering.define(ops.random_split_p)
+def _split(b, out, keys, *, shape, impl, partitionable):
+    words = GENERATORS[impl].split(b, physical_val(keys), math.prod(shape), partitionable)
+    return _as_keys(_reshape(b, words, (*out.shape, words.shape[-1])), out)
+
+
+@lowering.define(ops.random_fold_in_p)
+def _fold_in(b, out, keys, data, *, impl):
+    return _as_keys(GENERATORS[impl].fold_in(b, physical_val(keys), data), out)
+
+
+@lowering.define(ops.random_seed_p)
+def _seed(b, out, seeds, *, impl):
+    return _as_keys(GENERATORS[impl].seed(b, seeds), out)
 
 
 @lowering.define(ops.random_wrap_p, ops.random_unwrap_p, ops.random_clone_p)

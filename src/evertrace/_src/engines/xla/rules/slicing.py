@@ -1,5 +1,7 @@
 """StableHLO of slices at known places, padding, concatenation and their like."""
 
+import numpy as np
+
 from evertrace._src.engines.xla.lower import int_attr, ints, lowering
 from evertrace._src.ops import slicing as ops
 
@@ -32,7 +34,11 @@ def _pad(b, out, x, value, *, padding_config):
 
 @lowering.define(ops.concatenate_p)
 def _concatenate(b, out, *xs, dimension):
-    return b.op("stablehlo.concatenate", xs, out, {"dimension": int_attr(dimension)})
+    dtype = out.dtype
+    if dtype.name in ("int2", "uint2"):  # XLA's CPU compiler ends the process: as bytes
+        out, xs = out.update(dtype=np.dtype(np.int8)), [b.convert(x, np.dtype(np.int8)) for x in xs]
+    joined = b.op("stablehlo.concatenate", xs, out, {"dimension": int_attr(dimension)})
+    return b.convert(joined, dtype)
 
 
 @lowering.define(ops.split_p)

@@ -1,0 +1,39 @@
+"""StableHLO of exported programs: their own functions, under names that are free."""
+
+from evertrace._src import errors
+from evertrace._src.control.exported import call_exported_p
+from evertrace._src.engines.xla import compat, lapack
+from evertrace._src.engines.xla.lower import lowering
+
+
+@lowering.define(call_exported_p)
+def _call_exported(b, outs, *operands, program):
+    main = _include(b.module, program)
+    return b.op("func.call", list(operands), list(outs), {"callee": f"@{main}"})
+
+
+def _include(module, program):
+    """Add the functions of a program to a module, once; returns the name of its main one."""
+    found = module.names.get(id(program))
+    if found is None:
+        blob = program.module_for(module.platform)
+        fresh = {}
+
+        def rename(name):
+            fresh[name] = module._fresh(f"{program.name}_{name}")
+            return fresh[name]
+
+        try:
+            texts = compat.portable_functions(blob, rename)
+        except compat.BackendError as error:
+            raise errors.user_error(
+                ValueError,
+                f"export: the installed XLA cannot read the program of {program.name} ({error}).",
+                fix="install a jaxlib as new as the one that exported it, or export it again.",
+                anchor="export",
+            ) from error
+        module.functions += texts.values()
+        found = module.names[id(program)] = fresh["main"]
+        if any("@lapack_" in text for text in texts.values()):
+            lapack.register()
+    return found
