@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from evertrace._src import config as options
+from evertrace._src.api.scopes import make_user_context
 from evertrace._src.config import config
 
 
@@ -140,21 +141,28 @@ CONTEXTS = {
     "threefry_partitionable": False,
     "default_prng_impl": "rbg",
     "enable_custom_prng": True,
+    "legacy_prng_key": "warn",
     "default_matmul_precision": "highest",
     "numpy_rank_promotion": "warn",
     "numpy_dtype_promotion": "strict",
+    "allow_f16_reductions": False,
     "debug_nans": True,
     "debug_infs": True,
     "debug_key_reuse": True,
+    "no_tracing": True,
+    "no_execution": True,
+    "transfer_guard_host_to_device": "log",
+    "transfer_guard_device_to_host": "disallow",
+    "transfer_guard_device_to_device": "disallow_explicit",
     "check_tracer_leaks": True,
     "enable_checks": True,
-    "disable_jit": True,
     "log_compiles": True,
+    "user_contexts": (("mine", 1),),
     "default_device": "cpu:0",
 }
 
 
-@pytest.mark.parametrize("name", CONTEXTS)
+@pytest.mark.parametrize("name", [name for name in CONTEXTS if name != "user_contexts"])
 def test_context_manager_of_each_option(name):
     context = getattr(options, name)
     before = config.read(name)
@@ -166,11 +174,58 @@ def test_context_manager_of_each_option(name):
     assert (context.__name__, context.__module__) == (name, "evertrace")
 
 
+def test_context_managers_under_other_names():
+    with options.disable_jit():
+        assert config.disable_jit
+        with options.disable_jit(disable=False):
+            assert not config.disable_jit
+    with options.explain_cache_misses():
+        assert config.explain_retraces
+    with options.softmax_custom_jvp(False), options.thread_guard():
+        assert repr(config) == "config()"
+
+
+def test_user_contexts():
+    one, other = make_user_context(1), make_user_context()
+    key = options.semantic_key()
+    with one(2), other("x"):
+        assert (one.value, other.value) == (2, "x")
+        assert options.semantic_key() != key
+        with one(3):
+            assert (one.value, other.value) == (3, "x")
+    assert (one.value, other.value) == (1, None)
+    assert options.semantic_key() == key
+    with pytest.raises(TypeError, match="unhashable"):
+        one([])
+
+
+def test_transfer_guard_is_that_of_all_directions():
+    with options.transfer_guard("disallow"):
+        assert {config.read(name) for name in options.TRANSFER_GUARDS} == {"disallow"}
+        with options.transfer_guard_host_to_device("allow"):
+            assert config.transfer_guard_host_to_device == "allow"
+            assert config.transfer_guard_device_to_host == "disallow"
+    config.update("jax_transfer_guard", "log")
+    try:
+        assert config.transfer_guard_device_to_device == "log"
+    finally:
+        config.update("transfer_guard", "allow")
+    with pytest.raises(ValueError, match="cannot be 'never'"), options.transfer_guard("never"):
+        pass
+
+
+def test_watched_sums_up_the_options_that_look_at_operations():
+    assert not options.current().watched
+    for name in options.WATCHING_FIELDS:
+        with options.override(**{name: CONTEXTS[name]}):
+            assert options.current().watched, name
+
+
 def test_semantic_key_sees_what_changes_a_trace():
     key = options.semantic_key()
     hash(key)
     for name in options.SEMANTIC_FIELDS:
-        with options.override(**{name: CONTEXTS[name]}):
+        with options.override(**{name: CONTEXTS.get(name, not config.read(name))}):
             assert options.semantic_key() != key, name
     with options.log_compiles():
         assert options.semantic_key() == key

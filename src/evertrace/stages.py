@@ -1,8 +1,10 @@
 """The steps of ahead-of-time compilation: trace, lower, compile."""
 
 from evertrace._src.jit.dispatch import JitFunction as Wrapped
+from evertrace._src.jit.stages import ArgInfo as ArgInfo
 from evertrace._src.jit.stages import Compiled as Compiled
+from evertrace._src.jit.stages import CompilerOptions as CompilerOptions
 from evertrace._src.jit.stages import Lowered as Lowered
 from evertrace._src.jit.stages import Traced as Traced
 
-__all__ = ["Compiled", "Lowered", "Traced", "Wrapped"]
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

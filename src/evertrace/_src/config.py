@@ -18,6 +18,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+from evertrace._src.config_docs import OPTIONS
 from evertrace._src.errors import user_error
 from evertrace._src.support import close_matches
 
@@ -28,6 +29,8 @@ MatmulPrecision = Literal[
     "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
     "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
 ]  # fmt: skip
+
+TransferGuard = Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class Config:
     """Print why, where a function that was traced before is traced again."""
     threefry_partitionable: bool = True
     """Which of JAX's two streams of random bits threefry keys give."""
+    legacy_prng_key: Literal["allow", "warn", "error"] = "allow"
+    """What happens where a raw uint32 key is passed to a function of `random`."""
     default_prng_impl: Literal["threefry2x32", "rbg", "unsafe_rbg"] = "threefry2x32"
     """Random generator of keys made without naming one."""
     enable_custom_prng: bool = False
@@ -56,12 +61,24 @@ class Config:
     """What happens when operands of different ranks are broadcast."""
     numpy_dtype_promotion: Literal["standard", "strict"] = "standard"
     """Whether operands of different dtypes are promoted, or only Python scalars."""
+    allow_f16_reductions: bool = True
+    """Whether numbers of 16 bits may be summed in their own dtype."""
     debug_nans: bool = False
     """Raise an error where a NaN is computed."""
     debug_infs: bool = False
     """Raise an error where an infinity is computed."""
     debug_key_reuse: bool = False
     """Raise an error where a random key is consumed twice."""
+    no_tracing: bool = False
+    """Raise an error where a function that is called has to be traced first."""
+    no_execution: bool = False
+    """Raise an error where something would be computed."""
+    transfer_guard_host_to_device: TransferGuard = "allow"
+    """What happens where contents of NumPy arrays and Python numbers become those of arrays."""
+    transfer_guard_device_to_host: TransferGuard = "allow"
+    """What happens where contents are copied from an accelerator to the host."""
+    transfer_guard_device_to_device: TransferGuard = "allow"
+    """What happens where contents are copied from one device to another."""
     check_tracer_leaks: bool = False
     """Raise an error where a tracer outlives its trace."""
     enable_checks: bool = False
@@ -70,8 +87,12 @@ class Config:
     """Run jitted functions as the plain Python functions they wrap."""
     log_compiles: bool = False
     """Log each trace and each compilation."""
+    user_contexts: Any = ()
+    """Values of the contexts of `make_user_context`: pairs of a context and its value."""
     default_device: Any = None
     """Device of arrays that no argument places; None is the first one of the default platform."""
+    mesh: Any = None
+    """Mesh that specs without one refer to; set by `set_mesh`."""
     platforms: str | None = None
     """Comma-separated platforms in order of preference, e.g. ``"cuda,cpu"``."""
     num_cpu_devices: int | None = None
@@ -86,12 +107,18 @@ class Config:
     """Programs smaller than this are not kept on disk."""
     compilation_cache_min_compile_seconds: float = 0.0
     """Programs that compile faster than this are not kept on disk."""
+    quick_compile: bool = False
+    """Compile large nested jitted functions once each, not at every call: for development."""
+    native_kernels: bool = True
+    """Use the kernels in C++, where the extension module was built; else those of NumPy and XLA."""
     host_allocator_reuse: bool = True
     """Keep large freed blocks of host memory for the next arrays."""
     traceback_filtering: Literal["auto", "off", "remove_frames"] = "auto"
     """Whether evertrace's own frames are hidden from tracebacks."""
     semantic: tuple[Any, ...] = dataclasses.field(init=False, repr=False)
     """Values of `SEMANTIC_FIELDS`, which change what tracing gives."""
+    watched: bool = dataclasses.field(init=False, repr=False)
+    """Whether any of `WATCHING_FIELDS` differs from its default: one flag for the fast paths."""
     promotion: tuple[Any, ...] = dataclasses.field(init=False, repr=False)
     """Those that decide how operands promote: a short key for the plans of every operation."""
 
@@ -101,7 +128,23 @@ class Config:
         object.__setattr__(self, "semantic", values)
         promotion = self.enable_x64, self.numpy_dtype_promotion, self.numpy_rank_promotion
         object.__setattr__(self, "promotion", promotion)
+        watched = any(getattr(self, name) not in (False, "allow") for name in WATCHING_FIELDS)
+        object.__setattr__(self, "watched", watched)
 
+
+TRANSFER_GUARDS = (
+    "transfer_guard_host_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_device_to_device",
+)
+WATCHING_FIELDS = (
+    "debug_nans",
+    "debug_infs",
+    "debug_key_reuse",
+    "no_execution",
+    *TRANSFER_GUARDS,
+)
+"""Those that have operations and programs looked at as they are run."""
 
 SEMANTIC_FIELDS = (
     "enable_x64",
@@ -110,22 +153,27 @@ SEMANTIC_FIELDS = (
     "threefry_partitionable",
     "default_prng_impl",
     "enable_custom_prng",
+    "legacy_prng_key",
     "default_matmul_precision",
     "numpy_rank_promotion",
     "numpy_dtype_promotion",
-    "debug_nans",
-    "debug_infs",
-    "debug_key_reuse",
+    "allow_f16_reductions",
+    *WATCHING_FIELDS,
     "check_tracer_leaks",
     "enable_checks",
+    "native_kernels",
+    "quick_compile",
     "disable_jit",
+    "user_contexts",
     "default_device",
+    "mesh",
 )
 
 # JAX's names that are not ours with "jax_" before them.
 _JAX_NAMES = {
     "x64_enabled": "enable_x64",
     "platform_name": "platforms",
+    "explain_cache_misses": "explain_retraces",
     "compilation_cache_max_size": "compilation_cache_max_bytes",
     "persistent_cache_min_entry_size_bytes": "compilation_cache_min_entry_bytes",
     "persistent_cache_min_compile_time_secs": "compilation_cache_min_compile_seconds",
@@ -151,6 +199,13 @@ def _canonical_name(name: str) -> str:
         fix=f"use {known}.",
         anchor="config",
     )
+
+
+def _fields_of(name: str) -> tuple[str, ...]:
+    """Return our names of the options that a user's name sets."""
+    if name in ("transfer_guard", "jax_transfer_guard"):
+        return TRANSFER_GUARDS
+    return (_canonical_name(name),)
 
 
 def _accepted_types(name: str) -> tuple[Any, ...]:
@@ -256,7 +311,8 @@ def update(name: str, value: Any) -> None:
     """Set an option for the whole process.
 
     Args:
-      name: name of a field of `Config`, as it is or after ``jax_`` or ``evertrace_``.
+      name: name of a field of `Config`, as it is or after ``jax_`` or ``evertrace_``;
+        "transfer_guard" is that of all directions.
       value: the new value.
 
     Raises:
@@ -264,17 +320,19 @@ def update(name: str, value: Any) -> None:
       ValueError, TypeError: the option does not take this value.
     """
     global _process
-    name = _canonical_name(name)
-    value = _validated(name, value)
+    changes = {n: _validated(n, value) for n in _fields_of(name)}
     with _update_lock:
-        _process = dataclasses.replace(_process, **{name: value})
+        _process = dataclasses.replace(_process, **changes)
 
 
 @contextlib.contextmanager
 def override(**changes: Any) -> Iterator[None]:
     """Set options in this thread for the duration of a ``with`` block."""
-    names = {_canonical_name(name): value for name, value in changes.items()}
-    validated = {name: _validated(name, value) for name, value in names.items()}
+    validated = {
+        field: _validated(field, value)
+        for name, value in changes.items()
+        for field in _fields_of(name)
+    }
     saved = _thread.overrides, _thread.base, _thread.config
     _thread.overrides = {**(saved[0] or {}), **validated}
     _thread.base = _thread.config = None
@@ -286,14 +344,16 @@ def override(**changes: Any) -> Iterator[None]:
 
 def _option_context(name: str) -> Callable[..., contextlib.AbstractContextManager[None]]:
     """Return the public context manager that overrides the option `name`."""
-    default = True if _FIELD_TYPES[name] is bool else None
+    default = True if _FIELD_TYPES.get(name) is bool else None
 
     def context(new_val: Any = default) -> contextlib.AbstractContextManager[None]:
         return override(**{name: new_val})
 
     context.__name__ = context.__qualname__ = name
     context.__module__ = "evertrace"
-    context.__doc__ = f"Set the option ``{name}`` in this thread for a ``with`` block."
+    context.__doc__ = (
+        f"Set the option ``{name}`` in this thread for a ``with`` block.\n{OPTIONS[name]}"
+    )
     return context
 
 
@@ -308,19 +368,97 @@ enable_custom_prng = _option_context("enable_custom_prng")
 default_matmul_precision = _option_context("default_matmul_precision")
 numpy_rank_promotion = _option_context("numpy_rank_promotion")
 numpy_dtype_promotion = _option_context("numpy_dtype_promotion")
+allow_f16_reductions = _option_context("allow_f16_reductions")
 debug_nans = _option_context("debug_nans")
 debug_infs = _option_context("debug_infs")
 debug_key_reuse = _option_context("debug_key_reuse")
+legacy_prng_key = _option_context("legacy_prng_key")
+no_tracing = _option_context("no_tracing")
+no_execution = _option_context("no_execution")
+transfer_guard = _option_context("transfer_guard")
+transfer_guard_host_to_device = _option_context("transfer_guard_host_to_device")
+transfer_guard_device_to_host = _option_context("transfer_guard_device_to_host")
+transfer_guard_device_to_device = _option_context("transfer_guard_device_to_device")
 check_tracer_leaks = _option_context("check_tracer_leaks")
 enable_checks = _option_context("enable_checks")
-disable_jit = _option_context("disable_jit")
+quick_compile = _option_context("quick_compile")
 log_compiles = _option_context("log_compiles")
 default_device = _option_context("default_device")
 
 
 def checking_leaks() -> contextlib.AbstractContextManager[None]:
-    """Raise `LeakedTracerError` where a tracer outlives its trace, for a ``with`` block."""
+    """Raise `LeakedTracerError` where a tracer outlives its trace, for a ``with`` block.
+
+    Example:
+      >>> kept = []
+      >>> def leak(x):
+      ...     kept.append(x)
+      ...     return x
+      >>> with ev.strict(), ev.checking_leaks():
+      ...     ev.jit(leak)(1.0)
+      Traceback (most recent call last):
+          ...
+      evertrace.errors.LeakedTracerError: ...
+    """
     return check_tracer_leaks(True)
+
+
+def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Run jitted functions and loops as plain Python in this thread, for a ``with`` block.
+
+    Example:
+      >>> double = ev.jit(lambda x: 2 * x)
+      >>> with ev.disable_jit():
+      ...     ev.make_jaxpr(double)(jnp.ones(3))  # no call of a jitted function in it
+      { lambda ; a:f32[3]. let b:f32[3] = mul 2.0:f32[] a in (b,) }
+    """
+    return override(disable_jit=disable)
+
+
+def explain_cache_misses(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Print why functions are traced again, for a ``with`` block: JAX's `explain_retraces`.
+
+    Example:
+      >>> import contextlib, sys
+      >>> f = ev.jit(lambda x: 2 * x)
+      >>> _ = f(jnp.ones(2))
+      >>> with ev.explain_cache_misses(), contextlib.redirect_stderr(sys.stdout):
+      ...     _ = f(jnp.ones(3))
+      jit(<lambda>): traced again: x: f32[2] -> f32[3], at ...
+    """
+    return override(explain_retraces=new_val)
+
+
+def softmax_custom_jvp(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Do nothing: `nn.softmax` has one derivative, the one that JAX has under this option.
+
+    Example:
+      >>> with ev.softmax_custom_jvp(False):
+      ...     ev.jvp(ev.nn.softmax, (jnp.zeros(2),), (jnp.array([1.0, 0.0]),))[1]
+      Array([ 0.25, -0.25], dtype=float32)
+    """
+    del new_val
+    return contextlib.nullcontext()
+
+
+def thread_guard(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Do nothing: the option forbids other threads the operations of several processes.
+
+    Programs here are those of one process, where JAX's option makes no difference either.
+
+    Example:
+      >>> with ev.thread_guard(True):
+      ...     ev.jit(jnp.sum)(jnp.arange(4))
+      Array(6, dtype=int32)
+    """
+    del new_val
+    return contextlib.nullcontext()
+
+
+for _context in (
+    disable_jit, checking_leaks, explain_cache_misses, softmax_custom_jvp, thread_guard,
+):  # fmt: skip
+    _context.__module__ = "evertrace"
 
 
 class Options:

@@ -49,6 +49,9 @@ MANUAL = "https://evertrace.dev/errors"
 transform_stack: Callable[[], tuple[str, ...]] = tuple
 """Names of the transformations being traced, innermost first; the core puts its own here."""
 
+inherited_source: Callable[[], source.Source | None] = source.no_source
+"""Place of the equation that is evaluated or differentiated now; likewise the core's."""
+
 _warned: dict[Any, Any] = {}  # the registry in which `warnings` notes what it has shown
 
 
@@ -76,9 +79,12 @@ def user_error(
       An instance of `cls` whose message has these parts, each on its own line.
     """
     lines = [what]
+    inherited = None if src is not None else inherited_source()
     src = src or source.user_source()
     if src is not None:
         lines.append("  at " + _place(src, transform_stack() if stack is None else stack))
+    if inherited is not None and (src is None or inherited[:2] != src[:2]):
+        lines.append(f"  {source.pass_of(inherited)} of {source.format(inherited)}")
     if fix is not None:
         lines.append(f"  Fix: {fix}")
     if anchor is None and issubclass(cls, EvertraceError | EvertraceWarning):
@@ -472,20 +478,21 @@ class RetraceError(EvertraceError, RuntimeError):
 class ImpurityError(EvertraceError, RuntimeError):
     """A traced function did something that its compiled program could not do again.
 
-    A compiled call does not run the Python code, so what reaches outside it would happen once,
-    at the trace, and never again::
+    A compiled call does not run the Python code, so what a function decides by something outside of
+    it would be decided once, at the trace, and never again::
 
         @ev.jit
         def step(x):
-            return x + time.time()  # ImpurityError: the time would be frozen
+            return x if time.time() < end else -x  # ImpurityError
 
     Pass in what changes from call to call, and return what is to be stored::
 
         @ev.jit
         def step(x, now):
-            return x + now
+            return enp.where(now < end, x, -x)
 
-    ``ev.impurity("warn")`` and ``ev.impurity("ignore")`` accept the single execution.
+    ``ev.impurity("warn")`` and ``ev.impurity("ignore")`` accept the single execution, e.g. of
+    ``os.listdir``, but not decisions by the time or by random numbers.
     """
 
 

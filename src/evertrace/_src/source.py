@@ -2,6 +2,10 @@
 
 Noting a place happens once per traced equation, so it is only a pair ``(code, lasti)``. Turning
 the pair into a file, a line and the text of that line waits until somebody has to read it.
+
+Equations of derivatives inherit the place of the operation that they are the derivative of, and
+equations inside of a `named_scope` its name. Their places are tuples ``(code, lasti, operation,
+scope, backward)``.
 """
 
 import contextlib
@@ -11,10 +15,10 @@ import linecache
 import os
 import sys
 from types import CodeType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-Source: TypeAlias = tuple[CodeType, int]
-"""A code object and the offset of an instruction in it."""
+Source: TypeAlias = tuple[Any, ...]
+"""A code object and the offset of an instruction in it; see above for what may follow."""
 
 PACKAGE_PREFIX = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _MACHINERY = frozenset({functools.__file__, contextlib.__file__})
@@ -45,6 +49,11 @@ class _SkippedFiles(dict[str, bool]):
 _skipped = _SkippedFiles()
 
 
+def is_users(filename: str) -> bool:
+    """Whether frames of this file are shown to users: it is neither ours nor Python's machinery."""
+    return not _skipped[filename]
+
+
 def user_source() -> Source | None:
     """Return the innermost frame of the user's code, or None when there is none."""
     frame = sys._getframe(1)
@@ -55,9 +64,14 @@ def user_source() -> Source | None:
     return frame.f_code, frame.f_lasti
 
 
+def no_source() -> Source | None:
+    """Return None: there is no place."""
+    return None
+
+
 def describe(src: Source) -> Location:
     """Resolve `src` to a file, a line, a function and the text of the line."""
-    code, lasti = src
+    code, lasti = src[:2]
     line = _line_number(code, lasti)
     text = linecache.getline(code.co_filename, line).strip()
     return Location(_short_path(code.co_filename), line, code.co_name, text)
@@ -68,6 +82,46 @@ def format(src: Source) -> str:
     file, line, function, text = describe(src)
     place = f"{file}:{line} in {function}"
     return f"{place}:  {text}" if text else place
+
+
+def in_scope(src: Source | None, scope: str) -> Source | None:
+    """Return `src` as a place inside of the named scope, such as ``"encoder/layer"``."""
+    return src if src is None else (src[0], src[1], None, scope, False)
+
+
+def in_derivative(src: Source | None, operation: str, backward: bool) -> Source | None:
+    """Return `src` as the place of the derivative of an operation there.
+
+    Args:
+      src: place of the operation.
+      operation: its name; that of the first one stays for what is differentiated again.
+      backward: whether it is the part of the backward pass, else of the tangents.
+    """
+    if src is None:
+        return None
+    known = operation_of(src)
+    if known is not None and (src[4] or not backward):
+        return src
+    return (src[0], src[1], known or operation, scope_of(src), backward)
+
+
+def operation_of(src: Source | None) -> str | None:
+    """Return the operation whose derivative an equation is part of; None for others."""
+    return None if src is None or len(src) == 2 else src[2]
+
+
+def scope_of(src: Source | None) -> str:
+    """Return the named scope of an equation, "" for none."""
+    return "" if src is None or len(src) == 2 else src[3]
+
+
+def pass_of(src: Source | None) -> str:
+    """Word which pass of differentiation an equation belongs to."""
+    operation = operation_of(src)
+    if src is None or operation is None:
+        return "in the forward pass"
+    direction = "backward" if src[4] else "forward"
+    return f"in the {direction} pass, in the derivative of {operation}"
 
 
 def _line_number(code: CodeType, lasti: int) -> int:

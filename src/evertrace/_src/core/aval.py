@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from evertrace._src import dtypes
+from evertrace._src.core.formats import Format
 
 _interned = {}
 
@@ -21,6 +22,11 @@ class ShapedArray:
       shape: tuple of ints.
       dtype: a NumPy dtype, anything `numpy.dtype` takes, or an extended dtype.
       weak_type: whether the value gives way to the other operand's dtype in promotion.
+
+    Example:
+      >>> aval = ev.core.ShapedArray((2, 3), "float32")
+      >>> aval, aval is ev.typeof(jnp.ones((2, 3)))
+      (ShapedArray(float32[2,3]), True)
     """
 
     __slots__ = ("__weakref__", "cache", "dtype", "ndim", "shape", "size", "weak_type")
@@ -114,6 +120,10 @@ class ShapeDtypeStruct:
       dtype: anything `numpy.dtype` takes, or an extended dtype.
       sharding: where the array would be, or None.
       weak_type: whether it would be weakly typed.
+
+    Example:
+      >>> ev.eval_shape(lambda x: x @ x.T, ev.ShapeDtypeStruct((2, 3), "float32"))
+      ShapeDtypeStruct(shape=(2, 2), dtype=float32)
     """
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
@@ -125,12 +135,34 @@ class ShapeDtypeStruct:
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
         self.sharding = sharding
 
+    def update(self, **kwargs):
+        """Return the struct with some of its facts replaced: shape, dtype, sharding, weak_type.
+
+        Example:
+          >>> ev.ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
+          ShapeDtypeStruct(shape=(4,), dtype=float32)
+        """
+        facts = {name: getattr(self, name) for name in self.__slots__}
+        unknown = sorted(set(kwargs) - set(facts))
+        if unknown:
+            raise TypeError(f"ShapeDtypeStruct.update: there is no {', '.join(unknown)}")
+        facts.update(kwargs)
+        return ShapeDtypeStruct(facts.pop("shape"), facts.pop("dtype"), **facts)
+
+    @staticmethod
+    def like(x):
+        """Return the struct of an array's shape, dtype, weak type and sharding."""
+        sharding, weak = getattr(x, "sharding", None), getattr(x, "weak_type", False)
+        return ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding, weak_type=weak)
+
+    is_ref = False
+    format = property(lambda self: Format(None, self.sharding))
     aval = property(lambda self: ShapedArray(self.shape, self.dtype, self.weak_type))
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
 
     def __len__(self):
-        return self.shape[0]
+        return len(self.aval)
 
     def __eq__(self, other):
         if not isinstance(other, ShapeDtypeStruct):

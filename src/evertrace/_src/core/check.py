@@ -9,7 +9,17 @@ from evertrace._src.core.jaxpr import Literal, subjaxprs
 
 
 def check_jaxpr(jaxpr):
-    """Raise `JaxprTypeError` unless every variable is defined once, before use, and well typed."""
+    """Raise `JaxprTypeError` unless every variable is defined once, before use, and well typed.
+
+    Example:
+      >>> closed = ev.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+      >>> ev.core.check_jaxpr(closed.jaxpr)
+      >>> broken = closed.jaxpr.replace(eqns=closed.eqns[1:])
+      >>> ev.core.check_jaxpr(broken)
+      Traceback (most recent call last):
+          ...
+      evertrace.errors.JaxprTypeError: ...
+    """
     defined = set()
     for var in [*jaxpr.constvars, *jaxpr.invars]:
         _define(var, defined, "input")

@@ -11,6 +11,11 @@ class Effect:
     Args:
       name: shown in printed jaxprs.
       ordered: whether equations that carry it keep their order at run time.
+
+    Example:
+      >>> closed = ev.make_jaxpr(lambda x: ev.debug.print("{}", x))(1.0)
+      >>> closed.effects, isinstance(next(iter(closed.effects)), ev.core.Effect)
+      (frozenset({Debug}), True)
     """
 
     __slots__ = ("name", "ordered")

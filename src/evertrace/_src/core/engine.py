@@ -4,6 +4,7 @@ The core defines what an eager operation means; the engines, several layers up, 
 `evertrace/__init__` fills `resolver` with a function that imports them on first use.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -17,7 +18,13 @@ class Executable(Protocol):
 
 
 class Backend(Protocol):
-    """What the engines' registry offers to the layers below it."""
+    """What the engines' registry offers to the layers below it.
+
+    Example:
+      >>> from evertrace import extend
+      >>> [name for name in vars(extend.Backend) if not name.startswith("_")][:3]
+      ['eager', 'call_jaxpr', 'interpret_jaxpr']
+    """
 
     def eager(self, prim: Any, args: Sequence[Any], params: dict) -> Any:
         """Apply a primitive to concrete arrays at once."""
@@ -43,6 +50,20 @@ class Backend(Protocol):
         """Return the device on which uncommitted work runs."""
         ...
 
+
+class _Mode(threading.local):
+    """Per thread: how programs are run that could be compiled.
+
+    Attributes:
+      op_by_op: one operation after the other, all loops and calls, to look at each result.
+      repeats: whether what runs was run before with the same operands (see `checkpoint`).
+    """
+
+    op_by_op = False
+    repeats = False
+
+
+mode = _Mode()
 
 resolver: Callable[[], Backend] | None = None
 loaded: Backend | None = None  # what `backend` returns, once it has been called

@@ -16,7 +16,13 @@ from evertrace._src.core.tracer import Tracer, state
 
 
 class Var(Tracer):
-    """A variable of a jaxpr, and the tracer that stands for it while its stage is open."""
+    """A variable of a jaxpr, and the tracer that stands for it while its stage is open.
+
+    Example:
+      >>> jaxpr = ev.make_jaxpr(jnp.sin)(jnp.ones(3)).jaxpr
+      >>> jaxpr.invars[0], jaxpr.eqns[0].invars[0] is jaxpr.invars[0]
+      (Var<f32[3]>, True)
+    """
 
     __slots__ = ()
 
@@ -41,6 +47,11 @@ class Literal:
     Args:
       val: a NumPy scalar or 0-d array of the aval's dtype.
       aval: its aval, of rank 0.
+
+    Example:
+      >>> eqn = ev.make_jaxpr(lambda x: x + 1)(jnp.ones(3)).eqns[0]
+      >>> [float(x.val) for x in eqn.invars if isinstance(x, ev.core.Literal)]
+      [1.0]
     """
 
     __slots__ = ("aval", "val")
@@ -104,6 +115,11 @@ class Eqn:
       outvars: variables.
       effects: what it does besides.
       src: the user's instruction it comes from, or None (see `source`).
+
+    Example:
+      >>> eqn = ev.make_jaxpr(jnp.sin)(jnp.ones(3)).eqns[0]
+      >>> eqn.primitive, [v.aval for v in eqn.outvars]
+      (sin, [ShapedArray(float32[3])])
     """
 
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "src")
@@ -132,6 +148,11 @@ class Jaxpr:
       effects: union of the equations' effects.
       names: names of the inputs for people, such as ``params['w']``, or None.
       cache: jaxprs and executables derived from this one.
+
+    Example:
+      >>> jaxpr = ev.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1.0, 2.0).jaxpr
+      >>> len(jaxpr.invars), [eqn.primitive.name for eqn in jaxpr.eqns], jaxpr.out_avals
+      (2, ['sin', 'mul'], [ShapedArray(float32[], weak_type=True)])
     """
 
     __slots__ = (
@@ -184,7 +205,15 @@ class Jaxpr:
 
 
 class ClosedJaxpr:
-    """A jaxpr together with the values of its constvars."""
+    """A jaxpr together with the values of its constvars.
+
+    Example:
+      >>> closed = ev.make_jaxpr(lambda x: x + np.arange(2.0, dtype="float32"))(jnp.ones(2))
+      >>> closed
+      { lambda a:f32[2]; b:f32[2]. let c:f32[2] = add b a in (c,) }
+      >>> closed.consts
+      [Array([0., 1.], dtype=float32)]
+    """
 
     __slots__ = ("consts", "jaxpr")
 
@@ -241,7 +270,15 @@ def eval_jaxpr(jaxpr, consts, *args):
 
 
 def subjaxprs(params):
-    """Yield the jaxprs that stand in an equation's params."""
+    """Yield the jaxprs that stand in an equation's params.
+
+    Example:
+      >>> from evertrace.extend.core import jaxprs_in_params
+      >>> f = lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, x)
+      >>> eqn = ev.make_jaxpr(f)(1.0).eqns[-1]
+      >>> eqn.primitive, [j.eqns[0].primitive for j in jaxprs_in_params(eqn.params)]
+      (cond, [cos, sin])
+    """
     for value in params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(item, (Jaxpr, ClosedJaxpr)):

@@ -84,6 +84,7 @@ class Operators:
     argpartition: Method
     argsort: Method
     astype: Method
+    byteswap: Method
     choose: Method
     clip: Method
     compress: Method

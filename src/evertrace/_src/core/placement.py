@@ -1,36 +1,146 @@
-"""Where arrays live: shardings. One device for now; meshes come with the many-device work."""
+"""Where arrays live: `Sharding`, which part of an array each device holds."""
 
 from typing import Any
 
+from evertrace._src.support import set_module
 
+public = set_module("evertrace.sharding")
+
+
+@public
 class Sharding:
-    """How an array is laid out over devices."""
+    """Which part of an array each device holds.
+
+    A kind of sharding says which devices there are (`device_list`, in order) and what each holds
+    (`parts`); the rest follows from these.
+
+    Attributes:
+      memory_kind: kind of memory of the devices, ``"device"`` for their ordinary one.
+
+    Example:
+      >>> isinstance(jnp.ones(3).sharding, ev.sharding.Sharding)
+      True
+    """
 
     __slots__ = ()
 
+    memory_kind: Any = "device"
 
+    def device_list(self) -> tuple:
+        """Return the devices, in order."""
+        raise NotImplementedError
+
+    def parts(self, shape) -> list:
+        """Return, per device, the slices of an array of that shape that it holds."""
+        raise NotImplementedError
+
+    def check(self, where, shape):
+        """Raise, in the name of a function, if arrays of that shape cannot be divided so."""
+
+    @property
+    def device_set(self):
+        """The set of devices that hold a part."""
+        return set(self.device_list())
+
+    @property
+    def num_devices(self):
+        """The number of devices that hold a part."""
+        return len(self.device_list())
+
+    @property
+    def addressable_devices(self):
+        """Those of the devices that belong to this process: all."""
+        return self.device_set
+
+    @property
+    def has_addressable_devices(self):
+        """Whether some of the devices belong to this process."""
+        return True
+
+    @property
+    def is_fully_addressable(self):
+        """Whether all of the devices belong to this process."""
+        return True
+
+    @property
+    def is_fully_replicated(self):
+        """Whether every device holds the whole array."""
+        raise NotImplementedError
+
+    def devices_indices_map(self, global_shape):
+        """Return a dict: device -> the slices of an array of that shape that it holds."""
+        return dict(zip(self.device_list(), self.parts(tuple(global_shape)), strict=True))
+
+    addressable_devices_indices_map = devices_indices_map
+
+    def shard_shape(self, global_shape):
+        """Return the shape of one device's part of an array of that shape."""
+        global_shape = tuple(global_shape)
+        part = self.parts(global_shape)[0]
+        return tuple(len(range(*s.indices(n))) for s, n in zip(part, global_shape, strict=True))
+
+    def is_equivalent_to(self, other, ndim):
+        """Whether both give every device the same part of arrays with `ndim` dimensions."""
+        if self is other:
+            return True
+        devices = self.device_list()
+        if devices != other.device_list() or self.memory_kind != other.memory_kind:
+            return False
+        divisible = (len(devices),) * ndim  # by every number of parts
+        return self._bounds(divisible) == other._bounds(divisible)
+
+    def _bounds(self, shape):
+        """Return the parts as comparable numbers."""
+        return [
+            tuple(s.indices(n) for s, n in zip(part, shape, strict=True))
+            for part in self.parts(shape)
+        ]
+
+    def replica_ids(self, shape):
+        """Return, per device, how many devices before it hold the same part."""
+        seen: dict[Any, int] = {}
+        ids = []
+        for part in self._bounds(shape):
+            ids.append(seen.get(part, 0))
+            seen[part] = ids[-1] + 1
+        return ids
+
+
+@public
 class SingleDeviceSharding(Sharding):
     """The whole array on one device.
 
     Args:
       device: the device.
-      memory_kind: ``"device"`` or None; other kinds are not supported yet.
+      memory_kind: ``"device"``, which None stands for; other kinds are not supported yet.
+
+    Example:
+      >>> one = ev.sharding.SingleDeviceSharding(ev.devices()[0])
+      >>> ev.device_put(jnp.ones(3), one).sharding == one
+      True
     """
 
     __slots__ = ("device", "memory_kind")
 
     def __init__(self, device, *, memory_kind=None):
-        self.device, self.memory_kind = device, memory_kind
+        self.device, self.memory_kind = device, memory_kind or "device"
 
-    @property
-    def device_set(self):
-        """The set of devices that hold a part."""
-        return {self.device}
+    def device_list(self):
+        """Return the device."""
+        return (self.device,)
+
+    def parts(self, shape):
+        """Return slices of all of the array."""
+        return [(slice(None),) * len(shape)]
 
     @property
     def is_fully_replicated(self):
         """Whether every device holds the whole array."""
         return True
+
+    def with_memory_kind(self, kind):
+        """Return the sharding in another kind of memory."""
+        return SingleDeviceSharding(self.device, memory_kind=kind)
 
     def __eq__(self, other):
         return isinstance(other, SingleDeviceSharding) and self.device == other.device
@@ -43,7 +153,9 @@ class SingleDeviceSharding(Sharding):
 
 
 def device_of(placement: Any) -> Any:
-    """Return the one device that a device, a sharding or None asks for."""
+    """Return the one device that a device, a sharding, a spec or None asks for."""
+    if hasattr(placement, "on_context_mesh"):
+        placement = placement.on_context_mesh("jit")
     if placement is None or not hasattr(placement, "device_set"):
         return placement
     devices = placement.device_set

@@ -5,6 +5,7 @@ order in which they appear, and a small document printer that breaks lines only 
 not fit (P. Wadler, "A prettier printer", 2003).
 """
 
+import functools
 import itertools
 from collections import Counter, deque
 
@@ -154,26 +155,28 @@ def literal(lit):
 MAX_INLINE_EQNS = 10
 
 
-def jaxpr_text(jaxpr, *, source_info=False, width=WIDTH):
+def jaxpr_text(jaxpr, *, source_info=False, name_stack=False, width=WIDTH):
     """Return a jaxpr as text.
 
     Args:
       jaxpr: an open jaxpr.
       source_info: whether each equation ends with the user's file and line.
+      name_stack: whether it ends with the named scope it is in.
       width: columns to aim for.
     """
+    note = functools.partial(_note, source_info, name_stack)
     front = _shared_jaxprs(jaxpr)
     names = Names(shared={id(inner): name for name, inner in front.items()})
     docs = [
-        [f"let {name} = ", _jaxpr_doc(inner, Names(names), source_info), " in"]
+        [f"let {name} = ", _jaxpr_doc(inner, Names(names), note), " in"]
         for name, inner in front.items()
     ]
-    return render(join(Break(), [*docs, _jaxpr_doc(jaxpr, Names(names), source_info)]), width)
+    return render(join(Break(), [*docs, _jaxpr_doc(jaxpr, Names(names), note)]), width)
 
 
 def eqn_text(eqn, width=WIDTH):
     """Return a single equation as text."""
-    return render(_eqn_doc(eqn, Names(), False, frozenset(map(id, eqn.outvars))), width)
+    return render(_eqn_doc(eqn, Names(), _no_note, frozenset(map(id, eqn.outvars))), width)
 
 
 def _shared_jaxprs(jaxpr):
@@ -207,11 +210,11 @@ def _inner_jaxprs(params):
                 yield item.jaxpr
 
 
-def _jaxpr_doc(jaxpr, names, source_info):
+def _jaxpr_doc(jaxpr, names, note):
     used = _used(jaxpr)
     consts = [_binder(names(v), v) for v in jaxpr.constvars]
     inputs = [_binder(names(v), v) for v in jaxpr.invars]
-    eqns = [_eqn_doc(e, names, source_info, used) for e in jaxpr.eqns]
+    eqns = [_eqn_doc(e, names, note, used) for e in jaxpr.eqns]
     outs = [names(v) if is_var(v) else literal(v) for v in jaxpr.outvars]
     result = f"({', '.join(outs)}{',' if len(outs) == 1 else ''})"
     return Group([
@@ -232,21 +235,35 @@ def _used(jaxpr):
     return used
 
 
-def _eqn_doc(eqn, names, source_info, used):
+def _eqn_doc(eqn, names, note, used):
     for var in eqn.outvars:
         if id(var) not in used:
             names.names[id(var)] = "_"
     inner = _callee_names(eqn, names) if eqn.primitive.is_call else None
     outs = [_binder(names(v), v) for v in eqn.outvars]
     operands = [names(v) if is_var(v) else literal(v) for v in eqn.invars]
-    params = [_param_doc(k, v, inner or names, source_info) for k, v in shown_params(eqn)]
+    params = [_param_doc(k, v, inner or names, note) for k, v in shown_params(eqn)]
     doc = [fill(outs), " = " if outs else "", eqn.primitive.name]
     if params:
         doc.append(Group(["[", Nest(2, [Break(""), *join(Break(), params)]), Break(""), "]"]))
     doc += [" ", fill(operands)]
-    if source_info and eqn.src is not None:
-        doc.append(f"  # {source.format(eqn.src)}")
+    if text := note(eqn):
+        doc.append(f"  # {text}")
     return doc
+
+
+def _no_note(eqn):
+    return ""
+
+
+def _note(source_info, name_stack, eqn):
+    """Return what stands behind a printed equation: its place, its named scope, both or none."""
+    if eqn.src is None:
+        return ""
+    parts = [source.format(eqn.src)] if source_info else []
+    if name_stack and (scope := source.scope_of(eqn.src)):
+        parts.append(f"[{scope}]")
+    return " ".join(parts)
 
 
 def shown_params(eqn):
@@ -257,20 +274,20 @@ def shown_params(eqn):
     return sorted((params if show is None else show(**params)).items())
 
 
-def _param_doc(key, value, names, source_info):
+def _param_doc(key, value, names, note):
     if is_jaxpr(value):
-        return [f"{key}=", _inner_doc(value.jaxpr, names, source_info)]
+        return [f"{key}=", _inner_doc(value.jaxpr, names, note)]
     if isinstance(value, tuple) and value and all(map(is_jaxpr, value)):
-        docs = [_inner_doc(v.jaxpr, names, source_info) for v in value]
+        docs = [_inner_doc(v.jaxpr, names, note) for v in value]
         return [f"{key}=(", Nest(2, [Break(""), *join(Break(), docs)]), Break(""), ")"]
     return f"{key}={param_text(value)}"
 
 
-def _inner_doc(jaxpr, names, source_info):
+def _inner_doc(jaxpr, names, note):
     shared = names.shared.get(id(jaxpr))
     if shared is not None:
         return shared
-    return _jaxpr_doc(jaxpr, names, source_info)
+    return _jaxpr_doc(jaxpr, names, note)
 
 
 def is_jaxpr(value):

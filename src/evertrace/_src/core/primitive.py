@@ -91,7 +91,14 @@ class Undefined:
 
 
 def undefined(reason):
-    """Mark a rule slot as empty on purpose, with the reason."""
+    """Mark a rule slot as empty on purpose, with the reason.
+
+    Example:
+      >>> from evertrace import extend
+      >>> sign = extend.Primitive("sign", transpose=extend.undefined("it is not linear"))
+      >>> sign.transpose
+      undefined('it is not linear')
+    """
     return Undefined(reason)
 
 
@@ -107,13 +114,21 @@ class Primitive:
         to print; None prints all of them.
       is_call: whether an equation means nothing but its `jaxpr` applied to its operands.
       cache_types: whether type-rule results are kept by avals and params; not where a param is a
-        jaxpr, which the cache would keep alive, nor where the rule asks which axes are in scope.
+        jaxpr, which the cache would keep alive, nor where the rule asks which axes are in scope. Or
+        a function of the avals that says whether the result is kept.
       physical: for operations that also move elements of extended dtypes around: a function
         ``(*avals, **params) -> params`` for the same operation on the words behind the elements,
         which are trailing dimensions. Operands of ordinary dtypes stay as they are: engines' rules
         of operations with indices or predicates take those without the trailing dimensions.
         AS_IS if the rules know extended dtypes. With None, such operands are an error.
       **rules: the slots described at the top of this module.
+
+    Example:
+      >>> double = ev.core.Primitive("double", host=lambda x: 2 * x, abstract=lambda x: x)
+      >>> double.bind(jnp.arange(3))
+      Array([0, 2, 4], dtype=int32)
+      >>> ev.make_jaxpr(double.bind)(jnp.arange(3))
+      { lambda ; a:i32[3]. let b:i32[3] = double a in (b,) }
     """
 
     __slots__ = (
@@ -137,7 +152,7 @@ class Primitive:
 
     def __init__(
         self, name, *, multiple_results=False, elementwise=False, effects=None, show=None,
-        is_call=False, cache_types=True, physical=None, **rules,
+        is_call=False, cache_types: Any = True, physical=None, **rules,
     ):  # fmt: skip
         self.name = name
         self.multiple_results = multiple_results
@@ -173,7 +188,8 @@ class Primitive:
         if key is not None:
             if self.physical is None:
                 _refuse_extended(self, out if self.multiple_results else (out,))
-            self._types.put(key, out)
+            if self.cache_types is True or self.cache_types(*[x.aval for x in args]):
+                self._types.put(key, out)
         return out
 
     def moves_physical(self, avals):

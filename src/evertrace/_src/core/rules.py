@@ -9,6 +9,17 @@ class LinearArg:
 
     Transposition rules find one in place of each operand whose cotangent is wanted. It is also the
     tape's node for a value: cotangents are accumulated per `LinearArg`.
+
+    Example:
+      >>> from evertrace import extend
+      >>> def transpose(ct, a, x):
+      ...     print(x)
+      ...     return None, lax.mul(a, ct)
+      >>> rules = dict(host=np.multiply, linear=(1,), transpose=transpose)
+      >>> scale = extend.Primitive("scale", abstract=lambda a, x: x, **rules)
+      >>> ev.linear_transpose(lambda x: scale.bind(2.0, x), jnp.ones(3))(jnp.ones(3))
+      LinearArg(f32[3])
+      (Array([2., 2., 2.], dtype=float32),)
     """
 
     __slots__ = ("aval",)
@@ -21,7 +32,13 @@ class LinearArg:
 
 
 def is_linear(x):
-    """Whether a transposition rule must return a cotangent for this operand."""
+    """Whether a transposition rule must return a cotangent for this operand.
+
+    Example:
+      >>> from evertrace import extend
+      >>> extend.is_linear(extend.LinearArg(ev.typeof(1.0))), extend.is_linear(1.0)
+      (True, False)
+    """
     return type(x) is LinearArg
 
 
@@ -30,6 +47,14 @@ class RuleTable:
 
     Args:
       name: says what the rules are for; used in the error about a missing one.
+
+    Example:
+      >>> from evertrace import extend
+      >>> flops = extend.RuleTable("counting operations")
+      >>> flops.rules[lax.add_p] = lambda x, y: x.size
+      >>> eqn = ev.make_jaxpr(lax.add)(jnp.ones(3), jnp.ones(3)).eqns[0]
+      >>> flops.rules[eqn.primitive](*[v.aval for v in eqn.invars])
+      3
     """
 
     __slots__ = ("name", "rules")

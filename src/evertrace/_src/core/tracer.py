@@ -21,6 +21,13 @@ class Trace:
       name: the transformation in words, such as ``jit(step)``; "" is left out of messages.
       axes: the axes in scope as pairs (name, size), outer ones first; an inner one hides an outer
         one of the same name.
+
+    Example:
+      >>> def f(x):
+      ...     print(isinstance(x._trace, ev.core.Trace), x._trace.axes)
+      ...     return x
+      >>> _ = ev.vmap(f, axis_name="batch")(jnp.ones(3))
+      True (('batch', 3),)
     """
 
     __slots__ = ("__weakref__", "axes", "name", "parent")
@@ -63,14 +70,17 @@ class AxisScope(Trace):
 
 
 class _State(threading.local):
-    """Per thread: the current trace, the source that new equations inherit, and the recorder.
+    """Per thread: the current trace, what new equations note of their place, and the recorder.
+
+    New equations inherit the source `src`, if there is one; `scope` is the named scope of others.
 
     The recorder notes what a trace reads and changes of the user's state (see `jit.recorder`);
     transformations ask it which state a function of theirs has changed. None where nobody records.
     """
 
     trace = EVAL
-    src = None
+    src: Any = None
+    scope = ""
     recorder: Any = None
 
 
@@ -100,6 +110,13 @@ class Tracer(Operators):
     Attributes:
       aval: what is known of the array.
       _trace: the trace it belongs to (`trace` is NumPy's method).
+
+    Example:
+      >>> def f(x):
+      ...     print(x, isinstance(x, ev.core.Tracer))
+      ...     return x
+      >>> _ = ev.make_jaxpr(f)(jnp.ones(3))
+      Tracer<f32[3]> True
     """
 
     __slots__ = ("__weakref__", "_trace", "aval")
@@ -154,6 +171,7 @@ def transform_stack():
 
 
 errors.transform_stack = transform_stack
+errors.inherited_source = lambda: state.src
 
 
 def escaped_tracer_error(x, where):

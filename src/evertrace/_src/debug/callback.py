@@ -1,9 +1,10 @@
-"""`debug.callback` and `debug.print`: to be told of values, whatever the transformations around.
+"""`debug.callback`, `print` and `log`: to be told of values, whatever the transformations around.
 
-Both are one primitive that looks on: it computes nothing, so derivatives pass it by, and it is
+All are one primitive that looks on: it computes nothing, so derivatives pass it by, and it is
 called where the values are known, once per example under `vmap`.
 """
 
+import logging
 import string
 import sys
 
@@ -17,9 +18,11 @@ from evertrace._src.support import set_module
 
 public = set_module("evertrace.debug")
 
+logger = logging.getLogger("evertrace.debug")
+
 
 @public
-def callback(callback, *args, ordered=False, partitioned=False, **kwargs):
+def callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
     """Call a Python function with the values of arrays, from a function that may be compiled.
 
     Args:
@@ -32,13 +35,20 @@ def callback(callback, *args, ordered=False, partitioned=False, **kwargs):
 
     Calls have happened when the compiled function returns, and an exception of the callback reaches
     its caller. Under differentiation the callback gets the primal values.
+
+    Example:
+      >>> seen = []
+      >>> f = lambda x: ev.debug.callback(lambda v: seen.append(float(v)), x**2)
+      >>> ev.jit(ev.vmap(f))(jnp.array([2.0, 3.0]))
+      >>> seen
+      [4.0, 9.0]
     """
-    _bind("debug.callback", check_callable("debug.callback", callback), args, kwargs, ordered,
-          partitioned)  # fmt: skip
+    bind("debug.callback", check_callable("debug.callback", callback), args, kwargs, ordered,
+         partitioned)  # fmt: skip
 
 
 @public
-def print(fmt, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
     """Print values when they are known, from a function that may be compiled.
 
     Args:
@@ -56,27 +66,64 @@ def print(fmt, *args, ordered=False, partitioned=False, skip_format_check=False,
 
     Prints to `sys.stdout`, one line per execution, or per example under `vmap`. Arrays are printed
     with NumPy's print options of the time of this call.
+
+    Example:
+      >>> @ev.jit
+      ... def f(x):
+      ...     y = jnp.sin(x)
+      ...     ev.debug.print("y = {y:.3f}", y=y)
+      ...     return y
+      >>> _ = f(1.0)
+      y = 0.841
     """
+    line = _formatter("debug.print", fmt, args, kwargs, skip_format_check)
+
+    def print_line(*args, **kwargs):
+        sys.stdout.write(f"{line(args, kwargs)}\n")  # in one piece, whatever other threads print
+
+    bind("debug.print", print_line, args, kwargs, ordered, partitioned)
+
+
+@public
+def log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+    """Log values when they are known: `print`, to the logger "evertrace.debug" at level INFO.
+
+    The arguments are those of `print`.
+
+    Example:
+      >>> import logging
+      >>> logging.getLogger("evertrace.debug").setLevel(logging.INFO)
+      >>> ev.jit(lambda x: ev.debug.log("x = {}", x))(1.0)
+    """
+    line = _formatter("debug.log", fmt, args, kwargs, skip_format_check)
+
+    def log_line(*args, **kwargs):
+        logger.info("%s", line(args, kwargs))
+
+    bind("debug.log", log_line, args, kwargs, ordered, partitioned)
+
+
+def _formatter(name, fmt, args, kwargs, skip_format_check):
+    """Return the function from values to the line that is printed of them."""
     if not isinstance(fmt, str):
         raise errors.user_error(
             TypeError,
-            f"debug.print: the format must be a string, got {type(fmt).__name__}.",
-            fix='say what to print, e.g. `debug.print("{}", x)`.',
+            f"{name}: the format must be a string, got {type(fmt).__name__}.",
+            fix=f'say what to print, e.g. `{name}("{{}}", x)`.',
             anchor="debug-print",
         )
     if not skip_format_check:
-        _check_format(fmt, args, kwargs)
+        _check_format(name, fmt, args, kwargs)
     options = np.get_printoptions()
 
-    def print_line(*args, **kwargs):
+    def line(args, kwargs):
         with np.printoptions(**options):
-            line = fmt.format(*args, **kwargs)
-        sys.stdout.write(f"{line}\n")  # in one piece, whatever other threads print
+            return fmt.format(*args, **kwargs)
 
-    _bind("debug.print", print_line, args, kwargs, ordered, partitioned)
+    return line
 
 
-def _bind(name, fun, args, kwargs, ordered, partitioned):
+def bind(name, fun, args, kwargs, ordered, partitioned):
     """Bind a call of `fun`, with the leaves that are no arrays kept apart."""
     leaves, in_tree = tree.flatten((args, kwargs))
     operands, static = [], []
@@ -117,7 +164,7 @@ class _Anything:
         return self
 
 
-def _check_format(fmt, args, kwargs):
+def _check_format(name, fmt, args, kwargs):
     """Raise unless the fields of the format string and the arguments are the same."""
     fields = _FieldNames()
     fields.vformat(fmt, args, kwargs)
@@ -129,8 +176,8 @@ def _check_format(fmt, args, kwargs):
     texts += [f"{_names(unused)} is given but not used in {fmt!r}"] if unused else []
     raise errors.user_error(
         ValueError,
-        f"debug.print: {', '.join(texts)}.",
-        fix='give one argument per field, and no f-string: `debug.print("{x}", x=x)`.',
+        f"{name}: {', '.join(texts)}.",
+        fix=f'give one argument per field, and no f-string: `{name}("{{x}}", x=x)`.',
         anchor="debug-print",
     )
 

@@ -1,9 +1,13 @@
 """Ahead-of-time compilation in steps: `Traced`, `Lowered`, `Compiled`."""
 
+from typing import NamedTuple
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import aval_of
-from evertrace._src.core.aval import ShapeDtypeStruct
+from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
+from evertrace._src.core.formats import Format, row_major
 from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.core.placement import SingleDeviceSharding
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
 from evertrace._src.support import set_module
@@ -39,8 +43,10 @@ class Stage:
 
     @property
     def args_info(self):
-        """Tree of the arguments' `ShapeDtypeStruct`s."""
-        return tree.map(_struct, self.in_avals)
+        """Tree of the arguments' `ArgInfo`s."""
+        donated = set(self.donate_argnums)
+        avals = self._variant.captured.jaxpr.in_avals
+        return tree.unflatten(self.in_tree, [ArgInfo(a, i in donated) for i, a in enumerate(avals)])
 
     @property
     def out_info(self):
@@ -51,6 +57,31 @@ class Stage:
     def donate_argnums(self):
         """Indices of the leaves that a call gives away."""
         return self._signature.donated(self._call)
+
+
+class _ArgInfo(NamedTuple):
+    aval: ShapedArray
+    donated: bool
+
+
+@public
+class ArgInfo(_ArgInfo):
+    """What is known of an argument: `shape`, `dtype`, the `aval`, and whether it is donated.
+
+    Example:
+      >>> lowered = ev.jit(lambda x, y: x + y, donate_argnums=1).lower(jnp.ones(3), jnp.ones(3))
+      >>> [(info.shape, info.donated) for info in lowered.args_info[0]]
+      [((3,), False), ((3,), True)]
+    """
+
+    __slots__ = ()
+
+    shape = property(lambda self: self.aval.shape)
+    dtype = property(lambda self: self.aval.dtype)
+
+
+CompilerOptions = dict[str, bool | int | float | str]
+"""XLA flags by name, without leading dashes."""
 
 
 def _struct(aval):
@@ -64,7 +95,17 @@ class Traced(Stage):
     Attributes:
       jaxpr: the closed jaxpr.
       fun_name: the function's name.
+
+    Example:
+      >>> traced = ev.jit(lambda x: 2 * x).trace(ev.ShapeDtypeStruct((3,), "float32"))
+      >>> traced.jaxpr, traced.out_avals
+      ({ lambda ; a:f32[3]. let b:f32[3] = mul 2.0:f32[] a in (b,) }, ShapedArray(float32[3]))
     """
+
+    @property
+    def out_avals(self):
+        """Tree of the result's avals."""
+        return tree.unflatten(self.out_tree, self._variant.closed.out_avals)
 
     @property
     def jaxpr(self):
@@ -86,7 +127,13 @@ class Traced(Stage):
 
 @public
 class Lowered(Stage):
-    """A function lowered to StableHLO for the types of certain arguments."""
+    """A function lowered to StableHLO for the types of certain arguments.
+
+    Example:
+      >>> lowered = ev.jit(jnp.sin).lower(jnp.ones(3))
+      >>> "stablehlo.sine" in lowered.as_text(), lowered.out_info
+      (True, ShapeDtypeStruct(shape=(3,), dtype=float32))
+    """
 
     def __init__(self, variant, call, signature):
         super().__init__(variant, call, signature)
@@ -98,14 +145,35 @@ class Lowered(Stage):
 
         Args:
           dialect: "stablehlo" (the default) or "hlo".
-          debug_info: accepted for compatibility; locations are not part of the text.
+          debug_info: whether StableHLO is printed with locations: named scopes, operations and
+            the user's lines.
         """
-        del debug_info
         program = self._variant.program
-        return registry.lowered_text(program.jaxpr, program.name, program.kept_donated, dialect)
+        return registry.lowered_text(
+            program.jaxpr, program.name, program.kept_donated, dialect, debug_info
+        )
 
-    def compile(self, compiler_options=None):
-        """Compile for the default device; returns a `Compiled`."""
+    def compiler_ir(self, dialect=None):
+        """Return the program as jaxlib's object.
+
+        Args:
+          dialect: "stablehlo" (the default) for an MLIR module, "hlo" for an `XlaComputation`.
+        """
+        program = self._variant.program
+        return registry.lowered_ir(program.jaxpr, program.name, program.kept_donated, dialect)
+
+    def compile(self, compiler_options=None, *, device_assignment=None):
+        """Compile for the default device; returns a `Compiled`.
+
+        Args:
+          compiler_options: XLA flags by name, on top of those given to `jit`.
+          device_assignment: devices to run on; must be None, `jit(device=)` names the one.
+        """
+        if device_assignment is not None:
+            raise errors.user_error(
+                NotImplementedError, "compile: device_assignment is not supported.",
+                fix="name the device at `jit(f, device=device)`.",
+            )  # fmt: skip
         program = self._variant.program
         if compiler_options:
             program = program.with_options(compiler_options)
@@ -119,7 +187,17 @@ class Lowered(Stage):
 
 @public
 class Compiled(Stage):
-    """A compiled function for the types of certain arguments; call it with such arguments."""
+    """A compiled function for the types of certain arguments; call it with such arguments.
+
+    Example:
+      >>> compiled = ev.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
+      >>> compiled(jnp.arange(3.0))
+      Array([0., 2., 4.], dtype=float32)
+      >>> compiled(jnp.arange(4.0))
+      Traceback (most recent call last):
+          ...
+      TypeError: <lambda>: compiled for x of type f32[3], called with f32[4]...
+    """
 
     def __init__(self, variant, call, signature, program):
         super().__init__(variant, call, signature)
@@ -160,6 +238,34 @@ class Compiled(Stage):
                 )
         outs = self._program.run((*self._variant.consts, *leaves))
         return tree.unflatten(self.out_tree, outs)
+
+    call = __call__
+
+    @property
+    def input_shardings(self):
+        """Tree of where the arguments have to be: all on the one device it was compiled for."""
+        place = SingleDeviceSharding(self._device)
+        return tree.unflatten(self.in_tree, [place] * self.in_tree.num_leaves)
+
+    @property
+    def output_shardings(self):
+        """Tree of where the results are."""
+        place = SingleDeviceSharding(self._device)
+        return tree.unflatten(self.out_tree, [place] * self.out_tree.num_leaves)
+
+    @property
+    def input_formats(self):
+        """Tree of how the arguments lie in memory, and where: row-major, on the one device."""
+        return self._formats(self.in_tree, self._variant.captured.jaxpr.in_avals)
+
+    @property
+    def output_formats(self):
+        """Tree of how the results lie in memory, and where."""
+        return self._formats(self.out_tree, self._variant.captured.jaxpr.out_avals)
+
+    def _formats(self, treedef, avals):
+        place = SingleDeviceSharding(self._device)
+        return tree.unflatten(treedef, [Format(row_major(a.ndim), place) for a in avals])
 
     def as_text(self):
         """Return the program as XLA optimised it."""

@@ -12,7 +12,7 @@ A tape is read backwards by `transpose.backward`, forwards by `pushforward`.
 
 from typing import Any, NamedTuple, TypeGuard
 
-from evertrace._src import errors
+from evertrace._src import config, errors, source
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Var, eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY
@@ -134,6 +134,8 @@ class TapeTrace(Trace):
         ]
         saved = out if keep and (prim.deriv or prim.jvp is not None) else None
         src = state.src or _staged_source(out[0] if prim.multiple_results else out)
+        if src is None and config.current().watched:
+            src = source.user_source()
         self.entries.append(Entry(prim, operands, nodes, outs, saved, params, src, unknown=False))
         return result
 
@@ -141,9 +143,10 @@ class TapeTrace(Trace):
         """Let a higher-order primitive compute outputs and note its own linear maps."""
         tangents = [None if n is None else self.unknown(n) for n in nodes]
         outs, out_tangents = prim.linearize(values, tangents, **params)
-        return [self._joined(x, t) for x, t in zip(outs, out_tangents, strict=True)]
+        return [self.joined(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
-    def _joined(self, value, tangent):
+    def joined(self, value, tangent):
+        """Return the tracer of a value with an unknown as its tangent, or None."""
         if not self.owns(tangent):
             return value
         return TapeTracer(self, value.aval, value, tangent.node)
@@ -166,9 +169,8 @@ class TapeTrace(Trace):
         nodes = [x.node if u else None for x, u in zip(args, unknown, strict=True)]
         avals = prim.infer(operands, params)
         outs = [LinearArg(a) for a in (avals if prim.multiple_results else (avals,))]
-        self.entries.append(
-            Entry(prim, operands, nodes, outs, None, params, state.src, unknown=True)
-        )
+        src = state.src or source.user_source()
+        self.entries.append(Entry(prim, operands, nodes, outs, None, params, src, unknown=True))
         made = [self.unknown(node) for node in outs]
         return made if prim.multiple_results else made[0]
 
@@ -269,7 +271,7 @@ def pushforward(entries, tangents):
             given = [None if n is None else tangents.get(n) for n in e.nodes]
             if all(t is None for t in given):
                 continue
-            state.src = e.src
+            state.src = source.in_derivative(e.src, e.prim.name, False)
             out = _push_entry(e, given)
             if not e.prim.multiple_results:
                 out = [out]

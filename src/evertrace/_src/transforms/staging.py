@@ -8,7 +8,8 @@ traces are active.
 
 from typing import NamedTuple
 
-from evertrace._src import source
+from evertrace._src import config, source
+from evertrace._src.core.check import check_jaxpr
 from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from evertrace._src.core.tracer import Trace, Tracer, escaped_tracer_error, set_trace, state
 from evertrace._src.ops.creation import constant_p
@@ -52,6 +53,8 @@ class Stage(Trace):
         src = state.src
         if src is None:
             src = source.user_source()
+            if state.scope:
+                src = source.in_scope(src, state.scope)
         effects = prim.effects_of(params)
         if prim.multiple_results:
             outvars = [Var(aval, self) for aval in out]
@@ -88,6 +91,8 @@ class Stage(Trace):
         self.closed = True
         names = self.names if any(self.names) else None
         jaxpr = Jaxpr([v for v, _ in consts], self.invars, outvars, self.eqns, names=names)
+        if config.current().enable_checks:
+            check_jaxpr(jaxpr)
         self.captured, self.parent = {}, None  # a jaxpr outlives the traces around its own
         return jaxpr, [x for _, x in consts]
 

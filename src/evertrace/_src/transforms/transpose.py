@@ -12,6 +12,7 @@ from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.ops.elementwise import add_any, mul_p
 from evertrace._src.ops.structural import reduce_sum_p, zeros
+from evertrace._src.source import in_derivative
 from evertrace._src.transforms.linearize import TapeTrace
 from evertrace._src.transforms.staging import restage
 
@@ -29,7 +30,7 @@ def backward(entries, cotangents):
                 ct = cotangents.pop(e.outs[0], None)
                 if ct is None:
                     continue
-            state.src = e.src
+            state.src = in_derivative(e.src, e.prim.name, True)
             _back(e, ct, cotangents)
     finally:
         state.src = previous

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from evertrace._src import errors
+from evertrace._src.engines.xla import compat
+from evertrace._src.support import close_matches
 
 _MARK = "evertrace callback failure "
 _KEPT = 16  # failures that nobody waited for are forgotten, oldest first
@@ -66,10 +68,14 @@ def fail_compile(error: Exception, text: str) -> NoReturn:
     message = re.sub(r"\n<unknown>:0: error: Failed to parse using StableHLO.*", "", str(error))
     option = re.search(r"No such compile option: '(.*)'|While setting option (\w+),", message)
     if option:
+        name = option[1] or option[2]
+        close = " or ".join(map(repr, close_matches(name, compat.flag_names())))
         raise errors.user_error(
             errors.JaxRuntimeError,
-            f"{message.strip()}\n  while compiling with the option {option[1] or option[2]}",
-            fix="see the flags of this version of XLA; they are given without leading dashes.",
+            f"{message.strip()}\n  while compiling with the option {name}",
+            fix=f"did you mean {close}?"
+            if option[1] and close
+            else "see the flags of this version of XLA; they are given without leading dashes.",
         ) from error
     place = re.search(r"(?:^|\s)-:(\d+):\d+: error:", message)
     lines = text.splitlines()
@@ -85,4 +91,6 @@ def _fix(text: str) -> str | None:
     """Advice by the status code, where there is any."""
     if text.startswith("RESOURCE_EXHAUSTED"):
         return "use smaller arrays, compute in pieces, or donate inputs that are not needed again."
+    if "No FFI handler registered" in text:
+        return "register the handler with `ffi.register_ffi_target`, for this platform."
     return None

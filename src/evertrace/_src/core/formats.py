@@ -1,0 +1,68 @@
+"""How arrays lie in memory: `Layout`, the order of dimensions, and `Format`, layout and place."""
+
+import enum
+from typing import Any, NamedTuple
+
+from evertrace._src.support import set_module
+
+
+class Layout(NamedTuple):
+    """The order in which the dimensions of an array are stored.
+
+    Attributes:
+      major_to_minor: the dimensions, the slowest first. Evertrace's arrays are row-major:
+        ``(0, 1, ...)``.
+      tiling: sizes of tiles; none on the devices that evertrace runs on.
+      sub_byte_element_size_in_bits: 0 where elements are whole bytes.
+
+    Example:
+      >>> from evertrace.experimental.layout import Layout
+      >>> Layout((0, 1)).major_to_minor
+      (0, 1)
+    """
+
+    major_to_minor: tuple
+    tiling: Any = ()
+    sub_byte_element_size_in_bits: int = 0
+
+
+Layout.__module__ = "evertrace.experimental.layout"
+
+
+class Format(NamedTuple):
+    """The layout and the sharding of an array, as ``Array.format`` tells it.
+
+    Attributes:
+      layout: a `Layout`, or None where it is left open.
+      sharding: a `Sharding`, or None.
+
+    Example:
+      >>> jnp.ones((2, 3)).format.layout.major_to_minor
+      (0, 1)
+    """
+
+    layout: Any = None
+    sharding: Any = None
+
+
+Format.__module__ = "evertrace.experimental.layout"
+
+
+def row_major(ndim):
+    """Return the layout of evertrace's arrays of that rank."""
+    return Layout(tuple(range(ndim)))
+
+
+@set_module("evertrace.memory")
+class Space(enum.Enum):
+    """A kind of memory that arrays can be put in: of the device, of the host, or either.
+
+    On the CPU these are the same memory, and `device_put` to any of them moves nothing.
+
+    Example:
+      >>> x = ev.device_put(jnp.ones(2), ev.memory.Space.Host)
+    """
+
+    Device = "device"
+    Host = "host"
+    Any = "any"

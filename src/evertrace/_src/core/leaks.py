@@ -1,0 +1,53 @@
+"""The checker of leaks: whether tracers are still referenced when their trace has ended.
+
+What refers to a variable of the jaxpr besides the jaxpr itself is found by the garbage collector.
+That is slow, so it is done under ``check_tracer_leaks`` only.
+"""
+
+import gc
+import types
+
+from evertrace._src import errors
+
+
+def check_variables(jaxpr, name):
+    """Raise `LeakedTracerError` if anything but the jaxpr holds one of its variables."""
+    owned = {id(jaxpr.invars), id(jaxpr.constvars), id(jaxpr.outvars)}
+    owned |= {id(v._trace.invars) for v in jaxpr.invars}
+    for eqn in jaxpr.eqns:
+        owned |= {id(eqn.invars), id(eqn.outvars)}
+    gc.collect()
+    variables = [*jaxpr.invars, *[v for e in jaxpr.eqns for v in e.outvars]]
+    owned.add(id(variables))
+    while variables:
+        var = variables.pop()
+        holders = [x for x in gc.get_referrers(var) if not _is_ours(x, owned)]
+        if holders:
+            raise _leak_error(name, var.aval, holders[0])
+
+
+def _is_ours(holder, owned):
+    """Whether a referrer is the jaxpr's, or a call that has not returned yet."""
+    if id(holder) in owned or isinstance(holder, types.FrameType):
+        return True
+    return type(holder).__module__.startswith("evertrace.")
+
+
+def _leak_error(name, aval, holder):
+    return errors.user_error(
+        errors.LeakedTracerError,
+        f"{name or 'trace'}: a traced value {aval.str_short()} is still referenced by "
+        f"{_described(holder)} after its trace has ended.",
+        fix="return it from the function instead of storing it.",
+        anchor="unexpected-tracer",
+    )
+
+
+def _described(holder):
+    """Word what holds a tracer: its type, and for containers an example of what is in it."""
+    kind = type(holder).__name__
+    if isinstance(holder, dict):
+        return f"a dict with the keys {', '.join(map(repr, list(holder)[:4]))}"
+    if isinstance(holder, (list, tuple, set)):
+        return f"a {kind} of {len(holder)} elements"
+    return f"a {kind}"

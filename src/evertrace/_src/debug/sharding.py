@@ -1,0 +1,113 @@
+"""Seeing how arrays are laid out over devices."""
+
+import sys
+
+from evertrace._src import errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.tracer import Tracer
+from evertrace._src.debug.callback import bind
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.debug")
+
+
+@public
+def inspect_array_sharding(value, *, callback):
+    """Call a function with the sharding of an array, when the array is computed.
+
+    Args:
+      value: an array.
+      callback: function of the sharding.
+
+    Example:
+      >>> f = lambda x: ev.debug.inspect_array_sharding(x, callback=lambda s: seen.append(s))
+      >>> seen = []
+      >>> ev.jit(f)(jnp.ones(3))
+      >>> len(seen)
+      1
+    """
+    array = as_array(value, "debug.inspect_array_sharding")
+    if not isinstance(array, Tracer):
+        callback(array.sharding)
+        return
+    bind("debug.inspect_array_sharding", lambda x: callback(x.sharding), (array,), {}, False, False)
+
+
+@public
+def visualize_array_sharding(arr, **kwargs):
+    """Print how an array is laid out over devices; see `visualize_sharding`.
+
+    Example:
+      >>> ev.debug.visualize_array_sharding(jnp.ones((2, 2)))
+      ┌───────┐
+      │ CPU 0 │
+      └───────┘
+    """
+    shape = arr.shape
+    inspect_array_sharding(arr, callback=lambda s: visualize_sharding(shape, s, **kwargs))
+
+
+@public
+def visualize_sharding(
+    shape, sharding, *, use_color=True, scale=1.0, min_width=9, max_width=80, color_map=None
+):
+    """Print a table with the devices that hold each part of an array of rank 1 or 2.
+
+    Args:
+      shape: of the array.
+      sharding: how it is laid out.
+      use_color: accepted for compatibility; the table has no colours.
+      scale: accepted for compatibility; cells are as wide as the names in them.
+      min_width: of a cell, in columns.
+      max_width: of the table, in columns.
+      color_map: accepted for compatibility, as `use_color`.
+
+    Raises:
+      ValueError: the rank is neither 1 nor 2.
+
+    Example:
+      >>> sharding = jnp.ones((4, 2)).sharding
+      >>> ev.debug.visualize_sharding((4, 2), sharding)
+      ┌───────┐
+      │ CPU 0 │
+      └───────┘
+    """
+    del use_color, scale, color_map
+    if len(shape) not in (1, 2):
+        raise errors.user_error(
+            ValueError, f"visualize_sharding: shows arrays of rank 1 or 2, got shape {shape}.",
+            fix="reshape the array, or show a slice of it.", anchor="visualize-sharding",
+        )  # fmt: skip
+    rows = _cells(shape, sharding)
+    width = max(min_width - 2, *[len(text) + 2 for row in rows for text in row])
+    width = min(width, max_width // len(rows[0]))
+    edge = ["─" * width] * len(rows[0])
+    lines = ["┌" + "┬".join(edge) + "┐"]
+    for i, row in enumerate(rows):
+        lines += ["├" + "┼".join(edge) + "┤"] if i else []
+        lines.append("│" + "│".join(text[:width].center(width) for text in row) + "│")
+    lines.append("└" + "┴".join(edge) + "┘")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _cells(shape, sharding):
+    """Return the names of the devices of each part, as a list of rows."""
+    if hasattr(sharding, "devices_indices_map"):
+        parts = sharding.devices_indices_map(tuple(shape))
+    else:
+        parts = dict.fromkeys(sharding.device_set, (slice(None),) * len(shape))
+    held = {}
+    for device, index in parts.items():
+        start = [s.start or 0 for s in index]
+        row, column = start if len(start) == 2 else (0, start[0])
+        held.setdefault((row, column), []).append(device)
+    rows, columns = (sorted({place[axis] for place in held}) for axis in (0, 1))
+    return [[_names(held.get((r, c), [])) for c in columns] for r in rows]
+
+
+def _names(devices):
+    """Return e.g. ``CPU 0,1`` for the devices of one cell."""
+    if not devices:
+        return ""
+    numbers = ",".join(str(d.id) for d in sorted(devices, key=lambda d: d.id))
+    return f"{devices[0].platform.upper()} {numbers}"

@@ -1,0 +1,1 @@
+"""Finding out where time and memory go."""

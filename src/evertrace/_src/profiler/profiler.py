@@ -1,0 +1,249 @@
+"""Profiles of programs by XLA's profiler, for TensorBoard and XProf."""
+
+import contextlib
+import functools
+import os
+import threading
+from typing import Any
+
+from evertrace._src import errors
+from evertrace._src.api.arguments import check_callable
+from evertrace._src.engines import registry
+from evertrace._src.engines.xla import compat, profiling
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.profiler")
+
+
+class _State:
+    """What runs now: there is one session and one server per process."""
+
+    session: Any = None
+    folder = ""
+    server: Any = None
+    lock = threading.Lock()
+
+
+@public
+def start_trace(
+    log_dir, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None
+):
+    """Begin a profile, which `stop_trace` writes.
+
+    Args:
+      log_dir: folder for the profile; it is read by ``tensorboard --logdir``.
+      create_perfetto_link: must be False: Perfetto's form is not written.
+      create_perfetto_trace: likewise.
+      profiler_options: a `ProfileOptions`.
+
+    Raises:
+      RuntimeError: a profile is running.
+
+    Example:
+      >>> import pathlib
+      >>> from evertrace import profiler
+      >>> profiler.start_trace("profile")
+      >>> ev.jit(jnp.sin)(jnp.zeros(2))
+      Array([0., 0.], dtype=float32)
+      >>> profiler.stop_trace()
+      >>> len(list(pathlib.Path("profile").rglob("*.xplane.pb")))
+      1
+    """
+    if create_perfetto_link or create_perfetto_trace:
+        raise errors.user_error(
+            NotImplementedError, "profiler: profiles in Perfetto's form are not written.",
+            fix="leave the two options out and read the folder with TensorBoard or XProf.",
+            anchor="profiler",
+        )  # fmt: skip
+    with _State.lock:
+        if _State.session is not None:
+            raise errors.user_error(
+                RuntimeError, f"profiler: a profile is running, for {_State.folder!r}.",
+                fix="end it first with `profiler.stop_trace()`.", anchor="profiler",
+            )  # fmt: skip
+        _State.session, _State.folder = profiling.Session(profiler_options), os.fspath(log_dir)
+
+
+@public
+def stop_trace():
+    """End the profile that `start_trace` began, and write it.
+
+    Raises:
+      RuntimeError: no profile is running.
+
+    Example:
+      >>> from evertrace import profiler
+      >>> profiler.stop_trace()
+      Traceback (most recent call last):
+          ...
+      RuntimeError: profiler: no profile is running...
+    """
+    with _State.lock:
+        if _State.session is None:
+            raise errors.user_error(
+                RuntimeError, "profiler: no profile is running.",
+                fix="begin one with `profiler.start_trace(folder)`.", anchor="profiler",
+            )  # fmt: skip
+        session, _State.session = _State.session, None
+        session.stop(_State.folder)
+
+
+@public
+@contextlib.contextmanager
+def trace(log_dir, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None):
+    """Profile a ``with`` block; the arguments are those of `start_trace`.
+
+    Example:
+      >>> import pathlib
+      >>> from evertrace import profiler
+      >>> with profiler.trace("profile"):
+      ...     y = jnp.sin(jnp.zeros(2))
+      >>> len(list(pathlib.Path("profile").rglob("*.xplane.pb")))
+      1
+    """
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    try:
+        yield
+    finally:
+        stop_trace()
+
+
+ProfileOptions = compat.profile_options()
+ProfileData = compat.profile_data().ProfileData
+ProfileEvent = compat.profile_data().ProfileEvent
+ProfilePlane = compat.profile_data().ProfilePlane
+
+
+@public
+class TraceAnnotation(compat.trace_mark()):
+    """Mark the time of a ``with`` block in the running profile, if there is one.
+
+    Args:
+      name: of the mark.
+      **kwargs: what to note with it.
+
+    Example:
+      >>> from evertrace import profiler
+      >>> with profiler.TraceAnnotation("load"):
+      ...     x = jnp.ones(3)
+    """
+
+
+@public
+class StepTraceAnnotation(TraceAnnotation):
+    """Mark a step of training, with its number as `step_num`.
+
+    Example:
+      >>> from evertrace import profiler
+      >>> total = jnp.float32(0)
+      >>> for step in range(3):
+      ...     with profiler.StepTraceAnnotation("train", step_num=step):
+      ...         total = total + step
+      >>> total
+      Array(3., dtype=float32)
+    """
+
+    def __init__(self, name, **kwargs):
+        super().__init__(name, _r=1, **kwargs)  # _r: profilers group what happens by this mark
+
+
+@public
+def annotate_function(func, name=None, **decorator_kwargs):
+    """Return `func` with its calls marked in the running profile.
+
+    Args:
+      func: any function.
+      name: of the mark, by default the function's.
+      **decorator_kwargs: what to note with it.
+
+    Example:
+      >>> from evertrace import profiler
+      >>> profiler.annotate_function(lambda x: x + 1, name="increment")(1)
+      2
+    """
+    check_callable("annotate_function", func)
+    name = name or getattr(func, "__qualname__", type(func).__name__)
+
+    @functools.wraps(func)
+    def wrapper(*args, **kwargs):
+        with TraceAnnotation(name, **decorator_kwargs):
+            return func(*args, **kwargs)
+
+    return wrapper
+
+
+@public
+def device_memory_profile(backend=None):
+    """Return what is allocated on the devices, as bytes for the program pprof.
+
+    Args:
+      backend: platform, by default the best one.
+
+    Example:
+      >>> from evertrace import profiler
+      >>> import gzip
+      >>> x = ev.block_until_ready(ev.jit(jnp.sin)(jnp.ones(1000)))
+      >>> b"buffer" in gzip.decompress(profiler.device_memory_profile())
+      True
+    """
+    registry.devices(backend)
+    return profiling.memory_profile(backend)
+
+
+@public
+def save_device_memory_profile(filename, backend=None):
+    """Write `device_memory_profile` to a file.
+
+    Example:
+      >>> import os
+      >>> from evertrace import profiler
+      >>> profiler.save_device_memory_profile("memory.prof")
+      >>> os.path.getsize("memory.prof") > 0
+      True
+    """
+    with open(filename, "wb") as file:
+        file.write(device_memory_profile(backend))
+
+
+@public
+def start_server(port, requires_backend=True):
+    """Start a server that TensorBoard and XProf connect to for profiles of this process.
+
+    Args:
+      port: number of the port.
+      requires_backend: whether the devices are opened first, without which nothing is noted.
+
+    Raises:
+      ValueError: a server is running.
+    """
+    if _State.server is not None:
+        raise errors.user_error(
+            ValueError, "profiler: a server is running; there is one at a time.",
+            fix="stop it first with `profiler.stop_server()`.", anchor="profiler",
+        )  # fmt: skip
+    if requires_backend:
+        registry.devices()
+    _State.server = profiling.start_server(port)
+    return _State.server
+
+
+@public
+def stop_server():
+    """Stop the server.
+
+    Raises:
+      ValueError: none is running.
+
+    Example:
+      >>> from evertrace import profiler
+      >>> profiler.stop_server()
+      Traceback (most recent call last):
+          ...
+      ValueError: profiler: no server is running...
+    """
+    if _State.server is None:
+        raise errors.user_error(
+            ValueError, "profiler: no server is running.",
+            fix="start one with `profiler.start_server(port)`.", anchor="profiler",
+        )  # fmt: skip
+    _State.server = None

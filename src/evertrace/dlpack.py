@@ -1,0 +1,6 @@
+"""Sharing arrays with other libraries."""
+
+from evertrace._src.numpy.dlpack import from_dlpack as from_dlpack
+from evertrace._src.numpy.dlpack import is_supported_dtype as is_supported_dtype
+
+__all__ = ["from_dlpack", "is_supported_dtype"]

@@ -1,0 +1,9 @@
+"""Registering how primitives are vectorised, in JAX's signatures."""
+
+from evertrace._src.api.extending import defvectorized as defvectorized
+from evertrace._src.api.extending import primitive_batchers as primitive_batchers
+
+not_mapped = None
+"""The batch dimension of an operand that has none."""
+
+__all__ = ["defvectorized", "not_mapped", "primitive_batchers"]

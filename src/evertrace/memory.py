@@ -1,0 +1,3 @@
+"""Kinds of memory, for `device_put`."""
+
+from evertrace._src.core.formats import Space as Space
