@@ -5,13 +5,12 @@ program is held as the engine's buffer and viewed as host memory on demand; a ho
 compiled program read keeps the buffer made for it, so that the next call does not make another.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from evertrace._src import dtypes, errors
-from evertrace._src.core import engine
+from evertrace._src.core import engine, transfers
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.formats import Format, row_major
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.placement import SingleDeviceSharding
@@ -33,9 +32,17 @@ class Array(Operators, metaclass=_ArrayType):
       aval: these facts as one interned object.
 
     Differs from NumPy: elements cannot be assigned; ``x.at[i].set(v)`` returns a changed copy.
+
+    Example:
+      >>> x = jnp.arange(3)
+      >>> isinstance(x, ev.Array), x.shape, x.dtype
+      (True, (3,), dtype('int32'))
+      >>> x.at[0].set(7)
+      Array([7, 1, 2], dtype=int32)
     """
 
-    __slots__ = ("__weakref__", "_buffer", "_committed", "_device", "_host", "aval")
+    # `_sharding` is set only where the array is laid out over a mesh.
+    __slots__ = ("__weakref__", "_buffer", "_committed", "_device", "_host", "_sharding", "aval")
 
     def __init__(self, aval, host=None, buffer=None, device=None, committed=False):
         self.aval, self._host, self._buffer = aval, host, buffer
@@ -56,6 +63,8 @@ class Array(Operators, metaclass=_ArrayType):
             return host
         if self._buffer is None:
             raise deleted_error(self)
+        if self._device is not None and self._device.platform != "cpu":
+            transfers.check("device_to_host", self.aval)
         self._host = host = engine.backend().to_host(self._buffer)
         return host
 
@@ -63,6 +72,8 @@ class Array(Operators, metaclass=_ArrayType):
         """Return a buffer on `device` with the contents, making it on first use."""
         if self._buffer is not None and (self._device is None or self._device is device):
             return self._buffer
+        if self._device is not None and self._device is not device:
+            transfers.check("device_to_device", self.aval)
         made = engine.backend().put(self.host(), device, may_alias=True)
         if self._device is None or self._device is device:
             self._buffer, self._device = made, device
@@ -83,13 +94,19 @@ class Array(Operators, metaclass=_ArrayType):
         return engine.backend().default_device() if self._device is None else self._device
 
     def devices(self):
-        """Return the set of devices that hold the contents: one."""
-        return {self.device}
+        """Return the set of devices that hold the contents."""
+        return self.sharding.device_set
 
     @property
     def sharding(self):
-        """How the array is laid out over devices: all of it on one."""
-        return SingleDeviceSharding(self.device)
+        """How the array is laid out over devices."""
+        found = getattr(self, "_sharding", None)
+        return SingleDeviceSharding(self.device) if found is None else found
+
+    @property
+    def format(self):
+        """The layout, row-major, and the sharding."""
+        return Format(row_major(self.ndim), self.sharding)
 
     @property
     def is_fully_addressable(self):
@@ -99,12 +116,19 @@ class Array(Operators, metaclass=_ArrayType):
     @property
     def is_fully_replicated(self):
         """Whether every device of its sharding holds all of it."""
-        return True
+        return self.sharding.is_fully_replicated
 
     @property
     def addressable_shards(self):
         """The parts that this process holds, one per device."""
-        return [Shard(self.device, (slice(None),) * self.ndim, 0, self)]
+        sharding = self.sharding
+        if type(sharding) is SingleDeviceSharding:
+            return [Shard(self.device, sharding, self.shape, self)]
+        host = self.host()
+        return [
+            Shard(d, sharding, self.shape, _part(host[index], self.aval, d))
+            for d, index in sharding.devices_indices_map(self.shape).items()
+        ]
 
     @property
     def global_shards(self):
@@ -203,20 +227,55 @@ class Array(Operators, metaclass=_ArrayType):
         return _unpickle, (np.asarray(self.host()), self.dtype, self.weak_type)
 
 
-class Shard(NamedTuple):
+class Shard:
     """The part of an array that one device holds.
 
-    Attributes:
+    Args:
       device: the device.
+      sharding: of the array.
+      global_shape: of the array.
+      data: the part, as an array on the device, or None.
+
+    Attributes:
+      device, data: as given.
       index: slices of the whole array that the part is, one per axis.
       replica_id: which of the copies of that part it is.
-      data: the part, as an array on the device.
+
+    Example:
+      >>> shard = jnp.arange(3).addressable_shards[0]
+      >>> shard.index, shard.replica_id
+      ((slice(None, None, None),), 0)
     """
 
-    device: Any
-    index: tuple  # pyright: ignore[reportIncompatibleMethodOverride]  # the name is JAX's
-    replica_id: int
-    data: Any
+    __slots__ = ("_global_shape", "_sharding", "data", "device")
+
+    def __init__(self, device, sharding, global_shape, data=None):
+        self.device, self.data = device, data
+        self._sharding, self._global_shape = sharding, global_shape
+
+    @property
+    def index(self):
+        """The slices of the whole array that the part is."""
+        return self._sharding.devices_indices_map(self._global_shape)[self.device]
+
+    @property
+    def replica_id(self):
+        """The number of devices before this one that hold the same part."""
+        ids = self._sharding.replica_ids(self._global_shape)
+        return ids[self._sharding.device_list().index(self.device)]
+
+    def __repr__(self):
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )
+
+
+Shard.__module__ = "evertrace"
+
+
+def _part(host, aval, device):
+    return Array(aval.update(shape=host.shape), np.ascontiguousarray(host), None, device, True)
 
 
 def _unpickle(host, dtype, weak_type):

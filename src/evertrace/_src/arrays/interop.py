@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.core import transfers
 from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.core.tracer import Tracer
@@ -57,11 +58,19 @@ def from_numpy(x, where="array"):
     if x.dtype.kind in "OSUMm" or x.dtype.names is not None:
         raise not_an_array_error(x, where)
     dtype = dtypes.canonicalize_dtype(x.dtype)
+    if config.current().watched:
+        transfers.check("host_to_device", ShapedArray(x.shape, dtype))
     return from_host(np.array(x, dtype=dtype, order="C"))
 
 
 def aval_of(x, where="array"):
-    """Return the aval that `x` has as an operand, without converting it."""
+    """Return the aval that `x` has as an operand, without converting it.
+
+    Example:
+      >>> from evertrace.api_util import shaped_abstractify
+      >>> shaped_abstractify(np.zeros((2, 3))), shaped_abstractify(1.0)
+      (ShapedArray(float32[2,3]), ShapedArray(float32[], weak_type=True))
+    """
     if isinstance(x, (Array, Tracer, Literal, ShapeDtypeStruct)):
         return x.aval
     if issubclass(type(x), (np.ndarray, np.generic)) and x.dtype.kind in "biufc":

@@ -1,0 +1,1 @@
+"""Mutable arrays: `Ref`, and the functions that make, read and write one."""

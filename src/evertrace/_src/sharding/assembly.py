@@ -1,0 +1,237 @@
+"""Arrays laid out over a mesh: made of their parts, or laid out anew."""
+
+import functools
+
+import numpy as np
+
+from evertrace._src import dtypes, errors, tree
+from evertrace._src.api.devices import device_put
+from evertrace._src.sharding.layout import as_sharding
+from evertrace._src.sharding.mesh import context_mesh
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.sharding")
+top = set_module("evertrace")
+
+
+@top
+def make_array_from_callback(shape, sharding, data_callback, dtype=None):
+    """Return an array whose parts a function gives.
+
+    Args:
+      shape: of the whole array.
+      sharding: how it is laid out.
+      data_callback: function (slices of the whole array) -> that part, a NumPy array or an array.
+        It is called once for each part, however many devices hold it.
+      dtype: dtype of the parts, needed for none but checked if given.
+
+    Raises:
+      ValueError: a part has another shape or dtype than it should have.
+
+    Example:
+      >>> sharding = ev.NamedSharding(ev.make_mesh((1,), ("x",)), ev.P("x"))
+      >>> ev.make_array_from_callback((4,), sharding, lambda index: np.arange(4)[index])
+      Array([0, 1, 2, 3], dtype=int32)
+    """
+    where, shape = "make_array_from_callback", tuple(shape)
+    found, parts, indices = {}, [], sharding.parts(shape)
+    for index in indices:
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in found:
+            found[key] = np.asarray(data_callback(index))
+        parts.append(found[key])
+    if dtype is not None and parts and parts[0].dtype != np.dtype(dtype):
+        raise errors.user_error(
+            ValueError,
+            f"{where}: the function gives parts of dtype {parts[0].dtype}, and dtype "
+            f"{np.dtype(dtype)} was asked for.",
+            fix="convert the parts, or leave dtype out.",
+            anchor="array-parts",
+        )
+    return _assembled(where, shape, sharding, indices, parts)
+
+
+@top
+def make_array_from_process_local_data(sharding, local_data, global_shape=None):
+    """Return an array of the data that this process has: all of it, as there is one process.
+
+    Args:
+      sharding: how it is laid out.
+      local_data: NumPy array, or a tree of them.
+      global_shape: shape of the whole; None or that of the data.
+
+    Raises:
+      ValueError: `global_shape` is another one.
+
+    Example:
+      >>> sharding = ev.NamedSharding(ev.make_mesh((1,), ("x",)), ev.P("x"))
+      >>> ev.make_array_from_process_local_data(sharding, np.arange(3.0))
+      Array([0., 1., 2.], dtype=float32)
+    """
+    if not isinstance(local_data, np.ndarray) and not tree.all_leaves([local_data]):
+        return tree.map(
+            lambda x: make_array_from_process_local_data(sharding, x, global_shape), local_data
+        )
+    data = np.asarray(local_data)
+    if global_shape is not None and tuple(global_shape) != data.shape:
+        raise errors.user_error(
+            ValueError,
+            f"make_array_from_process_local_data: global_shape {tuple(global_shape)} is not the "
+            f"shape {data.shape} of the data, and one process has all of it.",
+            fix="leave global_shape out.",
+            anchor="array-parts",
+        )
+    return device_put(data, as_sharding("make_array_from_process_local_data", sharding))
+
+
+@top
+def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
+    """Return the array whose parts are arrays of single devices.
+
+    Args:
+      shape: of the whole array.
+      sharding: how it is laid out.
+      arrays: the parts, one for each device in the order of the sharding's devices.
+      dtype: of the array; needed only where there are no parts.
+
+    Raises:
+      ValueError: their number is not that of the devices, or a part has another shape.
+
+    Example:
+      >>> sharding = ev.NamedSharding(ev.make_mesh((1,), ("x",)), ev.P("x"))
+      >>> ev.make_array_from_single_device_arrays((2,), sharding, [jnp.ones(2)])
+      Array([1., 1.], dtype=float32)
+    """
+    where, shape = "make_array_from_single_device_arrays", tuple(shape)
+    if len(arrays) != sharding.num_devices:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: {len(arrays)} arrays for the {sharding.num_devices} devices of the "
+            "sharding.",
+            fix="pass one array for each device, copies included.",
+            anchor="array-parts",
+        )
+    if dtype is not None and any(x.dtype != np.dtype(dtype) for x in arrays):
+        raise ValueError(f"{where}: arrays are not of dtype {np.dtype(dtype)}")
+    parts = [np.asarray(x) for x in arrays]
+    return _assembled(where, shape, sharding, sharding.parts(shape), parts)
+
+
+def _assembled(where, shape, sharding, indices, parts):
+    """Return the array of the parts at the indices."""
+    want = sharding.shard_shape(shape)
+    for part in parts:
+        if part.shape != want:
+            raise errors.user_error(
+                ValueError,
+                f"{where}: a part of shape {part.shape} where the array of shape {shape} has "
+                f"parts of shape {want}.",
+                fix="give the part of the whole that the slices say.",
+                anchor="array-parts",
+            )
+    if len({part.dtype for part in parts}) > 1:
+        raise ValueError(f"{where}: the parts have different dtypes")
+    whole = np.empty(shape, dtypes.canonicalize_dtype(parts[0].dtype))
+    for index, part in zip(indices, parts, strict=True):
+        whole[index] = part
+    return device_put(whole, sharding)
+
+
+@top
+def reshard(xs, out_shardings):
+    """Return arrays laid out in another way.
+
+    Args:
+      xs: tree of arrays.
+      out_shardings: a sharding, or a `PartitionSpec` for the mesh in force, or a tree of these
+        that is a prefix of `xs`.
+
+    Returns:
+      The tree with the same values. Inside of `jit` that is all; outside, the results have the
+      sharding.
+
+    Example:
+      >>> with ev.set_mesh(ev.make_mesh((1,), ("x",))):
+      ...     ev.reshard(jnp.ones(2), ev.P("x")).sharding.spec
+      P('x',)
+    """
+    leaves, treedef = tree.flatten(xs)
+    given = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)
+    placed = [
+        x if s is None else device_put(x, as_sharding("reshard", s))
+        for x, s in zip(leaves, given, strict=True)
+    ]
+    return tree.unflatten(treedef, placed)
+
+
+def _decorator(where, wrap):
+    """Return a function that can decorate: ``f(g, axes=...)``, or ``@f(axes=...)``."""
+
+    def decorate(f, options):
+        if f is None:
+            return lambda g: decorate(g, options)
+
+        @functools.wraps(f)
+        def wrapped(*args, **kwargs):
+            return wrap(f, options, args, kwargs)
+
+        return wrapped
+
+    decorate.__name__ = where
+    return decorate
+
+
+def _with_results(f, out_sharding, args, kwargs):
+    return _laid_out(f(*args, **kwargs), out_sharding)
+
+
+def _with_arguments(f, in_sharding, args, kwargs):
+    return f(*_laid_out(args, in_sharding), **kwargs)
+
+
+def _laid_out(xs, shardings):
+    """Lay arrays out, where there is a mesh for it."""
+    return xs if shardings is None or context_mesh() is None else reshard(xs, shardings)
+
+
+_auto = _decorator("auto_axes", _with_results)
+_explicit = _decorator("explicit_axes", _with_arguments)
+
+
+@public
+def auto_axes(f=None, /, *, axes=None, out_sharding=None):
+    """Leave axes of the mesh to the compiler within a function.
+
+    Args:
+      f: function of trees of arrays; without it, a decorator is returned.
+      axes: names of the axes; of no effect on one device.
+      out_sharding: sharding of the results, as for `reshard`.
+
+    Returns:
+      The function, with its results laid out so.
+
+    Example:
+      >>> with ev.set_mesh(ev.make_mesh((1,), ("x",))):
+      ...     ev.sharding.auto_axes(lambda x: x * 2, out_sharding=ev.P("x"))(jnp.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+    del axes
+    return _auto(f, out_sharding)
+
+
+@public
+def explicit_axes(f=None, /, *, axes=None, in_sharding=None):
+    """State the sharding of arguments within a function.
+
+    Args:
+      f: function of trees of arrays; without it, a decorator is returned.
+      axes: names of the axes; of no effect on one device.
+      in_sharding: sharding of the positional arguments, as for `reshard`.
+
+    Example:
+      >>> with ev.set_mesh(ev.make_mesh((1,), ("x",))):
+      ...     ev.sharding.explicit_axes(lambda x: x * 2, in_sharding=ev.P("x"))(jnp.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+    del axes
+    return _explicit(f, in_sharding)

@@ -1,0 +1,311 @@
+"""How arrays are laid out over a mesh: `PartitionSpec`, and with the mesh a `NamedSharding`."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.core.placement import Sharding, SingleDeviceSharding
+from evertrace._src.sharding.mesh import AbstractMesh, Mesh, context_mesh
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.sharding")
+
+
+class _Unconstrained:
+    """What stands for a dimension that may be divided in any way."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "UNCONSTRAINED"
+
+
+@public
+class PartitionSpec:
+    """Along which axes of a mesh each dimension of an array is divided.
+
+    Args:
+      *partitions: per dimension None (not divided), the name of a mesh axis, or a tuple of names,
+        the first one of which counts slowest. Dimensions beyond are not divided.
+      unreduced, reduced: names of axes; kept, and of no effect here.
+
+    Returns:
+      A sequence of the entries; two are equal if these are.
+
+    Example:
+      >>> P = ev.sharding.PartitionSpec
+      >>> P(None, "x"), P(("x", "y"))
+      (P(None, 'x'), P(('x', 'y'),))
+    """
+
+    __slots__ = ("partitions", "reduced", "unreduced")
+
+    UNCONSTRAINED = _Unconstrained()
+
+    def __init__(self, *partitions, unreduced: Any = frozenset(), reduced: Any = frozenset()):
+        self.partitions = tuple([_entry(p) for p in partitions])
+        self.unreduced, self.reduced = frozenset(unreduced), frozenset(reduced)
+
+    def update(self, **changes):
+        """Return the spec with other `partitions`, `unreduced` or `reduced`."""
+        kept = {"unreduced": self.unreduced, "reduced": self.reduced} | changes
+        return PartitionSpec(*kept.pop("partitions", self.partitions), **kept)
+
+    def index(self, value):
+        """Return the dimension whose entry is `value`."""
+        return self.partitions.index(_entry(value))
+
+    def count(self, value):
+        """Return the number of dimensions whose entry is `value`."""
+        return self.partitions.count(_entry(value))
+
+    def __getitem__(self, i):
+        return self.partitions[i]
+
+    def __iter__(self):
+        return iter(self.partitions)
+
+    def __len__(self):
+        return len(self.partitions)
+
+    def __add__(self, other):
+        return self.update(partitions=(*self.partitions, *other))
+
+    def __radd__(self, other):
+        return self.update(partitions=(*other, *self.partitions))
+
+    def _key(self):
+        return self.partitions, self.unreduced, self.reduced
+
+    def __eq__(self, other):
+        return isinstance(other, PartitionSpec) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def on_context_mesh(self, where):
+        """Return the sharding that this is on the mesh in force; `where` is for the error."""
+        mesh = context_mesh()
+        if mesh is None:
+            raise errors.user_error(
+                ValueError,
+                f"{where}: a PartitionSpec alone needs a mesh, and none is in force.",
+                fix="write `with ev.set_mesh(mesh):` around it, or pass a `NamedSharding`.",
+                anchor="mesh",
+            )
+        return NamedSharding(mesh, self)
+
+    def __repr__(self):
+        items = repr(self.partitions)[1:-1]
+        for name in ("unreduced", "reduced"):
+            axes = getattr(self, name)
+            if axes:
+                items = f"{items.rstrip(',')}, " if items else ""
+                items += f"{name}={set(axes)}"
+        return f"P({items})"
+
+
+P = PartitionSpec
+
+
+def _entry(p):
+    """Return the one way to write an entry."""
+    if isinstance(p, (tuple, list)):
+        return None if not p else p[0] if len(p) == 1 else tuple(p)
+    return p
+
+
+def axes_of(entry):
+    """Return the names of the mesh axes of one entry of a spec."""
+    if entry is None or entry is PartitionSpec.UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+def check_axes(where, spec, names):
+    """Raise unless a spec names axes that there are, each once."""
+    used = [name for entry in spec for name in axes_of(entry)]
+    for name in used:
+        if name not in names:
+            raise errors.user_error(
+                ValueError,
+                f"{where}: {spec} names the axis {name!r}, which is not among the axes "
+                f"{tuple(names)} of the mesh.",
+                fix="use the mesh's names.",
+                anchor="partition-spec",
+            )
+    for name in used:
+        if used.count(name) > 1:
+            raise errors.user_error(
+                ValueError,
+                f"{where}: {spec} names the axis {name!r} {used.count(name)} times: an axis of "
+                "the mesh divides one dimension at most.",
+                fix="keep one of them.",
+                anchor="partition-spec",
+            )
+
+
+def parts_per_dimension(where, spec, sizes, shape):
+    """Return the number of parts of each dimension of an array, checked against its shape.
+
+    Args:
+      where: for errors.
+      spec: a `PartitionSpec`.
+      sizes: dict: axis of the mesh -> its size.
+      shape: of the array.
+    """
+    if len(spec) > len(shape):
+        raise errors.user_error(
+            ValueError,
+            f"{where}: {spec} has {len(spec)} entries, one for each dimension, and the array of "
+            f"shape {tuple(shape)} has {len(shape)} dimensions.",
+            fix="drop entries.",
+            anchor="partition-spec",
+        )
+    counts = [1] * len(shape)
+    for dim, entry in enumerate(spec):
+        for name in axes_of(entry):
+            counts[dim] *= sizes[name]
+        if shape[dim] % counts[dim]:
+            raise errors.user_error(
+                ValueError,
+                f"{where}: {spec} divides dimension {dim} of an array of shape {tuple(shape)} "
+                f"into {counts[dim]} parts, and its size {shape[dim]} is no multiple of that.",
+                fix="pad the dimension, or divide another one.",
+                anchor="partition-spec",
+            )
+    return counts
+
+
+@public
+class NamedSharding(Sharding):
+    """Which part of an array each device of a mesh holds, by the names of the mesh's axes.
+
+    Args:
+      mesh: a `Mesh`, or an `AbstractMesh` where no devices are asked for.
+      spec: a `PartitionSpec`.
+      memory_kind: ``"device"``, which None stands for.
+
+    Raises:
+      ValueError: the spec names an axis that the mesh does not have, or one twice.
+
+    Example:
+      >>> mesh = ev.sharding.AbstractMesh((4, 2), ("x", "y"))
+      >>> ev.NamedSharding(mesh, ev.P("x", "y")).shard_shape((8, 6))
+      (2, 3)
+    """
+
+    __slots__ = ("memory_kind", "mesh", "spec")
+
+    def __init__(self, mesh, spec, *, memory_kind=None):
+        if not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise _kind_error("a Mesh", mesh)
+        if not isinstance(spec, PartitionSpec):
+            raise _kind_error("a PartitionSpec", spec)
+        check_axes("NamedSharding", spec, mesh.axis_names)
+        self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind or "device"
+
+    def device_list(self):
+        """Return the devices of the mesh, in the order of the grid."""
+        return tuple(self.mesh.devices.flat)
+
+    @property
+    def num_devices(self):
+        """The number of devices that hold a part."""
+        return math.prod(self.mesh.axis_sizes)
+
+    def _sizes(self):
+        return dict(self.mesh.shape_tuple)
+
+    def check(self, where, shape):
+        """Raise unless arrays of that shape can be divided so."""
+        parts_per_dimension(where, self.spec, self._sizes(), shape)
+
+    def check_compatible_aval(self, aval_shape):
+        """Raise unless the spec has no more entries than an array of that shape dimensions."""
+        self.check("NamedSharding", aval_shape)
+
+    def shard_shape(self, global_shape):
+        """Return the shape of one device's part of an array of that shape."""
+        shape = tuple(global_shape)
+        counts = parts_per_dimension("NamedSharding", self.spec, self._sizes(), shape)
+        return tuple(n // count for n, count in zip(shape, counts, strict=True))
+
+    def parts(self, shape):
+        """Return, per device, the slices of an array of that shape that it holds."""
+        counts = parts_per_dimension("NamedSharding", self.spec, self._sizes(), shape)
+        sizes, dims = self._sizes(), list(zip(self.spec, shape, counts, strict=False))
+        found = []
+        for place in np.ndindex(*self.mesh.axis_sizes):
+            at, part = dict(zip(self.mesh.axis_names, place, strict=True)), []
+            for entry, n, count in dims:
+                names = axes_of(entry)
+                number = 0
+                for name in names:
+                    number = number * sizes[name] + at[name]
+                step = n // count
+                part.append(slice(number * step, (number + 1) * step) if count > 1 else slice(None))
+            found.append((*part, *[slice(None)] * (len(shape) - len(part))))
+        return found
+
+    @property
+    def is_fully_replicated(self):
+        """Whether every device holds the whole array."""
+        sizes = self._sizes()
+        return all(sizes[name] == 1 for entry in self.spec for name in axes_of(entry))
+
+    @property
+    def replicated_axes(self):
+        """The names of the axes of the mesh along which nothing is divided."""
+        used = {name for entry in self.spec for name in axes_of(entry)}
+        return frozenset(self.mesh.axis_names) - used
+
+    def with_memory_kind(self, kind):
+        """Return the sharding in another kind of memory."""
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def update(self, **changes):
+        """Return the sharding with another `mesh`, `spec` or `memory_kind`."""
+        facts = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind} | changes
+        return NamedSharding(**facts)
+
+    def _key(self):
+        return self.mesh, self.spec, self.memory_kind
+
+    def __eq__(self, other):
+        return isinstance(other, NamedSharding) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return (
+            f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
+        )
+
+
+def _kind_error(wanted, got):
+    return errors.user_error(
+        TypeError,
+        f"NamedSharding: expected {wanted}, got {type(got).__name__}.",
+        fix='write `NamedSharding(mesh, PartitionSpec("x"))`.',
+        anchor="partition-spec",
+    )
+
+
+def as_sharding(where, given):
+    """Return a sharding for what a user gives as one: a spec is of the mesh in force."""
+    return given.on_context_mesh(where) if isinstance(given, PartitionSpec) else given
+
+
+@public
+def make_single_device_sharding(device, *, memory_kind=None):
+    """Return the sharding that has all of an array on one device.
+
+    Example:
+      >>> ev.sharding.make_single_device_sharding(ev.devices()[0]).num_devices
+      1
+    """
+    return SingleDeviceSharding(device, memory_kind=memory_kind)

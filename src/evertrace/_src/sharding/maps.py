@@ -1,0 +1,399 @@
+"""`shard_map`, `smap` and `pmap`: functions of one device's part, for all parts.
+
+A function of a part is batched over every axis of the mesh, each under its name, so collective
+operations in it mean what they mean under `vmap`: an array is cut into its parts along new leading
+axes, the function is applied to all of them, and the results are put together. That is computed on
+one device; dividing the work is the business of a later change, and not one of meaning.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+from evertrace._src import errors, tree
+from evertrace._src.api.arguments import (
+    check_callable,
+    flatten_arrays,
+    flatten_result,
+    function_name,
+)
+from evertrace._src.api.devices import device_put
+from evertrace._src.api.tracing import jit
+from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.core.tracer import state
+from evertrace._src.engines import registry
+from evertrace._src.ops.slicing import slice_in_dim
+from evertrace._src.ops.structural import move_batch_dim, permute, reshape, squeeze
+from evertrace._src.sharding.layout import (
+    NamedSharding,
+    PartitionSpec,
+    axes_of,
+    check_axes,
+    parts_per_dimension,
+)
+from evertrace._src.sharding.mesh import Mesh, context_mesh
+from evertrace._src.support import set_module
+from evertrace._src.transforms.batching import Axis, batch_flat
+
+top = set_module("evertrace")
+
+
+class _Infer:
+    """Stands for specs that are to be taken from the arguments."""
+
+    def __repr__(self):
+        return "Infer"
+
+
+INFER = _Infer()
+
+
+class _Plan(NamedTuple):
+    """What a call of `shard_map` is made with.
+
+    Attributes:
+      where: for errors.
+      mesh: the mesh.
+      axes: the axes that the function knows, in the mesh's order.
+      check: whether results that are to be the same everywhere have to be known to be.
+    """
+
+    where: str
+    mesh: Any
+    axes: tuple
+    check: bool
+
+
+@top
+def shard_map(
+    f=None, /, *, out_specs, in_specs: Any = INFER, mesh=None, axis_names: Any = frozenset(),
+    check_vma=True,
+):  # fmt: skip
+    """Map a function of one device's part of arrays over all devices of a mesh.
+
+    Args:
+      f: function of the parts, trees of arrays; without it, a decorator is returned.
+      out_specs: `PartitionSpec` of the results, or a tree of these that is a prefix of the result:
+        how the results of all parts are put together.
+      in_specs: likewise for the tuple of arguments; None stands for "not divided". By default that
+        of each argument's own sharding.
+      mesh: the mesh; by default the one in force (`set_mesh`).
+      axis_names: names of the mesh's axes that the function is written for; by default all.
+      check_vma: whether a result that no axis divides has to be known to be the same on all
+        devices along it, such as what `lax.psum` gives. Otherwise that of the first one is taken.
+
+    Returns:
+      The function of whole arrays. In it, the axes' names are those of `lax.psum` and its kin.
+
+    Raises:
+      ValueError: a spec names unknown axes or an axis twice, has too many entries, or does not
+        divide a dimension evenly; a result differs where it has to be the same.
+
+    Differs from JAX: all parts are computed on one device.
+
+    Example:
+      >>> mesh = ev.make_mesh((1,), ("x",))
+      >>> total = ev.shard_map(
+      ...     lambda x: lax.psum(x.sum(), "x"), mesh=mesh, in_specs=ev.P("x"), out_specs=ev.P()
+      ... )
+      >>> total(jnp.arange(4.0))
+      Array(6., dtype=float32)
+    """
+    options = (out_specs, in_specs, mesh, axis_names, check_vma)
+    if f is None:
+        return lambda g: _shard_map(g, *options)
+    return _shard_map(f, *options)
+
+
+def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
+    where = f"shard_map({function_name(check_callable('shard_map', f))})"
+
+    @functools.wraps(f)
+    def mapped(*args):
+        plan = _plan(where, mesh, axis_names, check_vma)
+        leaves, treedef = flatten_arrays(where, args)
+        specs = _specs_of_arguments(plan, in_specs, treedef, leaves)
+        parts = [_split(plan, x, spec) for x, spec in zip(leaves, specs, strict=True)]
+        out_tree: Any = None
+
+        def of_parts(*values):
+            nonlocal out_tree
+            outs, out_tree = flatten_result(f(*tree.unflatten(treedef, values)), where)
+            return [as_operand(x, where) for x in outs]
+
+        outs, varying = _over_axes(plan, plan.axes, of_parts, parts, [_names(s) for s in specs])
+        found = tree.flatten_axes(f"{where} out_specs", out_tree, out_specs)
+        whole = [
+            _join(plan, x, names, _checked_spec(plan, "out_specs", spec), i)
+            for i, (x, names, spec) in enumerate(zip(outs, varying, found, strict=True))
+        ]
+        return tree.unflatten(out_tree, whole)
+
+    return mapped
+
+
+def _plan(where, mesh, axis_names, check):
+    """Return the plan of a call, with the mesh that is in force then."""
+    mesh = context_mesh() if mesh is None else mesh
+    if mesh is None or mesh.empty:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: there is no mesh, neither passed nor in force.",
+            fix="pass `mesh=`, or write `with ev.set_mesh(mesh):` around the call.",
+            anchor="mesh",
+        )
+    chosen = frozenset(axis_names) or frozenset(mesh.axis_names)
+    check_axes(f"{where} axis_names", PartitionSpec(*chosen), mesh.axis_names)
+    return _Plan(where, mesh, tuple([n for n in mesh.axis_names if n in chosen]), check)
+
+
+def _specs_of_arguments(plan, in_specs, treedef, leaves):
+    """Return the spec of each argument's leaf."""
+    if in_specs is INFER:
+        return [_spec_of_array(plan, x) for x in leaves]
+    in_specs = tuple(in_specs) if isinstance(in_specs, list) else in_specs
+    if not isinstance(in_specs, tuple):
+        in_specs = (in_specs,) * len(treedef.children())
+    specs = tree.flatten_axes(f"{plan.where} in_specs", treedef, in_specs)
+    return [_checked_spec(plan, "in_specs", spec) for spec in specs]
+
+
+def _spec_of_array(plan, x):
+    """Return the spec by which an array is laid out over the mesh."""
+    sharding = x.sharding if type(x) is Array else None
+    if isinstance(sharding, NamedSharding) and sharding.mesh == plan.mesh:
+        return sharding.spec
+    return PartitionSpec()
+
+
+def _checked_spec(plan, name, spec):
+    """Return a spec of the axes that the function knows; None is that of no division."""
+    if spec is None:
+        return PartitionSpec()
+    if not isinstance(spec, PartitionSpec):
+        raise errors.user_error(
+            TypeError,
+            f"{plan.where}: {name} must hold PartitionSpecs, got {type(spec).__name__}.",
+            fix='write `P("x")`.',
+            anchor="partition-spec",
+        )
+    check_axes(f"{plan.where} {name}", spec, plan.axes)
+    return spec
+
+
+def _names(spec):
+    return [name for entry in spec for name in axes_of(entry)]
+
+
+# ------------------------------------------------------------------------ cutting and joining
+
+
+def _split(plan, x, spec):
+    """Cut an array into its parts, along new leading axes in the order of the plan's axes."""
+    shape, sizes = x.aval.shape, dict(plan.mesh.shape_tuple)
+    counts = parts_per_dimension(f"{plan.where} in_specs", spec, sizes, shape)
+    cut, names, kept = [], {}, []
+    entries = [*spec, *[None] * (len(shape) - len(spec))]
+    for n, entry, count in zip(shape, entries, counts, strict=True):
+        for name in axes_of(entry):
+            names[name] = len(cut)
+            cut.append(sizes[name])
+        kept.append(len(cut))
+        cut.append(n // count)
+    order = [names[name] for name in plan.axes if name in names] + kept
+    return permute(reshape(x, tuple(cut)), tuple(order))
+
+
+def _over_axes(plan, axes, fun, values, divided):
+    """Run a function of parts over some axes of the mesh, outermost first.
+
+    Args:
+      plan: the plan.
+      axes: the axes.
+      fun: function of flat parts -> list of parts.
+      values: arguments, with one leading axis for each of the axes that divides them.
+      divided: per argument, the names of these.
+
+    Returns:
+      The results, with one leading axis for each of the axes along which they differ, and the
+      names of these, outermost first.
+    """
+    if not axes:
+        outs = fun(*values)
+        return outs, [()] * len(outs)
+    (name, *inner), names = axes, []
+    size = dict(plan.mesh.shape_tuple)[name]
+
+    def of_slice(*parts):
+        outs, names[:] = _over_axes(plan, inner, fun, parts, divided)
+        return outs
+
+    dims = [0 if name in d else None for d in divided]
+    outs, out_dims = batch_flat(of_slice, Axis(size, name), values, dims)
+    placed = [
+        x if d is None else move_batch_dim(x, d, 0, size)
+        for x, d in zip(outs, out_dims, strict=True)
+    ]
+    varying = [
+        rest if d is None else (name, *rest) for rest, d in zip(names, out_dims, strict=True)
+    ]
+    return placed, varying
+
+
+def _join(plan, x, varying, spec, number):
+    """Put the parts of one result together.
+
+    Args:
+      plan: the plan.
+      x: the parts, with one leading axis for each of `varying`.
+      varying: the axes of the mesh along which they differ.
+      spec: how they are put together.
+      number: of the result.
+    """
+    sizes, wanted = dict(plan.mesh.shape_tuple), _names(spec)
+    x = as_array(x)
+    for at, name in reversed(list(enumerate(varying))):
+        if name in wanted:
+            continue
+        if plan.check:
+            raise _differing_error(plan, spec, name, number)
+        x = squeeze(slice_in_dim(x, 0, 1, at), (at,))
+    lead = [name for name in varying if name in wanted]
+    rank = x.aval.ndim - len(lead)
+    if len(spec) > rank:
+        raise errors.user_error(
+            ValueError,
+            f"{plan.where}: out_specs has {spec}, with {len(spec)} entries, for result {number}, "
+            f"whose parts have {rank} dimensions.",
+            fix="drop entries, or give the parts an axis to be joined along, e.g. `x[None]`.",
+            anchor="partition-spec",
+        )
+    for name in wanted:
+        if name not in lead:
+            x, lead = move_batch_dim(x, None, 0, sizes[name]), [name, *lead]
+    shape, order, whole = x.aval.shape[len(lead) :], [], []
+    for dim, entry in enumerate([*spec, *[None] * (rank - len(spec))]):
+        n = shape[dim]
+        for name in axes_of(entry):
+            order.append(lead.index(name))
+            n *= sizes[name]
+        order.append(len(lead) + dim)
+        whole.append(n)
+    out = as_array(reshape(permute(x, tuple(order)), tuple(whole)))
+    placed = isinstance(plan.mesh, Mesh) and type(out) is Array
+    return device_put(out, NamedSharding(plan.mesh, spec)) if placed else out
+
+
+def _differing_error(plan, spec, name, number):
+    return errors.user_error(
+        ValueError,
+        f"{plan.where}: out_specs has {spec} for result {number}, which is not known to be the "
+        f"same along the axis {name!r}.",
+        fix=f"reduce it first, e.g. `lax.psum(x, {name!r})`, name the axis in out_specs, or pass "
+        "check_vma=False to take that of the first device.",
+        anchor="shard-map",
+    )
+
+
+# ------------------------------------------------------------------------ smap and pmap
+
+
+@top
+def smap(f=None, /, *, in_axes: Any = INFER, out_axes, axis_name):
+    """Map a function of parts over one axis of the mesh in force; a `shard_map` of one axis.
+
+    Args:
+      f: function of the parts; without it, a decorator is returned.
+      in_axes: which dimension of each argument is divided: an int, None, or a tree of these that
+        is a prefix of the tuple of arguments. By default as the arguments are laid out.
+      out_axes: likewise for the result.
+      axis_name: name of an axis of the mesh.
+
+    Example:
+      >>> with ev.set_mesh(ev.make_mesh((1,), ("x",))):
+      ...     ev.smap(lambda x: x * 2, in_axes=0, out_axes=0, axis_name="x")(jnp.ones(2))
+      Array([2., 2.], dtype=float32)
+    """
+
+    def spec(axis):
+        return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
+
+    def specs(axes):
+        return tree.map(spec, axes, is_leaf=lambda x: x is None)
+
+    return shard_map(
+        f, out_specs=specs(out_axes), in_specs=in_axes if in_axes is INFER else specs(in_axes),
+        axis_names={axis_name},
+    )  # fmt: skip
+
+
+@top
+def pmap(
+    fun, axis_name=None, *, in_axes: Any = 0, out_axes: Any = 0, static_broadcasted_argnums=(),
+    devices=None, backend=None, axis_size=None, donate_argnums=(),
+):  # fmt: skip
+    """Map a function over the leading axis of its arguments, one entry for each device.
+
+    Args:
+      fun: function of trees of arrays.
+      axis_name: name of the axis for collective operations.
+      in_axes: which axis of the arguments is mapped, as for `vmap`.
+      out_axes: where it is in the results, as for `vmap`.
+      static_broadcasted_argnums: positions of arguments that are passed as they are, and traced
+        anew for each of their values.
+      devices: the devices, of which only the number matters.
+      backend: the platform whose devices there are.
+      axis_size: the size of the axis; needed nowhere, checked if given.
+      donate_argnums: accepted; nothing is donated.
+
+    Returns:
+      The mapped function: a compiled `vmap`, whose axis is no longer than there are devices.
+
+    Raises:
+      ValueError: the axis is longer than there are devices.
+
+    Differs from JAX: everything is computed on one device. New code is better written with
+    `shard_map`.
+
+    Example:
+      >>> ev.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.ones((1, 2)))
+      Array([[1., 1.]], dtype=float32)
+    """
+    del donate_argnums
+    where = f"pmap({function_name(check_callable('pmap', fun))})"
+    static = static_broadcasted_argnums
+    static = (static,) if isinstance(static, int) else tuple(static)
+    name = "pmap axis" if axis_name is None else axis_name
+
+    def whole(*args, **kwargs):
+        kept = {i % len(args): args[i] for i in static}
+        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
+
+        def of_rest(rest, named):
+            _check_size(where, dict(state.trace.axes)[name], devices, backend)
+            rest = iter(rest)
+            every = [kept[i] if i in kept else next(rest) for i in range(len(args))]
+            return fun(*every, **named)
+
+        of_rest.__name__ = function_name(fun)  # for errors of `vmap`
+        rest = tuple([i for i in range(len(args)) if i not in kept])
+        mapped = vmap(
+            of_rest, (tuple([axes[i] for i in rest]), 0), out_axes, axis_name=name,
+            axis_size=axis_size,
+        )  # fmt: skip
+        return mapped(tuple([args[i] for i in rest]), kwargs)
+
+    return functools.wraps(fun)(jit(whole, static_argnums=static))
+
+
+def _check_size(where, size, devices, backend):
+    """Raise if there are more parts than devices."""
+    count = len(registry.devices(backend) if devices is None else devices)
+    if size > count:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: the mapped axis has size {size}, and there are {count} devices.",
+            fix="use `vmap`, or a leading axis no longer than `ev.device_count()`.",
+            anchor="mesh",
+        )

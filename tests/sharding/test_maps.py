@@ -1,0 +1,261 @@
+"""`shard_map`, `smap` and `pmap`: functions of one part, for all parts.
+
+Abstract meshes have axes longer than there are devices, which is all that a mapped function sees.
+"""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+from evertrace.sharding import AbstractMesh, use_abstract_mesh
+from evertrace.sharding import PartitionSpec as P
+from tests.support.gradcheck import check_grads
+
+pytestmark = pytest.mark.engine
+
+MESH = AbstractMesh((4, 2), ("x", "y"))
+X = np.arange(32.0, dtype="float32").reshape(8, 4)
+V = np.arange(8.0, dtype="float32")
+RING = [(i, (i + 1) % 4) for i in range(4)]
+
+
+def mapped(f, in_specs, out_specs, **options):
+    """Map a function of a part over the mesh."""
+    return ev.shard_map(f, mesh=MESH, in_specs=in_specs, out_specs=out_specs, **options)
+
+
+CASES = {
+    "elementwise": (lambda a: a * 2, P("x", "y"), P("x", "y"), X, X * 2),
+    "other way": (lambda a: a.T, P("x", "y"), P("y", "x"), X, X.T),
+    "sum over one": (
+        lambda a: lax.psum(a, "x"),
+        P("x", "y"),
+        P(None, "y"),
+        X,
+        X.reshape(4, 2, 4).sum(0),
+    ),
+    "sum over both": (lambda a: lax.psum(a.sum(), ("x", "y")), P("x", "y"), P(), X, X.sum()),
+    "mean": (lambda a: lax.pmean(a.mean(), "x"), P("x"), P(), V, V.mean()),
+    "max": (lambda a: lax.pmax(a.max(), "x"), P("x"), P(), V, 7.0),
+    "index": (
+        lambda a: a + lax.axis_index("x"),
+        P("x"),
+        P("x"),
+        np.zeros(8),
+        np.arange(4).repeat(2),
+    ),
+    "index of both": (
+        lambda a: a + lax.axis_index(("x", "y")),
+        P(("x", "y")),
+        P(("x", "y")),
+        np.zeros(8),
+        V,
+    ),
+    "index, slowest last": (
+        lambda a: a + lax.axis_index("x"),
+        P(("y", "x")),
+        P(("y", "x")),
+        np.zeros(8),
+        np.tile(np.arange(4), 2),
+    ),
+    "gather": (lambda a: lax.all_gather(a, "x", tiled=True), P("x"), P(), V, V),
+    "gather, new axis": (lambda a: lax.all_gather(a, "x"), P("x"), P(), V, V.reshape(4, 2)),
+    "scatter": (lambda a: lax.psum_scatter(a, "x", tiled=True), P(), P("x"), V, V * 4),
+    "ring": (lambda a: lax.ppermute(a, "x", RING), P("x"), P("x"), V, np.roll(V, 2)),
+    "transpose": (lambda a: lax.all_to_all(a, "x", 1, 0, tiled=True), P("x"), P(None, "x"), X, X),
+    "copies in": (lambda a: a.sum(keepdims=True), P(), P("x"), V, np.full(4, 28.0)),
+    "same result": (lambda a: jnp.ones(2), P("x"), P("x"), V, np.ones(8)),
+    "first of many": (lambda a: a, P("x"), P(), V, V[:2]),
+    "part per device": (lambda a: a.sum()[None], P("x"), P("x"), V, V.reshape(4, 2).sum(1)),
+    "scan": (
+        lambda a: lax.scan(lambda c, v: (c + lax.psum(v, "x"), c), 0.0, a)[0],
+        P("x"),
+        P(),
+        V,
+        28.0,
+    ),
+    "branch": (
+        lambda a: lax.cond(lax.axis_index("x") > 1, lambda: a, lambda: -a),
+        P("x"),
+        P("x"),
+        V,
+        np.where(V > 3, V, -V),
+    ),
+    "jit": (
+        lambda a: ev.jit(lambda b: b + lax.axis_index("y"))(a),
+        P("y"),
+        P("y"),
+        V,
+        V + (np.arange(8) > 3),
+    ),
+    "no elements": (lambda a: a, P("x"), P("x"), V[:0], V[:0]),
+}
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize("how", ["plainly", "jitted"])
+@pytest.mark.parametrize("case", CASES)
+def test_shard_map_computes_all_parts(case, how):
+    f, in_specs, out_specs, x, want = CASES[case]
+    function = mapped(f, in_specs, out_specs, check_vma=case != "first of many")
+    got = (ev.jit(function) if how == "jitted" else function)(x)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_trees_of_arguments_and_results():
+    f = mapped(
+        lambda d, k, rest: {"s": d["a"] * k, "k": k},
+        ({"a": P("x")}, None, P()), {"s": P("x"), "k": P()},
+    )  # fmt: skip
+    got = f({"a": V}, 3.0, [1, 2])
+    np.testing.assert_array_equal(got["s"], V * 3)
+    assert float(got["k"]) == 3
+
+
+def test_the_mesh_in_force_and_decorators():
+    @ev.shard_map(in_specs=P("x"), out_specs=P())
+    def total(a):
+        return lax.psum(a, "x")
+
+    jitted = ev.jit(lambda a: total(a))
+    for size in (4, 2):
+        with use_abstract_mesh(AbstractMesh((size,), ("x",))):
+            want = V.reshape(size, -1).sum(0)
+            np.testing.assert_array_equal(total(V), want)
+            np.testing.assert_array_equal(jitted(V), want)  # traced anew for another mesh
+
+
+def test_specs_are_taken_from_the_arguments():
+    mesh = ev.make_mesh((1,), ("x",))
+    x = ev.device_put(jnp.ones(2), ev.NamedSharding(mesh, P("x")))
+    out = ev.shard_map(lambda a, b: a + b, mesh=mesh, out_specs=P("x"))(x, 1.0)
+    assert out.sharding == ev.NamedSharding(mesh, P("x"))
+
+
+def test_some_axes_of_the_mesh():
+    f = mapped(lambda a: lax.psum(a, "x"), P("x"), P(), axis_names={"x"})
+    np.testing.assert_array_equal(f(V), [12, 16])
+    text = r"names the axis 'y', which is not among the axes \('x',\)"
+    with pytest.raises(ValueError, match=text):
+        mapped(lambda a: a, P("y"), P(), axis_names={"x"})(V)
+
+
+def product(x, w):
+    """Multiply matrices that are divided along the contracted dimension."""
+    return mapped(lambda a, b: lax.psum(a @ b, "y"), (P("x", "y"), P("y")), P("x"))(x, w)
+
+
+def test_derivatives_and_batches():
+    w = np.linspace(-1, 1, 12).reshape(4, 3)
+    check_grads(product, [X.astype(float) / 8, w], order=1)
+    ws = np.stack([w, 2 * w]).astype("float32")
+    np.testing.assert_allclose(ev.vmap(product, (None, 0))(X, ws), X @ ws, rtol=1e-5)
+    gradient = ev.jit(ev.grad(lambda w: (product(X, w) ** 2).sum()))(ws[0])
+    np.testing.assert_allclose(gradient, 2 * X.T @ (X @ ws[0]), rtol=1e-4)
+
+
+def test_state_that_is_the_same_on_all_devices():
+    seen = ev.new_ref(0.0)
+
+    def f(a):
+        seen[...] = lax.psum(a.sum(), "x")
+        return a
+
+    mapped(f, P("x"), P("x"))(V)
+    assert float(seen[...]) == 28
+
+
+ERRORS = {
+    "unknown": (P("z"), P(), V, "in_specs: .* names the axis 'z'"),
+    "divides": (P("x"), P("x"), V[:6], r"in_specs: .* into 4 parts, and its size 6"),
+    "entries": (P("x", None), P("x"), V, "in_specs: .* has 2 entries"),
+    "results": (
+        P("x"),
+        P("x", None),
+        V,
+        "out_specs has .*, with 2 entries, for result 0, whose parts have 1",
+    ),
+    "twice": (P("x"), P("x", "x"), X, "out_specs: .* names the axis 'x' 2 times"),
+    "differs": (P("x"), P(), V, "not known to be the same along the axis 'x'"),
+    "differs in one": (P("x", "y"), P("x"), X, "not known to be the same along the axis 'y'"),
+    "arguments": ((P("x"), P()), P("x"), V, "in_specs is not a tree prefix"),
+    "kind": (("x",), P("x"), V, "in_specs must hold PartitionSpecs, got str"),
+}
+
+
+@pytest.mark.parametrize(("in_specs", "out_specs", "x", "text"), ERRORS.values(), ids=ERRORS)
+def test_what_shard_map_refuses(in_specs, out_specs, x, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        mapped(lambda a: a, in_specs, out_specs)(x)
+
+
+def test_no_mesh():
+    with pytest.raises(ValueError, match="there is no mesh, neither passed nor in force"):
+        ev.shard_map(lambda a: a, in_specs=P(), out_specs=P())(V)
+    with pytest.raises(TypeError, match="shard_map: expected a function, got a value of type int"):
+        ev.shard_map(3, mesh=MESH, in_specs=P(), out_specs=P())
+
+
+def test_smap_divides_one_dimension():
+    with use_abstract_mesh(MESH):
+        f = ev.smap(lambda a, b: a * b, in_axes=(1, None), out_axes=1, axis_name="y")
+        np.testing.assert_array_equal(f(X, 2.0), X * 2)
+        total = ev.smap(in_axes=0, out_axes=None, axis_name="x")(lambda a: lax.psum(a, "x"))
+        np.testing.assert_array_equal(total(V), [12, 16])
+
+
+def test_pmap_on_one_device():
+    devices = ev.devices()[:1] * 8  # only their number matters
+    total = ev.pmap(lambda a, k: lax.psum(a, "i") * k, "i", in_axes=(0, None), devices=devices)
+    np.testing.assert_array_equal(total(V, 2.0), np.full(8, 56))
+    power = ev.pmap(lambda a, n: a**n, static_broadcasted_argnums=1, devices=devices)
+    np.testing.assert_array_equal(power(V, 2), V**2)
+    np.testing.assert_array_equal(ev.pmap(lambda *, a: a, devices=devices)(a=V), V)
+    with pytest.raises(
+        ValueError, match=r"pmap\(<lambda>\): the mapped axis has size 8, and there are 4"
+    ):
+        ev.pmap(lambda a: a, devices=devices[:4])(V)
+
+
+DEVICES = """
+    import numpy as np, evertrace as ev, evertrace.numpy as jnp
+    from evertrace import lax
+    from evertrace.sharding import NamedSharding, PartitionSpec as P
+
+    ev.config.update("num_cpu_devices", 8)
+    mesh = ev.make_mesh((4, 2), ("x", "y"))
+    sharding = NamedSharding(mesh, P("x", "y"))
+    whole = np.arange(32.0, dtype="float32").reshape(8, 4)
+    x = ev.device_put(whole, sharding)
+    assert x.devices() == set(ev.devices()) and len(x.addressable_shards) == 8
+    for shard in x.addressable_shards:
+        assert shard.data.devices() == {shard.device}
+        np.testing.assert_array_equal(shard.data, whole[shard.index])
+    rows = ev.device_put(whole, NamedSharding(mesh, P("x")))
+    assert [s.replica_id for s in rows.addressable_shards] == [0, 1] * 4
+    parts = [s.data for s in x.addressable_shards]
+    again = ev.make_array_from_single_device_arrays((8, 4), sharding, parts)
+    np.testing.assert_array_equal(again, whole)
+    calls = []
+    part = lambda index: calls.append(index) or whole[index]
+    np.testing.assert_array_equal(ev.make_array_from_callback((8, 4), rows.sharding, part), whole)
+    assert len(calls) == 4
+    f = ev.shard_map(lambda a: lax.psum(a, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+    np.testing.assert_array_equal(f(x), whole.reshape(4, 2, 4).sum(0))
+    np.testing.assert_array_equal(ev.jit(f)(x), whole.reshape(4, 2, 4).sum(0))
+    np.testing.assert_array_equal(ev.jit(lambda a: a @ a.T)(x), whole @ whole.T)
+    out = ev.pmap(lambda a: lax.psum(a, "i"), "i")(jnp.arange(8.0))
+    np.testing.assert_array_equal(out, np.full(8, 28))
+"""
+
+
+def test_a_mesh_of_eight_devices():
+    code = textwrap.dedent(DEVICES)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
