@@ -1,0 +1,1 @@
+"""Minima of functions by quasi-Newton methods."""

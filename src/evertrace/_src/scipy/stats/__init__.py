@@ -1,0 +1,1 @@
+"""Distributions, one module each, and statistics of samples."""

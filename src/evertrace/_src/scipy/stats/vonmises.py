@@ -1,0 +1,55 @@
+"""The von Mises distribution, the normal one of angles."""
+
+import math
+
+from evertrace._src.numpy.ufuncs import exp, log, sin
+from evertrace._src.scipy.special.bessel import i0e
+from evertrace._src.scipy.stats.standard import member, unless
+
+__all__ = ["logpdf", "pdf"]
+
+function = member("vonmises")
+
+
+@function
+def logpdf(x, kappa):
+    """Return the logarithm of the density of the von Mises distribution of angles.
+
+    Without the logarithm it is ``exp(kappa * cos(x)) / (2 * pi * i0(kappa))``.
+
+    Args:
+      x: floating array; integers become floats.
+      kappa: concentration, not negative: 0 gives all angles the same density (JAX has NaN).
+
+    Returns:
+      an array of the common shape.
+
+    Example:
+      >>> from evertrace.scipy.stats import vonmises
+      >>> round(float(vonmises.logpdf(0.5, 2.0)), 4)
+      -0.9067
+    """
+    # cos(x) - 1, without cancellation; i0e is i0 without the factor that this leaves out.
+    drop = -2 * sin(x / 2) ** 2
+    return unless(kappa < 0, kappa * drop - log(2 * math.pi * i0e(kappa)))
+
+
+@function
+def pdf(x, kappa):
+    """Return the density of the von Mises distribution of angles.
+
+    It is ``exp(kappa * cos(x)) / (2 * pi * i0(kappa))``.
+
+    Args:
+      x: floating array; integers become floats.
+      kappa: concentration, not negative: 0 gives all angles the same density (JAX has NaN).
+
+    Returns:
+      an array of the common shape.
+
+    Example:
+      >>> from evertrace.scipy.stats import vonmises
+      >>> round(float(vonmises.pdf(0.5, 2.0)), 4)
+      0.4039
+    """
+    return exp(logpdf(x, kappa))

@@ -1,0 +1,7 @@
+"""Images in other sizes."""
+
+from evertrace._src.image.resize import ResizeMethod as ResizeMethod
+from evertrace._src.image.resize import resize as resize
+from evertrace._src.image.resize import scale_and_translate as scale_and_translate
+
+__all__ = ["ResizeMethod", "resize", "scale_and_translate"]

@@ -1,0 +1,5 @@
+"""Groups of observations."""
+
+from . import vq as vq
+
+__all__ = ["vq"]

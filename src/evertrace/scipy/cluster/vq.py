@@ -1,0 +1,5 @@
+"""Vector quantisation."""
+
+from evertrace._src.scipy.cluster import vq as vq
+
+__all__ = ["vq"]

@@ -1,0 +1,5 @@
+"""Functions of space."""
+
+from . import transform as transform
+
+__all__ = ["transform"]

@@ -1,0 +1,4 @@
+"""The binomial distribution, as `scipy.stats.binom`."""
+
+from evertrace._src.scipy.stats.binom import logpmf as logpmf
+from evertrace._src.scipy.stats.binom import pmf as pmf

@@ -1,0 +1,4 @@
+"""The Dirichlet distribution, as `scipy.stats.dirichlet`."""
+
+from evertrace._src.scipy.stats.dirichlet import logpdf as logpdf
+from evertrace._src.scipy.stats.dirichlet import pdf as pdf

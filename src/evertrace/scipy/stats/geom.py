@@ -1,0 +1,4 @@
+"""The geometric distribution, as `scipy.stats.geom`."""
+
+from evertrace._src.scipy.stats.geom import logpmf as logpmf
+from evertrace._src.scipy.stats.geom import pmf as pmf

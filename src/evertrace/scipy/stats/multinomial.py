@@ -1,0 +1,4 @@
+"""The multinomial distribution, as `scipy.stats.multinomial`."""
+
+from evertrace._src.scipy.stats.multinomial import logpmf as logpmf
+from evertrace._src.scipy.stats.multinomial import pmf as pmf

@@ -1,0 +1,4 @@
+"""The negative binomial distribution, as `scipy.stats.nbinom`."""
+
+from evertrace._src.scipy.stats.nbinom import logpmf as logpmf
+from evertrace._src.scipy.stats.nbinom import pmf as pmf

@@ -1,0 +1,4 @@
+"""Student's t distribution, as `scipy.stats.t`."""
+
+from evertrace._src.scipy.stats.t import logpdf as logpdf
+from evertrace._src.scipy.stats.t import pdf as pdf

@@ -1,0 +1,4 @@
+"""The wrapped Cauchy distribution of angles, as `scipy.stats.wrapcauchy`."""
+
+from evertrace._src.scipy.stats.wrapcauchy import logpdf as logpdf
+from evertrace._src.scipy.stats.wrapcauchy import pdf as pdf
