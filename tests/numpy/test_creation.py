@@ -85,6 +85,7 @@ def test_filled(function, value, shape):
 
 
 def test_full_and_its_like():
+    assert jnp.full(2, jnp.array(1.5), dtype=jnp.int32).tolist() == [1, 1]
     assert jnp.full(3, 1.5).weak_type
     assert jnp.full(3, 1.5, "int32").tolist() == [1, 1, 1]
     np.testing.assert_array_equal(jnp.full((2, 2), jnp.arange(2)), [[0, 1], [0, 1]])

@@ -69,3 +69,22 @@ def test_choose_modes_under_tracing():
 def test_select_needs_a_choice_per_condition():
     with pytest.raises(ValueError, match="select"):
         jnp.select([jnp.ones(2, bool)], [])
+
+
+MISTAKES = [
+    (
+        lambda: jnp.vectorize(lambda a: a, signature="(n)->()")(jnp.ones((2, 3))),
+        ev.errors.ShapeError, r"the function returned shape \(3,\), the signature has axes \(\)",
+    ),
+    (
+        lambda: jnp.vectorize(lambda a, b: a, excluded={-1}),
+        ValueError, "excluded must not contain negative numbers",
+    ),
+    (lambda: jnp.piecewise(jnp.ones(2), [], [1]), ValueError, "there are no conditions"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "kind", "match"), MISTAKES)
+def test_mistakes(call, kind, match):
+    with pytest.raises(kind, match=match):
+        call()

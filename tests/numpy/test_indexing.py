@@ -180,3 +180,12 @@ def test_gradient_of_indexing_adds_what_was_taken_twice():
     np.testing.assert_array_equal(grad(jnp.ones(3)), [3, 0, 3])
     grad = ev.grad(lambda x: x[1] + x[-1] + x[::2].sum())
     np.testing.assert_array_equal(grad(jnp.ones(3)), [1, 1, 2])
+
+
+def test_no_index_asks_for_nothing_of_an_empty_axis():
+    none = np.array([], int)
+    x = jnp.zeros((0, 2))
+    assert x[none].shape == x.at[none].add(1.0).shape == (0, 2)
+    assert jnp.zeros((1, 0))[:, none].shape == (1, 0)
+    assert ev.jit(lambda x, i: x.at[i].set(1.0)[i])(x, none).shape == (0, 2)
+    assert ev.grad(lambda x: x[none].sum())(x).shape == (0, 2)

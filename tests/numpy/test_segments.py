@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import evertrace as ev
+import evertrace.numpy as jnp
 from evertrace import ops
 
 IDS = np.array([0, 2, 2, 4, 0])
@@ -45,3 +46,10 @@ def test_traced_numbers_need_num_segments():
 def test_one_number_per_row():
     with pytest.raises(ev.errors.ShapeError, match=r"segment_ids of shape \(4,\)"):
         ops.segment_sum(DATA, IDS[:4])
+
+
+def test_bucket_size_changes_nothing_and_out_sharding_is_refused():
+    x, ids = jnp.arange(4.0), jnp.array([0, 0, 1, 1])
+    assert ev.ops.segment_sum(x, ids, bucket_size=2).tolist() == [1.0, 5.0]
+    with pytest.raises(NotImplementedError, match=r"segment_sum: .* cannot be laid out"):
+        ev.ops.segment_sum(x, ids, out_sharding=ev.devices()[0])

@@ -61,3 +61,13 @@ def test_set_operations_with_a_size():
 def test_methods_of_isin_agree(method):
     x, others = jnp.arange(60) % 7, jnp.asarray([5, 2, 2])
     np.testing.assert_array_equal(jnp.isin(x, others, method=method), np.isin(x, [5, 2]))
+
+
+def test_unique_of_nothing_with_a_size_is_the_fill_value():
+    found = jnp.unique_all(jnp.zeros((0,), int), size=2, fill_value=3)
+    assert [part.tolist() for part in found] == [[3, 3], [0, 0], [], [0, 0]]
+    rows = jnp.unique(jnp.zeros((0, 3)), axis=0, size=2, fill_value=1.0)
+    assert rows.tolist() == [[1.0] * 3] * 2
+    assert jnp.unique(jnp.zeros((0,)), size=0).shape == (0,)
+    with pytest.raises(ValueError, match="has no value to fill size 2 with"):
+        jnp.unique(jnp.zeros((0,)), size=2)

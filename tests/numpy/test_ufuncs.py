@@ -294,3 +294,16 @@ def test_derivative_of_sinc_at_zero():
         for _ in range(order):
             f = ev.grad(f)
         assert float(f(0.0)) == pytest.approx(want, abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "unit"), [("logaddexp", 1.0), ("logaddexp2", np.log(2))])
+def test_sums_of_exponentials_have_their_derivatives_where_both_are_equal(name, unit):
+    fun = getattr(jnp, name)
+    with ev.enable_x64(True):
+        for by in (0, 1):
+            slope = ev.grad(fun, by)
+            np.testing.assert_allclose(slope(0.3, 0.3), 0.5, rtol=1e-12)
+            np.testing.assert_allclose(ev.grad(slope, by)(0.3, 0.3), unit / 4, rtol=1e-12)
+            np.testing.assert_allclose(ev.grad(slope, 1 - by)(0.3, 0.3), -unit / 4, rtol=1e-12)
+        assert ev.grad(fun, (0, 1))(np.inf, 0.0) == (1, 0)
+        assert ev.grad(fun, (0, 1))(0.0, -np.inf) == (1, 0)

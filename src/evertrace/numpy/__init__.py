@@ -26,17 +26,10 @@ from evertrace._src.numpy.creation import empty as empty
 from evertrace._src.numpy.creation import empty_like as empty_like
 from evertrace._src.numpy.creation import eye as eye
 from evertrace._src.numpy.creation import from_dlpack as from_dlpack
-from evertrace._src.numpy.creation import frombuffer as frombuffer
-from evertrace._src.numpy.creation import fromfile as fromfile
 from evertrace._src.numpy.creation import fromfunction as fromfunction
-from evertrace._src.numpy.creation import fromiter as fromiter
-from evertrace._src.numpy.creation import fromstring as fromstring
 from evertrace._src.numpy.creation import full as full
 from evertrace._src.numpy.creation import full_like as full_like
-from evertrace._src.numpy.creation import geomspace as geomspace
 from evertrace._src.numpy.creation import identity as identity
-from evertrace._src.numpy.creation import linspace as linspace
-from evertrace._src.numpy.creation import logspace as logspace
 from evertrace._src.numpy.creation import ones as ones
 from evertrace._src.numpy.creation import ones_like as ones_like
 from evertrace._src.numpy.creation import zeros as zeros
@@ -120,13 +113,11 @@ from evertrace._src.numpy.elementary import ceil as ceil
 from evertrace._src.numpy.elementary import clip as clip
 from evertrace._src.numpy.elementary import conj as conj
 from evertrace._src.numpy.elementary import conjugate as conjugate
-from evertrace._src.numpy.elementary import copysign as copysign
 from evertrace._src.numpy.elementary import deg2rad as deg2rad
 from evertrace._src.numpy.elementary import degrees as degrees
 from evertrace._src.numpy.elementary import floor as floor
 from evertrace._src.numpy.elementary import fmax as fmax
 from evertrace._src.numpy.elementary import fmin as fmin
-from evertrace._src.numpy.elementary import frexp as frexp
 from evertrace._src.numpy.elementary import gcd as gcd
 from evertrace._src.numpy.elementary import heaviside as heaviside
 from evertrace._src.numpy.elementary import hypot as hypot
@@ -140,10 +131,6 @@ from evertrace._src.numpy.elementary import isneginf as isneginf
 from evertrace._src.numpy.elementary import isposinf as isposinf
 from evertrace._src.numpy.elementary import isreal as isreal
 from evertrace._src.numpy.elementary import lcm as lcm
-from evertrace._src.numpy.elementary import ldexp as ldexp
-from evertrace._src.numpy.elementary import logaddexp as logaddexp
-from evertrace._src.numpy.elementary import logaddexp2 as logaddexp2
-from evertrace._src.numpy.elementary import modf as modf
 from evertrace._src.numpy.elementary import nan_to_num as nan_to_num
 from evertrace._src.numpy.elementary import positive as positive
 from evertrace._src.numpy.elementary import rad2deg as rad2deg
@@ -151,11 +138,15 @@ from evertrace._src.numpy.elementary import radians as radians
 from evertrace._src.numpy.elementary import real as real
 from evertrace._src.numpy.elementary import rint as rint
 from evertrace._src.numpy.elementary import round as round
-from evertrace._src.numpy.elementary import signbit as signbit
 from evertrace._src.numpy.elementary import sinc as sinc
-from evertrace._src.numpy.elementary import spacing as spacing
 from evertrace._src.numpy.elementary import trunc as trunc
 from evertrace._src.numpy.elementary import where as where
+from evertrace._src.numpy.floats import copysign as copysign
+from evertrace._src.numpy.floats import frexp as frexp
+from evertrace._src.numpy.floats import ldexp as ldexp
+from evertrace._src.numpy.floats import modf as modf
+from evertrace._src.numpy.floats import signbit as signbit
+from evertrace._src.numpy.floats import spacing as spacing
 from evertrace._src.numpy.functional import apply_along_axis as apply_along_axis
 from evertrace._src.numpy.functional import apply_over_axes as apply_over_axes
 from evertrace._src.numpy.functional import choose as choose
@@ -219,6 +210,8 @@ from evertrace._src.numpy.joining import split as split
 from evertrace._src.numpy.joining import stack as stack
 from evertrace._src.numpy.joining import vsplit as vsplit
 from evertrace._src.numpy.joining import vstack as vstack
+from evertrace._src.numpy.namespace_info import API_VERSION as __array_api_version__
+from evertrace._src.numpy.namespace_info import array_namespace_info as __array_namespace_info__
 from evertrace._src.numpy.nanreductions import nanargmax as nanargmax
 from evertrace._src.numpy.nanreductions import nanargmin as nanargmin
 from evertrace._src.numpy.nanreductions import nancumprod as nancumprod
@@ -259,13 +252,16 @@ from evertrace._src.numpy.products import trace as trace
 from evertrace._src.numpy.products import vdot as vdot
 from evertrace._src.numpy.products import vecdot as vecdot
 from evertrace._src.numpy.products import vecmat as vecmat
+from evertrace._src.numpy.reading import frombuffer as frombuffer
+from evertrace._src.numpy.reading import fromfile as fromfile
+from evertrace._src.numpy.reading import fromiter as fromiter
+from evertrace._src.numpy.reading import fromstring as fromstring
 from evertrace._src.numpy.reductions import all as all
 from evertrace._src.numpy.reductions import amax as amax
 from evertrace._src.numpy.reductions import amin as amin
 from evertrace._src.numpy.reductions import any as any
 from evertrace._src.numpy.reductions import argmax as argmax
 from evertrace._src.numpy.reductions import argmin as argmin
-from evertrace._src.numpy.reductions import average as average
 from evertrace._src.numpy.reductions import count_nonzero as count_nonzero
 from evertrace._src.numpy.reductions import max as max
 from evertrace._src.numpy.reductions import mean as mean
@@ -275,6 +271,10 @@ from evertrace._src.numpy.reductions import ptp as ptp
 from evertrace._src.numpy.reductions import std as std
 from evertrace._src.numpy.reductions import sum as sum
 from evertrace._src.numpy.reductions import var as var
+from evertrace._src.numpy.repeating import repeat as repeat
+from evertrace._src.numpy.repeating import resize as resize
+from evertrace._src.numpy.repeating import roll as roll
+from evertrace._src.numpy.repeating import tile as tile
 from evertrace._src.numpy.search import compress as compress
 from evertrace._src.numpy.search import digitize as digitize
 from evertrace._src.numpy.search import extract as extract
@@ -303,15 +303,11 @@ from evertrace._src.numpy.shape import matrix_transpose as matrix_transpose
 from evertrace._src.numpy.shape import moveaxis as moveaxis
 from evertrace._src.numpy.shape import permute_dims as permute_dims
 from evertrace._src.numpy.shape import ravel as ravel
-from evertrace._src.numpy.shape import repeat as repeat
 from evertrace._src.numpy.shape import reshape as reshape
-from evertrace._src.numpy.shape import resize as resize
-from evertrace._src.numpy.shape import roll as roll
 from evertrace._src.numpy.shape import rollaxis as rollaxis
 from evertrace._src.numpy.shape import rot90 as rot90
 from evertrace._src.numpy.shape import squeeze as squeeze
 from evertrace._src.numpy.shape import swapaxes as swapaxes
-from evertrace._src.numpy.shape import tile as tile
 from evertrace._src.numpy.shape import transpose as transpose
 from evertrace._src.numpy.shape import trim_zeros as trim_zeros
 from evertrace._src.numpy.shape import unstack as unstack
@@ -321,6 +317,10 @@ from evertrace._src.numpy.sorting import lexsort as lexsort
 from evertrace._src.numpy.sorting import partition as partition
 from evertrace._src.numpy.sorting import sort as sort
 from evertrace._src.numpy.sorting import sort_complex as sort_complex
+from evertrace._src.numpy.spaced import geomspace as geomspace
+from evertrace._src.numpy.spaced import linspace as linspace
+from evertrace._src.numpy.spaced import logspace as logspace
+from evertrace._src.numpy.statistics import average as average
 from evertrace._src.numpy.statistics import bincount as bincount
 from evertrace._src.numpy.statistics import corrcoef as corrcoef
 from evertrace._src.numpy.statistics import cov as cov
@@ -334,11 +334,26 @@ from evertrace._src.numpy.statistics import nanpercentile as nanpercentile
 from evertrace._src.numpy.statistics import nanquantile as nanquantile
 from evertrace._src.numpy.statistics import percentile as percentile
 from evertrace._src.numpy.statistics import quantile as quantile
+from evertrace._src.numpy.ufunc_class import frompyfunc as frompyfunc
+from evertrace._src.numpy.ufunc_class import ufunc as ufunc
+from evertrace._src.numpy.ufunc_objects import add as add
+from evertrace._src.numpy.ufunc_objects import bitwise_and as bitwise_and
+from evertrace._src.numpy.ufunc_objects import bitwise_or as bitwise_or
+from evertrace._src.numpy.ufunc_objects import bitwise_xor as bitwise_xor
+from evertrace._src.numpy.ufunc_objects import logaddexp as logaddexp
+from evertrace._src.numpy.ufunc_objects import logaddexp2 as logaddexp2
+from evertrace._src.numpy.ufunc_objects import logical_and as logical_and
+from evertrace._src.numpy.ufunc_objects import logical_or as logical_or
+from evertrace._src.numpy.ufunc_objects import logical_xor as logical_xor
+from evertrace._src.numpy.ufunc_objects import maximum as maximum
+from evertrace._src.numpy.ufunc_objects import minimum as minimum
+from evertrace._src.numpy.ufunc_objects import multiply as multiply
+from evertrace._src.numpy.ufunc_objects import negative as negative
+from evertrace._src.numpy.ufunc_objects import subtract as subtract
 from evertrace._src.numpy.ufuncs import abs as abs
 from evertrace._src.numpy.ufuncs import absolute as absolute
 from evertrace._src.numpy.ufuncs import acos as acos
 from evertrace._src.numpy.ufuncs import acosh as acosh
-from evertrace._src.numpy.ufuncs import add as add
 from evertrace._src.numpy.ufuncs import arccos as arccos
 from evertrace._src.numpy.ufuncs import arccosh as arccosh
 from evertrace._src.numpy.ufuncs import arcsin as arcsin
@@ -351,14 +366,11 @@ from evertrace._src.numpy.ufuncs import asinh as asinh
 from evertrace._src.numpy.ufuncs import atan as atan
 from evertrace._src.numpy.ufuncs import atan2 as atan2
 from evertrace._src.numpy.ufuncs import atanh as atanh
-from evertrace._src.numpy.ufuncs import bitwise_and as bitwise_and
 from evertrace._src.numpy.ufuncs import bitwise_count as bitwise_count
 from evertrace._src.numpy.ufuncs import bitwise_invert as bitwise_invert
 from evertrace._src.numpy.ufuncs import bitwise_left_shift as bitwise_left_shift
 from evertrace._src.numpy.ufuncs import bitwise_not as bitwise_not
-from evertrace._src.numpy.ufuncs import bitwise_or as bitwise_or
 from evertrace._src.numpy.ufuncs import bitwise_right_shift as bitwise_right_shift
-from evertrace._src.numpy.ufuncs import bitwise_xor as bitwise_xor
 from evertrace._src.numpy.ufuncs import cbrt as cbrt
 from evertrace._src.numpy.ufuncs import cos as cos
 from evertrace._src.numpy.ufuncs import cosh as cosh
@@ -382,15 +394,8 @@ from evertrace._src.numpy.ufuncs import log as log
 from evertrace._src.numpy.ufuncs import log1p as log1p
 from evertrace._src.numpy.ufuncs import log2 as log2
 from evertrace._src.numpy.ufuncs import log10 as log10
-from evertrace._src.numpy.ufuncs import logical_and as logical_and
 from evertrace._src.numpy.ufuncs import logical_not as logical_not
-from evertrace._src.numpy.ufuncs import logical_or as logical_or
-from evertrace._src.numpy.ufuncs import logical_xor as logical_xor
-from evertrace._src.numpy.ufuncs import maximum as maximum
-from evertrace._src.numpy.ufuncs import minimum as minimum
 from evertrace._src.numpy.ufuncs import mod as mod
-from evertrace._src.numpy.ufuncs import multiply as multiply
-from evertrace._src.numpy.ufuncs import negative as negative
 from evertrace._src.numpy.ufuncs import nextafter as nextafter
 from evertrace._src.numpy.ufuncs import not_equal as not_equal
 from evertrace._src.numpy.ufuncs import pow as pow
@@ -403,7 +408,6 @@ from evertrace._src.numpy.ufuncs import sin as sin
 from evertrace._src.numpy.ufuncs import sinh as sinh
 from evertrace._src.numpy.ufuncs import sqrt as sqrt
 from evertrace._src.numpy.ufuncs import square as square
-from evertrace._src.numpy.ufuncs import subtract as subtract
 from evertrace._src.numpy.ufuncs import tan as tan
 from evertrace._src.numpy.ufuncs import tanh as tanh
 from evertrace._src.numpy.ufuncs import true_divide as true_divide
@@ -417,31 +421,33 @@ from evertrace._src.numpy.windows import hamming as hamming
 from evertrace._src.numpy.windows import hanning as hanning
 from evertrace._src.numpy.windows import kaiser as kaiser
 
+from . import fft as fft
 from . import linalg as linalg
 
 __all__ = [
-    "ComplexWarning", "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin",
-    "angle", "any", "append", "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh",
-    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition",
-    "argsort", "argwhere", "around", "array", "array_equal", "array_equiv", "array_repr",
-    "array_split", "array_str", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
-    "atleast_1d", "atleast_2d", "atleast_3d", "average", "bartlett", "bfloat16", "bincount",
-    "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "blackman", "block", "bool", "bool_",
-    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c_", "can_cast", "cbrt", "cdouble",
-    "ceil", "character", "choose", "clip", "column_stack", "complex64", "complex128", "complex_",
-    "complexfloating", "compress", "concat", "concatenate", "conj", "conjugate", "convolve", "copy",
-    "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "csingle",
-    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "delete",
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "diff", "digitize",
-    "divide", "divmod", "dot", "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum",
-    "einsum_path", "empty", "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims",
-    "expm1", "extract", "eye", "fabs", "fill_diagonal", "finfo", "flatnonzero", "flexible", "flip",
-    "fliplr", "flipud", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4",
-    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64", "float_", "float_power",
-    "floating", "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "from_dlpack",
-    "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like", "gcd",
+    "ComplexWarning", "__array_api_version__", "__array_namespace_info__", "abs", "absolute",
+    "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any", "append",
+    "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
+    "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort", "argwhere",
+    "around", "array", "array_equal", "array_equiv", "array_repr", "array_split", "array_str",
+    "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d",
+    "atleast_3d", "average", "bartlett", "bfloat16", "bincount", "bitwise_and", "bitwise_count",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "blackman", "block", "bool", "bool_", "broadcast_arrays", "broadcast_shapes",
+    "broadcast_to", "c_", "can_cast", "cbrt", "cdouble", "ceil", "character", "choose", "clip",
+    "column_stack", "complex64", "complex128", "complex_", "complexfloating", "compress", "concat",
+    "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "corrcoef", "correlate",
+    "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "delete", "diag", "diag_indices",
+    "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot",
+    "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty",
+    "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract", "eye",
+    "fabs", "fft", "fill_diagonal", "finfo", "flatnonzero", "flexible", "flip", "fliplr", "flipud",
+    "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3",
+    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "float16", "float32", "float64", "float_", "float_power", "floating",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "from_dlpack", "frombuffer",
+    "fromfile", "fromfunction", "fromiter", "frompyfunc", "fromstring", "full", "full_like", "gcd",
     "generic", "geomspace", "get_printoptions", "gradient", "greater", "greater_equal", "hamming",
     "hanning", "heaviside", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
     "hsplit", "hstack", "hypot", "i0", "identity", "iinfo", "imag", "index_exp", "indices",
@@ -462,13 +468,13 @@ __all__ = [
     "promote_types", "ptp", "put", "put_along_axis", "quantile", "r_", "rad2deg", "radians",
     "ravel", "ravel_multi_index", "real", "reciprocal", "remainder", "repeat", "reshape", "resize",
     "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "s_",
-    "save", "savez", "searchsorted", "select", "set_printoptions", "setdiff1d", "setxor1d", "shape",
-    "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sort",
+    "save", "savez", "searchsorted", "select", "set_printoptions", "setdiff1d", "setxor1d",
+    "shape", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sort",
     "sort_complex", "spacing", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract",
     "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "trace",
     "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros",
-    "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "uint", "uint1", "uint2",
-    "uint4", "uint8", "uint16", "uint32", "uint64", "union1d", "unique", "unique_all",
+    "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "ufunc", "uint", "uint1",
+    "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "union1d", "unique", "unique_all",
     "unique_counts", "unique_inverse", "unique_values", "unpackbits", "unravel_index",
     "unsignedinteger", "unstack", "unwrap", "vander", "var", "vdot", "vecdot", "vecmat",
     "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",

@@ -2,19 +2,12 @@
 
 from evertrace._src.numpy.decompositions import cholesky as cholesky
 from evertrace._src.numpy.decompositions import det as det
-from evertrace._src.numpy.decompositions import eig as eig
-from evertrace._src.numpy.decompositions import eigh as eigh
-from evertrace._src.numpy.decompositions import eigvals as eigvals
-from evertrace._src.numpy.decompositions import eigvalsh as eigvalsh
 from evertrace._src.numpy.decompositions import inv as inv
 from evertrace._src.numpy.decompositions import lstsq as lstsq
-from evertrace._src.numpy.decompositions import matrix_rank as matrix_rank
 from evertrace._src.numpy.decompositions import pinv as pinv
 from evertrace._src.numpy.decompositions import qr as qr
 from evertrace._src.numpy.decompositions import slogdet as slogdet
 from evertrace._src.numpy.decompositions import solve as solve
-from evertrace._src.numpy.decompositions import svd as svd
-from evertrace._src.numpy.decompositions import svdvals as svdvals
 from evertrace._src.numpy.decompositions import tensorinv as tensorinv
 from evertrace._src.numpy.decompositions import tensorsolve as tensorsolve
 from evertrace._src.numpy.linalg import cond as cond
@@ -31,6 +24,13 @@ from evertrace._src.numpy.linalg import tensordot as tensordot
 from evertrace._src.numpy.linalg import trace as trace
 from evertrace._src.numpy.linalg import vecdot as vecdot
 from evertrace._src.numpy.linalg import vector_norm as vector_norm
+from evertrace._src.numpy.spectra import eig as eig
+from evertrace._src.numpy.spectra import eigh as eigh
+from evertrace._src.numpy.spectra import eigvals as eigvals
+from evertrace._src.numpy.spectra import eigvalsh as eigvalsh
+from evertrace._src.numpy.spectra import matrix_rank as matrix_rank
+from evertrace._src.numpy.spectra import svd as svd
+from evertrace._src.numpy.spectra import svdvals as svdvals
 
 __all__ = [
     "cholesky",

@@ -28,6 +28,19 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
       axis: int.
       prepend: scalar or array that is put in front of `a` first.
       append: scalar or array that is put at the end of `a` first.
+
+    Returns:
+      Array with `n` fewer elements along `axis`, of the dtype of `a`; for booleans it
+      says whether neighbours differ.
+
+    Raises:
+      ValueError: `a` is a scalar, or `n` is negative.
+
+    Example:
+      >>> jnp.diff(jnp.array([1, 4, 9, 16]))
+      Array([3, 5, 7], dtype=int32)
+      >>> jnp.diff(jnp.array([1, 4, 9, 16]), n=2)
+      Array([2, 2], dtype=int32)
     """
     x = operand("diff", a)
     n = static_int("diff", "n", n)
@@ -64,7 +77,20 @@ def _as_slab(part, x, axis):
 
 
 def ediff1d(ary, to_end=None, to_begin=None):
-    """Return differences of neighbours in the flattened array, with values put around them."""
+    """Return differences of neighbours in the flattened array, with values put around them.
+
+    Args:
+      ary: array.
+      to_end: scalar or array that is put after the differences.
+      to_begin: scalar or array that is put before them.
+
+    Returns:
+      Vector of the dtype of `ary`, to which the other two are converted.
+
+    Example:
+      >>> jnp.ediff1d(jnp.array([1, 4, 9, 16]), to_begin=0)
+      Array([0, 3, 5, 7], dtype=int32)
+    """
     x = ravel(ary)
     parts = [x[1:] - x[:-1]]
     if to_begin is not None:
@@ -86,6 +112,16 @@ def gradient(f, *varargs, axis=None, edge_order=None):
 
     Returns:
       Array of the shape of `f`, or a list of them if there are several axes.
+
+    Raises:
+      ShapeError: an axis has fewer than 2 elements.
+      ValueError: `edge_order` is 2, or the number of spacings neither 1 nor that of the axes.
+
+    Example:
+      >>> jnp.gradient(jnp.array([0.0, 1.0, 4.0, 9.0]))
+      Array([1., 2., 4., 5.], dtype=float32)
+      >>> jnp.gradient(jnp.array([0.0, 1.0, 4.0]), jnp.array([0.0, 1.0, 4.0]))
+      Array([1., 1., 1.], dtype=float32)
     """
     (x,) = promote_dtypes_inexact("gradient", operand("gradient", f))
     axes = canonical_axes("gradient", axis, x.aval.ndim)
@@ -149,6 +185,14 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
       x: coordinates, a vector or an array of the shape of `y`; default equidistant.
       dx: distance of the coordinates where `x` is None.
       axis: int.
+
+    Returns:
+      Floating array of the shape of `y` without `axis`.
+
+    Example:
+      >>> x = jnp.linspace(0.0, 1.0, 101)
+      >>> jnp.trapezoid(x**2, x)
+      Array(0.33335, dtype=float32)
     """
     if x is None:
         (y,) = promote_dtypes_inexact("trapezoid", operand("trapezoid", y))
@@ -172,7 +216,17 @@ def interp(x, xp, fp, left=None, right=None, period=None):
       period: length after which the function repeats; `xp` need not be increasing then.
 
     Returns:
-      Array of the shape of `x`.
+      Floating array of the shape of `x`.
+
+    Raises:
+      ShapeError: `xp` and `fp` are not vectors of one size.
+
+    Differentiable in `x`, `xp` and `fp`. Differs from NumPy: "extrapolate".
+
+    Example:
+      >>> xp, fp = jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 10.0, 40.0])
+      >>> jnp.interp(jnp.array([0.5, 1.5, 3.0]), xp, fp)
+      Array([ 5., 25., 40.], dtype=float32)
     """
     xp, fp = operand("interp", xp), operand("interp", fp)
     if xp.aval.ndim != 1 or fp.aval.shape != xp.aval.shape:
@@ -229,6 +283,13 @@ def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
       discont: jumps up to this size are left alone; default, and at least, half a period.
       axis: int.
       period: scalar.
+
+    Returns:
+      Array of the shape of `p`; integers become floats unless `period` is an integer.
+
+    Example:
+      >>> jnp.unwrap(jnp.array([2.0, 3.0, -3.0, -2.0])).round(4)
+      Array([2.    , 3.    , 3.2832, 4.2832], dtype=float32)
     """
     x = operand("unwrap", p)
     if dtypes.issubdtype(x.aval.dtype, np.integer) and isinstance(period, float):

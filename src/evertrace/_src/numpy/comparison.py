@@ -19,6 +19,13 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
       rtol: relative tolerance.
       atol: absolute tolerance.
       equal_nan: whether NaNs are close to NaNs.
+
+    Returns:
+      Boolean array of the common shape. It is not symmetric in `a` and `b`.
+
+    Example:
+      >>> jnp.isclose(jnp.array([1.0, 1.001, jnp.inf]), jnp.array([1.0 + 1e-6, 1.0, jnp.inf]))
+      Array([ True, False,  True], dtype=bool)
     """
     x, y = promote("isclose", operand("isclose", a), operand("isclose", b))
     dtype = x.aval.dtype
@@ -40,7 +47,15 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Return whether all elements are close; see `isclose`."""
+    """Return whether all elements are close; see `isclose`.
+
+    Returns:
+      Boolean array of rank 0.
+
+    Example:
+      >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.0 + 1e-6]))
+      Array(True, dtype=bool)
+    """
     return isclose(a, b, rtol, atol, equal_nan).all()
 
 
@@ -51,6 +66,15 @@ def array_equal(a1, a2, equal_nan=False):
       a1: array, or what `asarray` takes.
       a2: the other one.
       equal_nan: whether NaNs are equal to NaNs.
+
+    Returns:
+      Boolean array of rank 0: false, rather than an error, if the shapes differ.
+
+    Example:
+      >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1.0, 2.0]))
+      Array(True, dtype=bool)
+      >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([[1, 2]]))
+      Array(False, dtype=bool)
     """
     x, y = promote_dtypes("array_equal", creation.asarray(a1), creation.asarray(a2))
     if x.aval.shape != y.aval.shape:
@@ -63,7 +87,15 @@ def array_equal(a1, a2, equal_nan=False):
 
 
 def array_equiv(a1, a2):
-    """Return whether two arrays have the same elements once they are broadcast to one shape."""
+    """Return whether two arrays have the same elements once they are broadcast to one shape.
+
+    Returns:
+      Boolean array of rank 0: false, rather than an error, if the shapes do not broadcast.
+
+    Example:
+      >>> jnp.array_equiv(jnp.array([1, 2]), jnp.array([[1, 2], [1, 2]]))
+      Array(True, dtype=bool)
+    """
     x, y = creation.asarray(a1), creation.asarray(a2)
     try:
         np.broadcast_shapes(x.shape, y.shape)

@@ -48,6 +48,7 @@ def _describe(x):
 
 def to_bool(x):
     """Return the truth of an array of one element."""
+    _refuse_keys(x, "bool()")
     value = host_value(x)
     if value is None:
         raise traced_value_error(
@@ -66,8 +67,20 @@ def to_bool(x):
     return bool(value.reshape(()))
 
 
+def _refuse_keys(x, what):
+    """Raise if an array holds random keys, which are no numbers."""
+    if isinstance(x.aval.dtype, dtypes.ExtendedDType):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{what}: random keys are no numbers, got {x.aval.str_short()}.",
+            fix="`random.key_data(key)` returns the words of a key as an array.",
+            anchor="random-key",
+        )
+
+
 def _scalar_contents(x, name):
     """Return the contents of an array of rank 0 for the conversion `name`."""
+    _refuse_keys(x, f"{name}()")
     value = host_value(x)
     if value is None:
         raise traced_value_error(
@@ -130,6 +143,7 @@ def to_numpy(x, dtype=None, copy=None):
       dtype: dtype to convert to.
       copy: True for an array of one's own, False to raise where a copy would be needed.
     """
+    _refuse_keys(x, "__array__ (an array handed to NumPy)")
     value = host_value(x)
     if value is None:
         raise traced_value_error(

@@ -20,6 +20,18 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
         which all elements of the shorter vector contribute).
       precision: see `matmul`.
       preferred_element_type: dtype of the sums and of the result.
+
+    Returns:
+      Vector, floating also for integers as in JAX but not in NumPy.
+
+    Raises:
+      ShapeError: `a` or `v` is empty or not a vector.
+
+    Example:
+      >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1]))
+      Array([1., 3., 5., 3.], dtype=float32)
+      >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1]), mode="valid")
+      Array([3., 5.], dtype=float32)
     """
     x, y = _vectors("convolve", a, v)
     if x.aval.size < y.aval.size:
@@ -37,6 +49,16 @@ def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None
       mode: see `convolve`.
       precision: see `matmul`.
       preferred_element_type: see `matmul`.
+
+    Returns:
+      Vector, floating also for integers as in JAX but not in NumPy.
+
+    Raises:
+      ShapeError: `a` or `v` is empty or not a vector.
+
+    Example:
+      >>> jnp.correlate(jnp.array([1.0, 2.0, 4.0, 2.0]), jnp.array([1.0, 2.0]))
+      Array([ 5., 10.,  8.], dtype=float32)
     """
     x, y = _vectors("correlate", a, v)
     y = elementary.conj(y)

@@ -1,4 +1,4 @@
-"""Making arrays: from Python and NumPy values, filled, counting, spaced.
+"""Making arrays: from Python and NumPy values, filled, counting, unit matrices.
 
 Shapes and sizes are static. Values that do not depend on arguments are computed by operations
 (`iota`, `broadcast_in_dim`) rather than held as constants, so that traced programs stay small.
@@ -6,7 +6,6 @@ Shapes and sizes are static. Values that do not depend on arguments are computed
 
 import math
 import operator
-from typing import Any
 
 import numpy as np
 
@@ -24,18 +23,15 @@ from evertrace._src.numpy.promotion import (
     broadcast_to,
     check_arraylike,
     is_operand,
-    promote_dtypes_inexact,
-    promote_shapes,
 )
 from evertrace._src.ops import structural
 from evertrace._src.ops.convert import convert, copy_p
 from evertrace._src.ops.creation import iota
-from evertrace._src.ops.slicing import concatenate_p, stack_p
+from evertrace._src.ops.slicing import stack_p
 
 __all__ = [
     "arange", "array", "asarray", "astype", "copy", "empty", "empty_like", "eye", "from_dlpack",
-    "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
-    "geomspace", "identity", "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like",
+    "fromfunction", "full", "full_like", "identity", "ones", "ones_like", "zeros", "zeros_like",
 ]  # fmt: skip
 
 
@@ -71,6 +67,17 @@ def array(
 
     Returns:
       An array, or a tracer while tracing.
+
+    Raises:
+      ValueError: nested lists differ in length.
+      TypeError: the contents are not numbers.
+
+    Example:
+      >>> jnp.array([[1, 2], [3, 4]])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+      >>> jnp.array([1, 2.5]).dtype
+      dtype('float32')
     """
     if order not in (None, "K", "A", "C"):
         raise errors.user_error(
@@ -88,7 +95,18 @@ def array(
 
 
 def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
-    """Return `a` as an array, itself if it is one of that dtype; see `array`."""
+    """Return `a` as an array, itself if it is one of that dtype; see `array`.
+
+    It raises what `array` does. Differs from NumPy: ``copy=False`` is no promise, a copy that is
+    needed is made.
+
+    Example:
+      >>> x = jnp.asarray(np.arange(3.0))  # float64 in NumPy
+      >>> x
+      Array([0., 1., 2.], dtype=float32)
+      >>> jnp.asarray(x) is x
+      True
+    """
     return array(
         a, dtype, order=order, copy=bool(copy), device=device, out_sharding=out_sharding
     )  # fmt: skip
@@ -234,6 +252,10 @@ def astype(x, dtype, /, *, copy=False, device=None):
       device: device or sharding to put the result on.
 
     Differs from NumPy: floats out of an integer's range become the nearest integer, NaN 0.
+
+    Example:
+      >>> jnp.astype(jnp.array([1.7, -1.7, 300.0]), jnp.int8)
+      Array([  1,  -1, 127], dtype=int8)
     """
     check_arraylike("astype", x)
     dtype = dtypes.check_user_dtype_supported(float if dtype is None else dtype, "astype")
@@ -241,34 +263,30 @@ def astype(x, dtype, /, *, copy=False, device=None):
 
 
 def copy(a, order=None):
-    """Return a copy of an array; it also detaches it from a donated one."""
+    """Return a copy of an array; it also detaches it from a donated one.
+
+    Example:
+      >>> x = jnp.arange(3)
+      >>> y = jnp.copy(x)
+      >>> y is x, jnp.array_equal(x, y).item()
+      (False, True)
+    """
     return array(a, copy=True, order=order)
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """Return an array with the contents of an object of another library, through DLPack."""
+    """Return an array with the contents of an object of another library, through DLPack.
+
+    Args:
+      x: object with the methods ``__dlpack__`` and ``__dlpack_device__``.
+      device: device to put the result on.
+      copy: without effect: contents are always copied, as their owner may write to them.
+
+    Example:
+      >>> jnp.from_dlpack(np.arange(3, dtype=np.float32))
+      Array([0., 1., 2.], dtype=float32)
+    """
     return placed(from_numpy(np.from_dlpack(x), "from_dlpack"), device)
-
-
-def frombuffer(buffer, dtype=float, count=-1, offset=0):
-    """Return the bytes of a buffer as an array, see `numpy.frombuffer`."""
-    dtype = user_dtype("frombuffer", dtype)
-    return asarray(np.frombuffer(buffer, dtype, count=count, offset=offset))
-
-
-def fromiter(*args, **kwargs):
-    """Return the numbers of an iterator as an array, see `numpy.fromiter`."""
-    return asarray(np.fromiter(*args, **kwargs))
-
-
-def fromfile(*args, **kwargs):
-    """Read an array from a file of numbers, see `numpy.fromfile`."""
-    return asarray(np.fromfile(*args, **kwargs))
-
-
-def fromstring(string, dtype=float, count=-1, *, sep):
-    """Read an array from text, see `numpy.fromstring`."""
-    return asarray(np.fromstring(string, dtype=dtype, count=count, sep=sep))
 
 
 # ---------------------------------------------------------------- filled
@@ -291,23 +309,63 @@ def _filled(name, shape, value, dtype, device):
 
 
 def zeros(shape, dtype=None, *, device=None, out_sharding=None):
-    """Return an array of zeros, by default of the default float dtype."""
+    """Return an array of zeros, by default of the default float dtype.
+
+    Raises:
+      ShapeError: a size is negative.
+      ConcretizationTypeError: a size is a traced array.
+
+    Example:
+      >>> jnp.zeros((2, 3))
+      Array([[0., 0., 0.],
+             [0., 0., 0.]], dtype=float32)
+    """
     return _filled("zeros", shape, 0, dtype, device)
 
 
 def ones(shape, dtype=None, *, device=None, out_sharding=None):
-    """Return an array of ones, by default of the default float dtype."""
+    """Return an array of ones, by default of the default float dtype.
+
+    Raises:
+      ShapeError: a size is negative.
+
+    Example:
+      >>> jnp.ones(3, dtype=jnp.int32)
+      Array([1, 1, 1], dtype=int32)
+    """
     return _filled("ones", shape, 1, dtype, device)
 
 
 def empty(shape, dtype=None, *, device=None, out_sharding=None):
-    """Return an array of zeros: there is no memory without contents to give out."""
+    """Return an array of zeros: there is no memory without contents to give out.
+
+    Example:
+      >>> jnp.empty(2)
+      Array([0., 0.], dtype=float32)
+    """
     return _filled("empty", shape, 0, dtype, device)
 
 
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
-    """Return an array filled with a value, or with an array broadcast to `shape`."""
+    """Return an array filled with a value, or with an array broadcast to `shape`.
+
+    Args:
+      shape: int or sequence of ints.
+      fill_value: scalar or array.
+      dtype: default that of `fill_value`.
+      device: device or sharding to put the result on.
+      out_sharding: the same.
+
+    Raises:
+      ShapeError: `fill_value` does not broadcast to `shape`.
+
+    Example:
+      >>> jnp.full((2, 2), jnp.array([1, 2]))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
+    """
     check_arraylike("full", fill_value)
+    dtype = None if dtype is None else user_dtype("full", dtype)
     value = _as_given(fill_value, dtype, copy=False)
     return placed(broadcast_to(value, _checked_shape("full", shape)), device)
 
@@ -324,29 +382,53 @@ def _like_aval(name, a, dtype, shape):
 
 
 def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
-    """Return zeros with the shape and dtype of `a`, unless others are given."""
+    """Return zeros with the shape and dtype of `a`, unless others are given.
+
+    Example:
+      >>> jnp.zeros_like(jnp.array([1, 2, 3]))
+      Array([0, 0, 0], dtype=int32)
+    """
     return placed(structural.full(_like_aval("zeros_like", a, dtype, shape), 0), device)
 
 
 def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
-    """Return ones with the shape and dtype of `a`, unless others are given."""
+    """Return ones with the shape and dtype of `a`, unless others are given.
+
+    Example:
+      >>> jnp.ones_like(jnp.array([1.5, 2.5]))
+      Array([1., 1.], dtype=float32)
+      >>> jnp.ones_like(jnp.array([1.5, 2.5]), dtype=jnp.int8, shape=(3,))
+      Array([1, 1, 1], dtype=int8)
+    """
     return placed(structural.full(_like_aval("ones_like", a, dtype, shape), 1), device)
 
 
 def empty_like(prototype, dtype=None, shape=None, *, device=None):
-    """Return zeros with the shape and dtype of `prototype`, unless others are given."""
+    """Return zeros with the shape and dtype of `prototype`, unless others are given.
+
+    Example:
+      >>> jnp.empty_like(jnp.array([1, 2, 3]))
+      Array([0, 0, 0], dtype=int32)
+    """
     return placed(structural.full(_like_aval("empty_like", prototype, dtype, shape), 0), device)
 
 
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
-    """Return an array like `a` filled with a value, or with an array broadcast to its shape."""
+    """Return an array like `a` filled with a value, or with an array broadcast to its shape.
+
+    The value is converted to the dtype of `a`.
+
+    Example:
+      >>> jnp.full_like(jnp.array([1, 2, 3]), 2.9)
+      Array([2, 2, 2], dtype=int32)
+    """
     check_arraylike("full_like", fill_value)
     aval = _like_aval("full_like", a, dtype, shape)
     value = broadcast_to(_as_given(fill_value, aval.dtype, copy=False), aval.shape)
     return placed(convert(value, aval.dtype, aval.weak_type), device)
 
 
-# ---------------------------------------------------------------- counting and spaced
+# ---------------------------------------------------------------- counting
 
 
 def _static_number(name, argument, value):
@@ -382,6 +464,15 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
 
     Returns:
       ``[ceil((stop - start) / step)]``. The three are static.
+
+    Raises:
+      ZeroDivisionError: `step` is 0.
+
+    Example:
+      >>> jnp.arange(5)
+      Array([0, 1, 2, 3, 4], dtype=int32)
+      >>> jnp.arange(0, 1, 0.25)
+      Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
     given = [x for x in (start, stop, step) if x is not None]
     if not given:
@@ -418,87 +509,17 @@ def _count(start, stop, step):
     return max(0, math.ceil(distance / step))
 
 
-def linspace(
-    start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
-) -> Any:  # fmt: skip
-    """Return `num` numbers at equal distances from `start` to `stop`.
-
-    Args:
-      start: first number, or an array of first numbers.
-      stop: last number, or an array, broadcast with `start`.
-      num: how many, static.
-      endpoint: whether `stop` is the last of them.
-      retstep: whether to return also the distance.
-      dtype: by default the common float dtype of `start` and `stop`; integers are rounded down.
-      axis: where the new axis is put.
-      device: device or sharding to put the result on.
-
-    Returns:
-      An array, or ``(array, step)``.
-    """
-    num = static_int("linspace", "num", num)
-    if num < 0:
-        raise errors.user_error(ValueError, f"linspace: num must not be negative, got {num}.")
-    dtype = user_dtype("linspace", dtype)
-    start, stop = promote_shapes("linspace", *_inexact_pair("linspace", start, stop))
-    start, stop = as_array(start), as_array(stop)
-    out, step = _spaced(start, stop, num, endpoint)
-    if dtype is not None and dtypes.issubdtype(dtype, np.integer):
-        out = ufuncs.nearest_below(out)
-    out = convert(out, out.aval.dtype if dtype is None else dtype)
-    out = structural.moveaxis(out, 0, axis % out.aval.ndim)
-    return (placed(out, device), step) if retstep else placed(out, device)
-
-
-def _inexact_pair(name, start, stop):
-    check_arraylike(name, start, stop)
-    a, b = promote_dtypes_inexact(name, start, stop)
-    return convert(as_array(a), a.aval.dtype), convert(as_array(b), b.aval.dtype)
-
-
-def _spaced(start, stop, num, endpoint):
-    """Return numbers along a new first axis, and their distance; the last one is exact."""
-    dtype = start.aval.dtype
-    shape = start.aval.shape or stop.aval.shape
-    steps = num - 1 if endpoint else num
-    if num == 0 or steps == 0:
-        out = broadcast_to(structural.expand_dims(start, (0,)), (num, *shape))
-        return out, full((), np.nan, dtype)
-    step = ufuncs.divide(ufuncs.subtract(stop, start), float(steps))
-    counts = iota(dtype, (steps,))
-    counts = structural.reshape(counts, (steps, *(1 for _ in shape)))
-    share = ufuncs.divide(counts, float(steps))
-    low = structural.expand_dims(broadcast_to(start, shape), (0,))
-    high = structural.expand_dims(broadcast_to(stop, shape), (0,))
-    out = ufuncs.add(
-        ufuncs.multiply(low, ufuncs.subtract(1.0, share)), ufuncs.multiply(high, share)
-    )
-    return (concatenate_p.bind(out, high, dimension=0) if endpoint else out), step
-
-
-def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
-    """Return `num` powers of `base` whose exponents go from `start` to `stop`; see `linspace`."""
-    dtype = user_dtype("logspace", dtype)
-    out = ufuncs.float_power(base, linspace(start, stop, num, endpoint, axis=axis))
-    return out if dtype is None else convert_to(out, dtype)
-
-
-def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
-    """Return `num` numbers with equal ratios from `start` to `stop`, which have one sign."""
-    dtype = user_dtype("geomspace", dtype)
-    start, stop = promote_shapes("geomspace", *_inexact_pair("geomspace", start, stop))
-    sign = ufuncs.sign(start)
-    low, high = (ufuncs.log10(ufuncs.divide(x, sign)) for x in (start, stop))
-    out = ufuncs.multiply(sign, logspace(low, high, num, endpoint, 10.0, axis=0))
-    out = structural.moveaxis(out, 0, axis % out.aval.ndim)
-    return out if dtype is None else convert_to(out, dtype)
-
-
 # ---------------------------------------------------------------- matrices and functions
 
 
 def eye(N, M=None, k=0, dtype=None, *, device=None):
-    """Return an ``[N, M]`` matrix with ones on diagonal `k` and zeros elsewhere."""
+    """Return an ``[N, M]`` matrix with ones on diagonal `k` and zeros elsewhere.
+
+    Example:
+      >>> jnp.eye(2, 3, k=1)
+      Array([[0., 1., 0.],
+             [0., 0., 1.]], dtype=float32)
+    """
     n = static_int("eye", "N", N)
     m = n if M is None else static_int("eye", "M", M)
     dtype = dtypes.default_dtype(float) if dtype is None else user_dtype("eye", dtype)
@@ -509,7 +530,13 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
 
 
 def identity(n, dtype=None):
-    """Return the ``[n, n]`` matrix with ones on its diagonal."""
+    """Return the ``[n, n]`` matrix with ones on its diagonal.
+
+    Example:
+      >>> jnp.identity(2, dtype=jnp.int32)
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
+    """
     return eye(n, dtype=dtype)
 
 
@@ -518,6 +545,11 @@ def fromfunction(function, shape, *, dtype=float, **kwargs):
 
     It is called once, with an array of indices per axis, each counting along its own axis and of
     size 1 along the others.
+
+    Example:
+      >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+      Array([[ 0,  1,  2],
+             [10, 11, 12]], dtype=int32)
     """
     shape = _checked_shape("fromfunction", shape)
     dtype = user_dtype("fromfunction", dtype)

@@ -23,13 +23,28 @@ def cumsum(a, axis=None, dtype=None, out=None):
       dtype: of the result; default as `a`, the default integer for booleans. Unlike in NumPy,
         narrow integers stay narrow.
       out: must be None.
+
+    Returns:
+      Array of the shape of `a`, or a vector where `axis` is None.
+
+    Example:
+      >>> jnp.cumsum(jnp.array([1, 2, 3]))
+      Array([1, 3, 6], dtype=int32)
+      >>> jnp.cumsum(jnp.array([[1, 2], [3, 4]]), axis=0)
+      Array([[1, 2],
+             [4, 6]], dtype=int32)
     """
     no_out("cumsum", out)
     return _cumulate("cumsum", cumsum_p, a, axis, dtype)
 
 
 def cumprod(a, axis=None, dtype=None, out=None):
-    """Return running products along one axis, or over the flattened array; see `cumsum`."""
+    """Return running products along one axis, or over the flattened array; see `cumsum`.
+
+    Example:
+      >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
+      Array([ 1,  2,  6, 24], dtype=int32)
+    """
     no_out("cumprod", out)
     return _cumulate("cumprod", cumprod_p, a, axis, dtype)
 
@@ -59,12 +74,27 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
       axis: int; needed unless the rank is 1.
       dtype: of the result; default as `sum`.
       include_initial: whether to put the empty sum, 0, in front.
+
+    Returns:
+      Array of the shape of `x`, one longer along `axis` with `include_initial`.
+
+    Raises:
+      ValueError: `axis` is missing for an array of another rank than 1.
+
+    Example:
+      >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+      Array([0, 1, 3, 6], dtype=int32)
     """
     return _cumulative("cumulative_sum", cumsum_p, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Return running products along one axis; see `cumulative_sum`."""
+    """Return running products along one axis; see `cumulative_sum`.
+
+    Example:
+      >>> jnp.cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
+      Array([ 1,  2,  6, 24], dtype=int32)
+    """
     return _cumulative("cumulative_prod", cumprod_p, 1, x, axis, dtype, include_initial)
 
 

@@ -117,48 +117,79 @@ class ScalarType(type):
         return isinstance(instance, cls.dtype.type)
 
 
-def _scalar_type(name):
-    """Make the scalar type of that name; None if this release of ml_dtypes has no such dtype."""
+def _scalar_type(name, held, value, shown):
+    """Make the scalar type of that name; None if this release of ml_dtypes has no such dtype.
+
+    Args:
+      name: of the dtype.
+      held: what numbers it holds, for the docstring.
+      value: source of a number, for the example.
+      shown: what that number is in the dtype.
+    """
     scalar = getattr(ml_dtypes, name, None) or getattr(np, name, None)
     if scalar is None:
         return None
-    doc = f"Scalar type {name}: ``{name}(x)`` is `x` as an array of that dtype."
-    members = {"dtype": np.dtype(scalar), "__doc__": doc, "__module__": "evertrace.numpy"}
+    dtype = np.dtype(scalar)
+    lines = [f">>> jnp.{name}({value})", f"Array({shown}, dtype={dtype.name})"]
+    note = ""
+    if name in _WIDE:
+        lines[0] = f">>> with ev.enable_x64():\n  ...     jnp.{name}({value})"
+        note = f"\n\nWithout ``enable_x64`` the array is of {_WIDE[name]}, and a warning says so."
+    doc = (
+        f"Scalar type of {held}: ``{name}(x)`` is `x` as an array of that dtype.{note}\n\n"
+        "Example:\n  " + "\n  ".join(lines)
+    )
+    members = {"dtype": dtype, "__doc__": doc, "__module__": "evertrace.numpy"}
     return ScalarType(name, (), members)
 
 
-bool_ = _scalar_type("bool")
-int1 = _scalar_type("int1")
-int2 = _scalar_type("int2")
-int4 = _scalar_type("int4")
-int8 = _scalar_type("int8")
-int16 = _scalar_type("int16")
-int32 = _scalar_type("int32")
-int64 = _scalar_type("int64")
-uint1 = _scalar_type("uint1")
-uint2 = _scalar_type("uint2")
-uint4 = _scalar_type("uint4")
-uint8 = _scalar_type("uint8")
-uint16 = _scalar_type("uint16")
-uint32 = _scalar_type("uint32")
-uint64 = _scalar_type("uint64")
-float4_e2m1fn = _scalar_type("float4_e2m1fn")
-float6_e2m3fn = _scalar_type("float6_e2m3fn")
-float6_e3m2fn = _scalar_type("float6_e3m2fn")
-float8_e3m4 = _scalar_type("float8_e3m4")
-float8_e4m3 = _scalar_type("float8_e4m3")
-float8_e4m3b11fnuz = _scalar_type("float8_e4m3b11fnuz")
-float8_e4m3fn = _scalar_type("float8_e4m3fn")
-float8_e4m3fnuz = _scalar_type("float8_e4m3fnuz")
-float8_e5m2 = _scalar_type("float8_e5m2")
-float8_e5m2fnuz = _scalar_type("float8_e5m2fnuz")
-float8_e8m0fnu = _scalar_type("float8_e8m0fnu")
-bfloat16 = _scalar_type("bfloat16")
-float16 = _scalar_type("float16")
-float32 = _scalar_type("float32")
-float64 = _scalar_type("float64")
-complex64 = _scalar_type("complex64")
-complex128 = _scalar_type("complex128")
+_WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+
+
+def _integers(name):
+    """Make the scalar type of an integer dtype; its example is the largest number."""
+    bits = int(name.lstrip("uint"))
+    low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return _scalar_type(name, f"integers from {low} to {high}", str(high), str(high))
+
+
+def _floats(name, held, shown):
+    """Make the scalar type of a floating dtype; its example is what is left of pi."""
+    return _scalar_type(name, f"floats ({held})", "jnp.pi", shown)
+
+
+bool_ = _scalar_type("bool", "truth values", "2", "True")
+int1 = _integers("int1")
+int2 = _integers("int2")
+int4 = _integers("int4")
+int8 = _integers("int8")
+int16 = _integers("int16")
+int32 = _integers("int32")
+int64 = _integers("int64")
+uint1 = _integers("uint1")
+uint2 = _integers("uint2")
+uint4 = _integers("uint4")
+uint8 = _integers("uint8")
+uint16 = _integers("uint16")
+uint32 = _integers("uint32")
+uint64 = _integers("uint64")
+float4_e2m1fn = _floats("float4_e2m1fn", "up to 6, no infinity, no NaN", "3")
+float6_e2m3fn = _floats("float6_e2m3fn", "up to 7.5, no infinity, no NaN", "3.25")
+float6_e3m2fn = _floats("float6_e3m2fn", "up to 28, no infinity, no NaN", "3")
+float8_e3m4 = _floats("float8_e3m4", "up to 15.5", "3.125")
+float8_e4m3 = _floats("float8_e4m3", "up to 240", "3.25")
+float8_e4m3b11fnuz = _floats("float8_e4m3b11fnuz", "up to 30, NaN, no infinity, no -0", "3.25")
+float8_e4m3fn = _floats("float8_e4m3fn", "up to 448, NaN, no infinity", "3.25")
+float8_e4m3fnuz = _floats("float8_e4m3fnuz", "up to 240, NaN, no infinity, no -0", "3.25")
+float8_e5m2 = _floats("float8_e5m2", "up to 57344", "3")
+float8_e5m2fnuz = _floats("float8_e5m2fnuz", "up to 57344, NaN, no infinity, no -0", "3")
+float8_e8m0fnu = _floats("float8_e8m0fnu", "powers of 2 with exponents from -127 to 127, NaN", "4")
+bfloat16 = _floats("bfloat16", "the range of float32, 8 significant bits", "3.14062")
+float16 = _floats("float16", "up to 65504, 11 significant bits", "3.14")
+float32 = _floats("float32", "24 significant bits", "3.1415927")
+float64 = _floats("float64", "53 significant bits", "3.14159265")
+complex64 = _scalar_type("complex64", "pairs of float32", "2 + 1j", "2.+1.j")
+complex128 = _scalar_type("complex128", "pairs of float64", "2 + 1j", "2.+1.j")
 
 # NumPy's other names; without `enable_x64` the 64-bit ones give 32-bit arrays.
 int_ = int64
@@ -194,6 +225,12 @@ def issubdtype(arg1, arg2):
     """Return whether a dtype belongs to another, or to one of NumPy's abstract scalar types.
 
     bfloat16 and the 8-bit floats are `floating`, in contrast to NumPy.
+
+    Example:
+      >>> jnp.issubdtype(jnp.int8, jnp.integer)
+      True
+      >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+      True
     """
     return dtypes.issubdtype(arg1, arg2)
 
@@ -206,12 +243,31 @@ def result_type(*args):
 
     Returns:
       The least dtype above all in the promotion lattice; Python scalars give way to arrays.
+
+    Raises:
+      TypePromotionError: there is none.
+
+    Example:
+      >>> jnp.result_type(jnp.array([1, 2]), 2.5)
+      dtype('float32')
+      >>> jnp.result_type(jnp.float16, jnp.bfloat16)
+      dtype('float32')
     """
     return dtypes.result_type(*args)
 
 
 def can_cast(from_, to, casting: Any = "safe"):
-    """Return whether NumPy converts between two dtypes under a rule, see `numpy.can_cast`."""
+    """Return whether NumPy converts between two dtypes under a rule, see `numpy.can_cast`.
+
+    Raises:
+      TypeError: `from_` is a Python number, whose value would decide.
+
+    Example:
+      >>> jnp.can_cast(jnp.int32, jnp.float32)
+      False
+      >>> jnp.can_cast(jnp.int32, jnp.float32, casting="same_kind")
+      True
+    """
     return np.can_cast(np.dtype(from_) if hasattr(from_, "dtype") else from_, to, casting)
 
 
@@ -233,6 +289,16 @@ def isdtype(dtype, kind):
       dtype: a dtype.
       kind: a dtype, one of "bool", "signed integer", "unsigned integer", "integral",
         "real floating", "complex floating" and "numeric", or a tuple of these.
+
+    Raises:
+      ValueError: `kind` is a string that names neither a kind nor a dtype.
+      TypeError: `kind` is something else.
+
+    Example:
+      >>> jnp.isdtype(jnp.int8, "integral")
+      True
+      >>> jnp.isdtype(jnp.float32, ("integral", "complex floating"))
+      False
     """
     found = dtypes.as_dtype(dtype)
     for wanted in kind if isinstance(kind, tuple) else (kind,):
@@ -249,7 +315,7 @@ def _as_dtype(kind):
         return dtypes.as_dtype(kind)
     except TypeError:
         raise errors.user_error(
-            ValueError,
+            ValueError if isinstance(kind, str) else TypeError,
             f"isdtype: {kind!r} is neither a kind nor a dtype.",
             fix="use one of " + ", ".join(map(repr, _KINDS)) + ".",
         ) from None

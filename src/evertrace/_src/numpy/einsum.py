@@ -48,6 +48,17 @@ def einsum(
 
     Returns:
       Array of the dtype common to the operands, or of `preferred_element_type`.
+
+    Raises:
+      ShapeError: the subscripts do not fit the shapes, or the number of operands.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.einsum("ij,jk->ik", x, x)  # matrix product
+      Array([[ 7, 10],
+             [15, 22]], dtype=int32)
+      >>> jnp.einsum("ii", x)  # trace
+      Array(5, dtype=int32)
     """
     no_out("einsum", out)
     text, operands = _as_text(subscripts, operands)
@@ -70,6 +81,12 @@ def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
 
     Returns:
       ``(path, text)``; the path can be passed to `einsum` as `optimize`.
+
+    Example:
+      >>> x, y, z = jnp.ones((2, 100)), jnp.ones((100, 100)), jnp.ones((100, 3))
+      >>> path, text = jnp.einsum_path("ij,jk,kl->il", x, y, z)
+      >>> path
+      ['einsum_path', (0, 1), (0, 1)]
     """
     text, operands = _as_text(subscripts, operands)
     shapes = [x.shape for x in operands]

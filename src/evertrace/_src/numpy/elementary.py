@@ -10,7 +10,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import literal
+from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.loops import while_loop
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import static_int
@@ -27,17 +27,16 @@ from evertrace._src.numpy.ufunc import COMMON, unary
 from evertrace._src.numpy.ufuncs import BOOL, choose_by, is_complex, is_discrete, is_integer
 from evertrace._src.ops import elementwise as ops
 from evertrace._src.ops import structural
-from evertrace._src.ops.bits import shift_right_logical_p
 from evertrace._src.ops.compare import is_finite_p, ne_p
-from evertrace._src.ops.convert import bitcast_convert_type_p, convert
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.special import bessel_i0e_p
 
 __all__ = [
-    "angle", "around", "ceil", "clip", "conj", "conjugate", "copysign", "deg2rad", "degrees",
-    "floor", "fmax", "fmin", "frexp", "gcd", "heaviside", "hypot", "i0", "imag", "iscomplex",
-    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "lcm", "ldexp", "logaddexp",
-    "logaddexp2", "modf", "nan_to_num", "positive", "rad2deg", "radians", "real", "rint", "round",
-    "signbit", "sinc", "spacing", "trunc", "where",
+    "angle", "around", "ceil", "clip", "conj", "conjugate", "deg2rad", "degrees",
+    "floor", "fmax", "fmin", "gcd", "heaviside", "hypot", "i0", "imag", "iscomplex",
+    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "lcm", "logaddexp",
+    "logaddexp2", "nan_to_num", "positive", "rad2deg", "radians", "real", "rint", "round",
+    "sinc", "trunc", "where",
 ]  # fmt: skip
 
 
@@ -46,7 +45,8 @@ def _operand(name, x):
     return as_array(x, name)
 
 
-def _arrays(promotion, name, *args):
+def promoted(promotion, name, *args):
+    """Return the arguments as arrays that are promoted to one dtype and shape."""
     return [as_array(x) for x in promotion(name, *args)]
 
 
@@ -88,7 +88,19 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None) -> Any:
     Returns:
       An array of the common shape; for one argument a tuple with an array of indices per axis.
 
-    Both `x` and `y` are computed, and so are their derivatives.
+    Raises:
+      ValueError: only one of `x` and `y` is given.
+      ConcretizationTypeError: the form of one argument is traced without `size`.
+
+    Both `x` and `y` are computed, and so are their derivatives: a NaN in the derivative of
+    the one that is not taken reaches the gradient.
+
+    Example:
+      >>> x = jnp.array([-1.0, 4.0])
+      >>> jnp.where(x > 0, jnp.sqrt(x), 0)
+      Array([0., 2.], dtype=float32)
+      >>> jnp.where(x > 0)
+      (Array([1], dtype=int32),)
     """
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
@@ -108,6 +120,16 @@ def clip(arr=None, /, min=None, max=None):
       arr: real array.
       min: lower bound, broadcast with the array, or None.
       max: upper bound, or None. It wins where it is below `min`.
+
+    Returns:
+      Array of the common shape and dtype.
+
+    Raises:
+      DTypeError: the array is complex.
+
+    Example:
+      >>> jnp.clip(jnp.array([-1, 2, 7]), 0, 5)
+      Array([0, 2, 5], dtype=int32)
     """
     if arr is None:
         raise errors.user_error(ValueError, "clip: needs an array.", fix="pass one.")
@@ -124,17 +146,31 @@ def clip(arr=None, /, min=None, max=None):
 
 
 def fmax(x1, x2):
-    """Return the larger of both; NaN only where both are NaN."""
+    """Return the larger of both; NaN only where both are NaN.
+
+    Differs from `maximum`, where NaN wins. The arrays broadcast.
+
+    Example:
+      >>> jnp.fmax(jnp.array([1.0, jnp.nan]), jnp.array([0.5, 2.0]))
+      Array([1., 2.], dtype=float32)
+    """
     return _ignoring_nan("fmax", x1, x2, ufuncs.maximum)
 
 
 def fmin(x1, x2):
-    """Return the smaller of both; NaN only where both are NaN."""
+    """Return the smaller of both; NaN only where both are NaN.
+
+    Differs from `minimum`, where NaN wins. The arrays broadcast.
+
+    Example:
+      >>> jnp.fmin(jnp.array([1.0, jnp.nan]), jnp.array([0.5, 2.0]))
+      Array([0.5, 2. ], dtype=float32)
+    """
     return _ignoring_nan("fmin", x1, x2, ufuncs.minimum)
 
 
 def _ignoring_nan(name, x1, x2, extreme):
-    x, y = _arrays(promote, name, x1, x2)
+    x, y = promoted(promote, name, x1, x2)
     out = extreme(x, y)
     if not is_inexact(x.dtype):
         return out
@@ -155,7 +191,14 @@ ceil = unary(
 
 
 def trunc(x):
-    """Return the number without its fraction, rounded towards zero."""
+    """Return the number without its fraction, rounded towards zero.
+
+    Integers are returned as they are.
+
+    Example:
+      >>> jnp.trunc(jnp.array([1.7, -1.7]))
+      Array([ 1., -1.], dtype=float32)
+    """
     x = real_only("trunc", _operand("trunc", x))
     if is_discrete(x.dtype):
         return x
@@ -170,7 +213,12 @@ def _nearest_even(x):
 
 
 def rint(x, /):
-    """Return the nearest integer as a float, halves rounded to even ones."""
+    """Return the nearest integer as a float, halves rounded to even ones.
+
+    Example:
+      >>> jnp.rint(jnp.array([0.5, 1.5, -2.7]))
+      Array([ 0.,  2., -3.], dtype=float32)
+    """
     (x,) = promote_inexact("rint", x)
     return _nearest_even(as_array(x))
 
@@ -182,6 +230,18 @@ def round(a, decimals=0, out=None):
       a: an array; integers are returned as they are.
       decimals: static number of decimals; negative ones round to tens, hundreds, ...
       out: not supported.
+
+    Returns:
+      Array of the shape and dtype of `a`.
+
+    Raises:
+      DTypeError: the array is of booleans.
+
+    Example:
+      >>> jnp.round(jnp.array([1.234, 2.5]), 1)
+      Array([1.2, 2.5], dtype=float32)
+      >>> jnp.round(jnp.array([0.5, 1.5, 2.5]))
+      Array([0., 2., 2.], dtype=float32)
     """
     x = _operand("round", a)
     decimals = static_int("round", "decimals", decimals)
@@ -242,37 +302,34 @@ isinf = unary(
 
 
 def isposinf(x, /, out=None):
-    """Return whether it is plus infinity."""
+    """Return whether it is plus infinity.
+
+    Raises:
+      DTypeError: the array is complex.
+
+    Example:
+      >>> jnp.isposinf(jnp.array([1.0, jnp.inf, -jnp.inf]))
+      Array([False,  True, False], dtype=bool)
+    """
     return _is_infinity("isposinf", x, np.inf)
 
 
 def isneginf(x, /, out=None):
-    """Return whether it is minus infinity."""
+    """Return whether it is minus infinity.
+
+    Raises:
+      DTypeError: the array is complex.
+
+    Example:
+      >>> jnp.isneginf(jnp.array([1.0, jnp.inf, -jnp.inf]))
+      Array([False, False,  True], dtype=bool)
+    """
     return _is_infinity("isneginf", x, -np.inf)
 
 
 def _is_infinity(name, x, value):
     x = real_only(name, _operand(name, x))
     return ufuncs.equal(x, value) if is_inexact(x.dtype) else _all(x, False)
-
-
-def signbit(x, /):
-    """Return whether the sign is negative, also that of zero and NaN."""
-    x = real_only("signbit", _operand("signbit", x))
-    if x.dtype == BOOL:
-        return _all(x, False)
-    if is_integer(x.dtype):
-        return ufuncs.less(x, 0)
-    word = np.dtype(f"int{8 * x.dtype.itemsize}")
-    return ufuncs.less(bitcast_convert_type_p.bind(x, new_dtype=word), 0)
-
-
-def copysign(x1, x2, /):
-    """Return the magnitude of `x1` with the sign of `x2`."""
-    x, y = _arrays(promote_inexact, "copysign", x1, x2)
-    real_only("copysign", x)
-    magnitude = ufuncs.absolute(x)
-    return choose_by(signbit(y), -magnitude, magnitude)
 
 
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
@@ -284,6 +341,10 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
       nan: what replaces NaN.
       posinf: what replaces plus infinity, by default the largest number.
       neginf: what replaces minus infinity, by default the lowest number.
+
+    Example:
+      >>> jnp.nan_to_num(jnp.array([jnp.nan, jnp.inf, 1.0]), nan=-1.0, posinf=9.0)
+      Array([-1.,  9.,  1.], dtype=float32)
     """
     x = _operand("nan_to_num", x)
     if not is_inexact(x.dtype):
@@ -299,87 +360,52 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return where(isneginf(out), asarray(neginf, x.dtype), out)
 
 
-def frexp(x, /):
-    """Split floats into mantissas of magnitude in [0.5, 1) and exponents of 2, as int32."""
-    (x,) = _arrays(promote_inexact, "frexp", x)
-    real_only("frexp", x)
-    info = dtypes.finfo(x.dtype)
-    # Scale subnormal numbers into the normal range, where the exponent's bits are read off.
-    is_small = ufuncs.absolute(x) < float(info.smallest_normal)
-    shift = int(info.nmant) + 2
-    scaled = where(is_small, x * 2.0**shift, x)
-    word = np.dtype(f"int{8 * x.dtype.itemsize}")
-    bits = bitcast_convert_type_p.bind(scaled, new_dtype=word)
-    mask, bias = (1 << int(info.nexp)) - 1, (1 << (int(info.nexp) - 1)) - 2
-    field = shift_right_logical_p.bind(bits, literal(int(info.nmant), word)) & mask
-    exponent = convert(field, np.dtype(np.int32)) - bias
-    exponent = where(is_small, exponent - shift, exponent)
-    kept = bits & ~(mask << int(info.nmant))
-    mantissa = bitcast_convert_type_p.bind(kept | (bias << int(info.nmant)), new_dtype=x.dtype)
-    is_special = (x == 0) | ~isfinite(x)
-    return where(is_special, x, mantissa), where(is_special, 0, exponent)
-
-
-def ldexp(x1, x2, /):
-    """Return ``x1 * 2 ** x2``, for integers `x2`."""
-    check_arraylike("ldexp", x1, x2)
-    n = as_array(x2, "ldexp")
-    if not is_integer(n.dtype):
-        raise errors.user_error(
-            errors.DTypeError,
-            f"ldexp: the exponent must be an integer, got {n.dtype}.",
-            fix="convert it, e.g. `x2.astype(int)`.",
-            anchor="dtype",
-        )
-    (x,) = _arrays(promote_inexact, "ldexp", x1)
-    # In three factors, each of them in range wherever the result is.
-    third = n // 3
-    scale, rest = (ufuncs.exp2(convert(k, x.dtype)) for k in (third, n - 2 * third))
-    return x * scale * scale * rest
-
-
-def modf(x, /, out=None):
-    """Split floats into fractions and whole parts, both with the sign of `x`."""
-    (x,) = _arrays(promote_inexact, "modf", x)
-    whole = trunc(x)
-    fraction = choose_by(isinf(x), 0.0, x - whole)
-    return copysign(fraction, x), copysign(whole, x)
-
-
-def spacing(x, /):
-    """Return the distance from `x` to the next float away from zero."""
-    (x,) = _arrays(promote_inexact, "spacing", x)
-    real_only("spacing", x)
-    infinity = copysign(np.array(np.inf, x.dtype), x)
-    return ufuncs.nextafter(x, infinity) - x
-
-
 # ---------------------------------------------------------------- sums of exponentials, lengths
 
 
 def logaddexp(x1, x2, /):
-    """Return ``log(exp(x1) + exp(x2))`` without overflow."""
+    """Return ``log(exp(x1) + exp(x2))`` without overflow.
+
+    Example:
+      >>> jnp.logaddexp(1000.0, 1000.0)
+      Array(1000.6932, dtype=float32, weak_type=True)
+    """
     return _log_of_sum("logaddexp", x1, x2, ufuncs.exp, 1.0)
 
 
 def logaddexp2(x1, x2, /):
-    """Return ``log2(2 ** x1 + 2 ** x2)`` without overflow."""
+    """Return ``log2(2 ** x1 + 2 ** x2)`` without overflow.
+
+    Example:
+      >>> jnp.logaddexp2(3.0, 3.0)
+      Array(4., dtype=float32, weak_type=True)
+    """
     return _log_of_sum("logaddexp2", x1, x2, ufuncs.exp2, float(1 / np.log(2)))
 
 
 def _log_of_sum(name, x1, x2, exp, unit):
-    """Factor out the larger term; infinities of one sign have a NaN difference, but a sum."""
-    x, y = _arrays(promote_inexact, name, x1, x2)
+    """Factor out the larger term, as a constant: then all derivatives are those of the sum."""
+    x, y = promoted(promote_inexact, name, x1, x2)
     real_only(name, x)
     difference = x - y
-    larger = ufuncs.maximum(x, y)
-    correction = ufuncs.log1p(exp(-ufuncs.absolute(difference))) * unit
-    return where(isnan(difference), x + y, larger + correction)
+    is_first = difference >= 0
+    larger, smaller = where(is_first, x, y), where(is_first, y, x)
+    # Infinities of one sign have a NaN difference, but a sum.
+    is_special = isnan(difference) | isinf(larger)
+    u, v = where(is_special, 0.0, larger), where(is_special, 0.0, smaller)
+    top = stop_gradient(u)
+    total = top + ufuncs.log1p((exp(u - top) - 1.0) + exp(v - top)) * unit
+    return where(is_special, where(isnan(difference), x + y, larger), total)
 
 
 def hypot(x1, x2, /):
-    """Return ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow."""
-    x, y = _arrays(promote_inexact, "hypot", x1, x2)
+    """Return ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow.
+
+    Example:
+      >>> jnp.hypot(jnp.array([3.0, 3e30]), jnp.array([4.0, 4e30]))
+      Array([5.e+00, 5.e+30], dtype=float32)
+    """
+    x, y = promoted(promote_inexact, "hypot", x1, x2)
     x, y = ufuncs.absolute(real_only("hypot", x)), ufuncs.absolute(y)
     large, small = ufuncs.maximum(x, y), ufuncs.minimum(x, y)
     is_zero = large == 0
@@ -389,8 +415,13 @@ def hypot(x1, x2, /):
 
 
 def heaviside(x1, x2, /):
-    """Return 0 for negative numbers, 1 for positive ones, `x2` for zero."""
-    x, y = _arrays(promote_inexact, "heaviside", x1, x2)
+    """Return 0 for negative numbers, 1 for positive ones, `x2` for zero.
+
+    Example:
+      >>> jnp.heaviside(jnp.array([-1.5, 0.0, 2.0]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    x, y = promoted(promote_inexact, "heaviside", x1, x2)
     inner = where(isnan(x), x, y)
     return where(x < 0, 0.0, where(x > 0, 1.0, inner))
 
@@ -399,8 +430,12 @@ def sinc(x, /):
     """Return ``sin(pi x) / (pi x)``, which is 1 at 0.
 
     Near 0 the series is used, since derivatives of the quotient are lost in rounding there.
+
+    Example:
+      >>> jnp.sinc(jnp.array([0.0, 0.5, 1.5]))
+      Array([ 1.        ,  0.63661975, -0.21220659], dtype=float32)
     """
-    (x,) = _arrays(promote_inexact, "sinc", x)
+    (x,) = promoted(promote_inexact, "sinc", x)
     t = x * np.pi
     is_near = ufuncs.absolute(t) < 1e-2
     safe = where(is_near, 1.0, t)
@@ -411,8 +446,13 @@ def sinc(x, /):
 
 
 def i0(x):
-    """Return the modified Bessel function of the first kind of order 0."""
-    (x,) = _arrays(promote_inexact, "i0", x)
+    """Return the modified Bessel function of the first kind of order 0.
+
+    Example:
+      >>> jnp.i0(jnp.array([0.0, 1.0]))
+      Array([1.      , 1.266066], dtype=float32)
+    """
+    (x,) = promoted(promote_inexact, "i0", x)
     x = ufuncs.absolute(real_only("i0", x))
     return ufuncs.exp(x) * bessel_i0e_p.bind(x)
 
@@ -429,19 +469,34 @@ positive = unary("positive", as_array, "Return the number as it is.", promotion=
 
 
 def real(val, /):
-    """Return the real part; real numbers are returned as they are."""
+    """Return the real part; real numbers are returned as they are.
+
+    Example:
+      >>> jnp.real(jnp.array([1 + 2j, 3]))
+      Array([1., 3.], dtype=float32)
+    """
     x = _operand("real", val)
     return ops.real_p.bind(x) if is_complex(x.aval.dtype) else x
 
 
 def imag(val, /):
-    """Return the imaginary part, 0 for real numbers."""
+    """Return the imaginary part, 0 for real numbers.
+
+    Example:
+      >>> jnp.imag(jnp.array([1 + 2j, 3]))
+      Array([2., 0.], dtype=float32)
+    """
     x = _operand("imag", val)
     return ops.imag_p.bind(x) if is_complex(x.aval.dtype) else structural.full(x.aval, 0)
 
 
 def conj(x, /):
-    """Return the complex conjugate; real numbers are returned as they are."""
+    """Return the complex conjugate; real numbers are returned as they are.
+
+    Example:
+      >>> jnp.conj(jnp.array([1 + 2j, 3]))
+      Array([1.-2.j, 3.-0.j], dtype=complex64)
+    """
     x = _operand("conj", x)
     return ops.conj(x) if is_complex(x.aval.dtype) else x
 
@@ -450,20 +505,35 @@ conjugate = conj
 
 
 def angle(z, deg=False):
-    """Return the angle of complex numbers with the positive real axis, in radians or degrees."""
-    (x,) = _arrays(promote_inexact, "angle", z)
+    """Return the angle of complex numbers with the positive real axis, in radians or degrees.
+
+    Example:
+      >>> jnp.angle(jnp.array([1.0, 1j, -1.0]), deg=True)
+      Array([  0.,  90., 180.], dtype=float32)
+    """
+    (x,) = promoted(promote_inexact, "angle", z)
     out = ufuncs.arctan2(imag(x), real(x))
     return rad2deg(out) if deg else out
 
 
 def isreal(x):
-    """Return whether the imaginary part is 0."""
+    """Return whether the imaginary part is 0.
+
+    Example:
+      >>> jnp.isreal(jnp.array([1 + 2j, 3 + 0j]))
+      Array([False,  True], dtype=bool)
+    """
     x = _operand("isreal", x)
     return ufuncs.equal(imag(x), 0) if is_complex(x.dtype) else _all(x, True)
 
 
 def iscomplex(x):
-    """Return whether the imaginary part is not 0."""
+    """Return whether the imaginary part is not 0.
+
+    Example:
+      >>> jnp.iscomplex(jnp.array([1 + 2j, 3 + 0j]))
+      Array([ True, False], dtype=bool)
+    """
     x = _operand("iscomplex", x)
     return ufuncs.not_equal(imag(x), 0) if is_complex(x.dtype) else _all(x, False)
 
@@ -472,19 +542,35 @@ def iscomplex(x):
 
 
 def gcd(x1, x2):
-    """Return the greatest common divisor of integers, never negative."""
+    """Return the greatest common divisor of integers, never negative.
+
+    Raises:
+      DTypeError: the numbers are no integers.
+
+    Example:
+      >>> jnp.gcd(jnp.array([12, -18, 0]), 8)
+      Array([4, 2, 8], dtype=int32)
+    """
     return _euclid("gcd", x1, x2)[0]
 
 
 def lcm(x1, x2):
-    """Return the least common multiple of integers, never negative; 0 where one is 0."""
+    """Return the least common multiple of integers, never negative; 0 where one is 0.
+
+    Raises:
+      DTypeError: the numbers are no integers.
+
+    Example:
+      >>> jnp.lcm(jnp.array([4, 6, 0]), 10)
+      Array([20, 30,  0], dtype=int32)
+    """
     divisor, x, y = _euclid("lcm", x1, x2)
     return where(divisor == 0, 0, x * (y // where(divisor == 0, 1, divisor)))
 
 
 def _euclid(name, x1, x2):
     """Return the greatest common divisor and the operands' magnitudes, by Euclid's algorithm."""
-    x, y = _arrays(promote, name, x1, x2)
+    x, y = promoted(promote, name, x1, x2)
     if not is_integer(x.dtype):
         raise errors.user_error(
             errors.DTypeError,

@@ -40,6 +40,11 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 
     Returns:
       The results; their axes stand in the place of `axis`.
+
+    Example:
+      >>> jnp.apply_along_axis(jnp.cumsum, 1, jnp.array([[1, 2, 3], [4, 5, 6]]))
+      Array([[ 1,  3,  6],
+             [ 4,  9, 15]], dtype=int32)
     """
     x = operand("apply_along_axis", arr)
     axis = canonical_axis("apply_along_axis", axis, x.aval.ndim)
@@ -62,6 +67,12 @@ def apply_over_axes(func, a, axes):
       func: function that keeps the rank or reduces it by the axis.
       a: array.
       axes: int or sequence of ints.
+
+    Example:
+      >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2])
+      Array([[[8.],
+              [8.],
+              [8.]]], dtype=float32)
     """
     x = operand("apply_over_axes", a)
     rank = x.aval.ndim
@@ -95,6 +106,14 @@ def select(condlist, choicelist, default=0):
 
     Returns:
       Array of the common shape and dtype.
+
+    Raises:
+      ValueError: the sequences differ in length or are empty.
+
+    Example:
+      >>> x = jnp.arange(6)
+      >>> jnp.select([x < 2, x > 3], [x, x**2], default=-1)
+      Array([ 0,  1, -1, -1, 16, 25], dtype=int32)
     """
     if len(condlist) != len(choicelist) or not condlist:
         raise errors.user_error(
@@ -125,14 +144,21 @@ def piecewise(x, condlist, funclist, *args, **kw):
       **kw: further arguments of the functions by name.
 
     Differs from NumPy: each function is applied to the whole array.
+
+    Example:
+      >>> x = jnp.array([-2.0, -1.0, 1.0, 2.0])
+      >>> jnp.piecewise(x, [x < 0, x >= 0], [jnp.square, lambda x: x + 10])
+      Array([ 4.,  1., 11., 12.], dtype=float32)
     """
     x = operand("piecewise", x)
     conditions = [operand("piecewise", c) for c in _as_list(condlist)]
-    if len(funclist) not in (len(conditions), len(conditions) + 1):
+    if not conditions or len(funclist) not in (len(conditions), len(conditions) + 1):
         raise errors.user_error(
             ValueError,
             f"piecewise: {len(conditions)} conditions need as many functions, or one more, got "
-            f"{len(funclist)}.",
+            f"{len(funclist)}."
+            if conditions
+            else "piecewise: there are no conditions.",
             fix="give one function per condition, and possibly a default.",
         )
     default = funclist[-1] if len(funclist) > len(conditions) else 0
@@ -147,7 +173,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 def _as_list(conditions):
     if isinstance(conditions, tuple | list):
-        return conditions if not isinstance(conditions[0], bool) else [np.asarray(conditions)]
+        is_one = bool(conditions) and isinstance(conditions[0], bool)
+        return [np.asarray(conditions)] if is_one else conditions
     return list(conditions) if np.ndim(conditions) > 1 else [conditions]
 
 
@@ -159,6 +186,13 @@ def choose(a, choices, out=None, mode="raise"):
       choices: sequence of arrays.
       out: must be None.
       mode: for indices out of range: "raise" (where values are known), "wrap" or "clip".
+
+    Raises:
+      ValueError: an index is out of range, in mode "raise".
+
+    Example:
+      >>> jnp.choose(jnp.array([0, 1, 1, 0]), [jnp.arange(4), 10 * jnp.arange(4)])
+      Array([ 0, 10, 20,  3], dtype=int32)
     """
     no_out("choose", out)
     index = operand("choose", a)
@@ -202,8 +236,22 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
 
     Returns:
       A function with the arguments of `pyfunc`.
+
+    Differs from NumPy: there are no `otypes`, `doc` and `cache`; `pyfunc` is called once, on
+    tracers, not once per element.
+
+    Example:
+      >>> dot = jnp.vectorize(jnp.vdot, signature="(n),(n)->()")
+      >>> dot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+      Array([12, 34], dtype=int32)
     """
     excluded = frozenset(excluded)
+    if any(isinstance(place, int) and place < 0 for place in excluded):
+        raise errors.user_error(
+            ValueError,
+            f"vectorize: excluded must not contain negative numbers, got {set(excluded)}.",
+            fix="count positions from 0, or name the arguments.",
+        )
 
     @functools.wraps(pyfunc)
     def wrapped(*args, **kwargs):
@@ -288,6 +336,14 @@ def _vectorized(function, arrays, inputs, outputs):
                     fix="change the signature.",
                 )
             for result, names in zip(results, outputs, strict=True):
+                if np.ndim(result) != len(names):
+                    raise errors.user_error(
+                        errors.ShapeError,
+                        f"vectorize: the function returned shape {np.shape(result)}, the signature "
+                        f"has axes ({', '.join(names)}).",
+                        fix="change the signature.",
+                        anchor="shape",
+                    )
                 _check_sizes(sizes, names, np.shape(result))
         return out
 

@@ -8,9 +8,10 @@ from evertrace._src import dtypes, errors
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import indexing, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int, static_shape
-from evertrace._src.numpy.creation import arange, asarray, eye, linspace, user_dtype, zeros
+from evertrace._src.numpy.creation import arange, asarray, eye, user_dtype, zeros
 from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes
+from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops import structural
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
@@ -38,6 +39,18 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
       sparse: whether arrays keep size 1 along the axes in which they do not change.
       indexing: "xy" puts the first vector along axis 1 and the second along axis 0, "ij" each along
         its own.
+
+    Returns:
+      List of arrays, as many as vectors.
+
+    Raises:
+      ValueError: an argument is no vector.
+
+    Example:
+      >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
+      >>> x + y
+      Array([[11, 12, 13],
+             [21, 22, 23]], dtype=int32)
     """
     if indexing not in ("xy", "ij"):
         raise errors.user_error(
@@ -76,7 +89,14 @@ def _along(vector, axis, shape, sparse):
 
 
 def indices(dimensions, dtype=None, sparse=False):
-    """Return the indices of an array's elements: ``[rank, *dimensions]``, or a tuple if sparse."""
+    """Return the indices of an array's elements: ``[rank, *dimensions]``, or a tuple if sparse.
+
+    Example:
+      >>> rows, columns = jnp.indices((2, 3))
+      >>> 10 * rows + columns
+      Array([[ 0,  1,  2],
+             [10, 11, 12]], dtype=int32)
+    """
     shape = static_shape("indices", dimensions)
     dtype = user_dtype("indices", int if dtype is None else dtype)
     grids = [_along(iota(dtype, (n,)), axis, shape, sparse) for axis, n in enumerate(shape)]
@@ -86,7 +106,17 @@ def indices(dimensions, dtype=None, sparse=False):
 
 
 def ix_(*args):
-    """Return vectors shaped so that together they index all combinations of their elements."""
+    """Return vectors shaped so that together they index all combinations of their elements.
+
+    Raises:
+      ValueError: an argument is no vector.
+
+    Example:
+      >>> x = jnp.arange(12).reshape(3, 4)
+      >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 3]))]
+      Array([[ 1,  3],
+             [ 9, 11]], dtype=int32)
+    """
     out = []
     for axis, x in enumerate(args):
         vector = operand("ix_", asarray(x) if isinstance(x, (list, tuple)) else x)
@@ -144,7 +174,16 @@ index_exp = np.index_exp
 
 
 def tri(N, M=None, k=0, dtype=None):
-    """Return an ``[N, M]`` matrix with ones on and below diagonal `k`, zeros above."""
+    """Return an ``[N, M]`` matrix with ones on and below diagonal `k`, zeros above.
+
+    The dtype is the default float unless another is given.
+
+    Example:
+      >>> jnp.tri(3, dtype=jnp.int32)
+      Array([[1, 0, 0],
+             [1, 1, 0],
+             [1, 1, 1]], dtype=int32)
+    """
     n = static_int("tri", "N", N)
     m = n if M is None else static_int("tri", "M", M)
     dtype = user_dtype("tri", float if dtype is None else dtype)
@@ -169,14 +208,34 @@ def _matrices(name, m):
 
 
 def tril(m, k=0):
-    """Return the matrices in the last two axes with zeros above diagonal `k`."""
+    """Return the matrices in the last two axes with zeros above diagonal `k`.
+
+    Raises:
+      ValueError: the rank is less than 2, where NumPy would broadcast a vector.
+
+    Example:
+      >>> jnp.tril(jnp.arange(1, 10).reshape(3, 3))
+      Array([[1, 0, 0],
+             [4, 5, 0],
+             [7, 8, 9]], dtype=int32)
+    """
     x = _matrices("tril", m)
     below = _is_below(x.aval.shape[-2:], static_int("tril", "k", k))
     return _masked(below, x, structural.zeros(x.aval))
 
 
 def triu(m, k=0):
-    """Return the matrices in the last two axes with zeros below diagonal `k`."""
+    """Return the matrices in the last two axes with zeros below diagonal `k`.
+
+    Raises:
+      ValueError: the rank is less than 2, where NumPy would broadcast a vector.
+
+    Example:
+      >>> jnp.triu(jnp.arange(1, 10).reshape(3, 3), k=1)
+      Array([[0, 2, 3],
+             [0, 0, 6],
+             [0, 0, 0]], dtype=int32)
+    """
     x = _matrices("triu", m)
     below = _is_below(x.aval.shape[-2:], static_int("triu", "k", k) - 1)
     return _masked(below, structural.zeros(x.aval), x)
@@ -187,13 +246,25 @@ def _masked(mask, on_true, on_false):
 
 
 def tril_indices(n, k=0, m=None):
-    """Return rows and columns of the elements of an ``[n, m]`` matrix not above diagonal `k`."""
+    """Return rows and columns of the elements of an ``[n, m]`` matrix not above diagonal `k`.
+
+    Example:
+      >>> rows, columns = jnp.tril_indices(3)
+      >>> rows, columns
+      (Array([0, 1, 1, 2, 2, 2], dtype=int32), Array([0, 0, 1, 0, 1, 2], dtype=int32))
+    """
     found = np.tril_indices(*_static_triangle("tril_indices", n, k, m))
     return tuple(asarray(i.astype(np.int32)) for i in found)
 
 
 def triu_indices(n, k=0, m=None):
-    """Return rows and columns of the elements of an ``[n, m]`` matrix not below diagonal `k`."""
+    """Return rows and columns of the elements of an ``[n, m]`` matrix not below diagonal `k`.
+
+    Example:
+      >>> rows, columns = jnp.triu_indices(3, k=1)
+      >>> rows, columns
+      (Array([0, 0, 1], dtype=int32), Array([1, 2, 2], dtype=int32))
+    """
     found = np.triu_indices(*_static_triangle("triu_indices", n, k, m))
     return tuple(asarray(i.astype(np.int32)) for i in found)
 
@@ -204,13 +275,25 @@ def _static_triangle(name, n, k, m):
 
 
 def tril_indices_from(arr, k=0):
-    """Return `tril_indices` of the shape of a matrix."""
+    """Return `tril_indices` of the shape of a matrix.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x[jnp.tril_indices_from(x)]
+      Array([1, 3, 4], dtype=int32)
+    """
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
 def triu_indices_from(arr, k=0):
-    """Return `triu_indices` of the shape of a matrix."""
+    """Return `triu_indices` of the shape of a matrix.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x[jnp.triu_indices_from(x)]
+      Array([1, 2, 4], dtype=int32)
+    """
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
@@ -225,7 +308,15 @@ def _matrix_shape(name, arr):
 
 
 def mask_indices(n, mask_func, k=0, *, size=None):
-    """Return where `mask_func`, such as `triu`, keeps elements of an ``[n, n]`` matrix of ones."""
+    """Return where `mask_func`, such as `triu`, keeps elements of an ``[n, n]`` matrix of ones.
+
+    `size` is the static number of results, as of `nonzero`.
+
+    Example:
+      >>> x = jnp.arange(9).reshape(3, 3)
+      >>> x[jnp.mask_indices(3, jnp.triu, 1)]
+      Array([1, 2, 5], dtype=int32)
+    """
     ones = structural.full(eye(n).aval, 1)
     return nonzero(mask_func(ones, k), size=size)
 
@@ -234,7 +325,19 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 
 
 def diag(v, k=0):
-    """Return the diagonal `k` of a matrix, or the matrix with a vector on that diagonal."""
+    """Return the diagonal `k` of a matrix, or the matrix with a vector on that diagonal.
+
+    Raises:
+      ValueError: `v` is neither a vector nor a matrix.
+
+    Example:
+      >>> jnp.diag(jnp.array([1, 2]), k=1)
+      Array([[0, 1, 0],
+             [0, 0, 2],
+             [0, 0, 0]], dtype=int32)
+      >>> jnp.diag(jnp.array([[1, 2], [3, 4]]))
+      Array([1, 4], dtype=int32)
+    """
     x, k = operand("diag", v), static_int("diag", "k", k)
     if x.aval.ndim == 2:
         return indexing.diagonal(x, offset=k)
@@ -256,19 +359,38 @@ def diag(v, k=0):
 
 
 def diagflat(v, k=0):
-    """Return the matrix with the flattened array on diagonal `k`."""
+    """Return the matrix with the flattened array on diagonal `k`.
+
+    Example:
+      >>> jnp.diagflat(jnp.array([[1], [2]]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
+    """
     x = operand("diagflat", v)
     return diag(structural.reshape(x, (x.aval.size,)), k)
 
 
 def diag_indices(n, ndim=2):
-    """Return the indices of the main diagonal of an array of `ndim` axes of size `n`."""
+    """Return the indices of the main diagonal of an array of `ndim` axes of size `n`.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x.at[jnp.diag_indices(2)].set(0)
+      Array([[0, 2],
+             [3, 0]], dtype=int32)
+    """
     n, ndim = static_int("diag_indices", "n", n), static_int("diag_indices", "ndim", ndim)
     return (iota(INT32, (n,)),) * ndim
 
 
 def diag_indices_from(arr):
-    """Return the indices of the main diagonal of an array of equal sizes."""
+    """Return the indices of the main diagonal of an array of equal sizes.
+
+    Example:
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x[jnp.diag_indices_from(x)]
+      Array([1, 4], dtype=int32)
+    """
     shape = np.shape(arr)
     if len(shape) < 2 or len(set(shape)) != 1:
         raise errors.user_error(
@@ -286,6 +408,10 @@ def unravel_index(indices, shape):
     """Return the indices per axis that flat indices into an array of `shape` stand for.
 
     Indices out of bounds stand for the first or the last element.
+
+    Example:
+      >>> jnp.unravel_index(jnp.array([0, 4, 5]), (2, 3))
+      (Array([0, 1, 1], dtype=int32), Array([0, 1, 2], dtype=int32))
     """
     x = operand("unravel_index", indices)
     sizes = static_shape("unravel_index", shape)
@@ -321,6 +447,13 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
       mode: "clip", "wrap", or "raise", which needs concrete indices; one per axis, or one for all.
       order: "C", last axis fastest, or "F".
       dtype: dtype of the result, by default the indices'.
+
+    Raises:
+      ValueError: an index is out of bounds, in mode "raise".
+
+    Example:
+      >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([2, 1])), (2, 3))
+      Array([2, 4], dtype=int32)
     """
     sizes = static_shape("ravel_multi_index", dims)
     columns = [operand("ravel_multi_index", i) for i in multi_index]

@@ -433,7 +433,10 @@ def _frame(shape, items):
     collapsed = tuple(dim for dim, whole in enumerate(is_window) if not whole)
     frame = Layout(
         GatherDimensionNumbers(tuple(sorted(windows)), collapsed, index_map),
-        tuple(item.count if is_window[dim] else 1 for dim, (_, item) in enumerate(dims)),
+        tuple(  # no more than there is: an axis may be empty where no index asks for any of it
+            item.count if is_window[dim] else min(shape[dim], 1)
+            for dim, (_, item) in enumerate(dims)
+        ),
         None, tuple(out_shape), tuple(i for i, token in enumerate(tokens) if token[0] == NEW),
         not has_arrays,
     )  # fmt: skip

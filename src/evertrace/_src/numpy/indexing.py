@@ -12,7 +12,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.numpy import indexers, ufuncs
+from evertrace._src.numpy import dslice, indexers, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
 from evertrace._src.numpy.indexers import ARRAY, INT, NEW, SLICE
 from evertrace._src.numpy.promotion import broadcast_to
@@ -49,7 +49,10 @@ def getitem(x, index):
 
 
 def _general(x, index):
-    """Return ``x[index]`` for an index with arrays, traced ints or masks."""
+    """Return ``x[index]`` for an index with arrays, traced ints, masks or slices of `ds`."""
+    if dslice.is_in(index):
+        window = dslice.Window(x.aval.shape, index)
+        return getitem(window.take(x), window.index)
     x, index = indexers.with_axes_for_booleans(x, index)
     items = indexers.parse(x.aval.shape, index)
     kinds = [item.kind for item in items]
@@ -123,7 +126,7 @@ def get(
     wrap_negative_indices=True, out_sharding=None,
 ):  # fmt: skip
     """Return ``x[index]`` with a choice of what indices out of bounds give: ``x.at[index].get``."""
-    if mode is None and fill_value is None and wrap_negative_indices:
+    if (mode is None and fill_value is None and wrap_negative_indices) or dslice.is_in(index):
         return getitem(x, index)
     x, index = indexers.with_axes_for_booleans(x, index)
     items = indexers.parse(
@@ -184,6 +187,18 @@ def take(
 
     Returns:
       An array in which the shape of `indices` replaces the axis.
+
+    Raises:
+      TypeError: the indices are not integers.
+
+    Differs from NumPy: indices out of bounds are never an error.
+
+    Example:
+      >>> jnp.take(jnp.array([[1, 2, 3], [4, 5, 6]]), jnp.array([2, 0]), axis=1)
+      Array([[3, 1],
+             [6, 4]], dtype=int32)
+      >>> jnp.take(jnp.array([1.0, 2.0]), jnp.array([1, 5]))
+      Array([ 2., nan], dtype=float32)
     """
     no_out("take", out)
     x = operand("take", a)
@@ -217,6 +232,15 @@ def take_along_axis(
 
     Returns:
       An array of the broadcast shape.
+
+    Raises:
+      ShapeError: the ranks differ, or the shapes do not broadcast.
+
+    Example:
+      >>> x = jnp.array([[3, 1, 2], [4, 6, 5]])
+      >>> jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
+      Array([[1, 2, 3],
+             [4, 5, 6]], dtype=int32)
     """
     x = operand("take_along_axis", arr)
     indices = operand("take_along_axis", indices)
@@ -281,6 +305,13 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
       offset: which diagonal: above the main one if positive.
       axis1: axis of rows.
       axis2: axis of columns.
+
+    Raises:
+      ValueError: the rank is less than 2.
+
+    Example:
+      >>> jnp.diagonal(jnp.array([[1, 2, 3], [4, 5, 6]]), offset=1)
+      Array([2, 6], dtype=int32)
     """
     x = operand("diagonal", a)
     offset = static_int("diagonal", "offset", offset)

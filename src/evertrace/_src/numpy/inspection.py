@@ -17,35 +17,67 @@ __all__ = [
 
 
 def shape(a):
-    """Return the shape of an array, of nested lists or of a scalar, as a tuple."""
+    """Return the shape of an array, of nested lists or of a scalar, as a tuple.
+
+    Example:
+      >>> jnp.shape([[1, 2, 3], [4, 5, 6]])
+      (2, 3)
+    """
     return tuple(a.shape) if hasattr(a, "shape") else np.shape(a)
 
 
 def ndim(a):
-    """Return the rank of an array, of nested lists or of a scalar."""
+    """Return the rank of an array, of nested lists or of a scalar.
+
+    Example:
+      >>> jnp.ndim(jnp.ones((2, 3)))
+      2
+    """
     return len(shape(a))
 
 
 def size(a, axis=None):
-    """Return the number of elements, in all or along some axes."""
+    """Return the number of elements, in all or along some axes.
+
+    Example:
+      >>> jnp.size(jnp.ones((2, 3))), jnp.size(jnp.ones((2, 3)), axis=1)
+      (6, 3)
+    """
     sizes = shape(a)
     return int(np.prod([sizes[i] for i in canonical_axes("size", axis, len(sizes))], dtype=int))
 
 
 def isscalar(element):
-    """Return whether the argument is a number or an array of rank 0."""
+    """Return whether the argument is a number or an array of rank 0.
+
+    Differs from NumPy, where an array of rank 0 is none.
+
+    Example:
+      >>> jnp.isscalar(3.0), jnp.isscalar(jnp.array(3.0)), jnp.isscalar(jnp.array([3.0]))
+      (True, True, False)
+    """
     return np.isscalar(element) or (is_operand[type(element)] and element.aval.ndim == 0)
 
 
 def iterable(y):
-    """Return whether the argument can be iterated over."""
+    """Return whether the argument can be iterated over.
+
+    Example:
+      >>> jnp.iterable(jnp.arange(3)), jnp.iterable(jnp.array(3))
+      (True, False)
+    """
     if is_operand[type(y)]:
         return y.aval.ndim > 0
     return isinstance(y, collections.abc.Iterable)
 
 
 def iscomplexobj(x):
-    """Return whether the argument is of a complex dtype, whatever its imaginary part."""
+    """Return whether the argument is of a complex dtype, whatever its imaginary part.
+
+    Example:
+      >>> jnp.iscomplexobj(jnp.array([1 + 0j])), jnp.iscomplexobj(jnp.array([1.0]))
+      (True, False)
+    """
     if x is None:
         return False
     if not hasattr(x, "dtype"):
@@ -54,7 +86,12 @@ def iscomplexobj(x):
 
 
 def isrealobj(x):
-    """Return whether the argument is not of a complex dtype."""
+    """Return whether the argument is not of a complex dtype.
+
+    Example:
+      >>> jnp.isrealobj(jnp.array([1.0])), jnp.isrealobj(jnp.array([1 + 0j]))
+      (True, False)
+    """
     return not iscomplexobj(x)
 
 
@@ -65,13 +102,23 @@ printoptions = np.printoptions
 
 
 def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
-    """Return the text of an array as `repr` writes it, by the given options."""
+    """Return the text of an array as `repr` writes it, by the given options.
+
+    Example:
+      >>> jnp.array_repr(jnp.array([1.23456, 2.0]), precision=2)
+      'Array([1.23, 2.  ], dtype=float32)'
+    """
     with np.printoptions(**_options(max_line_width, precision, suppress_small)):
         return repr(arr)
 
 
 def array_str(a, max_line_width=None, precision=None, suppress_small=None):
-    """Return the text of an array's contents, by the given options."""
+    """Return the text of an array's contents, by the given options.
+
+    Example:
+      >>> jnp.array_str(jnp.array([1.23456, 2.0]), precision=2)
+      '[1.23 2.  ]'
+    """
     with np.printoptions(**_options(max_line_width, precision, suppress_small)):
         return str(a)
 
@@ -82,19 +129,45 @@ def _options(linewidth, precision, suppress):
 
 
 def save(file, arr, allow_pickle=True):
-    """Write an array to a file in NumPy's format, see `numpy.save`."""
+    """Write an array to a file in NumPy's format, see `numpy.save`.
+
+    Raises:
+      TracerArrayConversionError: the array is traced.
+
+    Example:
+      >>> jnp.save("x.npy", jnp.arange(3))
+      >>> jnp.load("x.npy")
+      Array([0, 1, 2], dtype=int32)
+    """
     check_arraylike("save", arr)
     np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
 
 
 def savez(file, *args, allow_pickle=True, **kwds):
-    """Write arrays to one file, see `numpy.savez`."""
+    """Write arrays to one file, see `numpy.savez`.
+
+    Arrays given by position are named ``arr_0``, ``arr_1``, and so on.
+
+    Example:
+      >>> jnp.savez("xy.npz", x=jnp.arange(3), y=jnp.ones(2))
+      >>> jnp.load("xy.npz")["y"]
+      array([1., 1.], dtype=float32)
+    """
     arrays = [np.asarray(x) for x in args]
     named = {name: np.asarray(x) for name, x in kwds.items()}
     np.savez(file, *arrays, allow_pickle=allow_pickle, **named)
 
 
 def load(file, *args, **kwargs):
-    """Read what `save` or `savez` wrote; arrays of one become arrays, see `numpy.load`."""
+    """Read what `save` or `savez` wrote, see `numpy.load`.
+
+    Returns:
+      An array; of a file by `savez` what NumPy returns, a mapping of names to NumPy arrays.
+
+    Example:
+      >>> jnp.save("x.npy", jnp.arange(3))
+      >>> jnp.load("x.npy")
+      Array([0, 1, 2], dtype=int32)
+    """
     found = np.load(file, *args, **kwargs)
     return asarray(found) if isinstance(found, np.ndarray) else found

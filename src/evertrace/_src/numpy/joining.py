@@ -20,6 +20,7 @@ from evertrace._src.numpy.arguments import (
 )
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes
 from evertrace._src.numpy.shape import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
+from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, split_p, stack_p
 from evertrace._src.ops.structural import expand_dims
@@ -43,6 +44,17 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
 
     Returns:
       Array whose size along `axis` is the sum of theirs.
+
+    Raises:
+      ShapeError: the ranks differ, or sizes along another axis.
+      ValueError: there are no arrays.
+
+    Example:
+      >>> jnp.concatenate([jnp.array([1, 2]), jnp.array([3.5])])
+      Array([1. , 2. , 3.5], dtype=float32)
+      >>> jnp.concatenate([jnp.ones((2, 1)), jnp.zeros((2, 2))], axis=1)
+      Array([[1., 0., 0.],
+             [1., 0., 0.]], dtype=float32)
     """
     arrays = _operands("concatenate", arrays, dtype)
     if axis is None:
@@ -57,7 +69,12 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
 
 
 def concat(arrays, /, *, axis=0):
-    """Join arrays along an axis they have: another name of `concatenate`."""
+    """Join arrays along an axis they have: another name of `concatenate`.
+
+    Example:
+      >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
+    """
     return concatenate(arrays, axis)
 
 
@@ -95,6 +112,17 @@ def stack(arrays, axis=0, out=None, dtype=None):
       axis: where the new axis stands in the result.
       out: must be None.
       dtype: of the result; default the common dtype.
+
+    Raises:
+      ShapeError: the shapes differ.
+
+    Example:
+      >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+      >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     no_out("stack", out)
     arrays = _operands("stack", arrays, dtype)
@@ -119,23 +147,50 @@ def _at_least(change, tup):
 
 
 def vstack(tup, dtype=None):
-    """Join arrays along the first axis; vectors become rows."""
+    """Join arrays along the first axis; vectors become rows.
+
+    Example:
+      >>> jnp.vstack([jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]])])
+      Array([[1, 2],
+             [3, 4],
+             [5, 6]], dtype=int32)
+    """
     return concatenate(_at_least(atleast_2d, tup), 0, dtype)
 
 
 def hstack(tup, dtype=None):
-    """Join arrays along the second axis, vectors along the first."""
+    """Join arrays along the second axis, vectors along the first.
+
+    Example:
+      >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
+      >>> jnp.hstack([jnp.array([[1], [2]]), jnp.array([[3], [4]])])
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
     arrays = _at_least(atleast_1d, tup)
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
 def dstack(tup, dtype=None):
-    """Join arrays along the third axis, which vectors and matrices are given."""
+    """Join arrays along the third axis, which vectors and matrices are given.
+
+    Example:
+      >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[[1, 3],
+              [2, 4]]], dtype=int32)
+    """
     return concatenate(_at_least(atleast_3d, tup), 2, dtype)
 
 
 def column_stack(tup):
-    """Join arrays along the second axis; vectors become columns."""
+    """Join arrays along the second axis; vectors become columns.
+
+    Example:
+      >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]])])
+      Array([[1, 3, 4],
+             [2, 5, 6]], dtype=int32)
+    """
     arrays = [operand("column_stack", x) for x in tup]
     return concatenate([x if x.aval.ndim > 1 else atleast_2d(x).T for x in arrays], 1)
 
@@ -145,6 +200,15 @@ def block(arrays):
 
     Args:
       arrays: nested lists of arrays and scalars, all at one depth.
+
+    Raises:
+      ValueError: lists are nested to different depths.
+
+    Example:
+      >>> jnp.block([[jnp.eye(2), jnp.zeros((2, 1))], [jnp.ones((1, 2)), 5.0]])
+      Array([[1., 0., 0.],
+             [0., 1., 0.],
+             [1., 1., 5.]], dtype=float32)
     """
     leaves, depth = _leaves(arrays)
     rank = max([depth, *[np.ndim(x) for x in leaves]])
@@ -232,7 +296,7 @@ def _slice_range(item):
     start = 0 if item.start is None else item.start
     step = 1 if item.step is None else item.step
     if isinstance(step, complex):
-        return creation.linspace(start, item.stop, int(abs(step)))
+        return linspace(start, item.stop, int(abs(step)))
     return creation.arange(start, item.stop, step)
 
 
@@ -252,12 +316,26 @@ def split(ary, indices_or_sections, axis=0):
 
     Returns:
       List of arrays.
+
+    Raises:
+      ValueError: the size is no multiple of the number of parts; see `array_split`.
+
+    Example:
+      >>> jnp.split(jnp.arange(6), 3)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4, 5], dtype=int32)]
+      >>> jnp.split(jnp.arange(6), [1, 4])
+      [Array([0], dtype=int32), Array([1, 2, 3], dtype=int32), Array([4, 5], dtype=int32)]
     """
     return _split("split", ary, indices_or_sections, axis)
 
 
 def array_split(ary, indices_or_sections, axis=0):
-    """Cut an array along an axis, like `split`, into parts that need not be of one size."""
+    """Cut an array along an axis, like `split`, into parts that need not be of one size.
+
+    Example:
+      >>> jnp.array_split(jnp.arange(5), 2)
+      [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     return _split("array_split", ary, indices_or_sections, axis)
 
 
@@ -301,17 +379,35 @@ def _section_sizes(name, x, sections, axis):
 
 
 def vsplit(ary, indices_or_sections):
-    """Cut along the first axis; see `split`."""
+    """Cut along the first axis; see `split`.
+
+    Example:
+      >>> top, bottom = jnp.vsplit(jnp.array([[1, 2], [3, 4]]), 2)
+      >>> bottom
+      Array([[3, 4]], dtype=int32)
+    """
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
 def hsplit(ary, indices_or_sections):
-    """Cut along the second axis, vectors along the first; see `split`."""
+    """Cut along the second axis, vectors along the first; see `split`.
+
+    Example:
+      >>> left, right = jnp.hsplit(jnp.array([[1, 2, 3], [4, 5, 6]]), [1])
+      >>> right
+      Array([[2, 3],
+             [5, 6]], dtype=int32)
+    """
     return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
 def dsplit(ary, indices_or_sections):
-    """Cut along the third axis; see `split`."""
+    """Cut along the third axis; see `split`.
+
+    Example:
+      >>> [part.shape for part in jnp.dsplit(jnp.ones((2, 3, 4)), 2)]
+      [(2, 3, 2), (2, 3, 2)]
+    """
     return _split("dsplit", ary, indices_or_sections, 2)
 
 
@@ -319,7 +415,16 @@ def dsplit(ary, indices_or_sections):
 
 
 def append(arr, values, axis=None):
-    """Join values to the end of an array along an axis; flatten both if it is None."""
+    """Join values to the end of an array along an axis; flatten both if it is None.
+
+    Example:
+      >>> jnp.append(jnp.array([[1, 2], [3, 4]]), 5)
+      Array([1, 2, 3, 4, 5], dtype=int32)
+      >>> jnp.append(jnp.array([[1, 2], [3, 4]]), jnp.array([[5, 6]]), axis=0)
+      Array([[1, 2],
+             [3, 4],
+             [5, 6]], dtype=int32)
+    """
     return concatenate([operand("append", arr), operand("append", values)], axis)
 
 
@@ -331,6 +436,17 @@ def insert(arr, obj, values, axis=None):
       obj: int, slice or integer array: the places, counted in `arr`.
       values: what to insert, broadcast to the places.
       axis: int, or None to flatten `arr` first.
+
+    Raises:
+      IndexError: a place is out of bounds.
+
+    Example:
+      >>> jnp.insert(jnp.array([1, 2, 3]), 1, 10)
+      Array([ 1, 10,  2,  3], dtype=int32)
+      >>> jnp.insert(jnp.array([[1, 2], [3, 4]]), 0, jnp.array([8, 9]), axis=0)
+      Array([[8, 9],
+             [1, 2],
+             [3, 4]], dtype=int32)
     """
     x = operand("insert", arr)
     values = operand("insert", values)
@@ -391,6 +507,16 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
       axis: int, or None to flatten `arr` first.
       assume_unique_indices: whether no place is named twice, so that the size of the result is
         known without the values of `obj`.
+
+    Raises:
+      IndexError: a place is out of bounds.
+
+    Example:
+      >>> jnp.delete(jnp.array([10, 20, 30, 40]), jnp.array([0, 2]))
+      Array([20, 40], dtype=int32)
+      >>> jnp.delete(jnp.array([[1, 2], [3, 4]]), 0, axis=1)
+      Array([[2],
+             [4]], dtype=int32)
     """
     x = operand("delete", arr)
     if axis is None:

@@ -4,13 +4,13 @@ Operators give way (`NotImplemented`) to types they do not know, so that a user'
 ``__radd__``. Lists and tuples are refused, since a silent conversion of a long list is slow.
 """
 
-import importlib
-
 import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.api.devices import device_put
 from evertrace._src.core.operators import install
+from evertrace._src.lax.elementwise import complex as complex_
+from evertrace._src.lax.structural import rev
 from evertrace._src.numpy import (
     concrete,
     creation,
@@ -21,11 +21,13 @@ from evertrace._src.numpy import (
     nonzeros,
     products,
     reductions,
+    repeating,
     search,
     shape,
     sorting,
     ufuncs,
 )
+from evertrace._src.numpy.namespace_info import namespace_of
 from evertrace._src.numpy.promotion import is_operand
 from evertrace._src.numpy.updates import IndexHelper
 from evertrace._src.ops.convert import bitcast_convert_type_p, convert
@@ -163,10 +165,6 @@ def _flatten(self, order="C", *, out_sharding=None):
     return shape.ravel(self, order, out_sharding=out_sharding)
 
 
-def _namespace(self, *, api_version=None):
-    return importlib.import_module("evertrace.numpy")
-
-
 def _reshape(self, *args, order="C", out_sharding=None):
     sizes = args[0] if len(args) == 1 else args
     return shape.reshape(self, sizes, order, out_sharding=out_sharding)
@@ -190,6 +188,22 @@ def _transpose(self, *args):
     if not args:
         return shape.transpose(self)
     return shape.transpose(self, args[0] if len(args) == 1 else args)
+
+
+def _byteswap(self):
+    """Return the array with the bytes of each element in the opposite order.
+
+    Example:
+      >>> jnp.array([1, 256], "int16").byteswap()
+      Array([256,   1], dtype=int16)
+    """
+    if self.dtype.kind == "c":
+        return complex_(_byteswap(self.real), _byteswap(self.imag))
+    if self.dtype.itemsize == 1:
+        return self
+    octets = bitcast_convert_type_p.bind(self, new_dtype=np.dtype(np.uint8))
+    reversed_ = rev(octets, (octets.ndim - 1,))
+    return bitcast_convert_type_p.bind(reversed_, new_dtype=self.dtype)
 
 
 def _view(self, dtype=None, type=None):
@@ -231,7 +245,7 @@ _install_operators()
 install(
     __abs__=ufuncs.absolute,
     __array__=concrete.to_numpy,
-    __array_namespace__=_namespace,
+    __array_namespace__=namespace_of,
     __bool__=concrete.to_bool,
     __complex__=concrete.to_complex,
     __contains__=_contains,
@@ -283,7 +297,7 @@ install(
     ptp=reductions.ptp,
     ravel=shape.ravel,
     real=property(elementary.real),
-    repeat=shape.repeat,
+    repeat=repeating.repeat,
     reshape=_reshape,
     round=elementary.round,
     searchsorted=search.searchsorted,
@@ -298,5 +312,6 @@ install(
     trace=products.trace,
     transpose=_transpose,
     var=reductions.var,
+    byteswap=_byteswap,
     view=_view,
 )

@@ -37,21 +37,36 @@ def _numbers(x, where):
 
 
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    """Sum the elements along axes that are not NaN; see `sum`."""
+    """Sum the elements along axes that are not NaN; see `sum`.
+
+    Example:
+      >>> jnp.nansum(jnp.array([[1.0, jnp.nan], [3.0, 4.0]]), axis=0)
+      Array([4., 4.], dtype=float32)
+    """
     no_out("nansum", out)
     x = replace_nans(operand("nansum", a), 0)
     return reductions.sum(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
-    """Multiply the elements along axes that are not NaN; see `prod`."""
+    """Multiply the elements along axes that are not NaN; see `prod`.
+
+    Example:
+      >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
+      Array(6., dtype=float32)
+    """
     no_out("nanprod", out)
     x = replace_nans(operand("nanprod", a), 1)
     return reductions.prod(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Return the largest element along axes that is not NaN; NaN if there is none. See `max`."""
+    """Return the largest element along axes that is not NaN; NaN if there is none. See `max`.
+
+    Example:
+      >>> jnp.nanmax(jnp.array([1.0, jnp.nan, 3.0]))
+      Array(3., dtype=float32)
+    """
     no_out("nanmax", out)
     return _nan_extremum(
         reductions.max, lowest, operand("nanmax", a), axis, keepdims, initial, where
@@ -59,7 +74,12 @@ def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Return the smallest element along axes that is not NaN; NaN if there is none. See `min`."""
+    """Return the smallest element along axes that is not NaN; NaN if there is none. See `min`.
+
+    Example:
+      >>> jnp.nanmin(jnp.array([[1.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
+      Array([ 1., nan], dtype=float32)
+    """
     no_out("nanmin", out)
     return _nan_extremum(
         reductions.min, highest, operand("nanmin", a), axis, keepdims, initial, where
@@ -76,7 +96,14 @@ def _nan_extremum(reduce, identity, x, axis, keepdims, initial, where):
 
 
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
-    """Return the mean along axes of the elements that are not NaN; see `mean`."""
+    """Return the mean along axes of the elements that are not NaN; see `mean`.
+
+    It is NaN where there are none.
+
+    Example:
+      >>> jnp.nanmean(jnp.array([[1.0, jnp.nan], [3.0, 5.0]]), axis=0)
+      Array([2., 5.], dtype=float32)
+    """
     no_out("nanmean", out)
     x = operand("nanmean", a)
     where = _numbers(x, where) if has_nans(x) else where
@@ -84,7 +111,14 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
 
 
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
-    """Return the variance along axes of the elements that are not NaN; see `var`."""
+    """Return the variance along axes of the elements that are not NaN; see `var`.
+
+    It is NaN where there are no more than `ddof`.
+
+    Example:
+      >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 3.0]))
+      Array(1., dtype=float32)
+    """
     no_out("nanvar", out)
     x = operand("nanvar", a)
     where = _numbers(x, where) if has_nans(x) else where
@@ -92,19 +126,40 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 
 
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
-    """Return the standard deviation along axes of the elements that are not NaN; see `std`."""
+    """Return the standard deviation along axes of the elements that are not NaN; see `std`.
+
+    It is NaN where there are no more than `ddof`.
+
+    Example:
+      >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 5.0]))
+      Array(2., dtype=float32)
+    """
     no_out("nanstd", out)
     return ufuncs.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))
 
 
 def nanargmax(a, axis=None, out=None, keepdims=None):
-    """Return the index of the first largest element that is not NaN; -1 if there is none."""
+    """Return the index of the first largest element that is not NaN; -1 if there is none.
+
+    Differs from NumPy, where it is an error if there is none.
+
+    Example:
+      >>> jnp.nanargmax(jnp.array([[1.0, jnp.nan, 3.0], [jnp.nan, jnp.nan, jnp.nan]]), axis=1)
+      Array([ 2, -1], dtype=int32)
+    """
     no_out("nanargmax", out)
     return _nan_arg_reduce("nanargmax", argmax_p, lowest, a, axis, keepdims)
 
 
 def nanargmin(a, axis=None, out=None, keepdims=None):
-    """Return the index of the first smallest element that is not NaN; -1 if there is none."""
+    """Return the index of the first smallest element that is not NaN; -1 if there is none.
+
+    Differs from NumPy, where it is an error if there is none.
+
+    Example:
+      >>> jnp.nanargmin(jnp.array([jnp.nan, 2.0, 1.0]))
+      Array(2, dtype=int32)
+    """
     no_out("nanargmin", out)
     return _nan_arg_reduce("nanargmin", argmin_p, highest, a, axis, keepdims)
 
@@ -120,12 +175,22 @@ def _nan_arg_reduce(name, prim, identity, a, axis, keepdims):
 
 
 def nancumsum(a, axis=None, dtype=None, out=None):
-    """Return running sums in which NaNs count as zero; see `cumsum`."""
+    """Return running sums in which NaNs count as zero; see `cumsum`.
+
+    Example:
+      >>> jnp.nancumsum(jnp.array([1.0, jnp.nan, 3.0]))
+      Array([1., 1., 4.], dtype=float32)
+    """
     no_out("nancumsum", out)
     return cumsum(replace_nans(operand("nancumsum", a), 0), axis, dtype)
 
 
 def nancumprod(a, axis=None, dtype=None, out=None):
-    """Return running products in which NaNs count as one; see `cumsum`."""
+    """Return running products in which NaNs count as one; see `cumsum`.
+
+    Example:
+      >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0]))
+      Array([2., 2., 6.], dtype=float32)
+    """
     no_out("nancumprod", out)
     return cumprod(replace_nans(operand("nancumprod", a), 1), axis, dtype)

@@ -31,6 +31,17 @@ def nonzero(a, *, size=None, fill_value=None):
 
     Returns:
       Tuple of n integer vectors, one per axis.
+
+    Raises:
+      ConcretizationTypeError: values are not known, as under `jit`, and `size` is not given.
+      ValueError: the array is of rank 0.
+
+    Example:
+      >>> x = jnp.array([[0, 7], [8, 9]])
+      >>> jnp.nonzero(x)
+      (Array([0, 1, 1], dtype=int32), Array([1, 0, 1], dtype=int32))
+      >>> x[jnp.nonzero(x)]
+      Array([7, 8, 9], dtype=int32)
     """
     x = operand("nonzero", a)
     if x.aval.ndim == 0:
@@ -90,14 +101,28 @@ def first_true(mask, size):
 
 
 def flatnonzero(a, *, size=None, fill_value=None):
-    """Return the indices, in the flattened array, of the elements that are not zero."""
+    """Return the indices, in the flattened array, of the elements that are not zero.
+
+    Example:
+      >>> jnp.flatnonzero(jnp.array([[0, 7], [8, 9]]))
+      Array([1, 2, 3], dtype=int32)
+      >>> ev.jit(lambda x: jnp.flatnonzero(x, size=4, fill_value=-1))(jnp.array([0, 7, 8]))
+      Array([ 1,  2, -1, -1], dtype=int32)
+    """
     x = operand("flatnonzero", a)
     x = reshape(x, (x.aval.size,))
     return nonzero(x, size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a, *, size=None, fill_value=None):
-    """Return an array ``[count, rank]`` of the indices of the elements that are not zero."""
+    """Return an array ``[count, rank]`` of the indices of the elements that are not zero.
+
+    Example:
+      >>> jnp.argwhere(jnp.array([[0, 7], [8, 9]]))
+      Array([[0, 1],
+             [1, 0],
+             [1, 1]], dtype=int32)
+    """
     x = operand("argwhere", a)
     if x.aval.ndim == 0:
         found = nonzero(reshape(x, (1,)), size=size, fill_value=fill_value)[0]

@@ -29,6 +29,16 @@ def packbits(a, axis=None, bitorder="big"):
       a: boolean or integer array; what is not zero is a set bit.
       axis: int, or None to flatten the array first. Its end is filled up with zeros.
       bitorder: whether the first element is the highest bit ("big") or the lowest ("little").
+
+    Returns:
+      uint8 array, the size along `axis` divided by 8, rounded up.
+
+    Raises:
+      DTypeError: `a` is of floats.
+
+    Example:
+      >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 1, 0, 1, 1]))
+      Array([133, 128], dtype=uint8)
     """
     x = operand("packbits", a)
     if x.aval.dtype.kind not in "biu":
@@ -57,6 +67,16 @@ def unpackbits(a, axis=None, count=None, bitorder="big"):
       axis: int, or None to flatten the array first.
       count: how many elements to keep; negative: how many to leave out at the end.
       bitorder: see `packbits`.
+
+    Returns:
+      uint8 array.
+
+    Raises:
+      DTypeError: `a` is not of uint8.
+
+    Example:
+      >>> jnp.unpackbits(jnp.array([133], dtype=jnp.uint8))
+      Array([1, 0, 0, 0, 0, 1, 0, 1], dtype=uint8)
     """
     x = operand("unpackbits", a)
     if x.aval.dtype != np.uint8:

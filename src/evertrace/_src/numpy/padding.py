@@ -7,10 +7,11 @@ One axis is padded after the other, so that corners come out as NumPy's. Except 
 import numpy as np
 
 from evertrace._src import dtypes, errors
-from evertrace._src.numpy import creation, elementary, functional, reductions, statistics, ufuncs
+from evertrace._src.numpy import elementary, functional, reductions, statistics, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.numpy.shape import flip
+from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, pad_p, slice_in_dim
 
@@ -29,7 +30,17 @@ def pad(array, pad_width, mode="constant", **kwargs):
         ``(vector, (before, after), axis, kwargs)`` that returns the padded vector.
       **kwargs: the arguments of the mode.
 
+    Raises:
+      ValueError: a width is negative, or there are not as many pairs as axes.
+      NotImplementedError: there is no such mode.
+
     Differs from NumPy: a function must return the vector, since arrays are not changed.
+
+    Example:
+      >>> jnp.pad(jnp.array([1, 2, 3]), (1, 2))
+      Array([0, 1, 2, 3, 0, 0], dtype=int32)
+      >>> jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")
+      Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
     """
     x = operand("pad", array)
     widths = _pairs("pad_width", pad_width, x.aval.ndim)
@@ -146,7 +157,7 @@ def _linear_ramp(x, axis, width, kwargs):
     sides = []
     for edge, target, count in zip(_ends(x, axis), targets, width, strict=True):
         start = convert(operand("pad", target), x.aval.dtype)
-        ramp = creation.linspace(start, edge, count, endpoint=False, dtype=x.aval.dtype, axis=axis)
+        ramp = linspace(start, edge, count, endpoint=False, dtype=x.aval.dtype, axis=axis)
         sides.append(ramp.reshape((*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :])))
     return _join([sides[0], x, flip(sides[1], axis)], axis)
 

@@ -7,10 +7,11 @@ from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, products, reductions, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int, traced_argument
 from evertrace._src.numpy.convolution import convolve
-from evertrace._src.numpy.decompositions import eigvals, inv, lstsq
+from evertrace._src.numpy.decompositions import inv, lstsq
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes, promote_dtypes_inexact
 from evertrace._src.numpy.shape import atleast_1d, trim_zeros
+from evertrace._src.numpy.spectra import eigvals
 
 __all__ = [
     "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
@@ -25,6 +26,13 @@ def polyval(p, x, *, unroll=16):
       p: vector of coefficients; an array of higher rank has coefficients along its first axis.
       x: array of places.
       unroll: ignored: the rule is always written out.
+
+    Returns:
+      Array of the shape of `x`.
+
+    Example:
+      >>> jnp.polyval(jnp.array([1, 0, -2]), jnp.array([0, 1, 2]))  # x**2 - 2
+      Array([-2, -1,  2], dtype=int32)
     """
     p, x = promote_dtypes("polyval", operand("polyval", p), operand("polyval", x))
     p, x = atleast_1d(p), creation.asarray(x)
@@ -36,13 +44,23 @@ def polyval(p, x, *, unroll=16):
 
 
 def polyadd(a1, a2):
-    """Return the sum of two polynomials."""
+    """Return the sum of two polynomials.
+
+    Example:
+      >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 0]))
+      Array([1, 1, 2], dtype=int32)
+    """
     x, y = _same_length("polyadd", a1, a2)
     return ufuncs.add(x, y)
 
 
 def polysub(a1, a2):
-    """Return the difference of two polynomials."""
+    """Return the difference of two polynomials.
+
+    Example:
+      >>> jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0, 0]))
+      Array([-1,  1,  2], dtype=int32)
+    """
     x, y = _same_length("polysub", a1, a2)
     return ufuncs.subtract(x, y)
 
@@ -64,6 +82,12 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
       a2: vector of coefficients.
       trim_leading_zeros: whether to leave out zeros in front of the factors, as NumPy does; only
         for known values, since the size of the result depends on it.
+
+    Differs from NumPy: integers give floats.
+
+    Example:
+      >>> jnp.polymul(jnp.array([1, 1]), jnp.array([1, -1]))  # x**2 - 1
+      Array([ 1.,  0., -1.], dtype=float32)
     """
     x, y = promote_dtypes("polymul", *[atleast_1d(operand("polymul", a)) for a in (a1, a2)])
     if trim_leading_zeros and (x.shape[0] > 1 or y.shape[0] > 1):
@@ -82,6 +106,10 @@ def polydiv(u, v, *, trim_leading_zeros=False):
 
     Returns:
       ``(quotient, remainder)``.
+
+    Example:
+      >>> jnp.polydiv(jnp.array([1.0, 0.0, -1.0]), jnp.array([1.0, 1.0]))
+      (Array([ 1., -1.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     u, v = promote_dtypes_inexact("polydiv", *[atleast_1d(operand("polydiv", a)) for a in (u, v)])
     count = max(u.shape[0] - v.shape[0] + 1, 1)
@@ -101,7 +129,15 @@ def polydiv(u, v, *, trim_leading_zeros=False):
 
 
 def polyder(p, m=1):
-    """Return the derivative of order `m` of a polynomial."""
+    """Return the derivative of order `m` of a polynomial.
+
+    Raises:
+      ValueError: `m` is negative.
+
+    Example:
+      >>> jnp.polyder(jnp.array([1, 2, 3]))  # 2 x + 2
+      Array([2., 2.], dtype=float32)
+    """
     (p,) = promote_dtypes_inexact("polyder", atleast_1d(operand("polyder", p)))
     for _ in range(_order("polyder", m)):
         degree = p.shape[0] - 1
@@ -118,6 +154,10 @@ def polyint(p, m=1, k=None):
       p: vector of coefficients.
       m: int, 0 or more.
       k: constants of integration, one or `m` of them; default 0.
+
+    Example:
+      >>> jnp.polyint(jnp.array([6.0, 2.0]), k=5.0)  # 3 x**2 + 2 x + 5
+      Array([3., 2., 5.], dtype=float32)
     """
     (p,) = promote_dtypes_inexact("polyint", atleast_1d(operand("polyint", p)))
     m = _order("polyint", m)
@@ -153,6 +193,10 @@ def poly(seq_of_zeros):
 
     Returns:
       ``[n + 1]``.
+
+    Example:
+      >>> jnp.poly(jnp.array([1.0, 2.0]))  # (x - 1) (x - 2)
+      Array([ 1., -3.,  2.], dtype=float32)
     """
     (zeros,) = promote_dtypes_inexact("poly", atleast_1d(operand("poly", seq_of_zeros)))
     if zeros.ndim == 2:
@@ -181,6 +225,14 @@ def vander(x, N=None, increasing=False):
 
     Returns:
       Array ``[n, N]``.
+
+    Raises:
+      ShapeError: `x` is no vector.
+
+    Example:
+      >>> jnp.vander(jnp.array([2, 3]), 3)
+      Array([[4, 2, 1],
+             [9, 3, 1]], dtype=int32)
     """
     x = operand("vander", x)
     if x.aval.ndim != 1:
@@ -208,6 +260,10 @@ def roots(p, *, strip_zeros=True):
 
     Returns:
       Complex vector of (up to) n zeros.
+
+    Example:
+      >>> jnp.roots(jnp.array([1.0, -3.0, 2.0]), strip_zeros=False)
+      Array([2.+0.j, 1.+0.j], dtype=complex64)
     """
     (p,) = promote_dtypes_inexact("roots", atleast_1d(operand("roots", p)))
     if p.ndim != 1:
@@ -257,6 +313,11 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     Returns:
       Coefficients ``[deg + 1]`` or ``[deg + 1, k]``; with `full` the tuple (coefficients,
       residuals, rank, singular values, rcond), with `cov` the pair (coefficients, covariance).
+
+    Example:
+      >>> x = jnp.array([0.0, 1.0, 2.0, 3.0])
+      >>> jnp.polyfit(x, 2 * x + 1, 1).round(3)
+      Array([2., 1.], dtype=float32)
     """
     x, y = promote_dtypes_inexact("polyfit", operand("polyfit", x), operand("polyfit", y))
     order = static_int("polyfit", "deg", deg) + 1

@@ -87,6 +87,17 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
 
     Returns:
       Array of shape ``[..., m, n]``, leading axes broadcast; without ``m`` or ``n`` for vectors.
+      The dtype is the common one, also for narrow integers.
+
+    Raises:
+      ShapeError: sizes ``k`` differ, leading axes do not broadcast, or an operand is a scalar.
+
+    Example:
+      >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 0], [1, 1]]))
+      Array([[3, 2],
+             [7, 4]], dtype=int32)
+      >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
+      (5, 2, 4)
     """
     x, y = promote_dtypes("matmul", a, b)
     plan = _matmul_plan(x.aval.shape, y.aval.shape)
@@ -151,7 +162,13 @@ def _check_matmul(x, y):
 
 
 def matvec(x1, x2, /):
-    """Multiply matrices ``[..., m, k]`` by vectors ``[..., k]``; leading axes are broadcast."""
+    """Multiply matrices ``[..., m, k]`` by vectors ``[..., k]``; leading axes are broadcast.
+
+    Example:
+      >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 0], [0, 1]]))
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
     x, y = promote_dtypes("matvec", x1, x2)
     if y.aval.ndim <= 1:
         return matmul(x, y)
@@ -159,7 +176,12 @@ def matvec(x1, x2, /):
 
 
 def vecmat(x1, x2, /):
-    """Multiply conjugated vectors ``[..., k]`` by matrices ``[..., k, n]``."""
+    """Multiply conjugated vectors ``[..., k]`` by matrices ``[..., k, n]``.
+
+    Example:
+      >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]]))
+      Array([4, 6], dtype=int32)
+    """
     x, y = promote_dtypes("vecmat", x1, x2)
     x = elementary.conj(x)
     if x.aval.ndim <= 1:
@@ -183,6 +205,15 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 
     Returns:
       Array of shape ``[*a.shape[:-1], *b.shape[:-2], n]``.
+
+    Raises:
+      ShapeError: sizes ``k`` differ.
+
+    Example:
+      >>> jnp.dot(jnp.array([1, 2, 3]), jnp.array([4, 5, 6]))
+      Array(32, dtype=int32)
+      >>> jnp.dot(jnp.ones((5, 2, 3)), jnp.ones((7, 3, 4))).shape
+      (5, 2, 7, 4)
     """
     x, y = promote_dtypes("dot", a, b)
     opts = options("dot", x, y, precision, preferred_element_type)
@@ -193,7 +224,12 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):
-    """Return the inner product of two arrays taken as vectors, the first of them conjugated."""
+    """Return the inner product of two arrays taken as vectors, the first of them conjugated.
+
+    Example:
+      >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
+      Array(7.+0.j, dtype=complex64)
+    """
     x, y = promote_dtypes("vdot", a, b)
     return dot(
         elementary.conj(ravel(x)), ravel(y), precision=precision,
@@ -202,7 +238,12 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
 
 
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
-    """Return inner products of vectors along an axis, the first conjugated; the rest broadcasts."""
+    """Return inner products of vectors along an axis, the first conjugated; the rest broadcasts.
+
+    Example:
+      >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+      Array([12, 34], dtype=int32)
+    """
     x, y = promote_dtypes("vecdot", x1, x2)
     x, y = moveaxis(elementary.conj(x), axis, -1), moveaxis(y, axis, -1)
     if x.aval.shape[-1] != y.aval.shape[-1]:
@@ -222,14 +263,32 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
 
 
 def inner(a, b, *, precision=None, preferred_element_type=None):
-    """Sum products over the last axes of two arrays."""
+    """Sum products over the last axes of two arrays.
+
+    Returns:
+      Array of shape ``[*a.shape[:-1], *b.shape[:-1]]``; the product where one is a scalar.
+
+    Raises:
+      ShapeError: the last sizes differ.
+
+    Example:
+      >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 0], [1, 1]]))
+      Array([[1, 3],
+             [3, 7]], dtype=int32)
+    """
     x, y = promote_dtypes("inner", a, b)
     axes = 0 if x.aval.ndim == 0 or y.aval.ndim == 0 else (-1, -1)
     return tensordot(x, y, axes, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def outer(a, b, out=None):
-    """Return all products of an element of `a` and one of `b`: an array ``[a.size, b.size]``."""
+    """Return all products of an element of `a` and one of `b`: an array ``[a.size, b.size]``.
+
+    Example:
+      >>> jnp.outer(jnp.array([1, 2]), jnp.array([1, 10, 100]))
+      Array([[  1,  10, 100],
+             [  2,  20, 200]], dtype=int32)
+    """
     no_out("outer", out)
     x, y = promote_dtypes("outer", a, b)
     return ufuncs.multiply(expand_dims(ravel(x), (1,)), expand_dims(ravel(y), (0,)))
@@ -251,6 +310,16 @@ def tensordot(
 
     Returns:
       Array of the remaining axes of `a`, then those of `b`.
+
+    Raises:
+      ShapeError: sizes of paired axes differ.
+
+    Example:
+      >>> x, y = jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5))
+      >>> jnp.tensordot(x, y).shape
+      (2, 5)
+      >>> jnp.tensordot(x, y, axes=([1], [0])).shape
+      (2, 4, 4, 5)
     """
     x, y = promote_dtypes("tensordot", a, b)
     opts = options("tensordot", x, y, precision, preferred_element_type)
@@ -283,7 +352,12 @@ def _paired_axes(x, y, axes):
 
 
 def kron(a, b):
-    """Return the Kronecker product: `b` scaled by each element of `a`, in `a`'s arrangement."""
+    """Return the Kronecker product: `b` scaled by each element of `a`, in `a`'s arrangement.
+
+    Example:
+      >>> jnp.kron(jnp.array([1, 10]), jnp.array([[1, 2]]))
+      Array([[ 1,  2, 10, 20]], dtype=int32)
+    """
     x, y = promote_dtypes("kron", a, b)
     rank = max(x.aval.ndim, y.aval.ndim)
     x, y = (expand_dims(v, tuple(range(rank - v.aval.ndim))) for v in (x, y))
@@ -304,6 +378,13 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
       axisc: axis of the vectors in the result; without meaning if both have 2 elements, where the
         result has only the third component.
       axis: given in place of the three others.
+
+    Raises:
+      ShapeError: vectors have another number of elements.
+
+    Example:
+      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -327,7 +408,18 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
 
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """Sum the diagonal that is `offset` above the main one, in the plane of two axes."""
+    """Sum the diagonal that is `offset` above the main one, in the plane of two axes.
+
+    Returns:
+      Array of the remaining axes; its dtype is that of `sum`.
+
+    Raises:
+      ValueError: the rank is less than 2.
+
+    Example:
+      >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
+    """
     no_out("trace", out)
     x = operand("trace", a)
     return sum_elements(indexing.diagonal(x, offset, axis1, axis2), -1, dtype)

@@ -65,7 +65,7 @@ def as_argument(name, position, x, borrow=False):
     if kind in SCALARS or is_operand[kind]:
         return x
     if isinstance(x, (np.ndarray, np.generic)):
-        if borrow and state.trace is EVAL:
+        if borrow and state.trace is EVAL and not config.current().watched:
             return _borrowed(name, x)
         return as_operand(x, name)
     if is_arraylike(x):

@@ -26,6 +26,14 @@ def ravel_pytree(pytree):
     Returns:
       ``(flat, unravel)``: a vector ``[n]`` of all elements, and a function from such a vector to
       a tree of the structure, shapes and dtypes of `pytree`.
+
+    Example:
+      >>> from evertrace.flatten_util import ravel_pytree
+      >>> flat, unravel = ravel_pytree({"b": jnp.zeros(2), "w": jnp.ones((1, 2))})
+      >>> flat
+      Array([0., 0., 1., 1.], dtype=float32)
+      >>> unravel(2 * flat)["w"]
+      Array([[2., 2.]], dtype=float32)
     """
     leaves, treedef = tree.flatten(pytree)
     if not leaves:

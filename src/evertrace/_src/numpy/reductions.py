@@ -43,7 +43,7 @@ from evertrace._src.ops.structural import expand_dims, reduce_sum_p, reshape
 from evertrace._src.support import Cache
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean",
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean",
     "min", "prod", "ptp", "std", "sum", "var",
 ]  # fmt: skip
 
@@ -207,6 +207,19 @@ def sum(
 
     Returns:
       Array of the shape of `a` without `axis`.
+
+    Raises:
+      TypeError: `a` is a list; call `array` first.
+      AxisError: there is no such axis.
+
+    Example:
+      >>> jnp.sum(jnp.array([[1, 2], [3, 4]]))
+      Array(10, dtype=int32)
+      >>> jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=1, keepdims=True)
+      Array([[3],
+             [7]], dtype=int32)
+      >>> jnp.sum(jnp.array([1.0, 2.0, 3.0]), where=jnp.array([True, False, True]))
+      Array(4., dtype=float32)
     """
     no_out("sum", out)
     return _reduce(_SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
@@ -216,7 +229,12 @@ def prod(
     a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
     promote_integers=True,
 ):  # fmt: skip
-    """Multiply the elements along axes; the arguments are those of `sum`."""
+    """Multiply the elements along axes; the arguments are those of `sum`.
+
+    Example:
+      >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=0)
+      Array([3, 8], dtype=int32)
+    """
     no_out("prod", out)
     return _reduce(_PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
 
@@ -231,47 +249,89 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
       keepdims: whether to keep the reduced axes, with size 1.
       initial: least possible result; required with `where`.
       where: boolean mask, broadcast to `a`, of the elements that count.
+
+    Raises:
+      ValueError: the array is empty along `axis`, or there is a mask, and `initial` is missing.
+
+    Example:
+      >>> jnp.max(jnp.array([[1, 5], [4, 2]]), axis=0)
+      Array([4, 5], dtype=int32)
     """
     no_out("max", out)
     return _reduce(_MAX, a, axis, None, keepdims, initial, where)
 
 
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Return the smallest element along axes; NaN if there is one. Arguments as in `max`."""
+    """Return the smallest element along axes; NaN if there is one. Arguments as in `max`.
+
+    Example:
+      >>> jnp.min(jnp.array([[1, 5], [4, 2]]), axis=1)
+      Array([1, 2], dtype=int32)
+    """
     no_out("min", out)
     return _reduce(_MIN, a, axis, None, keepdims, initial, where)
 
 
 def amax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Return the largest element along axes: another name of `max`."""
+    """Return the largest element along axes: another name of `max`.
+
+    Example:
+      >>> jnp.amax(jnp.array([1, 5, 3]))
+      Array(5, dtype=int32)
+    """
     return max(a, axis, out, keepdims, initial, where)
 
 
 def amin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Return the smallest element along axes: another name of `min`."""
+    """Return the smallest element along axes: another name of `min`.
+
+    Example:
+      >>> jnp.amin(jnp.array([4, 1, 3]))
+      Array(1, dtype=int32)
+    """
     return min(a, axis, out, keepdims, initial, where)
 
 
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
-    """Return whether any element along axes is true (not zero)."""
+    """Return whether any element along axes is true (not zero).
+
+    Example:
+      >>> jnp.any(jnp.array([[True, False], [False, False]]), axis=1)
+      Array([ True, False], dtype=bool)
+    """
     no_out("any", out)
     return _reduce(_ANY, a, axis, None, keepdims, None, where)
 
 
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
-    """Return whether all elements along axes are true (not zero)."""
+    """Return whether all elements along axes are true (not zero).
+
+    Example:
+      >>> jnp.all(jnp.array([[True, False], [True, True]]), axis=1)
+      Array([False,  True], dtype=bool)
+    """
     no_out("all", out)
     return _reduce(_ALL, a, axis, None, keepdims, None, where)
 
 
 def ptp(a, axis=None, out=None, keepdims=False):
-    """Return the difference between the largest and the smallest element along axes."""
+    """Return the difference between the largest and the smallest element along axes.
+
+    Example:
+      >>> jnp.ptp(jnp.array([[1, 5], [4, 2]]), axis=1)
+      Array([4, 2], dtype=int32)
+    """
     no_out("ptp", out)
     return ufuncs.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
 def count_nonzero(a, axis=None, keepdims=False):
-    """Count the elements along axes that are not zero, as the default integer type."""
+    """Count the elements along axes that are not zero, as the default integer type.
+
+    Example:
+      >>> jnp.count_nonzero(jnp.array([[0, 5], [4, 2]]), axis=1)
+      Array([1, 2], dtype=int32)
+    """
     nonzero = ufuncs.not_equal(operand("count_nonzero", a), 0)
     return sum(nonzero, axis, dtypes.default_dtype(int), keepdims=keepdims)
 
@@ -290,13 +350,27 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
     Returns:
       int32 array (int64 with ``enable_x64``).
+
+    Raises:
+      ValueError: the array is empty.
+
+    Example:
+      >>> jnp.argmax(jnp.array([[1, 5], [4, 2]]))
+      Array(1, dtype=int32)
+      >>> jnp.argmax(jnp.array([[1, 5], [4, 2]]), axis=1)
+      Array([1, 0], dtype=int32)
     """
     no_out("argmax", out)
     return arg_reduce("argmax", argmax_p, a, axis, keepdims)
 
 
 def argmin(a, axis=None, out=None, keepdims=None):
-    """Return the index of the first smallest element, or of the first NaN; see `argmax`."""
+    """Return the index of the first smallest element, or of the first NaN; see `argmax`.
+
+    Example:
+      >>> jnp.argmin(jnp.array([[1, 5], [4, 2]]), axis=1)
+      Array([0, 1], dtype=int32)
+    """
     no_out("argmin", out)
     return arg_reduce("argmin", argmin_p, a, axis, keepdims)
 
@@ -333,6 +407,13 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
       out: must be None.
       keepdims: whether to keep the reduced axes, with size 1.
       where: boolean mask, broadcast to `a`, of the elements that count.
+
+    Returns:
+      Floating array of the shape of `a` without `axis`; NaN where there are no elements.
+
+    Example:
+      >>> jnp.mean(jnp.array([[1, 2], [3, 5]]), axis=0)
+      Array([2. , 3.5], dtype=float32)
     """
     no_out("mean", out)
     x = operand("mean", a)
@@ -396,7 +477,14 @@ def var(
       correction: another name of `ddof`, by which the array standard calls it.
 
     Returns:
-      Real array; NaN where there are no more than `ddof` elements.
+      Real array of the shape of `a` without `axis`; NaN where there are no more than `ddof`
+      elements.
+
+    Example:
+      >>> jnp.var(jnp.array([1.0, 2.0, 3.0, 4.0]))
+      Array(1.25, dtype=float32)
+      >>> jnp.var(jnp.array([1.0, 2.0, 3.0]), ddof=1)
+      Array(1., dtype=float32)
     """
     no_out("var", out)
     ddof = _degrees_of_freedom("var", ddof, correction)
@@ -452,55 +540,13 @@ def std(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
     correction=None,
 ):  # fmt: skip
-    """Return the standard deviation along axes, the root of `var`, whose arguments it takes."""
+    """Return the standard deviation along axes, the root of `var`, whose arguments it takes.
+
+    Example:
+      >>> jnp.std(jnp.array([[1.0, 3.0], [2.0, 8.0]]), axis=1)
+      Array([1., 3.], dtype=float32)
+    """
     no_out("std", out)
     return ufuncs.sqrt(
         var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     )
-
-
-def average(a, axis=None, weights=None, returned=False, keepdims=False):
-    """Return the weighted mean along axes.
-
-    Args:
-      a: array.
-      axis: int, tuple of ints or None (all axes).
-      weights: array of the shape of `a`, or of its shape along `axis`; None weighs all alike.
-      returned: whether to return the sums of the weights too.
-      keepdims: whether to keep the reduced axes, with size 1.
-
-    Returns:
-      The averages, or ``(averages, sums of weights)``.
-    """
-    x = operand("average", a)
-    if weights is None:
-        averages = mean(x, axis, keepdims=keepdims)
-        count = _number_along(x.aval, canonical_axes("average", axis, x.aval.ndim))
-        total = scalar_of(count, averages.dtype)
-    else:
-        w = _align_weights(x, operand("average", weights), axis)
-        dtype = dtypes.to_inexact_dtype(dtypes.result_type(x, w))
-        total = sum(w, axis, dtype, keepdims=keepdims)
-        products = ufuncs.multiply(convert(x, dtype), convert(w, dtype))
-        averages = ufuncs.divide(sum(products, axis, keepdims=keepdims), total)
-    if not returned:
-        return averages
-    return averages, broadcast_to(operand("average", total), averages.shape)
-
-
-def _align_weights(x, w, axis):
-    """Return weights that broadcast against `x`."""
-    if w.aval.shape == x.aval.shape:
-        return w
-    axes = canonical_axes("average", axis, x.aval.ndim)
-    sizes = tuple(x.aval.shape[i] for i in axes)
-    if axis is None or w.aval.shape != sizes:
-        raise errors.user_error(
-            errors.ShapeError,
-            f"average: weights of shape {w.aval.shape} fit neither the array of shape "
-            f"{x.aval.shape} nor its axes {axes if axis is not None else None}.",
-            fix="give weights of the array's shape, or one per element along `axis`.",
-            anchor="shape",
-        )
-    aligned = tuple(size if i in axes else 1 for i, size in enumerate(x.aval.shape))
-    return reshape(w, aligned)

@@ -26,13 +26,17 @@ def _segment_reduce(name, method, identity, data, segment_ids, num_segments, opt
             fix="pass a vector as long as the first dimension of data.",
             anchor="shape",
         )
-    unsupported = [options.pop("bucket_size"), options.pop("out_sharding")]
-    if unsupported != [None, None]:
-        raise NotImplementedError(f"{name}: bucket_size and out_sharding are not supported")
+    del options["bucket_size"]
+    if options.pop("out_sharding") is not None:
+        raise errors.user_error(
+            NotImplementedError,
+            f"{name}: the result cannot be laid out by `out_sharding`.",
+            fix="lay it out afterwards, with `evertrace.reshard`.",
+        )
     if num_segments is None:
         num_segments = _count(name, segment_ids)
     start = full((num_segments, *data.shape[1:]), identity(data.dtype), data.dtype)
-    return getattr(start.at[segment_ids], method)(data, **options)
+    return getattr(start.at[segment_ids], method)(data, wrap_negative_indices=False, **options)
 
 
 @public
@@ -44,18 +48,25 @@ def segment_sum(
 
     Args:
       data: ``[n, ...]``, any dtype the operation takes.
-      segment_ids: ``[n]`` integers: the segment of each row. Negative ones count from the end;
-        rows with a number out of range are dropped.
+      segment_ids: ``[n]`` integers: the segment of each row. Rows with a number out of range,
+        negative ones too, are dropped.
       num_segments: number of segments; default one more than the largest number, which must
         then be known while tracing.
       indices_are_sorted: a promise that segment_ids ascend.
       unique_indices: a promise that no number occurs twice.
-      bucket_size: not supported.
+      bucket_size: accepted and not used: all rows are combined in one pass, not bucket by bucket.
       mode: what happens to numbers out of range, as for ``x.at[]``.
-      out_sharding: not supported.
+      out_sharding: must be None.
 
     Returns:
       ``[num_segments, ...]``; a segment without rows holds zeros.
+
+    Example:
+      >>> data, ids = jnp.array([1, 2, 3, 4]), jnp.array([0, 0, 2, 2])
+      >>> ev.ops.segment_sum(data, ids)
+      Array([3, 0, 7], dtype=int32)
+      >>> ev.ops.segment_sum(data, ids, num_segments=2)
+      Array([3, 0], dtype=int32)
     """
     options = {
         "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
@@ -73,6 +84,10 @@ def segment_prod(
 
     Returns:
       ``[num_segments, ...]``; a segment without rows holds ones.
+
+    Example:
+      >>> ev.ops.segment_prod(jnp.array([1, 2, 3, 4]), jnp.array([0, 0, 2, 2]))
+      Array([ 2,  1, 12], dtype=int32)
     """
     options = {
         "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
@@ -92,6 +107,10 @@ def segment_max(
 
     Returns:
       ``[num_segments, ...]``; a segment without rows holds the least value of the dtype.
+
+    Example:
+      >>> ev.ops.segment_max(jnp.array([1.0, 2.0, 3.0, 4.0]), jnp.array([0, 0, 2, 2]))
+      Array([  2., -inf,   4.], dtype=float32)
     """
     options = {
         "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
@@ -109,6 +128,10 @@ def segment_min(
 
     Returns:
       ``[num_segments, ...]``; a segment without rows holds the greatest value of the dtype.
+
+    Example:
+      >>> ev.ops.segment_min(jnp.array([1.0, 2.0, 3.0, 4.0]), jnp.array([0, 0, 2, 2]))
+      Array([ 1., inf,  3.], dtype=float32)
     """
     options = {
         "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,

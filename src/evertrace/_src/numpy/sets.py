@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, errors
 from evertrace._src.numpy import creation, elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.cumulative import cumsum
@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _UniqueAll(NamedTuple):
+class _UniqueAllResult(NamedTuple):
     """Result of `unique_all`."""
 
     values: Any
@@ -35,14 +35,14 @@ class _UniqueAll(NamedTuple):
     counts: Any
 
 
-class _UniqueCounts(NamedTuple):
+class _UniqueCountsResult(NamedTuple):
     """Result of `unique_counts`."""
 
     values: Any
     counts: Any
 
 
-class _UniqueInverse(NamedTuple):
+class _UniqueInverseResult(NamedTuple):
     """Result of `unique_inverse`."""
 
     values: Any
@@ -71,13 +71,24 @@ def unique(
 
     Returns:
       The elements, or a tuple of them and what else was asked for.
+
+    Raises:
+      ConcretizationTypeError: values are not known, as under `jit`, and `size` is not given.
+
+    Example:
+      >>> jnp.unique(jnp.array([3, 1, 3, 2]))
+      Array([1, 2, 3], dtype=int32)
+      >>> jnp.unique(jnp.array([3, 1, 3, 2]), return_counts=True)
+      (Array([1, 2, 3], dtype=int32), Array([1, 1, 2], dtype=int32))
+      >>> ev.jit(lambda x: jnp.unique(x, size=4, fill_value=-1))(jnp.array([3, 1, 3, 2]))
+      Array([ 1,  2,  3, -1], dtype=int32)
     """
     x = operand("unique", ar)
     wanted = return_index, return_inverse, return_counts
     if axis is not None:
         axis = canonical_axis("unique", axis, x.aval.ndim)
     if size is None:
-        out = _unique_known(known_values("unique", x).host(), axis, equal_nan)
+        out = _unique_known(known_values("unique", x), axis, equal_nan, wanted)
     else:
         size = static_int("unique", "size", size)
         out = _unique_sized(x, axis, equal_nan, size, fill_value)
@@ -85,13 +96,42 @@ def unique(
     return (out[0], *extras) if extras else out[0]
 
 
-def _unique_known(x, axis, equal_nan):
-    dtype = dtypes.default_dtype(int)
-    values, *rest = np.unique(x, True, True, True, axis=axis, equal_nan=equal_nan)
-    index, inverse, counts = (creation.asarray(part, dtype) for part in rest)
+def _unique_known(x, axis, equal_nan, wanted):
     if axis is None:
+        values, *rest = _distinct(ravel(x), equal_nan, wanted)
+    else:
+        values, *rest = np.unique(x.host(), True, True, True, axis=axis, equal_nan=equal_nan)
+    dtype = dtypes.default_dtype(int)
+    index, inverse, counts = (r if r is None else creation.asarray(r, dtype) for r in rest)
+    if axis is None and inverse is not None:
         inverse = reshape(inverse, x.shape)
     return creation.asarray(values, x.dtype), index, inverse, counts
+
+
+def _distinct(x, equal_nan, wanted):
+    """Return values, indices, inverse and counts of a vector as ndarrays; None if not wanted."""
+    wants_index, wants_inverse, wants_counts = wanted
+    index = inverse = counts = None
+    order: Any = None
+    if wants_index or wants_inverse:
+        order = np.asarray(argsort(x))
+        ordered = np.asarray(x)[order]
+    else:
+        ordered = np.asarray(sort(x))
+    is_new = np.ones(len(ordered), bool)
+    before, after = ordered[:-1], ordered[1:]
+    is_new[1:] = before != after
+    if equal_nan and dtypes.issubdtype(x.dtype, np.inexact):
+        is_new[1:] &= ~((before != before) & (after != after))
+    starts = np.flatnonzero(is_new)
+    if wants_index:
+        index = order[starts]
+    if wants_inverse:
+        inverse = np.empty(len(ordered), np.int64)
+        inverse[order] = np.cumsum(is_new) - 1
+    if wants_counts:
+        counts = np.diff(starts, append=len(ordered))
+    return ordered[starts], index, inverse, counts
 
 
 def _unique_sized(x, axis, equal_nan, size, fill_value):
@@ -100,6 +140,8 @@ def _unique_sized(x, axis, equal_nan, size, fill_value):
     kept_shape = rows.aval.shape[1:]
     rows = reshape(rows, (rows.aval.shape[0], int(np.prod(kept_shape))))
     count_rows = rows.aval.shape[0]
+    if not count_rows:
+        return _unique_of_nothing(x, axis, size, fill_value)
     order = lexsort(rows.T[::-1]) if rows.aval.size else creation.arange(count_rows)
     ordered = indexing.take(rows, order, axis=0)
     is_new = _begins_run(ordered, equal_nan)
@@ -117,6 +159,21 @@ def _unique_sized(x, axis, equal_nan, size, fill_value):
     return moveaxis(reshape(values, (size, *kept_shape)), 0, axis), index, inverse, counts
 
 
+def _unique_of_nothing(x, axis, size, fill_value):
+    """Return `size` times the fill value, counted 0 times."""
+    if size and fill_value is None:
+        raise errors.user_error(
+            ValueError,
+            f"unique: an array of shape {x.aval.shape} has no value to fill size {size} with.",
+            fix="pass fill_value.",
+        )
+    shape = list(x.aval.shape) if axis is not None else [0]
+    shape[0 if axis is None else axis] = size
+    values = creation.full(shape, 0 if fill_value is None else fill_value, x.aval.dtype)
+    zeros = creation.zeros(size, dtypes.default_dtype(int))
+    return values, zeros, zeros[:0] if axis is not None else reshape(zeros[:0], x.aval.shape), zeros
+
+
 def _begins_run(ordered, equal_nan):
     """Mark the rows of a sorted matrix that differ from the row before them."""
     before, after = ordered[:-1], ordered[1:]
@@ -128,28 +185,53 @@ def _begins_run(ordered, equal_nan):
 
 
 def unique_all(x, /, *, size=None, fill_value=None):
-    """Return distinct elements, where each occurs first, which one each element is, and counts."""
-    return _UniqueAll(
+    """Return distinct elements, where each occurs first, which one each element is, and counts.
+
+    Example:
+      >>> found = jnp.unique_all(jnp.array([3, 1, 3]))
+      >>> found.values, found.indices
+      (Array([1, 3], dtype=int32), Array([1, 0], dtype=int32))
+      >>> found.inverse_indices, found.counts
+      (Array([1, 0, 1], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    return _UniqueAllResult(
         *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     )
 
 
 def unique_counts(x, /, *, size=None, fill_value=None):
-    """Return the distinct elements and how often each occurs."""
-    return _UniqueCounts(
+    """Return the distinct elements and how often each occurs.
+
+    Example:
+      >>> values, counts = jnp.unique_counts(jnp.array([3, 1, 3]))
+      >>> values, counts
+      (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    return _UniqueCountsResult(
         *unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     )
 
 
 def unique_inverse(x, /, *, size=None, fill_value=None):
-    """Return the distinct elements and which of them each element is."""
-    return _UniqueInverse(
+    """Return the distinct elements and which of them each element is.
+
+    Example:
+      >>> values, inverse = jnp.unique_inverse(jnp.array([3, 1, 3]))
+      >>> inverse, values[inverse]
+      (Array([1, 0, 1], dtype=int32), Array([3, 1, 3], dtype=int32))
+    """
+    return _UniqueInverseResult(
         *unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     )
 
 
 def unique_values(x, /, *, size=None, fill_value=None):
-    """Return the distinct elements."""
+    """Return the distinct elements.
+
+    Example:
+      >>> jnp.unique_values(jnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
@@ -171,6 +253,11 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
 
     Returns:
       Boolean array of the shape of `element`.
+
+    Example:
+      >>> jnp.isin(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 3, 7]))
+      Array([[False,  True],
+             [ True, False]], dtype=bool)
     """
     x, others = promote_dtypes(
         "isin", operand("isin", element), ravel(operand("isin", test_elements))
@@ -209,7 +296,12 @@ def _is_first(ordered):
 
 
 def union1d(ar1, ar2, *, size=None, fill_value=None):
-    """Return the sorted elements that are in either array; see `unique` for the arguments."""
+    """Return the sorted elements that are in either array; see `unique` for the arguments.
+
+    Example:
+      >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3]))
+      Array([1, 2, 3], dtype=int32)
+    """
     return unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
@@ -218,6 +310,10 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
 
     They are sorted and distinct, or in their order if `assume_unique`. Missing ones are 0 unless
     `fill_value` is given.
+
+    Example:
+      >>> jnp.setdiff1d(jnp.array([3, 1, 2, 1]), jnp.array([2]))
+      Array([1, 3], dtype=int32)
     """
     x, y = _vectors("setdiff1d", ar1, ar2)
     fill_value = 0 if fill_value is None else fill_value
@@ -237,6 +333,13 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
       return_indices: whether to return where each occurs first in `ar1` and in `ar2`.
       size: see `unique`.
       fill_value: see `unique`.
+
+    Returns:
+      Vector, or three of them with `return_indices`.
+
+    Example:
+      >>> jnp.intersect1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 4]))
+      Array([2, 3], dtype=int32)
     """
     x, y = _vectors("intersect1d", ar1, ar2)
     order_x, order_y = argsort(x), argsort(y)
@@ -252,7 +355,12 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
 
 
 def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
-    """Return the sorted elements that are in one of the arrays but not in both."""
+    """Return the sorted elements that are in one of the arrays but not in both.
+
+    Example:
+      >>> jnp.setxor1d(jnp.array([3, 1, 2]), jnp.array([2, 3, 4]))
+      Array([1, 4], dtype=int32)
+    """
     x, y = _vectors("setxor1d", ar1, ar2)
     both = sort(concatenate([x, y]))
     mask = _is_first(both) & (isin(both, x) ^ isin(both, y))

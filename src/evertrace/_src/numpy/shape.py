@@ -1,18 +1,13 @@
-"""Functions that move elements around: new shapes, new orders of axes, repetitions.
-
-Whatever decides a shape must be known while tracing; shifts of `roll` and counts of `repeat` may be
-traced values, since they do not have to.
-"""
+"""New shapes and new orders of axes. Whatever decides a shape must be known while tracing."""
 
 import math
-import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.tracer import concrete_value
-from evertrace._src.numpy import creation, cumulative, indexing, ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,
     canonical_axis,
@@ -22,19 +17,17 @@ from evertrace._src.numpy.arguments import (
     static_shape,
     traced_argument,
 )
-from evertrace._src.numpy.promotion import as_operands, common_shape
 from evertrace._src.numpy.promotion import broadcast_to as broadcast_operand
+from evertrace._src.numpy.promotion import common_shape
 from evertrace._src.ops import structural
-from evertrace._src.ops.convert import convert
-from evertrace._src.ops.dynamic import dynamic_slice_p
-from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, tile_p, unstack_p
+from evertrace._src.ops.slicing import slice_in_dim, unstack_p
 from evertrace._src.ops.structural import permute, rev_p
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
     "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
-    "permute_dims", "ravel", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90", "squeeze",
-    "swapaxes", "tile", "transpose", "trim_zeros", "unstack",
+    "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "squeeze",
+    "swapaxes", "transpose", "trim_zeros", "unstack",
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- shapes
@@ -54,6 +47,11 @@ def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
 
     Raises:
       ShapeError: the number of elements would change.
+
+    Example:
+      >>> jnp.reshape(jnp.arange(6), (2, -1))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
     """
     x = operand("reshape", a)
     shape = _without_minus_one(x.aval, static_shape("reshape", shape))
@@ -93,13 +91,28 @@ def _without_minus_one(aval, shape):
 
 
 def ravel(a, order="C", *, out_sharding=None):
-    """Flatten an array to rank 1, in order "C" (last axis fastest) or "F" (first axis fastest)."""
+    """Flatten an array to rank 1, in order "C" (last axis fastest) or "F" (first axis fastest).
+
+    Example:
+      >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
+      Array([1, 2, 3, 4], dtype=int32)
+      >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F")
+      Array([1, 3, 2, 4], dtype=int32)
+    """
     x = operand("ravel", a)
     return reshape(x, (x.aval.size,), order)
 
 
 def squeeze(a, axis=None):
-    """Remove axes of size 1: those named by an int or a tuple of ints, or all of them."""
+    """Remove axes of size 1: those named by an int or a tuple of ints, or all of them.
+
+    Raises:
+      ShapeError: a named axis is not of size 1.
+
+    Example:
+      >>> jnp.squeeze(jnp.ones((1, 3, 1))).shape, jnp.squeeze(jnp.ones((1, 3, 1)), axis=0).shape
+      ((3,), (3, 1))
+    """
     x = operand("squeeze", a)
     if axis is None:
         axes = tuple(i for i, size in enumerate(x.aval.shape) if size == 1)
@@ -117,7 +130,12 @@ def squeeze(a, axis=None):
 
 
 def expand_dims(a, axis):
-    """Add axes of size 1 that stand at `axis`, an int or a tuple of ints, of the result."""
+    """Add axes of size 1 that stand at `axis`, an int or a tuple of ints, of the result.
+
+    Example:
+      >>> jnp.expand_dims(jnp.ones((2, 3)), (0, 2)).shape
+      (1, 2, 1, 3)
+    """
     x = operand("expand_dims", a)
     given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     axes = distinct_axes("expand_dims", given, x.aval.ndim + len(given))
@@ -125,34 +143,73 @@ def expand_dims(a, axis):
 
 
 def broadcast_to(array, shape, *, out_sharding=None):
-    """Repeat an array along new leading axes and axes of size 1 until it has `shape`."""
+    """Repeat an array along new leading axes and axes of size 1 until it has `shape`.
+
+    Raises:
+      ShapeError: another size than 1 would have to change.
+
+    Example:
+      >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
+    """
     return broadcast_operand(operand("broadcast_to", array), static_shape("broadcast_to", shape))
 
 
 def broadcast_shapes(*shapes):
-    """Return the shape to which shapes (ints or tuples of ints) broadcast."""
+    """Return the shape to which shapes (ints or tuples of ints) broadcast.
+
+    Raises:
+      ShapeError: they do not.
+
+    Example:
+      >>> jnp.broadcast_shapes((3, 1), (4,))
+      (3, 4)
+    """
     return common_shape("broadcast_shapes", [static_shape("broadcast_shapes", s) for s in shapes])
 
 
 def broadcast_arrays(*args):
-    """Return a list of the arrays, broadcast to their common shape."""
+    """Return a list of the arrays, broadcast to their common shape.
+
+    Example:
+      >>> x, y = jnp.broadcast_arrays(jnp.array([[1], [2]]), jnp.array([10, 20, 30]))
+      >>> x
+      Array([[1, 1, 1],
+             [2, 2, 2]], dtype=int32)
+    """
     arrays = [operand("broadcast_arrays", x) for x in args]
     shape = common_shape("broadcast_arrays", [x.aval.shape for x in arrays])
     return [broadcast_operand(x, shape) for x in arrays]
 
 
 def atleast_1d(*arys) -> Any:
-    """Return each array with at least one axis; one array, or a list if there are several."""
+    """Return each array with at least one axis; one array, or a list if there are several.
+
+    Example:
+      >>> jnp.atleast_1d(3, jnp.array([1, 2]))
+      [Array([3], dtype=int32, weak_type=True), Array([1, 2], dtype=int32)]
+    """
     return _each(arys, "atleast_1d", lambda x: structural.expand_dims(x, _missing(x, 1)))
 
 
 def atleast_2d(*arys) -> Any:
-    """Return each array with at least two axes, new ones in front."""
+    """Return each array with at least two axes, new ones in front.
+
+    Example:
+      >>> jnp.atleast_2d(jnp.array([1, 2]))
+      Array([[1, 2]], dtype=int32)
+    """
     return _each(arys, "atleast_2d", lambda x: structural.expand_dims(x, _missing(x, 2)))
 
 
 def atleast_3d(*arys) -> Any:
-    """Return each array with at least three axes; a matrix gets its new axis at the end."""
+    """Return each array with at least three axes; a matrix gets its new axis at the end.
+
+    Example:
+      >>> jnp.atleast_3d(jnp.ones(3)).shape, jnp.atleast_3d(jnp.ones((2, 3))).shape
+      ((1, 3, 1), (2, 3, 1))
+    """
     places = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}  # by rank
     return _each(
         arys, "atleast_3d", lambda x: structural.expand_dims(x, places.get(x.aval.ndim, ()))
@@ -168,21 +225,6 @@ def _each(arys, name, change):
     return out[0] if len(out) == 1 else out
 
 
-def resize(a, new_shape):
-    """Return the elements, repeated as often as needed, in a new shape."""
-    flat = ravel(a)
-    shape = static_shape("resize", new_shape)
-    size = math.prod(shape)
-    if any(s < 0 for s in shape):
-        raise errors.user_error(
-            ValueError, f"resize: sizes must not be negative, got {shape}.", fix="use sizes >= 0."
-        )
-    if size == 0 or flat.aval.size == 0:
-        return creation.zeros(shape, flat.aval.dtype)
-    repeats = -(-size // flat.aval.size)
-    return reshape(slice_in_dim(tile(flat, repeats), 0, size, 0), shape)
-
-
 def trim_zeros(filt, trim="fb", axis=None):
     """Remove zeros from the front ("f" in `trim`) and the back ("b") of an array.
 
@@ -190,6 +232,10 @@ def trim_zeros(filt, trim="fb", axis=None):
       filt: array whose values are known: the size of the result depends on them.
       trim: a string of "f" and "b".
       axis: axes to trim, all by default.
+
+    Example:
+      >>> jnp.trim_zeros(jnp.array([0, 0, 1, 0, 2, 0]))
+      Array([1, 0, 2], dtype=int32)
     """
     x = operand("trim_zeros", filt)
     concrete = concrete_value(x)
@@ -215,6 +261,16 @@ def transpose(a, axes=None):
     Args:
       a: array.
       axes: sequence of ints: where each axis of the result comes from.
+
+    Raises:
+      AxisError: `axes` is no permutation.
+
+    Example:
+      >>> jnp.transpose(jnp.array([[1, 2], [3, 4]]))
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+      >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 0, 2)).shape
+      (3, 2, 4)
     """
     x = operand("transpose", a)
     if axes is None:
@@ -231,12 +287,25 @@ def transpose(a, axes=None):
 
 
 def permute_dims(a, /, axes):
-    """Permute axes: another name of `transpose`."""
+    """Permute axes: another name of `transpose`.
+
+    Example:
+      >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
+    """
     return transpose(a, axes)
 
 
 def matrix_transpose(x, /):
-    """Swap the last two axes."""
+    """Swap the last two axes.
+
+    Raises:
+      ShapeError: the rank is less than 2.
+
+    Example:
+      >>> jnp.matrix_transpose(jnp.ones((5, 2, 3))).shape
+      (5, 3, 2)
+    """
     x = operand("matrix_transpose", x)
     if x.aval.ndim < 2:
         raise errors.user_error(
@@ -249,7 +318,12 @@ def matrix_transpose(x, /):
 
 
 def swapaxes(a, axis1, axis2):
-    """Swap two axes."""
+    """Swap two axes.
+
+    Example:
+      >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
+      (4, 3, 2)
+    """
     x = operand("swapaxes", a)
     i = canonical_axis("swapaxes", axis1, x.aval.ndim)
     j = canonical_axis("swapaxes", axis2, x.aval.ndim)
@@ -259,11 +333,17 @@ def swapaxes(a, axis1, axis2):
 
 
 def moveaxis(a, source, destination):
-    """Move axes, named by an int or several, to new places; the rest keep their order."""
+    """Move axes, named by an int or several, to new places; the rest keep their order.
+
+    Example:
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
+    """
     x = operand("moveaxis", a)
     sources, places = (
-        distinct_axes("moveaxis", v if isinstance(v, tuple | list) else (v,), x.aval.ndim)
+        distinct_axes("moveaxis", tuple(v) if is_several else (v,), x.aval.ndim)
         for v in (source, destination)
+        for is_several in (isinstance(v, Iterable) and getattr(v, "ndim", 1) > 0,)
     )
     if len(sources) != len(places):
         raise errors.user_error(
@@ -279,7 +359,12 @@ def moveaxis(a, source, destination):
 
 
 def rollaxis(a, axis, start=0):
-    """Move `axis` backwards until it stands before the axis that is at `start` now."""
+    """Move `axis` backwards until it stands before the axis that is at `start` now.
+
+    Example:
+      >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
+    """
     x = operand("rollaxis", a)
     axis = canonical_axis("rollaxis", axis, x.aval.ndim)
     start = canonical_axis("rollaxis", start, x.aval.ndim + 1)
@@ -287,24 +372,48 @@ def rollaxis(a, axis, start=0):
 
 
 def flip(m, axis=None):
-    """Reverse the order of the elements along axes: an int, a tuple of ints or None (all)."""
+    """Reverse the order of the elements along axes: an int, a tuple of ints or None (all).
+
+    Example:
+      >>> jnp.flip(jnp.array([[1, 2], [3, 4]]), axis=1)
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     x = operand("flip", m)
     axes = canonical_axes("flip", axis, x.aval.ndim)
     return rev_p.bind(x, dimensions=axes) if axes else x
 
 
 def fliplr(m):
-    """Reverse the second axis."""
+    """Reverse the second axis.
+
+    Example:
+      >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 def flipud(m):
-    """Reverse the first axis."""
+    """Reverse the first axis.
+
+    Example:
+      >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
 def rot90(m, k=1, axes=(0, 1)):
-    """Rotate by 90 degrees, `k` times, in the plane of two axes, from the first to the second."""
+    """Rotate by 90 degrees, `k` times, in the plane of two axes, from the first to the second.
+
+    Example:
+      >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
+    """
     x = operand("rot90", m)
     if len(axes) != 2:
         raise errors.user_error(
@@ -322,127 +431,12 @@ def rot90(m, k=1, axes=(0, 1)):
 
 
 def unstack(x, /, *, axis=0):
-    """Return a tuple of the arrays that stand along `axis`."""
+    """Return a tuple of the arrays that stand along `axis`.
+
+    Example:
+      >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
+      (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
+    """
     x = operand("unstack", x)
     axis = canonical_axis("unstack", axis, x.aval.ndim)
     return tuple(unstack_p.bind(x, axis=axis)) if x.aval.shape[axis] else ()
-
-
-# ---------------------------------------------------------------- shifts and repetitions
-
-
-def roll(a, shift, axis=None):
-    """Shift elements along axes; what leaves at one end comes in at the other.
-
-    Args:
-      a: array.
-      shift: int, traced or not, or a sequence with one per axis.
-      axis: int, a tuple of ints, or None to shift the flattened array.
-    """
-    x = operand("roll", a)
-    if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.aval.shape)
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
-    if isinstance(shift, tuple | list):
-        shifts = list(shift)
-    elif np.ndim(shift):
-        concrete = concrete_value(shift) if hasattr(shift, "aval") else None
-        shifts = list(np.asarray(concrete.host()) if concrete is not None else shift)
-    else:
-        shifts = [shift]
-    count = max(len(axes), len(shifts))
-    shifts, axes = ([*v] * count if len(v) == 1 else list(v) for v in (shifts, axes))
-    if len(shifts) != len(axes):
-        raise errors.user_error(
-            ValueError,
-            f"roll: {len(shifts)} shifts do not match {len(axes)} axes.",
-            fix="give one shift per axis.",
-            anchor="axis",
-        )
-    for one, place in zip(shifts, axes, strict=True):
-        x = _roll(x, one, canonical_axis("roll", place, x.aval.ndim))
-    return x
-
-
-def _roll(x, shift, axis):
-    """Shift along one axis."""
-    size = x.aval.shape[axis]
-    if size == 0:
-        return x
-    if hasattr(shift, "aval"):
-        known = concrete_value(shift)
-        if known is None:
-            return _roll_by_traced(x, shift, axis, size)
-        shift = known.host()
-    start = -static_int("roll", "shift", shift) % size
-    if start == 0:
-        return x
-    parts = slice_in_dim(x, start, size, axis), slice_in_dim(x, 0, start, axis)
-    return concatenate_p.bind(*parts, dimension=axis)
-
-
-def _roll_by_traced(x, shift, axis, size):
-    """Cut the window that starts where the shift says out of two copies."""
-    start = ufuncs.remainder(ufuncs.negative(shift), size)
-    twice = concatenate_p.bind(x, x, dimension=axis)
-    (zero,) = as_operands("roll", np.zeros((), start.dtype))
-    starts = [start if i == axis else zero for i in range(x.aval.ndim)]
-    return dynamic_slice_p.bind(twice, *starts, slice_sizes=x.aval.shape)
-
-
-def tile(A, reps):
-    """Repeat a whole array, `reps` (int or a sequence of ints) times along the last axes."""
-    x = operand("tile", A)
-    reps = static_shape("tile", reps)
-    x = structural.expand_dims(x, tuple(range(len(reps) - x.aval.ndim)))
-    reps = (1,) * (x.aval.ndim - len(reps)) + reps
-    return x if all(r == 1 for r in reps) else tile_p.bind(x, reps=reps)
-
-
-def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
-    """Repeat each element along an axis.
-
-    Args:
-      a: array.
-      repeats: int, or one int per element along `axis`.
-      axis: int, or None to flatten the array first.
-      total_repeat_length: size of the result along `axis`, required where `repeats` is traced. If
-        it is less than the sum of repeats, the rest is cut off; if more, the last element fills up.
-      out_sharding: must be None.
-
-    Differs from NumPy: `total_repeat_length`.
-    """
-    x = operand("repeat", a)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = canonical_axis("repeat", axis, x.aval.ndim)
-    repeats = operator.index(repeats) if isinstance(repeats, int) else repeats
-    known = concrete_value(operand("repeat", repeats))
-    if known is None and total_repeat_length is None:
-        raise traced_argument("repeat", "repeats (or total_repeat_length)", repeats)
-    if known is not None and known.aval.size == 1 and total_repeat_length is None:
-        return _repeat_evenly(x, int(known.host().reshape(())), axis)
-    size = x.aval.shape[axis]
-    repeats = broadcast_to(ravel(repeats), (size,))
-    if known is not None:
-        indices = np.repeat(np.arange(size, dtype=np.int32), np.broadcast_to(known.host(), (size,)))
-        if total_repeat_length is not None:
-            missing = max(0, total_repeat_length - indices.size)
-            indices = np.pad(indices, (0, missing), mode="edge" if indices.size else "constant")
-            indices = indices[:total_repeat_length]
-        return indexing.take(x, indices, axis=axis, mode="clip")
-    # An element's index is the number of runs that end at or before its place.
-    ends = cumulative.cumsum(convert(repeats, np.dtype(np.int32)))
-    counts = creation.zeros(total_repeat_length, np.int32).at[ends].add(1, mode="drop")
-    return indexing.take(x, cumulative.cumsum(counts), axis=axis, mode="clip")
-
-
-def _repeat_evenly(x, count, axis):
-    shape = x.aval.shape
-    if count < 0:
-        raise errors.user_error(
-            errors.ShapeError, f"repeat: repeats must not be negative, got {count}.", anchor="shape"
-        )
-    apart = structural.expand_dims(x, (axis + 1,))
-    spread = broadcast_operand(apart, (*shape[: axis + 1], count, *shape[axis + 1 :]))
-    return structural.reshape(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))

@@ -22,6 +22,16 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
       order: must be None.
       stable: whether equal elements keep their order.
       descending: whether to sort from the largest to the smallest.
+
+    Raises:
+      NotImplementedError: `kind` or `order` is given.
+
+    Example:
+      >>> jnp.sort(jnp.array([[3, 1, 2], [6, 5, 4]]))
+      Array([[1, 2, 3],
+             [4, 5, 6]], dtype=int32)
+      >>> jnp.sort(jnp.array([2.0, jnp.nan, 1.0]))
+      Array([ 1.,  2., nan], dtype=float32)
     """
     x, axis = _prepare("sort", a, axis, kind, order)
     (out,) = sort_p.bind(x, dimension=axis, is_stable=stable, num_keys=1)
@@ -39,6 +49,16 @@ def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False,
       stable: whether equal elements keep their order.
       descending: whether to sort from the largest to the smallest.
       dtype: of the indices; default the default integer type.
+
+    Returns:
+      Integer array of the shape of `a`.
+
+    Example:
+      >>> x = jnp.array([30, 10, 20])
+      >>> jnp.argsort(x)
+      Array([1, 2, 0], dtype=int32)
+      >>> x[jnp.argsort(x)]
+      Array([10, 20, 30], dtype=int32)
     """
     x, axis = _prepare("argsort", a, axis, kind, order)
     dtype = dtypes.default_dtype(int) if dtype is None else dtypes.canonicalize_dtype(dtype)
@@ -68,6 +88,14 @@ def lexsort(keys, axis=-1):
     Args:
       keys: sequence of arrays of one shape, or an array whose first axis counts them.
       axis: int.
+
+    Raises:
+      TypeError: there are no keys.
+
+    Example:
+      >>> first, last = jnp.array([2, 1, 1]), jnp.array([1, 2, 1])
+      >>> jnp.lexsort((first, last))
+      Array([2, 0, 1], dtype=int32)
     """
     keys = [operand("lexsort", key) for key in keys]
     if not keys:
@@ -103,13 +131,26 @@ def partition(a, kth, axis=-1):
       a: real array.
       kth: int, negative from the end.
       axis: int.
+
+    Raises:
+      NotImplementedError: the array is complex.
+      AxisError: `kth` is out of bounds.
+
+    Example:
+      >>> jnp.partition(jnp.array([4, 1, 3, 2]), 1)[:2]  # the two least
+      Array([1, 2], dtype=int32)
     """
     x, axis = _partitioned("partition", a, kth, axis)
     return sort(x, axis)
 
 
 def argpartition(a, kth, axis=-1):
-    """Return the indices that partition an array; see `partition`."""
+    """Return the indices that partition an array; see `partition`.
+
+    Example:
+      >>> jnp.argpartition(jnp.array([40, 10, 30, 20]), 1)[:2]  # where the two least are
+      Array([1, 3], dtype=int32)
+    """
     x, axis = _partitioned("argpartition", a, kth, axis)
     return argsort(x, axis)
 
@@ -126,6 +167,11 @@ def _partitioned(name, a, kth, axis):
 
 
 def sort_complex(a):
-    """Sort along the last axis, by real and then imaginary parts, as complex numbers."""
+    """Sort along the last axis, by real and then imaginary parts, as complex numbers.
+
+    Example:
+      >>> jnp.sort_complex(jnp.array([2, 1 + 1j, 1 - 1j]))
+      Array([1.-1.j, 1.+1.j, 2.+0.j], dtype=complex64)
+    """
     x = sort(operand("sort_complex", a))
     return convert(x, dtypes.to_complex_dtype(x.aval.dtype))

@@ -1,4 +1,4 @@
-"""Order statistics, covariances and histograms.
+"""Order statistics, weighted means, covariances and histograms.
 
 Quantiles sort the array and look up two neighbours of the wanted place. The functions that skip
 NaNs, which a sort puts last, count the numbers in each line first.
@@ -23,15 +23,16 @@ from evertrace._src.numpy.arguments import (
 from evertrace._src.numpy.joining import concatenate, stack
 from evertrace._src.numpy.nonzeros import known_values
 from evertrace._src.numpy.products import dot
-from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
+from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes, promote_dtypes_inexact
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.numpy.sorting import sort
+from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import expand_dims
 
 __all__ = [
-    "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges",
+    "average", "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges",
     "histogramdd", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
 ]  # fmt: skip
 
@@ -59,6 +60,13 @@ def quantile(
 
     Returns:
       Floating array of shape ``[*q.shape, ...]`` with the shape of `a` without `axis`.
+
+    Raises:
+      NotImplementedError: there is no such method, or weights are given.
+
+    Example:
+      >>> jnp.quantile(jnp.array([1.0, 2.0, 3.0, 4.0]), jnp.array([0.25, 0.5]))
+      Array([1.75, 2.5 ], dtype=float32)
     """
     no_out("quantile", out)
     return _quantile("quantile", a, q, axis, method, keepdims, weights, skip_nans=False)
@@ -68,7 +76,12 @@ def nanquantile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None,
 ):  # fmt: skip
-    """Return quantiles of the elements that are not NaN; see `quantile`."""
+    """Return quantiles of the elements that are not NaN; see `quantile`.
+
+    Example:
+      >>> jnp.nanquantile(jnp.array([1.0, jnp.nan, 3.0, 5.0]), 0.5)
+      Array(3., dtype=float32)
+    """
     no_out("nanquantile", out)
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, skip_nans=True)
 
@@ -77,7 +90,12 @@ def percentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None, out_sharding=None,
 ):  # fmt: skip
-    """Return quantiles for `q` from 0 to 100; see `quantile`."""
+    """Return quantiles for `q` from 0 to 100; see `quantile`.
+
+    Example:
+      >>> jnp.percentile(jnp.array([[10, 20], [30, 60]]), 50, axis=0)
+      Array([20., 40.], dtype=float32)
+    """
     no_out("percentile", out)
     q = ufuncs.divide(operand("percentile", q), 100)
     return _quantile("percentile", a, q, axis, method, keepdims, weights, skip_nans=False)
@@ -87,20 +105,38 @@ def nanpercentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None,
 ):  # fmt: skip
-    """Return quantiles of the elements that are not NaN, for `q` from 0 to 100."""
+    """Return quantiles of the elements that are not NaN, for `q` from 0 to 100.
+
+    Example:
+      >>> jnp.nanpercentile(jnp.array([1.0, jnp.nan, 3.0, 5.0]), 75)
+      Array(4., dtype=float32)
+    """
     no_out("nanpercentile", out)
     q = ufuncs.divide(operand("nanpercentile", q), 100)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, skip_nans=True)
 
 
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """Return the middle element along axes, or the mean of the two in the middle."""
+    """Return the middle element along axes, or the mean of the two in the middle.
+
+    Returns:
+      Floating array of the shape of `a` without `axis`; NaN where there is one.
+
+    Example:
+      >>> jnp.median(jnp.array([[3, 1, 2], [9, 7, 20]]), axis=1)
+      Array([2., 9.], dtype=float32)
+    """
     no_out("median", out)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, skip_nans=False)
 
 
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """Return the median of the elements along axes that are not NaN; NaN if there are none."""
+    """Return the median of the elements along axes that are not NaN; NaN if there are none.
+
+    Example:
+      >>> jnp.nanmedian(jnp.array([3.0, jnp.nan, 1.0, 2.0]))
+      Array(2., dtype=float32)
+    """
     no_out("nanmedian", out)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, skip_nans=True)
 
@@ -175,6 +211,63 @@ def _look_up(lines, places, q_shape):
     return indexing.take_along_axis(lines, places, axis=0, mode="clip")
 
 
+# ---------------------------------------------------------------- weighted means
+
+
+def average(a, axis=None, weights=None, returned=False, keepdims=False):
+    """Return the weighted mean along axes.
+
+    Args:
+      a: array.
+      axis: int, tuple of ints or None (all axes).
+      weights: array of the shape of `a`, or of its shape along `axis`; None weighs all alike.
+      returned: whether to return the sums of the weights too.
+      keepdims: whether to keep the reduced axes, with size 1.
+
+    Returns:
+      The averages, or ``(averages, sums of weights)``.
+
+    Raises:
+      ShapeError: the weights fit neither the array nor its axes.
+
+    Example:
+      >>> jnp.average(jnp.array([1.0, 2.0, 4.0]), weights=jnp.array([1.0, 1.0, 2.0]))
+      Array(2.75, dtype=float32)
+    """
+    x = operand("average", a)
+    if weights is None:
+        averages = reductions.mean(x, axis, keepdims=keepdims)
+        axes = canonical_axes("average", axis, x.aval.ndim)
+        total = float(math.prod(x.aval.shape[i] for i in axes))
+    else:
+        w = _align_weights(x, operand("average", weights), axis)
+        dtype = dtypes.to_inexact_dtype(dtypes.result_type(x, w))
+        total = reductions.sum(w, axis, dtype, keepdims=keepdims)
+        products = ufuncs.multiply(convert(x, dtype), convert(w, dtype))
+        averages = ufuncs.divide(reductions.sum(products, axis, keepdims=keepdims), total)
+    if not returned:
+        return averages
+    return averages, broadcast_to(operand("average", total), averages.shape)
+
+
+def _align_weights(x, w, axis):
+    """Return weights that broadcast against `x`."""
+    if w.aval.shape == x.aval.shape:
+        return w
+    axes = canonical_axes("average", axis, x.aval.ndim)
+    sizes = tuple(x.aval.shape[i] for i in axes)
+    if axis is None or w.aval.shape != sizes:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"average: weights of shape {w.aval.shape} fit neither the array of shape "
+            f"{x.aval.shape} nor its axes {axes if axis is not None else None}.",
+            fix="give weights of the array's shape, or one per element along `axis`.",
+            anchor="shape",
+        )
+    aligned = tuple(size if i in axes else 1 for i, size in enumerate(x.aval.shape))
+    return reshape(w, aligned)
+
+
 # ---------------------------------------------------------------- covariances
 
 
@@ -190,6 +283,17 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
       fweights: vector of integers: how often each observation counts.
       aweights: vector of weights of the observations.
       dtype: of the result.
+
+    Returns:
+      Floating array ``[variables, variables]``, a scalar for one variable.
+
+    Raises:
+      ShapeError: the rank is above 2.
+
+    Example:
+      >>> jnp.cov(jnp.array([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]))
+      Array([[ 1., -2.],
+             [-2.,  4.]], dtype=float32)
     """
     x = _variables("cov", m, rowvar, dtype)
     if y is not None:
@@ -202,7 +306,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     if aweights is not None:
         aweights = operand("cov", aweights)
         weights = aweights if weights is None else ufuncs.multiply(weights, aweights)
-    mean, total = reductions.average(x, axis=1, weights=weights, returned=True)
+    mean, total = average(x, axis=1, weights=weights, returned=True)
     if aweights is None or ddof == 0:
         norm = ufuncs.subtract(total[0], ddof)
     else:
@@ -230,7 +334,13 @@ def _variables(name, m, rowvar, dtype):
 
 
 def corrcoef(x, y=None, rowvar=True, dtype=None):
-    """Return the matrix of correlation coefficients of variables; see `cov`."""
+    """Return the matrix of correlation coefficients of variables; see `cov`.
+
+    Example:
+      >>> jnp.corrcoef(jnp.array([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]]))
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return ufuncs.divide(c, c)
@@ -257,6 +367,15 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
 
     Returns:
       Vector whose element i is the number, or the sum of weights, of the elements that are i.
+
+    Raises:
+      DTypeError: `x` is not of integers.
+
+    Example:
+      >>> jnp.bincount(jnp.array([0, 1, 1, 3]))
+      Array([1, 2, 0, 1], dtype=int32)
+      >>> jnp.bincount(jnp.array([0, 1, 1]), weights=jnp.array([0.5, 1.0, 2.0]))
+      Array([0.5, 3. ], dtype=float32)
     """
     x = operand("bincount", x)
     if not dtypes.issubdtype(x.aval.dtype, np.integer) or x.aval.ndim != 1:
@@ -283,6 +402,10 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
       bins: number of bins of equal width, or the edges.
       range: pair of the lowest and the highest edge; default the extremes of `a`.
       weights: ignored.
+
+    Example:
+      >>> jnp.histogram_bin_edges(jnp.array([0.0, 1.0, 4.0]), bins=4)
+      Array([0., 1., 2., 3., 4.], dtype=float32)
     """
     x = operand("histogram_bin_edges", a)
     if isinstance(bins, str):
@@ -304,7 +427,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     is_point = ufuncs.equal(low, high)
     low = elementary.where(is_point, low - 0.5, low)
     high = elementary.where(is_point, high + 0.5, high)
-    return creation.linspace(low, high, static_int("histogram", "bins", bins) + 1, dtype=dtype)
+    return linspace(low, high, static_int("histogram", "bins", bins) + 1, dtype=dtype)
 
 
 def histogram(a, bins=10, range=None, weights=None, density=None):
@@ -319,6 +442,11 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
 
     Returns:
       ``(counts, edges)``; counts are floats.
+
+    Example:
+      >>> counts, edges = jnp.histogram(jnp.array([1, 2, 2, 4]), bins=3)
+      >>> counts, edges
+      (Array([1., 2., 1.], dtype=float32), Array([1., 2., 3., 4.], dtype=float32))
     """
     x = operand("histogram", a)
     edges = histogram_bin_edges(x, bins, range, weights)
@@ -352,6 +480,12 @@ def histogram2d(x, y, bins: Any = 10, range=None, weights=None, density=None):
 
     Returns:
       ``(counts, edges of x, edges of y)``.
+
+    Example:
+      >>> x, y = jnp.array([0.0, 0.1, 0.9]), jnp.array([0.0, 0.9, 1.0])
+      >>> jnp.histogram2d(x, y, bins=2)[0]
+      Array([[1, 1],
+             [0, 1]], dtype=int32)
     """
     sample = stack([operand("histogram2d", x), operand("histogram2d", y)], axis=1)
     if np.ndim(bins) == 1 and len(bins) not in (1, 2):
@@ -371,7 +505,13 @@ def histogramdd(sample, bins: Any = 10, range=None, weights=None, density=None):
       density: whether to scale so that the integral over all boxes is 1.
 
     Returns:
-      ``(counts, list of edges)``.
+      ``(counts, list of edges)``; counts are integers unless there are weights or `density`.
+
+    Example:
+      >>> counts, edges = jnp.histogramdd(jnp.array([[0.0, 0.0], [0.1, 0.9], [0.9, 1.0]]), bins=2)
+      >>> counts
+      Array([[1, 1],
+             [0, 1]], dtype=int32)
     """
     sample = operand("histogramdd", sample)
     count, rank = sample.aval.shape

@@ -3,8 +3,12 @@
 A function that is called with operands it has seen before (same avals, or the same Python scalar
 type) looks up one plan: what to do to each operand, and what to bind. Operands of equal avals need
 nothing, so that ``x + y`` costs one dictionary lookup above the bare operation.
+
+The functions take NumPy's `out` and `where`, also by position, only to say that they do not work
+on arrays that cannot be changed.
 """
 
+from evertrace._src import errors
 from evertrace._src.config import current
 from evertrace._src.numpy.promotion import (
     MAX_PLANS,
@@ -17,6 +21,7 @@ from evertrace._src.numpy.promotion import (
     key_of,
     numeric_dtype,
 )
+from evertrace._src.numpy.ufunc_docs import documented
 from evertrace._src.support import Cache
 
 # Results of the functions built here never share memory with their operands.
@@ -61,14 +66,16 @@ def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
     Args:
       name: its name.
       bind: what is called with the promoted operand.
-      doc: its docstring.
+      doc: what it returns, the first line of its docstring; see `ufunc_docs` for the rest.
       choose: instead of `bind`, a function of the promoted dtype that returns it.
       promotion: how the operand is prepared.
     """
     made = _Plans(name, choose or (lambda dtype: bind), promotion)
     plans = made.cache.data
 
-    def function(x, /):
+    def function(x, /, out=None, where=None):
+        if out is not None or where is not None:
+            raise refused_option(name, out)
         kind = type(x)
         key = x.aval if is_operand[kind] else kind
         plan = plans.get((current().promotion, key))
@@ -77,7 +84,7 @@ def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
         step, apply = plan
         return apply(x if step is None else step(x))
 
-    return _named(function, name, doc)
+    return _named(function, name, documented(name, doc, promotion, is_binary=False))
 
 
 def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON):
@@ -85,7 +92,9 @@ def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON):
     made = _Plans(name, choose or (lambda dtype: bind), promotion)
     plans = made.cache.data
 
-    def function(x, y, /):
+    def function(x, y, /, out=None, where=None):
+        if out is not None or where is not None:
+            raise refused_option(name, out)
         kind_x, kind_y = type(x), type(y)
         key_x = x.aval if is_operand[kind_x] else kind_x
         key_y = y.aval if is_operand[kind_y] else kind_y
@@ -99,7 +108,19 @@ def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON):
             y = step_y(y)
         return apply(x, y)
 
-    return _named(function, name, doc)
+    return _named(function, name, documented(name, doc, promotion, is_binary=True))
+
+
+def refused_option(name, out):
+    """Build the error for `out`, or else `where`, which would leave parts of it as they are."""
+    if out is not None:
+        what, fix = "no `out` argument", "use the returned array."
+    else:
+        what = "no array that a `where` argument could leave as it is"
+        fix = "choose afterwards: `evertrace.numpy.where(mask, result, other)`."
+    return errors.user_error(
+        NotImplementedError, f"{name}: arrays cannot be changed, so there is {what}.", fix=fix
+    )
 
 
 def _named(function, name, doc):

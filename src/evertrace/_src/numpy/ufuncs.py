@@ -297,7 +297,14 @@ remainder = mod = binary(
 
 
 def divmod(x1, x2, /):
-    """Return ``(x1 // x2, x1 % x2)``."""
+    """Return ``(x1 // x2, x1 % x2)``.
+
+    The operands are those of `floor_divide` and `remainder`.
+
+    Example:
+      >>> jnp.divmod(jnp.array([7, -7]), 3)
+      (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
@@ -319,6 +326,12 @@ def power(x1, x2, /):
 
     Integer powers of integers wrap around. Differs from NumPy: an array of negative exponents of
     integers is not an error.
+
+    Example:
+      >>> jnp.power(jnp.array([1, 2, 3]), 2)
+      Array([1, 4, 9], dtype=int32)
+      >>> jnp.power(2.0, jnp.array([-1, 0.5]))
+      Array([0.5      , 1.4142135], dtype=float32)
     """
     check_arraylike("power", x1, x2)
     if type(x2) is int:

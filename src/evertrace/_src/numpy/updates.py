@@ -12,7 +12,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
-from evertrace._src.numpy import indexers, indexing, ufuncs
+from evertrace._src.numpy import dslice, indexers, indexing, ufuncs
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.creation import asarray, convert_to, full, ones_like
 from evertrace._src.numpy.promotion import SCALARS, broadcast_to
@@ -122,7 +122,11 @@ def _update(ref, prim, values, combine, options):
     given = as_array(ref.array, "at")
     x, values = _promoted(given, values)
     mask = _traced_mask(ref.index)
-    if mask is not None:
+    if dslice.is_in(ref.index):
+        window = dslice.Window(x.aval.shape, ref.index)
+        part = IndexRef(window.take(x), window.index)
+        out = window.put(x, _update(part, prim, values, combine, options))
+    elif mask is not None:
         out = _update_by_mask(x, mask, values, combine)
     else:
         out = scatter_update(x, ref.index, prim, values, **options)
@@ -267,6 +271,13 @@ def put(a, ind, v, mode=None, *, inplace=True):
       v: values; repeated if there are fewer.
       mode: "clip", "wrap" or None (drop what is out of bounds).
       inplace: must be False.
+
+    Raises:
+      ValueError: `inplace` is not False; arrays cannot be changed, unlike in NumPy.
+
+    Example:
+      >>> jnp.put(jnp.array([1, 2, 3, 4]), jnp.array([0, 2]), jnp.array([10, 30]), inplace=False)
+      Array([10,  2, 30,  4], dtype=int32)
     """
     _must_be_copy("put", inplace)
     x, indices, values = operand("put", a), operand("put", ind), operand("put", v)
@@ -297,6 +308,14 @@ def place(arr, mask, vals, *, inplace=True):
       mask: boolean array of its size.
       vals: values, repeated if there are fewer.
       inplace: must be False.
+
+    Raises:
+      ValueError: `inplace` is not False, or the mask is of another size.
+
+    Example:
+      >>> x = jnp.array([1, 2, 3, 4])
+      >>> jnp.place(x, x > 2, jnp.array([10, 20]), inplace=False)
+      Array([ 1,  2, 10, 20], dtype=int32)
     """
     _must_be_copy("place", inplace)
     x, mask, values = operand("place", arr), operand("place", mask), _flat(operand("place", vals))
@@ -326,6 +345,16 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
       axis: the axis; None puts into the flattened array.
       inplace: must be False.
       mode: as of ``x.at[...]``.
+
+    Raises:
+      ValueError: `inplace` is not False.
+
+    Example:
+      >>> x = jnp.array([[10, 30, 20], [60, 40, 50]])
+      >>> largest = jnp.argmax(x, axis=1, keepdims=True)
+      >>> jnp.put_along_axis(x, largest, 0, axis=1, inplace=False)
+      Array([[10,  0, 20],
+             [ 0, 40, 50]], dtype=int32)
     """
     _must_be_copy("put_along_axis", inplace)
     given = operand("put_along_axis", arr)
@@ -353,6 +382,15 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
       val: a value, or values that are repeated along the diagonal.
       wrap: whether the diagonal of a tall matrix starts again; not supported.
       inplace: must be False.
+
+    Raises:
+      ValueError: `inplace` is not False, or the array is neither a matrix nor of equal sizes.
+
+    Example:
+      >>> jnp.fill_diagonal(jnp.ones((3, 3)), 0, inplace=False)
+      Array([[0., 1., 1.],
+             [1., 0., 1.],
+             [1., 1., 0.]], dtype=float32)
     """
     _must_be_copy("fill_diagonal", inplace)
     x, values = operand("fill_diagonal", a), _flat(operand("fill_diagonal", val))

@@ -17,27 +17,52 @@ def _window(name, M, window):
 
 
 def bartlett(M):
-    """Return the triangular window of `M` samples that is 0 at both ends."""
+    """Return the triangular window of `M` samples that is 0 at both ends.
+
+    Example:
+      >>> jnp.bartlett(5)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _window("bartlett", M, np.bartlett)
 
 
 def blackman(M):
-    """Return the Blackman window of `M` samples."""
+    """Return the Blackman window of `M` samples.
+
+    Example:
+      >>> jnp.blackman(5)[1:4]
+      Array([0.34, 1.  , 0.34], dtype=float32)
+    """
     return _window("blackman", M, np.blackman)
 
 
 def hamming(M):
-    """Return the Hamming window of `M` samples."""
+    """Return the Hamming window of `M` samples.
+
+    Example:
+      >>> jnp.hamming(5)
+      Array([0.08, 0.54, 1.  , 0.54, 0.08], dtype=float32)
+    """
     return _window("hamming", M, np.hamming)
 
 
 def hanning(M):
-    """Return the Hann window of `M` samples."""
+    """Return the Hann window of `M` samples.
+
+    Example:
+      >>> jnp.hanning(5)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _window("hanning", M, np.hanning)
 
 
 def kaiser(M, beta):
-    """Return the Kaiser window of `M` samples with shape parameter `beta`, which may be traced."""
+    """Return the Kaiser window of `M` samples with shape parameter `beta`, which may be traced.
+
+    Example:
+      >>> jnp.kaiser(5, 2.0).round(4)
+      Array([0.4387, 0.8348, 1.    , 0.8348, 0.4387], dtype=float32)
+    """
     size = static_int("kaiser", "M", M)
     if size <= 1:
         return creation.ones(max(0, size))

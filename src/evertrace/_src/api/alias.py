@@ -1,0 +1,143 @@
+"""`as_jax`: libraries that say ``import jax`` get evertrace.
+
+A finder in front of Python's own answers for ``jax`` and all names below it. ``jax`` is a module
+of its own, which takes its attributes from evertrace but has JAX's version; ``jax.numpy`` and the
+other public modules *are* those of evertrace, so that a value made under either name is the same.
+Private modules of JAX are refused: what they hold is not ours to promise.
+"""
+
+import functools
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+import types
+
+from evertrace._src import errors
+from evertrace._src.support import set_module
+
+__all__ = ["as_jax"]
+
+NAME, OURS = "jax", "evertrace"
+
+# What ``import jax`` loads and libraries look for among the loaded modules before they import it.
+LOADED = ("core", "numpy")
+
+# The release whose public names and signatures evertrace was compared with.
+VERSION = "0.10.2"
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds and loads the modules below ``jax``."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        """Return how to load a module of JAX, or None for all others."""
+        if fullname.split(".")[0] != NAME:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self)
+
+    def exec_module(self, module):
+        """Put evertrace's module in the place of the empty one that Python has made."""
+        sys.modules[module.__name__] = _find(module.__name__)
+
+
+def _find(fullname):
+    """Return the module of evertrace that stands for a module of JAX; ModuleNotFoundError."""
+    below = fullname.removeprefix(f"{NAME}.")
+    is_private = any(part.startswith("_") for part in below.split("."))
+    if not is_private:
+        ours = f"{OURS}.{below}"
+        try:
+            return importlib.import_module(ours)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{ours}.".startswith(f"{error.name}."):
+                raise  # it is there, but needs a package that is not
+    error = errors.user_error(
+        ModuleNotFoundError,
+        f"as_jax: evertrace has no module that could stand for {fullname}"
+        f"{', which is private to JAX' if is_private else ''}.",
+        fix="use what the library offers without it, or the real JAX in another process.",
+    )
+    error.name = fullname
+    raise error
+
+
+_finder = _Finder()
+
+
+def _make_module():
+    """Return the module ``jax``: evertrace's attributes, JAX's version."""
+    package = importlib.import_module(OURS)
+    module = types.ModuleType(NAME, package.__doc__)
+    module.__file__ = __file__  # library code, to the contract of `jit`
+    module.__path__ = []
+    module.__spec__ = importlib.machinery.ModuleSpec(NAME, _finder, is_package=True)
+    vars(module).update(
+        __version__=VERSION,
+        __version_info__=tuple(map(int, VERSION.split("."))),
+        __getattr__=functools.partial(getattr, package),
+        __dir__=lambda: sorted({*dir(package), *vars(module)}),
+    )
+    return module
+
+
+class _Alias:
+    """What `as_jax` returns; leaving it as a context takes the names away again."""
+
+    def __init__(self, is_outermost):
+        self._is_outermost = is_outermost
+
+    def __enter__(self):
+        return sys.modules[NAME]
+
+    def __exit__(self, *exc):
+        if self._is_outermost:
+            sys.meta_path.remove(_finder)
+            for name in [m for m in sys.modules if m.split(".")[0] == NAME]:
+                del sys.modules[name]
+
+
+@set_module("evertrace")
+def as_jax():
+    """Let ``import jax`` mean evertrace in this process, for libraries that were written for JAX.
+
+    Call it before the first of them is imported::
+
+        import evertrace as ev
+
+        ev.as_jax()
+        import optax
+
+    Returns:
+      A context manager, for where the names shall go away again:
+      ``with ev.as_jax(): import optax``. Libraries keep what they have imported; what they import
+      later, in a function, is then not found.
+
+    Raises:
+      RuntimeError: the real JAX has been imported: arrays of both would meet.
+      ModuleNotFoundError: later, from ``import jax...``, for what evertrace does not have, and for
+        private modules such as ``jax._src``.
+
+    ``jax.__version__`` is "0.10.2", the release that evertrace was compared with. Only names are
+    lent: `jit` keeps evertrace's own contract, and `importlib.metadata` does not know ``jax``.
+
+    Example:
+      >>> with ev.as_jax() as jax:
+      ...     import jax.numpy
+      ...
+      ...     jax.numpy is ev.numpy, jax.__version__
+      (True, '0.10.2')
+    """
+    if _finder in sys.meta_path:
+        return _Alias(is_outermost=False)
+    if NAME in sys.modules:
+        raise errors.user_error(
+            RuntimeError,
+            "as_jax: the real JAX has been imported in this process.",
+            fix="call `as_jax` before anything that imports jax, or in a process of its own.",
+        )
+    sys.meta_path.insert(0, _finder)
+    sys.modules[NAME] = _make_module()
+    for module in LOADED:
+        importlib.import_module(f"{NAME}.{module}")
+    return _Alias(is_outermost=True)

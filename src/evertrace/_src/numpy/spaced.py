@@ -1,0 +1,118 @@
+"""Making arrays of numbers at equal distances or ratios."""
+
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import dtypes, errors
+from evertrace._src.arrays.interop import as_array
+from evertrace._src.numpy import ufuncs
+from evertrace._src.numpy.arguments import static_int
+from evertrace._src.numpy.creation import convert_to, full, placed, user_dtype
+from evertrace._src.numpy.promotion import (
+    broadcast_to,
+    check_arraylike,
+    promote_dtypes_inexact,
+    promote_shapes,
+)
+from evertrace._src.ops import structural
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.slicing import concatenate_p
+
+__all__ = ["geomspace", "linspace", "logspace"]
+
+
+def linspace(
+    start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
+) -> Any:  # fmt: skip
+    """Return `num` numbers at equal distances from `start` to `stop`.
+
+    Args:
+      start: first number, or an array of first numbers.
+      stop: last number, or an array, broadcast with `start`.
+      num: how many, static.
+      endpoint: whether `stop` is the last of them.
+      retstep: whether to return also the distance.
+      dtype: by default the common float dtype of `start` and `stop`; integers are rounded down.
+      axis: where the new axis is put.
+      device: device or sharding to put the result on.
+
+    Returns:
+      An array, or ``(array, step)``.
+
+    Raises:
+      ValueError: `num` is negative.
+
+    Example:
+      >>> jnp.linspace(0, 1, 5)
+      Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+      >>> jnp.linspace(0, 1, 4, endpoint=False)
+      Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
+    """
+    num = static_int("linspace", "num", num)
+    if num < 0:
+        raise errors.user_error(ValueError, f"linspace: num must not be negative, got {num}.")
+    dtype = user_dtype("linspace", dtype)
+    start, stop = promote_shapes("linspace", *_inexact_pair("linspace", start, stop))
+    start, stop = as_array(start), as_array(stop)
+    out, step = _spaced(start, stop, num, endpoint)
+    if dtype is not None and dtypes.issubdtype(dtype, np.integer):
+        out = ufuncs.nearest_below(out)
+    out = convert(out, out.aval.dtype if dtype is None else dtype)
+    out = structural.moveaxis(out, 0, axis % out.aval.ndim)
+    return (placed(out, device), step) if retstep else placed(out, device)
+
+
+def _inexact_pair(name, start, stop):
+    check_arraylike(name, start, stop)
+    a, b = promote_dtypes_inexact(name, start, stop)
+    return convert(as_array(a), a.aval.dtype), convert(as_array(b), b.aval.dtype)
+
+
+def _spaced(start, stop, num, endpoint):
+    """Return numbers along a new first axis, and their distance; the last one is exact."""
+    dtype = start.aval.dtype
+    shape = start.aval.shape or stop.aval.shape
+    steps = num - 1 if endpoint else num
+    if num == 0 or steps == 0:
+        out = broadcast_to(structural.expand_dims(start, (0,)), (num, *shape))
+        return out, full((), np.nan, dtype)
+    step = ufuncs.divide(ufuncs.subtract(stop, start), float(steps))
+    counts = iota(dtype, (steps,))
+    counts = structural.reshape(counts, (steps, *(1 for _ in shape)))
+    share = ufuncs.divide(counts, float(steps))
+    low = structural.expand_dims(broadcast_to(start, shape), (0,))
+    high = structural.expand_dims(broadcast_to(stop, shape), (0,))
+    out = ufuncs.add(
+        ufuncs.multiply(low, ufuncs.subtract(1.0, share)), ufuncs.multiply(high, share)
+    )
+    return (concatenate_p.bind(out, high, dimension=0) if endpoint else out), step
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """Return `num` powers of `base` whose exponents go from `start` to `stop`; see `linspace`.
+
+    Example:
+      >>> jnp.logspace(0, 3, 4)
+      Array([   1.,   10.,  100., 1000.], dtype=float32)
+    """
+    dtype = user_dtype("logspace", dtype)
+    out = ufuncs.float_power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return out if dtype is None else convert_to(out, dtype)
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """Return `num` numbers with equal ratios from `start` to `stop`, which have one sign.
+
+    Example:
+      >>> jnp.geomspace(1, 1000, 4)
+      Array([   1.,   10.,  100., 1000.], dtype=float32)
+    """
+    dtype = user_dtype("geomspace", dtype)
+    start, stop = promote_shapes("geomspace", *_inexact_pair("geomspace", start, stop))
+    sign = ufuncs.sign(start)
+    low, high = (ufuncs.log10(ufuncs.divide(x, sign)) for x in (start, stop))
+    out = ufuncs.multiply(sign, logspace(low, high, num, endpoint, 10.0, axis=0))
+    out = structural.moveaxis(out, 0, axis % out.aval.ndim)
+    return out if dtype is None else convert_to(out, dtype)

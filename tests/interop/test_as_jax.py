@@ -1,0 +1,105 @@
+"""`as_jax`: what ``import jax`` finds, and that it goes away again."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import evertrace
+
+SOURCES = str(pathlib.Path(evertrace.__file__).parents[1])
+
+
+def run(program, path=()):
+    """Run a program in a process of its own; returns what it prints."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCES, *map(str, path)])}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+PROGRAMS = {
+    "modules are evertrace's own": """
+        import evertrace as ev
+        ev.as_jax()
+        import jax, jax.numpy as jnp, jax.scipy.special, jax.tree_util as jtu
+        from jax import lax, random, nn, jit, vmap
+        from jax.experimental import *
+        assert jnp is ev.numpy and jit is ev.jit and jax.scipy.special is ev.scipy.special
+        assert lax is ev.lax and jax.random is random and jax.Array is ev.Array
+        assert jax.__version__ == "0.10.2" and jax.__version_info__ == (0, 10, 2)
+        assert ev.__version__ != jax.__version__ and ev.numpy.__spec__.name == "evertrace.numpy"
+        assert "numpy" in dir(jax)
+    """,
+    "a context takes the names away": """
+        import sys, evertrace as ev
+        before = list(sys.meta_path)
+        with ev.as_jax() as jax:
+            import jax.numpy
+            with ev.as_jax() as again:
+                assert again is jax
+            assert sys.modules["jax"] is jax
+        assert not [m for m in sys.modules if m.split(".")[0] == "jax"]
+        assert sys.meta_path == before
+        assert ev.numpy.ones(2).sum() == 2
+    """,
+    "jit sees through the alias": """
+        import evertrace as ev
+        ev.as_jax()
+        import jax, jax.numpy as jnp
+        scale = [2.0]
+        f = jax.jit(lambda x: scale[0] * jax.numpy.sin(x) + jax.lax.cos(x))
+        g = jax.grad(lambda x: f(x).sum())
+        x = jnp.arange(3.0)
+        assert f(x)[0] == 1 and g(x)[0] == 2
+        scale[0] = 3.0
+        assert g(x)[0] == 3
+    """,
+    "what is not there is an ImportError that says so": """
+        import evertrace as ev
+        ev.as_jax()
+        for name, text in [
+            ("jax._src", "which is private to JAX"), ("jax._src.core", "which is private to JAX"),
+            ("jax.tools", "no module that could stand for jax.tools"),
+            ("jax.numpy.nope", "no module that could stand for jax.numpy.nope"),
+        ]:
+            try:
+                __import__(name)
+            except ModuleNotFoundError as error:
+                assert text in str(error), error
+                assert name.startswith(error.name), error.name
+            else:
+                raise AssertionError(name)
+        try:
+            from jax import nope
+        except ImportError as error:
+            assert "nope" in str(error)
+    """,
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_imports(name):
+    run(PROGRAMS[name])
+
+
+def test_refuses_beside_the_real_jax(tmp_path):
+    (tmp_path / "jax.py").write_text("")
+    program = """
+        import jax
+        import evertrace as ev
+        try:
+            ev.as_jax()
+        except RuntimeError as error:
+            print(error)
+    """
+    said = run(program, [tmp_path])
+    assert "as_jax: the real JAX has been imported in this process." in said
+    assert "Fix: call `as_jax` before anything that imports jax" in said
