@@ -1,5 +1,6 @@
 """What bad calls raise: the class that a program would catch."""
 
+from tests.oracle.differences import ACCIDENT, CLASS, NUMPY, UNSUPPORTED
 from tests.oracle.tables import X1, N, X, programs
 
 CASES = programs(
@@ -253,3 +254,24 @@ CASES = programs(
     N,
     X1,
 )
+
+DIFFERENCES = {
+    "jnp.sum(x, axis='a')": ACCIDENT,
+    "jnp.reshape(x, (6, 2), order='Z')": UNSUPPORTED,
+    "jnp.concatenate(x[0, 0])": CLASS,
+    "jnp.split(x, 2.5)": NUMPY,
+    "jnp.array_split(x, 0)": NUMPY,
+    "jnp.sort(x, kind='bad')": UNSUPPORTED,
+    "jnp.take(x, 1.5)": NUMPY,
+    "jnp.where(x > 0, x)": NUMPY,
+    "jnp.arange(1j)": NUMPY,
+    "jnp.quantile(x, 0.5, method='bad')": UNSUPPORTED,
+    "jnp.histogram(x, bins='bad')": UNSUPPORTED,
+    "jnp.fill_diagonal(x, 0.0)": "the same class as for `put`, which cannot write either",
+    "jnp.insert(x, 10, 1.0, axis=0)": NUMPY,
+    "jnp.delete(x, 10, axis=0)": NUMPY,
+    "jnp.block(((x, x),))": NUMPY,
+    "jnp.float32('a')": CLASS,
+    "lax.gather(x, y, None, (1,))": ACCIDENT,
+    "ev.jit(None)": "`jit` without a function is a decorator, and None stands for that",
+}

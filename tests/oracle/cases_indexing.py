@@ -1,6 +1,7 @@
 """Indexing and indexed updates, in every form, eager and jitted."""
 
 from tests.oracle.cases import Asarray, Case, Draw
+from tests.oracle.differences import NUMPY
 from tests.oracle.tables import B, X, program, programs
 
 T = Draw((2, 3, 4))
@@ -225,3 +226,16 @@ CASES = [
     program("[10, 20][jnp.asarray(1.0)]"),
     program("jnp.arange(5)[2:4][::-1]"),
 ]
+
+DIFFERENCES = {
+    "x[y, y[:2]]": NUMPY,
+    "x[(slice(None), [[0], [1, 2]])]": NUMPY,
+    **dict.fromkeys(
+        (
+            "x.at[y].apply(jnp.exp)",
+            "x.at[(y, 0)].apply(jnp.exp)",
+            "x.at[(z, z)].apply(jnp.exp)",
+        ),
+        "evertrace applies the function once where indices repeat, JAX once for each",
+    ),
+}

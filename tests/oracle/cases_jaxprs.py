@@ -1,6 +1,7 @@
 """The text of traced programs: primitives, parameters, names and types as JAX prints them."""
 
 from tests.oracle.cases import Draw, Key
+from tests.oracle.differences import INLINED, SIMPLER, TAPE, jaxpr
 from tests.oracle.tables import program
 
 BODIES = """
@@ -84,3 +85,32 @@ CASES = [
     ),
     program("str(ev.make_jaxpr(lambda x: x + np.arange(3))(jnp.ones(3)))"),
 ]
+
+DIFFERENCES = {
+    **dict.fromkeys(
+        (
+            jaxpr("jnp.where(x > 0, x, 0.0)"),
+            jaxpr("jnp.argmax(x), jnp.sort(x), jnp.argsort(x)"),
+            jaxpr("jnp.cumsum(x, axis=1)"),
+            jaxpr("nn.relu(x)"),
+            jaxpr("jnp.mean(x), jnp.var(x)"),
+            jaxpr("x / 2, x // 2, x % 2"),
+            jaxpr("jnp.pad(x, 1)"),
+            jaxpr("jnp.clip(x, 0, 1)"),
+            jaxpr("jnp.round(x), jnp.sign(x), jnp.floor(x)"),
+            jaxpr("jnp.any(x > 0), jnp.all(x > 0), jnp.count_nonzero(x)"),
+            jaxpr("jnp.median(x)"),
+            jaxpr("jnp.linalg.norm(x)"),
+            jaxpr("jnp.outer(x[0], x[1]), jnp.dot(x, x[0])"),
+            jaxpr("random.uniform(k, (2,))", "k"),
+            jaxpr("random.normal(k, (2,))", "k"),
+        ),
+        INLINED,
+    ),
+    jaxpr("lax.switch(1, [jnp.sin, jnp.cos], x)"): SIMPLER,
+    jaxpr("nn.softmax(x)"): SIMPLER,
+    jaxpr("lax.associative_scan(lax.add, x)"): SIMPLER,
+    jaxpr("ev.vmap(jnp.sum)(x)"): "JAX prints the axis as a NumPy integer",
+    jaxpr("ev.grad(lambda y: (y ** 2).sum())(x)"): TAPE,
+    jaxpr("ev.grad(lambda y: jnp.sin(y).sum())(x)"): TAPE,
+}

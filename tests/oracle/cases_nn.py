@@ -1,6 +1,7 @@
 """evertrace.nn: activations, normalisations, attention, initialisers."""
 
 from tests.oracle.cases import Asarray, Draw, Key
+from tests.oracle.differences import CLASS, LENIENT, WEAK
 from tests.oracle.tables import ODD, X1, B, N, X, Y, each, programs
 
 BF = Draw((4,), "bfloat16")
@@ -98,3 +99,14 @@ CASES = [
         "ev.jit(nn.gelu)(x)\nev.jit(nn.softmax)(y)\nev.jit(nn.logsumexp)(x)", X, Y, tolerance=32
     ),
 ]
+
+DIFFERENCES = {
+    "nn.sigmoid(2)": LENIENT,
+    "nn.sigmoid(int32[3,4])": LENIENT,
+    "nn.silu(2)": LENIENT,
+    "nn.silu(int32[3,4])": LENIENT,
+    "nn.gelu(2)": WEAK,
+    "nn.elu(int32[3,4])": WEAK,
+    "nn.selu(int32[3,4])": WEAK,
+    "nn.glu(x, axis=0)": CLASS,
+}

@@ -1,42 +1,31 @@
 """The tables of calls, each held against JAX, by its rules; deliberate differences must differ."""
 
+import importlib
+import pkgutil
 import warnings
 
 import pytest
 
 import evertrace as ev
-from tests.oracle import (
-    cases_autodiff,
-    cases_creation,
-    cases_errors,
-    cases_indexing,
-    cases_jaxprs,
-    cases_lax,
-    cases_nn,
-    cases_numpy,
-    cases_programs,
-    cases_random,
-    cases_tree,
-)
+import tests.oracle
 from tests.oracle.answers import Answers
 from tests.oracle.cases import execute
 from tests.oracle.compare import differences
-from tests.oracle.differences import DIFFERENCES
 
-TABLES = {
-    "autodiff": cases_autodiff.CASES,
-    "creation": cases_creation.CASES,
-    "errors": cases_errors.CASES,
-    "indexing": cases_indexing.CASES,
-    "jaxprs": cases_jaxprs.CASES,
-    "lax": cases_lax.CASES,
-    "nn": cases_nn.CASES,
-    "numpy": cases_numpy.CASES,
-    "programs": cases_programs.CASES,
-    "random": cases_random.CASES,
-    "tree": cases_tree.CASES,
+PREFIX = "cases_"
+MODULES = {
+    found.name.removeprefix(PREFIX): importlib.import_module(f"tests.oracle.{found.name}")
+    for found in pkgutil.iter_modules(tests.oracle.__path__)
+    if found.name.startswith(PREFIX)
 }
+TABLES = {table: module.CASES for table, module in MODULES.items()}
+DIFFERENCES = {table: getattr(module, "DIFFERENCES", {}) for table, module in MODULES.items()}
 NAMED = [(table, case) for table, cases in TABLES.items() for case in cases]
+# With ``--dist loadgroup`` a table is run by one process, whose JAX compiles each operation once.
+GROUPED = [
+    pytest.param(t, c, id=f"{t}: {c}", marks=pytest.mark.xdist_group(f"oracle-{t}"))
+    for t, c in NAMED
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +37,12 @@ def answers(oracle, request):
 
 @pytest.mark.engine
 @pytest.mark.usefixtures("strict_rules")
-@pytest.mark.parametrize(("table", "case"), NAMED, ids=[f"{t}: {c}" for t, c in NAMED])
+@pytest.mark.parametrize(("table", "case"), GROUPED)
 def test_agrees_with_jax_or_differs_for_a_reason(table, case, answers):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is lost and so on: other tests see to warnings
         found = differences(case, execute(ev, case), answers[case])
-    reason = DIFFERENCES[table].get(str(case)) if table in DIFFERENCES else None
+    reason = DIFFERENCES[table].get(str(case))
     if reason is None:
         assert found == []
     else:

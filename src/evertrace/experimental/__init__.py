@@ -1,5 +1,22 @@
 """What may still change its name or meaning."""
 
+import importlib
+
 from evertrace._src.api.callback import io_callback as io_callback
 
 __all__ = ["io_callback"]
+
+_LAZY = frozenset({
+    "checkify", "compilation_cache", "jet", "layout", "mesh_utils", "multihost_utils", "ode",
+    "pjit", "random", "rnn", "shard_map", "sparse",
+})  # fmt: skip
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(set(globals()) | _LAZY)

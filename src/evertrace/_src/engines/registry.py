@@ -9,9 +9,12 @@ import sys
 
 import numpy as np
 
+from evertrace._src import config, native
 from evertrace._src.arrays.array import Array
+from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import Literal, eval_jaxpr
 from evertrace._src.core.tracer import EVAL, escaped_tracer_error, set_trace
+from evertrace._src.engines import watch
 from evertrace._src.engines.host.run import run as run_on_host
 
 _XLA = "evertrace._src.engines.xla.engine"
@@ -30,12 +33,27 @@ def eager(prim, args, params):
             raise escaped_tracer_error(x, prim.name)
     if prim.eager is not None:
         return prim.eager(*args, **params)
+    watched = config.current().watched
+    if watched:
+        watch.before(prim)
     if accelerated:
-        return xla().eager(prim, args, params)
-    out = run_on_host(prim, args, params)
-    if committed is not None:
+        out = xla().eager(prim, args, params)
+    else:
+        out = _on_host(prim, args, params, committed)
+    if watched:
+        watch.after(prim, args, out if prim.multiple_results else [out])
+    return out
+
+
+def _on_host(prim, args, params, device):
+    """Apply a primitive to arrays in host memory; results are committed to a device, if to any."""
+    try:
+        out = run_on_host(prim, args, params)
+    except MemoryError as error:
+        raise watch.out_of_memory_error(prim, error) from error
+    if device is not None:
         for x in out if prim.multiple_results else (out,):
-            x._device, x._committed = committed, True
+            x._device, x._committed = device, True
     return out
 
 
@@ -49,7 +67,33 @@ def xla():
 
 def call_jaxpr(closed_jaxpr, args, **options):
     """Compile (cached on the jaxpr) and run a closed jaxpr on concrete arrays."""
+    if config.current().watched:
+        return call_watched(closed_jaxpr, args, **options)
     return xla().call_jaxpr(closed_jaxpr, args, **options)
+
+
+def call_watched(closed_jaxpr, args, *, name="f", run=None):
+    """Run a closed jaxpr on concrete arrays while results are looked at.
+
+    Args:
+      closed_jaxpr: the program.
+      args: arrays and literals.
+      name: of the program.
+      run: runs it compiled, without arguments; by default the XLA engine does.
+    """
+    now = config.current()
+    if now.no_execution:
+        raise watch.no_execution_error(f"jit({name})")
+    if mode.op_by_op or now.debug_key_reuse:
+        with watch.op_by_op():
+            return interpret_jaxpr(closed_jaxpr, args)
+    outs = run() if run is not None else xla().call_jaxpr(closed_jaxpr, args, name=name)
+    found = watch.bad_values(outs)
+    if found is not None:
+        with watch.op_by_op():
+            interpret_jaxpr(closed_jaxpr, args)
+        raise watch.lost_value_error(name, *found)
+    return outs
 
 
 def interpret_jaxpr(closed_jaxpr, args):
@@ -94,9 +138,24 @@ def lower(jaxpr, name, donated, platform=None):
     xla().lower(jaxpr, name, donated, platform)
 
 
-def lowered_text(jaxpr, name, donated, dialect):
+def lowered_text(jaxpr, name, donated, dialect, locations):
     """Return the program as text, see `Lowered.as_text`."""
-    return xla().lowered_text(jaxpr, name, donated, dialect)
+    return xla().lowered_text(jaxpr, name, donated, dialect, locations)
+
+
+def lowered_ir(jaxpr, name, donated, dialect):
+    """Return the program as jaxlib's object, see `Lowered.compiler_ir`."""
+    return xla().lowered_ir(jaxpr, name, donated, dialect)
+
+
+def write_portable(jaxpr, consts, name, family, allowed):
+    """Return a jaxpr without constvars as portable bytes, see `engines.xla.portable`."""
+    return xla().write_portable(jaxpr, consts, name, family, allowed)
+
+
+def portable_text(blob):
+    """Return portable bytes as StableHLO text."""
+    return xla().compat.portable_text(blob)
 
 
 def cost_of_text(jaxpr, name, donated):
@@ -119,7 +178,13 @@ def platform_client():
     return xla().client
 
 
+def jaxlib_version():
+    """Return the version of the library that compiles and runs."""
+    return xla().compat.JAXLIB_VERSION
+
+
 def trim():
-    """Give memory that was kept for reuse back to the system, if the engine is loaded."""
+    """Give memory that was kept for reuse back to the system."""
+    native.release_memory()
     if _XLA in sys.modules:
         xla().client.trim_host_memory()

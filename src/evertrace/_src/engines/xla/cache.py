@@ -58,6 +58,16 @@ def cache_stats() -> CacheStats:
         return dataclasses.replace(_stats)
 
 
+def reset() -> None:
+    """Forget what is known of folders, which warnings were given, and the counts."""
+    global _stats
+    _checked_folder.cache_clear()
+    with _lock:
+        _stats = CacheStats()
+        _warned.clear()
+        _sizes.clear()
+
+
 def program_key(text: str, options_key: bytes, device: Device) -> bytes:
     """Return the digest that names a program's entry; equal only where the code may be shared.
 

@@ -167,6 +167,48 @@ def parse_module(text: str) -> Any:
         return ir.Module.parse(text)
 
 
+def write_portable(text: str) -> bytes:
+    """StableHLO text as bytes that other releases read: XLA's of four weeks ago, and later ones."""
+    hlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
+    age = hlo.StablehloCompatibilityRequirement.WEEK_4
+    version = hlo.get_version_from_compatibility_requirement(age)
+    return _jax.mlir.serialize_portable_artifact(parse_module(text), version)
+
+
+def _read_portable(blob: bytes) -> Any:
+    """The MLIR module of `write_portable`'s bytes; `BackendError` where XLA cannot read them."""
+    context = parse_module("").context
+    with context:
+        return _jax.mlir.deserialize_portable_artifact(blob, context)
+
+
+def portable_text(blob: bytes) -> str:
+    """`write_portable`'s bytes as people read them."""
+    return str(_read_portable(blob))
+
+
+def portable_functions(blob: bytes, rename: Callable[[str], str]) -> dict[str, str]:
+    """The functions of `write_portable`'s bytes, all made private, for another module.
+
+    Args:
+      blob: the bytes.
+      rename: gives the new name of a function.
+
+    Returns:
+      Old name -> text with the new names.
+    """
+    symbols = importlib.import_module("jaxlib.mlir.ir").SymbolTable
+    module = _read_portable(blob)
+    with module.context:
+        found = {symbols.get_symbol_name(op).value: op.operation for op in module.body.operations}
+        for name, op in found.items():
+            fresh = rename(name)
+            symbols.replace_all_symbol_uses(name, fresh, module.operation)
+            symbols.set_symbol_name(op, fresh)
+            symbols.set_visibility(op, "private")
+        return {name: op.get_asm() for name, op in found.items()}
+
+
 def load_plugin(name: str, library: str) -> Any:
     """Load and initialise a PJRT plugin once; returns the capsule of its C interface."""
     if xla_client.pjrt_plugin_loaded(name):
@@ -206,6 +248,47 @@ def register_gpu_extension(extension: ModuleType, platform: str, api: Any) -> No
         xla_client.register_custom_call_target(name, value, platform=platform, api_version=1)
 
 
+def register_kernels(handlers: dict[str, Any]) -> None:
+    """Make our own kernels for the CPU known to XLA, by the names of their targets."""
+    for name, handler in handlers.items():
+        xla_client.register_custom_call_target(name, handler, platform="cpu", api_version=1)
+
+
+def register_target(
+    name: str, handler: Any, platform: str, api_version: int, **options: Any
+) -> None:
+    """Make a user's handler, a capsule or a dict of them by stage, known to XLA."""
+    with no_jax():
+        xla_client.register_custom_call_target(
+            name, handler, platform=platform, api_version=api_version, **options
+        )
+
+
+def register_batch_partitionable(name: str) -> None:
+    """Say that the calls of a target may be divided along leading dimensions."""
+    xla_client.register_custom_call_as_batch_partitionable(name)
+
+
+def register_ffi_type(name: str, type_id: Any, platform: str) -> None:
+    """Make a type of the state of handlers known to XLA."""
+    xla_client.register_custom_type(name, type_id, platform=platform)
+
+
+def include_dir() -> str:
+    """The folder of the C++ headers that jaxlib ships."""
+    return os.path.join(os.path.dirname(version.__file__), "include")
+
+
+_new_capsule = ctypes.pythonapi.PyCapsule_New
+_new_capsule.restype = ctypes.py_object
+_new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+def target_capsule(address: ctypes.c_void_p) -> Any:
+    """The address of a handler as the capsule that registration takes."""
+    return _new_capsule(address, b"xla._CUSTOM_CALL_TARGET", None)
+
+
 def register_lapack() -> None:
     """Make jaxlib's LAPACK kernels for the CPU known to XLA; imports SciPy, which holds LAPACK."""
     lapack = importlib.import_module("jaxlib.lapack")
@@ -243,9 +326,20 @@ def dlpack_header(capsule: Any) -> DLTensor:
     return DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
 
 
-def pretty_stablehlo(text: str) -> str:
+def pretty_stablehlo(text: str, locations: bool = False) -> str:
     """The same program in MLIR's custom syntax, as people read it."""
-    return str(parse_module(text))
+    return parse_module(text).operation.get_asm(enable_debug_info=locations)
+
+
+def xla_computation(text: str) -> Any:
+    """The program as jaxlib's object for HLO."""
+    return _jax.mlir.mlir_module_to_xla_computation(text)
+
+
+def flag_names() -> list[str]:
+    """The names of those XLA flags that jaxlib lists; XLA knows more."""
+    options = RawCompileOptions().executable_build_options.debug_options
+    return [name for name in dir(options) if name.startswith("xla_")]
 
 
 def unoptimised_hlo(text: str) -> str:
@@ -257,3 +351,33 @@ def cost_of_text(client: Any, text: str) -> dict[str, float]:
     """XLA's cost estimates for a program that is not compiled."""
     computation = _jax.mlir.mlir_module_to_xla_computation(text)
     return dict(_jax.hlo_module_cost_analysis(client, computation.get_hlo_module()))
+
+
+def _profiler() -> Any:
+    return importlib.import_module("jaxlib._profiler")
+
+
+def profile_options() -> Any:
+    """The class of the profiler's options."""
+    return _profiler().ProfileOptions
+
+
+def profiler_session(options: Any) -> Any:
+    """Begin a profile."""
+    session = _profiler().ProfilerSession
+    return session() if options is None else session(options)
+
+
+def trace_mark() -> Any:
+    """The class of context managers that put a mark into a running profile."""
+    return _profiler().TraceMe
+
+
+def start_profiler_server(port: int) -> Any:
+    """Start the server that profilers connect to."""
+    return _profiler().start_server(port)
+
+
+def profile_data() -> Any:
+    """The module that reads profiles."""
+    return importlib.import_module("jaxlib._profile_data")

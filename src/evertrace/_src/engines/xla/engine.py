@@ -13,7 +13,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.placement import device_of
-from evertrace._src.engines.xla import buffers, client, compat
+from evertrace._src.engines.xla import buffers, client, compat, portable
 from evertrace._src.engines.xla.executable import compile_text
 from evertrace._src.engines.xla.lower import lower_jaxpr, physical_aval
 from evertrace._src.engines.xla.options import Options
@@ -25,6 +25,7 @@ load_rules()
 
 put = buffers.put
 to_host = buffers.to_host
+write_portable = portable.write
 NO_OPTIONS = Options()
 # By their text: what is traced anew, as eager loops are, is not compiled anew.
 _programs = Cache("compiled programs", 512)
@@ -45,9 +46,10 @@ def _first_device():
 def lower(jaxpr, name, donated=(), platform=None):
     """Return the StableHLO text (and callbacks) of a jaxpr without constvars; kept on it."""
     platform = platform or default_device().platform
-    key = ("stablehlo", name, donated, platform)
+    quick = config.current().quick_compile
+    key = ("stablehlo", name, donated, platform, quick)
     if key not in jaxpr.cache:
-        jaxpr.cache[key] = lower_jaxpr(jaxpr, name, donated, platform)
+        jaxpr.cache[key] = lower_jaxpr(jaxpr, name, donated, platform, quick=quick)
     return jaxpr.cache[key]
 
 
@@ -133,14 +135,27 @@ def eager(prim, args, params):
     return outs if prim.multiple_results else outs[0]
 
 
-def lowered_text(jaxpr, name, donated, dialect):
+def lowered_text(jaxpr, name, donated, dialect, locations=False):
     """Return the program as StableHLO in MLIR's pretty form, or as HLO."""
-    text, _ = lower(jaxpr, name, donated)
-    if dialect in (None, "stablehlo"):
-        return compat.pretty_stablehlo(text)
+    _check_dialect("as_text", dialect)
     if dialect == "hlo":
-        return compat.unoptimised_hlo(text)
-    raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
+        return compat.unoptimised_hlo(lower(jaxpr, name, donated)[0])
+    if locations:
+        text, _ = lower_jaxpr(jaxpr, name, donated, default_device().platform, located=True)
+        return compat.pretty_stablehlo(text, locations=True)
+    return compat.pretty_stablehlo(lower(jaxpr, name, donated)[0])
+
+
+def lowered_ir(jaxpr, name, donated, dialect):
+    """Return the program as jaxlib's object: an MLIR module, or an XlaComputation for HLO."""
+    _check_dialect("compiler_ir", dialect)
+    text, _ = lower(jaxpr, name, donated)
+    return compat.xla_computation(text) if dialect == "hlo" else compat.parse_module(text)
+
+
+def _check_dialect(name, dialect):
+    if dialect not in (None, "stablehlo", "hlo"):
+        raise ValueError(f"{name}: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
 
 def cost_of_text(jaxpr, name, donated):

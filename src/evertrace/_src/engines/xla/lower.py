@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, source
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
+from evertrace._src.support import uncollected
 
 lowering = RuleTable("the XLA engine")
 
@@ -70,11 +71,12 @@ def tensor_type(shape, dtype):
 def scalar_text(value, dtype):
     """Return a scalar as MLIR writes it inside ``dense<...>``, exact to the bit."""
     value = np.asarray(value, dtype)
-    if dtype.kind == "b":
+    kind = dtype.kind
+    if kind == "b":
         return "true" if value else "false"
-    if dtype.kind in "iu" or dtype.name.startswith(("int", "uint")):
+    if kind in "iu" or (kind == "V" and dtype.name.startswith(("int", "uint"))):
         return str(int(value))
-    if dtype.kind == "c":
+    if kind == "c":
         part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
         return f"({scalar_text(np.real(value), part)}, {scalar_text(np.imag(value), part)})"
     bits = value.reshape(1).view(f"u{dtype.itemsize}")[0]
@@ -103,6 +105,10 @@ def bool_attr(value):
     return "true" if value else "false"
 
 
+LARGE = 40
+"""Equations from which on a function is worth the price of calls, with the option quick_compile."""
+
+
 class Val:
     """A value in the text: its name, its MLIR type and its aval (None for a token)."""
 
@@ -127,22 +133,31 @@ class Module:
 
     Attributes:
       platform: what it will run on, "cpu", "gpu" or "tpu": rules may choose a form by it.
+      located: whether operations are written with the places that they come from.
+      quick: whether large functions stay functions in the compiled program.
     """
 
-    def __init__(self, name, platform):
-        self.platform = platform
+    def __init__(self, name, platform, located=False, quick=False):
+        self.platform, self.located, self.quick = platform, located, quick
         self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         self.functions = []
-        self.names = {}
+        self.names, self.by_text = {}, {}
         self.taken = set()
         self.callbacks = []
 
     def function_of(self, jaxpr, name):
-        """Return the name of the private function that a jaxpr without constvars became."""
+        """Return the name of the private function that a jaxpr without constvars became.
+
+        Jaxprs that are written in the same words are one function.
+        """
         found = self.names.get(id(jaxpr))
         if found is None:
-            found = self.names[id(jaxpr)] = self._fresh(name)
-            self.functions.append(_function(self, jaxpr, found, "private"))
+            fresh = self._fresh(name)
+            text = _function(self, jaxpr, fresh, "private")
+            body = text.replace(f"@{fresh}(", "(", 1)
+            found = self.names[id(jaxpr)] = self.by_text.setdefault(body, fresh)
+            if found is fresh:
+                self.functions.append(text)
         return found
 
     def _fresh(self, name):
@@ -161,11 +176,15 @@ class Builder:
     Attributes:
       module: the module it belongs to.
       lines: the operations so far.
+      constants: the constants of one value in this region so far, by their text.
       token: the token of the last effect, or None before the first.
+      location: what is written behind operations of where they come from, if it is wanted.
     """
 
     def __init__(self, module):
         self.module, self.lines = module, []
+        self.constants = {}
+        self.location = ""
         self.count = 0
         self.token = None
 
@@ -196,7 +215,18 @@ class Builder:
         if attrs:
             text += " {" + ", ".join([f"{k} = {v}" for k, v in attrs.items()]) + "}"
         ins = ", ".join([v.type for v in operands])
-        self.lines.append(f"{text} : ({ins}) -> ({types})")
+        self.lines.append(f"{text} : ({ins}) -> ({types}){self.location}")
+        return made
+
+    def elementwise(self, name, operands, out):
+        """Write an operation of StableHLO whose operands and result mostly have one type."""
+        kind = mlir_type(out)
+        if any([x.type != kind for x in operands]):
+            return self.op(name, operands, out)
+        made = Val(f"%{self.count}", kind, out)
+        self.count += 1
+        names = ", ".join([x.name for x in operands])
+        self.lines.append(f"{made.name} = {name} {names} : {kind}{self.location}")
         return made
 
     def _results(self, avals, types):
@@ -208,10 +238,21 @@ class Builder:
         return (f"{name}:{len(avals)} = " if avals else ""), vals
 
     def constant(self, value, aval):
-        """Write a constant: a scalar of the aval's dtype spread over its shape."""
+        """Write a constant, once a region: a scalar of the aval's dtype spread over its shape."""
         kind = mlir_type(aval)
         dense = f"dense<{scalar_text(value, aval.dtype)}> : {kind}"
-        return self.op("stablehlo.constant", [], aval, {"value": dense})
+        found = self.constants.get(dense)
+        if found is None:
+            found = Val(f"%{self.count}", kind, aval)
+            self.count += 1
+            self.lines.append(
+                f'{found.name} = "stablehlo.constant"() {{value = {dense}}}'
+                f" : () -> {kind}{self.location}"
+            )
+            self.constants[dense] = found
+        elif found.aval is not aval:  # of another weak type
+            return Val(found.name, kind, aval)
+        return found
 
     def array(self, host, aval):
         """Write a constant that has the contents of an ndarray."""
@@ -254,7 +295,8 @@ class Builder:
           avals: of the block arguments.
           body: function of their `Val`s that writes operations and returns the results.
         """
-        outer, self.lines, token = self.lines, [], self.token
+        outer, token = (self.lines, self.constants), self.token
+        self.lines, self.constants = [], {}
         args = []
         for aval in avals:
             args.append(Val(f"%a{self.count}", mlir_type(aval), aval))
@@ -264,7 +306,7 @@ class Builder:
         header = ", ".join(f"{v.name}: {v.type}" for v in args)
         head = f"^bb0({header}):\n" if args else ""
         text = "{\n" + head + "\n".join(self.lines) + "\n}"
-        self.lines, self.token = outer, token
+        (self.lines, self.constants), self.token = outer, token
         return text
 
     def reducer(self, name, aval):
@@ -286,14 +328,20 @@ class Builder:
                 return self.constant(x.val, x.aval)
             return env[id(x)]
 
+        outer = self.location
         for eqn in jaxpr.eqns:
+            if self.module.located:
+                self.location = _location(self.module.name, eqn)
+            operands = [read(x) for x in eqn.invars]
+            if not eqn.primitive.multiple_results:
+                (var,) = eqn.outvars
+                env[id(var)] = self.apply(eqn.primitive, var.aval, operands, eqn.params)
+                continue
             outs = [v.aval for v in eqn.outvars]
-            multiple = eqn.primitive.multiple_results
-            values = self.apply(
-                eqn.primitive, outs if multiple else outs[0], map(read, eqn.invars), eqn.params
-            )
-            for var, value in zip(eqn.outvars, values if multiple else [values], strict=True):
+            values = self.apply(eqn.primitive, outs, operands, eqn.params)
+            for var, value in zip(eqn.outvars, values, strict=True):
                 env[id(var)] = value
+        self.location = outer
         return [read(x) for x in jaxpr.outvars]
 
     def apply(self, prim, outs, operands, params) -> Any:
@@ -302,7 +350,6 @@ class Builder:
         if not prim.moves_physical(outs):
             return rule(self, outs, *operands, **params)
         # Elements of an extended dtype are moved around as their words.
-        operands = list(operands)
         params = prim.physical(*[x.aval for x in operands], **params)
         operands = [physical_val(x) for x in operands]
         if not prim.multiple_results:
@@ -316,7 +363,10 @@ class Builder:
         callee = self.module.function_of(jaxpr, name)
         tokens = self.tokens(jaxpr.effects)
         outs = [*[None] * len(tokens), *[v.aval for v in jaxpr.outvars]]
-        results = self.op("func.call", [*tokens, *operands], outs, {"callee": f"@{callee}"})
+        attrs = {"callee": f"@{callee}"}
+        if self.module.quick and len(jaxpr.eqns) >= LARGE:
+            attrs["mhlo.frontend_attributes"] = '{inlineable = "false"}'
+        results = self.op("func.call", [*tokens, *operands], outs, attrs)
         return self.take_token(tokens, results)
 
     def while_loop(self, state, outs, cond, body, effects):
@@ -365,14 +415,33 @@ class Builder:
         return rest
 
 
-def _function(module, jaxpr, name, visibility, arg_attrs=None):
-    """Return the text of the function of a jaxpr without constvars."""
+def _location(module_name, eqn):
+    """Return the location of an equation's operations: named scope, operation and line."""
+    parts = [f"jit({module_name})", source.scope_of(eqn.src), eqn.primitive.name]
+    name = _quoted("/".join(filter(None, parts)))
+    if eqn.src is None:
+        return f" loc({name})"
+    place = source.describe(eqn.src)
+    return f" loc({name}({_quoted(place.file)}:{place.line}:0))"
+
+
+def _quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _function(module, jaxpr, name, visibility, arg_attrs=None, consts=()):
+    """Return the text of the function of a jaxpr without constvars, its first inputs `consts`."""
     b = Builder(module)
-    args = [Val(f"%arg{i}", mlir_type(v.aval), v.aval) for i, v in enumerate(jaxpr.invars)]
+    invars = jaxpr.invars[len(consts) :]
+    args = [Val(f"%arg{i}", mlir_type(v.aval), v.aval) for i, v in enumerate(invars)]
+    written = [
+        Val(b.array(x, ShapedArray(*physical_aval(v.aval))).name, mlir_type(v.aval), v.aval)
+        for x, v in zip(consts, jaxpr.invars, strict=False)
+    ]
     takes_token = visibility == "private" and observable(jaxpr.effects)
     if takes_token:
         b.token = Val("%token", mlir_type(None), None)
-    results = b.inline(jaxpr, args)
+    results = b.inline(jaxpr, [*written, *args])
     if takes_token:
         args, results = [Val("%token", mlir_type(None), None), *args], [b.token, *results]
     b._return("func.return", results)
@@ -383,7 +452,9 @@ def _function(module, jaxpr, name, visibility, arg_attrs=None):
     return f"func.func {visibility} @{name}({header}) -> ({types}) {{\n{body}\n}}"
 
 
-def lower_jaxpr(jaxpr, name, donated=(), platform="cpu"):
+def lower_jaxpr(
+    jaxpr, name, donated=(), platform="cpu", located=False, quick=False, consts=()
+):  # fmt: skip
     """Return the StableHLO text of a jaxpr without constvars, and its Python callbacks.
 
     Args:
@@ -391,10 +462,17 @@ def lower_jaxpr(jaxpr, name, donated=(), platform="cpu"):
       name: of the module, shown in profiles.
       donated: indices of the inputs whose memory outputs may take.
       platform: what the program will run on.
+      located: whether operations are written with their places, as for people; compiled programs
+        go without, or moving a line would make another program of one.
+      quick: whether large functions stay functions in the compiled program. XLA writes calls out
+        where they are, unless they are marked.
+      consts: contents (ndarrays) of the first inputs, to be written into the text; the program
+        takes the others.
     """
-    module = Module(name, platform)
+    module = Module(name, platform, located, quick)
     donor = " {jax.buffer_donor = true}"
-    attrs = [donor if i in donated else "" for i in range(len(jaxpr.invars))]
-    main = _function(module, jaxpr, "main", "public", attrs)
+    attrs = [donor if i in donated else "" for i in range(len(jaxpr.invars) - len(consts))]
+    with uncollected():
+        main = _function(module, jaxpr, "main", "public", attrs, consts)
     functions = "\n".join([main, *module.functions])
     return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks

@@ -1,0 +1,274 @@
+"""Grids of devices for meshes, and what programs for several processes ask of the others.
+
+There is one process: what is gathered from all is gathered from it, and nobody is waited for.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src import errors, tree
+from evertrace._src.api.devices import device_put
+from evertrace._src.arrays.array import Array
+from evertrace._src.engines import registry
+from evertrace._src.sharding import maps
+from evertrace._src.sharding.layout import NamedSharding
+from evertrace._src.support import set_module
+
+old_shard_map = set_module("evertrace.experimental.shard_map")
+mesh_utils = set_module("evertrace.experimental.mesh_utils")
+multihost_utils = set_module("evertrace.experimental.multihost_utils")
+
+
+# ---------------------------------------------------------------- meshes
+
+
+@mesh_utils
+def create_device_mesh(
+    mesh_shape, devices=None, *, contiguous_submeshes=False, allow_split_physical_axes=False
+):
+    """Return devices as an array to make a `Mesh` of.
+
+    Args:
+      mesh_shape: sizes of the axes.
+      devices: the devices to use, in order; by default all.
+      contiguous_submeshes: of no effect; it is about networks of TPUs.
+      allow_split_physical_axes: likewise.
+
+    Returns:
+      A NumPy array of devices of shape `mesh_shape`, which keeps their order.
+
+    Raises:
+      ValueError: the number of devices is not the product of the sizes.
+
+    Example:
+      >>> from evertrace.experimental import mesh_utils
+      >>> mesh = ev.sharding.Mesh(mesh_utils.create_device_mesh((1, 1)), ("x", "y"))
+      >>> mesh.axis_sizes
+      (1, 1)
+    """
+    del contiguous_submeshes, allow_split_physical_axes
+    shape = tuple(mesh_shape)
+    found = list(registry.devices() if devices is None else devices)
+    if math.prod(shape) != len(found):
+        raise errors.user_error(
+            ValueError,
+            f"create_device_mesh: axes of sizes {shape} need {math.prod(shape)} devices, and there "
+            f"are {len(found)}.",
+            fix="pass as many devices, e.g. the first of `ev.devices()`.",
+            anchor="mesh",
+        )
+    grid = np.empty(len(found), dtype=object)
+    grid[:] = found
+    return grid.reshape(shape)
+
+
+@mesh_utils
+def create_hybrid_device_mesh(
+    mesh_shape, dcn_mesh_shape, devices=None, *, process_is_granule=False,
+    should_sort_granules_by_key=True, allow_split_physical_axes=False,
+):  # fmt: skip
+    """Return devices as an array for a mesh whose axes go through a fast and a slow network.
+
+    Args:
+      mesh_shape: sizes of the axes within one granule (the devices of a fast network).
+      dcn_mesh_shape: number of granules along each axis. There is one process, hence one granule:
+        all ones.
+      devices: the devices to use, in order; by default all.
+      process_is_granule: must be True; devices here do not tell slices.
+      should_sort_granules_by_key: of no effect, there is one granule.
+      allow_split_physical_axes: of no effect.
+
+    Returns:
+      A NumPy array of devices whose shape is the product of both, axis by axis.
+
+    Raises:
+      ValueError: the sizes do not fit the devices, or slices were asked for.
+
+    Example:
+      >>> from evertrace.experimental import mesh_utils
+      >>> grid = mesh_utils.create_hybrid_device_mesh((1, 1), (1, 1), process_is_granule=True)
+      >>> grid.shape
+      (1, 1)
+    """
+    del should_sort_granules_by_key
+    if not process_is_granule:
+        raise errors.user_error(
+            ValueError,
+            "create_hybrid_device_mesh: these devices do not say which slice they belong to.",
+            fix="pass process_is_granule=True.",
+            anchor="mesh",
+        )
+    if math.prod(dcn_mesh_shape) != 1 or len(dcn_mesh_shape) != len(tuple(mesh_shape)):
+        raise errors.user_error(
+            ValueError,
+            f"create_hybrid_device_mesh: dcn_mesh_shape {tuple(dcn_mesh_shape)} for one process.",
+            fix="pass a one per axis of mesh_shape.",
+            anchor="mesh",
+        )
+    return create_device_mesh(
+        mesh_shape, devices, allow_split_physical_axes=allow_split_physical_axes
+    )
+
+
+@old_shard_map
+def shard_map(f, mesh, in_specs, out_specs, check_rep=True):
+    """Call `evertrace.shard_map` by the order of arguments that it once had.
+
+    Args:
+      f: function of the parts.
+      mesh: the mesh.
+      in_specs: how arguments are divided.
+      out_specs: how results are put together.
+      check_rep: the present `check_vma`.
+
+    Example:
+      >>> from evertrace.experimental.shard_map import shard_map
+      >>> mesh = ev.make_mesh((1,), ("x",))
+      >>> shard_map(lambda x: 2 * x, mesh, ev.P("x"), ev.P("x"))(jnp.arange(3))
+      Array([0, 2, 4], dtype=int32)
+    """
+    return maps.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
+
+
+# ---------------------------------------------------------------- processes
+
+
+@multihost_utils
+def broadcast_one_to_all(in_tree, is_source=None):
+    """Return the values of the process that is the source: of this one.
+
+    Args:
+      in_tree: a tree of arrays.
+      is_source: whether this process is the source; of no effect, it is.
+
+    Returns:
+      A tree of NumPy arrays.
+
+    Example:
+      >>> from evertrace.experimental import multihost_utils
+      >>> multihost_utils.broadcast_one_to_all({"seed": jnp.int32(3)})
+      {'seed': array(3, dtype=int32)}
+    """
+    return tree.map(np.asarray, in_tree)
+
+
+@multihost_utils
+def process_allgather(in_tree, tiled=False):
+    """Return the values of all processes as NumPy arrays.
+
+    Args:
+      in_tree: a tree of arrays.
+      tiled: whether the processes' arrays are joined along their first dimension, rather than
+        stacked along a new one.
+
+    Returns:
+      A tree of NumPy arrays; without `tiled` they have a leading dimension of one per process.
+      Arrays that are divided over devices are returned whole.
+
+    Example:
+      >>> from evertrace.experimental import multihost_utils
+      >>> multihost_utils.process_allgather(np.arange(3))
+      array([[0, 1, 2]])
+    """
+
+    def gather(x):
+        if tiled or (isinstance(x, Array) and isinstance(x.sharding, NamedSharding)):
+            return np.asarray(x)
+        return np.asarray(x)[None]
+
+    return tree.map(gather, in_tree)
+
+
+@multihost_utils
+def sync_global_devices(name):
+    """Wait until all processes have come here; there is one.
+
+    Args:
+      name: of the place.
+
+    Example:
+      >>> from evertrace.experimental import multihost_utils
+      >>> multihost_utils.sync_global_devices("epoch")
+    """
+    del name
+
+
+@multihost_utils
+def reached_preemption_sync_point(step_id):
+    """Return whether all processes should stop and save: False, nobody announces it here.
+
+    Args:
+      step_id: number of the step.
+
+    Example:
+      >>> from evertrace.experimental import multihost_utils
+      >>> multihost_utils.reached_preemption_sync_point(10)
+      False
+    """
+    del step_id
+    return False
+
+
+@multihost_utils
+def assert_equal(in_tree, fail_message=""):
+    """Raise if processes have different values; there is one.
+
+    Args:
+      in_tree: a tree of arrays.
+      fail_message: of no effect.
+
+    Example:
+      >>> from evertrace.experimental import multihost_utils
+      >>> multihost_utils.assert_equal({"w": np.ones(3)})
+    """
+    del fail_message
+    tree.map(np.asarray, in_tree)
+
+
+@multihost_utils
+def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
+    """Return arrays over a mesh, made of what each process has of them: of what this one has.
+
+    Args:
+      local_inputs: a tree of arrays.
+      global_mesh: the mesh.
+      pspecs: a `PartitionSpec`, or a tree of them that is a prefix of `local_inputs`.
+
+    Returns:
+      A tree of arrays, laid out as `pspecs` say.
+
+    Example:
+      >>> from evertrace.experimental import multihost_utils
+      >>> mesh = ev.make_mesh((1,), ("x",))
+      >>> multihost_utils.host_local_array_to_global_array(np.arange(3), mesh, ev.P("x"))
+      Array([0, 1, 2], dtype=int32)
+    """
+    leaves, treedef = tree.flatten(local_inputs)
+    specs = tree.broadcast_prefix(pspecs, local_inputs, lambda x: x is None)
+    return tree.unflatten(
+        treedef,
+        [
+            device_put(x, NamedSharding(global_mesh, spec))
+            for x, spec in zip(leaves, specs, strict=True)
+        ],
+    )
+
+
+@multihost_utils
+def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
+    """Return what this process has of arrays over a mesh: all of them.
+
+    Args:
+      global_inputs: a tree of arrays.
+      global_mesh: the mesh.
+      pspecs: how the arrays are laid out.
+
+    Example:
+      >>> from evertrace.experimental import multihost_utils
+      >>> mesh = ev.make_mesh((1,), ("x",))
+      >>> multihost_utils.global_array_to_host_local_array(jnp.arange(3), mesh, ev.P("x"))
+      Array([0, 1, 2], dtype=int32)
+    """
+    del global_mesh, pspecs
+    return global_inputs

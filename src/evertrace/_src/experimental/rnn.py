@@ -1,0 +1,298 @@
+"""Long short-term memory: recurrent layers with weights laid out as cuDNN has them.
+
+One implementation, a scan per layer and direction, serves every platform. With the weights of a
+layer in four blocks of rows, for the gates ``i, f, g, o``::
+
+    i, f, g, o = split(W_ih @ x + b_ih + W_hh @ h + b_hh)
+    c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+    h = sigmoid(o) * tanh(c)
+
+Source: Hochreiter, Schmidhuber, Long short-term memory, Neural Computation 9 (8), 1997; with
+forget gates by Gers, Schmidhuber, Cummins, Neural Computation 12 (10), 2000.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.lax.loops import scan
+from evertrace._src.nn.activations import sigmoid
+from evertrace._src.numpy.creation import arange
+from evertrace._src.numpy.elementary import where
+from evertrace._src.numpy.joining import concatenate, split, stack
+from evertrace._src.numpy.products import matmul
+from evertrace._src.numpy.shape import swapaxes
+from evertrace._src.numpy.ufuncs import tanh
+from evertrace._src.random.continuous import uniform
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.experimental.rnn")
+
+
+def _shapes(input_size, hidden_size, num_layers, bidirectional):
+    """Return the shapes of the parts of the weights in their order, as a list of two groups.
+
+    Each group has a pair per layer and direction: matrices ``W_ih, W_hh``, or biases
+    ``b_ih, b_hh``.
+    """
+    directions = 2 if bidirectional else 1
+    gates = 4 * hidden_size
+    sizes = [input_size if i == 0 else hidden_size * directions for i in range(num_layers)]
+    sizes = [size for size in sizes for _ in range(directions)]
+    matrices = [((gates, size), (gates, hidden_size)) for size in sizes]
+    return [matrices, [((gates,), (gates,)) for _ in sizes]]
+
+
+def _parts(weights, *sizes):
+    """Return the parts of flat weights, in the groups and pairs of `_shapes`."""
+    total = get_num_params_in_lstm(*sizes)
+    if weights.shape != (total,):
+        raise errors.user_error(
+            ValueError,
+            f"lstm: weights of shape {weights.shape} are not ({total},).",
+            fix="make them with `init_lstm_weight` for the same sizes.",
+            anchor="shape",
+        )
+    start = 0
+
+    def take(shape):
+        nonlocal start
+        first, start = start, start + math.prod(shape)
+        return weights[first:start].reshape(shape)
+
+    return [[[take(shape) for shape in pair] for pair in group] for group in _shapes(*sizes)]
+
+
+@public
+def get_num_params_in_lstm(
+    input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+) -> int:
+    """Return the number of weights, biases included.
+
+    Args:
+      input_size: features of the input.
+      hidden_size: features of the state.
+      num_layers: layers, each on the outputs of the one before.
+      bidirectional: whether each layer reads the sequence in both directions.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> rnn.get_num_params_in_lstm(2, 3, 1, bidirectional=False)
+      84
+    """
+    groups = _shapes(input_size, hidden_size, num_layers, bidirectional)
+    return sum(math.prod(shape) for group in groups for pair in group for shape in pair)
+
+
+@public
+def init_lstm_weight(rng, input_size, hidden_size, num_layers, bidirectional):
+    """Return random weights, uniform between plus and minus ``1 / sqrt(hidden_size)``.
+
+    Args:
+      rng: a key.
+      input_size: features of the input.
+      hidden_size: features of the state.
+      num_layers: layers, each on the outputs of the one before.
+      bidirectional: whether each layer reads the sequence in both directions.
+
+    Returns:
+      float32 ``[n]``.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> rnn.init_lstm_weight(random.key(0), 2, 3, 1, False).shape
+      (84,)
+    """
+    n = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
+    bound = math.sqrt(1 / hidden_size)
+    return uniform(rng, (n,), np.float32, minval=-bound, maxval=bound)
+
+
+@public
+def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional):
+    """Return the matrices and biases of flat weights.
+
+    Args:
+      weights: ``[n]``: the matrices ``W_ih, W_hh`` of all layers and directions, then their
+        biases ``b_ih, b_hh``.
+      input_size: features of the input.
+      hidden_size: features of the state.
+      num_layers: layers, each on the outputs of the one before.
+      bidirectional: whether each layer reads the sequence in both directions.
+
+    Returns:
+      Four dicts ``W_ih, W_hh, b_ih, b_hh``; the key counts layers and, within them, directions.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> W_ih, W_hh, b_ih, b_hh = rnn.unpack_lstm_weights(jnp.ones(84), 2, 3, 1, False)
+      >>> W_ih[0].shape, W_hh[0].shape, b_ih[0].shape
+      ((12, 2), (12, 3), (12,))
+    """
+    groups = _parts(weights, input_size, hidden_size, num_layers, bidirectional)
+    return tuple(
+        {i: pair[which] for i, pair in enumerate(group)} for group in groups for which in (0, 1)
+    )
+
+
+@public
+def swap_lstm_gates(weights, input_size, hidden_size, num_layers, bidirectional):
+    """Return weights with the last two gates, ``g`` and ``o``, in each other's place.
+
+    Args:
+      weights: ``[n]``, see `unpack_lstm_weights`.
+      input_size: features of the input.
+      hidden_size: features of the state.
+      num_layers: layers, each on the outputs of the one before.
+      bidirectional: whether each layer reads the sequence in both directions.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> rnn.swap_lstm_gates(jnp.arange(16), 1, 1, 1, False)
+      Array([ 0,  1,  3,  2,  4,  5,  7,  6,  8,  9, 11, 10, 12, 13, 15, 14],      dtype=int32)
+    """
+    swapped = []
+    for group in _parts(weights, input_size, hidden_size, num_layers, bidirectional):
+        for part in (part for pair in group for part in pair):
+            i, f, g, o = split(part, 4)
+            swapped += [x.ravel() for x in (i, f, o, g)]
+    return concatenate(swapped)
+
+
+@public
+def lstm(
+    x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
+    precision=None,
+):  # fmt: skip
+    """Apply layers of long short-term memory to sequences.
+
+    Args:
+      x: ``[batch, time, input_size]``.
+      h_0: ``[layers * directions, batch, hidden_size]``, the state at the beginning: of each
+        layer, forwards and then backwards.
+      c_0: likewise, the cells.
+      weights: ``[n]``, see `unpack_lstm_weights`.
+      seq_lengths: int ``[batch]``; outputs after the end of a sequence are zero, and the state
+        stays as it is there.
+      input_size: features of the input.
+      hidden_size: features of the state.
+      num_layers: layers, each on the outputs of the one before.
+      bidirectional: whether each layer reads the sequence in both directions.
+      dropout: between layers; must be 0.
+      precision: of the products, as for `jax.lax.dot_general`.
+
+    Returns:
+      ``y`` ``[batch, time, hidden_size * directions]``, the outputs of the last layer, and
+      ``h_n`` and ``c_n``, the states at the end, like `h_0`.
+
+    Raises:
+      NotImplementedError: for dropout.
+      ValueError: `weights` have another size.
+
+    JAX's needs a GPU and cuDNN. This one runs anywhere, and can be differentiated in both modes.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> weights = rnn.init_lstm_weight(random.key(0), 2, 3, 1, False)
+      >>> state = jnp.zeros((1, 4, 3))
+      >>> lengths = jnp.full(4, 5)
+      >>> y, h, c = rnn.lstm(
+      ...     jnp.ones((4, 5, 2)), state, state, weights, lengths, 2, 3, 1, 0.0, False
+      ... )
+      >>> y.shape, h.shape
+      ((4, 5, 3), (1, 4, 3))
+    """
+    parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
+    _check_dropout(dropout)
+    return _layers(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, precision)
+
+
+@public
+def lstm_ref(
+    x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size, hidden_size, num_layers,
+    dropout, bidirectional,
+):  # fmt: skip
+    """Apply `lstm` with the weights in parts.
+
+    Args:
+      x: ``[batch, time, input_size]``.
+      h_0: ``[layers * directions, batch, hidden_size]``.
+      c_0: likewise.
+      W_ih: as `unpack_lstm_weights` returns it, and so are the next three.
+      W_hh: for the state.
+      b_ih: of `W_ih`.
+      b_hh: of `W_hh`.
+      seq_lengths: int ``[batch]``.
+      input_size: not used; the weights tell.
+      hidden_size: likewise.
+      num_layers: layers, each on the outputs of the one before.
+      dropout: must be 0.
+      bidirectional: whether each layer reads the sequence in both directions.
+
+    Returns:
+      ``y, h_n, c_n``, see `lstm`.
+
+    Raises:
+      NotImplementedError: for dropout.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> weights = rnn.init_lstm_weight(random.key(0), 2, 3, num_layers=1, bidirectional=False)
+      >>> parts = rnn.unpack_lstm_weights(weights, 2, 3, num_layers=1, bidirectional=False)
+      >>> x, h, c = jnp.ones((5, 4, 2)), jnp.zeros((1, 5, 3)), jnp.zeros((1, 5, 3))
+      >>> y, h, c = rnn.lstm_ref(x, h, c, *parts, jnp.full(5, 4), 2, 3, 1, 0.0, False)
+      >>> y.shape, h.shape, bool(jnp.array_equal(y[:, -1], h[0]))
+      ((5, 4, 3), (1, 5, 3), True)
+    """
+    del input_size, hidden_size
+    _check_dropout(dropout)
+    parts = W_ih, W_hh, b_ih, b_hh
+    return _layers(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, None)
+
+
+def _check_dropout(dropout):
+    if dropout != 0:
+        raise errors.user_error(
+            NotImplementedError,
+            f"lstm: dropout is {dropout}, and there is no key to draw it from.",
+            fix="pass 0, and drop outputs between calls with `num_layers=1`.",
+        )
+
+
+def _layers(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, precision):
+    """Apply all layers; `parts` are the four of `unpack_lstm_weights`."""
+    xs = swapaxes(x, 0, 1)  # time first
+    inside = arange(len(xs))[:, None] < seq_lengths
+    directions = 2 if bidirectional else 1
+    last_h, last_c = [], []
+    for layer in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            i = layer * directions + direction
+            weights = [part[i] for part in parts]
+            state = h_0[i], c_0[i]
+            (h, c), ys = _layer(xs, inside, state, weights, direction == 1, precision)
+            outputs.append(ys)
+            last_h.append(h)
+            last_c.append(c)
+        xs = concatenate(outputs, axis=-1)
+    return swapaxes(xs, 0, 1), stack(last_h), stack(last_c)
+
+
+def _layer(xs, inside, state, weights, reverse, precision):
+    """Apply one layer in one direction, to arrays with time first."""
+    W_ih, W_hh, b_ih, b_hh = weights
+    projected = matmul(xs, W_ih.T, precision=precision) + b_ih
+
+    def step(carry, given):
+        h, c = carry
+        x, valid = given
+        gates = x + matmul(h, W_hh.T, precision=precision) + b_hh
+        i, f, g, o = split(gates, 4, axis=-1)
+        new_c = sigmoid(f) * c + sigmoid(i) * tanh(g)
+        new_h = sigmoid(o) * tanh(new_c)
+        kept = where(valid, new_h, h), where(valid, new_c, c)
+        return kept, where(valid, new_h, 0)
+
+    return scan(step, state, (projected, inside[..., None]), reverse=reverse)

@@ -1,0 +1,1 @@
+"""Sparse arrays in batched coordinate format, and functions of them."""

@@ -1,0 +1,1 @@
+"""Programs for other processes: exported functions, their bytes and their trees."""

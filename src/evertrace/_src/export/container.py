@@ -1,0 +1,81 @@
+"""The bytes of exported functions: a header, a description in JSON, and programs.
+
+The header has a magic word, the number of the format, two lengths and a digest of all the rest, so
+that what was cut off, damaged or written by something else is told before XLA sees it.
+"""
+
+import hashlib
+import json
+import struct
+from typing import Any
+
+from evertrace._src import dtypes, errors
+from evertrace._src.core.aval import ShapedArray
+
+FORMAT = 1
+"""Number of the format: what an older evertrace could not read has another."""
+
+_HEADER = struct.Struct("<8sHQQ32s")
+_MAGIC = b"EVTEXPRT"
+
+
+def pack(description: Any, programs: list[bytes]) -> bytearray:
+    """Return the bytes of a description, anything that JSON knows, and programs."""
+    text = json.dumps([description, [len(p) for p in programs]]).encode()
+    body = b"".join([text, *programs])
+    digest = hashlib.sha256(body).digest()
+    return bytearray(_HEADER.pack(_MAGIC, FORMAT, len(text), len(body), digest) + body)
+
+
+def unpack(blob) -> tuple[Any, list[bytes]]:
+    """Return the description and the programs that `pack` was given.
+
+    Raises:
+      TypeError: it is given no bytes.
+      ValueError: it is given others.
+    """
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise errors.user_error(
+            TypeError,
+            f"deserialize: expected bytes, got a value of type {type(blob).__name__}.",
+            fix="pass what `exported.serialize()` returned, e.g. read from a file.",
+            anchor="export",
+        )
+    blob = bytes(blob)
+    if len(blob) < _HEADER.size or not blob.startswith(_MAGIC):
+        raise _refused("are not those of an exported function")
+    _, version, length, total, digest = _HEADER.unpack_from(blob)
+    if version != FORMAT:
+        raise _refused(f"are of format {version}, and this evertrace reads format {FORMAT}")
+    body = blob[_HEADER.size :]
+    if len(body) != total or hashlib.sha256(body).digest() != digest:
+        raise _refused("are damaged or cut off")
+    description, lengths = json.loads(body[:length])
+    programs = []
+    for size in lengths:
+        programs.append(body[length : length + size])
+        length += size
+    return description, programs
+
+
+def _refused(why):
+    return errors.user_error(
+        ValueError,
+        f"deserialize: the bytes {why}.",
+        fix="pass all that `exported.serialize()` returned. JAX's format is another one.",
+        anchor="export",
+    )
+
+
+def aval_to_json(aval) -> list[Any]:
+    """Return the JSON of the type of an array."""
+    dtype = aval.dtype
+    name = ["key", dtype.impl] if isinstance(dtype, dtypes.KeyType) else dtype.name
+    return [list(aval.shape), name, aval.weak_type]
+
+
+def aval_from_json(data) -> ShapedArray:
+    """Return the type of an array that `aval_to_json` wrote."""
+    shape, name, weak_type = data
+    dtype = dtypes.KeyType(name[1]) if isinstance(name, list) else dtypes.as_dtype(name)
+    return ShapedArray(tuple(shape), dtype, weak_type)

@@ -1,0 +1,457 @@
+"""Exported functions: a program in portable bytes, with the types and trees that it is called by.
+
+`export` traces and lowers; calling an `Exported` splices its program into whatever calls it. The
+derivative is an exported function too, made from the traced program on demand and so gone once
+only the bytes are left, unless they were written with it.
+"""
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evertrace._src import errors, tree
+from evertrace._src.api import autodiff, tracing
+from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.control.bodies import as_arrays
+from evertrace._src.control.custom_vjp import custom_vjp
+from evertrace._src.control.exported import FAMILIES, PortableProgram, call_exported_p
+from evertrace._src.core.aval import ShapedArray, is_inexact
+from evertrace._src.core.effects import observable
+from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.engines import registry
+from evertrace._src.export import container, trees
+from evertrace._src.support import set_module
+from evertrace._src.transforms.staging import hoist_consts, stage_open
+
+public = set_module("evertrace.export")
+
+CALLING_CONVENTION = 1
+"""How programs take arguments and give results: all of them, flat, without tokens."""
+
+minimum_supported_calling_convention_version = CALLING_CONVENTION
+maximum_supported_calling_convention_version = CALLING_CONVENTION
+
+
+@public
+@dataclasses.dataclass(frozen=True)
+class DisabledSafetyCheck:
+    """A check that the user answers for: `platform` or `custom_call`.
+
+    Example:
+      >>> from evertrace import export
+      >>> check = export.DisabledSafetyCheck.custom_call("my_target")
+      >>> check.is_custom_call()
+      'my_target'
+    """
+
+    _impl: str
+
+    @classmethod
+    def platform(cls):
+        """Let other platforms run a program than it was exported for."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str):
+        """Let a program call a target that need not exist where it will run."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """Return the target's name, or None for another check."""
+        kind, _, name = self._impl.partition(":")
+        return name if kind == "custom_call" else None
+
+    def __str__(self):
+        return f"DisabledSafetyCheck({self._impl})"
+
+    __repr__ = __str__
+
+
+@public
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Exported:
+    """A function as a program that other processes and machines can run.
+
+    It is made by `export` and `deserialize`. Unlike JAX's it holds one program per platform
+    instead of one that asks for the platform; it runs on one device, and keeps all arguments.
+
+    Attributes:
+      fun_name: the function's name.
+      in_tree: treedef of ``(args, kwargs)``.
+      in_avals: types of the arguments, flat.
+      out_tree: treedef of the result.
+      out_avals: types of the results, flat.
+      platforms: what it was exported for: "cpu", "cuda", "rocm", "tpu".
+      disabled_safety_checks: those the user answers for.
+      calling_convention_version: how its program takes its arguments.
+
+    Example:
+      >>> from evertrace import export
+      >>> exported = export.export(ev.jit(jnp.sin))(ev.ShapeDtypeStruct((2,), "float32"))
+      >>> exported.fun_name, exported.in_avals, exported.platforms
+      ('sin', (ShapedArray(float32[2]),), ('cpu',))
+      >>> again = export.deserialize(exported.serialize())
+      >>> again.call(jnp.zeros(2))
+      Array([0., 0.], dtype=float32)
+    """
+
+    fun_name: str
+    in_tree: Any
+    in_avals: tuple[ShapedArray, ...]
+    out_tree: Any
+    out_avals: tuple[ShapedArray, ...]
+    platforms: tuple[str, ...]
+    disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
+    _modules: tuple[bytes, ...]
+    _derive: Callable[[], "Exported"] | None = None
+    calling_convention_version: int = CALLING_CONVENTION
+
+    nr_devices = 1
+    ordered_effects = unordered_effects = ()
+    uses_global_constants = False
+
+    def __repr__(self):
+        return f"Exported(fun_name={self.fun_name}, ...)"
+
+    @property
+    def mlir_module_serialized(self) -> bytes:
+        """The program for the first platform, as portable StableHLO."""
+        return self._modules[0]
+
+    @property
+    def module_kept_var_idx(self) -> tuple[int, ...]:
+        """Which arguments the program takes: all."""
+        return tuple(range(len(self.in_avals)))
+
+    @property
+    def in_shardings_hlo(self) -> tuple[None, ...]:
+        """None for each argument: a program runs on one device."""
+        return (None,) * len(self.in_avals)
+
+    @property
+    def out_shardings_hlo(self) -> tuple[None, ...]:
+        """None for each result."""
+        return (None,) * len(self.out_avals)
+
+    def in_shardings_jax(self, mesh) -> tuple[None, ...]:
+        """Return None for each argument, whatever the mesh."""
+        del mesh
+        return self.in_shardings_hlo
+
+    def out_shardings_jax(self, mesh) -> tuple[None, ...]:
+        """Return None for each result, whatever the mesh."""
+        del mesh
+        return self.out_shardings_hlo
+
+    def mlir_module(self) -> str:
+        """Return the program for the first platform as StableHLO text."""
+        return registry.portable_text(self.mlir_module_serialized)
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """Return bytes for `deserialize`.
+
+        Args:
+          vjp_order: how often what is read from them can be differentiated in reverse mode.
+
+        Raises:
+          ValueError: a tree has nodes of a type that is not registered, see
+            `register_pytree_node_serialization`; or derivatives are wanted that are not there.
+        """
+        orders: list[Exported] = [self]
+        for _ in range(operator.index(vjp_order)):
+            orders.append(orders[-1].vjp())
+        programs = [module for order in orders for module in order._modules]
+        return container.pack([order._description() for order in orders], programs)
+
+    def _description(self):
+        """Return what JSON holds of this order of derivative; programs are beside it."""
+        return {
+            "name": self.fun_name,
+            "in_tree": trees.to_json(self.in_tree),
+            "out_tree": trees.to_json(self.out_tree),
+            "in_avals": list(map(container.aval_to_json, self.in_avals)),
+            "out_avals": list(map(container.aval_to_json, self.out_avals)),
+            "platforms": self.platforms,
+            "checks": [check._impl for check in self.disabled_safety_checks],
+            "calling_convention": self.calling_convention_version,
+        }
+
+    def has_vjp(self) -> bool:
+        """Return whether it can be differentiated in reverse mode."""
+        return self._derive is not None
+
+    def vjp(self) -> "Exported":
+        """Return the exported function of the arguments and the results' cotangents.
+
+        It takes the flat arguments and then a cotangent for each floating or complex result, and
+        returns a cotangent for each floating or complex argument. Unlike JAX's it has no
+        arguments and results of dtype ``float0`` for the others.
+
+        Raises:
+          ValueError: the bytes that it was read from do not hold it.
+        """
+        return self._vjp
+
+    @functools.cached_property
+    def _vjp(self):
+        if self._derive is None:
+            raise _error(
+                ValueError,
+                f"export: {self.fun_name} was serialized without its derivative of this order.",
+                "write it with `exported.serialize(vjp_order=1)`, or a higher order.",
+            )
+        return self._derive()
+
+    @functools.cached_property
+    def _program(self):
+        return PortableProgram(
+            self.fun_name, self.platforms, self._modules, self.in_avals, self.out_avals,
+            anywhere=DisabledSafetyCheck.platform() in self.disabled_safety_checks,
+        )  # fmt: skip
+
+    @functools.cached_property
+    def _flat(self):
+        """The function of flat arguments, with its derivative."""
+
+        def bind(*xs):
+            operands = [as_operand(x, "export") for x in xs]
+            return tuple(as_arrays(call_exported_p.bind(*operands, program=self._program)))
+
+        def fwd(*xs):
+            return bind(*xs), xs
+
+        def bwd(xs, cts):
+            wanted = [ct for ct, aval in zip(cts, self.out_avals, strict=True) if is_inexact(aval)]
+            given = iter(self.vjp().call(*xs, *wanted))
+            return tuple(next(given) if is_inexact(aval) else None for aval in self.in_avals)
+
+        bind.__name__ = self.fun_name
+        flat = custom_vjp(bind)
+        flat.defvjp(fwd, bwd)
+        return flat
+
+    def call(self, *args, **kwargs):
+        """Call the function, also in functions that are jitted or differentiated in reverse mode.
+
+        Args:
+          *args: trees as the function was exported for, with arrays of the same types. Python
+            numbers are taken for scalars of their kind.
+          **kwargs: likewise.
+
+        Returns:
+          The function's result.
+
+        Raises:
+          ValueError: the structure, a shape or a dtype is another, the platform is, or a derivative
+            was not written with the bytes.
+          TypeError: for forward-mode differentiation.
+          NotImplementedError: for `vmap`.
+        """
+        leaves, treedef = tree.flatten((args, kwargs))
+        if treedef != self.in_tree:
+            raise _error(
+                ValueError,
+                f"export: {self.fun_name} was exported for arguments of structure {self.in_tree}, "
+                f"and is called with {treedef}.",
+                "call it with the structure it was exported for.",
+            )
+        operands = [
+            _checked(self.fun_name, i, x, aval)
+            for i, (x, aval) in enumerate(zip(leaves, self.in_avals, strict=True))
+        ]
+        return tree.unflatten(self.out_tree, self._flat(*operands))
+
+
+def _checked(name, i, x, want):
+    """Return an argument as an array, if it has the shape and dtype that are wanted."""
+    x = as_operand(x, "export")
+    have = x.aval
+    if (have.shape, have.dtype) != (want.shape, want.dtype):
+        raise _error(
+            ValueError,
+            f"export: leaf {i} of the arguments of {name} was exported as {want.str_short()}, and "
+            f"is called with {have.str_short()}.",
+            "convert the argument, or export the function for its type.",
+        )
+    return as_arrays([x])[0]
+
+
+@public
+def default_export_platform() -> str:
+    """Return the platform that `export` exports for: "cpu", "cuda", "rocm" or "tpu".
+
+    Example:
+      >>> ev.export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
+      True
+    """
+    device = registry.default_device()
+    if device.platform != "gpu":
+        return device.platform
+    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+
+
+@public
+def export(
+    fun_jit, *, platforms=None, disabled_checks=(), _override_lowering_rules=None
+) -> Callable[..., Exported]:
+    """Return a function that exports another for the types of its arguments.
+
+    Args:
+      fun_jit: made by `jit`. Arrays that it captures become part of the program.
+      platforms: names of those that the program is for, of "cpu", "cuda", "rocm" and "tpu"; by
+        default the one that is used here. None of them has to be present.
+      disabled_checks: `DisabledSafetyCheck`s that the user answers for.
+
+    Returns:
+      A function of arrays or `ShapeDtypeStruct`s, in the trees that `fun_jit` takes, to an
+      `Exported`. Static arguments are given here and left out of calls.
+
+    Raises:
+      ValueError: `fun_jit` is not made by `jit`, a platform is unknown, or the function calls
+        custom targets.
+      NotImplementedError: (by the function returned) it has side effects or callbacks, or uses
+        decompositions of matrices on other platforms than the CPU.
+
+    A program is written for the StableHLO of four weeks before the installed XLA, so that such an
+    old release can read it; later ones are promised to for half a year at least. Symbolic shapes
+    are not supported: a program is exported for each shape.
+
+    Example:
+      >>> exported = ev.export.export(ev.jit(jnp.sin))(ev.ShapeDtypeStruct((2,), "float32"))
+      >>> exported.in_avals
+      (ShapedArray(float32[2]),)
+      >>> again = ev.export.deserialize(exported.serialize(vjp_order=1))
+      >>> print(again.call(jnp.zeros(2)), ev.grad(lambda x: again.call(x).sum())(jnp.zeros(2)))
+      [0. 0.] [1. 1.]
+    """
+    if _override_lowering_rules is not None:
+        raise _error(
+            NotImplementedError,
+            "export: _override_lowering_rules is not supported.",
+            "leave it out.",
+        )
+    if not hasattr(fun_jit, "trace"):
+        raise _error(
+            ValueError, f"export: {fun_jit!r} is not made by `jit`.", "call `export(jit(f))`."
+        )
+    names = _checked_platforms(platforms)
+
+    def exporter(*args, **kwargs):
+        traced = fun_jit.trace(*args, **kwargs)
+        return _export(
+            traced.jaxpr, traced.fun_name, traced.in_tree, traced.out_tree, names, disabled_checks
+        )
+
+    return exporter
+
+
+def _checked_platforms(platforms) -> tuple[str, ...]:
+    if isinstance(platforms, str) or set(platforms or ()) - set(FAMILIES):
+        raise _error(
+            ValueError,
+            f"export: platforms is {platforms!r}.",
+            f"give a sequence of names, of {', '.join(FAMILIES)}.",
+        )
+    return tuple(platforms or (default_export_platform(),))
+
+
+def _export(closed, name, in_tree, out_tree, platforms, checks: Sequence[DisabledSafetyCheck]):
+    """Export a closed jaxpr."""
+    if observable(closed.jaxpr.effects):
+        effects = ", ".join(sorted(map(str, closed.jaxpr.effects)))
+        raise _error(
+            NotImplementedError,
+            f"export: {name} has side effects ({effects}), which its bytes cannot hold.",
+            "take callbacks (`debug.print` is one) and random state out of what is exported.",
+        )
+    program = hoist_consts(closed.jaxpr)
+    consts = [as_array(x).host() for x in closed.consts]  # pyright: ignore[reportAttributeAccessIssue]
+    allowed = [c.is_custom_call() for c in checks if c.is_custom_call() is not None]
+    families = {FAMILIES[p] for p in platforms}
+    modules = {f: registry.write_portable(program, consts, name, f, allowed) for f in families}
+    return Exported(
+        name, in_tree, tuple(closed.in_avals), out_tree, tuple(closed.out_avals), platforms,
+        tuple(checks), tuple(modules[FAMILIES[p]] for p in platforms),
+        lambda: _export_vjp(closed, name, platforms, checks),
+    )  # fmt: skip
+
+
+def _export_vjp(closed, name, platforms, checks):
+    """Export the derivative of a closed jaxpr, see `Exported.vjp`."""
+    n = len(closed.in_avals)
+    moving = [i for i, aval in enumerate(closed.in_avals) if is_inexact(aval)]
+
+    def fun_vjp(*values):
+        def of_moving(*xs):
+            args = list(values[:n])
+            for i, x in zip(moving, xs, strict=True):
+                args[i] = x
+            outs = tracing.eval_jaxpr(closed.jaxpr, closed.consts, *args)
+            pairs = zip(outs, closed.out_avals, strict=True)
+            return [out for out, aval in pairs if is_inexact(aval)]
+
+        _, pullback = autodiff.vjp(of_moving, *[values[i] for i in moving])
+        return pullback(list(values[n:]))
+
+    avals = [*closed.in_avals, *filter(is_inexact, closed.out_avals)]
+    jaxpr, consts = stage_open(fun_vjp, avals)
+    in_tree = tree.structure((tuple(avals), {}))
+    out_tree = tree.structure(tuple(moving))
+    closed_vjp = ClosedJaxpr(jaxpr, consts)
+    return _export(closed_vjp, f"{name}_vjp", in_tree, out_tree, platforms, checks)
+
+
+@public
+def deserialize(blob) -> Exported:
+    """Return the exported function that `Exported.serialize` wrote.
+
+    Args:
+      blob: the bytes; of this process or another, also on a machine of another kind. Nothing in
+        them is run before the function is called.
+
+    Raises:
+      ValueError: they are damaged, of another format, or have nodes of trees whose types are not
+        registered here.
+      TypeError: they are no bytes.
+
+    Example:
+      >>> blob = ev.export.export(ev.jit(lambda x: {"y": x + 1}))(jnp.zeros(2)).serialize()
+      >>> ev.export.deserialize(blob).call(np.ones(2, "float32"))
+      {'y': Array([2., 2.], dtype=float32)}
+    """
+    descriptions, programs = container.unpack(blob)
+    made, rest = None, list(programs)
+    for data in reversed(descriptions):  # each order needs the next one
+        version = data["calling_convention"]
+        if version != CALLING_CONVENTION:
+            raise _error(
+                ValueError,
+                f"deserialize: {data['name']} has calling convention {version}, and this evertrace "
+                f"knows {CALLING_CONVENTION}.",
+                "use the release of evertrace that wrote it, or export it again.",
+            )
+        count = len(data["platforms"])
+        modules, rest = rest[-count:], rest[:-count]
+        made = Exported(
+            data["name"],
+            trees.from_json(data["in_tree"]), _avals_from_json(data["in_avals"]),
+            trees.from_json(data["out_tree"]), _avals_from_json(data["out_avals"]),
+            tuple(data["platforms"]), tuple(map(DisabledSafetyCheck, data["checks"])),
+            tuple(modules), None if made is None else functools.partial(_identity, made),
+        )  # fmt: skip
+    assert made is not None
+    return made
+
+
+def _avals_from_json(data):
+    return tuple(map(container.aval_from_json, data))
+
+
+def _identity(x):
+    return x
+
+
+def _error(kind, what, fix):
+    return errors.user_error(kind, what, fix=fix, anchor="export")

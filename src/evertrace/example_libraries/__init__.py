@@ -1,0 +1,20 @@
+"""Examples of libraries: optimizers, and layers of neural networks, as pure functions."""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import optimizers as optimizers
+    from . import stax as stax
+
+__all__ = ["optimizers", "stax"]
+
+
+def __getattr__(name):
+    if name in __all__:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,6 @@
+"""Where compiled programs are kept on disk."""
+
+from evertrace._src.experimental.compilation_cache import reset_cache as reset_cache
+from evertrace._src.experimental.compilation_cache import set_cache_dir as set_cache_dir
+
+__all__ = ["reset_cache", "set_cache_dir"]

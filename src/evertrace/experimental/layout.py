@@ -1,0 +1,4 @@
+"""The layout of arrays in memory."""
+
+from evertrace._src.core.formats import Format as Format
+from evertrace._src.core.formats import Layout as Layout

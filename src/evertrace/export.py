@@ -1,0 +1,25 @@
+"""Functions as programs in bytes, for other processes and machines."""
+
+from evertrace._src.export.exported import DisabledSafetyCheck as DisabledSafetyCheck
+from evertrace._src.export.exported import Exported as Exported
+from evertrace._src.export.exported import default_export_platform as default_export_platform
+from evertrace._src.export.exported import deserialize as deserialize
+from evertrace._src.export.exported import export as export
+from evertrace._src.export.exported import (
+    maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
+)
+from evertrace._src.export.exported import (
+    minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
+)
+from evertrace._src.export.trees import (
+    register_namedtuple_serialization as register_namedtuple_serialization,
+)
+from evertrace._src.export.trees import (
+    register_pytree_node_serialization as register_pytree_node_serialization,
+)
+
+__all__ = [
+    "DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export",
+    "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization", "register_pytree_node_serialization",
+]  # fmt: skip
