@@ -10,6 +10,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace.example_libraries import optimizers
 from tests.contract.compare import Record, X, case, module, refused
 
 pytestmark = pytest.mark.engine
@@ -61,6 +62,26 @@ def test_what_is_only_traced_changes_nothing():
     ev.eval_shape(step, X)
     assert (m.n, m.w.tolist(), m.log) == (0, [1, 1, 1], [])
     assert jitted(X).tolist() == (1 + X).tolist()
+
+
+def test_what_eval_shape_has_traced_is_still_watched():
+    scales, seen = [2.0], []
+
+    def scaled(x):
+        seen.append(x.shape)
+        return scales[0] * x
+
+    def f(x):
+        scales.append(-1.0)
+        scales.append(ev.eval_shape(scaled, x).ndim)
+        return scaled(x)
+
+    jitted = ev.jit(f)
+    for scale in (2.0, 3.0):
+        scales[0] = scale
+        assert jitted(X).tolist() == (scale * X).tolist()
+    assert scales == [3.0, -1.0, X.ndim, -1.0, X.ndim]
+    assert seen == [X.shape, X.shape]  # what eval_shape appended is gone, as without jit
 
 
 @case(at_most=2)
@@ -196,3 +217,14 @@ def test_attribute_set_on_a_partial_that_holds_numbers(jit):
         return s.p(x)
 
     jit(step)(X)
+
+
+def test_functions_in_named_tuples_of_the_library_are_watched():
+    """An optimizer of `example_libraries` is one, and holds the user's schedule."""
+    rate = 0.5
+    optimizer = optimizers.sgd(lambda step: rate)
+    state = optimizer.init_fn(jnp.zeros(2))
+    update = ev.jit(lambda state: optimizer.update_fn(0, jnp.ones(2), state))
+    np.testing.assert_array_equal(optimizer.params_fn(update(state)), [-0.5, -0.5])
+    rate = 2.0
+    np.testing.assert_array_equal(optimizer.params_fn(update(state)), [-2.0, -2.0])

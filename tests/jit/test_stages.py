@@ -5,7 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace.stages import Compiled, Lowered, Traced
+from evertrace.stages import ArgInfo, Compiled, Lowered, Traced
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("rules")]
 X = np.float32([1, 2, 3])
@@ -37,7 +37,9 @@ def test_every_stage_knows_its_call(stage):
     assert str(stage.in_tree) == "PyTreeDef((({'w': *}, *), {}))"
     assert str(stage.out_tree) == "PyTreeDef({'out': *})"
     assert stage.out_info == {"out": STRUCT}
-    assert stage.args_info == (({"w": STRUCT}, STRUCT), {})
+    info = ArgInfo(STRUCT.aval, donated=False)
+    assert stage.args_info == (({"w": info}, info), {})
+    assert (info.shape, info.dtype) == (STRUCT.shape, STRUCT.dtype)
     assert stage.in_avals == (({"w": STRUCT.aval}, STRUCT.aval), {})
     assert stage.donate_argnums == ()
 
@@ -146,3 +148,42 @@ def test_bad_arguments_are_named():
 def test_donated_leaves_are_told():
     lowered = ev.jit(model, static_argnums=2, donate_argnums=0).lower(PARAMS, X, 2)
     assert lowered.donate_argnums == (0,)
+
+
+def test_what_stages_say_of_donation_and_results():
+    f = ev.jit(lambda a, b: {"c": a + b}, donate_argnums=1)
+    lowered = f.lower(X, STRUCT)
+    assert [info.donated for info in lowered.args_info[0]] == [False, True]
+    assert f.trace(X, STRUCT).out_avals == {"c": STRUCT.aval}
+
+
+def test_compiler_ir():
+    lowered = ev.jit(jnp.sin).lower(X)
+    assert "stablehlo.sine" in str(lowered.compiler_ir())
+    assert "sine" in lowered.compiler_ir("hlo").as_hlo_text()
+    with pytest.raises(ValueError, match="compiler_ir: dialect must be 'stablehlo' or 'hlo'"):
+        lowered.compiler_ir("mhlo")
+
+
+def test_compiled_says_where_its_values_are():
+    compiled = ev.jit(lambda p, x: (x, p["w"] + x)).lower(PARAMS, X).compile()
+    place = ev.devices()[0]
+    assert compiled.input_shardings[0][0]["w"].device is place
+    assert [s.device for s in compiled.output_shardings] == [place, place]
+    np.testing.assert_array_equal(compiled.call(PARAMS, X)[0], X)
+
+
+def test_compile_takes_no_device_assignment():
+    with pytest.raises(NotImplementedError, match="device_assignment is not supported"):
+        ev.jit(jnp.sin).lower(X).compile(device_assignment=(0,))
+
+
+def test_shape_dtype_struct_update():
+    struct = ev.ShapeDtypeStruct((2, 3), "float32", weak_type=True)
+    assert struct.update(shape=(4,)) == ev.ShapeDtypeStruct((4,), "float32", weak_type=True)
+    assert struct.update(dtype="int8", weak_type=False).dtype == np.int8
+    assert ev.ShapeDtypeStruct.like(X).shape == X.shape
+    with pytest.raises(TypeError, match=r"ShapeDtypeStruct\.update: there is no colour"):
+        struct.update(colour=1)
+    with pytest.raises(TypeError, match=r"len\(\)"):
+        len(struct.update(shape=()))

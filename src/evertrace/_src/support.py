@@ -1,8 +1,10 @@
 """Small helpers that every layer uses: length-checked loops, bounded caches, public names."""
 
+import contextlib
+import gc
 import importlib
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -53,6 +55,18 @@ def merge(mask: Sequence[bool], unchosen: Iterable[T], chosen: Iterable[T]) -> l
     merged = [next(sources[bool(b)]) for b in mask]
     assert not any(list(rest) for rest in sources), "merge: more values than places in the mask"
     return merged
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the garbage collector from running: no finalizer runs, and what grows is not walked."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def set_module(name: str) -> Callable[[T], T]:

@@ -5,14 +5,16 @@ and puts everything back at its end. By JAX's rules (``strict``, and ahead of ti
 traces a function of flat arguments, and what it reads besides is a constant.
 """
 
-import gc
 import inspect
 import threading
 import time
 from typing import Any, NamedTuple
 
-from evertrace._src import errors, tree
+import numpy as np
+
+from evertrace._src import config, dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.core import leaks
 from evertrace._src.core.jaxpr import Jaxpr
 from evertrace._src.core.tracer import Tracer, set_trace, state
 from evertrace._src.jit.lifting.hooks import PastTheHook
@@ -22,6 +24,7 @@ from evertrace._src.jit.lifting.recipes import Cook, is_under
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Effect, Recorded
+from evertrace._src.support import uncollected
 from evertrace._src.transforms.staging import Stage, stage_open
 
 # ------------------------------------------------------------------------ by the contract
@@ -42,7 +45,8 @@ def record(call, name):
         recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
         lifter = Lifter(recorder, eager, constants)
         try:
-            return _record(call, name, recorder, lifter)
+            with uncollected():  # what a finalizer writes is not the function's
+                return _record(call, name, recorder, lifter)
         except PastTheHook as missed:
             if missed.cls in eager:
                 raise AssertionError(f"{missed.cls} is read past its hook") from None
@@ -60,8 +64,6 @@ def record(call, name):
 
 def _record(call, name, recorder, lifter):
     start = time.perf_counter()
-    collecting = gc.isenabled()
-    gc.disable()  # what a finalizer writes is not the function's
     previous, state.src = state.src, None
     root = recorder.root
     try:
@@ -88,8 +90,6 @@ def _record(call, name, recorder, lifter):
         root.closed = True
         state.src = previous
         lifter.restore()
-        if collecting:
-            gc.enable()
     gathers = [g if type(g) is tuple else g.index for g in recorder.gathers]
     slots = {g[1] for g in gathers if type(g) is tuple} | cook.slots
     leaves = tuple([node.index for _, node in recorder.leaves])
@@ -175,13 +175,42 @@ def capture(fun, signature, call, avals, name):
         return outs
 
     names = signature.leaf_names(call)
-    jaxpr, consts = stage_open(flat_fun, avals, name=name, names=names)
+    with uncollected():
+        jaxpr, consts = stage_open(flat_fun, avals, name=name, names=names)
+    if config.current().check_tracer_leaks:
+        leaks.check_variables(jaxpr, name)
     return Captured(jaxpr, consts, out_tree)
 
 
+@tree.register_pytree_node_class
+class _NoTangents:
+    """A tangent of integers, an array of float0, as part of a structure: it has no contents."""
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def tree_flatten(self):
+        return (), self.shape
+
+    @staticmethod
+    def tree_unflatten(shape, _):
+        return np.zeros(shape, dtypes.float0)
+
+
+def is_float0(x):
+    """Whether a leaf is an array of float0."""
+    return type(x) is np.ndarray and x.dtype == dtypes.float0
+
+
 def flatten_result(result, name):
-    """Return a function's result as flat operands and their treedef."""
+    """Return a function's result as flat operands and their treedef.
+
+    Arrays of float0 are not among the operands: the treedef makes them again.
+    """
     leaves, treedef = tree.flatten(result)
+    if any(map(is_float0, leaves)):
+        shown = [_NoTangents(x.shape) if is_float0(x) else x for x in leaves]
+        leaves, treedef = tree.flatten(tree.unflatten(treedef, shown))
     try:
         return [as_operand(x) for x in leaves], treedef
     except TypeError:

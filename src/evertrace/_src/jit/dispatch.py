@@ -16,8 +16,11 @@ import numpy as np
 
 from evertrace._src import config, tree
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p
+from evertrace._src.control.kept import kept_call
+from evertrace._src.core import monitoring
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.placement import device_of
 from evertrace._src.core.tracer import EVAL, Tracer, state
@@ -26,7 +29,7 @@ from evertrace._src.jit.calls import Binder, bucket_key
 from evertrace._src.jit.capture import capture, function_name, lock, record
 from evertrace._src.jit.lifting.code import code_of, is_library_function
 from evertrace._src.jit.lifting.recorder import active, next_serial
-from evertrace._src.jit.observe import preserved
+from evertrace._src.jit.observe import preserved, runs_at_once
 from evertrace._src.jit.program import Program
 from evertrace._src.jit.signature import FlatCall, Signature, check_static
 from evertrace._src.jit.stages import Lowered, Traced
@@ -246,6 +249,11 @@ class JitFunction:
     """A function that is traced once per signature and then runs as a compiled program.
 
     Made by `jit`. Call it like the function; as an attribute of a class it binds like a method.
+
+    Example:
+      >>> f = ev.jit(lambda x: jnp.sin(x) * 2)
+      >>> isinstance(f, ev.stages.Wrapped), f.trace(jnp.ones(3)).jaxpr
+      (True, { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) })
     """
 
     def __init__(self, fun, signature, options):
@@ -263,6 +271,7 @@ class JitFunction:
         )  # fmt: skip
         self._variants = _shared_variants(fun, (roles, options))
         self._strict = _strict_variants(fun, (roles, options))
+        self._followed = None  # what is called by the contract where strict rules leave it to that
         self._pinned = {}  # buckets of variants that hold things of this very function's
 
     def __call__(self, *args, **kwargs):
@@ -299,6 +308,8 @@ class JitFunction:
         fun, recorder = self._fun, active()
         if type(fun) is types.FunctionType and self._serial < recorder.serial:
             recorder.lifter.functions.reach(fun)  # found by a path that shows in no instruction
+        if config.current().quick_compile:
+            return kept_call(fun, args, kwargs, self._name)
         return fun(*args, **kwargs)
 
     def _miss(self, call, key):
@@ -331,6 +342,7 @@ class JitFunction:
         explain.allow(self._name, len(kept), reason, self._options.max_traces)
         variants.misses += 1
         variant = Variant(record(call, self._name), self._options)
+        monitoring.timed("trace", self._name, variant.recorded.seconds)
         variant.key, variant.reason, variant.used = key, reason, variants.hits
         found = variant.match(call.roots)
         if found is None:
@@ -360,7 +372,24 @@ class JitFunction:
         )
 
     def _strict_call(self, args, kwargs):
-        """Call by JAX's rules: nothing is lifted, what is captured is a constant."""
+        """Call by JAX's rules: nothing is lifted, what is captured is a constant.
+
+        A function that mutable arrays reach from outside is called by the contract all the same:
+        that is what these rules mean there.
+        """
+        if self._followed is None:
+            try:
+                return self._unfollowed_call(args, kwargs)
+            except TypeError as error:
+                follows = isinstance(error, UnfollowedStateError) or _has_cells((args, kwargs))
+                if not follows or not runs_at_once():  # the outermost call has to be made so
+                    raise
+            options = self._options._replace(strict=False)
+            self._followed = JitFunction(self._fun, self._signature, options)
+        with config.override(strict=False):
+            return self._followed(*args, **kwargs)
+
+    def _unfollowed_call(self, args, kwargs):
         if self._plain and not kwargs and state.trace is EVAL:
             key = _flat_key(args)
             if key is not None:
@@ -414,6 +443,7 @@ class JitFunction:
         donated = self._signature.donated(call)
         variant = StrictVariant(captured, self._name, donated, self._options)
         variant.key, variant.seconds = key, time.perf_counter() - start
+        monitoring.timed("trace", self._name, variant.seconds)
         return variant
 
     def _leaf_names(self, key):
@@ -476,6 +506,10 @@ def _signature_text(fun):
         return str(inspect.signature(fun))
     except (ValueError, TypeError):
         return ""
+
+
+def _has_cells(value):
+    return any(isinstance(x, Cell) for x in tree.leaves(value))
 
 
 def _is_flat(call, avals):

@@ -42,9 +42,14 @@ def allow(name, count, reason, max_traces):
     """
     if max_traces is not None and count >= max_traces:
         raise _retrace_error(f"jit({name}): one trace more than max_traces={max_traces}", reason)
+    now = config.current()
+    if now.no_tracing:
+        raise errors.user_error(
+            errors.RetraceError, f"jit({name}): traced within no_tracing.",
+            fix="call it with arguments of this kind once before.",
+        )  # fmt: skip
     if not count:
         return
-    now = config.current()
     if now.no_retrace:
         raise _retrace_error(f"jit({name}): traced again within no_retrace", reason)
     if now.explain_retraces:

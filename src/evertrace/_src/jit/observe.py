@@ -32,6 +32,7 @@ import numpy as np
 
 from evertrace._src import config
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.jit.lifting.code import (
     code_of,
@@ -100,12 +101,18 @@ def preserved(*values):
     Args:
       *values: from where to look for what it can reach: the function, its arguments.
     """
+    recorder = state.recorder
+    taken = [] if recorder is None else recorder.entered
+    noted = {id(e): (e.contents(), e.placed.copy()) for e in taken}
     kept = [(view, view.contents()) for view in views([(x, "") for x in values])]
     try:
         yield
     finally:
         for view, contents in reversed(kept):
             view.put(contents)
+        # What the recorder has taken over meanwhile stays lifted, or later reads would not show.
+        for entered in taken:
+            entered.put_back(*noted.get(id(entered), (entered.placed, entered.placed)))
 
 
 def settle(watch, roots, replace):
@@ -192,7 +199,7 @@ def stateful(construct):
     @functools.wraps(construct)
     def call(*args, **kwargs):
         if state.recorder is not None or not is_eager():
-            return construct(*args, **kwargs)
+            return _by_rules(construct, call, args, kwargs)
         functions = _functions_in((construct, *args, *kwargs.values()))
         if not _reaches_state(functions):
             return construct(*args, **kwargs)
@@ -206,6 +213,17 @@ def stateful(construct):
             raise
 
     return call
+
+
+def _by_rules(construct, call, args, kwargs):
+    """Call a construct by the rules in force; by our own where strict ones meet a mutable array."""
+    try:
+        return construct(*args, **kwargs)
+    except UnfollowedStateError:
+        if state.recorder is not None or not runs_at_once():
+            raise
+    with config.override(strict=False):
+        return call(*args, **kwargs)
 
 
 class Observer(Recorder):
@@ -245,9 +263,13 @@ class _Idle:
 
 def is_eager():
     """Whether operations run at once, by our rules, beneath whatever transformations there are."""
-    now, trace = config.current(), state.trace
-    if now.strict or now.disable_jit:
-        return False
+    now = config.current()
+    return not now.strict and not now.disable_jit and runs_at_once()
+
+
+def runs_at_once():
+    """Whether operations run at once, beneath whatever transformations there are."""
+    trace = state.trace
     while trace is not None:
         if isinstance(trace, Stage):
             return False
@@ -256,9 +278,9 @@ def is_eager():
 
 
 def _functions_in(args):
-    """Return the functions among some arguments and in lists of them."""
+    """Return the functions and mutable arrays among some arguments and in lists of them."""
     found = [x for arg in args for x in (arg if type(arg) in (list, tuple) else (arg,))]
-    return [x for x in found if callable(x)]
+    return [x for x in found if callable(x) or isinstance(x, Cell)]
 
 
 def _reaches_state(functions):
@@ -479,7 +501,7 @@ def is_opaque(cls):
     """Whether instances are not looked into: those of Python's own library, of NumPy's, of ours."""
     top = cls.__module__.partition(".")[0]
     known = top in sys.stdlib_module_names or top in ("evertrace", "numpy", "jaxlib")
-    return known and cls not in _TRANSPARENT
+    return known and cls not in _TRANSPARENT and not issubclass(cls, Cell)
 
 
 _TRANSPARENT = (types.SimpleNamespace, collections.UserDict, collections.UserList)

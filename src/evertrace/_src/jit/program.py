@@ -8,12 +8,15 @@ import time
 
 import numpy as np
 
+from evertrace._src import config
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.core import monitoring, transfers
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
 from evertrace._src.engines import registry
 from evertrace._src.transforms.dce import dce_jaxpr
+from evertrace._src.transforms.staging import close_jaxpr
 
 
 class Program:
@@ -28,6 +31,7 @@ class Program:
       compiler_options: XLA flags by name.
 
     Attributes:
+      watched: whether an option has it looked at as it runs (see `engines.watch`).
       executables: device -> the compiled program.
       seconds: what lowering and compiling took the last time, or None for both.
     """
@@ -36,6 +40,8 @@ class Program:
         self, jaxpr, name, *, donated=(), keep_unused=False, device=None, compiler_options=None
     ):
         self.whole = jaxpr
+        self.watched = config.current().watched
+        donated = () if self.watched else donated  # it may have to be run again
         self.name, self.device, self.donated = name, device, donated
         self.keep_unused = keep_unused
         self.compiler_options = dict(compiler_options or {})
@@ -82,15 +88,40 @@ class Program:
                 self.jaxpr, self.name, device, self.kept_donated, self.compiler_options
             )
             self.seconds = lowered - start, time.perf_counter() - lowered
+            monitoring.timed("lower", self.name, self.seconds[0])
+            monitoring.timed("compile", self.name, self.seconds[1])
         return found
 
     def run(self, args):
         """Run on flat arguments (arrays, NumPy arrays, scalars); returns a list of arrays."""
+        if self.watched:
+            return self._run_watched(args)
+        return self._run(args)
+
+    def _run_watched(self, args):
+        """Run while results are looked at; see `engines.watch`."""
+        for i in self.kept:
+            if type(args[i]) is not Array:
+                transfers.check("host_to_device", self.whole.invars[i].aval)
+        if self.trivial:
+            return self._run(args)
+        inputs = [_as_input(args[i], self.whole.invars[i].aval) for i in self.kept]
+        outs = registry.call_watched(
+            close_jaxpr(self.jaxpr), inputs, name=self.name, run=lambda: self._computed(args)
+        )
+        return [self._forwarded(s, args, outs) for s in self.sources]
+
+    def _run(self, args):
         if self.trivial:
             outs = [self._forwarded(s, args, None) for s in self.sources]
             if self.donated:
                 _delete_donated(args, self.donated)
             return outs
+        outs = self._computed(args)
+        return outs if self.plain else [self._forwarded(s, args, outs) for s in self.sources]
+
+    def _computed(self, args):
+        """Run what there is to compute; returns those outputs."""
         device = self.device or registry.placement(args)
         executable = self.executables.get(device) or self.executable(device)
         committed = device is not registry.first_device()
@@ -106,13 +137,10 @@ class Program:
         raws = executable.run(buffers)
         if self.donated:
             _delete_donated(args, self.donated)
-        outs = [
+        return [
             Array(aval, None, raw, device, committed)
             for aval, raw in zip(self.out_avals, raws, strict=True)
         ]
-        if self.plain:
-            return outs
-        return [self._forwarded(s, args, outs) for s in self.sources]
 
     def _own_donated(self, args, buffers, device):
         """Give the program copies of donated memory that something else sees.
@@ -141,6 +169,15 @@ _COMPUTED, _INPUT, _LITERAL = "computed", "input", "literal"
 def _as_array(x):
     x = as_operand(x)
     return Array(x.aval, np.asarray(x.val)) if type(x) is Literal else x
+
+
+def _as_input(x, aval):
+    """Return an argument of any kind as an array of the input's aval."""
+    if type(x) is Array:
+        return x
+    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        return Array(aval, np.array(x, aval.dtype))
+    return _as_array(x)
 
 
 def _to_buffer(x, device, aval):

@@ -64,14 +64,67 @@ def info_of(code):
 
 def _analyse(code):
     seen = _Seen(code)
-    instructions = list(dis.get_instructions(code))
+    instructions = list(_instructions(code))
     for instruction, after in itertools.zip_longest(instructions, instructions[1:]):
-        seen.instruction(instruction, after)
+        if instruction is not None:
+            seen.instruction(instruction, after)
     for constant in code.co_consts:
         seen.attributes.update(_strings(constant))
         if isinstance(constant, CodeType):
             seen.nested(constant, info_of(constant))
     return seen.info()
+
+
+class _Instruction(NamedTuple):
+    """An instruction about names: where it is, its operation, the names and whether it calls."""
+
+    offset: int
+    op: str
+    names: tuple
+    is_method: bool
+
+
+_FLAGGED = {"LOAD_GLOBAL": 1, "LOAD_ATTR": int(sys.version_info >= (3, 12)), "LOAD_SUPER_ATTR": 2}
+"""Operation -> how many low bits of its argument are flags, not the number of a name."""
+
+_ABOUT_NAMES = {
+    code: name
+    for name, code in dis.opmap.items()
+    if code in dis.hasname or code in dis.haslocal or code in dis.hasfree
+}
+
+
+def _instructions(code):
+    """Yield the instructions of a code object that are about names, None for any other.
+
+    `dis.get_instructions` would do, at ten times the price: it finds lines and texts as well.
+    """
+    local = [*code.co_varnames, *(c for c in code.co_cellvars if c not in code.co_varnames)]
+    local += code.co_freevars
+    raw, arg = code.co_code, 0
+    for offset in range(0, len(raw), 2):
+        number, arg = raw[offset], arg << 8 | raw[offset + 1]
+        if number == dis.EXTENDED_ARG:
+            continue
+        op = _ABOUT_NAMES.get(number)
+        if op is not None:
+            yield _instruction(offset, op, arg, number in dis.hasname, code.co_names, local)
+        elif number != _CACHE:
+            yield None
+        arg = 0
+
+
+_CACHE = dis.opmap.get("CACHE", 0)
+
+
+def _instruction(offset, op, arg, is_name, names, local):
+    if is_name:
+        flags = _FLAGGED.get(op, 0)
+        is_method = op == "LOAD_METHOD" or (op == "LOAD_ATTR" and bool(flags & arg))
+        return _Instruction(offset, op, (names[arg >> flags],), is_method)
+    if op.count("_FAST") > 1:  # of two variables at once, from Python 3.13 on
+        return _Instruction(offset, op, (local[arg >> 4], local[arg & 15]), False)
+    return _Instruction(offset, op, (local[arg],), False)
 
 
 class _Seen:
@@ -89,28 +142,36 @@ class _Seen:
 
     def instruction(self, instruction, after):
         """Note what one instruction, and the one after it, show."""
-        op, name = instruction.opname, instruction.argval
+        offset, op, names, _ = instruction
         if op == "STORE_DEREF":
-            self.stored.add(name)
+            self.stored.update(names)
         elif op in ("DELETE_ATTR", "DELETE_GLOBAL"):
-            self.deleted.add(name)
+            self.deleted.update(names)
         elif op == "IMPORT_NAME":
-            self.imports.add(name)
+            self.imports.update(names)
         if "GLOBAL" in op or op in ("LOAD_NAME", "STORE_NAME", "DELETE_NAME"):
-            self.global_names.add(name)
-        if op.startswith(("LOAD_GLOBAL", "LOAD_NAME")):
-            attribute = after.argval if after.opname in ("LOAD_METHOD", "LOAD_ATTR") else None
-            self.attributes_of.setdefault(name, set()).add(attribute)
-        loads_name = _loads_name(op)
-        if loads_name:  # of two names at once, from Python 3.13 on
-            names = name if type(name) is tuple else (name,)
-            if op.startswith("LOAD_FAST"):  # of a cell: from 3.13 on, how a closure takes it along
-                names = [n for n in names if n not in self.cells]
-            self.uses.update(names)
-        if after is not None and (loads_name or op.startswith("LOAD_ATTR")) and _is_method(after):
-            self.method_after[instruction.offset] = after.argval
-            if loads_name and after.argval in WRITE_ONLY_METHODS:
-                self.appends[name] += 1
+            self.global_names.update(names)
+        if op in ("LOAD_GLOBAL", "LOAD_NAME"):
+            found = self.attributes_of.setdefault(names[0], set())
+            if after is not None and after.op in ("LOAD_METHOD", "LOAD_ATTR"):
+                found.add(after.names[0])
+            else:
+                found.add(None)
+        loaded = self._loaded(op, names)
+        self.uses.update(loaded)
+        if after is not None and after.is_method and (loaded or op == "LOAD_ATTR"):
+            self.method_after[offset] = after.names[0]
+            if loaded and after.names[0] in WRITE_ONLY_METHODS:
+                self.appends[loaded[-1]] += 1
+
+    def _loaded(self, op, names):
+        """Return the variables that an instruction loads."""
+        if "LOAD_FAST" in op:
+            if op.startswith("STORE"):
+                names = names[1:]
+            # A cell: from Python 3.13 on, how a closure takes it along.
+            return [n for n in names if n not in self.cells]
+        return names if op in _LOADS else ()
 
     def nested(self, code, inner):
         """Note what a function, class or comprehension inside mentions."""
@@ -140,18 +201,10 @@ class _Seen:
         )  # fmt: skip
 
 
-def _is_method(instruction):
-    """Whether an instruction loads a method to call it."""
-    if instruction.opname == "LOAD_METHOD":
-        return True
-    is_flagged = sys.version_info >= (3, 12) and (instruction.arg or 0) & 1
-    return instruction.opname == "LOAD_ATTR" and bool(is_flagged)
-
-
-def _loads_name(op):
-    return op.startswith((
-        "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT", "LOAD_FAST",
-    ))  # fmt: skip
+_LOADS = frozenset({
+    "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF",
+    "LOAD_FROM_DICT_OR_GLOBALS",
+})  # fmt: skip
 
 
 def _strings(constant):
@@ -246,6 +299,11 @@ def install_trampoline(fun, hook):
     constants = tuple([made if c == _HOOK else c for c in template.co_consts])
     _originals[id(fun)] = code, fun.__defaults__, fun.__kwdefaults__, made
     fun.__code__ = template.replace(co_consts=constants)
+
+
+def is_trampoline(code):
+    """Whether code is a trampoline's: its frames stand beside those of the user's function."""
+    return "evertrace_hook" in code.co_varnames
 
 
 def forget_trampoline(fun):

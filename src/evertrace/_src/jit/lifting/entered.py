@@ -45,6 +45,15 @@ class Entered:
         """Put back what was there before the trace."""
         self.put(self.entry)
 
+    def put_back(self, contents, placed):
+        """Put back earlier contents, with what has been lifted since `placed` was in place."""
+        if isinstance(contents, dict):
+            late = {k: v for k, v in self.placed.items() if k not in placed or placed[k] is not v}
+            self.put(contents | late)
+        else:  # a list that had only been appended to may have been read
+            was_read = len(self.placed) > len(placed)
+            self.put([*self.placed, *contents] if was_read else contents)
+
     def changed(self):
         """Whether the contents are no longer what the trace put in place."""
         now, placed = self.contents(), self.placed

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting import guards, values
@@ -478,6 +479,8 @@ def _lift_library(lifter, value, node):
         return _lift_tree(lifter, value, node)
     if callable(value):
         return _lift_wrapped(lifter, value, node)
+    if isinstance(value, tuple) and any(map(callable, value)):  # of the user's functions
+        return _lift_subclass(lift_tuple, lifter, value, node)
     return _lift_identity(lifter, value, node)
 
 
@@ -511,6 +514,7 @@ def _lift_foreign_array(lifter, value, node):
 
 _BY_BASE = (
     (Tracer, _lift_tracer),
+    (Cell, _lift_object),
     (type, _lift_class),
     ((io.BytesIO, io.StringIO), _lift_opaque),
     (enum.Enum, _lift_member),

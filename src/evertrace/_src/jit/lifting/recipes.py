@@ -19,6 +19,7 @@ import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
@@ -432,7 +433,7 @@ class Cook:
             return self._write_dict(value, where, write)
         if kind in _WRITERS:
             return _WRITERS[kind](self, value, where)
-        if kind.__module__.startswith("evertrace."):
+        if kind.__module__.startswith("evertrace.") and not issubclass(kind, Cell):
             is_tree = kind in registry.KINDS
             return self._write_tree(value, where, write) if is_tree else Constant(value)
         if isinstance(value, np.ndarray):
