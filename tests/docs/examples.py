@@ -9,7 +9,7 @@ import doctest
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FENCE = re.compile(r"^```python\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"[-+]?\d+\.\d*(?:e[-+]?\d+)?")
@@ -52,14 +52,14 @@ def blocks(text: str) -> Iterator[Block]:
         yield Block(match["source"], text.count("\n", 0, match.start("source")))
 
 
-def run_page(page: Path) -> None:
-    """Run the examples of a page.
+def run_page(page: Path) -> dict[str, Any]:
+    """Run the examples of a page; returns the names that they have defined.
 
     Raises:
       AssertionError: something printed differs; the message is doctest's report of all of it.
       Exception: whatever a block without prompts raises.
     """
-    namespace: dict[str, object] = {"__name__": "__main__"}
+    namespace: dict[str, Any] = {"__name__": "__main__"}
     runner = doctest.DocTestRunner(NumberChecker(), verbose=False, optionflags=FLAGS)
     report: list[str] = []
     for block in blocks(page.read_text(encoding="utf-8")):
@@ -73,3 +73,4 @@ def run_page(page: Path) -> None:
             # Empty lines in front, so that a traceback shows the line of the page.
             exec(compile("\n" * block.line + block.source, page, "exec"), namespace)
     assert not report, "".join(report)
+    return namespace
