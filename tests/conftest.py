@@ -6,6 +6,7 @@ import pytest
 
 import evertrace as ev
 from evertrace._src import source
+from evertrace._src.engines import watch
 from evertrace._src.jit import dispatch
 from tests.oracle.oracle import VARIABLE, Oracle, find_interpreter
 
@@ -34,6 +35,7 @@ def _each_test_traces_anew():
     The parameters of one test would else be retraces of one function, worth a warning.
     """
     yield
+    watch._consumed.clear()  # random keys that another test used are new to this one
     for _, by_options in list(dispatch._stores.values()):
         for variants in by_options.values():
             variants.clear()

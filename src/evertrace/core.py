@@ -1,5 +1,7 @@
 """The IR, for programs that walk jaxprs."""
 
+from evertrace._src.api.scopes import ensure_compile_time_eval as ensure_compile_time_eval
+from evertrace._src.api.scopes import eval_context as eval_context
 from evertrace._src.api.tracing import eval_jaxpr as eval_jaxpr
 from evertrace._src.core.aval import ShapedArray as ShapedArray
 from evertrace._src.core.check import check_jaxpr as check_jaxpr
@@ -14,6 +16,7 @@ from evertrace._src.core.tracer import Trace as Trace
 from evertrace._src.core.tracer import Tracer as Tracer
 
 __all__ = [
-    "ClosedJaxpr", "Effect", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "ShapedArray", "Trace",
-    "Tracer", "Var", "check_jaxpr", "eval_jaxpr",
+    "ClosedJaxpr", "Effect", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "ShapedArray",
+    "Trace", "Tracer", "Var", "check_jaxpr", "ensure_compile_time_eval", "eval_context",
+    "eval_jaxpr",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """The errors and warnings of evertrace; the docstring of each is a short tutorial."""
 
+from evertrace._src.arrays.cell import UnfollowedStateError as UnfollowedStateError
 from evertrace._src.errors import AxisError as AxisError
 from evertrace._src.errors import CacheWarning as CacheWarning
 from evertrace._src.errors import ConcretizationTypeError as ConcretizationTypeError
@@ -56,4 +57,5 @@ __all__ = [
     "TracerIntegerConversionError",
     "TypePromotionError",
     "UnexpectedTracerError",
+    "UnfollowedStateError",
 ]

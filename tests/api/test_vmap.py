@@ -223,7 +223,6 @@ def test_functions_keep_their_names():
         ({"out_axes": 1}, (X, X), ValueError, "out_axes names axis 1 of an output with 1 dim"),
         ({"out_axes": (0, 0)}, (X, X), ValueError, "out_axes is not a tree prefix"),
         ({}, ("a", X), TypeError, "argument 0 of type str is not an array"),
-        ({"spmd_axis_name": "i"}, (X, X), NotImplementedError, "spmd_axis_name"),
     ],
 )  # fmt: skip
 def test_errors(options, args, error, text):
@@ -254,3 +253,22 @@ def test_results_must_be_arrays():
 def test_the_function_must_be_callable():
     with pytest.raises(TypeError, match="vmap: expected a function"):
         ev.vmap(X)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, ev.jit], ids=["eager", "jit"])
+def test_tangents_of_integers_are_mapped_too(transform, rules):
+    def loss(p, x):
+        return (p["w"] * x).sum() * p["n"]
+
+    p = {"w": jnp.ones(3), "n": jnp.asarray(2)}
+    grads = ev.vmap(ev.grad(loss, allow_int=True), (None, 0), {"w": 0, "n": 0})
+    found = transform(grads)(p, jnp.ones((4, 3)))
+    assert found["n"].dtype == ev.float0
+    assert found["n"].shape == (4,)
+    assert found["w"].shape == (4, 3)
+
+
+def test_the_mesh_axis_of_a_mapped_axis_may_be_named():
+    """On one device there is nothing to divide: the result is the same."""
+    double = ev.vmap(lambda x: 2 * x, spmd_axis_name="rows")
+    np.testing.assert_array_equal(double(jnp.arange(3)), [0, 2, 4])

@@ -141,6 +141,16 @@ def value_and_grad(
     Reverse mode on a tape (Griewank and Walther, *Evaluating Derivatives*, 2nd ed., ch. 3): costs
     a small multiple of `fun`, whatever the number of inputs. Python control flow on values works
     when the call is not inside `jit`.
+
+    Example:
+      >>> def loss(params, x):
+      ...     return jnp.sum(params["w"] * x) + params["b"]
+      >>> params = {"w": jnp.array([1.0, 2.0]), "b": jnp.float32(3.0)}
+      >>> value, gradient = ev.value_and_grad(loss)(params, jnp.array([4.0, 5.0]))
+      >>> value
+      Array(17., dtype=float32)
+      >>> gradient["w"]
+      Array([4., 5.], dtype=float32)
     """
     if reduce_axes:
         raise NotImplementedError("value_and_grad: reduce_axes is not supported")
@@ -176,6 +186,10 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
 
     Returns:
       A function with the arguments of `fun` that returns the gradient, or ``(gradient, aux)``.
+
+    Example:
+      >>> ev.grad(lambda x: jnp.sum(x**2))(jnp.array([1.0, 2.0]))
+      Array([2., 4.], dtype=float32)
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -200,6 +214,11 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
     Returns:
       ``(output, vjp_fun)`` or ``(output, vjp_fun, aux)``; ``vjp_fun`` takes a cotangent of the
       structure of the output and returns a tuple with one of the structure of each primal.
+
+    Example:
+      >>> y, pull_back = ev.vjp(lambda a, x: a * x, jnp.float32(2.0), jnp.array([3.0, 4.0]))
+      >>> pull_back(jnp.array([1.0, 10.0]))
+      (Array(43., dtype=float32), Array([ 2., 20.], dtype=float32))
     """
     if reduce_axes:
         raise NotImplementedError("vjp: reduce_axes is not supported")
@@ -232,6 +251,11 @@ def jvp(fun, primals, tangents, has_aux=False) -> tuple[Any, ...]:
 
     Returns:
       ``(output, output tangent)`` or ``(output, output tangent, aux)``.
+
+    Example:
+      >>> y, dy = ev.jvp(jnp.multiply, (2.0, 3.0), (1.0, 10.0))
+      >>> float(y), float(dy)
+      (6.0, 23.0)
     """
     where = f"jvp({function_name(check_callable('jvp', fun))})"
     for what, value in (("primals", primals), ("tangents", tangents)):
@@ -310,6 +334,11 @@ def linearize(fun, *primals, has_aux=False):
     Returns:
       ``(output, jvp_fun)`` or ``(output, jvp_fun, aux)``; ``jvp_fun(*tangents)`` gives what `jvp`
       would, without running `fun` again.
+
+    Example:
+      >>> y, f_jvp = ev.linearize(lambda x: x**3, 2.0)
+      >>> float(y), float(f_jvp(1.0)), float(f_jvp(10.0))
+      (8.0, 12.0, 120.0)
     """
     where = f"linearize({function_name(check_callable('linearize', fun))})"
     leaves, treedef = flatten_arguments(where, primals)
@@ -354,6 +383,11 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 
     Returns:
       A function of a cotangent of the output that returns a tuple, one cotangent per argument.
+
+    Example:
+      >>> transposed = ev.linear_transpose(jnp.cumsum, ev.ShapeDtypeStruct((3,), "float32"))
+      >>> transposed(jnp.array([1.0, 0.0, 2.0]))
+      (Array([3., 2., 2.], dtype=float32),)
     """
     if reduce_axes:
         raise NotImplementedError("linear_transpose: reduce_axes is not supported")
@@ -444,6 +478,11 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
       A function that returns, for each output leaf, a tree of the argument's structure with
       leaves ``[*output shape, *input shape]``. Cheaper than `jacrev` when the function has fewer
       inputs than outputs.
+
+    Example:
+      >>> ev.jacfwd(lambda x: jnp.array([x[0] * x[1], x[1] ** 2]))(jnp.array([2.0, 3.0]))
+      Array([[3., 2.],
+             [0., 6.]], dtype=float32)
     """
     where = f"jacfwd({function_name(check_callable('jacfwd', fun))})"
 
@@ -486,6 +525,11 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
 
     Returns:
       As `jacfwd`. Cheaper when the function has fewer outputs than inputs.
+
+    Example:
+      >>> ev.jacrev(lambda x: jnp.array([x[0] * x[1], x[1] ** 2]))(jnp.array([2.0, 3.0]))
+      Array([[3., 2.],
+             [0., 6.]], dtype=float32)
     """
     where = f"jacrev({function_name(check_callable('jacrev', fun))})"
 
@@ -526,6 +570,11 @@ def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
     """Return a function that gives the Hessian of `fun`: `jacfwd` of `jacrev`.
 
     Args and the nesting of the result are those of `jacfwd` applied to `jacrev`.
+
+    Example:
+      >>> ev.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 2.0]))
+      Array([[4., 2.],
+             [2., 0.]], dtype=float32)
     """
     return jacfwd(
         jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic

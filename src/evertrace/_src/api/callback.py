@@ -39,6 +39,13 @@ def pure_callback(
     An exception of the callback reaches the caller of the compiled function. Differs from JAX: that
     exception is not wrapped, and "sequential" is one call of a loop on the host, not a loop of
     calls.
+
+    Example:
+      >>> def median(x):
+      ...     result = ev.ShapeDtypeStruct((), x.dtype)
+      ...     return ev.pure_callback(lambda v: np.median(v).astype(v.dtype), result, x)
+      >>> ev.jit(median)(jnp.array([3.0, 1.0, 2.0]))
+      Array(2., dtype=float32)
     """
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise errors.user_error(
@@ -48,7 +55,7 @@ def pure_callback(
             anchor="callback-vmap",
         )
     flat, operands = _flatten("pure_callback", callback, args, kwargs)
-    avals, out_tree = _result_avals("pure_callback", result_shape_dtypes)
+    avals, out_tree = result_avals("pure_callback", result_shape_dtypes)
     outs = pure_callback_p.bind(
         *operands, callback=flat, result_avals=avals, sharding=sharding, vmap_method=vmap_method
     )
@@ -79,9 +86,20 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 
     Differs from JAX: calls that are not ordered keep the order of the program too, and have
     happened when the compiled function returns; an exception of the callback is not wrapped.
+
+    Example:
+      >>> from evertrace import experimental
+      >>> seen = []
+      >>> def note(x):
+      ...     experimental.io_callback(lambda v: seen.append(float(v)), None, x, ordered=True)
+      ...     return 2 * x
+      >>> ev.jit(note)(1.5)
+      Array(3., dtype=float32, weak_type=True)
+      >>> seen
+      [1.5]
     """
     flat, operands = _flatten("io_callback", callback, args, kwargs)
-    avals, out_tree = _result_avals("io_callback", result_shape_dtypes)
+    avals, out_tree = result_avals("io_callback", result_shape_dtypes)
     outs = io_callback_p.bind(
         *operands, callback=flat, ordered=bool(ordered), result_avals=avals, sharding=sharding
     )
@@ -94,6 +112,13 @@ def effects_barrier():
 
     They have when the call returns: compiled programs with callbacks run to their end. The
     function is here for programs that were written for JAX.
+
+    Example:
+      >>> seen = []
+      >>> ev.jit(lambda x: ev.debug.callback(lambda v: seen.append(float(v)), 2 * x))(1.0)
+      >>> ev.effects_barrier()
+      >>> seen
+      [2.0]
     """
 
 
@@ -107,7 +132,7 @@ def _flatten(name, callback, args, kwargs):
     return FlatCallback(name, callback, in_tree), operands
 
 
-def _result_avals(name, result_shape_dtypes):
+def result_avals(name, result_shape_dtypes):
     """Return the avals that a tree of types describes, and its structure."""
     leaves, out_tree = tree.flatten(result_shape_dtypes)
     return tuple(_result_aval(name, x) for x in leaves), out_tree

@@ -1,9 +1,11 @@
 """Devices, and moving arrays to and from them."""
 
-from evertrace._src import support, tree
+from evertrace._src import dtypes, support, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.core.placement import device_of
+from evertrace._src.core import transfers
+from evertrace._src.core.formats import Space
+from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
 from evertrace._src.jit import dispatch
@@ -14,44 +16,79 @@ public = set_module("evertrace")
 
 @public
 def devices(backend=None):
-    """Return the list of devices of a platform ("cpu", "gpu", "tpu"), default the best one."""
+    """Return the list of devices of a platform ("cpu", "gpu", "tpu"), default the best one.
+
+    Example:
+      >>> ev.devices("cpu")[0].platform
+      'cpu'
+    """
     return registry.devices(backend)
 
 
 @public
 def local_devices(process_index=None, backend=None, host_id=None):
-    """Return the devices that belong to one process, default this one."""
+    """Return the devices that belong to one process, default this one.
+
+    Example:
+      >>> ev.local_devices(backend="cpu")[0].process_index
+      0
+    """
     del host_id
     return registry.local_devices(process_index, backend)
 
 
 @public
 def device_count(backend=None):
-    """Return the number of devices of a platform."""
+    """Return the number of devices of a platform.
+
+    Example:
+      >>> ev.device_count() == len(ev.devices())
+      True
+    """
     return len(registry.devices(backend))
 
 
 @public
 def local_device_count(backend=None):
-    """Return the number of devices of this process."""
+    """Return the number of devices of this process.
+
+    Example:
+      >>> ev.local_device_count() * ev.process_count() == ev.device_count()
+      True
+    """
     return len(registry.local_devices(None, backend))
 
 
 @public
 def default_backend():
-    """Return the platform of the default device: "cpu", "gpu" or "tpu"."""
+    """Return the platform of the default device: "cpu", "gpu" or "tpu".
+
+    Example:
+      >>> ev.default_backend() == ev.devices()[0].platform
+      True
+    """
     return registry.platform_client().default_backend()
 
 
 @public
 def process_index(backend=None):
-    """Return the number of this process, 0 unless several work together."""
+    """Return the number of this process, 0 unless several work together.
+
+    Example:
+      >>> ev.process_index()
+      0
+    """
     return registry.platform_client().process_index(backend)
 
 
 @public
 def process_count(backend=None):
-    """Return the number of processes that work together."""
+    """Return the number of processes that work together.
+
+    Example:
+      >>> ev.process_count()
+      1
+    """
     return registry.platform_client().process_count(backend)
 
 
@@ -61,23 +98,74 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
 
     Args:
       x: tree of arrays, NumPy arrays, scalars.
-      device: a device or a sharding over one device; None leaves arrays where they are.
+      device: a device, a sharding, a `memory.Space`, or a tree of these that is a prefix of `x`;
+        None leaves arrays where they are.
       src: accepted for compatibility.
       donate: whether the arrays passed are deleted.
       may_alias: accepted for compatibility.
 
     Returns:
       The tree with arrays committed to the device.
+
+    Raises:
+      ValueError: a sharding does not divide an array evenly, or has more entries than it has axes.
+
+    Over several devices of the CPU an array is laid out in name: `sharding` and
+    `addressable_shards` say which part belongs to which device, the memory is that of all of them,
+    and results of operations are on the first one. Several accelerators are not supported yet.
+
+    Example:
+      >>> x = ev.device_put(np.arange(3.0), ev.devices()[0])
+      >>> x.sharding.device_set == {ev.devices()[0]}
+      True
     """
     del src, may_alias
-    target = device_of(device)
-    return tree.map(lambda leaf: _put_leaf(leaf, target, donate), x)
+    leaves, treedef = tree.flatten(x)
+    targets = tree.flatten_axes("device_put device", treedef, device)
+    with transfers.explicit():
+        moved = [_put_leaf(leaf, t, donate) for leaf, t in zip(leaves, targets, strict=True)]
+    return tree.unflatten(treedef, moved)
 
 
-def _put_leaf(leaf, device, donate):
+def _put_leaf(leaf, target, donate):
     x = as_array(leaf, "device_put")
-    if device is None or isinstance(x, Tracer):
+    if hasattr(target, "on_context_mesh"):  # a spec without a mesh
+        target = target.on_context_mesh("device_put")
+    if isinstance(target, Space):
+        target = _checked_space(x, target)
+    over_mesh = isinstance(target, Sharding) and not isinstance(target, SingleDeviceSharding)
+    if isinstance(target, Sharding):
+        target.check("device_put", x.shape)
+    if target is None or isinstance(x, Tracer):
         return x
+    moved = _moved(x, leaf, _first_device(target) if over_mesh else device_of(target), donate)
+    if over_mesh:
+        moved._sharding = target
+    return moved
+
+
+def _checked_space(x, space):
+    """Return where an array is: memory of the host and of a CPU are one."""
+    if space is Space.Host and not isinstance(x, Tracer) and x.device.platform != "cpu":
+        raise NotImplementedError(
+            "device_put: memory of the host can be named for arrays on a CPU only; use "
+            "`device_put(x, evertrace.devices('cpu')[0])`"
+        )
+    return
+
+
+def _first_device(sharding):
+    """Return the device that computes with an array that is laid out over several."""
+    first, *rest = sharding.device_list()
+    if rest and first.platform != "cpu":
+        raise NotImplementedError(
+            f"device_put: placement on {1 + len(rest)} devices of platform {first.platform} is not "
+            "built yet; only devices of the CPU, which share their memory, can hold parts"
+        )
+    return first
+
+
+def _moved(x, leaf, device, donate):
     if device.platform == "cpu":
         # Arrays share host memory, never a buffer: donating one must not delete the other.
         moved = Array(x.aval, x.host(), None, device, committed=True)
@@ -90,13 +178,30 @@ def _put_leaf(leaf, device, donate):
 
 @public
 def device_get(x):
-    """Return a tree with its arrays as NumPy arrays."""
-    return tree.map(lambda leaf: leaf.__array__() if type(leaf) is Array else leaf, x)
+    """Return a tree with its arrays as NumPy arrays.
+
+    Example:
+      >>> ev.device_get({"x": jnp.arange(3)})
+      {'x': array([0, 1, 2], dtype=int32)}
+    """
+    with transfers.explicit():
+        return tree.map(_get_leaf, x)
+
+
+def _get_leaf(leaf):
+    # Keys have no NumPy dtype; they stay what they are.
+    is_key = type(leaf) is Array and isinstance(leaf.dtype, dtypes.ExtendedDType)
+    return leaf.__array__() if type(leaf) is Array and not is_key else leaf
 
 
 @public
 def block_until_ready(x):
-    """Wait until all arrays of a tree have been computed; returns the tree."""
+    """Wait until all arrays of a tree have been computed; returns the tree.
+
+    Example:
+      >>> ev.block_until_ready({"x": jnp.arange(3) + 1})
+      {'x': Array([1, 2, 3], dtype=int32)}
+    """
     for leaf in tree.leaves(x):
         if type(leaf) is Array:
             leaf.block_until_ready()
@@ -105,7 +210,18 @@ def block_until_ready(x):
 
 @public
 def clear_caches():
-    """Empty every cache of traced and compiled programs in memory; freed memory is given back."""
+    """Empty every cache of traced and compiled programs in memory; freed memory is given back.
+
+    Example:
+      >>> f = ev.jit(lambda x: 2 * x)
+      >>> f(1.0), f(jnp.ones(2))
+      (Array(2., dtype=float32, weak_type=True), Array([2., 2.], dtype=float32))
+      >>> f.cache_info()
+      CacheInfo(hits=0, misses=2, maxsize=None, currsize=2)
+      >>> ev.clear_caches()
+      >>> f.cache_info()
+      CacheInfo(hits=0, misses=0, maxsize=None, currsize=0)
+    """
     support.clear_all()
     dispatch.forget_all()
     registry.trim()

@@ -68,6 +68,13 @@ def jit(
       ImpurityError: (when called) something is done that cannot be done again at each call.
       RetraceError: (when called) one more trace than `max_traces` would be needed.
       ValueError: argument numbers or names do not fit the function.
+
+    Example:
+      >>> @ev.jit
+      ... def norm(x):
+      ...     return jnp.sqrt(jnp.sum(x**2))
+      >>> norm(jnp.array([3.0, 4.0]))
+      Array(5., dtype=float32)
     """
     if abstracted_axes is not None:
         raise NotImplementedError("jit: abstracted_axes is not supported; shapes are concrete.")
@@ -109,6 +116,10 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
 
     Returns:
       A function of the arguments of `fun` (arrays or `ShapeDtypeStruct`s).
+
+    Example:
+      >>> ev.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))
+      { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
     """
     if abstracted_axes is not None:
         raise NotImplementedError("make_jaxpr: abstracted_axes is not supported")
@@ -141,6 +152,11 @@ def eval_jaxpr(jaxpr, consts, *args):
 
     Returns:
       A list with one array per output.
+
+    Example:
+      >>> closed = ev.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+      >>> ev.core.eval_jaxpr(closed.jaxpr, closed.consts, jnp.zeros(2))
+      [Array([0., 0.], dtype=float32)]
     """
     values = [as_operand(x, "eval_jaxpr") for x in (*consts, *args)]
     n = len(jaxpr.constvars)
@@ -155,6 +171,10 @@ def eval_shape(fun, *args, **kwargs):
       fun: function of trees of arrays; it is traced, nothing is computed.
       *args: arrays, `ShapeDtypeStruct`s, or trees of them.
       **kwargs: likewise.
+
+    Example:
+      >>> ev.eval_shape(jnp.matmul, ev.ShapeDtypeStruct((2, 3), "float32"), jnp.ones((3, 4)))
+      ShapeDtypeStruct(shape=(2, 4), dtype=float32)
     """
     where = f"eval_shape({function_name(check_callable('eval_shape', fun))})"
     signature = Signature(fun, None, None, None, None)

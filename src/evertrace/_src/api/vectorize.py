@@ -1,8 +1,11 @@
 """`vmap`: a function of one example becomes a function of a batch."""
 
+import contextlib
 import functools
 import operator
 from typing import Any
+
+import numpy as np
 
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import (
@@ -10,7 +13,9 @@ from evertrace._src.api.arguments import (
     flatten_arrays,
     flatten_result,
     function_name,
+    is_float0,
 )
+from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.jit.observe import Watch, settle
@@ -23,8 +28,9 @@ public = set_module("evertrace")
 
 @public
 def vmap(
-    fun, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axis_size=None, spmd_axis_name=None
-):
+    fun, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axis_size=None, spmd_axis_name=None,
+    sum_match=False,
+):  # fmt: skip
     """Vectorise a function over a new axis of its arguments.
 
     Args:
@@ -36,7 +42,10 @@ def vmap(
       axis_name: a name for the axis, any hashable value but None or a tuple, by which collective
         operations such as `lax.psum` combine the values of all examples.
       axis_size: size of the axis; needed only where no argument is mapped.
-      spmd_axis_name: not supported yet.
+      spmd_axis_name: name of the mesh axis, or a tuple of names, over which the mapped axis would
+        be divided; accepted for compatibility, since programs run on one device.
+      sum_match: accepted for compatibility: how partial sums over devices meet, and there are none
+        on one device.
 
     Returns:
       The vectorised function.
@@ -47,9 +56,12 @@ def vmap(
         object, a container or a variable. What does not depend on it may be left there.
 
     Operations on values that are not mapped run as they are, so Python control flow on them works.
+
+    Example:
+      >>> dot = ev.vmap(jnp.dot, in_axes=(0, None))
+      >>> dot(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([10.0, 1.0]))
+      Array([12., 34.], dtype=float32)
     """
-    if spmd_axis_name is not None:
-        raise NotImplementedError("vmap: spmd_axis_name is not supported yet")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     name = function_name(check_callable("vmap", fun))
@@ -57,29 +69,89 @@ def vmap(
 
     @functools.wraps(fun)
     def vmap_fun(*args, **kwargs):
-        leaves, treedef = flatten_arrays(where, (args, kwargs), _argument_name)
+        cells = _mutable_arguments(where, (args, kwargs))
+        leaves, treedef = flatten_arrays(
+            where, _with_contents((args, kwargs)) if cells else (args, kwargs), _argument_name
+        )
         axes = _argument_axes(where, in_axes, args, kwargs, treedef)
         dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(where, leaves, dims, treedef, axis_size)
         trace = BatchTrace(state.trace, Axis(size, axis_name), where)
         watch = Watch(trace).start()
-        pairs, out_tree = _run(trace, fun, treedef, leaves, dims)
+        with _mapped_cells(trace, cells, leaves, dims):
+            pairs, out_tree = _run(trace, fun, treedef, leaves, dims, cells)
         if watch.leaked() and not config.current().strict:
             settle(watch, [(fun, "")], functools.partial(_refuse_mapped, trace))
         out_dims = tree.flatten_axes(f"{where} out_axes", out_tree, out_axes)
         results = [_result(where, x, d, size) for x, d in zip(pairs, out_dims, strict=True)]
-        return tree.unflatten(out_tree, results)
+        return _with_float0(where, tree.unflatten(out_tree, results), out_axes, size)
 
     return vmap_fun
 
 
-def _run(trace, fun, treedef, leaves, dims):
+def _with_float0(where, result, out_axes, size):
+    """Return the result with the mapped axis added to its tangents of integers."""
+    leaves, treedef = tree.flatten(result)
+    if not any(map(is_float0, leaves)):
+        return result
+    dims = tree.flatten_axes(f"{where} out_axes", treedef, out_axes)
+    for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
+        if is_float0(x) and d is not None:
+            shape = list(x.shape)
+            shape.insert(d % (x.ndim + 1), size)
+            leaves[i] = np.zeros(shape, x.dtype)
+    return tree.unflatten(treedef, leaves)
+
+
+def _run(trace, fun, treedef, leaves, dims, cells):
     """Run a function on tracers; returns pairs (value, batch dim or None), and their treedef."""
     tracers = [trace.tracer(x, d) for x, d in zip(leaves, dims, strict=True)]
+    for i, cell in cells.items():
+        tracers[i] = cell
     with set_trace(trace):
         args, kwargs = tree.unflatten(treedef, tracers)
         outs, out_tree = flatten_result(fun(*args, **kwargs), trace.name)
     return [trace.split(x) for x in outs], out_tree
+
+
+def _mutable_arguments(where, arguments):
+    """Return the mutable arrays among the leaves of the arguments, by position."""
+    cells = {i: x for i, x in enumerate(tree.leaves(arguments)) if isinstance(x, Cell)}
+    if len(set(map(id, cells.values()))) < len(cells):
+        raise errors.user_error(
+            ValueError,
+            f"{where}: one mutable array is passed twice; each example has its part of it once.",
+            fix="pass it once.",
+            anchor="ref-vmap",
+        )
+    return cells
+
+
+def _with_contents(arguments):
+    """Return the arguments with the contents of the mutable arrays among them."""
+    return tree.map(lambda x: x.read() if isinstance(x, Cell) else x, arguments)
+
+
+@contextlib.contextmanager
+def _mapped_cells(trace, cells, leaves, dims):
+    """Have mutable arrays hold tracers of their contents, and then what was made of these."""
+    results = {}
+    for i, cell in cells.items():
+        results[i] = leaves[i]
+        cell.put(trace.tracer(leaves[i], dims[i]))
+    try:
+        yield
+        for i, cell in cells.items():
+            value, have = trace.split(cell.read())
+            if dims[i] is None:
+                _refuse_mapped(trace, cell.read(), f"a Ref {cell.read().aval.str_short()}")
+            results[i] = (
+                value if dims[i] is None
+                else as_array(move_batch_dim(value, have, dims[i], trace.axis.size))
+            )  # fmt: skip
+    finally:
+        for i, cell in cells.items():
+            cell.put(results[i])
 
 
 def _refuse_mapped(trace, x, name):

@@ -10,7 +10,13 @@ from evertrace._src.tree.treedef import PyTreeDef
 
 @set_module("evertrace.tree_util")
 class PyTreeRegistry:
-    """The registered node types. There is one registry; its methods are the functions."""
+    """The registered node types. There is one registry; its methods are the functions.
+
+    Example:
+      >>> registry = ev.tree_util.default_registry
+      >>> registry.flatten_one_level({"a": (1, 2)}), registry.flatten_one_level(3)
+      ((((1, 2),), ('a',)), None)
+    """
 
     def register_node(
         self,

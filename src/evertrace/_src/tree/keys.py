@@ -13,7 +13,13 @@ KeyPath = tuple[KeyEntry, ...]
 @set_module("evertrace.tree_util")
 @dataclass(frozen=True, slots=True)
 class SequenceKey:
-    """Position in a list or tuple, printed ``[0]``."""
+    """Position in a list or tuple, printed ``[0]``.
+
+    Example:
+      >>> from evertrace.tree_util import SequenceKey
+      >>> SequenceKey(1), str(SequenceKey(1)), SequenceKey(1).idx
+      (SequenceKey(idx=1), '[1]', 1)
+    """
 
     idx: int
 
@@ -24,7 +30,13 @@ class SequenceKey:
 @set_module("evertrace.tree_util")
 @dataclass(frozen=True, slots=True)
 class DictKey:
-    """Key of a mapping, printed ``['name']``."""
+    """Key of a mapping, printed ``['name']``.
+
+    Example:
+      >>> from evertrace.tree_util import DictKey
+      >>> DictKey("w"), str(DictKey("w")), DictKey("w").key
+      (DictKey(key='w'), "['w']", 'w')
+    """
 
     key: Hashable
 
@@ -35,7 +47,13 @@ class DictKey:
 @set_module("evertrace.tree_util")
 @dataclass(frozen=True, slots=True)
 class GetAttrKey:
-    """Attribute of a named tuple, a dataclass or a custom node, printed ``.name``."""
+    """Attribute of a named tuple, a dataclass or a custom node, printed ``.name``.
+
+    Example:
+      >>> from evertrace.tree_util import GetAttrKey
+      >>> GetAttrKey("w"), str(GetAttrKey("w")), GetAttrKey("w").name
+      (GetAttrKey(name='w'), '.w', 'w')
+    """
 
     name: str
 
@@ -46,7 +64,13 @@ class GetAttrKey:
 @set_module("evertrace.tree_util")
 @dataclass(frozen=True, slots=True)
 class FlattenedIndexKey:
-    """Position among the children of a custom node that names no keys of its own."""
+    """Position among the children of a custom node that names no keys of its own.
+
+    Example:
+      >>> from evertrace.tree_util import FlattenedIndexKey
+      >>> FlattenedIndexKey(0), str(FlattenedIndexKey(0)), FlattenedIndexKey(0).key
+      (FlattenedIndexKey(key=0), '[<flat index 0>]', 0)
+    """
 
     key: int
 
@@ -65,6 +89,11 @@ def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> 
 
     Returns:
       The path as text; empty for the root.
+
+    Example:
+      >>> ((path, leaf),) = ev.tree.leaves_with_path({"layers": [{"w": 1}]})
+      >>> ev.tree_util.keystr(path), ev.tree_util.keystr(path, simple=True, separator="/")
+      ("['layers'][0]['w']", 'layers/0/w')
     """
     return separator.join(map(_bare if simple else str, keys))
 

@@ -30,6 +30,10 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
     Raises:
       ValueError: a tree in `rest` has another structure; names the place.
+
+    Example:
+      >>> ev.tree.map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
+      {'a': 11, 'b': (22,)}
     """
     first, treedef = flatten(tree, is_leaf)
     columns = _match_rest("tree.map", treedef, rest)
@@ -58,6 +62,11 @@ def tree_map_with_path(
 
     Raises:
       ValueError: a tree in `rest` has another structure; names the place.
+
+    Example:
+      >>> show = lambda path, x: f"{ev.tree_util.keystr(path)} = {x}"
+      >>> ev.tree.map_with_path(show, {"a": 1, "b": [2]})
+      {'a': "['a'] = 1", 'b': ["['b'][0] = 2"]}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = _match_rest("tree.map_with_path", treedef, rest)
@@ -85,6 +94,10 @@ def reduce(
 
     Raises:
       TypeError: there are no leaves and no `initializer`.
+
+    Example:
+      >>> ev.tree.reduce(lambda total, x: total + x, {"a": 1, "b": (2, 3)}, 10)
+      16
     """
     items = leaves(tree, is_leaf)
     if initializer is not _UNSPECIFIED:
@@ -115,6 +128,10 @@ def reduce_associative(
 
     Raises:
       TypeError: there are no leaves and no `identity`.
+
+    Example:
+      >>> ev.tree.reduce_associative(lambda x, y: f"({x}+{y})", ["a", "b", "c", "d"])
+      '((a+b)+(c+d))'
     """
     items = leaves(tree, is_leaf)
     if items:
@@ -126,7 +143,12 @@ def reduce_associative(
 
 @set_module("evertrace.tree_util")
 def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Tell whether all leaves of `tree` are true; they are for a tree without leaves."""
+    """Tell whether all leaves of `tree` are true; they are for a tree without leaves.
+
+    Example:
+      >>> ev.tree.all({"a": True, "b": [1, 2]}), ev.tree.all([True, (False,)]), ev.tree.all(())
+      (True, False, True)
+    """
     return all(leaves(tree, is_leaf))
 
 
@@ -146,6 +168,12 @@ def transpose(
 
     Raises:
       TypeError: the tree has another structure.
+
+    Example:
+      >>> examples = [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
+      >>> outer, inner = ev.tree.structure([0, 0]), ev.tree.structure({"x": 0, "y": 0})
+      >>> ev.tree.transpose(outer, inner, examples)
+      {'x': [1, 3], 'y': [2, 4]}
     """
     items, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:

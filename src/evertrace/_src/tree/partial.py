@@ -40,6 +40,13 @@ class Partial(functools.partial[Any]):
         its own arguments stay static.
       *args: arguments to bind, trees.
       **kw: keyword arguments to bind, trees.
+
+    Example:
+      >>> power = ev.tree_util.Partial(lambda n, x: x**n, jnp.float32(3.0))
+      >>> ev.tree.leaves(power)
+      [Array(3., dtype=float32)]
+      >>> ev.jit(lambda f, x: f(x))(power, 2.0)
+      Array(8., dtype=float32)
     """
 
     def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any):

@@ -64,6 +64,10 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -
 
     Raises:
       ValueError: `prefix_tree` is no prefix of `full_tree`; names the place.
+
+    Example:
+      >>> ev.tree.broadcast({"a": 0, "b": 1}, {"a": [7, 8], "b": (9,)})
+      {'a': [0, 0], 'b': (1,)}
     """
     expanded = broadcast_prefix(prefix_tree, full_tree, is_leaf, "tree.broadcast: prefix_tree")
     return structure(full_tree).unflatten(expanded)

@@ -36,6 +36,17 @@ def register_dataclass(
     Raises:
       TypeError: only one of the lists is given, or none for a class that is no dataclass.
       ValueError: the lists overlap, do not match the fields, or the type is registered already.
+
+    Example:
+      >>> from dataclasses import dataclass
+      >>> @dataclass
+      ... class Point:
+      ...     x: float
+      ...     y: float
+      ...     unit: str
+      >>> _ = ev.tree_util.register_dataclass(Point, ["x", "y"], ["unit"])
+      >>> ev.tree.map(lambda v: 2 * v, Point(1.0, 2.0, "m"))
+      Point(x=2.0, y=4.0, unit='m')
     """
     data, meta = _split_fields(nodetype, data_fields, meta_fields, drop_fields)
     _check_fields(nodetype, data, meta, drop_fields)
@@ -61,6 +72,16 @@ def static(**kwargs: Any) -> Any:
 
     Returns:
       A ``dataclasses.Field``.
+
+    Example:
+      >>> from dataclasses import dataclass
+      >>> @ev.tree_util.register_dataclass
+      ... @dataclass
+      ... class Layer:
+      ...     weight: float
+      ...     activation: str = ev.tree.static(default="tanh")
+      >>> ev.tree.leaves(Layer(2.0))
+      [2.0]
     """
     metadata: dict[Any, Any] = {"static": True, **(kwargs.pop("metadata", None) or {})}
     return dataclasses.field(metadata=metadata, **kwargs)

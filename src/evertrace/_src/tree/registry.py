@@ -142,7 +142,12 @@ def find_kind(node_type: type) -> NodeKind | None:
 
 @set_module("evertrace.tree_util")
 def is_tree_node(typ: Any) -> bool:
-    """Tell whether the values of `typ` are nodes: it is registered, builtin or a named tuple."""
+    """Tell whether the values of `typ` are nodes: it is registered, builtin or a named tuple.
+
+    Example:
+      >>> ev.tree_util.is_tree_node(dict), ev.tree_util.is_tree_node(int)
+      (True, False)
+    """
     return isinstance(typ, type) and find_kind(typ) is not None
 
 
@@ -230,6 +235,15 @@ def register_pytree_node(
     Raises:
       ValueError: the type is registered already.
       TypeError: `nodetype` is no type, or a function is not callable.
+
+    Example:
+      >>> class Pair:
+      ...     def __init__(self, a, b):
+      ...         self.a, self.b = a, b
+      >>> flatten = lambda pair: ((pair.a, pair.b), None)
+      >>> ev.tree_util.register_pytree_node(Pair, flatten, lambda _, children: Pair(*children))
+      >>> ev.grad(lambda pair: pair.a * pair.b)(Pair(2.0, 3.0)).a
+      Array(3., dtype=float32, weak_type=True)
     """
     for function in (flatten_func, unflatten_func):
         if not callable(function):
@@ -260,6 +274,22 @@ def register_pytree_node_class(cls: ClassT) -> ClassT:
 
     Raises:
       AttributeError: one of the methods is missing.
+
+    Example:
+      >>> @ev.tree_util.register_pytree_node_class
+      ... class Scaled:
+      ...     def __init__(self, x, factor):
+      ...         self.x, self.factor = x, factor
+      ...
+      ...     def tree_flatten(self):
+      ...         return (self.x,), self.factor
+      ...
+      ...     @classmethod
+      ...     def tree_unflatten(cls, factor, children):
+      ...         return cls(*children, factor)
+      >>> doubled = ev.tree.map(lambda x: 2 * x, Scaled(3.0, factor=10))
+      >>> doubled.x, doubled.factor
+      (6.0, 10)
     """
     register_pytree_node(cls, cls.tree_flatten, cls.tree_unflatten)
     return cls
@@ -282,6 +312,16 @@ def register_pytree_with_keys(
 
     Raises:
       ValueError: the type is registered already.
+
+    Example:
+      >>> class Pair:
+      ...     def __init__(self, a, b):
+      ...         self.a, self.b = a, b
+      >>> Key = ev.tree_util.GetAttrKey
+      >>> flatten = lambda pair: (((Key("a"), pair.a), (Key("b"), pair.b)), None)
+      >>> ev.tree_util.register_pytree_with_keys(Pair, flatten, lambda _, xs: Pair(*xs))
+      >>> [ev.tree_util.keystr(path) for path, _ in ev.tree.leaves_with_path([Pair(1, 2)])]
+      ['[0].a', '[0].b']
     """
     with_keys = _checked_flatten_with_keys(nodetype, flatten_with_keys)
 
@@ -305,6 +345,21 @@ def register_pytree_with_keys_class(cls: ClassT) -> ClassT:
 
     Raises:
       AttributeError: one of the methods is missing.
+
+    Example:
+      >>> @ev.tree_util.register_pytree_with_keys_class
+      ... class Box:
+      ...     def __init__(self, content):
+      ...         self.content = content
+      ...
+      ...     def tree_flatten_with_keys(self):
+      ...         return ((ev.tree_util.GetAttrKey("content"), self.content),), None
+      ...
+      ...     @classmethod
+      ...     def tree_unflatten(cls, _, children):
+      ...         return cls(*children)
+      >>> ev.tree.leaves_with_path(Box(7))
+      [((GetAttrKey(name='content'),), 7)]
     """
     flatten = getattr(cls, "tree_flatten", None)
     register_pytree_with_keys(cls, cls.tree_flatten_with_keys, cls.tree_unflatten, flatten)
@@ -320,6 +375,13 @@ def register_static(cls: type[T]) -> type[T]:
 
     Returns:
       `cls`, so that this can be a class decorator.
+
+    Example:
+      >>> @ev.tree_util.register_static
+      ... class Mode(str):
+      ...     pass
+      >>> ev.tree.flatten({"mode": Mode("train"), "x": 1})
+      ([1], PyTreeDef({'mode': CustomNode(Mode[train], []), 'x': *}))
     """
     add_kind(cls, make_kind(lambda node: ((), node), lambda aux, _: aux, _flat_index_keys))
     return cls
@@ -352,6 +414,10 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
     Raises:
       ValueError: `tree` is a leaf.
+
+    Example:
+      >>> ev.tree_util.flatten_one_level({"b": (1, 2), "a": 3})
+      ((3, (1, 2)), ('a', 'b'))
     """
     return _kind_of_node(tree).flatten(tree)
 
@@ -368,6 +434,10 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
 
     Raises:
       ValueError: `tree` is a leaf.
+
+    Example:
+      >>> ev.tree_util.flatten_one_level_with_keys([7, (8,)])
+      ([(SequenceKey(idx=0), 7), (SequenceKey(idx=1), (8,))], None)
     """
     keys, children, aux = _kind_of_node(tree).flatten_with_keys(tree)
     return list(zip(keys, children, strict=True)), aux

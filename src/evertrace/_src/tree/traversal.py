@@ -32,6 +32,11 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTree
 
     Raises:
       ValueError: the keys of a dict cannot be sorted.
+
+    Example:
+      >>> leaves, treedef = ev.tree.flatten({"b": (2, None), "a": 1})
+      >>> leaves, treedef
+      ([1, 2], PyTreeDef({'a': *, 'b': (*, None)}))
     """
     leaves: list[Any] = []
     spec = _flatten(tree, leaves) if is_leaf is None else _flatten_until(tree, leaves, is_leaf)
@@ -51,19 +56,34 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
     Raises:
       ValueError: the number of leaves is wrong.
+
+    Example:
+      >>> leaves, treedef = ev.tree.flatten({"a": 1, "b": (2, 3)})
+      >>> ev.tree.unflatten(treedef, [10 * x for x in leaves])
+      {'a': 10, 'b': (20, 30)}
     """
     return treedef.unflatten(leaves)
 
 
 @set_module("evertrace.tree")
 def leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
-    """Return the leaves of `tree`; see `flatten`."""
+    """Return the leaves of `tree`; see `flatten`.
+
+    Example:
+      >>> ev.tree.leaves({"b": (2, None, 3), "a": 1})
+      [1, 2, 3]
+    """
     return flatten(tree, is_leaf)[0]
 
 
 @set_module("evertrace.tree")
 def structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
-    """Return the structure of `tree`; see `flatten`."""
+    """Return the structure of `tree`; see `flatten`.
+
+    Example:
+      >>> ev.tree.structure({"b": (2, None), "a": 1})
+      PyTreeDef({'a': *, 'b': (*, None)})
+    """
     return flatten(tree, is_leaf)[1]
 
 
@@ -81,6 +101,11 @@ def flatten_with_path(
     Returns:
       The ``(path, leaf)`` pairs and the treedef. A path is a tuple of `SequenceKey`, `DictKey`,
       `GetAttrKey`, `FlattenedIndexKey` and of the keys that custom nodes define.
+
+    Example:
+      >>> pairs, treedef = ev.tree.flatten_with_path({"a": 1, "b": [2, 3]})
+      >>> [(ev.tree_util.keystr(path), leaf) for path, leaf in pairs]
+      [("['a']", 1), ("['b'][0]", 2), ("['b'][1]", 3)]
     """
     stop = _stop_with_path(is_leaf, is_leaf_takes_path)
     pairs: list[tuple[KeyPath[Any], Any]] = []
@@ -92,13 +117,23 @@ def flatten_with_path(
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath[Any], Any]]:
-    """Return the leaves of `tree`, each with its key path; see `flatten_with_path`."""
+    """Return the leaves of `tree`, each with its key path; see `flatten_with_path`.
+
+    Example:
+      >>> ev.tree.leaves_with_path({"a": [1]})
+      [((DictKey(key='a'), SequenceKey(idx=0)), 1)]
+    """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 @set_module("evertrace.tree_util")
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
-    """Tell whether all objects in `iterable` are leaves, of themselves or by `is_leaf`."""
+    """Tell whether all objects in `iterable` are leaves, of themselves or by `is_leaf`.
+
+    Example:
+      >>> ev.tree_util.all_leaves([1, "text"]), ev.tree_util.all_leaves([1, (2,)])
+      (True, False)
+    """
     return all(structure(item, is_leaf) is LEAF for item in iterable)
 
 

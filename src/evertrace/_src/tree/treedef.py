@@ -18,6 +18,11 @@ class PyTreeDef:
     can. They print as the tree does, with ``*`` for leaves: ``PyTreeDef({'a': *, 'b': (*, *)})``.
     Unlike in JAX, static data that cannot be hashed is refused by ``hash`` (a compiled function
     cached by data that changes later would be wrong silently).
+
+    Example:
+      >>> treedef = ev.tree.structure({"a": 1, "b": (2, 3)})
+      >>> treedef.num_leaves, treedef.children(), treedef.unflatten("xyz")
+      (3, [PyTreeDef(*), PyTreeDef((*, *))], {'a': 'x', 'b': ('y', 'z')})
     """
 
     __slots__ = ("_hash", "num_leaves", "spec")
@@ -175,17 +180,33 @@ def _unpickle(spec: Spec, num_leaves: int) -> PyTreeDef:
 
 @set_module("evertrace.tree_util")
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """Return the structure of a tuple of trees of the structures `treedefs`."""
+    """Return the structure of a tuple of trees of the structures `treedefs`.
+
+    Example:
+      >>> ev.tree_util.treedef_tuple([ev.tree.structure(1), ev.tree.structure([2, 3])])
+      PyTreeDef((*, [*, *]))
+    """
     return _node(tuple, None, treedefs)
 
 
 @set_module("evertrace.tree_util")
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """Return the structures of the children of the root of `treedef`."""
+    """Return the structures of the children of the root of `treedef`.
+
+    Example:
+      >>> treedef = ev.tree.structure({"a": 1, "b": (2, 3)})
+      >>> ev.tree_util.treedef_children(treedef)
+      [PyTreeDef(*), PyTreeDef((*, *))]
+    """
     return treedef.children()
 
 
 @set_module("evertrace.tree_util")
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Tell whether `treedef` is one node, be it a leaf or empty."""
+    """Tell whether `treedef` is one node, be it a leaf or empty.
+
+    Example:
+      >>> [ev.tree_util.treedef_is_leaf(ev.tree.structure(x)) for x in (1, (), (1,))]
+      [True, True, False]
+    """
     return treedef.num_nodes == 1

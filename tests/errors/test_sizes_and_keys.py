@@ -1,0 +1,98 @@
+"""Numbers that do not fit, arrays larger than memory, keys used as numbers: errors, no crashes."""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax, random
+
+HUGE = 10**15
+
+NUMBERS = {
+    "scalar type": (lambda: jnp.int32(2**40), "Python integer 1099511627776 is out of bounds"),
+    "array": (lambda: jnp.array(2**70), "too large to convert to int32"),
+    "nested": (lambda: jnp.array([1, 2**70]), "too large to convert"),
+    "operand": (lambda: jnp.arange(3) + 2**40, "Python int 1099511627776 too large to convert"),
+    "full": (lambda: jnp.full(3, 2**40, "int32"), "too large to convert to int32"),
+    "negative": (lambda: jnp.ones(3, "uint8") - 2**70, "too large to convert to int32"),
+    "jitted operand": (lambda: ev.jit(lambda x: jnp.arange(3) + x)(2**70), "too large to convert"),
+}
+
+SIZES = {
+    "ones": lambda: jnp.ones(HUGE) * 2,
+    "arange": lambda: jnp.arange(HUGE),
+    "random": lambda: random.normal(random.key(0), (HUGE,)),
+    "broadcast": lambda: jnp.ones(10**8)[:, None] + jnp.ones(10**8),
+    "jitted": lambda: ev.jit(lambda: jnp.ones(10**14) * 2)(),
+    "argument": lambda: ev.jit(lambda x: x + 1)(jnp.ones(HUGE)),
+    "tile": lambda: jnp.tile(jnp.ones(1000), HUGE),
+    "asarray": lambda: np.asarray(jnp.ones(HUGE) + 1),
+}
+
+KEY_USES = {
+    "add": lambda k: k + 1,
+    "radd": lambda k: 1 + k,
+    "negative": lambda k: -k,
+    "compare": lambda k: k < 1,
+    "sin": jnp.sin,
+    "sum": jnp.sum,
+    "dot": lambda k: jnp.dot(k, k),
+    "sort": lambda k: jnp.sort(random.split(k)),
+    "index": lambda k: jnp.arange(3)[k],
+    "float": float,
+    "bool": bool,
+    "NumPy": np.asarray,
+    "astype": lambda k: k.astype("float32"),
+    "lax": lambda k: lax.add(k, k),
+    "grad": ev.grad(lambda k: 1.0),
+    "concatenate": lambda k: jnp.concatenate([random.split(k), jnp.ones(2)]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_do_not_fit(name):
+    call, text = NUMBERS[name]
+    with pytest.raises(OverflowError, match=text):
+        call()
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_arrays_larger_than_memory(name):
+    with pytest.raises(ev.errors.JaxRuntimeError, match=r"RESOURCE_EXHAUSTED: Out of memory"):
+        SIZES[name]()
+
+
+@pytest.mark.parametrize("name", KEY_USES)
+def test_keys_are_no_numbers(name):
+    with pytest.raises(TypeError, match=r"key<fry>"):
+        KEY_USES[name](random.key(0))
+
+
+def test_device_get_leaves_keys_as_they_are():
+    key = random.key(0)
+    assert ev.device_get({"key": key, "x": jnp.ones(1)})["key"] is key
+
+
+@pytest.mark.parametrize("compile_", [
+    lambda f, options: ev.jit(f, compiler_options=options)(jnp.ones(())),
+    lambda f, options: ev.jit(f).lower(1.0).compile(options),
+])  # fmt: skip
+def test_unknown_compiler_option(compile_):
+    with pytest.raises(ev.errors.JaxRuntimeError) as raised:
+        compile_(lambda x: x + 1, {"xla_cpu_enable_fast_mth": True})
+    message = str(raised.value)
+    assert "No such compile option: 'xla_cpu_enable_fast_mth'" in message
+    assert "Fix: did you mean 'xla_cpu_enable_fast_math'" in message
+    with pytest.raises(ev.errors.JaxRuntimeError, match="see the flags of this version of XLA"):
+        compile_(lambda x: x + 1, {"zzzz": True})
+
+
+def test_raw_keys_under_legacy_prng_key():
+    raw = random.PRNGKey(0)
+    with ev.legacy_prng_key("error"), pytest.raises(ValueError, match=r"raw uint32 array, u32\[2"):
+        random.normal(raw)
+    with ev.legacy_prng_key("warn"), pytest.warns(ev.errors.EvertraceWarning, match="normal: the"):
+        random.normal(raw)
+    with ev.legacy_prng_key("error"):
+        random.normal(random.key(0))
