@@ -7,7 +7,6 @@ JAX's names with JAX's meaning, traced in microseconds. ``import evertrace as ev
 import importlib
 from typing import TYPE_CHECKING
 
-from evertrace._src.api.alias import as_jax as as_jax
 from evertrace._src.api.autodiff import grad as grad
 from evertrace._src.api.autodiff import hessian as hessian
 from evertrace._src.api.autodiff import jacfwd as jacfwd
@@ -97,6 +96,7 @@ from . import errors as errors
 from . import tree as tree
 
 if TYPE_CHECKING:
+    from evertrace._src.api.alias import as_jax as as_jax
     from evertrace._src.ref.functions import empty_ref as empty_ref
     from evertrace._src.ref.functions import free_ref as free_ref
     from evertrace._src.ref.functions import freeze as freeze
@@ -153,7 +153,7 @@ _LAZY = frozenset({
 # Functions above the array layer, which `import evertrace` does not load: name -> module.
 _LAZY_NAMES = {
     "Device": "engines.xla.client", "NamedSharding": "sharding.layout", "P": "sharding.layout",
-    "Ref": "ref.ref", "Shard": "arrays.array", "ds": "numpy.dslice",
+    "as_jax": "api.alias", "Ref": "ref.ref", "Shard": "arrays.array", "ds": "numpy.dslice",
     "empty_ref": "ref.functions",
     "free_ref": "ref.functions", "freeze": "ref.functions",
     "make_array_from_callback": "sharding.assembly",
