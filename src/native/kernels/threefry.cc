@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels.h"
-#include "parallel.h"
+#include "kernels/kernels.h"
+#include "kernels/parallel.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
 #define EVERTRACE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))

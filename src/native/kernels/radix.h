@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "parallel.h"
+#include "kernels/parallel.h"
 
 namespace evertrace {
 

@@ -1,12 +1,12 @@
 // XLA's foreign function interface: buffers in, kernels called, failures as errors.
 
-#include "xla_ffi.h"
+#include "xla/handlers.h"
 
 #include <exception>
 #include <string>
 #include <string_view>
 
-#include "kernels.h"
+#include "kernels/kernels.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace evertrace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dtypes.h"
+#include "kernels/dtypes.h"
 
 namespace evertrace {
 

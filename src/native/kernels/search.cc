@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "kernels.h"
-#include "parallel.h"
-#include "scratch.h"
+#include "kernels/kernels.h"
+#include "kernels/parallel.h"
+#include "kernels/scratch.h"
 
 namespace evertrace {
 namespace {

@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels.h"
-#include "parallel.h"
+#include "kernels/kernels.h"
+#include "kernels/parallel.h"
 
 namespace evertrace {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernels.h"
-#include "parallel.h"
+#include "kernels/kernels.h"
+#include "kernels/parallel.h"
 
 namespace evertrace {
 namespace {

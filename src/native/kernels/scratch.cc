@@ -1,4 +1,4 @@
-#include "scratch.h"
+#include "kernels/scratch.h"
 
 #include <cstdint>
 #include <mutex>

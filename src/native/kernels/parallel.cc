@@ -2,7 +2,7 @@
 // starts it works on it too, so that it ends even if no other thread ever comes: in a process that
 // was forked, or whose processors are busy, it is just slower.
 
-#include "parallel.h"
+#include "kernels/parallel.h"
 
 #include <algorithm>
 #include <atomic>

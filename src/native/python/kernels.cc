@@ -1,21 +1,19 @@
-// The extension module `evertrace._src._native`: the kernels on host memory, and the handlers that
-// the XLA engine registers.
+// The kernels on host memory as functions of Python, and the handlers that the XLA engine registers.
 //
 // An array comes as a tuple of its dtype's name and an object with a buffer, which is dense; only
 // its memory and its shape are taken from that, since not every dtype has a buffer format. The
 // Python side (`evertrace/_src/native.py`) allocates results.
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "python/module.h"
 
 #include <cstring>
 #include <new>
 #include <string_view>
 #include <vector>
 
-#include "kernels.h"
-#include "scratch.h"
-#include "xla_ffi.h"
+#include "kernels/kernels.h"
+#include "kernels/scratch.h"
+#include "xla/handlers.h"
 
 namespace evertrace {
 namespace {
@@ -177,12 +175,8 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_native", "Kernels in C++.", -1, methods, nullptr, nullptr, nullptr,
-    nullptr,
-};
-
 }  // namespace
-}  // namespace evertrace
 
-PyMODINIT_FUNC PyInit__native() { return PyModule_Create(&evertrace::module); }
+int add_kernels(PyObject* module) { return PyModule_AddFunctions(module, methods); }
+
+}  // namespace evertrace

@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
-#include "kernels.h"
-#include "radix.h"
-#include "scratch.h"
+#include "kernels/kernels.h"
+#include "kernels/radix.h"
+#include "kernels/scratch.h"
 
 namespace evertrace {
 namespace {
