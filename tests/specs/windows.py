@@ -4,11 +4,13 @@ import itertools
 
 import numpy as np
 
-from evertrace._src.control.reduction import reduce_window_p
+from evertrace._src.control.reduction import reduce_window_p, select_and_scatter_p
+from evertrace._src.core.jaxpr import literal
 from evertrace._src.lax import elementwise
 from evertrace._src.lax import reduce as lax
 from evertrace._src.ops import windows as ops
 from evertrace._src.ops.compare import ge_p, le_p
+from evertrace._src.transforms.staging import close_jaxpr, stage
 from tests.specs.opspec import NUMERIC, REAL, WIDE_FLOATING, OpSpec, case
 
 
@@ -100,6 +102,20 @@ def reduce_by_function(x, **window):
     )
 
 
+def scatter_by_function(source, x, **window):
+    """Send values to the largest elements, to be combined by (a, b) -> a + b + a b."""
+    scalars = [x.aval.update(shape=(), weak_type=False)] * 2
+    select = stage(lambda a, b: [ge_p.bind(a, b)], scalars)
+    scatter = stage(
+        lambda a, b: [elementwise.add(elementwise.add(a, b), elementwise.mul(a, b))], scalars
+    )
+    (out,) = select_and_scatter_p.bind(
+        x, source, literal(0, x.dtype), select_jaxpr=close_jaxpr(select.jaxpr), select_consts=(),
+        scatter_jaxpr=close_jaxpr(scatter.jaxpr), scatter_consts=(), **window,
+    )  # fmt: skip
+    return out
+
+
 def product_of_sums(values):
     """Return the product of 1 + x, less 1."""
     return np.prod([v + 1 for v in values]) - 1
@@ -128,8 +144,8 @@ def gather_oracle(better):
     return oracle
 
 
-def scatter_oracle(better):
-    """Return the oracle of `select_and_scatter_add`."""
+def scatter_oracle(better, combine=np.add):
+    """Return the oracle of `select_and_scatter_add`, or of what combines otherwise."""
 
     def oracle(source, x, *, window_dimensions, window_strides, padding):
         fill, ones = (-np.inf if better is np.greater else np.inf), (1,) * x.ndim
@@ -139,7 +155,7 @@ def scatter_oracle(better):
             best = inside[0]
             for i in inside:
                 best = i if better(y[i], y[best]) else best
-            out[best] += source[index]
+            out[best] = combine(out[best], source[index])
         box = tuple(slice(lo, lo + n) for n, (lo, _) in zip(x.shape, padding, strict=True))
         return out[box]
 
@@ -193,4 +209,9 @@ SPECS = [
         )
         for name, prim, better in (("max", ge_p, np.greater), ("min", le_p, np.less))
     ],
+    OpSpec(
+        "select_and_scatter", [select_and_scatter_p], scatter_by_function,
+        scatter_oracle(np.greater, lambda a, b: a + b + a * b), SCATTER, WIDE_FLOATING,
+        domain=(-1, 1), ulps=64, ulps_of="array",
+    ),
 ]  # fmt: skip

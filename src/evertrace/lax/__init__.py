@@ -8,6 +8,7 @@ from evertrace._src.control.linear import linear_solve_p as linear_solve_p
 from evertrace._src.control.loop import while_p as while_p
 from evertrace._src.control.reduction import reduce_p as reduce_p
 from evertrace._src.control.reduction import reduce_window_p as reduce_window_p
+from evertrace._src.control.reduction import select_and_scatter_p as select_and_scatter_p
 from evertrace._src.control.scan import scan_p as scan_p
 from evertrace._src.dtypes.kinds import dtype as dtype
 from evertrace._src.lax.associative import associative_scan as associative_scan
@@ -410,7 +411,8 @@ __all__ = [
     "rsqrt", "rsqrt_p", "scaled_dot", "scan", "scan_p", "scatter", "scatter_add", "scatter_add_p",
     "scatter_apply", "scatter_max", "scatter_max_p", "scatter_min", "scatter_min_p", "scatter_mul",
     "scatter_mul_p", "scatter_p", "scatter_sub", "scatter_sub_p", "select",
-    "select_and_gather_add_p", "select_and_scatter_add_p", "select_n", "select_n_p",
+    "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p", "select_n",
+    "select_n_p",
     "shape_as_value", "sharding_constraint_p", "shift_left", "shift_left_p",
     "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
     "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p", "slice",

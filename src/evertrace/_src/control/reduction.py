@@ -1,18 +1,27 @@
-"""Reductions by a function of the user's: `reduce` and `reduce_window`.
+"""Reductions by a function of the user's: `reduce`, `reduce_window` and `select_and_scatter`.
 
 Their params hold the function as a jaxpr of scalars, so their rules need transformations. All come
 from one expansion into simpler operations, a tree: lay the elements to combine along the first
 axis, combine the first half with the second by the vectorised jaxpr, and so on; last, combine with
 the initial values. Eager calls run the expansion; derivatives are those of the expansion.
+
+`select_and_scatter` goes through the places of the window: which of them each window selects, then
+what arrives there.
 """
 
 import itertools
 
+import numpy as np
+
 from evertrace._src import errors
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import eval_jaxpr
+from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.ops.bits import and_p, not_p, or_p
+from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.elementwise import const
+from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.slicing import concatenate_p, pad_p, slice_p
 from evertrace._src.ops.structural import move_batch_dim, permute, reduced_aval, reshape, spread
 from evertrace._src.ops.windows import batch_window, window_shape
@@ -60,24 +69,17 @@ def _tree(jaxpr, xs, inits):
 
 
 def _expandable(name, expand, abstract, batch, show=None):
-    """Make the primitive that means ``expand(operands, inits, **params)``.
-
-    Its equations have the operands first, then as many initial values.
-    """
-
-    def run(*args, **params):
-        n = len(args) // 2
-        return expand(list(args[:n]), list(args[n:]), **params)
+    """Make the primitive that means ``expand(*operands, **params)``, a list of arrays."""
 
     def eager(*args, **params):
         abstract(*[x.aval for x in args], **params)  # raises on bad operands
-        return run(*args, **params)
+        return expand(*args, **params)
 
     def as_call(args, params):
         key = ("expanded", name, *[x.aval for x in args], *_static(params))
-        cache = params["jaxpr"].jaxpr.cache
+        cache = next(v for k, v in params.items() if k.endswith("jaxpr")).jaxpr.cache
         if key not in cache:
-            staged = stage(lambda *xs: run(*xs, **params), [x.aval for x in args])
+            staged = stage(lambda *xs: expand(*xs, **params), [x.aval for x in args])
             cache[key] = close_jaxpr(staged.jaxpr)
         return {"jaxpr": cache[key], "name": name}
 
@@ -95,7 +97,14 @@ def _expandable(name, expand, abstract, batch, show=None):
 
 
 def _static(params):
-    return [v for k, v in params.items() if k not in ("jaxpr", "computation")]
+    """Return what stands for params in a key that hangs on the first jaxpr of them."""
+    return [v for k, v in params.items() if k not in ("jaxpr", "computation", "select_jaxpr")]
+
+
+def _halves(args):
+    """Return the operands and as many initial values."""
+    n = len(args) // 2
+    return list(args[:n]), list(args[n:])
 
 
 def _check_initial(name, xs, inits):
@@ -135,7 +144,8 @@ def _reduce_abstract(*avals, computation, jaxpr, dimensions, out_sharding):
     return [ShapedArray(reduced_aval("reduce", x, dimensions).shape, x.dtype) for x in avals[:n]]
 
 
-def _reduce_expand(xs, inits, *, computation, jaxpr, dimensions, out_sharding):
+def _reduce_expand(*args, computation, jaxpr, dimensions, out_sharding):
+    xs, inits = _halves(args)
     rank, shape = xs[0].aval.ndim, xs[0].aval.shape
     kept = [d for d in range(rank) if d not in dimensions]
     count = 1
@@ -170,10 +180,11 @@ def _window_abstract(*avals, jaxpr, consts, **window):
 
 
 def _window_expand(
-    xs, inits, *, jaxpr, consts, window_dimensions, window_strides, padding, base_dilation,
+    *args, jaxpr, consts, window_dimensions, window_strides, padding, base_dilation,
     window_dilation,
 ):  # fmt: skip
     """Stack, for each place in the window, the slice that holds it in every window."""
+    xs, inits = _halves(args)
     shape = window_shape(
         "reduce_window", xs[0].aval.shape, window_dimensions, window_strides, padding,
         base_dilation, window_dilation,
@@ -188,7 +199,11 @@ def _window_expand(
     ]
     rows = [
         concatenate_p.bind(
-            *[_window_slice(x, start, shape, window_strides) for start in places], dimension=0
+            *[
+                reshape(_window_slice(x, start, shape, window_strides), (1, *shape))
+                for start in places
+            ],
+            dimension=0,
         )
         for x in xs
     ]
@@ -196,11 +211,11 @@ def _window_expand(
 
 
 def _window_slice(x, start, shape, strides):
+    """Return what each window has at the place `start`."""
     limits = tuple(
         s + (n - 1) * stride + 1 for s, n, stride in zip(start, shape, strides, strict=True)
     )
-    view = slice_p.bind(x, start_indices=tuple(start), limit_indices=limits, strides=strides)
-    return reshape(view, (1, *shape))
+    return slice_p.bind(x, start_indices=tuple(start), limit_indices=limits, strides=strides)
 
 
 def _window_batch(size, args, dims, *, jaxpr, consts, **window):
@@ -214,3 +229,93 @@ def _window_batch(size, args, dims, *, jaxpr, consts, **window):
 reduce_window_p = _expandable(
     "reduce_window", _window_expand, _window_abstract, _window_batch
 )  # fmt: skip
+
+# ---------------------------------------------------------------- select and scatter
+
+
+def _select_abstract(operand, source, init, *, padding, window_dimensions, window_strides, **_):
+    name = "select_and_scatter"
+    _check_initial(name, [operand], [init])
+    shape = _windows_of(operand, window_dimensions, window_strides, padding)
+    if source.shape != shape or source.dtype != operand.dtype:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: the source is {source.str_short()}, but an operand {operand.str_short()} has "
+            f"windows of shape {shape}.",
+            fix="give one value of the operand's dtype per window.",
+            anchor="shape",
+        )
+    return [ShapedArray(operand.shape, operand.dtype)]
+
+
+def _windows_of(aval, window_dimensions, window_strides, padding):
+    ones = (1,) * aval.ndim
+    window = window_dimensions, window_strides, padding, ones, ones
+    return window_shape("select_and_scatter", aval.shape, *window)
+
+
+def _select_expand(
+    operand, source, init, *, select_jaxpr, select_consts, scatter_jaxpr, scatter_consts,
+    window_dimensions, window_strides, padding,
+):  # fmt: skip
+    """Find the place that each window selects, then scatter to each place what selected it."""
+    shape = source.aval.shape
+    x = _pad(operand, const(operand, 0), padding)
+    out = spread(init, x.aval.shape)
+    yes, no = literal(True, np.dtype(bool)), literal(False, np.dtype(bool))
+    inside = _pad(spread(yes, operand.aval.shape), no, padding)
+    places = list(itertools.product(*map(range, window_dimensions)))
+    views = [_window_slice(x, place, shape, window_strides) for place in places]
+    seen = [_window_slice(inside, place, shape, window_strides) for place in places]
+    numbers = [literal(i, np.dtype("int32")) for i in range(len(places))]
+    best, found, chosen = views[0], seen[0], spread(numbers[0], shape)
+    for number, view, there in zip(numbers[1:], views[1:], seen[1:], strict=True):
+        (stays,) = _combine(select_jaxpr.jaxpr, [best], [view])
+        better = and_p.bind(there, or_p.bind(not_p.bind(found), not_p.bind(stays)))
+        best = select_n_p.bind(better, best, view)
+        chosen = select_n_p.bind(better, chosen, spread(number, shape))
+        found = or_p.bind(found, there)
+    for number, place in zip(numbers, places, strict=True):
+        hit = and_p.bind(found, eq_p.bind(chosen, number))
+        hit, arriving = (_placed(v, place, out.aval.shape, window_strides) for v in (hit, source))
+        (joined,) = _combine(scatter_jaxpr.jaxpr, [out], [arriving])
+        out = select_n_p.bind(hit, out, joined)
+    return [_pad(out, const(out, 0), [(-low, -high) for low, high in padding])]
+
+
+def _pad(x, value, padding):
+    return pad_p.bind(x, value, padding_config=tuple((low, high, 0) for low, high in padding))
+
+
+def _placed(x, place, shape, strides):
+    """Put what belongs to each window at a place of it, in an array of zeros."""
+    config = []
+    for size, first, count, stride in zip(shape, place, x.aval.shape, strides, strict=True):
+        covered = (count - 1) * stride + 1 if count else 0
+        config.append((first, size - first - covered, stride - 1))
+    return pad_p.bind(x, const(x, 0), padding_config=tuple(config))
+
+
+def _select_batch(size, args, dims, *, window_dimensions, window_strides, padding, **functions):
+    _check_unbatched("select_and_scatter", dims[2:])
+    operand, source = (
+        move_batch_dim(x, d, 0, size) for x, d in zip(args[:2], dims[:2], strict=True)
+    )
+    window = batch_window(
+        0,
+        {
+            "window_dimensions": window_dimensions, "window_strides": window_strides,
+            "padding": padding,
+        },
+    )  # fmt: skip
+    return select_and_scatter_p.bind(operand, source, args[2], **functions, **window), [0]
+
+
+select_and_scatter_p = _expandable(
+    "select_and_scatter", _select_expand, _select_abstract, _select_batch
+)
+"""Operands: an array, a value per window, an initial value; see `lax.reduce_window` for windows.
+
+Each window selects the place whose element ``select_jaxpr`` prefers to the later ones; the value is
+combined by ``scatter_jaxpr`` with what is there, at first the initial value.
+"""

@@ -1,7 +1,7 @@
 """StableHLO of reductions by a function of the user's: the jaxpr becomes the region."""
 
 from evertrace._src.control import reduction as ops
-from evertrace._src.engines.xla.lower import ints, lowering
+from evertrace._src.engines.xla.lower import ints, lowering, pairs
 from evertrace._src.engines.xla.rules.windows import window_attrs
 
 
@@ -19,3 +19,17 @@ def _reduce(b, outs, *operands, computation, jaxpr, dimensions, out_sharding):
 def _reduce_window(b, outs, *operands, jaxpr, consts, **window):
     region = _region(b, jaxpr.jaxpr)
     return b.op("stablehlo.reduce_window", operands, outs, window_attrs(**window), [region])
+
+
+@lowering.define(ops.select_and_scatter_p)
+def _select_and_scatter(
+    b, outs, operand, source, init, *, select_jaxpr, select_consts, scatter_jaxpr, scatter_consts,
+    window_dimensions, window_strides, padding,
+):  # fmt: skip
+    attrs = {
+        "window_dimensions": ints(window_dimensions), "window_strides": ints(window_strides),
+        "padding": pairs(padding),
+    }  # fmt: skip
+    regions = [_region(b, select_jaxpr.jaxpr), _region(b, scatter_jaxpr.jaxpr)]
+    operands = [operand, source, init]
+    return [b.op("stablehlo.select_and_scatter", operands, outs[0], attrs, regions)]
