@@ -149,7 +149,7 @@ COLUMNS = ("primitive", "host", "XLA", "batching", "derivative", "transposition"
 def all_primitives() -> list[tuple[str, Primitive]]:
     """Return the primitives with the names of the files that define them, in this order."""
     found: dict[int, tuple[str, Primitive]] = {}
-    for layer in ("ops", "control"):
+    for layer in ("ops", "control", "experimental.sparse"):
         package = importlib.import_module(f"evertrace._src.{layer}")
         for module in _modules_below(package):
             source = inspect.getsource(module)
@@ -157,7 +157,7 @@ def all_primitives() -> list[tuple[str, Primitive]]:
                 if not isinstance(value, Primitive):
                     continue
                 file = module.__name__.removeprefix("evertrace._src.")
-                if re.search(rf"^{name}\b[^(\n]*=", source, re.MULTILINE):
+                if re.search(rf"^({name}\b[^(\n]*=|def {name}\b)", source, re.MULTILINE):
                     found[id(value)] = file, value
                 else:  # imported there, or made by a loop
                     found.setdefault(id(value), (file, value))

@@ -8,6 +8,7 @@ from evertrace._src.profiler.profiler import StepTraceAnnotation as StepTraceAnn
 from evertrace._src.profiler.profiler import TraceAnnotation as TraceAnnotation
 from evertrace._src.profiler.profiler import annotate_function as annotate_function
 from evertrace._src.profiler.profiler import device_memory_profile as device_memory_profile
+from evertrace._src.profiler.profiler import register_subprocess as register_subprocess
 from evertrace._src.profiler.profiler import (
     save_device_memory_profile as save_device_memory_profile,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "TraceAnnotation",
     "annotate_function",
     "device_memory_profile",
+    "register_subprocess",
     "save_device_memory_profile",
     "start_server",
     "start_trace",

@@ -118,3 +118,34 @@ def test_usual_mistakes():
         rnn.lstm(x, h, c, weights[1:], lengths, 2, 3, 2, 0.0, True)
     with pytest.raises(NotImplementedError, match=r"dropout is 0\.5, and there is no key"):
         rnn.lstm(x, h, c, weights, lengths, 2, 3, 2, 0.5, True)
+
+
+def test_what_passes_between_the_halves():
+    sizes = SIZES["both directions"]
+    arguments = [*_arguments(sizes), np.array(LENGTHS)]
+    options = (*sizes[:3], 0.0, sizes[3], None)
+
+    def run(*arrays):
+        return rnn.lstm(*arrays, arguments[-1], *options)
+
+    out, residuals = rnn.lstm_fwd(*arguments, *options)
+    expected, pullback = ev.vjp(run, *map(jnp.asarray, arguments[:4]))
+    cts = ev.tree.map(jnp.cos, out)
+    *found, of_lengths = rnn.lstm_bwd(*options, residuals, cts)
+    for have, want in zip([*out, *found], [*expected, *pullback(cts)], strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-6)
+    assert of_lengths.tolist() == [0, 0]
+    eqns = ev.make_jaxpr(run)(*arguments[:4]).eqns
+    assert [eqn.primitive for eqn in eqns if eqn.primitive.name.startswith("rnn")] == [
+        rnn.rnn_fwd_p
+    ]
+
+
+def test_types_without_values():
+    sizes = SIZES["both directions"]
+    avals = [ev.typeof(jnp.asarray(x)) for x in (*_arguments(sizes), np.array(LENGTHS))]
+    options = (*sizes[:3], 0.0, sizes[3], True)
+    found = rnn.rnn_abstract_eval(*avals, *options)
+    assert [x.shape for x in found] == [(2, 4, 6), (2, 2, 3), (2, 2, 3), (0,)]
+    back = rnn.rnn_bwd_abstract_eval(*found[:3], *avals[:4], found[0], found[3], avals[4], *options)
+    assert list(back) == avals[:4]

@@ -58,6 +58,11 @@ def test_arrays_are_those_of_scipy(cls, other, shape):
         same(getattr(m, name), getattr(expected, name))
 
 
+@pytest.mark.parametrize("cls", [sparse.BCOO, *CLASSES], ids=lambda c: c.__name__)
+def test_iteration_ends(cls):
+    same([row.todense() for row in cls.fromdense(X)], X)
+
+
 @classes
 def test_formats_become_each_other(cls):
     m = cls.fromdense(X)
@@ -243,6 +248,8 @@ M = sparse.CSR.fromdense(X)
 SHAPE = ev.errors.ShapeError
 ROWS = lax.GatherDimensionNumbers((0,), (0,), (0,))
 MISTAKES = [
+    (lambda: np.asarray(M), TypeError, "CSR: a sparse array is not taken for a dense one"),
+    (lambda: jnp.sin(sparse.eye(2)), TypeError, "sin"),
     (lambda: sparse.CSR((np.ones(2), np.ones(2, int)), shape=(2, 2)), SHAPE, "2 arrays for data, "),
     (lambda: sparse.CSR((np.ones(2), np.ones(2, int), np.ones(2, int)), shape=(2, 2)), SHAPE,
      "should be"),

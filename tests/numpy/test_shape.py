@@ -20,6 +20,8 @@ EXPRESSIONS = [
     "np.swapaxes(c, 0, 2)",
     "np.moveaxis(c, 0, -1)",
     "np.moveaxis(c, (0, 1), (1, 2))",
+    "np.moveaxis(c, range(2), range(1, 3))",
+    "np.moveaxis(c, [0, 1], iter([-1, 0]))",
     "np.rollaxis(c, 2)",
     "np.rollaxis(c, 0, 2)",
     "np.transpose(c)",

@@ -16,9 +16,12 @@ import math
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.api.autodiff import vjp
+from evertrace._src.api.formula import formula
+from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.loops import scan
 from evertrace._src.nn.activations import sigmoid
-from evertrace._src.numpy.creation import arange
+from evertrace._src.numpy.creation import arange, zeros, zeros_like
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.joining import concatenate, split, stack
 from evertrace._src.numpy.products import matmul
@@ -203,9 +206,184 @@ def lstm(
       >>> y.shape, h.shape
       ((4, 5, 3), (1, 4, 3))
     """
-    parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
+    out, _ = lstm_fwd(
+        x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers, dropout,
+        bidirectional, precision,
+    )  # fmt: skip
+    return out
+
+
+@public
+def lstm_fwd(
+    x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
+    precision,
+):  # fmt: skip
+    """Apply `lstm` and return what `lstm_bwd` needs.
+
+    Args:
+      x: as of `lstm`, and so are the others.
+      h_0: state at the beginning.
+      c_0: likewise, the cells.
+      w: the weights.
+      seq_lengths: of the sequences.
+      input_size: features of the input.
+      hidden_size: features of the state.
+      num_layers: layers, each on the outputs of the one before.
+      dropout: must be 0.
+      bidirectional: whether each layer reads the sequence in both directions.
+      precision: of the products.
+
+    Returns:
+      What `lstm` returns, and the residuals ``(x, h_0, c_0, w, seq_lengths, y, reserve)``. Nothing
+      is reserved: `lstm_bwd` computes anew what it needs.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> state, w = jnp.zeros((1, 4, 3)), jnp.ones(84)
+      >>> options = 2, 3, 1, 0.0, False, None
+      >>> out, residuals = rnn.lstm_fwd(
+      ...     jnp.ones((4, 5, 2)), state, state, w, jnp.full(4, 5), *options
+      ... )
+      >>> out[0].shape, len(residuals)
+      ((4, 5, 3), 7)
+    """
+    operands = [as_array(a, "lstm") for a in (x, h_0, c_0, w, seq_lengths)]
+    y, h_n, c_n, reserve = rnn_fwd_p.bind(
+        *operands, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers,
+        dropout=dropout, bidirectional=bidirectional, precision=precision,
+    )  # fmt: skip
+    return (y, h_n, c_n), (*operands, y, reserve)
+
+
+@public
+def lstm_bwd(
+    input_size, hidden_size, num_layers, dropout, bidirectional, precision, residuals, gradients
+):
+    """Return the gradients of `lstm`, given those by its results.
+
+    Args:
+      input_size: as of `lstm`, and so are the next ones.
+      hidden_size: features of the state.
+      num_layers: layers, each on the outputs of the one before.
+      dropout: must be 0.
+      bidirectional: whether each layer reads the sequence in both directions.
+      precision: of the products.
+      residuals: what `lstm_fwd` returned.
+      gradients: by ``y``, ``h_n`` and ``c_n``.
+
+    Returns:
+      Gradients by ``x``, ``h_0``, ``c_0`` and ``w``, and zeros for the lengths.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> x, state, options = jnp.ones((4, 5, 2)), jnp.zeros((1, 4, 3)), (2, 3, 1, 0.0, False, None)
+      >>> out, kept = rnn.lstm_fwd(x, state, state, jnp.ones(84), jnp.full(4, 5), *options)
+      >>> [g.shape for g in rnn.lstm_bwd(*options, kept, out)]
+      [(4, 5, 2), (1, 4, 3), (1, 4, 3), (84,), (4,)]
+    """
+    x, h_0, c_0, w, seq_lengths, y, reserve = residuals
+    found = rnn_bwd_p.bind(
+        *map(as_array, gradients), x, h_0, c_0, w, y, reserve, seq_lengths, input_size=input_size,
+        hidden_size=hidden_size, num_layers=num_layers, dropout=dropout,
+        bidirectional=bidirectional, precision=precision,
+    )  # fmt: skip
+    return (*found, zeros_like(seq_lengths))
+
+
+@formula("rnn_fwd", multiple_results=True)
+def rnn_fwd_p(
+    x, h_0, c_0, w, seq_lengths, *, input_size, hidden_size, num_layers, dropout, bidirectional,
+    precision,
+):  # fmt: skip
+    parts = unpack_lstm_weights(w, input_size, hidden_size, num_layers, bidirectional)
     _check_dropout(dropout)
-    return _layers(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, precision)
+    out = _layers(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, precision)
+    return (*out, zeros((0,), np.float32))
+
+
+@formula("rnn_bwd", multiple_results=True)
+def rnn_bwd_p(
+    dy, dh_n, dc_n, x, h_0, c_0, w, y, reserve, seq_lengths, **options,
+):  # fmt: skip
+    def forward(x, h_0, c_0, w):
+        return tuple(rnn_fwd_p.bind(x, h_0, c_0, w, seq_lengths, **options)[:3])
+
+    return vjp(forward, x, h_0, c_0, w)[1]((dy, dh_n, dc_n))
+
+
+@public
+def rnn_abstract_eval(
+    x_aval, h_0_aval, c_0_aval, w_aval, seq_lengths_aval, input_size, hidden_size, num_layers,
+    dropout, bidirectional, cudnn_allow_tf32,
+):  # fmt: skip
+    """Return the types of the results of `rnn_fwd_p`.
+
+    Args:
+      x_aval: types of the operands, arrays of the shapes that `lstm` describes.
+      h_0_aval: of the state.
+      c_0_aval: of the cells.
+      w_aval: of the weights.
+      seq_lengths_aval: of the lengths.
+      input_size: as of `lstm`, and so are the next ones.
+      hidden_size: features of the state.
+      num_layers: layers, each on the outputs of the one before.
+      dropout: must be 0.
+      bidirectional: whether each layer reads the sequence in both directions.
+      cudnn_allow_tf32: of no effect.
+
+    Returns:
+      Types of ``y``, ``h_n``, ``c_n``, and of the reserve, which is empty.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> arrays = jnp.ones((4, 5, 2)), *[jnp.ones((1, 4, 3))] * 2, jnp.ones(84), jnp.ones(4, int)
+      >>> rnn.rnn_abstract_eval(*map(ev.typeof, arrays), 2, 3, 1, 0.0, False, True)[0]
+      ShapedArray(float32[4,5,3])
+    """
+    del cudnn_allow_tf32
+    return rnn_fwd_p.abstract(
+        x_aval, h_0_aval, c_0_aval, w_aval, seq_lengths_aval, input_size=input_size,
+        hidden_size=hidden_size, num_layers=num_layers, dropout=dropout,
+        bidirectional=bidirectional, precision=None,
+    )  # fmt: skip
+
+
+@public
+def rnn_bwd_abstract_eval(
+    dy_aval, dhn_aval, dcn_aval, x_aval, h0_aval, c0_aval, w_aval, y_aval, reserve_space_aval,
+    seq_lengths_aval, input_size, hidden_size, num_layers, dropout, bidirectional,
+    cudnn_allow_tf32,
+):  # fmt: skip
+    """Return the types of the results of `rnn_bwd_p`: of the operands that it differentiates by.
+
+    Args:
+      dy_aval: types of the operands: gradients by ``y``,
+      dhn_aval: by ``h_n``,
+      dcn_aval: by ``c_n``,
+      x_aval: the input,
+      h0_aval: the state,
+      c0_aval: the cells,
+      w_aval: the weights,
+      y_aval: the output,
+      reserve_space_aval: the reserve,
+      seq_lengths_aval: the lengths.
+      input_size: of no effect, as the next ones.
+      hidden_size: likewise.
+      num_layers: likewise.
+      dropout: likewise.
+      bidirectional: likewise.
+      cudnn_allow_tf32: likewise.
+
+    Returns:
+      Types of the gradients by ``x``, ``h_0``, ``c_0`` and ``w``: their own.
+
+    Example:
+      >>> from evertrace.experimental import rnn
+      >>> operands = [ev.typeof(jnp.ones(n)) for n in range(10)]
+      >>> rnn.rnn_bwd_abstract_eval(*operands, 2, 3, 1, 0.0, False, True)[0]
+      ShapedArray(float32[3])
+    """
+    return x_aval, h0_aval, c0_aval, w_aval
 
 
 @public

@@ -1,4 +1,4 @@
-"""The bytes of exported functions: a header, a description in JSON, and programs.
+"""The bytes of exported and of compiled functions: a header, a description in JSON, and programs.
 
 The header has a magic word, the number of the format, two lengths and a digest of all the rest, so
 that what was cut off, damaged or written by something else is told before XLA sees it.
@@ -7,7 +7,7 @@ that what was cut off, damaged or written by something else is told before XLA s
 import hashlib
 import json
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
@@ -16,18 +16,30 @@ FORMAT = 1
 """Number of the format: what an older evertrace could not read has another."""
 
 _HEADER = struct.Struct("<8sHQQ32s")
-_MAGIC = b"EVTEXPRT"
 
 
-def pack(description: Any, programs: list[bytes]) -> bytearray:
+class Contents(NamedTuple):
+    """What bytes hold: their magic word, and who writes and reads them, for errors."""
+
+    magic: bytes
+    what: str
+    writer: str
+    reader: str
+
+
+EXPORTED = Contents(b"EVTEXPRT", "an exported function", "exported.serialize()", "deserialize")
+COMPILED = Contents(b"EVTCMPLD", "a compiled function", "serialize(f)", "deserialize_and_load")
+
+
+def pack(description: Any, programs: list[bytes], contents: Contents = EXPORTED) -> bytearray:
     """Return the bytes of a description, anything that JSON knows, and programs."""
     text = json.dumps([description, [len(p) for p in programs]]).encode()
     body = b"".join([text, *programs])
     digest = hashlib.sha256(body).digest()
-    return bytearray(_HEADER.pack(_MAGIC, FORMAT, len(text), len(body), digest) + body)
+    return bytearray(_HEADER.pack(contents.magic, FORMAT, len(text), len(body), digest) + body)
 
 
-def unpack(blob) -> tuple[Any, list[bytes]]:
+def unpack(blob, contents: Contents = EXPORTED) -> tuple[Any, list[bytes]]:
     """Return the description and the programs that `pack` was given.
 
     Raises:
@@ -37,19 +49,20 @@ def unpack(blob) -> tuple[Any, list[bytes]]:
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise errors.user_error(
             TypeError,
-            f"deserialize: expected bytes, got a value of type {type(blob).__name__}.",
-            fix="pass what `exported.serialize()` returned, e.g. read from a file.",
+            f"{contents.reader}: expected bytes, got a value of type {type(blob).__name__}.",
+            fix=f"pass what `{contents.writer}` returned, e.g. read from a file.",
             anchor="export",
         )
     blob = bytes(blob)
-    if len(blob) < _HEADER.size or not blob.startswith(_MAGIC):
-        raise _refused("are not those of an exported function")
+    if len(blob) < _HEADER.size or not blob.startswith(contents.magic):
+        raise _refused(contents, f"are not those of {contents.what}")
     _, version, length, total, digest = _HEADER.unpack_from(blob)
     if version != FORMAT:
-        raise _refused(f"are of format {version}, and this evertrace reads format {FORMAT}")
+        why = f"are of format {version}, and this evertrace reads format {FORMAT}"
+        raise _refused(contents, why)
     body = blob[_HEADER.size :]
     if len(body) != total or hashlib.sha256(body).digest() != digest:
-        raise _refused("are damaged or cut off")
+        raise _refused(contents, "are damaged or cut off")
     description, lengths = json.loads(body[:length])
     programs = []
     for size in lengths:
@@ -58,11 +71,11 @@ def unpack(blob) -> tuple[Any, list[bytes]]:
     return description, programs
 
 
-def _refused(why):
+def _refused(contents, why):
     return errors.user_error(
         ValueError,
-        f"deserialize: the bytes {why}.",
-        fix="pass all that `exported.serialize()` returned. JAX's format is another one.",
+        f"{contents.reader}: the bytes {why}.",
+        fix=f"pass all that `{contents.writer}` returned. JAX's format is another one.",
         anchor="export",
     )
 

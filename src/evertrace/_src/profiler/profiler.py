@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import operator
 import os
 import threading
 from typing import Any
@@ -225,6 +226,27 @@ def start_server(port, requires_backend=True):
         registry.devices()
     _State.server = profiling.start_server(port)
     return _State.server
+
+
+@public
+def register_subprocess(pid, port):
+    """Have profiles of this process include those of another one that runs a `start_server`.
+
+    Args:
+      pid: number of the process, usually a worker that this one has started.
+      port: of its server.
+
+    Returns:
+      A function that ends it when it is called, or no longer kept.
+
+    Raises:
+      JaxRuntimeError: there is no server at the port, or the process is registered.
+
+    Example:
+      >>> from evertrace import profiler
+      >>> profiler.register_subprocess(pid=1, port=1)  # doctest: +SKIP
+    """
+    return profiling.register_subprocess(operator.index(pid), operator.index(port))
 
 
 @public

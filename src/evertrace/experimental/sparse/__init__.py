@@ -26,30 +26,51 @@ from evertrace._src.experimental.sparse.derivatives import jacfwd as jacfwd
 from evertrace._src.experimental.sparse.derivatives import jacobian as jacobian
 from evertrace._src.experimental.sparse.derivatives import jacrev as jacrev
 from evertrace._src.experimental.sparse.derivatives import value_and_grad as value_and_grad
+from evertrace._src.experimental.sparse.elements import bcoo_extract_p as bcoo_extract_p
+from evertrace._src.experimental.sparse.elements import bcoo_fromdense_p as bcoo_fromdense_p
+from evertrace._src.experimental.sparse.elements import bcoo_sort_indices_p as bcoo_sort_indices_p
+from evertrace._src.experimental.sparse.elements import (
+    bcoo_sum_duplicates_p as bcoo_sum_duplicates_p,
+)
+from evertrace._src.experimental.sparse.elements import bcoo_todense_p as bcoo_todense_p
 from evertrace._src.experimental.sparse.formats import BCSR as BCSR
 from evertrace._src.experimental.sparse.formats import COO as COO
 from evertrace._src.experimental.sparse.formats import CSC as CSC
 from evertrace._src.experimental.sparse.formats import CSR as CSR
+from evertrace._src.experimental.sparse.formats import bcsr_fromdense_p as bcsr_fromdense_p
+from evertrace._src.experimental.sparse.formats import bcsr_todense_p as bcsr_todense_p
+from evertrace._src.experimental.sparse.formats import coo_fromdense_p as coo_fromdense_p
+from evertrace._src.experimental.sparse.formats import coo_todense_p as coo_todense_p
+from evertrace._src.experimental.sparse.formats import csr_fromdense_p as csr_fromdense_p
+from evertrace._src.experimental.sparse.formats import csr_todense_p as csr_todense_p
 from evertrace._src.experimental.sparse.matrices import (
     bcsr_broadcast_in_dim as bcsr_broadcast_in_dim,
 )
 from evertrace._src.experimental.sparse.matrices import bcsr_concatenate as bcsr_concatenate
 from evertrace._src.experimental.sparse.matrices import bcsr_dot_general as bcsr_dot_general
+from evertrace._src.experimental.sparse.matrices import bcsr_dot_general_p as bcsr_dot_general_p
 from evertrace._src.experimental.sparse.matrices import bcsr_extract as bcsr_extract
+from evertrace._src.experimental.sparse.matrices import bcsr_extract_p as bcsr_extract_p
 from evertrace._src.experimental.sparse.matrices import bcsr_fromdense as bcsr_fromdense
 from evertrace._src.experimental.sparse.matrices import bcsr_sum_duplicates as bcsr_sum_duplicates
 from evertrace._src.experimental.sparse.matrices import bcsr_todense as bcsr_todense
 from evertrace._src.experimental.sparse.matrices import coo_fromdense as coo_fromdense
 from evertrace._src.experimental.sparse.matrices import coo_matmat as coo_matmat
+from evertrace._src.experimental.sparse.matrices import coo_matmat_p as coo_matmat_p
 from evertrace._src.experimental.sparse.matrices import coo_matvec as coo_matvec
+from evertrace._src.experimental.sparse.matrices import coo_matvec_p as coo_matvec_p
 from evertrace._src.experimental.sparse.matrices import coo_todense as coo_todense
 from evertrace._src.experimental.sparse.matrices import csr_fromdense as csr_fromdense
 from evertrace._src.experimental.sparse.matrices import csr_matmat as csr_matmat
+from evertrace._src.experimental.sparse.matrices import csr_matmat_p as csr_matmat_p
 from evertrace._src.experimental.sparse.matrices import csr_matvec as csr_matvec
+from evertrace._src.experimental.sparse.matrices import csr_matvec_p as csr_matvec_p
 from evertrace._src.experimental.sparse.matrices import csr_todense as csr_todense
 from evertrace._src.experimental.sparse.products import bcoo_dot_general as bcoo_dot_general
+from evertrace._src.experimental.sparse.products import bcoo_dot_general_p as bcoo_dot_general_p
 from evertrace._src.experimental.sparse.products import bcoo_multiply_dense as bcoo_multiply_dense
 from evertrace._src.experimental.sparse.products import bcoo_multiply_sparse as bcoo_multiply_sparse
+from evertrace._src.experimental.sparse.products import bcoo_spdot_general_p as bcoo_spdot_general_p
 from evertrace._src.experimental.sparse.shapes import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
 from evertrace._src.experimental.sparse.shapes import bcoo_concatenate as bcoo_concatenate
 from evertrace._src.experimental.sparse.shapes import bcoo_dynamic_slice as bcoo_dynamic_slice
@@ -59,14 +80,19 @@ from evertrace._src.experimental.sparse.shapes import bcoo_rev as bcoo_rev
 from evertrace._src.experimental.sparse.shapes import bcoo_slice as bcoo_slice
 from evertrace._src.experimental.sparse.shapes import bcoo_squeeze as bcoo_squeeze
 from evertrace._src.experimental.sparse.shapes import bcoo_transpose as bcoo_transpose
+from evertrace._src.experimental.sparse.shapes import bcoo_transpose_p as bcoo_transpose_p
 from evertrace._src.experimental.sparse.sparsify import SparseTracer as SparseTracer
 from evertrace._src.experimental.sparse.sparsify import sparsify as sparsify
 from evertrace._src.experimental.sparse.sparsify import todense as todense
+from evertrace._src.experimental.sparse.sparsify import todense_p as todense_p
 from evertrace._src.experimental.sparse.windows import (
     bcoo_conv_general_dilated as bcoo_conv_general_dilated,
 )
 from evertrace._src.experimental.sparse.windows import (
     bcoo_dot_general_sampled as bcoo_dot_general_sampled,
+)
+from evertrace._src.experimental.sparse.windows import (
+    bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p,
 )
 from evertrace._src.experimental.sparse.windows import bcoo_gather as bcoo_gather
 
@@ -87,10 +113,14 @@ __all__ = [
     "bcoo_concatenate",
     "bcoo_conv_general_dilated",
     "bcoo_dot_general",
+    "bcoo_dot_general_p",
     "bcoo_dot_general_sampled",
+    "bcoo_dot_general_sampled_p",
     "bcoo_dynamic_slice",
     "bcoo_extract",
+    "bcoo_extract_p",
     "bcoo_fromdense",
+    "bcoo_fromdense_p",
     "bcoo_gather",
     "bcoo_multiply_dense",
     "bcoo_multiply_sparse",
@@ -99,26 +129,43 @@ __all__ = [
     "bcoo_rev",
     "bcoo_slice",
     "bcoo_sort_indices",
+    "bcoo_sort_indices_p",
+    "bcoo_spdot_general_p",
     "bcoo_squeeze",
     "bcoo_sum_duplicates",
+    "bcoo_sum_duplicates_p",
     "bcoo_todense",
+    "bcoo_todense_p",
     "bcoo_transpose",
+    "bcoo_transpose_p",
     "bcoo_update_layout",
     "bcsr_broadcast_in_dim",
     "bcsr_concatenate",
     "bcsr_dot_general",
+    "bcsr_dot_general_p",
     "bcsr_extract",
+    "bcsr_extract_p",
     "bcsr_fromdense",
+    "bcsr_fromdense_p",
     "bcsr_sum_duplicates",
     "bcsr_todense",
+    "bcsr_todense_p",
     "coo_fromdense",
+    "coo_fromdense_p",
     "coo_matmat",
+    "coo_matmat_p",
     "coo_matvec",
+    "coo_matvec_p",
     "coo_todense",
+    "coo_todense_p",
     "csr_fromdense",
+    "csr_fromdense_p",
     "csr_matmat",
+    "csr_matmat_p",
     "csr_matvec",
+    "csr_matvec_p",
     "csr_todense",
+    "csr_todense_p",
     "empty",
     "eye",
     "grad",
@@ -129,5 +176,6 @@ __all__ = [
     "random_bcoo",
     "sparsify",
     "todense",
+    "todense_p",
     "value_and_grad",
 ]

@@ -378,6 +378,16 @@ def start_profiler_server(port: int) -> Any:
     return _profiler().start_server(port)
 
 
+def register_profiled_process(pid: int, port: int) -> Any:
+    """Have profiles include those of another process."""
+    return _profiler().register_subprocess(pid, port)
+
+
+def profiled_instructions(folder: str) -> bytes:
+    """What a profile in a folder says of each instruction, as a message in bytes."""
+    return _profiler().get_profiled_instructions_proto(folder)
+
+
 def profile_data() -> Any:
     """The module that reads profiles."""
     return importlib.import_module("jaxlib._profile_data")

@@ -66,6 +66,7 @@ class Executable:
       output_avals: the types of its outputs.
       compile_seconds: how long it took to compile or to load.
       from_cache: whether it came from the cache on disk.
+      calls_back: whether it calls Python functions.
     """
 
     __slots__ = (
@@ -73,6 +74,8 @@ class Executable:
         "_execute",
         "_handlers",
         "_raw",
+        "_written",
+        "calls_back",
         "compile_seconds",
         "device",
         "from_cache",
@@ -89,9 +92,15 @@ class Executable:
         compile_seconds: float,
         from_cache: bool,
         calls_back: bool = False,
+        written: Callable[[], bytes] | None = None,
     ):
-        """Wrap a loaded executable of jaxlib."""
+        """Wrap a loaded executable of jaxlib.
+
+        XLA does not write what it has loaded from bytes: `written` returns these, or like ones.
+        """
+        self._written = written
         self._raw = raw
+        self.calls_back = calls_back
         self._execute = self._execute_to_end if calls_back else raw.execute_sharded
         self._handlers = [compat.result_handler(aval, device.sharding) for aval in output_avals]
         self.device = device
@@ -133,6 +142,12 @@ class Executable:
         results = self._raw.execute_sharded(raws, with_tokens=True)
         results.consume_token().block_until_ready()
         return results
+
+    def serialize(self) -> bytes:
+        """The compiled program, for `revive`; not of one that calls Python functions back."""
+        if self._written is not None:
+            return self._written()
+        return compat.serialize_executable(self.device.client._raw, self._raw)
 
     def text(self) -> str:
         """The program as XLA optimised it, in HLO's text form."""
@@ -185,7 +200,36 @@ def compile_text(
     seconds = time.perf_counter() - start
     if key and not from_cache:
         cache.store(key, compat.serialize_executable(device.client._raw, raw), seconds)
-    return Executable(raw, text, device, output_avals, seconds, from_cache, bool(callbacks))
+    client = device.client._raw
+
+    def compiled_anew():
+        return compat.serialize_executable(client, _compile(text, device, options, ()))
+
+    return Executable(
+        raw, text, device, output_avals, seconds, from_cache, bool(callbacks),
+        compiled_anew if from_cache else None,
+    )  # fmt: skip
+
+
+def revive(blob: bytes, text: str, *, device: Device, output_avals: Sequence[Aval]) -> Executable:
+    """Load a program that `Executable.serialize` returned.
+
+    Args:
+      blob: the bytes.
+      text: what it was compiled from.
+      device: where it will run, of the kind that it was compiled for.
+      output_avals: as for `compile_text`.
+
+    Raises:
+      JaxRuntimeError: XLA cannot load it: another XLA wrote it, or for another device.
+    """
+    try:
+        raw = compat.deserialize_executable(
+            device.client._raw, blob, device.device_list, Options().to_raw([device])
+        )
+    except compat.BackendError as error:
+        fail(error, "loading a compiled program")
+    return Executable(raw, text, device, output_avals, 0.0, from_cache=True, written=lambda: blob)
 
 
 def _compile(

@@ -38,3 +38,26 @@ def start_server(port: int) -> Any:
             errors.JaxRuntimeError, f"profiler: the server did not start: {error}",
             fix="choose a port that is free.",
         ) from error  # fmt: skip
+
+
+def register_subprocess(pid: int, port: int) -> Any:
+    """Have profiles include those of another process; returns a function that ends it."""
+    try:
+        return compat.register_profiled_process(pid, port)
+    except compat.BackendError as error:
+        raise errors.user_error(
+            errors.JaxRuntimeError, f"profiler: process {pid} was not registered: {error}",
+            fix="call `profiler.start_server(port)` in that process first.", anchor="profiler",
+        ) from error  # fmt: skip
+
+
+def instructions_of_profile(folder: str) -> bytes:
+    """Return what a profile says of each instruction, as XLA's message in bytes."""
+    try:
+        return compat.profiled_instructions(folder)
+    except compat.BackendError as error:
+        raise errors.user_error(
+            errors.JaxRuntimeError, f"profiler: {error}",
+            fix="pass the folder of one run, `<log_dir>/plugins/profile/<run>`.",
+            anchor="profiler",
+        ) from error  # fmt: skip

@@ -8,8 +8,7 @@ An array of shape ``batch + sparse + dense`` is kept as
 Coordinates may repeat (the elements are added up) and may lie outside of the array (such elements
 count for nothing; they fill up what must have one size for a whole batch or a whole program).
 
-Functions of one array without batch dimensions are mapped over batch dimensions by `vmap`. All of
-them are gathers, scatters and sums of `data`: derivatives by `data` need no rules of their own.
+What the functions bind are the primitives of `elements.py`.
 """
 
 import math
@@ -20,23 +19,28 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
-from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.experimental.sparse.coordinates import (
-    at_rows,
+    add_at,
+    blank,
     inside,
-    like,
     note_inefficient,
     public,
-    read,
     runs,
 )
-from evertrace._src.numpy.creation import arange, zeros
-from evertrace._src.numpy.cumulative import cumsum
+from evertrace._src.experimental.sparse.elements import (
+    bcoo_extract_p,
+    bcoo_fromdense_p,
+    bcoo_sort_indices_p,
+    bcoo_sum_duplicates_p,
+    bcoo_todense_p,
+    known_nse,
+    mapped,
+)
+from evertrace._src.numpy.creation import arange
 from evertrace._src.numpy.elementary import where
-from evertrace._src.numpy.joining import concatenate
-from evertrace._src.numpy.nonzeros import nonzero
+from evertrace._src.numpy.joining import concatenate, stack
 from evertrace._src.numpy.reductions import any as any_of
 from evertrace._src.numpy.reductions import max as greatest
 from evertrace._src.numpy.reductions import sum as total
@@ -68,6 +72,7 @@ class JAXSparse:
     to_bcoo: Callable[..., Any]
     todense: Callable[..., Any]
     transpose: Callable[..., Any]
+    __getitem__: Callable[..., Any]
 
     def __init__(self, args, *, shape):
         self.shape = tuple(operator.index(n) for n in shape)
@@ -79,6 +84,15 @@ class JAXSparse:
         if not self.shape:
             raise TypeError("len() of an array of rank 0")
         return self.shape[0]
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __array__(self, dtype=None, copy=None):
+        raise errors.user_error(
+            TypeError, f"{type(self).__name__}: a sparse array is not taken for a dense one.",
+            fix="make it dense, with its method `todense`.", anchor="sparse",
+        )  # fmt: skip
 
 
 @public
@@ -172,12 +186,7 @@ class BCOO(JAXSparse):
           fun: the function, also of an example of each of `others`.
           *others: arrays with the same leading batch dimensions.
         """
-        batch = self.batch_shape
-        data = broadcast_to(self.data, (*batch, *self.data.shape[len(batch) :]))
-        indices = broadcast_to(self.indices, (*batch, *self.indices.shape[len(batch) :]))
-        for _ in batch:
-            fun = vmap(fun)
-        return fun(data, indices, *others)
+        return mapped(fun, self.batch_shape, self.data, self.indices, *others)
 
 
 def _check_parts(mat):
@@ -245,13 +254,7 @@ def bcoo_todense(mat):
       Array([[1., 0.],
              [0., 1.]], dtype=float32)
     """
-    shape = mat.sparse_shape + mat.dense_shape
-
-    def one(data, indices):
-        out = zeros(shape, data.dtype)
-        return at_rows(out, indices).add(data, mode="drop") if out.size else out
-
-    return mat.mapped(one)
+    return bcoo_todense_p.bind(mat.data, mat.indices, shape=mat.shape)
 
 
 @public
@@ -286,33 +289,11 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32)
             fix="the two add up to no more than the rank.",
             anchor="sparse",
         )
-    last = mat.ndim - n_dense
-    mask = any_of(mat != 0, axis=tuple(range(last, mat.ndim)))
-    if nse is None:
-        counts = total(mask, axis=tuple(range(n_batch, last)), dtype=np.int32)
-        nse = int(greatest(counts, initial=0))
-    sizes = mat.shape[n_batch:last]
-    find = _find(sizes, operator.index(nse), index_dtype)
-    for _ in range(n_batch):
-        find = vmap(find)
-    indices = find(mask)
-    pattern = BCOO(
-        (zeros((*indices.shape[:-1], *mat.shape[last:]), mat.dtype), indices),
-        shape=mat.shape, indices_sorted=True, unique_indices=True,
+    data, indices = bcoo_fromdense_p.bind(
+        mat, nse=known_nse(mat, nse, n_batch, n_dense), n_batch=n_batch, n_dense=n_dense,
+        index_dtype=dtypes.canonicalize_dtype(index_dtype),
     )  # fmt: skip
-    return bcoo_extract(pattern, mat)
-
-
-def _find(sizes, nse, dtype):
-    """Return a function of a mask to the coordinates of its first true elements."""
-
-    def find(mask):
-        if not sizes:  # one element, at no coordinate
-            return zeros((nse, 0), dtype)
-        found = nonzero(mask, size=nse, fill_value=sizes)
-        return concatenate([reshape(x, (nse, 1)).astype(dtype) for x in found], axis=1)
-
-    return find
+    return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
 @public
@@ -340,17 +321,7 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
             anchor="sparse",
         )
     unique = sparr.unique_indices if assume_unique is None else assume_unique
-    sizes = sparr.sparse_shape
-
-    def one(data, indices, x):
-        values = read(x, indices)
-        if unique:
-            return values
-        order, new = runs(indices, sizes)
-        first = zeros((indices.shape[0],), bool).at[order].set(new)
-        return where(like(first, values), values, 0)
-
-    return sparr.with_data(sparr.mapped(one, arr))
+    return sparr.with_data(bcoo_extract_p.bind(sparr.indices, arr, assume_unique=bool(unique)))
 
 
 @public
@@ -369,13 +340,8 @@ def bcoo_sort_indices(mat):
     if mat.indices_sorted or not mat.n_sparse:
         return mat
 
-    def one(data, indices):
-        order, _ = runs(indices, mat.sparse_shape)
-        return data[order], indices[order]
-
-    return BCOO(
-        mat.mapped(one), shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices
-    )
+    parts = bcoo_sort_indices_p.bind(mat.data, mat.indices, shape=mat.shape)
+    return BCOO(parts, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
 
 
 @public
@@ -404,16 +370,10 @@ def bcoo_sum_duplicates(mat, nse=None):
 
     if nse is None:
         nse = int(greatest(mat.mapped(count), initial=0))
-    nse = operator.index(nse)
-
-    def one(data, indices):
-        order, new = runs(indices, sizes)
-        place = where(inside(indices[order], sizes), cumsum(new) - 1, nse)
-        outside = np.broadcast_to(np.array(sizes, indices.dtype), (nse, len(sizes)))
-        summed = zeros((nse, *data.shape[1:]), data.dtype).at[place].add(data[order], mode="drop")
-        return summed, as_array(outside).at[place].set(indices[order], mode="drop")
-
-    return BCOO(mat.mapped(one), shape=mat.shape, indices_sorted=True, unique_indices=True)
+    parts = bcoo_sum_duplicates_p.bind(
+        mat.data, mat.indices, shape=mat.shape, nse=operator.index(nse)
+    )
+    return BCOO(parts, shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
 # ---------------------------------------------------------------- kinds of dimensions
@@ -502,8 +462,9 @@ def _sparse_to_dense(mat):
     size = mat.sparse_shape[-1]
 
     def one(data, indices):
-        row = zeros((mat.nse, size, *data.shape[1:]), data.dtype)
-        return row.at[np.arange(mat.nse), indices[:, -1]].add(data, mode="drop"), indices[:, :-1]
+        row = blank((mat.nse, size, *data.shape[1:]), data)
+        places = stack([arange(mat.nse, dtype=indices.dtype), indices[:, -1]], axis=1)
+        return add_at(row, places, data), indices[:, :-1]
 
     return BCOO(mat.mapped(one), shape=mat.shape)
 

@@ -1,18 +1,27 @@
 """Coordinates: rows of integers, one per element, which may lie outside of the array."""
 
+import functools
+import operator
+
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.core.aval import ShapedArray
 from evertrace._src.numpy.creation import arange, full
 from evertrace._src.numpy.joining import concatenate
-from evertrace._src.numpy.reductions import all as all_of
 from evertrace._src.numpy.reductions import any as any_of
 from evertrace._src.numpy.reductions import sum as total
 from evertrace._src.numpy.shape import broadcast_to, reshape
 from evertrace._src.numpy.sorting import lexsort
+from evertrace._src.ops import structural
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.sparse")
+
+
+def blank(shape, x, value=0):
+    """Return an array filled with a value, in the dtype of `x`."""
+    return structural.full(ShapedArray(shape, x.dtype), value)
 
 
 def at_rows(x, indices):
@@ -36,11 +45,20 @@ class _Everywhere:
     def add(self, values, **_):
         return self.x + total(values, axis=0)
 
+    def max(self, values, **_):
+        return self.x | any_of(values, axis=0)
+
+
+def add_at(x, indices, values):
+    """Return an array with values added at coordinates; booleans are true where any is."""
+    at = at_rows(x, indices)
+    return (at.max if x.dtype == np.bool_ else at.add)(values, mode="drop")
+
 
 def read(x, indices, fill_value=0):
     """Return what an array has at coordinates, and `fill_value` outside of it."""
     if 0 in x.shape[: indices.shape[1]]:
-        return full((indices.shape[0], *x.shape[indices.shape[1] :]), fill_value, x.dtype)
+        return blank((indices.shape[0], *x.shape[indices.shape[1] :]), x, fill_value)
     return at_rows(x, indices).get(mode="fill", fill_value=fill_value)
 
 
@@ -50,10 +68,15 @@ def like(vector, x):
 
 
 def inside(indices, sizes):
-    """Return which coordinates lie in the array."""
+    """Return which coordinates lie in the array.
+
+    Column by column: sizes are literals of the program then, and what asks twice is computed once.
+    """
     if not sizes:
         return full((indices.shape[0],), True)
-    return all_of((indices >= 0) & (indices < np.array(sizes, indices.dtype)), axis=1)
+    columns = [indices[:, i] for i in range(len(sizes))]
+    masks = [(x >= 0) & (x < n) for x, n in zip(columns, sizes, strict=True)]
+    return functools.reduce(operator.and_, masks)
 
 
 def runs(indices, sizes):

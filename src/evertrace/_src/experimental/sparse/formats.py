@@ -5,16 +5,19 @@ coordinates; all else is done there. In the formats of pointers the elements of 
 from ``indptr[i]`` to ``indptr[i + 1]``; elements behind the last pointer count for nothing.
 """
 
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
+from evertrace._src.api.formula import formula
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.experimental.sparse.arrays import BCOO, JAXSparse, bcoo_fromdense, public
+from evertrace._src.experimental.sparse.elements import known_nse
 from evertrace._src.experimental.sparse.shapes import bcoo_transpose, merged
 from evertrace._src.numpy.creation import arange
 from evertrace._src.numpy.joining import stack
@@ -77,14 +80,35 @@ class Format(JAXSparse):
         text = f"{type(self).__name__}({short}{list(self.shape)}, nse={self.nse}{kinds})"
         return f"Traced<{text}>" if isinstance(self.data, Tracer) else text
 
+    todense_p: Any
+    fromdense_p: Any
+    found_dense: ClassVar[dict[str, bool]] = {}  # what is known of the elements of a dense array
+
     @classmethod
     def fromdense(cls, mat, *, nse=None, index_dtype=np.int32):
         """Return a dense matrix as a sparse one; `nse` as of `bcoo_fromdense`."""
-        return cls.from_bcoo(bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype))
+        return cls._fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    @classmethod
+    def _fromdense(cls, mat, *, nse, index_dtype, n_batch=0, n_dense=0):
+        mat = as_array(mat, cls.__name__)
+        cls.check_rank(mat.ndim - n_batch - n_dense)
+        parts = cls.fromdense_p.bind(
+            mat, nse=known_nse(mat, nse, n_batch, n_dense), n_batch=n_batch, n_dense=n_dense,
+            index_dtype=dtypes.canonicalize_dtype(index_dtype),
+        )  # fmt: skip
+        return cls(parts, shape=mat.shape, **cls.found_dense)
+
+    @classmethod
+    def check_rank(cls, rank):
+        """Raise if an array of that many dimensions is no matrix."""
+        if rank != 2:
+            raise _not_a_matrix(cls.__name__, rank)
 
     def todense(self):
         """Return the array as a dense one."""
-        return self.to_bcoo().todense()
+        arrays = (getattr(self, name) for name in self.parts)
+        return self.todense_p.bind(*arrays, shape=self.shape)
 
     def with_data(self, data):
         """Return an array of the same coordinates with other values of the same shape."""
@@ -112,15 +136,19 @@ def _unfit(mat, what):
     )  # fmt: skip
 
 
+def _not_a_matrix(name, ndim, n_dense=0):
+    return errors.user_error(
+        errors.ShapeError,
+        f"{name}: an array of rank {ndim} with {n_dense} dense dimensions.",
+        fix="pass a matrix; a `BCOO` or `BCSR` has other ranks.",
+        anchor="sparse",
+    )
+
+
 def _matrix(mat, name):
     """Return a `BCOO` that is a matrix by coordinates only."""
     if mat.ndim != 2 or mat.n_dense:
-        raise errors.user_error(
-            errors.ShapeError,
-            f"{name}: an array of rank {mat.ndim} with {mat.n_dense} dense dimensions.",
-            fix="pass a matrix; a `BCOO` or `BCSR` has other ranks.",
-            anchor="sparse",
-        )
+        raise _not_a_matrix(name, mat.ndim, mat.n_dense)
     return merged(mat)
 
 
@@ -154,6 +182,7 @@ class COO(Format):
     """
 
     parts = ("data", "row", "col")
+    found_dense: ClassVar = {"rows_sorted": True}
 
     def __init__(self, args, *, shape, rows_sorted=False, cols_sorted=False):
         super().__init__(args, shape=shape)
@@ -259,6 +288,10 @@ class CSC(_Pointers):
         """Return a dense matrix as a sparse one; the first `nse` elements are those by columns."""
         return CSR.fromdense(as_array(mat).T, nse=nse, index_dtype=index_dtype).T
 
+    def todense(self):
+        """Return the matrix as a dense one."""
+        return self.T.todense().T
+
 
 @public
 class BCSR(Format):
@@ -286,10 +319,21 @@ class BCSR(Format):
         super().__init__(args, shape=shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
 
+    found_dense: ClassVar = {"indices_sorted": True, "unique_indices": True}
+
     n_batch = property(lambda self: self.indptr.ndim - 1)
     n_sparse = 2
     n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch)
     nse = property(lambda self: self.indices.shape[-1])
+
+    @classmethod
+    def check_rank(cls, rank):
+        """Raise if there are not two sparse dimensions."""
+        if rank != 2:
+            raise errors.user_error(
+                ValueError, f"BCSR: an array with {rank} sparse dimensions.",
+                fix="it has two: choose n_batch and n_dense so.", anchor="sparse",
+            )  # fmt: skip
 
     def part_shapes(self):
         """Return the shapes that the three arrays should have."""
@@ -318,11 +362,7 @@ class BCSR(Format):
     @classmethod
     def from_bcoo(cls, mat):
         """Return a `BCOO` with two sparse dimensions in this format."""
-        if mat.n_sparse != 2:
-            raise errors.user_error(
-                ValueError, f"BCSR: an array with {mat.n_sparse} sparse dimensions.",
-                fix="it has two: choose n_batch and n_dense so.", anchor="sparse",
-            )  # fmt: skip
+        cls.check_rank(mat.n_sparse)
         mat = mat.sort_indices()
 
         def parts(data, indices):
@@ -336,9 +376,10 @@ class BCSR(Format):
     @classmethod
     def fromdense(cls, mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32):
         """Return a dense array as a sparse one; arguments as of `bcoo_fromdense`."""
-        return cls.from_bcoo(
-            bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
-        )
+        return cls._fromdense(
+            mat, nse=nse, index_dtype=index_dtype, n_batch=operator.index(n_batch),
+            n_dense=operator.index(n_dense),
+        )  # fmt: skip
 
     @classmethod
     def from_scipy_sparse(cls, mat, *, index_dtype=None, n_dense=0, n_batch=0):
@@ -363,6 +404,32 @@ class BCSR(Format):
 
     T = property(transpose)
 
+
+# ---------------------------------------------------------------- primitives
+
+
+def _todense_of(cls):
+    @formula(f"{cls.__name__.lower()}_todense", linear=(0,))
+    def todense_p(data, *where, shape):
+        return cls((data, *where), shape=shape).to_bcoo().todense()
+
+    return todense_p
+
+
+def _fromdense_of(cls):
+    @formula(f"{cls.__name__.lower()}_fromdense", multiple_results=True)
+    def fromdense_p(mat, **params):
+        found = cls.from_bcoo(bcoo_fromdense(mat, **params))
+        return tuple(getattr(found, name) for name in cls.parts)
+
+    return fromdense_p
+
+
+coo_todense_p, csr_todense_p, bcsr_todense_p = map(_todense_of, (COO, CSR, BCSR))
+coo_fromdense_p, csr_fromdense_p, bcsr_fromdense_p = map(_fromdense_of, (COO, CSR, BCSR))
+COO.todense_p, COO.fromdense_p = coo_todense_p, coo_fromdense_p
+CSR.todense_p, CSR.fromdense_p = csr_todense_p, csr_fromdense_p
+BCSR.todense_p, BCSR.fromdense_p = bcsr_todense_p, bcsr_fromdense_p
 
 # ---------------------------------------------------------------- pytrees
 

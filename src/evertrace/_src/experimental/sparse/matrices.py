@@ -4,23 +4,25 @@ import operator
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dtypes, errors
+from evertrace._src.api.formula import formula
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.experimental.sparse.arrays import bcoo_extract, public
+from evertrace._src.experimental.sparse.arrays import JAXSparse, bcoo_extract, public
+from evertrace._src.experimental.sparse.coordinates import blank
 from evertrace._src.experimental.sparse.formats import BCSR, COO, CSR, Format
-from evertrace._src.experimental.sparse.products import bcoo_dot_general
+from evertrace._src.experimental.sparse.products import bcoo_dot_general, static_numbers
 from evertrace._src.experimental.sparse.shapes import bcoo_concatenate
 from evertrace._src.lax.structural import broadcast_in_dim
-from evertrace._src.numpy.creation import zeros
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.numpy.padding import pad
+from evertrace._src.numpy.promotion import promote_dtypes
 
 # ---------------------------------------------------------------- matrices times dense arrays
 
 
-def _product(name, mat, x, rank, transpose):
-    x = as_array(x, name)
+def _product(name, prim, mat, x, rank, transpose):
+    data, x = promote_dtypes(name, mat.data, x)
     if x.ndim != rank:
         raise errors.user_error(
             errors.ShapeError,
@@ -28,7 +30,22 @@ def _product(name, mat, x, rank, transpose):
             fix="use `@` for other ranks.",
             anchor="sparse",
         )
-    return (mat.T if transpose else mat) @ x
+    where = (getattr(mat, part) for part in mat.parts[1:])
+    return prim.bind(data, *where, x, shape=mat.shape, transpose=bool(transpose))
+
+
+def _product_of(cls, name):
+    @formula(f"{cls.__name__.lower()}_{name}", linear=(0, 3))
+    def product_p(data, first, second, x, *, shape, transpose):
+        mat = cls((data, first, second), shape=shape).to_bcoo()
+        numbers = (((0 if transpose else 1,), (0,)), ((), ()))
+        return bcoo_dot_general(mat, x, dimension_numbers=numbers)
+
+    return product_p
+
+
+coo_matvec_p, coo_matmat_p = _product_of(COO, "matvec"), _product_of(COO, "matmat")
+csr_matvec_p, csr_matmat_p = _product_of(CSR, "matvec"), _product_of(CSR, "matmat")
 
 
 @public
@@ -78,7 +95,7 @@ def coo_matvec(mat, v, transpose=False):
       >>> sparse.coo_matvec(sparse.eye(2, sparse_format="coo"), jnp.array([1.0, 2.0]))
       Array([1., 2.], dtype=float32)
     """
-    return _product("coo_matvec", mat, v, 1, transpose)
+    return _product("coo_matvec", coo_matvec_p, mat, v, 1, transpose)
 
 
 @public
@@ -95,7 +112,7 @@ def coo_matmat(mat, B, *, transpose=False):
       >>> sparse.coo_matmat(sparse.eye(2, sparse_format="coo"), jnp.ones((2, 1))).tolist()
       [[1.0], [1.0]]
     """
-    return _product("coo_matmat", mat, B, 2, transpose)
+    return _product("coo_matmat", coo_matmat_p, mat, B, 2, transpose)
 
 
 @public
@@ -145,7 +162,7 @@ def csr_matvec(mat, v, transpose=False):
       >>> sparse.csr_matvec(sparse.eye(2, sparse_format="csr"), jnp.array([1.0, 2.0]))
       Array([1., 2.], dtype=float32)
     """
-    return _product("csr_matvec", mat, v, 1, transpose)
+    return _product("csr_matvec", csr_matvec_p, mat, v, 1, transpose)
 
 
 @public
@@ -162,7 +179,7 @@ def csr_matmat(mat, B, *, transpose=False):
       >>> sparse.csr_matmat(sparse.eye(2, sparse_format="csr"), jnp.ones((2, 1))).tolist()
       [[1.0], [1.0]]
     """
-    return _product("csr_matmat", mat, B, 2, transpose)
+    return _product("csr_matmat", csr_matmat_p, mat, B, 2, transpose)
 
 
 # ---------------------------------------------------------------- BCSR
@@ -223,9 +240,14 @@ def bcsr_extract(indices, indptr, mat):
       >>> sparse.bcsr_extract(m.indices, m.indptr, jnp.arange(4.0).reshape(2, 2))
       Array([0., 3.], dtype=float32)
     """
-    indices, mat = as_array(indices, "bcsr_extract"), as_array(mat, "bcsr_extract")
+    indices, indptr, mat = (as_array(x, "bcsr_extract") for x in (indices, indptr, mat))
+    return bcsr_extract_p.bind(indices, indptr, mat)
+
+
+@formula("bcsr_extract", linear=(2,))
+def bcsr_extract_p(indices, indptr, mat):
     dense = mat.shape[indices.ndim + 1 :]
-    pattern = BCSR((zeros((*indices.shape, *dense), mat.dtype), indices, indptr), shape=mat.shape)
+    pattern = BCSR((blank((*indices.shape, *dense), mat), indices, indptr), shape=mat.shape)
     return bcoo_extract(pattern.to_bcoo(), mat, assume_unique=True).data
 
 
@@ -252,11 +274,22 @@ def bcsr_dot_general(
       >>> sparse.bcsr_dot_general(m, jnp.ones((2,)), dimension_numbers=numbers)
       Array([1., 1.], dtype=float32)
     """
+    del out_sharding
+    kind = preferred_element_type
+    options = {
+        "dimension_numbers": static_numbers(dimension_numbers), "precision": precision,
+        "preferred_element_type": None if kind is None else dtypes.canonicalize_dtype(kind),
+    }  # fmt: skip
+    if isinstance(lhs, BCSR) and not isinstance(rhs, JAXSparse):
+        parts = lhs.data, lhs.indices, lhs.indptr
+        return bcsr_dot_general_p.bind(*parts, as_array(rhs), shape=lhs.shape, **options)
     lhs, rhs = (x.to_bcoo() if isinstance(x, Format) else x for x in (lhs, rhs))
-    return bcoo_dot_general(
-        lhs, rhs, dimension_numbers=dimension_numbers, precision=precision,
-        preferred_element_type=preferred_element_type, out_sharding=out_sharding,
-    )  # fmt: skip
+    return bcoo_dot_general(lhs, rhs, **options)
+
+
+@formula("bcsr_dot_general", linear=(0, 3))
+def bcsr_dot_general_p(data, indices, indptr, x, *, shape, **options):
+    return bcoo_dot_general(BCSR((data, indices, indptr), shape=shape).to_bcoo(), x, **options)
 
 
 @public

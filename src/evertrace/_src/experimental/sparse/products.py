@@ -3,7 +3,8 @@
 import math
 import operator
 
-from evertrace._src import errors
+from evertrace._src import dtypes, errors
+from evertrace._src.api.formula import formula
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.experimental.sparse.arrays import BCOO, bcoo_todense, public
 from evertrace._src.experimental.sparse.coordinates import inside, read
@@ -99,9 +100,8 @@ def bcoo_dot_general(
       Array([1., 1.], dtype=float32)
     """
     del out_sharding
-    (lc, rc), (lb, rb) = dimension_numbers
-    numbers = [tuple(map(operator.index, dims)) for dims in (lc, rc, lb, rb)]
-    lc, rc, lb, rb = numbers
+    numbers = static_numbers(dimension_numbers)
+    (lc, rc), (lb, rb) = numbers
     if any(lhs.shape[i] != rhs.shape[j] for i, j in zip(lc + lb, rc + rb, strict=True)):
         raise errors.user_error(
             errors.ShapeError,
@@ -110,21 +110,36 @@ def bcoo_dot_general(
             fix="contracted and batch dimensions have the same sizes.",
             anchor="sparse",
         )
+    kind = preferred_element_type
+    kind = None if kind is None else dtypes.canonicalize_dtype(kind)
+    options = {"precision": precision, "preferred_element_type": kind}
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
-        out = _dot_sparse(lhs, rhs, numbers)
-        kind = preferred_element_type
-        return out if kind is None else out.with_data(out.data.astype(kind))
+        return _dot_sparse(lhs, rhs, numbers, kind)
     if isinstance(lhs, BCOO):
-        return _dot_dense(lhs, as_array(rhs), numbers, precision, preferred_element_type)
-    out = _dot_dense(rhs, as_array(lhs), (rc, lc, rb, lb), precision, preferred_element_type)
+        return _dot_dense(lhs, as_array(rhs), numbers, **options)
+    out = _dot_dense(rhs, as_array(lhs), ((rc, lc), (rb, lb)), **options)
     n, k = len(lb), rhs.ndim - len(rb) - len(rc)
     order = (*range(n), *range(n + k, out.ndim), *range(n, n + k))
     return transpose(out, order)
 
 
-def _dot_dense(mat, x, numbers, precision, kind):
-    lc, rc, lb, rb = numbers
-    mat = merged(mat)
+def static_numbers(dimension_numbers):
+    """Return dimension numbers as tuples of integers."""
+    return tuple(tuple(tuple(map(operator.index, ds)) for ds in p) for p in dimension_numbers)
+
+
+def _dot_dense(mat, x, numbers, **options):
+    return bcoo_dot_general_p.bind(
+        mat.data, mat.indices, x, shape=mat.shape, dimension_numbers=numbers, **options
+    )
+
+
+@formula("bcoo_dot_general", linear=(0, 2))
+def bcoo_dot_general_p(
+    data, indices, x, *, shape, dimension_numbers, precision, preferred_element_type
+):
+    (lc, rc), (lb, rb) = dimension_numbers
+    mat = merged(BCOO((data, indices), shape=shape))
     ns = mat.n_sparse
     linked = [(i, j) for i, j in zip(lc + lb, rc + rb, strict=True) if i < ns]
     dense_batch = [(i, j) for i, j in zip(lb, rb, strict=True) if i >= ns]
@@ -140,7 +155,7 @@ def _dot_dense(mat, x, numbers, precision, kind):
             ([i - ns + 1 for i, _ in dense_sum], [at[j] for _, j in dense_sum]),
             ([0, *[i - ns + 1 for i, _ in dense_batch]], [0, *[at[j] for _, j in dense_batch]]),
         ),
-        precision=precision, preferred_element_type=kind,
+        precision=precision, preferred_element_type=preferred_element_type,
     )  # fmt: skip
     kept = [i for i in range(ns) if i not in lc]
     keep = inside(mat.indices, mat.sparse_shape)
@@ -155,16 +170,36 @@ def _dot_dense(mat, x, numbers, precision, kind):
     return transpose(out, (*order, *range(len(names), out.ndim)))
 
 
-def _dot_sparse(lhs, rhs, numbers):
-    lc, rc, lb, rb = numbers
+def _dot_sparse(lhs, rhs, numbers, preferred_element_type):
+    (lc, rc), (lb, rb) = numbers
+    parts = bcoo_spdot_general_p.bind(
+        lhs.data, lhs.indices, rhs.data, rhs.indices, lhs_shape=lhs.shape, rhs_shape=rhs.shape,
+        dimension_numbers=numbers, preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+    kept = [*lb, *_others(lhs.ndim, lc + lb)]
+    sizes = [lhs.shape[i] for i in kept] + [rhs.shape[i] for i in _others(rhs.ndim, rc + rb)]
+    return BCOO(parts, shape=sizes)
+
+
+def _others(ndim, dims):
+    return [i for i in range(ndim) if i not in dims]
+
+
+@formula("bcoo_spdot_general", multiple_results=True)
+def bcoo_spdot_general_p(
+    lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_shape, rhs_shape, dimension_numbers,
+    preferred_element_type,
+):  # fmt: skip
+    (lc, rc), (lb, rb) = dimension_numbers
+    lhs = BCOO((lhs_data, lhs_indices), shape=lhs_shape)
+    rhs = BCOO((rhs_data, rhs_indices), shape=rhs_shape)
     lhs, rhs = (merged(m.update_layout(n_dense=0)) for m in (lhs, rhs))
     pairs = (lhs.nse, rhs.nse)
     mine, other = (pick(m.indices, dims) for m, dims in ((lhs, lc + lb), (rhs, rc + rb)))
     keep = _matches(mine, other) if lc + lb else full(pairs, True)
     keep &= inside(lhs.indices, lhs.sparse_shape)[:, None]
     keep &= inside(rhs.indices, rhs.sparse_shape)[None]
-    free = [i for i in range(rhs.ndim) if i not in rc + rb]
-    kept = [*lb, *[i for i in range(lhs.ndim) if i not in lc + lb]]
+    free, kept = _others(rhs.ndim, rc + rb), [*lb, *_others(lhs.ndim, lc + lb)]
     columns = concatenate(
         [
             broadcast_to(pick(lhs.indices, kept)[:, None], (*pairs, len(kept))),
@@ -175,5 +210,6 @@ def _dot_sparse(lhs, rhs, numbers):
     sizes = [lhs.shape[i] for i in kept] + [rhs.shape[i] for i in free]
     keep, count = reshape(keep, (math.prod(pairs),)), math.prod(pairs)
     data = reshape(lhs.data[:, None] * rhs.data[None], (count,))
+    data = data if preferred_element_type is None else data.astype(preferred_element_type)
     rows = outside(reshape(columns, (count, len(sizes))), keep, sizes)
-    return BCOO((mask_data(data, keep), rows), shape=sizes)
+    return mask_data(data, keep), rows

@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.api.formula import formula
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.experimental.sparse.arrays import BCOO, public
 from evertrace._src.experimental.sparse.coordinates import inside
@@ -40,7 +41,10 @@ def pick(indices, columns):
     """Return some columns of indices."""
     if not columns:
         return zeros((*indices.shape[:-1], 0), indices.dtype)
-    return indices[..., np.array(columns)]
+    first, count = columns[0], len(columns)
+    if list(columns) == list(range(first, first + count)):
+        return indices[..., first : first + count]
+    return concatenate([indices[..., c : c + 1] for c in columns], axis=-1)
 
 
 def mask_data(data, keep):
@@ -48,6 +52,14 @@ def mask_data(data, keep):
 
 
 # ---------------------------------------------------------------- shapes
+
+
+@formula("bcoo_transpose", multiple_results=True)
+def bcoo_transpose_p(data, indices, *, permutation):
+    b, n_sparse = indices.ndim - 2, indices.shape[-1]
+    batch, sparse, dense = np.split(np.array(permutation, int), [b, b + n_sparse])
+    data = transpose(data, (*batch, b, *(dense - n_sparse + 1)))
+    return data, pick(transpose(indices, (*batch, b, b + 1)), list(sparse - b))
 
 
 @public
@@ -74,13 +86,12 @@ def bcoo_transpose(mat, *, permutation):
             fix="name every dimension once.", anchor="sparse",
         )  # fmt: skip
     b, s = mat.n_batch, mat.n_batch + mat.n_sparse
-    batch, sparse, dense = permutation[:b], permutation[b:s], permutation[s:]
+    batch, sparse = permutation[:b], permutation[b:s]
     if sorted(batch) != list(range(b)) or sorted(sparse) != list(range(b, s)):
         raise _refuse("bcoo_transpose", f"{permutation} mixes batch, sparse and dense dimensions")
-    data = transpose(mat.data, (*batch, b, *[d - mat.n_sparse + 1 for d in dense]))
-    indices = pick(transpose(mat.indices, (*batch, b, b + 1)), [d - b for d in sparse])
+    parts = bcoo_transpose_p.bind(mat.data, mat.indices, permutation=permutation)
     return BCOO(
-        (data, indices), shape=[mat.shape[d] for d in permutation],
+        parts, shape=[mat.shape[d] for d in permutation],
         unique_indices=mat.unique_indices,
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable
+from evertrace._src.api.formula import formula
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.aval import ShapedArray
@@ -139,7 +140,15 @@ def todense(arr):
     if type(arr) is SparseTracer:
         with set_trace(arr._trace.parent):
             return bcoo_todense(arr.value)
-    return arr.todense() if isinstance(arr, JAXSparse) else as_array(arr)
+    if not isinstance(arr, JAXSparse):
+        return as_array(arr)
+    arrays, structure = tree.flatten(arr)
+    return todense_p.bind(*arrays, tree=structure)
+
+
+@formula("todense", linear=(0,))
+def todense_p(*arrays, tree):
+    return tree.unflatten(arrays).todense()
 
 
 # ---------------------------------------------------------------- rules

@@ -6,10 +6,13 @@ import operator
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.api.formula import formula
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.experimental.sparse.arrays import BCOO, bcoo_extract, public
+from evertrace._src.experimental.sparse.arrays import BCOO, public
 from evertrace._src.experimental.sparse.coordinates import inside, read
+from evertrace._src.experimental.sparse.elements import bcoo_extract_p
+from evertrace._src.experimental.sparse.products import static_numbers
 from evertrace._src.experimental.sparse.shapes import (
     bcoo_dynamic_slice,
     bcoo_squeeze,
@@ -22,7 +25,6 @@ from evertrace._src.experimental.sparse.shapes import (
 from evertrace._src.lax.conv import conv_dimension_numbers
 from evertrace._src.lax.dot import dot_general
 from evertrace._src.lax.padding import padtype_to_pads
-from evertrace._src.numpy.creation import zeros
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.joining import stack
 from evertrace._src.numpy.reductions import all as all_of
@@ -205,17 +207,21 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
       Array([12.], dtype=float32)
     """
     A, B, indices = (as_array(x, "bcoo_dot_general_sampled") for x in (A, B, indices))
-    (lc, rc), (lb, rb) = [[[operator.index(d) for d in ds] for ds in p] for p in dimension_numbers]
-    free_a = [d for d in range(A.ndim) if d not in lc + lb]
-    free_b = [d for d in range(B.ndim) if d not in rc + rb]
+    numbers = static_numbers(dimension_numbers)
+    return bcoo_dot_general_sampled_p.bind(A, B, indices, dimension_numbers=numbers)
+
+
+@formula("bcoo_dot_general_sampled", linear=(0, 1))
+def bcoo_dot_general_sampled_p(a, b, indices, *, dimension_numbers):
+    (lc, rc), (lb, rb) = dimension_numbers
+    free_a = tuple(d for d in range(a.ndim) if d not in lc + lb)
+    free_b = tuple(d for d in range(b.ndim) if d not in rc + rb)
     n, k = len(lb), len(lb) + len(free_a)
     if indices.ndim != 2 or indices.shape[1] != k + len(free_b):
-        out = dot_general(A, B, ((lc, rc), (lb, rb)))
-        dense = out.shape[indices.ndim - 2 + indices.shape[-1] :]
-        pattern = BCOO((zeros((*indices.shape[:-1], *dense), out.dtype), indices), shape=out.shape)
-        return bcoo_extract(pattern, out, assume_unique=True).data
+        whole = dot_general(a, b, dimension_numbers)
+        return bcoo_extract_p.bind(indices, whole, assume_unique=True)
     columns = list(range(indices.shape[1]))
-    of_a = read(transpose(A, lb + free_a + lc), pick(indices, columns[:k]))
-    of_b = read(transpose(B, rb + free_b + rc), pick(indices, columns[:n] + columns[k:]))
+    of_a = read(transpose(a, lb + free_a + lc), pick(indices, columns[:k]))
+    of_b = read(transpose(b, rb + free_b + rc), pick(indices, columns[:n] + columns[k:]))
     axes = list(range(1, of_a.ndim))
     return dot_general(of_a, of_b, ((axes, axes), ([0], [0])))

@@ -1,0 +1,208 @@
+"""State in rare places: defaults, keys, tuples, queues, generators of random numbers, mappings."""
+
+import collections.abc
+import functools
+import math
+import queue
+import random
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+import evertrace.numpy as jnp
+from tests.contract.compare import Record, X, case, module
+
+pytestmark = pytest.mark.engine
+
+
+@case(traces=1)
+def test_lambda_with_a_default_made_anew(jit):
+    for k in (1.0, 2.0, 3.0):
+        yield jit(lambda x, k=k: x * k)(X)
+
+
+@case(traces=1)
+def test_keywords_of_a_partial_are_changed_in_place(jit):
+    s = Record(f=functools.partial(lambda x, k: x * k, k=2.0))
+    f = jit(lambda x: s.f(x))
+    yield f(X)
+    s.f.keywords["k"] = 3.0
+    yield f(X)
+
+
+@case(at_most=2)
+def test_type_of_a_key(jit):
+    s = Record(d={1: 2.0})
+    f = jit(lambda x: x + 1 if any(k is True for k in s.d) else x)
+    for s.d in ({1: 2.0}, {True: 2.0}):
+        yield f(X)
+
+
+@case(at_most=3)
+def test_sign_and_type_inside_a_tuple(jit):
+    s = Record()
+    f = jit(lambda x: x * math.copysign(1.0, s.pair[0]) + isinstance(s.pair[1], bool))
+    for s.pair in ((0.0, 1), (-0.0, 1), (0.0, True)):
+        yield f(X)
+
+
+@case(at_most=2)
+def test_subclass_of_int(jit):
+    class Level(int):
+        @property
+        def twice(self):
+            return 2 * self
+
+    s = Record()
+    f = jit(lambda x: x * s.level + s.level.twice)
+    for s.level in (Level(2), Level(3), Level(2)):
+        yield f(X), s.level
+
+
+@case(traces=2)
+def test_array_in_a_class(jit):
+    class Model:
+        w = jnp.ones(3)
+
+        def step(self, x):
+            return x + self.w
+
+    step = jit(Model().step)
+    for Model.w in (jnp.ones(3), jnp.zeros(3), jnp.ones(())):
+        yield step(X)
+
+
+@case(traces=1)
+def test_global_list_is_appended_to(jit):
+    m = module("log = []\ndef f(x):\n    log.append(x * 2)\n    return x")
+    f = jit(m.f)
+    for _ in range(3):
+        yield f(X), m.log
+
+
+@case(traces=1)
+def test_cell_list_is_appended_to_by_a_helper(jit):
+    log = []
+
+    def note(value):
+        log.append(value)
+
+    def f(x):
+        note(x)
+        note(x + 1)
+        return x
+
+    f = jit(f)
+    for _ in range(3):
+        yield f(X), log
+
+
+@case(may_refuse=True)
+def test_queue_of_the_library(jit):
+    q = queue.Queue()
+
+    def f(x):
+        q.put(x * 2)
+        return x
+
+    f = jit(f)
+    for _ in range(2):
+        yield f(X), q.qsize()
+    yield [q.get() for _ in range(2)]
+
+
+@case(may_refuse=True)
+def test_mapping_proxy(jit):
+    cfg = {"k": 2.0}
+    s = Record(view=types.MappingProxyType(cfg))
+    f = jit(lambda x: x * s.view["k"])
+    yield f(X)
+    cfg["k"] = 3.0
+    yield f(X)
+
+
+@case(may_refuse=True)
+def test_weak_value_dictionary(jit):
+    a, b = Record(k=2.0), Record(k=3.0)
+    table = weakref.WeakValueDictionary(a=a)
+    f = jit(lambda x: x * table["a"].k)
+    yield f(X)
+    a.k = 5.0
+    yield f(X)
+    table["a"] = b
+    yield f(X)
+
+
+@case(may_refuse=True)
+def test_seeding_inside(jit):
+    def f(x):
+        random.seed(3)
+        return x * random.random()
+
+    state = random.getstate()
+    f = jit(f)
+    random.seed(1)
+    for _ in range(2):
+        yield f(X), random.random()
+    random.setstate(state)
+
+
+@case(may_refuse=True)
+def test_random_state_of_numpy(jit):
+    s = Record(rng=np.random.RandomState(0))
+    f = jit(lambda x: x * s.rng.uniform())
+    for _ in range(2):
+        yield f(X)
+
+
+@case(may_refuse=True)
+def test_object_array(jit):
+    a = np.array([1.0, None], dtype=object)
+    f = jit(lambda x: x * a[0])
+    yield f(X)
+    a[0] = 2.0
+    yield f(X)
+
+
+@case(may_refuse=True)
+def test_structured_array(jit):
+    a = np.zeros(2, dtype=[("w", np.float32), ("n", np.int32)])
+    f = jit(lambda x: x + a["w"].sum())
+    yield f(X)
+    a["w"] = 2
+    yield f(X)
+
+
+@case(may_refuse=True)
+def test_user_mapping(jit):
+    class Config(collections.abc.MutableMapping):
+        def __init__(self):
+            self.data = {"k": 2.0}
+
+        def __getitem__(self, key):
+            return self.data[key]
+
+        def __setitem__(self, key, value):
+            self.data[key] = value
+
+        def __delitem__(self, key):
+            del self.data[key]
+
+        def __iter__(self):
+            return iter(self.data)
+
+        def __len__(self):
+            return len(self.data)
+
+    cfg = Config()
+
+    def step(x):
+        cfg["k"] = cfg["k"] + 1
+        cfg.setdefault("new", 5.0)
+        return x * sum(cfg.values())
+
+    step = jit(step)
+    for _ in range(3):
+        yield step(X), cfg
