@@ -1,5 +1,6 @@
 """What every test shares: the oracle, and the promise that JAX is never imported here."""
 
+import gc
 import sys
 
 import pytest
@@ -9,6 +10,22 @@ from evertrace._src import source
 from evertrace._src.engines import watch
 from evertrace._src.jit import dispatch
 from tests.oracle.oracle import VARIABLE, Oracle, find_interpreter
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep the garbage collector away from the tests, of which there are tens of thousands.
+
+    They all stay, so it looks at nothing while they are collected, and at none of them later: the
+    tests that call it would take a tenth of a second more each time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items):

@@ -120,15 +120,18 @@ def test_programs_of_mixed_dtypes(seeds):
         run_one(seed, exact=False)
 
 
+# By JAX's rules, which watch no state: these programs have none, and run in half the time.
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", groups(0, 700))
+@pytest.mark.usefixtures("strict_rules")
+@pytest.mark.parametrize("seeds", groups(QUICK_EXACT, 640))
 def test_more_float64_programs(seeds):
     for seed in seeds:
         run_one(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", groups(0, 300))
+@pytest.mark.usefixtures("strict_rules")
+@pytest.mark.parametrize("seeds", groups(QUICK_MIXED, 260))
 def test_more_programs_of_mixed_dtypes(seeds):
     for seed in seeds:
         run_one(seed, exact=False)

@@ -4,6 +4,9 @@ What `jit` promises about state does not depend on who computes the arrays; with
 many more programs can be tried.
 """
 
+import contextlib
+from unittest import mock
+
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import EVAL, set_trace
@@ -29,3 +32,10 @@ def _run(self, args):
 def install():
     """Have every program of this process interpreted."""
     Program.run = _run
+
+
+@contextlib.contextmanager
+def interpreted():
+    """Have every program interpreted in a block."""
+    with mock.patch.object(Program, "run", _run):
+        yield

@@ -6,7 +6,7 @@ talking under 0.3 ms a call of `run`, next to the milliseconds that JAX takes fo
 has not compiled before.
 
 The interpreter is ``$EVERTRACE_JAX_PYTHON``, or ``.venv-jax/bin/python`` in the repository, which
-`.ci/run` makes.
+`.ci/run` makes. The version is that of ``requirements.txt``.
 """
 
 import os

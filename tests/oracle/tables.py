@@ -1,7 +1,7 @@
 """Short ways to write many cases: calls, programs of one line, and arguments that recur.
 
 Few shapes and dtypes recur on purpose: JAX compiles an operation once for each, and that is
-nearly all the time that a comparison takes.
+nearly all the time that it takes. `tests.oracle.record` asks it about new cases.
 """
 
 from collections.abc import Iterable

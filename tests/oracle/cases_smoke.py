@@ -1,10 +1,6 @@
-"""A first handful of calls from all over the API, held against JAX."""
+"""A first handful of calls from all over the API."""
 
-import pytest
-
-import evertrace as ev
-from tests.oracle.cases import Asarray, Case, Draw, Key, Ref, execute
-from tests.oracle.compare import differences
+from tests.oracle.cases import Asarray, Case, Draw, Key, Ref
 
 X, N, B = Draw((3, 4)), Draw((3, 4), "int32"), Draw((4,), "bool")
 
@@ -45,9 +41,3 @@ CASES = [
     Case("lax.cond", (True, Ref("lax.sin"), Ref("lax.cos"), X)),
     Case("lambda x: str(ev.make_jaxpr(lambda x: jnp.dot(x + 1, x))(x))", (Draw((3,)),)),
 ]
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_agrees_with_jax(case, oracle):
-    assert differences(case, execute(ev, case), oracle.run([case])[0]) == []
