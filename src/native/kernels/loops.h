@@ -16,8 +16,8 @@ struct Operand {
   bool is_scalar;
 };
 
-// Reads the operands, writes n elements. The result may lie exactly on an operand, but not overlap
-// one otherwise. Memory is aligned to the elements at least. `param` is what the operation has
+// Reads the operands, writes n elements. The result may lie exactly on an operand of the same item
+// size, but not overlap one otherwise. Memory is aligned to the elements at least. `param` is what the operation has
 // besides operands: the exponent of integer_pow, the rounding method of round, else 0.
 using Loop = void (*)(const Operand* operands, void* result, int64_t n, int64_t param);
 
@@ -27,5 +27,9 @@ Loop find_loop(std::string_view primitive, const DType* operands, int count, DTy
 
 // What an element costs, in units of an addition: for the cost model and the use of threads.
 double loop_cost(std::string_view primitive);
+
+// For tests: from now on finds loops for these instructions ("avx512", "avx2", "baseline") instead
+// of the best that the processor has; false where it does not have them.
+bool use_loops_for(std::string_view instructions);
 
 }  // namespace evertrace

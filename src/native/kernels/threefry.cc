@@ -3,14 +3,9 @@
 
 #include <algorithm>
 
+#include "kernels/clones.h"
 #include "kernels/kernels.h"
 #include "kernels/parallel.h"
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
-#define EVERTRACE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define EVERTRACE_CLONES
-#endif
 
 namespace evertrace {
 namespace {

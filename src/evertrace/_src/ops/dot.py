@@ -6,6 +6,7 @@ left of the left operand, then what is left of the right one; dimensions `lc` ar
 and summed over.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -173,14 +174,20 @@ def _cotangent(ct, x, y, contract, batch, options, *, x_is_rhs):
     `contract` and `batch` are pairs of dims of `x` and `y`. The dimensions of the product come out
     as batch, free dims of `x`, contracted dims in the order of `y`; they are then put in place.
     """
+    dims, order = _cotangent_plan(x.aval.ndim, y.aval.ndim, contract, batch, x_is_rhs)
+    return convert(permute(dot_general(ct, y, dims, *options), order), x.aval.dtype)
+
+
+@functools.lru_cache(maxsize=4096)
+def _cotangent_plan(x_rank, y_rank, contract, batch, x_is_rhs):
+    """Return the dimension numbers of the product, and the permutation that puts it in place."""
     (xc, yc), (xb, yb) = contract, batch
-    free_x, free_y = free_dims(x.aval.ndim, xc, xb), free_dims(y.aval.ndim, yc, yb)
+    free_x, free_y = free_dims(x_rank, xc, xb), free_dims(y_rank, yc, yb)
     n = len(xb)
     first_y = n if x_is_rhs else n + len(free_x)
     ct_y = tuple(range(first_y, first_y + len(free_y)))
-    out = dot_general(ct, y, ((ct_y, free_y), (tuple(range(n)), yb)), *options)
     order = (*xb, *free_x, *[xc[i] for i in _argsort(yc)])
-    return convert(permute(out, _argsort(order)), x.aval.dtype)
+    return ((ct_y, free_y), (tuple(range(n)), yb)), tuple(_argsort(order))
 
 
 def _argsort(values):

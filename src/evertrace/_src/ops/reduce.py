@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.builders import ANY, BITS, BOOL, NUMERIC, REAL, check_dtype, in_bytes
@@ -27,17 +27,29 @@ from evertrace._src.ops.structural import (
     reshape,
 )
 
+_SHORT = 64
+
 
 def _reduction(name, accepts, host, **rules):
-    """Make a reduction primitive whose one param is `axes`."""
+    """Make a reduction primitive whose one param is `axes`; `host` reduces without a kernel."""
 
     def abstract(x, *, axes):
         check_dtype(name, x, accepts)
         return reduced_aval(name, x, axes)
 
-    prim = Primitive(name, abstract=abstract, host=host, **rules)
+    def run(x, *, axes):
+        if _has_slow_loops(x, axes) and native.reduces(x):
+            return native.reduce(name, x, axes, x.dtype)
+        return host(x, axes=axes)
+
+    prim = Primitive(name, abstract=abstract, host=run, **rules)
     prim.batch = batch_reduction(prim)
     return prim
+
+
+def _has_slow_loops(x, axes):
+    """Whether NumPy's loops over these axes are short, or not along memory."""
+    return x.ndim > 1 and (x.ndim - 1 not in axes or x.shape[-1] < _SHORT)
 
 
 def spread_over(x, shape, axes):
@@ -141,6 +153,8 @@ def _index_reduction(name, find):
         return ShapedArray(out.shape, index_dtype)
 
     def host(x, *, axes, index_dtype):
+        if _has_slow_loops(x, axes) and native.reduces(x):
+            return native.reduce(name, x, axes, np.dtype(index_dtype))
         return find(x, axis=axes[0]).astype(index_dtype)
 
     prim = Primitive(name, abstract=abstract, host=host, jvp=lambda *args, **params: None)

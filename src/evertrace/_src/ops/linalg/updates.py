@@ -58,6 +58,7 @@ def _symmetric_jvp(tangents, primals, out, *, alpha, beta):
 
 symmetric_product_p = Primitive(
     "symmetric_product", abstract=_symmetric_abstract, host=host.symmetric_product,
+    cache_types=False,  # alpha and beta: 0.0 and -0.0 are equal, and do not mean the same
     jvp=_symmetric_jvp, transpose=_NOT_LINEAR,
 )  # fmt: skip
 symmetric_product_p.batch = batched_leading(symmetric_product_p)

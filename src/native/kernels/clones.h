@@ -1,0 +1,21 @@
+// Functions compiled for several generations of a processor, of which the first call finds the best.
+
+#pragma once
+
+// Put before a function whose loops the compiler vectorises. What it calls must be inlined. Clones
+// round alike, for the compiler does not contract multiplications and additions.
+//
+// The generations are those of the x86-64 ABI: v4 has AVX-512, v3 has AVX2 and FMA.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__)
+#define EVERTRACE_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EVERTRACE_CLONES
+#endif
+
+#if defined(__GNUC__)
+#define EVERTRACE_INLINE inline __attribute__((always_inline))
+#else
+#define EVERTRACE_INLINE inline
+#endif

@@ -1,0 +1,278 @@
+// Sums, products, quotients, extremes and rounding of real numbers.
+
+#include <cmath>
+
+#include "kernels/loops/apply.h"
+
+namespace evertrace::EVERTRACE_TARGET {
+namespace {
+
+template <class T>
+constexpr bool is_float = std::is_floating_point_v<T>;
+
+struct Add {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (is_float<T>) return x + y;
+    else return static_cast<T>(Wrapping<T>(x) + Wrapping<T>(y));
+  }
+};
+
+struct Sub {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (is_float<T>) return x - y;
+    else return static_cast<T>(Wrapping<T>(x) - Wrapping<T>(y));
+  }
+};
+
+struct Mul {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (is_float<T>) return x * y;
+    else return static_cast<T>(Wrapping<T>(x) * Wrapping<T>(y));
+  }
+};
+
+struct Or {
+  static uint8_t of(uint8_t x, uint8_t y) { return x | y; }
+};
+
+// Quotients of integers are truncated; x / 0 has all bits set, and the least number / -1 wraps.
+template <class T>
+T quotient(T x, T y) {
+  if constexpr (sizeof(T) <= 4) {
+    // Exact: a quotient that is no integer is further from one than the rounding goes. There are
+    // no vector instructions to divide integers.
+    using Real = std::conditional_t<sizeof(T) <= 2, float, double>;
+    using Wide = std::conditional_t<sizeof(T) <= 2, int32_t, int64_t>;
+    const T divisor = y == 0 ? T{1} : y;
+    const Real exact = static_cast<Real>(x) / static_cast<Real>(divisor);
+    const T value = static_cast<T>(static_cast<Wide>(exact));
+    return y == 0 ? static_cast<T>(~T{0}) : value;
+  } else if constexpr (std::is_signed_v<T>) {
+    if (y == 0) return -1;
+    if (y == -1) return static_cast<T>(-static_cast<uint64_t>(x));
+    return x / y;
+  } else {
+    return y == 0 ? ~T{0} : x / y;
+  }
+}
+
+struct Div {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (is_float<T>) return x / y;
+    else return quotient(x, y);
+  }
+};
+
+struct Rem {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (is_float<T>) {
+      return std::fmod(x, y);
+    } else {
+      const T rest = static_cast<T>(Wrapping<T>(x) - Wrapping<T>(quotient(x, y)) * Wrapping<T>(y));
+      return y == 0 ? x : rest;
+    }
+  }
+};
+
+// A NaN goes through; of two zeros the positive one is the greater.
+struct Max {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (is_float<T>) {
+      const T greater = x > y ? x : y;
+      const T tied = x == y ? x + y : greater;  // 0.0 + -0.0 is 0.0
+      const T value = x == y && x != 0 ? x : tied;
+      return x != x ? x : value;
+    } else {
+      return x > y ? x : y;
+    }
+  }
+};
+
+struct Min {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (is_float<T>) {
+      return -Max::of(-x, -y);
+    } else {
+      return x < y ? x : y;
+    }
+  }
+};
+
+struct Nextafter {
+  template <class T>
+  static T of(T x, T y) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    Bits from, to;
+    std::memcpy(&from, &x, sizeof x);
+    std::memcpy(&to, &y, sizeof y);
+    constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
+    const Bits least = (to & kSign) | 1;
+    const Bits moved = (x < y) == (x > 0) ? from + 1 : from - 1;
+    const Bits bits = x == 0 ? least : moved;
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    value = x == y ? y : value;
+    return x != x || y != y ? x + y : value;
+  }
+};
+
+struct Neg {
+  template <class T>
+  static T of(T x) {
+    if constexpr (is_float<T>) return -x;
+    else return static_cast<T>(-Wrapping<T>(x));
+  }
+};
+
+struct Abs {
+  template <class T>
+  static T of(T x) {
+    if constexpr (is_float<T>) return std::fabs(x);
+    else return x < 0 ? Neg::of(x) : x;
+  }
+};
+
+struct Sign {
+  template <class T>
+  static T of(T x) {
+    if constexpr (is_float<T>) return x > 0 ? T{1} : x < 0 ? T{-1} : x;
+    else return static_cast<T>((x > 0) - (x < 0));
+  }
+};
+
+struct Floor {
+  template <class T>
+  static T of(T x) { return std::floor(x); }
+};
+
+struct Ceil {
+  template <class T>
+  static T of(T x) { return std::ceil(x); }
+};
+
+struct RoundToEven {
+  template <class T>
+  static T of(T x) { return std::rint(x); }
+};
+
+struct RoundAway {
+  template <class T>
+  static T of(T x) {
+    const T whole = std::trunc(x);  // adding a half first would round 0.49999997 up
+    return std::fabs(x - whole) >= T{0.5} ? whole + (x > 0 ? T{1} : T{-1}) : whole;
+  }
+};
+
+template <class T>
+void round_loop(const Operand* operands, void* result, int64_t n, int64_t to_even) {
+  (to_even ? &unary<RoundToEven, T> : &unary<RoundAway, T>)(operands, result, n, 0);
+}
+
+// min(max(x, lower), upper), by blocks, since the result may lie on the upper bounds.
+template <class T>
+void clamp_loop(const Operand* operands, void* result, int64_t n, int64_t) {
+  T block[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = n - i < kBlock ? n - i : kBlock;
+    const Operand raised[] = {advanced(operands[1], i, sizeof(T)),
+                              advanced(operands[0], i, sizeof(T))};
+    binary<Max, T>(raised, block, count, 0);
+    const Operand lowered[] = {{block, false}, advanced(operands[2], i, sizeof(T))};
+    binary<Min, T>(lowered, static_cast<T*>(result) + i, count, 0);
+  }
+}
+
+template <class... Ts>
+Loop find_clamp(DType dtype, Types<Ts...>) {
+  Loop found = nullptr;
+  ((dtype == kDType<Ts> ? void(found = &clamp_loop<Ts>) : void()), ...);
+  return found != nullptr ? found : find_half<&clamp_loop<float>, 3>(dtype);
+}
+
+template <class F, class Kinds>
+Loop find_of_reals(DType dtype, Kinds integers) {
+  const Loop found = find_binary<F>(dtype, integers);
+  return found != nullptr ? found : find_binary_of_floats<F>(dtype);
+}
+
+Loop find_round(DType dtype) {
+  if (dtype == DType::kFloat32) return &round_loop<float>;
+  if (dtype == DType::kFloat64) return &round_loop<double>;
+  return find_half<&round_loop<float>, 1>(dtype);
+}
+
+// Numbers next to those of 16 bits are found among these, by the steps of their own bits.
+template <class H, uint16_t kInfinity>
+struct NextafterOfHalf {
+  static H of(H x, H y) {
+    const uint16_t a = x.bits & 0x7FFF, b = y.bits & 0x7FFF;
+    if (a > kInfinity) return x;
+    if (b > kInfinity) return y;
+    if (x.bits == y.bits || (a | b) == 0) return y;
+    if (a == 0) return {static_cast<uint16_t>((y.bits & 0x8000) | 1)};
+    const bool grows = (x.bits & 0x8000) == (y.bits & 0x8000) && a < b;
+    return {static_cast<uint16_t>(grows ? x.bits + 1 : x.bits - 1)};
+  }
+};
+
+Loop find_nextafter(DType dtype) {
+  if (dtype == DType::kFloat16) return &binary<NextafterOfHalf<Half, 0x7C00>, Half>;
+  if (dtype == DType::kBFloat16) return &binary<NextafterOfHalf<BFloat, 0x7F80>, BFloat>;
+  return find_binary<Nextafter>(dtype, Floats{});
+}
+
+template <class F>
+Loop find_signed(DType dtype) {
+  const Loop found = find_unary<F>(dtype, Signeds{});
+  return found != nullptr ? found : find_unary_of_floats<F>(dtype);
+}
+
+}  // namespace
+
+Loop find_arithmetic(const Query& query) {
+  const DType dtype = query.in;
+  if (query.out != dtype) return nullptr;
+  if (dtype == DType::kBool) {
+    switch (query.op) {
+      case Op::kAddAny:
+      case Op::kMax: return &binary<Or, uint8_t>;
+      case Op::kMin: return &binary<Min, uint8_t>;
+      case Op::kClamp: return &clamp_loop<uint8_t>;
+      default: return nullptr;
+    }
+  }
+  switch (query.op) {
+    case Op::kAdd:
+    case Op::kAddAny: return find_of_reals<Add>(without_sign(dtype), Unsigneds{});
+    case Op::kSub: return find_of_reals<Sub>(without_sign(dtype), Unsigneds{});
+    case Op::kMul: return find_of_reals<Mul>(without_sign(dtype), Unsigneds{});
+    case Op::kDiv: return find_of_reals<Div>(dtype, Integers{});
+    case Op::kRem: return find_of_reals<Rem>(dtype, Integers{});
+    case Op::kMax: return find_of_reals<Max>(dtype, Integers{});
+    case Op::kMin: return find_of_reals<Min>(dtype, Integers{});
+    case Op::kClamp: return find_clamp(dtype, Reals{});
+    case Op::kNextafter: return find_nextafter(dtype);
+    case Op::kAbs: return find_signed<Abs>(dtype);
+    case Op::kSign: {
+      const Loop found = find_unary<Sign>(dtype, Unsigneds{});
+      return found != nullptr ? found : find_signed<Sign>(dtype);
+    }
+    case Op::kNeg: {
+      const Loop found = find_unary<Neg>(without_sign(dtype), Unsigneds{});
+      return found != nullptr ? found : find_unary_of_floats<Neg>(dtype);
+    }
+    case Op::kFloor: return find_unary_of_floats<Floor>(dtype);
+    case Op::kCeil: return find_unary_of_floats<Ceil>(dtype);
+    case Op::kRound: return find_round(dtype);
+    default: return nullptr;
+  }
+}
+
+}  // namespace evertrace::EVERTRACE_TARGET

@@ -1,0 +1,162 @@
+// What functions of real numbers are made of, for code without branches.
+
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/loops/apply.h"
+
+namespace evertrace::EVERTRACE_TARGET {
+
+template <class To, class From>
+inline To bits_as(From x) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &x, sizeof to);
+  return to;
+}
+
+// The formats: bits of the exponent's least one, of one, and of the sign.
+template <class T>
+struct Format;
+template <>
+struct Format<float> {
+  using Bits = uint32_t;
+  using Int = int32_t;
+  static constexpr int kMantissa = 23;
+  static constexpr Bits kBias = 127, kSign = 0x80000000u;
+  static constexpr float kRound = 0x1.8p23f;  // added, it leaves no room for a fraction
+};
+template <>
+struct Format<double> {
+  using Bits = uint64_t;
+  using Int = int64_t;
+  static constexpr int kMantissa = 52;
+  static constexpr Bits kBias = 1023, kSign = 0x8000000000000000u;
+  static constexpr double kRound = 0x1.8p52;
+};
+
+template <class T>
+using BitsOf = typename Format<T>::Bits;
+
+#if defined(__FMA__) || defined(__aarch64__)
+constexpr bool kFuses = true;
+#else
+constexpr bool kFuses = false;
+#endif
+
+// x * y + z, rounded once where that costs nothing. No result may depend on which it is by more
+// than what functions may err.
+inline float fused(float x, float y, float z) {
+  if constexpr (kFuses) return __builtin_fmaf(x, y, z);
+  else return x * y + z;
+}
+inline double fused(double x, double y, double z) {
+  if constexpr (kFuses) return __builtin_fma(x, y, z);
+  else return x * y + z;
+}
+
+// The polynomial with these coefficients, lowest first, by Horner's rule.
+template <class T, class... Cs>
+inline T polynomial(T x, double c, Cs... rest) {
+  if constexpr (sizeof...(rest) == 0) return static_cast<T>(c);
+  else return fused(polynomial(x, rest...), x, static_cast<T>(c));
+}
+
+// The nearest integer of a number that is small beside 2 ** kMantissa, as a number and in bits.
+template <class T>
+struct Rounded {
+  T value;
+  typename Format<T>::Bits bits;
+};
+
+template <class T>
+inline Rounded<T> rounded(T x) {
+  const T shifted = x + Format<T>::kRound;
+  return {shifted - Format<T>::kRound,
+          bits_as<BitsOf<T>>(shifted) - bits_as<BitsOf<T>>(Format<T>::kRound)};
+}
+
+// 2 ** k for a normal number.
+template <class T>
+inline T power_of_two(BitsOf<T> k) {
+  return bits_as<T>((k + Format<T>::kBias) << Format<T>::kMantissa);
+}
+
+// x * 2 ** k, where k and the result may be beyond normal numbers: it is multiplied twice.
+template <class T>
+inline T scaled(T x, BitsOf<T> k) {
+  constexpr BitsOf<T> kEven = 4096;  // makes it positive, as not every processor can shift signs
+  const BitsOf<T> half = ((k + kEven) >> 1) - kEven / 2;
+  return x * power_of_two<T>(half) * power_of_two<T>(k - half);
+}
+
+template <class T>
+inline T with_sign_of(T magnitude, T x) {
+  return bits_as<T>((bits_as<BitsOf<T>>(magnitude) & ~Format<T>::kSign) |
+                    (bits_as<BitsOf<T>>(x) & Format<T>::kSign));
+}
+
+template <class T>
+inline bool is_negative(T x) {  // minus zero is
+  return (bits_as<BitsOf<T>>(x) & Format<T>::kSign) != 0;
+}
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+template <class T>
+constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+
+// The function F of doubles for floats, that of the C library for doubles.
+template <class F, double (*fun)(double)>
+struct InDouble {
+  static float of(float x) { return static_cast<float>(F::of(static_cast<double>(x))); }
+  static double of(double x) { return fun(x); }
+};
+
+template <class F, double (*fun)(double, double)>
+struct InDouble2 {
+  static float of(float x, float y) {
+    return static_cast<float>(F::of(static_cast<double>(x), static_cast<double>(y)));
+  }
+  static double of(double x, double y) { return fun(x, y); }
+};
+
+// A loop of F::of, for arguments of which F::is_rare says that they are for F::rare instead.
+template <class F, class T>
+[[gnu::flatten]] void unary_with_rare(const Operand* operands, void* result, int64_t n, int64_t) {
+  const T* x = static_cast<const T*>(operands[0].data);
+  T* out = static_cast<T*>(result);
+  if (operands[0].is_scalar) {
+    const T value = F::is_rare(*x) ? F::rare(*x) : F::of(*x);
+    for (int64_t i = 0; i < n; ++i) out[i] = value;
+    return;
+  }
+  for (int64_t begin = 0; begin < n; begin += kBlock, x += kBlock, out += kBlock) {
+    const int64_t count = n - begin < kBlock ? n - begin : kBlock;
+    BitsOf<T> any = 0;
+    for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i]) ? 1 : 0;
+    if (any == 0) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
+      continue;
+    }
+    T kept[kBlock];
+    std::memcpy(kept, x, static_cast<size_t>(count) * sizeof(T));
+    for (int64_t i = 0; i < count; ++i) out[i] = F::of(kept[i]);
+    for (int64_t i = 0; i < count; ++i) {
+      if (F::is_rare(kept[i])) out[i] = F::rare(kept[i]);
+    }
+  }
+}
+
+template <class F>
+Loop find_with_rare(DType dtype) {
+  if (dtype == DType::kFloat32) return &unary_with_rare<F, float>;
+  if (dtype == DType::kFloat64) return &unary_with_rare<F, double>;
+  return find_half<&unary_with_rare<F, float>, 1>(dtype);
+}
+
+}  // namespace evertrace::EVERTRACE_TARGET

@@ -1,0 +1,365 @@
+// Matrix products.
+//
+// A product of floats is made of tiles (`tiles.h`). The right operand is read in place where its
+// rows are dense and few enough, and copied into panels as wide as a tile otherwise (K. Goto and R.
+// van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). A product with a vector
+// is a row of inner products, or a tile of one row.
+
+#include <algorithm>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/elements.h"
+#include "kernels/parallel.h"
+#include "kernels/scratch.h"
+#include "kernels/structure.h"
+#include "kernels/tiles.h"
+
+namespace evertrace {
+namespace {
+
+constexpr int64_t kBlockK = 256;                  // products that are summed before memory is written
+constexpr int64_t kPanelsBytes = 1 << 19;         // of panels, to stay in the second level cache
+constexpr int64_t kDirectBytes = 1 << 15;         // a smaller operand is read in place
+constexpr double kParallelProducts = 2e6;         // from here on threads share the work
+
+// One product: strides in elements.
+template <class T>
+struct Product {
+  int64_t m, n, k;
+  const T* x;
+  int64_t x_m, x_k;
+  const T* y;
+  int64_t y_k, y_n;
+  T* out;
+  int64_t out_m, out_n;
+
+  Product transposed() const { return {n, m, k, y, y_n, y_k, x, x_k, x_m, out, out_n, out_m}; }
+
+  Product rows(int64_t begin, int64_t end) const {
+    Product part = *this;
+    part.m = end - begin;
+    part.x += begin * x_m;
+    part.out += begin * out_m;
+    return part;
+  }
+};
+
+// Memory of T: on the stack if it is small.
+template <class T>
+class Buffer {
+ public:
+  explicit Buffer(int64_t count)
+      : scratch_(count <= kLocal ? 0 : count * sizeof(T)),
+        data_(count <= kLocal ? local_ : reinterpret_cast<T*>(scratch_.data())) {}
+  T* data() const { return data_; }
+
+ private:
+  static constexpr int64_t kLocal = 8192 / sizeof(T);
+  alignas(64) T local_[kLocal];
+  const Scratch scratch_;
+  T* data_;
+};
+
+// ---------------------------------------------------------------- products of tiles
+
+// Copies columns of a matrix into rows of a panel, which zeros fill up.
+template <class T>
+void pack(const T* in, int64_t rows, int64_t row_stride, int64_t columns, int64_t column_stride,
+          T* out, int64_t width) {
+  const int64_t shape[] = {rows, columns}, item = sizeof(T);
+  const int64_t from[] = {row_stride * item, column_stride * item}, to[] = {width * item, item};
+  copy_strided(in, out, 2, shape, from, to, item);
+  if (columns == width) return;
+  for (int64_t r = 0; r < rows; ++r) std::fill(out + r * width + columns, out + (r + 1) * width, T{});
+}
+
+template <class T>
+class TiledProduct {
+ public:
+  explicit TiledProduct(const Product<T>& product)
+      : p_(product), tiles_(tiles<T>()), width_(tiles_.width) {
+    const bool is_small = p_.k * p_.y_k * static_cast<int64_t>(sizeof(T)) <= kDirectBytes;
+    in_place_ = p_.y_n == 1 && (is_small || p_.m <= 2 * tiles_.rows);
+  }
+
+  void run() const {
+    const int64_t block_n =
+        std::max(kPanelsBytes / (kBlockK * static_cast<int64_t>(sizeof(T))) / width_, int64_t{1}) *
+        width_;
+    const int64_t deep = std::min(p_.k, kBlockK), wide = std::min(p_.n, block_n);
+    const int64_t panels = in_place_ ? p_.n % width_ != 0 : (wide + width_ - 1) / width_;
+    const Buffer<T> room(panels * deep * width_), strip(packs_rows() ? deep * tiles_.rows : 0);
+    for (int64_t k = 0; k < p_.k; k += kBlockK) {
+      for (int64_t n = 0; n < p_.n; n += block_n) {
+        block({k, std::min(p_.k, k + kBlockK)}, {n, std::min(p_.n, n + block_n)}, room.data(),
+              strip.data());
+      }
+    }
+  }
+
+ private:
+  bool packs_rows() const { return p_.x_k != 1 && p_.k > 1 && p_.n > 2 * width_; }
+
+  // Where the columns from `n` on are, in rows of a tile's width, and the stride of the rows.
+  std::pair<const T*, int64_t> panel(Piece k, Piece columns, int64_t n, const T* room) const {
+    if (in_place_ && n + width_ <= columns.end) {
+      return {p_.y + k.begin * p_.y_k + n, p_.y_k};
+    }
+    const int64_t index = in_place_ ? 0 : (n - columns.begin) / width_;
+    return {room + index * (k.end - k.begin) * width_, width_};
+  }
+
+  void block(Piece k, Piece columns, T* room, T* strip) const {
+    const int64_t deep = k.end - k.begin;
+    for (int64_t n = columns.begin; n < columns.end; n += width_) {
+      const int64_t count = std::min(width_, columns.end - n);
+      const auto [rows, stride] = panel(k, columns, n, room);
+      if (in_place_ && count == width_) continue;
+      pack(p_.y + k.begin * p_.y_k + n * p_.y_n, deep, p_.y_k, count, p_.y_n, const_cast<T*>(rows),
+           stride);
+    }
+    for (int64_t m = 0; m < p_.m; m += tiles_.rows) {
+      const int64_t count = std::min(tiles_.rows, p_.m - m);
+      TileArgs<T> args{};
+      args.k = deep;
+      args.a = p_.x + m * p_.x_m + k.begin * p_.x_k;
+      args.a_row = p_.x_m;
+      args.a_k = p_.x_k;
+      args.adds = k.begin > 0;
+      if (packs_rows()) {
+        pack(args.a, deep, p_.x_k, count, p_.x_m, strip, count);
+        args.a = strip;
+        args.a_row = 1;
+        args.a_k = count;
+      }
+      for (int64_t n = columns.begin; n < columns.end; n += width_) {
+        std::tie(args.b, args.b_k) = panel(k, columns, n, room);
+        tile(args, m, count, n, std::min(width_, columns.end - n));
+      }
+    }
+  }
+
+  void tile(TileArgs<T>& args, int64_t m, int64_t rows, int64_t n, int64_t columns) const {
+    const bool is_half = columns <= width_ / 2;
+    const int64_t width = is_half ? width_ / 2 : width_;
+    const Tile<T> function = (is_half ? tiles_.half : tiles_.whole)[rows - 1];
+    T* out = p_.out + m * p_.out_m + n * p_.out_n;
+    if (columns == width && p_.out_n == 1) {
+      args.c = out;
+      args.c_row = p_.out_m;
+      return function(args);
+    }
+    alignas(64) T local[kMaxTileRows * kMaxTileBytes / sizeof(T)];
+    const bool adds = std::exchange(args.adds, false);
+    args.c = local;
+    args.c_row = width;
+    function(args);
+    args.adds = adds;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) {
+        T& element = out[r * p_.out_m + c * p_.out_n];
+        element = adds ? element + local[r * width + c] : local[r * width + c];
+      }
+    }
+  }
+
+  const Product<T> p_;
+  const Tiles<T>& tiles_;
+  const int64_t width_;
+  bool in_place_;
+};
+
+// ---------------------------------------------------------------- products with a vector
+
+constexpr int64_t kDotRows = 4;
+
+// Inner products of rows with a dense vector.
+template <class T, int64_t kRows>
+EVERTRACE_INLINE void dot_some_rows(const T* x, int64_t x_m, const T* y, int64_t k, T* out,
+                                    int64_t out_m) {
+  constexpr int64_t kLanes = 128 / sizeof(T);
+  T sums[kRows][kLanes] = {};
+  int64_t p = 0;
+  for (; p + kLanes <= k; p += kLanes) {
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t l = 0; l < kLanes; ++l) sums[r][l] += x[r * x_m + p + l] * y[p + l];
+    }
+  }
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t l = 0; l < k - p; ++l) sums[r][l] += x[r * x_m + p + l] * y[p + l];
+    for (int64_t half = kLanes / 2; half > 0; half /= 2) {
+      for (int64_t l = 0; l < half; ++l) sums[r][l] += sums[r][l + half];
+    }
+    out[r * out_m] = sums[r][0];
+  }
+}
+
+template <class T>
+EVERTRACE_CLONES void dot_rows(const T* x, int64_t x_m, const T* y, int64_t m, int64_t k, T* out,
+                               int64_t out_m) {
+  for (; m >= kDotRows; m -= kDotRows, x += kDotRows * x_m, out += kDotRows * out_m) {
+    dot_some_rows<T, kDotRows>(x, x_m, y, k, out, out_m);
+  }
+  for (; m > 0; --m, x += x_m, out += out_m) dot_some_rows<T, 1>(x, x_m, y, k, out, out_m);
+}
+
+template <class T>
+void multiply_vector(const Product<T>& p) {
+  if (p.x_k != 1 && p.k > 1) return TiledProduct<T>(p.transposed()).run();
+  const bool is_dense = p.y_k == 1 || p.k == 1;
+  const Buffer<T> room(is_dense ? 0 : p.k);
+  if (!is_dense) pack(p.y, p.k, p.y_k, 1, 1, room.data(), 1);
+  dot_rows(p.x, p.x_m, is_dense ? p.y : room.data(), p.m, p.k, p.out, p.out_m);
+}
+
+// ---------------------------------------------------------------- floats
+
+template <class T>
+void multiply(const Product<T>& p) {
+  if (p.m == 0 || p.n == 0) return;
+  if (p.n == 1) return multiply_vector(p);
+  if (p.m == 1) return multiply_vector(p.transposed());
+  const bool is_narrow = p.n < tiles<T>().width / 2 && p.m > p.n;
+  TiledProduct<T>(is_narrow ? p.transposed() : p).run();
+}
+
+// Threads share the batch if it is long enough, or else the longer side of each product.
+template <class T>
+void multiply_parallel(const Product<T>& product) {
+  const Product<T> p = product.m >= product.n ? product : product.transposed();
+  constexpr int64_t kStep = 32;  // whole tiles, but for the last ones
+  const int64_t steps = (p.m + kStep - 1) / kStep, count = std::min<int64_t>(steps, thread_count());
+  parallel_for(count, [&](int64_t i) {
+    const auto [begin, end] = piece(steps, count, i);
+    const Product<T> part = p.rows(begin * kStep, std::min(p.m, end * kStep));
+    multiply(product.m >= product.n ? part : part.transposed());
+  });
+}
+
+template <class T>
+void matmul_floats(const void* x, const void* y, void* out, const MatmulShape& s) {
+  const auto product = [&](int64_t b) {
+    return Product<T>{s.m, s.n, s.k,
+                      static_cast<const T*>(x) + b * s.x_batch, s.x_m, s.x_k,
+                      static_cast<const T*>(y) + b * s.y_batch, s.y_k, s.y_n,
+                      static_cast<T*>(out) + b * s.m * s.n, s.n, 1};
+  };
+  if (s.k == 0) std::fill_n(static_cast<T*>(out), s.batch * s.m * s.n, T{});
+  if (s.k == 0) return;
+  const double products = static_cast<double>(s.m) * s.n * s.k;
+  if (products * s.batch < kParallelProducts || thread_count() == 1) {
+    for (int64_t b = 0; b < s.batch; ++b) multiply(product(b));
+  } else if (s.batch >= thread_count()) {
+    const int64_t count = std::min<int64_t>(s.batch, 4 * thread_count());
+    parallel_for(count, [&](int64_t i) {
+      const auto [begin, end] = piece(s.batch, count, i);
+      for (int64_t b = begin; b < end; ++b) multiply(product(b));
+    });
+  } else {
+    for (int64_t b = 0; b < s.batch; ++b) multiply_parallel(product(b));
+  }
+}
+
+// ---------------------------------------------------------------- other dtypes, by products of floats
+
+// (a + bi)(c + di) as four products of floats.
+template <class T>
+void matmul_complex(const void* x, const void* y, void* out, const MatmulShape& s) {
+  const int64_t size = s.batch * s.m * s.n;
+  const Buffer<T> room(2 * size);
+  T* first = room.data();
+  T* second = room.data() + size;
+  const MatmulShape parts{s.batch,     s.m,         s.n,         s.k,         2 * s.x_batch,
+                          2 * s.x_m,   2 * s.x_k,   2 * s.y_batch, 2 * s.y_k, 2 * s.y_n};
+  const T* xs = static_cast<const T*>(x);
+  const T* ys = static_cast<const T*>(y);
+  T* outs = static_cast<T*>(out);
+  matmul_floats<T>(xs, ys, first, parts);
+  matmul_floats<T>(xs + 1, ys + 1, second, parts);
+  for (int64_t i = 0; i < size; ++i) outs[2 * i] = first[i] - second[i];
+  matmul_floats<T>(xs, ys + 1, first, parts);
+  matmul_floats<T>(xs + 1, ys, second, parts);
+  for (int64_t i = 0; i < size; ++i) outs[2 * i + 1] = first[i] + second[i];
+}
+
+// Converts [batch, rows, columns] of narrow floats.
+template <class Element>
+void widen(const void* in, const int64_t (&shape)[3], const int64_t (&strides)[3], float* out) {
+  const uint16_t* from = static_cast<const uint16_t*>(in);
+  for (int64_t b = 0; b < shape[0]; ++b) {
+    for (int64_t i = 0; i < shape[1]; ++i) {
+      const uint16_t* row = from + b * strides[0] + i * strides[1];
+      for (int64_t j = 0; j < shape[2]; ++j) *out++ = Element::load(row[j * strides[2]]);
+    }
+  }
+}
+
+// Narrow floats are multiplied and summed in float32.
+template <class Element>
+void matmul_narrow(const void* x, const void* y, void* out, const MatmulShape& s) {
+  const int64_t x_size = s.batch * s.m * s.k, y_size = s.batch * s.k * s.n;
+  const int64_t size = s.batch * s.m * s.n;
+  const Buffer<float> room(x_size + y_size + size);
+  float* xs = room.data();
+  float* ys = xs + x_size;
+  float* outs = ys + y_size;
+  widen<Element>(x, {s.batch, s.m, s.k}, {s.x_batch, s.x_m, s.x_k}, xs);
+  widen<Element>(y, {s.batch, s.k, s.n}, {s.y_batch, s.y_k, s.y_n}, ys);
+  matmul_floats<float>(xs, ys, outs, {s.batch, s.m, s.n, s.k, s.m * s.k, s.k, 1, s.k * s.n, s.n, 1});
+  for (int64_t i = 0; i < size; ++i) static_cast<uint16_t*>(out)[i] = Element::store(outs[i]);
+}
+
+// ---------------------------------------------------------------- integers, which wrap around
+
+template <class T>
+EVERTRACE_CLONES void add_row(T x, const T* y, int64_t y_n, T* out, int64_t n) {
+  using Wide = std::conditional_t<sizeof(T) < 4, uint32_t, T>;
+  if (y_n == 1) {
+    for (int64_t j = 0; j < n; ++j) out[j] = static_cast<T>(out[j] + static_cast<Wide>(x) * y[j]);
+  } else {
+    for (int64_t j = 0; j < n; ++j) {
+      out[j] = static_cast<T>(out[j] + static_cast<Wide>(x) * y[j * y_n]);
+    }
+  }
+}
+
+template <class T>
+void matmul_integers(const void* x, const void* y, void* out, const MatmulShape& s) {
+  const auto row = [&](int64_t index) {
+    const int64_t b = index / s.m, i = index % s.m;
+    const T* xs = static_cast<const T*>(x) + b * s.x_batch + i * s.x_m;
+    const T* ys = static_cast<const T*>(y) + b * s.y_batch;
+    T* to = static_cast<T*>(out) + index * s.n;
+    std::fill_n(to, s.n, T{});
+    for (int64_t p = 0; p < s.k; ++p) add_row(xs[p * s.x_k], ys + p * s.y_k, s.y_n, to, s.n);
+  };
+  const int64_t count = s.batch * s.m;
+  if (static_cast<double>(count) * s.n * s.k >= kParallelProducts) return parallel_for(count, row);
+  for (int64_t i = 0; i < count; ++i) row(i);
+}
+
+}  // namespace
+
+Matmul find_matmul(DType dtype) {
+  switch (dtype) {
+    case DType::kInt8:
+    case DType::kUInt8: return matmul_integers<uint8_t>;
+    case DType::kInt16:
+    case DType::kUInt16: return matmul_integers<uint16_t>;
+    case DType::kInt32:
+    case DType::kUInt32: return matmul_integers<uint32_t>;
+    case DType::kInt64:
+    case DType::kUInt64: return matmul_integers<uint64_t>;
+    case DType::kFloat16: return matmul_narrow<Float16Element>;
+    case DType::kBFloat16: return matmul_narrow<BFloat16Element>;
+    case DType::kFloat32: return matmul_floats<float>;
+    case DType::kFloat64: return matmul_floats<double>;
+    case DType::kComplex64: return matmul_complex<float>;
+    case DType::kComplex128: return matmul_complex<double>;
+    default: return nullptr;
+  }
+}
+
+}  // namespace evertrace

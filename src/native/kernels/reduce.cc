@@ -1,0 +1,220 @@
+// Sums, products, extremes and bits: what reductions join elements with.
+
+#include "kernels/reduce.h"
+
+#include <type_traits>
+
+namespace evertrace {
+namespace {
+
+// Complex numbers are summed as twice as many columns of real ones.
+template <class T>
+struct Sum {
+  static constexpr bool kIsCommon = true;
+  static T identity() { return 0; }
+  static EVERTRACE_INLINE T join(T a, T b) { return static_cast<T>(a + b); }
+};
+
+template <class T>
+struct Product {
+  static constexpr bool kIsCommon = false;
+  // Through uint32_t at least: the product of two uint16_t could overflow int.
+  using Wide = std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, uint32_t, T>;
+  static T identity() { return 1; }
+  static EVERTRACE_INLINE T join(T a, T b) { return static_cast<T>(static_cast<Wide>(a) * b); }
+};
+
+template <class T>
+struct Product<Complex<T>> {
+  static Complex<T> identity() { return {1, 0}; }
+  static EVERTRACE_INLINE Complex<T> join(Complex<T> a, Complex<T> b) {
+    return {a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real};
+  }
+};
+
+// A NaN is taken, for nothing is larger, and stays. Processors have the first choice as one
+// instruction.
+template <class T>
+struct Largest {
+  static constexpr bool kIsCommon = true;
+  static T identity() { return Lowest<T>::value; }
+  static EVERTRACE_INLINE T join(T a, T b) {
+    const T larger = a > b ? a : b;
+    return a != a ? a : larger;
+  }
+};
+
+template <class T>
+struct Smallest {
+  static constexpr bool kIsCommon = true;
+  static T identity() { return Highest<T>::value; }
+  static EVERTRACE_INLINE T join(T a, T b) {
+    const T smaller = a < b ? a : b;
+    return a != a ? a : smaller;
+  }
+};
+
+// Complex numbers are ordered by their real, then by their imaginary parts.
+template <class T>
+EVERTRACE_INLINE bool is_nan(Complex<T> a) {
+  return a.real != a.real || a.imag != a.imag;
+}
+
+template <class T>
+struct Largest<Complex<T>> {
+  static Complex<T> identity() { return Lowest<Complex<T>>::value; }
+  static EVERTRACE_INLINE Complex<T> join(Complex<T> a, Complex<T> b) {
+    const bool stays = a.real > b.real || (a.real == b.real && a.imag >= b.imag);
+    return is_nan(a) || (stays && !is_nan(b)) ? a : b;
+  }
+};
+
+template <class T>
+struct Smallest<Complex<T>> {
+  static Complex<T> identity() { return Highest<Complex<T>>::value; }
+  static EVERTRACE_INLINE Complex<T> join(Complex<T> a, Complex<T> b) {
+    const bool stays = a.real < b.real || (a.real == b.real && a.imag <= b.imag);
+    return is_nan(a) || (stays && !is_nan(b)) ? a : b;
+  }
+};
+
+template <class T>
+struct And {
+  static constexpr bool kIsCommon = false;
+  static T identity() { return static_cast<T>(~T{0}); }
+  static EVERTRACE_INLINE T join(T a, T b) { return static_cast<T>(a & b); }
+};
+
+template <class T>
+struct Or {
+  static constexpr bool kIsCommon = false;
+  static T identity() { return 0; }
+  static EVERTRACE_INLINE T join(T a, T b) { return static_cast<T>(a | b); }
+};
+
+template <class T>
+struct Xor {
+  static constexpr bool kIsCommon = false;
+  static T identity() { return 0; }
+  static EVERTRACE_INLINE T join(T a, T b) { return static_cast<T>(a ^ b); }
+};
+
+// Sums and extremes of numbers of full size are the common ones, and of booleans.
+template <template <class> class Op, class Element>
+constexpr bool is_common =
+    Op<float>::kIsCommon && (std::is_same_v<Element, BoolElement> ||
+                             (std::is_arithmetic_v<typename Element::Stored> &&
+                              sizeof(typename Element::Stored) >= 4));
+
+template <template <class> class Op, class Element>
+constexpr Reduce reduction_of =
+    ReduceKernels<Op<typename Element::Value>, Element, is_common<Op, Element>>::run;
+
+template <template <class> class Op>
+Reduce find_float(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16: return reduction_of<Op, Float16Element>;
+    case DType::kBFloat16: return reduction_of<Op, BFloat16Element>;
+    case DType::kFloat32: return reduction_of<Op, Plain<float>>;
+    case DType::kFloat64: return reduction_of<Op, Plain<double>>;
+    default: return nullptr;
+  }
+}
+
+template <template <class> class Op>
+Reduce find_complex(DType dtype) {
+  switch (dtype) {
+    case DType::kComplex64: return reduction_of<Op, Plain<Complex<float>>>;
+    case DType::kComplex128: return reduction_of<Op, Plain<Complex<double>>>;
+    default: return nullptr;
+  }
+}
+
+// Of integers whose sign does not matter.
+template <template <class> class Op>
+Reduce find_bits(DType dtype) {
+  switch (dtype) {
+    case DType::kInt8:
+    case DType::kUInt8: return reduction_of<Op, Plain<uint8_t>>;
+    case DType::kInt16:
+    case DType::kUInt16: return reduction_of<Op, Plain<uint16_t>>;
+    case DType::kInt32:
+    case DType::kUInt32: return reduction_of<Op, Plain<uint32_t>>;
+    case DType::kInt64:
+    case DType::kUInt64: return reduction_of<Op, Plain<uint64_t>>;
+    default: return nullptr;
+  }
+}
+
+template <template <class> class Op>
+Reduce find_ordered(DType dtype) {
+  switch (dtype) {
+    case DType::kBool: return reduction_of<Op, BoolElement>;
+    case DType::kInt8: return reduction_of<Op, Plain<int8_t>>;
+    case DType::kInt16: return reduction_of<Op, Plain<int16_t>>;
+    case DType::kInt32: return reduction_of<Op, Plain<int32_t>>;
+    case DType::kInt64: return reduction_of<Op, Plain<int64_t>>;
+    case DType::kUInt8: return reduction_of<Op, Plain<uint8_t>>;
+    case DType::kUInt16: return reduction_of<Op, Plain<uint16_t>>;
+    case DType::kUInt32: return reduction_of<Op, Plain<uint32_t>>;
+    case DType::kUInt64: return reduction_of<Op, Plain<uint64_t>>;
+    default: return is_complex(dtype) ? find_complex<Op>(dtype) : find_float<Op>(dtype);
+  }
+}
+
+template <class T>
+void sum_complex(const void* in, void* out, int64_t outer, int64_t reduced, int64_t inner) {
+  reduction_of<Sum, Plain<T>>(in, out, outer, reduced, 2 * inner);
+}
+
+Reduce find_sum(DType dtype) {
+  if (dtype == DType::kComplex64) return sum_complex<float>;
+  if (dtype == DType::kComplex128) return sum_complex<double>;
+  const Reduce found = find_bits<Sum>(dtype);
+  return found != nullptr ? found : find_float<Sum>(dtype);
+}
+
+Reduce find_product(DType dtype) {
+  if (is_complex(dtype)) return find_complex<Product>(dtype);
+  const Reduce found = find_bits<Product>(dtype);
+  return found != nullptr ? found : find_float<Product>(dtype);
+}
+
+Reduce find_and(DType dtype) {
+  return dtype == DType::kBool ? find_ordered<Smallest>(dtype) : find_bits<And>(dtype);
+}
+
+Reduce find_or(DType dtype) {
+  return dtype == DType::kBool ? find_ordered<Largest>(dtype) : find_bits<Or>(dtype);
+}
+
+Reduce find_xor(DType dtype) { return find_bits<Xor>(dtype == DType::kBool ? DType::kUInt8 : dtype); }
+
+struct Row {
+  std::string_view primitive;
+  Reduce (*find)(DType);
+};
+
+constexpr Row kRows[] = {
+    {"reduce_sum", find_sum},
+    {"reduce_prod", find_product},
+    {"reduce_max", find_ordered<Largest>},
+    {"reduce_min", find_ordered<Smallest>},
+    {"reduce_and", find_and},
+    {"reduce_or", find_or},
+    {"reduce_xor", find_xor},
+};
+
+}  // namespace
+
+Reduce find_reduce(std::string_view primitive, DType in, DType out) {
+  if (primitive == "argmax") return find_arg_reduce(true, in, out);
+  if (primitive == "argmin") return find_arg_reduce(false, in, out);
+  if (in != out) return nullptr;
+  for (const Row& row : kRows) {
+    if (row.primitive == primitive) return row.find(in);
+  }
+  return nullptr;
+}
+
+}  // namespace evertrace

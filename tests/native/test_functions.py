@@ -1,0 +1,245 @@
+"""Functions in C++ are within 2 units in the last place, everywhere, for all instructions.
+
+The oracle is the C library in more precision: double for float32, 80 bits for float64. Of the error
+functions a table has values that mpmath computed.
+"""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from evertrace._src import native
+from tests.support.closeness import assert_same
+
+pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+
+TARGETS = ["baseline", "avx2", "avx512"]
+MOST = 2.0  # units in the last place
+DOUBLES = np.finfo(np.longdouble).nmant >= 63  # elsewhere float64 has no oracle
+
+
+@pytest.fixture(params=TARGETS)
+def instructions(request):
+    """Run a test with the loops of one set of instructions."""
+    if not native._native.use_loops_for(request.param):
+        pytest.skip("the processor lacks these instructions")
+    yield request.param
+    for best in TARGETS:
+        native._native.use_loops_for(best)
+
+
+def loop(name, *operands):
+    """Return what a loop makes of its operands."""
+    out = np.empty(np.broadcast_shapes(*[x.shape for x in operands]), operands[0].dtype)
+    assert native._native.loop(name, [native._dense(x) for x in operands], native._dense(out), 0)
+    return out
+
+
+def logistic(x):
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+ONE = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
+    "logistic": logistic, "tanh": np.tanh, "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "cbrt": np.cbrt,
+    "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+}  # fmt: skip
+TWO = {"atan2": np.arctan2, "pow": np.power}
+
+
+def samples(dtype, seed=1):
+    """Return numbers of all sizes, dense ones where functions bend, edges and random bits."""
+    rng = np.random.default_rng(seed)
+    size, info = dtype.itemsize, np.finfo(dtype)
+    edges = [0.0, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, 1.0, 0.5, 2.0]
+    edges += [1 + info.eps, 1 - info.epsneg, 1 - info.eps]
+    edges += [k * math.pi / 4 for k in (*range(1, 40), 1000, 10**6, 10**9, 10**15)]
+    edges += [math.log(float(info.max)), -math.log(float(info.smallest_subnormal)), math.log(2) / 2]
+    edges += [2.0**k for k in (-60, -30, -27, -12, 20, 30, 40, 60, 100)] + [127.5, 128, 149.5, 1024]
+    near = np.array(edges, dtype)
+    near = np.concatenate([near, np.nextafter(near, dtype.type(0)), np.nextafter(near, info.max)])
+    parts = [
+        near,
+        rng.integers(0, 256, (1500, size), np.uint8).view(dtype).ravel(),
+        rng.normal(size=1500),
+        rng.uniform(-1.2, 1.2, 1000),
+        rng.uniform(-20, 20, 1500),
+        rng.uniform(-110 if size == 4 else -760, 110 if size == 4 else 760, 1500),
+        rng.uniform(-1e5, 1e5, 1000),
+        1 + rng.normal(size=1000) * 1e-3,
+        np.exp(rng.uniform(-60, 5, 2000)),
+    ]
+    with np.errstate(all="ignore"):
+        x = np.concatenate([part.astype(dtype) for part in parts])
+    x[np.isnan(x)] = np.nan  # none that signals
+    return np.concatenate([x, -x])
+
+
+def errors(got, want):
+    """Return distances in units in the last place; inf where numbers are of other kinds.
+
+    Args:
+      got: floats.
+      want: in more precision.
+    """
+    with np.errstate(all="ignore"):
+        nearest = want.astype(got.dtype)
+        unit = np.spacing(np.where(np.isfinite(nearest), np.abs(nearest), got.dtype.type(1)))
+        distance = np.abs(got.astype(want.dtype) - want) / unit
+        # A number that rounds to infinity is one unit below it at least.
+        top = np.finfo(got.dtype).max
+        distance = np.where(np.isinf(nearest) & (got == np.copysign(top, nearest)), 1, distance)
+        distance = np.where(np.isfinite(nearest) & np.isinf(got), np.inf, distance)
+        same = (got == nearest) | (np.isnan(got) & np.isnan(nearest))
+        distance = np.where(
+            same, np.minimum(np.nan_to_num(distance, nan=0, posinf=0), 0.5), distance
+        )
+        zero = nearest == 0
+        signs = (np.signbit(got) != np.signbit(nearest)) & ~np.isnan(nearest)
+        return np.where((zero & signs) | np.isnan(distance), np.inf, distance)
+
+
+def check(name, got, want, *operands):
+    error = errors(got, want)
+    worst = int(np.argmax(error))
+    at = ", ".join(repr(x[worst] if x.ndim else x[()]) for x in operands)
+    assert error[worst] <= MOST, (
+        f"{name}({at}) is {got[worst]!r}, not {want[worst]!r}: {error[worst]:.3g} units; "
+        f"{np.sum(error > MOST)} values of {error.size}"
+    )
+
+
+def dtypes_tested():
+    return [np.dtype(t) for t in ([np.float32, np.float64] if DOUBLES else [np.float32])]
+
+
+def wide(x):
+    return x.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
+
+
+@pytest.mark.parametrize("dtype", dtypes_tested(), ids=str)
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_number(instructions, name, dtype):
+    x = samples(dtype)
+    with np.errstate(all="ignore"):
+        check(name, loop(name, x), ONE[name](wide(x)), x)
+
+
+@pytest.mark.parametrize("dtype", dtypes_tested(), ids=str)
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two_numbers(instructions, name, dtype):
+    x = samples(dtype)
+    rng = np.random.default_rng(3)
+    special = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2, 3, -2, -3, 0.5, -0.5], dtype)
+    pairs = [a.ravel() for a in np.meshgrid(special, special)]
+    y = rng.permutation(x)
+    z = np.concatenate([y, rng.uniform(-30, 30, x.size).astype(dtype), pairs[1]])
+    x = np.concatenate([x, np.abs(x), pairs[0]])
+    with np.errstate(all="ignore"):
+        check(name, loop(name, x, z), TWO[name](wide(x), wide(z)), x, z)
+        whole = np.round(z)
+        check(name, loop(name, x, whole), TWO[name](wide(x), wide(whole)), x, whole)
+        for scalar in (z[5:6], np.array([3], dtype), np.array([-2.5], dtype)):
+            check(name, loop(name, x, scalar), TWO[name](wide(x), wide(scalar)), x, scalar[0])
+            check(name, loop(name, scalar, x), TWO[name](wide(scalar), wide(x)), scalar[0], x)
+
+
+# Arguments are floats of 32 bits.
+ERROR_FUNCTIONS = {
+    "erf": [
+        (1.0000000031710769e-30, "1.128379170673689629790735e-30"),
+        (9.999999747378752e-06, "0.00001128379138552644555834122"),
+        (0.009999999776482582, "0.01128341530366243904406401"),
+        (0.30000001192092896, "0.3286267717527154213905186"),
+        (0.5, "0.5204998778130465376827467"),
+        (0.800000011920929, "0.7421009718004437057816442"),
+        (0.8740000128746033, "0.7835498635375543246040157"),
+        (0.8759999871253967, "0.7845993403022059585484737"),
+        (0.8999999761581421, "0.796908200454968449313788"),
+        (1.0, "0.8427007929497148693412206"),
+        (1.5, "0.9661051464753107270669763"),
+        (2.0, "0.9953222650189527341620693"),
+        (2.700000047683716, "0.9998656672967723443961784"),
+        (3.5, "0.9999992569016276585872545"),
+        (3.9000000953674316, "0.9999999652077780858455829"),
+        (4.5, "0.9999999998033839558457113"),
+        (6.0, "0.9999999999999999784802633"),
+        (9.0, "1.0"),
+        (10.0, "1.0"),
+    ],
+    "erfc": [
+        (1.0000000031710769e-30, "1.0"),
+        (9.999999747378752e-06, "0.9999887162086144735544417"),
+        (0.009999999776482582, "0.988716584696337560955936"),
+        (0.30000001192092896, "0.6713732282472845786094814"),
+        (0.5, "0.4795001221869534623172533"),
+        (0.800000011920929, "0.2578990281995562942183558"),
+        (0.8740000128746033, "0.2164501364624456753959843"),
+        (0.8759999871253967, "0.2154006596977940414515263"),
+        (0.8999999761581421, "0.203091799545031550686212"),
+        (1.0, "0.1572992070502851306587794"),
+        (1.5, "0.03389485352468927293302374"),
+        (2.0, "0.004677734981047265837930744"),
+        (2.700000047683716, "0.0001343327032276556038215527"),
+        (3.5, "0.0000007430983723414127455236838"),
+        (3.9000000953674316, "3.479222191415441707873299e-8"),
+        (4.5, "1.96616044154288747627916e-10"),
+        (6.0, "2.151973671249891311659335e-17"),
+        (9.0, "4.137031746513810238053903e-37"),
+        (10.0, "2.088487583762544757000786e-45"),
+        (-9.999999747378752e-06, "1.000011283791385526445558"),
+        (-0.5, "1.520499877813046537682747"),
+        (-1.0, "1.842700792949714869341221"),
+        (-3.0, "1.999977909503001414558627"),
+    ],
+    "erf_inv": [
+        (1.0000000031710769e-30, "8.862269282630517016595723e-31"),
+        (9.999999747378752e-06, "0.000008862269030879841543391963"),
+        (0.009999999776482582, "0.008862501082847884696270118"),
+        (0.30000001192092896, "0.2724627261055237748133145"),
+        (0.5, "0.4769362762044698733814184"),
+        (0.699999988079071, "0.7328690598827589077603982"),
+        (0.8999999761581421, "1.163087071945772235512008"),
+        (0.9900000095367432, "1.821386600900277774988536"),
+        (0.9959999918937683, "2.035167231032059312439167"),
+        (0.9998999834060669, "2.751035437903287400559617"),
+        (0.9999997615814209, "3.653322423990243564938506"),
+        (0.9999999403953552, "3.832506856900710909458261"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ERROR_FUNCTIONS)
+def test_error_functions(instructions, name, dtype):
+    points = ERROR_FUNCTIONS[name]
+    got = loop(name, np.array([x for x, _ in points], dtype))
+    for (x, text), value in zip(points, got, strict=True):
+        exact = Fraction(Decimal(text))
+        unit = Fraction(float(np.spacing(abs(np.dtype(dtype).type(float(exact))))))
+        off = float(abs(Fraction(float(value)) - exact) / unit)
+        assert off <= MOST, f"{name}({x!r}) is {value!r}, not {text}: {off:.3g} units"
+    odd = {"erf": -1, "erf_inv": -1}
+    if name in odd:
+        assert np.array_equal(loop(name, -np.array([x for x, _ in points], dtype)), -got)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_special_values_of_error_functions(instructions, dtype):
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1.5], np.float64).astype(dtype)
+    nan, inf = np.nan, np.inf
+    table = {
+        "erf": [0.0, -0.0, 1.0, -1.0, nan],
+        "erfc": [1.0, 1.0, 0.0, 2.0, nan],
+        "erf_inv": [0.0, -0.0, nan, nan, nan, inf, -inf, nan],
+    }
+    for name, want in table.items():
+        assert_same(loop(name, x)[: len(want)], np.array(want).astype(dtype), label=name)
