@@ -27,8 +27,12 @@ from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
-from evertrace._src.jit.observe import Watch, settle
+from evertrace._src.jit.observe import Watch, runs_at_once, settle
 from evertrace._src.lax.slicing import slice_in_dim
+from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
+from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.structural import reshape, zeros
 from evertrace._src.support import set_module
 from evertrace._src.transforms.jvp import JVPTrace
@@ -440,13 +444,24 @@ def _basis(leaves):
     total = sum(x.size for x in leaves)
     basis, offset = [], 0
     for x in leaves:
-        dtype = x.dtype
-        rows = np.zeros((total, x.size), dtype)
-        rows[np.arange(offset, offset + x.size), np.arange(x.size)] = 1
-        aval = ShapedArray((total, *x.shape), dtype, x.weak_type)
-        basis.append(from_host(rows.reshape(aval.shape), aval))
+        rows = _unit_rows(total, x.size, offset, x.dtype, x.weak_type)
+        basis.append(reshape(rows, (total, *x.shape)))
         offset += x.size
     return basis
+
+
+def _unit_rows(total, size, offset, dtype, weak_type):
+    """Return ``[total, size]`` zeros with ones on the diagonal that begins in row `offset`.
+
+    A program computes them, so that XLA knows where the zeros are; at once, they are written.
+    """
+    shape = (total, size)
+    if runs_at_once():
+        rows = np.zeros(shape, dtype)
+        rows[np.arange(offset, offset + size), np.arange(size)] = 1
+        return from_host(rows, ShapedArray(shape, dtype, weak_type))
+    columns = add_p.bind(iota(np.int32, shape, 1), literal(offset, np.dtype(np.int32)))
+    return convert(eq_p.bind(iota(np.int32, shape, 0), columns), dtype, weak_type)
 
 
 def _check_jacobian_input(where, leaves, holomorphic, allow_int=False):

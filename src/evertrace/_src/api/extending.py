@@ -444,7 +444,7 @@ def register_lowering(prim, rule, platform=None):
             fix="write `register_lowering(prim, lower_fun(fun))`.",
             anchor="extend",
         )
-    lowering.rules[prim] = rule
+    lowering.replace(prim, rule)
     if prim.eager is None and prim.host is None:
         prim.eager = _run_function(prim, rule) if type(rule) is _Function else _run_compiled(prim)
     return rule

@@ -26,9 +26,9 @@ def jit(
     fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None,
     static_argnames=None, donate_argnums=None, donate_argnames=None, keep_unused=False,
     device=None, backend=None, inline=False, abstracted_axes=None, compiler_options=None,
-    strict=False, max_traces=None,
+    strict=False, max_traces=None, engine=None,
 ):  # fmt: skip
-    """Compile a function, method or callable object with XLA.
+    """Compile a function, method or callable object.
 
     A call returns what the plain call would return and leaves behind what it would leave behind,
     to rounding, or raises an error that says why not. What the function reads besides its
@@ -57,6 +57,8 @@ def jit(
       strict: whether to trace by JAX's own rules: nothing that the function reads besides its
         arguments is lifted, Python numbers are traced.
       max_traces: how many traces are allowed; one more is a `RetraceError`.
+      engine: what runs the programs: "native" (a tape of kernels, made at once), "xla" (code that
+        XLA compiles), or "auto", which chooses by the program; default is the option `engine`.
 
     Returns:
       The jitted function, a `JitFunction`: also with `explain`, `cache_info`, `clear_cache`,
@@ -67,7 +69,8 @@ def jit(
       OpaqueStateError: (when called) state is used that cannot be watched.
       ImpurityError: (when called) something is done that cannot be done again at each call.
       RetraceError: (when called) one more trace than `max_traces` would be needed.
-      ValueError: argument numbers or names do not fit the function.
+      ValueError: argument numbers or names do not fit the function; there is no such engine; (when
+        called) the native engine is asked for and has no kernel for something.
 
     Example:
       >>> @ev.jit
@@ -78,12 +81,17 @@ def jit(
     """
     if abstracted_axes is not None:
         raise NotImplementedError("jit: abstracted_axes is not supported; shapes are concrete.")
+    if engine not in (None, "auto", "native", "xla"):
+        raise errors.user_error(
+            ValueError, f"jit: there is no engine {engine!r}.",
+            fix="pass \"auto\", \"native\" or \"xla\".", anchor="engine",
+        )  # fmt: skip
     options = dict(
         in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
         static_argnames=static_argnames, donate_argnums=donate_argnums,
         donate_argnames=donate_argnames, keep_unused=keep_unused, device=device,
         backend_device=None if backend is None else registry.devices(backend)[0], inline=inline,
-        compiler_options=compiler_options, strict=strict, max_traces=max_traces,
+        compiler_options=compiler_options, strict=strict, max_traces=max_traces, engine=engine,
     )  # fmt: skip
     if fun is None:
         return functools.partial(_checked_jit, **options)

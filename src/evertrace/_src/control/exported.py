@@ -67,7 +67,7 @@ def _batch(size, args, dims, *, program):
 
 
 call_exported_p = Primitive(
-    "call_exported", multiple_results=True, physical=AS_IS, batch=_batch,
+    "call_exported", multiple_results=True, cache_types=False, physical=AS_IS, batch=_batch,
     eager=lambda *args, program: engine.backend().call_jaxpr(
         program.closed, args, name=program.name
     ),

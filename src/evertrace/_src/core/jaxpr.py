@@ -6,6 +6,8 @@ from one to the other. Nothing is changed after it was made; jaxprs that a trans
 from another are kept in that one's `cache` and die with it.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes
@@ -115,6 +117,8 @@ class Eqn:
       outvars: variables.
       effects: what it does besides.
       src: the user's instruction it comes from, or None (see `source`).
+      typing: what it shares with all equations of its types and params (see `Primitive.typing`),
+        or None where nobody asked.
 
     Example:
       >>> eqn = ev.make_jaxpr(jnp.sin)(jnp.ones(3)).eqns[0]
@@ -122,17 +126,21 @@ class Eqn:
       (sin, [ShapedArray(float32[3])])
     """
 
-    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "src")
+    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "src", "typing")
 
-    def __init__(self, primitive, invars, outvars, params, effects=NO_EFFECTS, src=None):
+    def __init__(
+        self, primitive, invars, outvars, params, effects=NO_EFFECTS, src=None, typing=None
+    ):  # fmt: skip
         self.primitive, self.params = primitive, params
         self.invars, self.outvars = invars, outvars
-        self.effects, self.src = effects, src
+        self.effects, self.src, self.typing = effects, src, typing
 
     def replace(self, **changes):
         """Return the equation with some attributes replaced."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return Eqn(**(fields | changes))
+        fields: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        fields.update(typing=None)
+        fields.update(changes)
+        return Eqn(**fields)
 
     def __repr__(self):
         return pretty.eqn_text(self)

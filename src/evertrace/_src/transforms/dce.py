@@ -1,7 +1,6 @@
 """Dead code elimination."""
 
 from evertrace._src.core.effects import observable
-from evertrace._src.core.jaxpr import Literal
 
 
 def dce_jaxpr(jaxpr, used_outputs, *, keep_inputs=()):
@@ -15,12 +14,12 @@ def dce_jaxpr(jaxpr, used_outputs, *, keep_inputs=()):
     Equations with effects stay.
     """
     outvars = [v for v, u in zip(jaxpr.outvars, used_outputs, strict=True) if u]
-    live = {id(v) for v in outvars if not isinstance(v, Literal)}
+    live = set(map(id, outvars))  # and literals, which do no harm
     eqns = []
     for eqn in reversed(jaxpr.eqns):
-        if observable(eqn.effects) or any(id(v) in live for v in eqn.outvars):
+        if not live.isdisjoint(map(id, eqn.outvars)) or (eqn.effects and observable(eqn.effects)):
             eqns.append(eqn)
-            live.update(id(v) for v in eqn.invars if not isinstance(v, Literal))
+            live.update(map(id, eqn.invars))
     used = tuple(id(v) in live or i in keep_inputs for i, v in enumerate(jaxpr.invars))
     names = jaxpr.names
     if names is not None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from evertrace._src import config, source
 from evertrace._src.core.check import check_jaxpr
+from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from evertrace._src.core.tracer import Trace, Tracer, escaped_tracer_error, set_trace, state
 from evertrace._src.ops.creation import constant_p
@@ -49,19 +50,19 @@ class Stage(Trace):
     def record(self, prim, args, params):
         """Append the equation and return its output variables."""
         invars = [x if type(x) is Var and x._trace is self else self.operand(x) for x in args]
-        out = prim.infer(invars, params)
+        typing = prim.typing(invars, params)
         src = state.src
         if src is None:
             src = source.user_source()
             if state.scope:
                 src = source.in_scope(src, state.scope)
-        effects = prim.effects_of(params)
+        effects = NO_EFFECTS if prim.effects is None else prim.effects(**params)
         if prim.multiple_results:
-            outvars = [Var(aval, self) for aval in out]
-            self.eqns.append(Eqn(prim, invars, outvars, params, effects, src))
+            outvars = [Var(aval, self) for aval in typing.out]
+            self.eqns.append(Eqn(prim, invars, outvars, params, effects, src, typing))
             return list(outvars)  # the caller's own, the equation keeps its list
-        var = Var(out, self)
-        self.eqns.append(Eqn(prim, invars, [var], params, effects, src))
+        var = Var(typing.out, self)
+        self.eqns.append(Eqn(prim, invars, [var], params, effects, src, typing))
         return var
 
     def operand(self, x):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import bool_attr, mlir_type, scalar_text
+from evertrace._src.engines.xla.text import bool_attr, mlir_type, scalar_text
 
 
 def text(value):

@@ -10,7 +10,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -123,17 +123,26 @@ class Executable:
           JaxRuntimeError: the device has too little memory, or the program failed.
           Exception: what a callback raised.
         """
-        raws = []
-        for arg in args:
-            if isinstance(arg, np.ndarray):
-                arg = buffers.put(arg, self.device, may_alias=True)
-            elif arg.is_deleted():
-                raise _deleted_error(arg, len(raws), len(args))
-            raws.append(arg)
+        raws = [self.as_buffer(arg, i, len(args)) for i, arg in enumerate(args)]
         try:
             return self._execute(raws).consume_with_handlers(self._handlers)
         except compat.BackendError as error:
             fail(error, "running a program")
+
+    def as_buffer(self, arg: Any, position: int, count: int) -> Any:
+        """Return an argument as a buffer that is there; `position` and `count` are for errors."""
+        if isinstance(arg, np.ndarray):
+            return buffers.put(arg, self.device, may_alias=True)
+        if arg.is_deleted():
+            raise _deleted_error(arg, position, count)
+        return arg
+
+    def failed(self, error: Exception, raws: Sequence[Any]) -> NoReturn:
+        """Raise what a call of jaxlib's has raised as one of our errors."""
+        del raws
+        if isinstance(error, compat.BackendError):
+            fail(error, "running a program")
+        raise error
 
     def _execute_to_end(self, raws: Sequence[Any]) -> Any:
         """Run the program to its end: its callbacks have happened then, and fail here if at all."""

@@ -2,7 +2,7 @@
 
 from evertrace._src.control.ffi import Constant, Fields
 from evertrace._src.engines.xla import attributes
-from evertrace._src.engines.xla.lower import bool_attr, physical_aval
+from evertrace._src.engines.xla.text import bool_attr, physical_aval
 
 TYPED_FFI = "4 : i32"
 """XLA's number of the calling convention."""

@@ -11,7 +11,7 @@ import functools
 from evertrace._src import native
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.foreign import TYPED_FFI, row_major
-from evertrace._src.engines.xla.lower import bool_attr
+from evertrace._src.engines.xla.text import bool_attr
 
 
 def usable(b, shape, *dtypes, known=native.DTYPES):

@@ -13,7 +13,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.foreign import TYPED_FFI, alias
-from evertrace._src.engines.xla.lower import bool_attr, ints
+from evertrace._src.engines.xla.text import bool_attr, ints
 
 _PREFIXES = {"f": "s", "d": "d", "F": "c", "D": "z"}
 _COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}

@@ -13,97 +13,48 @@ holds the present one, and whatever contains effects (functions, loops, branches
 of its operands and returns the next in front of its results.
 """
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, source
+from evertrace._src import config, dtypes, source
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
+from evertrace._src.engines.xla.templates import Template
+from evertrace._src.engines.xla.text import dense_scalar, ints, mlir_type, physical_aval
 from evertrace._src.support import uncollected
 
-lowering = RuleTable("the XLA engine")
 
-_ELEMENT_TYPES = {
-    "bool": "i1", "complex64": "complex<f32>", "complex128": "complex<f64>", "float16": "f16",
-    "float32": "f32", "float64": "f64", "bfloat16": "bf16",
-}  # fmt: skip
+class _Rules(RuleTable):
+    """The engine's rules.
 
+    Attributes:
+      pure: primitives of which our rule writes what depends on types, params and the module's
+        dialect only, so that it may be kept.
+    """
 
-def element_type(dtype):
-    """Return the MLIR element type of a dtype: ``f32``, ``ui8``, ``f8E4M3FN``, ..."""
-    name = dtype.name
-    if name in _ELEMENT_TYPES:
-        return _ELEMENT_TYPES[name]
-    if name.startswith("uint"):
-        return "ui" + name[4:]
-    if name.startswith("int"):
-        return "i" + name[3:]
-    kind, _, rest = name.partition("_")  # float8_e4m3fn -> f8E4M3FN
-    return "f" + kind.removeprefix("float") + rest.upper()
+    __slots__ = ("pure",)
 
+    def __init__(self, name):
+        super().__init__(name)
+        self.pure = set()
 
-def physical_aval(aval):
-    """Return shape and NumPy dtype of the memory behind an aval."""
-    if isinstance(aval.dtype, dtypes.ExtendedDType):
-        return (*aval.shape, *aval.dtype.physical_suffix), aval.dtype.physical_dtype
-    return aval.shape, aval.dtype
+    def define(self, *prims):
+        """Decorate a function as our rule of each of the primitives."""
+        self.pure.update([p for p in prims if p.cache_types and not p.effects])
+        return super().define(*prims)
 
-
-def mlir_type(aval):
-    """Return the tensor type of an aval, or the type of a token for None."""
-    if aval is None:
-        return "!stablehlo.token"
-    try:
-        return aval.cache["mlir"]
-    except KeyError:
-        text = aval.cache["mlir"] = tensor_type(*physical_aval(aval))
-        return text
+    def replace(self, prim, rule):
+        """Take a rule of a user's, of which nothing is known."""
+        self.pure.discard(prim)
+        prim.forget_types()
+        self.rules[prim] = rule
 
 
-def tensor_type(shape, dtype):
-    """Return the tensor type of a shape and dtype."""
-    return f"tensor<{''.join(f'{s}x' for s in shape)}{element_type(dtype)}>"
-
-
-def scalar_text(value, dtype):
-    """Return a scalar as MLIR writes it inside ``dense<...>``, exact to the bit."""
-    value = np.asarray(value, dtype)
-    kind = dtype.kind
-    if kind == "b":
-        return "true" if value else "false"
-    if kind in "iu" or (kind == "V" and dtype.name.startswith(("int", "uint"))):
-        return str(int(value))
-    if kind == "c":
-        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
-        return f"({scalar_text(np.real(value), part)}, {scalar_text(np.imag(value), part)})"
-    bits = value.reshape(1).view(f"u{dtype.itemsize}")[0]
-    return f"0x{int(bits):0{2 * dtype.itemsize}X}"
-
-
-def ints(values):
-    """Return an ``array<i64: ...>`` attribute."""
-    values = ", ".join(map(str, values))
-    return f"array<i64: {values}>" if values else "array<i64>"
-
-
-def pairs(values):
-    """Return an ``[n, 2]`` attribute of i64, such as the padding of windows."""
-    rows = ", ".join(f"[{low}, {high}]" for low, high in values)
-    return f"dense<{f'[{rows}]' if rows else ''}> : tensor<{len(values)}x2xi64>"
-
-
-def int_attr(value):
-    """Return an i64 attribute."""
-    return f"{value} : i64"
-
-
-def bool_attr(value):
-    """Return a boolean attribute."""
-    return "true" if value else "false"
-
+lowering = _Rules("the XLA engine")
 
 LARGE = 40
 """Equations from which on a function is worth the price of calls, with the option quick_compile."""
@@ -135,6 +86,9 @@ class Module:
       platform: what it will run on, "cpu", "gpu" or "tpu": rules may choose a form by it.
       located: whether operations are written with the places that they come from.
       quick: whether large functions stay functions in the compiled program.
+      functions: their texts so far; `names` and `by_text` find those written already.
+      dialect: what the texts of rules depend on besides; None where they are not kept.
+      literals: id of a literal -> its constant.
     """
 
     def __init__(self, name, platform, located=False, quick=False):
@@ -142,6 +96,9 @@ class Module:
         self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         self.functions = []
         self.names, self.by_text = {}, {}
+        self.literals = {}
+        native = config.current().native_kernels
+        self.dialect = None if located else f"StableHLO for {platform}, native kernels: {native}"
         self.taken = set()
         self.callbacks = []
 
@@ -176,7 +133,7 @@ class Builder:
     Attributes:
       module: the module it belongs to.
       lines: the operations so far.
-      constants: the constants of one value in this region so far, by their text.
+      constants: names of the constants of one value in this region so far, by their text.
       token: the token of the last effect, or None before the first.
       location: what is written behind operations of where they come from, if it is wanted.
     """
@@ -239,20 +196,19 @@ class Builder:
 
     def constant(self, value, aval):
         """Write a constant, once a region: a scalar of the aval's dtype spread over its shape."""
-        kind = mlir_type(aval)
-        dense = f"dense<{scalar_text(value, aval.dtype)}> : {kind}"
-        found = self.constants.get(dense)
-        if found is None:
-            found = Val(f"%{self.count}", kind, aval)
+        return Val(self.dense(dense_scalar(value, aval)), mlir_type(aval), aval)
+
+    def dense(self, text):
+        """Write a constant that is known by its text; returns its name."""
+        name = self.constants.get(text)
+        if name is None:
+            name = self.constants[text] = f"%{self.count}"
             self.count += 1
+            kind = text.partition(" : ")[2]
             self.lines.append(
-                f'{found.name} = "stablehlo.constant"() {{value = {dense}}}'
-                f" : () -> {kind}{self.location}"
+                f'{name} = "stablehlo.constant"() {{value = {text}}} : () -> {kind}{self.location}'
             )
-            self.constants[dense] = found
-        elif found.aval is not aval:  # of another weak type
-            return Val(found.name, kind, aval)
-        return found
+        return name
 
     def array(self, host, aval):
         """Write a constant that has the contents of an ndarray."""
@@ -321,28 +277,73 @@ class Builder:
 
     def inline(self, jaxpr, operands):
         """Write the equations of a jaxpr without constvars; returns its outputs."""
-        env = dict(zip(map(id, jaxpr.invars), operands, strict=True))
-
-        def read(x):
-            if type(x) is Literal:
-                return self.constant(x.val, x.aval)
-            return env[id(x)]
-
-        outer = self.location
+        names = {id(v): x.name for v, x in zip(jaxpr.invars, operands, strict=True)}
+        uses = Counter([eqn.typing for eqn in jaxpr.eqns])
+        dialect, lines, outer = self.module.dialect, self.lines, self.location
         for eqn in jaxpr.eqns:
-            if self.module.located:
-                self.location = _location(self.module.name, eqn)
-            operands = [read(x) for x in eqn.invars]
-            if not eqn.primitive.multiple_results:
-                (var,) = eqn.outvars
-                env[id(var)] = self.apply(eqn.primitive, var.aval, operands, eqn.params)
+            inputs = []
+            for x in eqn.invars:
+                inputs.append(names[id(x)] if type(x) is not Literal else self._literal(x))
+            typing = eqn.typing
+            template = None if typing is None else typing.cache.get(dialect)
+            if template is None:
+                outputs = self._equation(eqn, inputs, recurs=uses[typing] > 1)
+            elif template.text is None:
+                outputs = template.write(self, inputs)
+            else:  # nearly all: one operation with one result
+                names[id(eqn.outvars[0])] = name = f"%{self.count}"
+                self.count += 1
+                inputs.append(name)
+                lines.append(template.text % template.order(inputs))
                 continue
-            outs = [v.aval for v in eqn.outvars]
-            values = self.apply(eqn.primitive, outs, operands, eqn.params)
-            for var, value in zip(eqn.outvars, values, strict=True):
-                env[id(var)] = value
+            for var, name in zip(eqn.outvars, outputs, strict=True):
+                names[id(var)] = name
         self.location = outer
-        return [read(x) for x in jaxpr.outvars]
+        return [
+            self._operand(x, self._literal(x) if type(x) is Literal else names[id(x)])
+            for x in jaxpr.outvars
+        ]
+
+    def _operand(self, x, name):
+        return Val(name, mlir_type(x.aval), x.aval)
+
+    def _literal(self, x):
+        """Write a literal; returns its name."""
+        texts = self.module.literals
+        text = texts.get(id(x))
+        if text is None:
+            text = texts[id(x)] = dense_scalar(x.val, x.aval)
+        return self.constants.get(text) or self.dense(text)
+
+    def _equation(self, eqn, names, recurs):
+        """Write an equation for operands of these names; returns the names of its results.
+
+        Of those that recur, in the jaxpr or in another one, the text is kept.
+        """
+        if self.module.located:
+            self.location = _location(self.module.name, eqn)
+        elif eqn.primitive in lowering.pure and eqn.typing is not None:
+            kept, dialect = eqn.typing.cache, self.module.dialect
+            if recurs or dialect in kept:
+                kept[dialect] = self._template(eqn)
+                return kept[dialect].write(self, names)
+            kept[dialect] = None
+        return self._by_rule(eqn, names)
+
+    def _template(self, eqn):
+        """Return what the rule writes for such equations."""
+        scratch = Builder(self.module)
+        results = scratch._by_rule(eqn, [f"%arg{i}" for i in range(len(eqn.invars))])
+        return Template(scratch, len(eqn.invars), results)
+
+    def _by_rule(self, eqn, names):
+        """Write an equation with its rule; returns the names of its results."""
+        prim, outvars = eqn.primitive, eqn.outvars
+        operands = [self._operand(x, name) for x, name in zip(eqn.invars, names, strict=True)]
+        if not prim.multiple_results:
+            return [self.apply(prim, outvars[0].aval, operands, eqn.params).name]
+        outs = self.apply(prim, [v.aval for v in outvars], operands, eqn.params)
+        return [x.name for x in outs]
 
     def apply(self, prim, outs, operands, params) -> Any:
         """Write one application of a primitive with its rule; returns the results."""

@@ -1,7 +1,8 @@
 """StableHLO of convolutions."""
 
-from evertrace._src.engines.xla.lower import bool_attr, int_attr, ints, lowering, pairs
+from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.dot import precision_config, same_kind
+from evertrace._src.engines.xla.text import bool_attr, int_attr, ints, pairs
 from evertrace._src.ops import conv as ops
 
 

@@ -1,6 +1,7 @@
 """StableHLO of operations that make arrays from nothing."""
 
-from evertrace._src.engines.xla.lower import int_attr, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import int_attr
 from evertrace._src.ops import creation as ops
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from evertrace._src import native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla import kernels
-from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
+from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.reduce import combiner
 from evertrace._src.engines.xla.rules.windows import window_attrs
+from evertrace._src.engines.xla.text import bool_attr, int_attr
 from evertrace._src.ops import cumulative as ops
 from evertrace._src.ops.elementwise import add_p, max_p, min_p, mul_p
 from evertrace._src.ops.identities import highest, lowest

@@ -5,7 +5,8 @@ import functools
 import numpy as np
 
 from evertrace._src import dtypes
-from evertrace._src.engines.xla.lower import bool_attr, element_type, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import bool_attr, element_type
 from evertrace._src.ops import dot as ops
 from evertrace._src.ops.precision import DotAlgorithm, DotAlgorithmPreset, Precision, is_pair
 

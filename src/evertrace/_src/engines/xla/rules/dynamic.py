@@ -3,7 +3,8 @@
 import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import ints, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import ints
 from evertrace._src.ops import dynamic as ops
 
 

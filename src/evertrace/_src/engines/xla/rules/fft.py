@@ -1,6 +1,7 @@
 """StableHLO of Fourier transforms."""
 
-from evertrace._src.engines.xla.lower import ints, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import ints
 from evertrace._src.ops import fft as ops
 
 

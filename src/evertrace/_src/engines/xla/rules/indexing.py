@@ -7,7 +7,8 @@ made from that.
 import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import bool_attr, ints, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import bool_attr, ints
 from evertrace._src.ops import indexing as ops
 from evertrace._src.ops.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from evertrace._src.ops.indexing_host import default_fill

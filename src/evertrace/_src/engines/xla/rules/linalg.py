@@ -8,7 +8,8 @@ import numpy as np
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla import lapack
 from evertrace._src.engines.xla.lapack import character
-from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import bool_attr, int_attr
 from evertrace._src.ops import linalg as ops
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.creation import iota

@@ -9,8 +9,9 @@ import math
 import numpy as np
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import Val, int_attr, ints, lowering, physical_val
+from evertrace._src.engines.xla.lower import Val, lowering, physical_val
 from evertrace._src.engines.xla.rules import bit_generator
+from evertrace._src.engines.xla.text import int_attr, ints
 from evertrace._src.ops import random as ops
 from evertrace._src.ops.rbg import STRIDE
 from evertrace._src.ops.threefry import GROUPS, PARITY, ROTATIONS

@@ -1,7 +1,8 @@
 """StableHLO of reductions."""
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import int_attr, ints, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import int_attr, ints
 from evertrace._src.ops import reduce as ops
 from evertrace._src.ops.bits import and_p, or_p, xor_p
 from evertrace._src.ops.cumulative import accumulation_dtype

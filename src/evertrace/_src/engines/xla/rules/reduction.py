@@ -1,8 +1,9 @@
 """StableHLO of reductions by a function of the user's: the jaxpr becomes the region."""
 
 from evertrace._src.control import reduction as ops
-from evertrace._src.engines.xla.lower import ints, lowering, pairs
+from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.windows import window_attrs
+from evertrace._src.engines.xla.text import ints, pairs
 
 
 def _region(b, jaxpr):

@@ -8,7 +8,8 @@ import numpy as np
 
 from evertrace._src.control.scan import scan_p, slice_aval, split_operands, stacked
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import ints, lowering, physical_aval
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import ints, physical_aval
 
 _COUNTER = ShapedArray((), np.dtype(np.int32))
 

@@ -2,7 +2,8 @@
 
 from evertrace._src import native
 from evertrace._src.engines.xla import kernels
-from evertrace._src.engines.xla.lower import bool_attr, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import bool_attr
 from evertrace._src.ops import search as ops
 from evertrace._src.transforms.staging import stage
 

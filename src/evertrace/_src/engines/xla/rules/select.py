@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from evertrace._src.engines.xla.lower import ints, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import ints
 from evertrace._src.ops import select as ops
 
 

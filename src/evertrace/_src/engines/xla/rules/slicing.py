@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from evertrace._src.engines.xla.lower import int_attr, ints, lowering
+from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.text import int_attr, ints
 from evertrace._src.ops import slicing as ops
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from evertrace._src import dtypes, native
 from evertrace._src.engines.xla import kernels
-from evertrace._src.engines.xla.lower import bool_attr, int_attr, lowering
+from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.structural import permuted
+from evertrace._src.engines.xla.text import bool_attr, int_attr
 from evertrace._src.ops import sort as ops
 from evertrace._src.ops.structural import inverse_permutation
 

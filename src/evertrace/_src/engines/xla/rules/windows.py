@@ -1,8 +1,9 @@
 """StableHLO of reductions over windows."""
 
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla.lower import ints, lowering, pairs
+from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.reduce import combiner
+from evertrace._src.engines.xla.text import ints, pairs
 from evertrace._src.ops import windows as ops
 from evertrace._src.ops.compare import ge_p
 from evertrace._src.ops.cumulative import accumulation_dtype

@@ -1,0 +1,91 @@
+"""Types, numbers and attributes as MLIR writes them."""
+
+import functools
+
+import numpy as np
+
+from evertrace._src import dtypes
+
+_ELEMENT_TYPES = {
+    "bool": "i1", "complex64": "complex<f32>", "complex128": "complex<f64>", "float16": "f16",
+    "float32": "f32", "float64": "f64", "bfloat16": "bf16",
+}  # fmt: skip
+
+
+@functools.cache
+def element_type(dtype):
+    """Return the MLIR element type of a dtype: ``f32``, ``ui8``, ``f8E4M3FN``, ..."""
+    name = dtype.name
+    if name in _ELEMENT_TYPES:
+        return _ELEMENT_TYPES[name]
+    if name.startswith("uint"):
+        return "ui" + name[4:]
+    if name.startswith("int"):
+        return "i" + name[3:]
+    kind, _, rest = name.partition("_")  # float8_e4m3fn -> f8E4M3FN
+    return "f" + kind.removeprefix("float") + rest.upper()
+
+
+def physical_aval(aval):
+    """Return shape and NumPy dtype of the memory behind an aval."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        return (*aval.shape, *aval.dtype.physical_suffix), aval.dtype.physical_dtype
+    return aval.shape, aval.dtype
+
+
+def mlir_type(aval):
+    """Return the tensor type of an aval, or the type of a token for None."""
+    if aval is None:
+        return "!stablehlo.token"
+    try:
+        return aval.cache["mlir"]
+    except KeyError:
+        text = aval.cache["mlir"] = tensor_type(*physical_aval(aval))
+        return text
+
+
+def tensor_type(shape, dtype):
+    """Return the tensor type of a shape and dtype."""
+    return f"tensor<{''.join(f'{s}x' for s in shape)}{element_type(dtype)}>"
+
+
+def scalar_text(value, dtype):
+    """Return a scalar as MLIR writes it inside ``dense<...>``, exact to the bit."""
+    value = np.asarray(value, dtype)
+    kind = dtype.kind
+    if kind == "b":
+        return "true" if value else "false"
+    if kind in "iu" or (kind == "V" and dtype.name.startswith(("int", "uint"))):
+        return str(int(value))
+    if kind == "c":
+        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        return f"({scalar_text(np.real(value), part)}, {scalar_text(np.imag(value), part)})"
+    bits = value.reshape(1).view(f"u{dtype.itemsize}")[0]
+    return f"0x{int(bits):0{2 * dtype.itemsize}X}"
+
+
+def dense_scalar(value, aval):
+    """Return the attribute of a constant: a scalar spread over the shape."""
+    return f"dense<{scalar_text(value, aval.dtype)}> : {mlir_type(aval)}"
+
+
+def ints(values):
+    """Return an ``array<i64: ...>`` attribute."""
+    values = ", ".join(map(str, values))
+    return f"array<i64: {values}>" if values else "array<i64>"
+
+
+def pairs(values):
+    """Return an ``[n, 2]`` attribute of i64, such as the padding of windows."""
+    rows = ", ".join(f"[{low}, {high}]" for low, high in values)
+    return f"dense<{f'[{rows}]' if rows else ''}> : tensor<{len(values)}x2xi64>"
+
+
+def int_attr(value):
+    """Return an i64 attribute."""
+    return f"{value} : i64"
+
+
+def bool_attr(value):
+    """Return a boolean attribute."""
+    return "true" if value else "false"
