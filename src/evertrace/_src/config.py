@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from evertrace._src.config_docs import OPTIONS
 from evertrace._src.errors import user_error
+from evertrace._src.extension import native
 from evertrace._src.support import close_matches
 
 MatmulPrecision = Literal[
@@ -107,6 +108,8 @@ class Config:
     """Programs smaller than this are not kept on disk."""
     compilation_cache_min_compile_seconds: float = 0.0
     """Programs that compile faster than this are not kept on disk."""
+    engine: Literal["auto", "native", "xla"] = "auto"
+    """What runs jitted functions that do not say: a tape of native kernels, or XLA's code."""
     quick_compile: bool = False
     """Compile large nested jitted functions once each, not at every call: for development."""
     native_kernels: bool = True
@@ -121,6 +124,8 @@ class Config:
     """Whether any of `WATCHING_FIELDS` differs from its default: one flag for the fast paths."""
     promotion: tuple[Any, ...] = dataclasses.field(init=False, repr=False)
     """Those that decide how operands promote: a short key for the plans of every operation."""
+    plans: tuple[Any, ...] | None = dataclasses.field(init=False, repr=False)
+    """What plans of the extension module are kept by; None where Python has to do all itself."""
 
     def __post_init__(self) -> None:
         """Collect the values of the semantic fields once."""
@@ -130,6 +135,8 @@ class Config:
         object.__setattr__(self, "promotion", promotion)
         watched = any(getattr(self, name) not in (False, "allow") for name in WATCHING_FIELDS)
         object.__setattr__(self, "watched", watched)
+        is_usual = self.native_kernels and not watched and "warn" not in promotion
+        object.__setattr__(self, "plans", self.semantic if is_usual else None)
 
 
 TRANSFER_GUARDS = (
@@ -158,6 +165,7 @@ SEMANTIC_FIELDS = (
     "numpy_rank_promotion",
     "numpy_dtype_promotion",
     "allow_f16_reductions",
+    "engine",
     *WATCHING_FIELDS,
     "check_tracer_leaks",
     "enable_checks",
@@ -287,7 +295,7 @@ class _ThreadState(threading.local):
 
 _process = _from_environment()
 _update_lock = threading.Lock()
-_thread = _ThreadState()
+_thread: Any = _ThreadState() if native is None else native.thread_state
 
 
 def current() -> Config:
@@ -300,6 +308,11 @@ def current() -> Config:
         _thread.config = dataclasses.replace(base, **overrides)
         _thread.base = base
     return _thread.config
+
+
+if native is not None:
+    native.set_config(globals(), current)
+    current = native.current_config  # which calls the above where there is something to make
 
 
 def semantic_key() -> tuple[Any, ...]:
@@ -381,6 +394,7 @@ transfer_guard_device_to_host = _option_context("transfer_guard_device_to_host")
 transfer_guard_device_to_device = _option_context("transfer_guard_device_to_device")
 check_tracer_leaks = _option_context("check_tracer_leaks")
 enable_checks = _option_context("enable_checks")
+engine = _option_context("engine")
 quick_compile = _option_context("quick_compile")
 log_compiles = _option_context("log_compiles")
 default_device = _option_context("default_device")

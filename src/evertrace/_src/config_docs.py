@@ -250,6 +250,16 @@ Example:
   ...     ev.jit(ev.grad(jnp.sin))(0.0)
   Array(1., dtype=float32, weak_type=True)
 """,
+    "engine": """
+What runs jitted functions that do not say: a tape of native kernels, or code that XLA compiles.
+
+``"auto"`` chooses by the program: "Which engine runs a program" in docs/architecture.md says how.
+
+Example:
+  >>> with ev.engine("xla"):
+  ...     ev.jit(jnp.sin)(0.0)
+  Array(0., dtype=float32, weak_type=True)
+""",
     "quick_compile": """
 Compile large nested jitted functions once each, not at every call: for development.
 

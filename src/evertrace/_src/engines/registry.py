@@ -5,23 +5,38 @@ whole jaxprs, are compiled by the XLA engine, which is imported when it is first
 """
 
 import functools
+import importlib.util
+import math
+import os
 import sys
 
 import numpy as np
 
-from evertrace._src import config, native
+from evertrace._src import config, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import Literal, eval_jaxpr
 from evertrace._src.core.tracer import EVAL, escaped_tracer_error, set_trace
 from evertrace._src.engines import watch
+from evertrace._src.engines.host.plans import plan
 from evertrace._src.engines.host.run import run as run_on_host
+
+native.set_planner(plan)
 
 _XLA = "evertrace._src.engines.xla.engine"
 
 
 def eager(prim, args, params):
     """Apply a primitive to concrete arrays and literals."""
+    steps = mode.steps
+    if steps is None:
+        return _eager(prim, args, params)
+    out = _eager(prim, args, params)
+    steps.append((prim, args, params, out if prim.eager is None else None))
+    return out
+
+
+def _eager(prim, args, params):
     committed, accelerated = None, False
     for x in args:
         if type(x) is Array:
@@ -66,9 +81,14 @@ def xla():
 
 
 def call_jaxpr(closed_jaxpr, args, **options):
-    """Compile (cached on the jaxpr) and run a closed jaxpr on concrete arrays."""
-    if config.current().watched:
+    """Run a closed jaxpr on concrete arrays, compiled or as a tape, which is kept on it."""
+    now = config.current()
+    if now.watched:
         return call_watched(closed_jaxpr, args, **options)
+    if now.engine != "xla" and runs_natively(args):
+        tape = choose(closed_jaxpr.jaxpr, options.get("name", "f"), "auto", None)[2]
+        if tape is not None:
+            return tape.run([x if type(x) is Array else np.asarray(x.val) for x in args])
     return xla().call_jaxpr(closed_jaxpr, args, **options)
 
 
@@ -128,6 +148,71 @@ def placement(args):
     return xla().placement(args)
 
 
+@functools.cache
+def native_engine():
+    """Return the native engine's module, which is loaded with the first program."""
+    from evertrace._src.engines.native import engine
+
+    return engine
+
+
+def choose(jaxpr, name, wanted, excluded):
+    """Choose the engine of a jaxpr without constvars, by the program alone.
+
+    Args:
+      jaxpr: the program.
+      name: of the program.
+      wanted: "auto", "native" or "xla".
+      excluded: why the native engine cannot run it whatever it holds, or None.
+
+    Returns:
+      "native" or "xla", why, the tape or None, and what making it took: two numbers of seconds.
+
+    Raises:
+      ValueError: "native" is wanted and cannot be.
+    """
+    if wanted == "xla":
+        return "xla", "that is asked for", None, (None, None)
+    if not native.is_built():
+        excluded = "the C++ extension module is not there"
+    elif not config.current().native_kernels:
+        excluded = "the option native_kernels is off"
+    elif excluded is None and not _computes_on_cpu():
+        excluded = "programs run on an accelerator"
+    if excluded is not None:
+        why, eqn = excluded, None
+    else:
+        limit = math.inf if wanted == "native" else native_engine().LARGEST_COST
+        tape, why, eqn, seconds = native_engine().compile_jaxpr(jaxpr, limit)
+        if tape is not None:
+            return "native", why, tape, seconds
+    if wanted == "native":
+        raise errors.user_error(
+            ValueError, f"jit({name}): the native engine cannot run this program: {why}.",
+            fix='leave `engine="native"` out: "auto" takes XLA where it has to.',
+            anchor="engine", src=None if eqn is None else eqn.src,
+        )  # fmt: skip
+    return "xla", why, None, (None, None)
+
+
+@functools.cache
+def _computes_on_cpu():
+    """Whether programs that nothing places run on the CPU; jaxlib is asked only if it has to be."""
+    wheels = [importlib.util.find_spec(name) for name in ("jax_plugins", "libtpu")]
+    named = ("PJRT_NAMES_AND_LIBRARY_PATHS", "TPU_LIBRARY_PATH")
+    if not any(wheels) and not any(map(os.environ.get, named)) and not config.current().platforms:
+        return True
+    return first_device().platform == "cpu"
+
+
+def runs_natively(args):
+    """Whether arrays are where tapes run: in host memory, or on the first CPU device."""
+    for x in args:
+        if type(x) is Array and x._device is not None and x._device is not first_device():
+            return False
+    return config.current().default_device is None
+
+
 def compile_jaxpr(jaxpr, name, device, donated, compiler_options):
     """Return the executable of a jaxpr without constvars for `device`."""
     return xla().compile_jaxpr(jaxpr, name, device, donated, xla().Options(compiler_options))
@@ -184,7 +269,8 @@ def jaxlib_version():
 
 
 def trim():
-    """Give memory that was kept for reuse back to the system."""
+    """Give memory that was kept for reuse back to the system, and drop the plans of functions."""
+    native.forget_plans()
     native.release_memory()
     if _XLA in sys.modules:
         xla().client.trim_host_memory()

@@ -1,0 +1,344 @@
+"""Plans of eager functions: what a function does for operands of some types, as a list of kernels.
+
+The extension module asks `plan` when a function is called with a new kind of operands. The function
+is run as it always is, which gives the result; then it is run twice more while `registry.eager`
+notes which primitives it applies. What both runs have in common, although contents and numbers
+differ, is the function's program: it is described by kernels, which the module repeats from then on
+without Python. A function that does anything else has no plan.
+
+A description is ``(slots, steps, result, aval)``. A slot is a place for an array: ``("array", i,
+aval)`` and ``("number", i, aval)`` are argument `i`, ``("constant", array, aval)`` is always the
+same, ``("step", None, aval)`` is written by a step, ``("unused", None, aval)`` by none. A step is
+``(kind, slot, operands, ...)``, with kinds as in `python/plan.cc`. `result` is the slot of the
+result.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.engine import mode
+from evertrace._src.core.tracer import EVAL, state
+
+MOST_ELEMENTS = 1 << 16
+"""Of operands and results: above that, the Python path costs little beside the work."""
+
+# What arguments are replaced by in the two runs: numbers that no function has as constants, and
+# that every numeric dtype holds.
+_STAND_INS = (
+    {int: (97, 101, 103, 107), float: (0.7310585786, 0.6224593312, 0.5744425168, 0.5498339973)},
+    {int: (109, 113, 127, 89), float: (1.9318516525, 1.8793852415, 1.8477590650, 1.8019377358)},
+)
+
+
+class _NoPlan(Exception):
+    """The function does something that no kernel repeats."""
+
+
+def plan(function, args, names, by_type):
+    """Call a function, and describe what it does.
+
+    Args:
+      function: the Python function.
+      args: its arguments; those by name come last.
+      names: the names of those, or None.
+      by_type: whether Python numbers are operands; else they are part of the program.
+
+    Returns:
+      ``(result, description)``, with None for the description where there is none.
+    """
+    warned = errors.num_warnings()
+    out = _call(function, args, names)
+    if errors.num_warnings() != warned or not _is_small(out, *args):
+        return out, None
+    try:
+        return out, _description(function, args, names, by_type)
+    except _NoPlan:
+        return out, None
+
+
+def _call(function, args, names):
+    if names is None:
+        return function(*args)
+    count = len(args) - len(names)
+    return function(*args[:count], **dict(zip(names, args[count:], strict=True)))
+
+
+def _is_small(*values):
+    """Whether the result, which comes first, is an array as plans make it, and all are small."""
+    out = values[0]
+    if type(out) is not Array or out._device is not None or state.trace is not EVAL:
+        return False
+    return all(x.size <= MOST_ELEMENTS for x in values if type(x) is Array)
+
+
+# ---------------------------------------------------------------- recording
+
+
+def _description(function, args, names, by_type):
+    first, second = (_Run(function, args, names, by_type, k) for k in (0, 1))
+    if len(first.steps) != len(second.steps):
+        raise _NoPlan
+    made = _Description(args, first, second)
+    for one, other in zip(first.steps, second.steps, strict=True):
+        made.add(one, other)
+    return made.finish()
+
+
+class _Run:
+    """One run with stand-ins: the steps it took and its result."""
+
+    def __init__(self, function, args, names, by_type, which):
+        self.steps, self.which = [], which
+        self.args = [self._stand_in(i, x, by_type) for i, x in enumerate(args)]
+        outside = mode.steps, native.set_recording(True)
+        mode.steps = self.steps
+        try:
+            self.out = _call(function, self.args, names)
+        except Exception:  # an error of the user's that depends on contents
+            raise _NoPlan from None
+        finally:
+            mode.steps = outside[0]
+            native.set_recording(outside[1])
+        if type(self.out) is not Array:
+            raise _NoPlan
+
+    def _stand_in(self, i, x, by_type):
+        if type(x) is Array:
+            if not native.is_kernel_dtype(x.aval):
+                raise _NoPlan
+            host = x.host() if self.which == 0 else np.ones(x.shape, x.dtype)
+            return Array(x.aval, host)
+        found = _STAND_INS[self.which].get(type(x)) if by_type else None
+        if found is None:
+            if by_type and type(x) is complex:
+                raise _NoPlan
+            return x
+        return found[i % len(found)]
+
+    def number_at(self, i, dtype):
+        """Return argument `i`, a Python number, in a dtype."""
+        return np.asarray(self.args[i]).astype(dtype)[()]
+
+
+class _Description:
+    """The description of a function, being made of two runs."""
+
+    def __init__(self, args, *runs):
+        self.slots, self.steps, self.runs = [], [], runs
+        self.spread = {}  # slots that hold copies of one element: that of the element
+        self.numbers = [i for i, x in enumerate(args) if type(x) in (int, float)]
+        # Slots by the identity of an array in the first run, with what it is in the second.
+        self.places = {}
+        for i, (x, y) in enumerate(zip(*[run.args for run in runs], strict=True)):
+            if type(x) is Array:
+                self.places[id(x)] = self._put("array", i, x.aval), y
+
+    def add(self, one, other):
+        """Add what both runs did as one step."""
+        (prim, args, params, out), (prim2, args2, params2, out2) = one, other
+        if prim is not prim2 or type(out) is not Array or out.aval is not out2.aval:
+            raise _NoPlan
+        if len(args) != len(args2) or not _are_equal(params, params2):
+            raise _NoPlan
+        translate = _TRANSLATIONS.get(prim.name) or (_loop if prim.elementwise else None)
+        if translate is None or (prim.physical is not None and prim.moves_physical(out.aval)):
+            raise _NoPlan
+        self.current = list(zip(args, args2, strict=True))
+        self.places[id(out)] = translate(self, prim.name, params, args, out.aval), out2
+
+    def operand(self, i):
+        """Return the slot of an operand of the current step."""
+        return self._slot_of(*self.current[i])
+
+    def loop_operands(self):
+        """Return the slots of all operands of a loop: one element may stand for all."""
+        slots = map(self.operand, range(len(self.current)))
+        return tuple(self.spread.get(slot, slot) for slot in slots)
+
+    def _slot_of(self, x, y):
+        """Return the slot of what is `x` in one run and `y` in the other."""
+        found, same = self.places.get(id(x), (None, None))
+        if found is None:
+            return self._new_slot(x, y)
+        if same is not y:
+            raise _NoPlan
+        return found
+
+    def finish(self):
+        """Return the description."""
+        first, second = (run.out for run in self.runs)
+        result = self._slot_of(first, second)
+        used, steps = {result}, []
+        for step in reversed(self.steps):
+            if step[1] in used:
+                used.update(step[2])
+                steps.append(step)
+        slots = [
+            ("unused", None, aval) if kind == "step" and i not in used else (kind, what, aval)
+            for i, (kind, what, aval) in enumerate(self.slots)
+        ]
+        return tuple(slots), tuple(reversed(steps)), result, first.aval
+
+    def _new_slot(self, x, y):
+        """Add a slot for a number or a constant."""
+        if type(x) is not type(y) or x.aval is not y.aval or not native.is_kernel_dtype(x.aval):
+            raise _NoPlan
+        a, b = np.asarray(x.host()), np.asarray(y.host())
+        if a.tobytes() == b.tobytes():
+            array = x if type(x) is Array else Array(x.aval, np.ascontiguousarray(a))
+            return self._put("constant", array, x.aval)
+        if not x.aval.shape:
+            for i in self.numbers:
+                if all(
+                    _same(run.number_at(i, v.dtype), v)
+                    for run, v in zip(self.runs, (a, b), strict=False)
+                ):
+                    return self._put("number", i, x.aval)
+        raise _NoPlan
+
+    def _put(self, kind, what, aval):
+        self.slots.append((kind, what, aval))
+        return len(self.slots) - 1
+
+    def new(self, aval):
+        """Return a new slot that a step writes."""
+        if not native.is_kernel_dtype(aval):
+            raise _NoPlan
+        return self._put("step", None, aval)
+
+    def step(self, kind, aval, operands, *rest):
+        """Add a step; returns its slot."""
+        out = self.new(aval)
+        self.steps.append((kind, out, operands, *rest))
+        return out
+
+
+def _same(a, b):
+    return a.tobytes() == b.tobytes()
+
+
+def _are_equal(a, b):
+    """Whether params are equal; those that cannot be compared are not."""
+    try:
+        return a.keys() == b.keys() and all(a[k] is b[k] or bool(a[k] == b[k]) for k in a)
+    except Exception:  # of arrays, or of users' objects
+        return False
+
+
+# ---------------------------------------------------------------- translations
+# Functions of (description, name, params, operands, aval of the result) that return its slot.
+
+
+def _loop(made, name, params, args, aval):
+    """An elementwise operation is a loop; its param is what it has besides operands."""
+    if not params.keys() <= _LOOP_PARAMS.keys():
+        raise _NoPlan
+    (param,) = [read(params[k]) for k, read in _LOOP_PARAMS.items() if k in params] or (0,)
+    return made.step("loop", aval, made.loop_operands(), name, param)
+
+
+_LOOP_PARAMS = {"y": int, "rounding_method": int}
+
+
+def _convert(made, name, params, args, aval):
+    if args[0].aval.dtype == aval.dtype:  # to another weak type
+        return _same_elements(made, name, params, args, aval)
+    return made.step("loop", aval, (made.operand(0),), name, 0)
+
+
+def _select(made, name, params, args, aval):
+    which = args[0].aval
+    if which.dtype != np.bool_ or len(args) != 3:
+        raise _NoPlan
+    return made.step("loop", aval, made.loop_operands(), name, 0)
+
+
+def _same_elements(made, name, params, args, aval):
+    """The elements of the operand in order: the same memory."""
+    return made.operand(0)
+
+
+def _reshape(made, name, params, args, aval):
+    if params.get("dimensions") is not None:
+        raise _NoPlan
+    return _same_elements(made, name, params, args, aval)
+
+
+def _copy(made, aval, offset, strides):
+    return made.step("copy", aval, (made.operand(0),), offset, aval.shape, strides)
+
+
+def _dense_strides(shape):
+    """Return the strides of a dense array, in elements."""
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
+def _broadcast(made, name, params, args, aval):
+    if args[0].aval.size == aval.size:
+        dims = params["broadcast_dimensions"]
+        if tuple(sorted(dims)) == tuple(dims):
+            return _same_elements(made, name, params, args, aval)
+    strides = [0] * aval.ndim
+    shape = args[0].aval.shape
+    for dim, size, stride in zip(
+        params["broadcast_dimensions"], shape, _dense_strides(shape), strict=True
+    ):
+        strides[dim] = 0 if size == 1 else stride
+    out = _copy(made, aval, 0, tuple(strides))
+    if args[0].aval.size == 1:
+        made.spread[out] = made.operand(0)
+    return out
+
+
+def _transpose(made, name, params, args, aval):
+    strides = _dense_strides(args[0].aval.shape)
+    return _copy(made, aval, 0, tuple(strides[i] for i in params["permutation"]))
+
+
+def _slice(made, name, params, args, aval):
+    strides = _dense_strides(args[0].aval.shape)
+    offset = sum(s * k for s, k in zip(params["start_indices"], strides, strict=True))
+    steps = params["strides"] or (1,) * len(strides)
+    return _copy(made, aval, offset, tuple(s * k for s, k in zip(steps, strides, strict=True)))
+
+
+def _reverse(made, name, params, args, aval):
+    strides = list(_dense_strides(aval.shape))
+    offset = 0
+    for i in params["dimensions"]:
+        offset += (aval.shape[i] - 1) * strides[i]
+        strides[i] = -strides[i]
+    return _copy(made, aval, offset, tuple(strides))
+
+
+def _reduce(made, name, params, args, aval):
+    """Reductions of neighbouring dimensions."""
+    shape, axes = args[0].aval.shape, sorted(params["axes"])
+    if not axes:
+        raise _NoPlan
+    first, last = axes[0], axes[-1] + 1
+    if last - first != len(axes):
+        raise _NoPlan
+    sizes = [math.prod(part) for part in (shape[:first], shape[first:last], shape[last:])]
+    return made.step("reduce", aval, (made.operand(0),), name, *sizes)
+
+
+_TRANSLATIONS = {
+    "broadcast_in_dim": _broadcast,
+    "convert_element_type": _convert,
+    "expand_dims": _same_elements,
+    "reshape": _reshape,
+    "rev": _reverse,
+    "select_n": _select,
+    "slice": _slice,
+    "squeeze": _same_elements,
+    "transpose": _transpose,
+    **dict.fromkeys(
+        ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
+         "reduce_xor", "argmax", "argmin"],
+        _reduce,
+    ),
+}  # fmt: skip

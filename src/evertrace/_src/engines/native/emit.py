@@ -1,0 +1,311 @@
+"""Emission: from a jaxpr to the instructions of a tape (see `src/native/tape/program.h`).
+
+A value is a dense array that only its dtype and its number of elements are known of. So reshapes
+are nothing, and shapes stand in the numbers of the instructions that look at them. A rule for a
+primitive, in `rules/<family>.py`, is a function
+
+    rule(e, eqn, xs) -> value | list of values
+
+of the emitter, the equation and the values of its operands. What a rule cannot express it refuses
+by raising `NotNative` with the reason.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import dtypes, native
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.rules import RuleTable
+
+emission = RuleTable("the native engine")
+
+CODES = {
+    name: code
+    for code, name in enumerate([
+        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+    ])
+}  # fmt: skip
+"""The dtypes of values; the numbers are those of `DType` in `kernels/dtypes.h`."""
+
+NAMES = list(CODES)
+
+# Operations of tapes: `Op` in `tape/program.h`.
+(
+    LOOP,
+    SPREAD,
+    ALIAS,
+    COPY,
+    REDUCE,
+    MATMUL,
+    SLICE,
+    UPDATE,
+    KERNEL,
+    COND,
+    WHILE,
+    SCAN,
+    GATHER,
+    SCATTER,
+) = range(14)
+
+LARGEST_CONSTANT = 1 << 16
+"""Elements of arrays that are put into a tape, such as those of iota."""
+
+# What things cost, in nanoseconds, by rough measurement: see "Which engine runs a program".
+NS_PER_OP = 15.0
+NS_PER_ADDITION = 0.1
+NS_PER_BYTE = 0.1
+NS_PER_PRODUCT = 0.03
+
+
+class NotNative(Exception):
+    """A program cannot become a tape.
+
+    Attributes:
+      reason: what is missing.
+      eqn: the equation, or None.
+    """
+
+    def __init__(self, reason, eqn=None):
+        super().__init__(reason)
+        self.reason, self.eqn = reason, eqn
+
+
+class _IsExtended(NotNative):
+    """A rule has met an array of an extended dtype: it is to move the words behind it."""
+
+
+def _physical(eqn):
+    """Return an equation on random keys as one on their words."""
+    avals = [v.aval for v in eqn.invars]
+    return eqn.replace(
+        params=eqn.primitive.physical(*avals, **eqn.params),
+        invars=[v if type(v) is Literal else _Words(v.aval) for v in eqn.invars],
+        outvars=[_Words(v.aval) for v in eqn.outvars],
+    )
+
+
+class _Words:
+    """Stands for a variable by the aval of its memory."""
+
+    def __init__(self, aval):
+        if isinstance(aval.dtype, dtypes.ExtendedDType):
+            shape = (*aval.shape, *aval.dtype.physical_suffix)
+            aval = ShapedArray(shape, aval.dtype.physical_dtype)
+        self.aval = aval
+
+
+class Emitter:
+    """The tape being written.
+
+    Attributes:
+      values: (dtype, size) of each value so far, by its number.
+      code: the instructions so far.
+      constants: (value, bytes) of those values that are part of the program.
+      cost: an estimate of what a run takes, in nanoseconds.
+    """
+
+    def __init__(self):
+        self.values, self.code, self.constants = [], [], []
+        self.cost = 0.0
+        self._literals = {}
+
+    # ------------------------------------------------------------ values
+
+    def new(self, kind):
+        """Return a new value of a (dtype, size)."""
+        self.values.append(kind)
+        return len(self.values) - 1
+
+    def constant(self, value):
+        """Return the value of a NumPy array or scalar that is part of the program."""
+        value = np.asarray(value)
+        if value.size > LARGEST_CONSTANT:
+            raise NotNative("a constant is large")
+        code = CODES.get(value.dtype.name)
+        if code is None:
+            raise NotNative(f"there are no kernels for dtype {value.dtype}")
+        made = self.new((code, value.size))
+        self.constants.append((made, value.tobytes()))
+        return made
+
+    def empty(self, kind):
+        """Return a value of no elements."""
+        made = self.new(kind)
+        self.constants.append((made, b""))
+        return made
+
+    def scalar(self, value, code):
+        """Return the value of a Python number in a dtype."""
+        key = (repr(value), code)
+        found = self._literals.get(key)
+        if found is None:
+            found = self._literals[key] = self.constant(_as_scalar(value, code))
+        return found
+
+    def literal(self, lit):
+        """Return the value of a literal."""
+        key = id(lit)
+        found = self._literals.get(key)
+        if found is None:
+            self._literals[key] = found = self.constant(lit.val)
+        return found
+
+    # ------------------------------------------------------------ instructions
+
+    def add(self, op, outs, ins, name="", numbers=(), bodies=()):
+        """Append an instruction."""
+        self.cost += NS_PER_OP
+        self.code.append((op, outs, ins, name, numbers, bodies))
+
+    def loop(self, name, ins, out, param=0):
+        """Apply an elementwise kernel; returns a value of kind `out`."""
+        key = (name, out[0], *[self.values[x][0] for x in ins])
+        cost = _loops.get(key)
+        if cost is None:
+            cost = _loops[key] = _loop_cost(key)
+        if cost < 0:
+            raise NotNative(f"there is no kernel for {name} of {_names(key[2:])}")
+        made = self.new(out)
+        self.code.append((LOOP, (made,), ins, name, (param,) if param else (), ()))
+        self.cost += NS_PER_OP + cost * out[1]
+        return made
+
+    def convert(self, x, code):
+        """Convert a value to a dtype."""
+        kind = self.values[x]
+        return x if kind[0] == code else self.loop("convert_element_type", (x,), (code, kind[1]))
+
+    def copy(self, x, kind, numbers):
+        """Copy a view of one value into a new one of the same dtype."""
+        made = self.new(kind)
+        self.add(COPY, (made,), (x,), "", numbers)
+        self.cost += NS_PER_BYTE * kind[1] * item_size(kind[0])
+        return made
+
+    def alias(self, x, kind, offset=0):
+        """Return a part of a value, or the value under another dtype."""
+        if self.values[x] == kind:
+            return x
+        made = self.new(kind)
+        self.code.append((ALIAS, (made,), (x,), "", (offset,), ()))
+        return made
+
+    def spread(self, x, kind, pattern):
+        """Broadcast a value by a pattern: see `structural`."""
+        made = self.new(kind)
+        self.code.append((SPREAD, (made,), (x,), "", (pattern,), ()))
+        return made
+
+    def reduce(self, name, x, code, sizes):
+        """Reduce the middle of ``[outer, reduced, inner]``."""
+        key = ("reduce", name, (self.values[x][0],), code)
+        if not has_kernel(key):
+            raise NotNative(f"there is no kernel for {name} of {_names(key[2])}")
+        outer, reduced, inner = sizes
+        made = self.new((code, outer * inner))
+        self.add(REDUCE, (made,), (x,), name, sizes)
+        self.cost += NS_PER_BYTE * outer * reduced * inner * item_size(self.values[x][0])
+        return made
+
+    # ------------------------------------------------------------ programs
+
+    def inline(self, jaxpr, xs):
+        """Write the equations of a jaxpr without constvars; returns the values of its outputs."""
+        if jaxpr.effects:
+            raise NotNative("it has effects, such as callbacks")
+        if jaxpr.constvars:
+            raise NotNative("a part of it has captured arrays")
+        env = dict(zip(map(id, jaxpr.invars), xs, strict=True))
+        rules, literal = emission.rules, self.literal
+        for eqn in jaxpr.eqns:
+            prim = eqn.primitive
+            rule = rules.get(prim)
+            if rule is None:
+                raise NotNative(f"{prim.name} has no native kernel", eqn)
+            ins = tuple([literal(v) if type(v) is Literal else env[id(v)] for v in eqn.invars])
+            try:
+                out = rule(self, eqn, ins)
+            except _IsExtended as error:
+                if prim.physical is None:
+                    raise NotNative(error.reason, eqn) from None
+                out = rule(self, _physical(eqn), ins)
+            except NotNative as error:
+                if error.eqn is None:
+                    error.eqn = eqn
+                raise
+            if prim.multiple_results:
+                env.update(zip(map(id, eqn.outvars), out, strict=True))
+            else:
+                env[id(eqn.outvars[0])] = out
+        return [literal(v) if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
+
+    def tape(self, inputs, outputs, carried=(), avals=(), is_long=False):
+        """Return the tape of what was written."""
+        try:
+            return native.tape(
+                self.values, inputs, outputs, self.constants, self.code, carried, avals, is_long
+            )
+        except ValueError as error:
+            raise NotNative(str(error)) from error
+
+
+def kind_of(aval):
+    """Return the (dtype, size) of an aval's values."""
+    cache = aval.cache
+    try:
+        return cache["native"]
+    except KeyError:
+        code = CODES.get(aval.dtype.name)
+        if code is None:
+            extended = isinstance(aval.dtype, dtypes.ExtendedDType)
+            kind = _IsExtended if extended else NotNative
+            raise kind(f"there are no kernels for dtype {aval.dtype}") from None
+        cache["native"] = kind = (code, aval.size)
+        return kind
+
+
+def memory_of(aval):
+    """Return the (dtype, size) of the memory behind an aval: random keys are words."""
+    if not isinstance(aval.dtype, dtypes.ExtendedDType):
+        return kind_of(aval)
+    words = math.prod(aval.dtype.physical_suffix)
+    return CODES[aval.dtype.physical_dtype.name], aval.size * words
+
+
+def item_size(code):
+    """Return the bytes of an element of a dtype."""
+    return _ITEM_SIZES[code]
+
+
+_ITEM_SIZES = (1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16)
+
+_loops: dict[Any, float] = {}  # (name, result, *operands) -> ns per element; -1: no kernel
+_kernels: dict[Any, bool] = {}
+
+
+def has_kernel(key):
+    """Whether there is a kernel of a (kind, name, operands, result)."""
+    found = _kernels.get(key)
+    if found is None:
+        found = _kernels[key] = native.has_kernel(*key)
+    return found
+
+
+def _loop_cost(key):
+    name, result, *operands = key
+    if not has_kernel(("loop", name, tuple(operands), result)):
+        return -1.0
+    return native.loop_cost(name) * NS_PER_ADDITION * item_size(result) / 4
+
+
+def _names(codes):
+    return ", ".join(NAMES[code] for code in codes)
+
+
+def _as_scalar(value, code):
+    name = NAMES[code]
+    return np.asarray(value, dtypes.bfloat16 if name == "bfloat16" else np.dtype(name))

@@ -1,0 +1,72 @@
+"""The native engine: which programs it runs, and how.
+
+A program is made a tape once; it hangs on the jaxpr, with the reason if it cannot be one.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+from evertrace._src.engines.native.emit import Emitter, NotNative, kind_of, memory_of
+from evertrace._src.engines.native.rules import load_rules
+
+load_rules()
+
+LARGEST_COST = 2e6
+"""Nanoseconds of work per call, as estimated, from which on XLA's code is worth its compilation."""
+
+LONG_COST = 1e4
+"""Nanoseconds of work from which on other threads may run Python meanwhile."""
+
+
+class Made(NamedTuple):
+    """What became of a program.
+
+    Attributes:
+      tape: it, or None.
+      why: what the choice is due to: what it costs, or why there is no tape.
+      eqn: the equation that is to blame, or None.
+      seconds: what emission and planning took, if there is a tape.
+    """
+
+    tape: Any
+    why: str
+    eqn: Any = None
+    seconds: tuple = (None, None)
+
+
+def compile_jaxpr(jaxpr, largest_cost=LARGEST_COST):
+    """Return what a jaxpr without constvars becomes; kept on it.
+
+    Args:
+      jaxpr: the program.
+      largest_cost: what it may cost, in nanoseconds as estimated, to become a tape.
+    """
+    key = ("native", largest_cost)
+    found = jaxpr.cache.get(key)
+    if found is None:
+        found = jaxpr.cache[key] = _compile(jaxpr, largest_cost)
+    return found
+
+
+def _compile(jaxpr, largest_cost):
+    e, start = Emitter(), time.perf_counter()
+    try:
+        inputs = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
+        avals = [v.aval for v in jaxpr.outvars]
+        for aval in avals:
+            kind_of(aval)
+        outputs = e.inline(jaxpr, inputs)
+        why = f"a call is estimated at {_duration(e.cost)} of work"
+        if e.cost > largest_cost:
+            return Made(None, why)
+        emitted = time.perf_counter()
+        tape = e.tape(inputs, outputs, (), avals, e.cost > LONG_COST)
+        return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted))
+    except NotNative as error:
+        return Made(None, error.reason, error.eqn)
+
+
+def _duration(cost):
+    """Return nanoseconds in words, in two digits."""
+    unit, name = (1e6, "ms") if cost >= 1e6 else (1e3, "us")
+    return f"{float(f'{cost / unit:.2g}'):g} {name}"

@@ -1,0 +1,156 @@
+"""Control flow: calls are written in place, branches and loops run tapes of their own."""
+
+from evertrace._src.control import checkpoint, composite
+from evertrace._src.control import scan as scans
+from evertrace._src.control.bounded import bounded_while_p, program
+from evertrace._src.control.call import jit_p
+from evertrace._src.control.cond import cond_p
+from evertrace._src.control.custom_jvp import custom_jvp_call_p
+from evertrace._src.control.custom_vjp import custom_vjp_call_p
+from evertrace._src.control.custom_vmap import custom_vmap_call_p
+from evertrace._src.control.linear import linear_call_p
+from evertrace._src.control.loop import split_operands, while_p
+from evertrace._src.control.policies import name_p
+from evertrace._src.engines.native.emit import (
+    COND,
+    SCAN,
+    WHILE,
+    Emitter,
+    emission,
+    kind_of,
+    memory_of,
+)
+from evertrace._src.ops.platform import index_of, platform_index_p
+
+UNKNOWN_TURNS = 100
+"""How often a loop is taken to turn whose number of turns is not known."""
+
+# ---------------------------------------------------------------- calls
+
+
+@emission.define(jit_p, composite.composite_p)
+def _call(e, eqn, xs):
+    return e.inline(eqn.params["jaxpr"].jaxpr, xs)
+
+
+@emission.define(custom_jvp_call_p, custom_vjp_call_p, custom_vmap_call_p)
+def _custom(e, eqn, xs):
+    return e.inline(eqn.params["call_jaxpr"].jaxpr, xs)
+
+
+@emission.define(checkpoint.remat_p)
+def _remat(e, eqn, xs):
+    return e.inline(eqn.params["jaxpr"], xs)
+
+
+@emission.define(checkpoint.optimization_barrier_p)
+def _barrier(e, eqn, xs):
+    return xs
+
+
+@emission.define(name_p)
+def _name(e, eqn, xs):
+    return xs[0]
+
+
+@emission.define(linear_call_p)
+def _linear_call(e, eqn, xs):
+    counts = eqn.params["counts"]
+    consts, residuals = counts[0], counts[0] + counts[1]
+    return e.inline(eqn.params["fun"].jaxpr, [*xs[:consts], *xs[residuals:]])
+
+
+@emission.define(platform_index_p)
+def _platform_index(e, eqn, xs):
+    return e.scalar(index_of(eqn.params["platforms"], "cpu"), kind_of(eqn.outvars[0].aval)[0])
+
+
+# ---------------------------------------------------------------- branches and loops
+
+
+def body(jaxpr, inputs, outputs, carried=()):
+    """Return the tape of a jaxpr, whose inputs and outputs come in a given order, and its cost.
+
+    Args:
+      jaxpr: without constvars.
+      inputs: indices of its inputs, each once.
+      outputs: indices of those outputs that are wanted.
+      carried: pairs of (input, output), as they are numbered then, that may share memory.
+    """
+    key = ("native", tuple(inputs), tuple(outputs), tuple(carried))
+    found = jaxpr.cache.get(key)
+    if found is None:
+        e = Emitter()
+        values = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
+        outs = e.inline(jaxpr, values)
+        tape = e.tape([values[i] for i in inputs], [outs[i] for i in outputs], carried)
+        found = jaxpr.cache[key] = tape, e.cost
+    return found
+
+
+@emission.define(cond_p)
+def _cond(e, eqn, xs):
+    branches = [b.jaxpr for b in eqn.params["branches"]]
+    made = [body(j, range(len(xs) - 1), range(len(eqn.outvars))) for j in branches]
+    outs = [e.new(memory_of(v.aval)) for v in eqn.outvars]
+    e.add(COND, tuple(outs), xs, "", (), tuple(tape for tape, _ in made))
+    e.cost += max(cost for _, cost in made)
+    return outs
+
+
+def invariant(jaxpr, num_consts, num_carry):
+    """Return which carries are the same in every turn."""
+    return [jaxpr.outvars[k] is jaxpr.invars[num_consts + k] for k in range(num_carry)]
+
+
+@emission.define(scans.scan_p)
+def _scan(e, eqn, xs):
+    p = eqn.params
+    jaxpr, consts, carries = p["jaxpr"].jaxpr, p["num_consts"], p["num_carry"]
+    same = invariant(jaxpr, consts, carries)
+    fixed = [k for k in range(carries) if same[k]]
+    moving = [k for k in range(carries) if not same[k]]
+    order = [
+        *range(consts), *[consts + k for k in fixed], *[consts + k for k in moving],
+        *range(consts + carries, len(xs)),
+    ]  # fmt: skip
+    kept = [*moving, *range(carries, len(eqn.outvars))]
+    first = consts + len(fixed)
+    pairs = [(first + i, i) for i in range(len(moving))]
+    tape, cost = body(jaxpr, order, kept, pairs)
+    made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in kept}
+    numbers = (first, len(moving), p["length"], int(p["reverse"]))
+    outs, ins = tuple(made[k] for k in kept), tuple(xs[i] for i in order)
+    e.add(SCAN, outs, ins, "", numbers, (tape,))
+    e.cost += p["length"] * cost
+    return [made.get(k, xs[consts + k] if k < carries else None) for k in range(len(eqn.outvars))]
+
+
+@emission.define(while_p)
+def _while(e, eqn, xs):
+    p = eqn.params
+    test, turn = p["cond_jaxpr"].jaxpr, p["body_jaxpr"].jaxpr
+    a, b = p["cond_nconsts"], p["body_nconsts"]
+    test_consts, turn_consts, carry = split_operands(xs, a, b)
+    same = invariant(turn, b, len(carry))
+    fixed = [k for k in range(len(carry)) if same[k]]
+    moving = [k for k in range(len(carry)) if not same[k]]
+    test_tape, test_cost = body(
+        test, [*range(a), *[a + k for k in fixed], *[a + k for k in moving]], [0]
+    )
+    first = b + len(fixed)
+    turn_order = [*range(b), *[b + k for k in fixed], *[b + k for k in moving]]
+    pairs = [(first + i, i) for i in range(len(moving))]
+    turn_tape, turn_cost = body(turn, turn_order, moving, pairs)
+    constant = [carry[k] for k in fixed]
+    made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in moving}
+    ins = [*test_consts, *constant, *turn_consts, *constant, *[carry[k] for k in moving]]
+    numbers = (a + len(fixed), first)
+    e.add(WHILE, tuple(made.values()), tuple(ins), "", numbers, (test_tape, turn_tape))
+    e.cost += UNKNOWN_TURNS * (test_cost + turn_cost)
+    return [made.get(k, carry[k]) for k in range(len(carry))]
+
+
+@emission.define(bounded_while_p)
+def _bounded_while(e, eqn, xs):
+    return e.inline(program("plain", **eqn.params), xs)

@@ -1,0 +1,103 @@
+"""Elementwise operations: a loop each, of the primitive's own name."""
+
+import numpy as np
+
+from evertrace._src import dtypes
+from evertrace._src.engines.native.emit import CODES, NotNative, emission, kind_of
+from evertrace._src.ops import bits, compare, convert, select, special
+from evertrace._src.ops import elementwise as ops
+
+
+def direct(prim, param=None):
+    """Register an operation that is one loop; `param` makes its number from the params."""
+    name = prim.name
+
+    def rule(e, eqn, xs):
+        out = kind_of(eqn.outvars[0].aval)
+        return e.loop(name, xs, out, 0 if param is None else param(eqn.params))
+
+    emission.define(prim)(rule)
+
+
+for _module in (ops, bits, compare, special):
+    for _name, _prim in list(vars(_module).items()):
+        if _name.endswith("_p") and getattr(_prim, "elementwise", False):
+            direct(_prim)
+
+direct(ops.round_p, lambda params: int(params["rounding_method"]))
+
+
+@emission.define(ops.pow_p)
+def _pow(e, eqn, xs):
+    out = kind_of(eqn.outvars[0].aval)
+    return e.loop("pow", (xs[0], e.convert(xs[1], out[0])), out)
+
+
+@emission.define(ops.integer_pow_p)
+def _integer_pow(e, eqn, xs):
+    """Raise complex numbers by products, in the order of the other engines."""
+    out, y = kind_of(eqn.outvars[0].aval), eqn.params["y"]
+    if eqn.invars[0].aval.dtype.kind != "c" or y == 0:
+        return e.loop("integer_pow", xs, out, y)
+    power = ops.repeated_product(xs[0], abs(y), lambda a, b: e.loop("mul", (a, b), out))
+    return power if y > 0 else e.loop("div", (e.scalar(1, out[0]), power), out)
+
+
+def _totally_ordered(prim, name):
+    """Compare floats as integers of their order, other numbers as they are."""
+
+    def rule(e, eqn, xs):
+        out, dtype = kind_of(eqn.outvars[0].aval), eqn.invars[0].aval.dtype
+        if dtypes.issubdtype(dtype, np.floating):
+            xs = tuple([_ordinals(e, x, dtype.itemsize) for x in xs])
+        return e.loop(name, xs, out)
+
+    emission.define(prim)(rule)
+
+
+def _ordinals(e, x, item):
+    size, code = e.values[x][1], CODES[f"int{8 * item}"]
+    bits = e.alias(x, (code, size))
+    flipped = e.loop("xor", (bits, e.scalar(2 ** (8 * item - 1) - 1, code)), (code, size))
+    is_negative = e.loop("lt", (bits, e.scalar(0, code)), (CODES["bool"], size))
+    return e.loop("select_n", (is_negative, bits, flipped), (code, size))
+
+
+_totally_ordered(compare.eq_to_p, "eq")
+_totally_ordered(compare.le_to_p, "le")
+_totally_ordered(compare.lt_to_p, "lt")
+
+
+@emission.define(convert.convert_element_type_p)
+def _convert(e, eqn, xs):
+    return e.convert(xs[0], kind_of(eqn.outvars[0].aval)[0])
+
+
+@emission.define(convert.copy_p, convert.stop_gradient_p)
+def _same(e, eqn, xs):
+    return xs[0]
+
+
+@emission.define(convert.bitcast_convert_type_p)
+def _bitcast(e, eqn, xs):
+    old, new = eqn.invars[0].aval, eqn.outvars[0].aval
+    if old.dtype.itemsize != new.dtype.itemsize:
+        raise NotNative("bits are regrouped into numbers of another size")
+    return e.alias(xs[0], kind_of(new))
+
+
+@emission.define(select.select_n_p)
+def _select_n(e, eqn, xs):
+    """Choose among more than two by a loop per case, as the host does."""
+    which, *cases = xs
+    out = kind_of(eqn.outvars[0].aval)
+    if len(cases) == 1:
+        return cases[0]
+    (code, size) = e.values[which]
+    if code == 0:
+        return e.loop("select_n", xs, out)
+    chosen = cases[-1]
+    for k in reversed(range(len(cases) - 1)):
+        is_low = e.loop("le", (which, e.scalar(k, code)), (0, size))
+        chosen = e.loop("select_n", (is_low, chosen, cases[k]), out)
+    return chosen

@@ -1,0 +1,366 @@
+// `_native.Tape`: programs of kernels, made of what the native engine emits.
+
+#include "python/tape.h"
+
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels/loops.h"
+#include "kernels/structure.h"
+#include "python/array.h"
+#include "python/numpy_api.h"
+#include "tape/fuse.h"
+
+namespace evertrace {
+namespace {
+
+PyTypeObject* type = nullptr;
+
+// ---------------------------------------------------------------- reading programs
+
+// Thrown where a Python error is set.
+struct PythonError {};
+
+// A sequence of Python's, held while it is read.
+class Items {
+ public:
+  explicit Items(PyObject* sequence) : fast_(PySequence_Fast(sequence, "a sequence is expected")) {
+    if (!fast_) throw PythonError();
+  }
+  Py_ssize_t size() const { return PySequence_Fast_GET_SIZE(fast_.get()); }
+  PyObject* operator[](Py_ssize_t i) const { return PySequence_Fast_GET_ITEM(fast_.get(), i); }
+
+ private:
+  Ref fast_;
+};
+
+int64_t integer(PyObject* x) {
+  const long long value = PyLong_AsLongLong(x);
+  if (value == -1 && PyErr_Occurred()) throw PythonError();
+  return value;
+}
+
+int index(PyObject* x) {
+  const int64_t value = integer(x);
+  if (value < 0 || value > (1 << 30)) throw std::invalid_argument("tape: an index is out of range");
+  return static_cast<int>(value);
+}
+
+template <class T, class Read>
+std::vector<T> list(PyObject* sequence, const Read& read) {
+  const Items items(sequence);
+  std::vector<T> result;
+  result.reserve(static_cast<size_t>(items.size()));
+  for (Py_ssize_t i = 0; i < items.size(); ++i) result.push_back(read(items[i]));
+  return result;
+}
+
+std::vector<int> indices(PyObject* sequence) { return list<int>(sequence, index); }
+
+tape::Value read_value(PyObject* pair) {
+  const Items items(pair);
+  if (items.size() != 2) throw std::invalid_argument("tape: a value is (dtype, size)");
+  const int64_t dtype = integer(items[0]);
+  if (dtype < 0 || dtype >= static_cast<int64_t>(DType::kUnknown)) {
+    throw std::invalid_argument("tape: a dtype is unknown");
+  }
+  return {static_cast<DType>(dtype), integer(items[1])};
+}
+
+tape::Constant read_constant(PyObject* pair) {
+  const Items items(pair);
+  if (items.size() != 2) throw std::invalid_argument("tape: a constant is (value, bytes)");
+  char* data;
+  Py_ssize_t size;
+  if (PyBytes_AsStringAndSize(items[1], &data, &size) != 0) throw PythonError();
+  return {index(items[0]), {data, data + size}};
+}
+
+std::shared_ptr<const tape::Tape> read_body(PyObject* x) {
+  if (Py_TYPE(x) != type) throw std::invalid_argument("tape: a body is no tape");
+  return *reinterpret_cast<TapeObject*>(x)->tape;
+}
+
+// (operation, outputs, inputs, name, numbers, bodies)
+tape::Instruction read_instruction(PyObject* tuple) {
+  const Items items(tuple);
+  if (items.size() != 6) throw std::invalid_argument("tape: an instruction has six parts");
+  tape::Instruction instr;
+  const int64_t op = integer(items[0]);
+  if (op < 0 || op >= static_cast<int64_t>(tape::Op::kCount)) {
+    throw std::invalid_argument("tape: an instruction is unknown");
+  }
+  instr.op = static_cast<tape::Op>(op);
+  instr.out = indices(items[1]);
+  instr.in = indices(items[2]);
+  Py_ssize_t length;
+  const char* name = PyUnicode_AsUTF8AndSize(items[3], &length);
+  if (name == nullptr) throw PythonError();
+  instr.name.assign(name, static_cast<size_t>(length));
+  instr.numbers = list<int64_t>(items[4], integer);
+  instr.bodies = list<std::shared_ptr<const tape::Tape>>(items[5], read_body);
+  return instr;
+}
+
+tape::Program read_program(PyObject* const* args) {
+  tape::Program program;
+  program.values = list<tape::Value>(args[0], read_value);
+  program.inputs = indices(args[1]);
+  program.outputs = indices(args[2]);
+  program.constants = list<tape::Constant>(args[3], read_constant);
+  program.instructions = list<tape::Instruction>(args[4], read_instruction);
+  program.carried = list<std::pair<int, int>>(args[5], [](PyObject* pair) {
+    const Items items(pair);
+    if (items.size() != 2) throw std::invalid_argument("tape: a carry is a pair");
+    return std::pair<int, int>(index(items[0]), index(items[1]));
+  });
+  return program;
+}
+
+// ---------------------------------------------------------------- running
+
+// Pointers and references of one call: on the stack, if they are few.
+template <class T>
+class Few {
+ public:
+  explicit Few(size_t count) : many_(count > kFew ? count : 0) {}
+  T* data() { return many_.empty() ? few_ : many_.data(); }
+
+ private:
+  static constexpr size_t kFew = 16;
+  T few_[kFew] = {};
+  std::vector<T> many_;
+};
+
+void dealloc(PyObject* self) {
+  TapeObject* object = reinterpret_cast<TapeObject*>(self);
+  delete object->tape;
+  Py_XDECREF(object->avals);
+  PyTypeObject* own = Py_TYPE(self);
+  own->tp_free(self);
+  Py_DECREF(own);
+}
+
+// Tape(values, inputs, outputs, constants, instructions, carried, avals, is_long)
+PyObject* make(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  if (PyTuple_GET_SIZE(args) != 8 || (kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0)) {
+    PyErr_SetString(PyExc_TypeError, "Tape takes eight arguments");
+    return nullptr;
+  }
+  PyObject* const* parts = &PyTuple_GET_ITEM(args, 0);
+  Ref avals(PySequence_Tuple(parts[6]));
+  const int is_long = PyObject_IsTrue(parts[7]);
+  if (!avals || is_long < 0) return nullptr;
+  std::shared_ptr<const tape::Tape> made;
+  try {
+    made = std::make_shared<const tape::Tape>(read_program(parts));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(avals.get()); ++i) {
+      PyObject* aval = PyTuple_GET_ITEM(avals.get(), i);
+      if (!PyObject_TypeCheck(aval, aval_base())) throw std::invalid_argument("tape: no aval");
+      const AvalObject* facts = aval_facts(aval);
+      if (facts == nullptr) throw PythonError();
+      const bool fits = static_cast<size_t>(i) < made->num_outputs() &&
+                        facts->count * facts->item_size == made->output_bytes(static_cast<size_t>(i));
+      if (!fits) throw std::invalid_argument("tape: an aval does not fit its output");
+    }
+  } catch (const PythonError&) {
+    return nullptr;
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+    return nullptr;
+  }
+  PyObject* self = cls->tp_alloc(cls, 0);
+  if (self == nullptr) return nullptr;
+  TapeObject* object = reinterpret_cast<TapeObject*>(self);
+  object->tape = new std::shared_ptr<const tape::Tape>(std::move(made));
+  object->avals = avals.release();
+  object->is_long = is_long != 0;
+  return self;
+}
+
+PyObject* run(PyObject* self, PyObject* args) {
+  Ref fast(PySequence_Tuple(args));  // nobody else changes it
+  if (!fast) return nullptr;
+  return run_tape(self, &PyTuple_GET_ITEM(fast.get(), 0), PyTuple_GET_SIZE(fast.get()));
+}
+
+PyObject* counts(PyObject* self, PyObject*) {
+  const tape::Counts& c = (*reinterpret_cast<TapeObject*>(self)->tape)->counts();
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "thunks", static_cast<long long>(c.thunks),
+                       "loops", static_cast<long long>(c.loops), "fused",
+                       static_cast<long long>(c.fused), "copies", static_cast<long long>(c.copies),
+                       "reuses", static_cast<long long>(c.reuses), "arena_bytes",
+                       static_cast<long long>(c.arena_bytes), "buffers",
+                       static_cast<long long>(c.buffers));
+}
+
+// Whether outputs are given the memory of the inputs that they were carried from.
+PyObject* carried(PyObject* self, PyObject*) {
+  const auto& made = *reinterpret_cast<TapeObject*>(self)->tape;
+  Ref result(PyTuple_New(static_cast<Py_ssize_t>(made->num_outputs())));
+  if (!result) return nullptr;
+  for (size_t i = 0; i < made->num_outputs(); ++i) {
+    PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i), PyBool_FromLong(made->is_carried(i)));
+  }
+  return result.release();
+}
+
+// has_kernel(kind, name, dtypes of the operands, dtype of the result)
+PyObject* has_kernel(PyObject*, PyObject* args) {
+  const char *kind, *name;
+  PyObject* dtypes;
+  int result;
+  if (!PyArg_ParseTuple(args, "ssOi", &kind, &name, &dtypes, &result)) return nullptr;
+  try {
+    std::vector<DType> in;
+    for (int code : indices(dtypes)) in.push_back(static_cast<DType>(code));
+    const DType out = static_cast<DType>(result);
+    const std::string_view wanted = kind;
+    bool found = false;
+    if (wanted == "loop" && in.size() <= tape::kMaxOperands) {
+      found = find_loop(name, in.data(), static_cast<int>(in.size()), out) != nullptr;
+    } else if (wanted == "reduce" && in.size() == 1) {
+      found = find_reduce(name, in[0], out) != nullptr;
+    } else if (wanted == "matmul") {
+      found = find_matmul(out) != nullptr;
+    }
+    return PyBool_FromLong(found);
+  } catch (const PythonError&) {
+    return nullptr;
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+    return nullptr;
+  }
+}
+
+PyObject* py_loop_cost(PyObject*, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8(name);
+  return text == nullptr ? nullptr : PyFloat_FromDouble(loop_cost(text));
+}
+
+PyMethodDef functions[] = {
+    {"has_kernel", has_kernel, METH_VARARGS, "has_kernel(kind, name, dtypes, result): is there one?"},
+    {"loop_cost", py_loop_cost, METH_O, "loop_cost(name): of an element, in additions."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMethodDef methods[] = {
+    {"run", run, METH_O, "run(inputs): the outputs as a list of arrays."},
+    {"counts", counts, METH_NOARGS, "counts(): how many thunks, loops, copies, ... there are."},
+    {"carried", carried, METH_NOARGS, "carried(): which outputs are written over inputs."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, const_cast<char*>("A program of kernels over planned memory.")},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"evertrace._src._native.Tape", sizeof(TapeObject), 0, Py_TPFLAGS_DEFAULT, slots};
+
+}  // namespace
+
+PyTypeObject* tape_type() { return type; }
+
+const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held) {
+  if (is_array(x)) {
+    // Another thread may delete the array while the GIL is released, but not a view that is held.
+    const void* data = is_long ? nullptr : array_data(x);
+    if (data != nullptr) {
+      const AvalObject* aval = aval_facts(array_aval(x));
+      if (aval != nullptr && aval->count * aval->item_size == bytes) return data;
+      if (PyErr_Occurred()) return nullptr;
+    }
+    held = Ref(PyObject_CallMethod(x, "host", nullptr));
+    if (!held) return nullptr;
+  } else {
+    held = Ref::borrow(x);
+  }
+  if (!PyArray_Check(held.get())) {
+    PyErr_Format(PyExc_TypeError, "a tape runs on arrays, not on %s", Py_TYPE(x)->tp_name);
+    return nullptr;
+  }
+  PyArrayObject* array = reinterpret_cast<PyArrayObject*>(held.get());
+  if (PyArray_NBYTES(array) != bytes) {
+    PyErr_Format(PyExc_ValueError, "an input of %lld bytes has %lld", static_cast<long long>(bytes),
+                 static_cast<long long>(PyArray_NBYTES(array)));
+    return nullptr;
+  }
+  if (!PyArray_IS_C_CONTIGUOUS(array) || !PyArray_ISALIGNED(array) ||
+      !PyArray_ISNOTSWAPPED(array)) {
+    held = Ref(PyArray_FROM_OF(held.get(), NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED));
+    if (!held) return nullptr;
+    array = reinterpret_cast<PyArrayObject*>(held.get());
+  }
+  static const char empty[64] = {};
+  return bytes == 0 ? empty : PyArray_DATA(array);
+}
+
+bool execute_tape(const TapeObject* self, const void* const* in, void* const* out) {
+  PyThreadState* state = self->is_long ? PyEval_SaveThread() : nullptr;
+  std::string failure;
+  bool exhausted = false;
+  try {
+    (*self->tape)->run(in, out);
+  } catch (const std::bad_alloc&) {
+    exhausted = true;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  if (state != nullptr) PyEval_RestoreThread(state);
+  if (exhausted) PyErr_NoMemory();
+  if (!failure.empty()) PyErr_SetString(PyExc_RuntimeError, failure.c_str());
+  return !exhausted && failure.empty();
+}
+
+PyObject* run_tape(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  const TapeObject* object = reinterpret_cast<TapeObject*>(self);
+  const tape::Tape& tape = **object->tape;
+  const size_t num_in = tape.num_inputs(), num_out = tape.num_outputs();
+  if (static_cast<size_t>(count) != num_in ||
+      static_cast<size_t>(PyTuple_GET_SIZE(object->avals)) != num_out) {
+    PyErr_SetString(PyExc_ValueError, "a tape is run on another number of arrays");
+    return nullptr;
+  }
+  try {
+    Few<const void*> in(num_in);
+    Few<void*> out(num_out);
+    std::vector<Ref> held;
+    held.reserve(num_in);
+    for (size_t i = 0; i < num_in; ++i) {
+      Ref keep;
+      in.data()[i] = tape_input(args[i], tape.input_bytes(i), object->is_long, keep);
+      if (in.data()[i] == nullptr) return nullptr;
+      if (keep) held.push_back(std::move(keep));
+    }
+    Ref results(PyList_New(static_cast<Py_ssize_t>(num_out)));
+    if (!results) return nullptr;
+    for (size_t i = 0; i < num_out; ++i) {
+      PyObject* aval = PyTuple_GET_ITEM(object->avals, static_cast<Py_ssize_t>(i));
+      PyObject* array = new_array(aval, &out.data()[i]);
+      if (array == nullptr) return nullptr;
+      PyList_SET_ITEM(results.get(), static_cast<Py_ssize_t>(i), array);
+    }
+    if (!execute_tape(object, in.data(), out.data())) return nullptr;
+    return results.release();
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
+}
+
+int add_tape(PyObject* module) {
+  type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (type == nullptr || PyModule_AddFunctions(module, functions) != 0) return -1;
+  Py_INCREF(type);
+  return PyModule_AddObject(module, "Tape", reinterpret_cast<PyObject*>(type));
+}
+
+}  // namespace evertrace

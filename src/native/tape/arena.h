@@ -1,0 +1,12 @@
+// Where values lie: lifetimes, memory that is used again, results written over dead operands.
+
+#pragma once
+
+namespace evertrace::tape {
+
+struct Plan;
+
+// Fills in places, the working memory of steps, and which outputs are carried.
+void place_values(Plan& plan);
+
+}  // namespace evertrace::tape

@@ -1,0 +1,78 @@
+// What a tape is made from: a straight-line program over dense values, as Python emits it.
+//
+// A value is a dense array that only its dtype and its number of elements are known of; shapes are
+// in the numbers of the instructions that look at them. Each value is written by one instruction.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/dtypes.h"
+
+namespace evertrace::tape {
+
+class Tape;
+
+struct Value {
+  DType dtype;
+  int64_t size;  // elements
+  int64_t item() const { return static_cast<int64_t>(item_size(dtype)); }
+  int64_t bytes() const { return size * item(); }
+};
+
+// The numbers are counted in elements.
+enum class Op : uint8_t {
+  kLoop,    // name, {param}: an elementwise primitive; operands have its size, or size 1
+  kSpread,  // {Pattern}: a broadcast that loops read in place
+  kAlias,   // {offset}: a part of a value, which is dense in it
+  kCopy,    // per operand {rank, in offset, out offset, shape, in strides, out strides}; with one
+            // operand more than numbers say, the last is first written everywhere
+  kReduce,  // name, {outer, reduced, inner}
+  kMatmul,  // the fields of MatmulShape
+  kSlice,   // x, starts...: {rank, shape of x, sizes}: a slice that begins where starts say
+  kUpdate,  // x, update, starts...: {rank, shape of x, sizes}: x with a slice replaced
+  kKernel,  // name, {numbers before the shapes, numbers, per array its rank and shape}
+  kCond,    // index, operands...: one body per branch
+  kWhile,   // {consts of the condition, of the body}: condition and body
+  kScan,    // {consts, carries, length, reverse}: body
+  kGather,  // x, indices[, filler]: see `WindowNumbers`
+  kScatter,  // name of a loop or none, x, indices, updates: likewise
+  kCount,
+};
+
+enum Pattern : int64_t {
+  kScalar,  // the one element
+  kRow,     // all of the operand, again and again
+  kColumn,  // each element so many times
+};
+
+struct Instruction {
+  Op op;
+  std::vector<int> out, in;
+  std::string name;
+  std::vector<int64_t> numbers;
+  std::vector<std::shared_ptr<const Tape>> bodies;
+};
+
+struct Constant {
+  int value;
+  std::vector<char> data;
+};
+
+struct Program {
+  std::vector<Value> values;
+  std::vector<int> inputs, outputs;
+  std::vector<Constant> constants;
+  std::vector<Instruction> instructions;
+  // Inputs whose memory an output may be written over, (input, output): the carries of loops. The
+  // caller passes one pointer for both if the tape says that it does so.
+  std::vector<std::pair<int, int>> carried;
+};
+
+// A program that cannot be what it says: sizes that do not fit, values without a definition.
+void validate(const Program& program);  // throws std::invalid_argument
+
+}  // namespace evertrace::tape

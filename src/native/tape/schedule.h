@@ -1,0 +1,12 @@
+// The order of the steps, and what becomes one of them.
+
+#pragma once
+
+namespace evertrace::tape {
+
+struct Plan;
+
+// Fills in the steps: loops of one size become groups, as far as the order allows.
+void schedule(Plan& plan);
+
+}  // namespace evertrace::tape

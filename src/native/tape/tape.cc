@@ -1,0 +1,98 @@
+#include "tape/tape.h"
+
+#include <algorithm>
+
+#include "tape/plan.h"
+#include "tape/thunks.h"
+
+namespace evertrace::tape {
+namespace {
+
+constexpr int64_t kLargestKept = 1 << 20;  // bytes of an arena that its tape keeps
+constexpr size_t kMostKept = 4;            // frames beside the last one
+
+}  // namespace
+
+Tape::Tape(Program program) {
+  validate(program);
+  for (int v : program.inputs) {
+    inputs_.push_back(v);
+    input_bytes_.push_back(program.values[v].bytes());
+  }
+  for (int v : program.outputs) output_bytes_.push_back(program.values[v].bytes());
+  Plan plan = make_plan(std::move(program));
+  constant_data_ = std::move(plan.program.constants);
+  for (const Constant& c : constant_data_) constants_.emplace_back(c.value, c.data.data());
+  outputs_ = plan.outputs;
+  carried_ = plan.carried;
+  num_slots_ = plan.program.values.size();
+  for (size_t v = 0; v < num_slots_; ++v) {
+    const Place& place = plan.places[v];
+    const int slot = static_cast<int>(v);
+    if (place.kind == Place::kArena) in_arena_.push_back({slot, place.offset});
+    if (place.kind == Place::kDerived) derived_.push_back({slot, place.base, place.offset});
+    if (place.kind == Place::kConstant && place.base != slot) {
+      for (const Constant& c : constant_data_) {
+        if (c.value == place.base) constants_.emplace_back(slot, c.data.data() + place.offset);
+      }
+    }
+  }
+  arena_bytes_ = plan.arena_bytes;
+  counts_ = plan.counts;
+  thunks_ = make_thunks(plan, bodies_);
+  counts_.thunks = static_cast<int64_t>(thunks_.size());
+}
+
+Tape::~Tape() { delete spare_.load(); }
+
+Frame::Frame(const Tape& tape)
+    : arena(std::max<size_t>(64, static_cast<size_t>(tape.arena_bytes_))), slots(tape.num_slots_) {
+  for (const auto& fixed : tape.in_arena_) slots[fixed.slot] = arena.data() + fixed.offset;
+  for (const auto& [slot, data] : tape.constants_) slots[slot] = const_cast<char*>(data);
+  for (const auto& body : tape.bodies_) children.push_back(std::make_unique<Frame>(*body));
+}
+
+std::unique_ptr<Frame> Tape::take_frame() const {
+  std::unique_ptr<Frame> frame(spare_.exchange(nullptr, std::memory_order_acquire));
+  if (frame) return frame;
+  {
+    std::lock_guard lock(mutex_);
+    if (!spares_.empty()) {
+      frame = std::move(spares_.back());
+      spares_.pop_back();
+      return frame;
+    }
+  }
+  return std::make_unique<Frame>(*this);
+}
+
+void Tape::leave_frame(std::unique_ptr<Frame> frame) const {
+  if (arena_bytes_ > kLargestKept) return;  // `Scratch` keeps the memory, for all tapes
+  Frame* none = nullptr;
+  if (spare_.compare_exchange_strong(none, frame.get(), std::memory_order_release)) {
+    frame.release();
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  if (spares_.size() < kMostKept) spares_.push_back(std::move(frame));
+}
+
+void Tape::execute(Frame& frame) const {
+  char** slots = frame.slots.data();
+  for (const Derived& d : derived_) slots[d.slot] = slots[d.base] + d.offset;
+  for (const auto& thunk : thunks_) thunk->run(frame);
+}
+
+void Tape::run(const void* const* in, void* const* out) const {
+  std::unique_ptr<Frame> frame = take_frame();
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    bind_input(*frame, i, static_cast<const char*>(in[i]));
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    bind_output(*frame, i, static_cast<char*>(out[i]));
+  }
+  execute(*frame);
+  leave_frame(std::move(frame));
+}
+
+}  // namespace evertrace::tape

@@ -1,0 +1,102 @@
+// A tape: thunks over planned memory, made from a program, which any number of threads may run.
+//
+// All values that live at one time within a run lie in one arena; outputs are written straight to
+// the caller's memory. A running call takes a frame (arena and table of pointers) from those that
+// earlier calls have left, so that nothing is allocated and hardly anything prepared.
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/scratch.h"
+#include "tape/program.h"
+
+namespace evertrace::tape {
+
+struct Plan;
+class Tape;
+
+// What one running call has: where each value is, and the same for the bodies of control flow.
+struct Frame {
+  explicit Frame(const Tape& tape);
+  Scratch arena;
+  std::vector<char*> slots;  // by value
+  std::vector<std::unique_ptr<Frame>> children;
+};
+
+// One step of a tape.
+class Thunk {
+ public:
+  virtual ~Thunk() = default;
+  virtual void run(Frame& frame) const = 0;
+};
+
+// How much there is of what: for tests and explanations.
+struct Counts {
+  int64_t thunks, loops, fused, copies, reuses, arena_bytes, buffers;
+};
+
+class Tape {
+ public:
+  // Throws std::invalid_argument: the program is none; tells what a kernel is missing for.
+  explicit Tape(Program program);
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  // Reads the inputs, writes the outputs. They must not overlap, but for `is_carried`.
+  void run(const void* const* in, void* const* out) const;
+
+  // The same in parts, for the bodies of control flow: pointers that change are bound before each
+  // turn.
+  void bind_input(Frame& frame, size_t i, const char* data) const {
+    frame.slots[inputs_[i]] = const_cast<char*>(data);
+  }
+  void bind_output(Frame& frame, size_t i, char* data) const { frame.slots[outputs_[i]] = data; }
+  void execute(Frame& frame) const;
+
+  size_t num_inputs() const { return inputs_.size(); }
+  size_t num_outputs() const { return outputs_.size(); }
+  int64_t input_bytes(size_t i) const { return input_bytes_[i]; }
+  int64_t output_bytes(size_t i) const { return output_bytes_[i]; }
+  // Whether output `i` has to be given the memory of the input that it was `carried` from.
+  bool is_carried(size_t i) const { return carried_[i]; }
+  const Counts& counts() const { return counts_; }
+
+ private:
+  friend struct Frame;
+  std::unique_ptr<Frame> take_frame() const;
+  void leave_frame(std::unique_ptr<Frame> frame) const;
+
+  // A value that is a part of an input or an output: known when these are bound.
+  struct Derived {
+    int slot, base;
+    int64_t offset;
+  };
+  // A value whose place is known when the frame is made.
+  struct Fixed {
+    int slot;
+    int64_t offset;
+  };
+
+  std::vector<std::unique_ptr<Thunk>> thunks_;
+  std::vector<int> inputs_, outputs_;  // slots
+  std::vector<int64_t> input_bytes_, output_bytes_;
+  std::vector<bool> carried_;
+  std::vector<Derived> derived_;
+  std::vector<Fixed> in_arena_;
+  std::vector<std::pair<int, const char*>> constants_;
+  std::vector<Constant> constant_data_;
+  std::vector<std::shared_ptr<const Tape>> bodies_;  // one child frame each
+  int64_t arena_bytes_ = 0;
+  size_t num_slots_ = 0;
+  Counts counts_ = {};
+  mutable std::atomic<Frame*> spare_{nullptr};  // the frame of the last call
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Frame>> spares_;  // of calls that ran at the same time
+};
+
+}  // namespace evertrace::tape

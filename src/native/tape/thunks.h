@@ -1,0 +1,23 @@
+// The thunks of a plan.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/dtypes.h"
+#include "tape/tape.h"
+
+namespace evertrace::tape {
+
+struct Plan;
+
+// Makes the thunks; the bodies of control flow are added to `bodies`, whose frames are the children.
+std::vector<std::unique_ptr<Thunk>> make_thunks(
+    const Plan& plan, std::vector<std::shared_ptr<const Tape>>& bodies);
+
+// An integer or boolean in memory; what is too large for 64 bits is the largest that is not.
+int64_t read_integer(const char* data, DType dtype);
+
+}  // namespace evertrace::tape

@@ -1,0 +1,410 @@
+"""Tapes: what is fused, read in place and written over; control flow; wrong instructions."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax, random
+from evertrace._src import config, native
+from evertrace._src.engines import registry
+from evertrace._src.engines.native.emit import COPY, LOOP, MATMUL, REDUCE, SLICE, SPREAD
+from evertrace._src.engines.native.engine import compile_jaxpr
+from evertrace._src.engines.native.rules.control import body as tape_of_body
+from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
+from tests.support.closeness import assert_same
+
+if not native.is_built():
+    pytest.skip("the extension module is not built", allow_module_level=True)
+
+F32, I32 = 11, 3
+RNG = np.random.default_rng(0)
+VECTOR = RNG.normal(size=64).astype(np.float32)
+MATRIX = RNG.normal(size=(64, 64)).astype(np.float32)
+WIDE = RNG.normal(size=(20, 600)).astype(np.float32)
+ROW = RNG.normal(size=600).astype(np.float32)
+
+
+def tape_of(fun, *args):
+    """Return the tape of a function of arrays, and the arrays to run it on."""
+    jaxpr, inputs = jaxpr_of(fun, *args)
+    made = compile_jaxpr(jaxpr)
+    assert made.tape is not None, made.why
+    return made.tape, inputs
+
+
+def jaxpr_of(fun, *args):
+    """Return the jaxpr of a function, captured arrays first, and the arrays to run it on."""
+    args = [jnp.asarray(x) for x in args]
+    closed = ev.make_jaxpr(fun)(*args)
+    return hoist_consts(closed.jaxpr), [*closed.consts, *args]
+
+
+def check(fun, *args):
+    """Compare a tape with plain evaluation, twice; returns the tape's counts."""
+    tape, inputs = tape_of(fun, *args)
+    with config.override(engine="xla", native_kernels=False):  # what it is compared with
+        wants = registry.interpret_jaxpr(close_jaxpr(jaxpr_of(fun, *args)[0]), inputs)
+    for _ in range(2):
+        outs = tape.run(inputs)
+        assert len(outs) == len(wants)
+        for got, want in zip(outs, wants, strict=True):
+            assert_same(np.asarray(got), np.asarray(want.host()), 16, "array")
+    return tape.counts()
+
+
+# ---------------------------------------------------------------- planning
+
+# Functions with arguments, and what is counted of their tapes.
+PLANS = {
+    "one loop": (lambda x: x + 1, [MATRIX], {"thunks": 1, "buffers": 0, "arena_bytes": 0}),
+    "a chain of small loops": (lambda x: x * x + 1 - x, [VECTOR], {"thunks": 1, "reuses": 1}),
+    "large loops are one group": (
+        lambda x: (x * 2 + 1) * x - 3, [MATRIX], {"thunks": 1, "fused": 1, "buffers": 0}
+    ),
+    "a row is read in place": (
+        lambda x, r: x * r + r, [WIDE, ROW], {"thunks": 1, "copies": 0, "buffers": 0}
+    ),
+    "a column is read in place": (
+        lambda x, c: x * c[:, None] + 1, [WIDE, ROW[:20]], {"thunks": 1, "copies": 0}
+    ),
+    "short rows are read in place": (
+        lambda x, r, c: (x + r) * c[:, None], [MATRIX[:, :48], VECTOR[:48], VECTOR],
+        {"thunks": 1, "copies": 0, "buffers": 0},
+    ),
+    "rows of two sizes": (
+        lambda x, r: x.reshape(40, 300) * r[:300] + jnp.tile(r, 20).reshape(40, 300), [WIDE, ROW],
+        {},
+    ),
+    "what is broadcast and returned": (lambda r: (jnp.broadcast_to(r, (9, 600)),), [ROW],
+                                       {"copies": 1}),
+    "a reshape is nothing": (
+        lambda x: (x.reshape(-1) + 1).reshape(32, 128), [MATRIX], {"thunks": 1, "copies": 0}
+    ),
+    "a part is nothing": (lambda x: x[3] + x[5], [MATRIX], {"thunks": 1, "copies": 0}),
+    "a product is computed transposed": (
+        lambda x, y: jnp.dot(x, y).T + 0, [MATRIX, MATRIX[:, :5]], {"thunks": 2, "copies": 0}
+    ),
+    "a product that is used twice is not": (
+        lambda x, y: (jnp.dot(x, y), jnp.dot(x, y).T), [MATRIX, MATRIX], {}
+    ),
+    "inputs, literals and duplicates come out": (
+        lambda x: (x, jnp.float32(2), x, x + 0, x[0]), [MATRIX], {}
+    ),
+    "dead operands are written over": (
+        lambda x: jnp.flip(jnp.flip(x * 2, 0) * 3, 1) * 5, [MATRIX], {"reuses": 1}
+    ),
+    "a scalar of a group ends it": (lambda x: (x * 2) / (x * 2).reshape(-1)[7], [MATRIX], {}),
+    "empty": (lambda x: (x[:0] + 1, jnp.sum(x[:0])), [MATRIX], {}),
+    "large enough for threads": (
+        lambda x, r: jnp.sqrt(jnp.abs(x * r)) + x / 3, [np.tile(WIDE, (40, 1)), ROW], {"thunks": 1}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plan(name):
+    fun, args, counts = PLANS[name]
+    found = check(fun, *args)
+    assert {k: found[k] for k in counts} == counts
+
+
+# ---------------------------------------------------------------- control flow
+
+
+RANDOM = {
+    "bits": lambda k: random.bits(k, (5, 3)),
+    "bits of 64": lambda k: random.bits(k, (5,), "uint32"),
+    "bits of 8": lambda k: random.bits(k, (5,), "uint8"),
+    "uniform": lambda k: random.uniform(k, (7,)),
+    "normal": lambda k: random.normal(k, (33,)),
+    "split": lambda k: [random.key_data(x) for x in random.split(k, 3)],
+    "split of a split": lambda k: random.bits(random.split(random.split(k)[1])[0]),
+    "fold_in": lambda k: random.key_data(random.fold_in(k, 7)),
+    "many keys": lambda k: ev.vmap(lambda k: random.uniform(k, (4,)))(random.split(k, 6)),
+    "a loop": lambda k: lax.fori_loop(
+        0, 5, lambda i, s: s + random.uniform(random.fold_in(k, i)), 0.0
+    ),
+    "a seed": lambda k: random.key_data(random.key(k[0])),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random(name):
+    def fun(words):
+        keys = words if name == "a seed" else random.wrap_key_data(words)
+        return RANDOM[name](keys)
+
+    check(fun, np.array([3, 5], np.uint32))
+
+
+PLACES = np.array([3, 1, 70, -5, 3], np.int32)
+
+INDEXING = {
+    "rows": lambda x, i: x[i],
+    "rows that are there": lambda x, i: x.at[i].get(mode="clip"),
+    "rows or a number": lambda x, i: x.at[i].get(mode="fill", fill_value=7),
+    "elements": lambda x, i: x[i, i],
+    "columns": lambda x, i: jnp.take(x, i, axis=1),
+    "along an axis": lambda x, i: jnp.take_along_axis(x[:5], i[:, None], axis=1),
+    "an example each": lambda x, i: ev.vmap(lambda r, k: r[k])(x[:5], i),
+    "set": lambda x, i: x.at[i[:4]].set(2.0),
+    "add": lambda x, i: x.at[i].add(x[:5]),
+    "sub": lambda x, i: x.at[:, i].add(-x[:, :5]),
+    "max": lambda x, i: x.at[i, i].max(0.5),
+    "mul in a loop": lambda x, i: lax.fori_loop(0, 5, lambda k, y: y.at[i[k]].mul(2.0), x),
+    "nothing": lambda x, i: (x[i[:0]], x.at[i[:0]].set(1.0)),
+    "derivative": lambda x, i: ev.grad(lambda x: jnp.sum(jnp.sin(x[i]) * x[0]))(x),
+}
+
+
+@pytest.mark.parametrize("name", INDEXING)
+def test_indexing(name):
+    check(INDEXING[name], MATRIX, PLACES)
+
+
+def test_a_scatter_in_a_loop_copies_nothing():
+    jaxpr, _ = jaxpr_of(lambda x, i: x.at[i].set(1.0), MATRIX, np.int32(3))
+    tape, _ = tape_of_body(jaxpr, [0, 1], [0], [(0, 0)])
+    assert tape.carried() == (True,)
+
+
+def fori(body, n=7):
+    return lambda *xs: lax.fori_loop(0, n, body, xs)
+
+
+CONTROL = {
+    "cond": (lambda x: lax.cond(x[0, 0] > 0, lambda x: x + 1, lambda x: x, x), [MATRIX]),
+    "cond of an input": (lambda x, y: lax.cond(x[0, 0] > 0, lambda: (x, y), lambda: (y, x)),
+                         [MATRIX, -MATRIX]),
+    "switch beyond": (lambda x: lax.switch(9, [jnp.sin, jnp.cos, jnp.abs], x), [VECTOR]),
+    "carries that swap": (fori(lambda i, c: (c[1], c[0] + 1)), [MATRIX, MATRIX * 2]),
+    "carries in a ring": (
+        fori(lambda i, c: (c[1], c[2], c[0] * 2)), [VECTOR, VECTOR + 1, VECTOR + 2]
+    ),
+    "an even number of turns": (
+        fori(lambda i, c: (c[0] @ c[1], c[1]), 4), [MATRIX / 9, MATRIX / 9]
+    ),
+    "no turns": (fori(lambda i, c: (c[0] * 2,), 0), [MATRIX]),
+    "one carry twice": (lambda x: lax.fori_loop(0, 3, lambda i, c: (c[1] * 2, c[0] + 1), (x, x)),
+                        [MATRIX]),
+    "an update in place": (
+        fori(lambda i, c: (lax.dynamic_update_slice(c[0], c[0][1:2] * 1.5, (i, 0)),)), [MATRIX]
+    ),
+    "an update by a part of itself": (
+        fori(lambda i, c: (lax.dynamic_update_slice(c[0], c[0][1:3], (i, 0)),)), [MATRIX]
+    ),
+    "what is read after the update": (
+        fori(lambda i, c: (lax.dynamic_update_slice(c[0], c[1], (i, 0)), c[0][:1] + 1)),
+        [MATRIX, MATRIX[:1]],
+    ),
+    "while": (lambda x: lax.while_loop(lambda c: jnp.sum(c) < 1e4, lambda c: c * 2, x),
+              [np.abs(VECTOR)]),
+    "while not once": (lambda x: lax.while_loop(lambda c: c[0] > 9, lambda c: c * 2, x), [VECTOR]),
+    "while of a constant": (
+        lambda x, n: lax.while_loop(lambda c: c[0] < c[2], lambda c: (c[0] + 1, c[1] + x, c[2]),
+                                    (jnp.int32(0), x, n)), [VECTOR, np.int32(5)],
+    ),
+    "scan": (lambda x: lax.scan(lambda c, r: (c * 0.9 + r, c.sum()), x[0], x), [MATRIX]),
+    "scan from the end": (
+        lambda x: lax.scan(lambda c, r: (c * 0.9 + r, c), x[0], x, reverse=True), [MATRIX]
+    ),
+    "scan of nothing": (
+        lambda x: lax.scan(lambda c, r: (c + r, c), x[0], x[:0], length=0), [MATRIX]
+    ),
+    "scan without a carry": (lambda x: lax.map(lambda r: r * r.sum(), x), [MATRIX]),
+    "scan in a scan": (
+        lambda x: lax.scan(lambda c, r: lax.scan(lambda d, s: (d + s, d), c, r), 0.0, x), [MATRIX]
+    ),
+    "cond in a loop": (
+        fori(lambda i, c: (lax.cond(i % 2 == 0, lambda x: x * 2, lambda x: x[::-1], c[0]),)),
+        [VECTOR],
+    ),
+    "derivative of a scan": (
+        ev.grad(lambda x: lax.scan(lambda c, r: (jnp.sin(c) * r, c), x[0], x)[1].sum()), [MATRIX]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTROL)
+def test_control_flow(name):
+    check(*[CONTROL[name][0], *CONTROL[name][1]])
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "carried"),
+    [
+        ("written over", lambda c: c[0] * 2, True),
+        ("read afterwards", lambda c: jnp.flip(c[0]), False),
+        ("updated", lambda c: lax.dynamic_update_slice(c[0], c[0][:2] + 1, (3,)), True),
+    ],
+)
+def test_carry(name, body, carried):
+    del name
+    x = jnp.asarray(VECTOR)
+    jaxpr, _ = jaxpr_of(lambda x: body((x,)), x)
+    tape, _ = tape_of_body(jaxpr, [0], [0], [(0, 0)])
+    assert tape.carried() == (carried,)
+
+
+# ---------------------------------------------------------------- running
+
+
+def test_inputs_of_all_layouts():
+    tape, _ = tape_of(lambda x: x + 1, MATRIX)
+    unaligned = np.frombuffer(b"x" + MATRIX.tobytes(), np.uint8)[1:].view(np.float32)
+    for x in (MATRIX, MATRIX.T, np.broadcast_to(VECTOR, (64, 64)), unaligned.reshape(64, 64),
+              MATRIX[::-1], MATRIX.astype(">f4")):  # fmt: skip
+        np.testing.assert_array_equal(tape.run([x])[0], x.astype("=f4") + 1)
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "text"),
+    [
+        ([], ValueError, "another number"),
+        ([MATRIX, MATRIX], ValueError, "another number"),
+        ([VECTOR], ValueError, "an input of 16384 bytes has 256"),
+        ([MATRIX.astype(np.float64)], ValueError, "has 32768"),
+        ([None], TypeError, "runs on arrays"),
+        (["text"], TypeError, "runs on arrays"),
+    ],
+)
+def test_wrong_arguments(args, error, text):
+    tape, _ = tape_of(lambda x: x + 1, MATRIX)
+    with pytest.raises(error, match=text):
+        tape.run(args)
+
+
+def test_results_are_new():
+    tape, inputs = tape_of(lambda x: (x, x + 1), VECTOR)
+    first, second = tape.run(inputs), tape.run(inputs)
+    places = {np.asarray(x).ctypes.data for x in [*first, *second, *inputs]}
+    assert len(places) == 5
+
+
+def test_threads_run_one_tape_at_once():
+    tape, inputs = tape_of(lambda x: jnp.sqrt(jnp.abs(jnp.flip(x * x, 0) + x)) @ x, MATRIX)
+    want = np.asarray(tape.run(inputs)[0])
+    wrong = []
+
+    def work(k):
+        x = jnp.asarray(MATRIX * (k + 1))
+        mine = np.asarray(tape.run([x])[0])
+        for _ in range(200):
+            if not np.array_equal(tape.run([x])[0], mine):
+                wrong.append(k)
+            if not np.array_equal(tape.run(inputs)[0], want):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_memory_is_flat():
+    tape, inputs = tape_of(lambda x: jnp.flip(x) @ x, MATRIX)
+
+    def resident():
+        gc.collect()
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096
+
+    for _ in range(500):
+        tape.run(inputs)
+        tape_of(lambda x: jnp.flip(x) * 2, VECTOR)
+    before = resident()
+    for _ in range(3000):
+        tape.run(inputs)
+    for _ in range(300):
+        tape_of(lambda x: jnp.flip(x) * 2, VECTOR)
+    assert resident() - before < 4 << 20
+
+
+# ---------------------------------------------------------------- wrong instructions
+
+V = (F32, 4)
+
+
+def program(values, inputs, outputs, code, constants=(), carried=()):
+    return (values, inputs, outputs, constants, code, carried, (), False)
+
+
+WRONG = {
+    "an operand that is not there": program([V], [0], [1], []),
+    "a negative index": program([V], [-1], [0], []),
+    "used before it is defined": program([V, V], [], [1], [(LOOP, (1,), (0,), "neg", (), ())]),
+    "defined twice": program([V], [0], [0], [(LOOP, (0,), (0,), "neg", (), ())]),
+    "an unknown dtype": program([(15, 4)], [0], [0], []),
+    "a negative size": program([(F32, -1)], [0], [0], []),
+    "a huge size": program([(F32, 1 << 62)], [0], [0], []),
+    "an unknown instruction": program([V, V], [0], [1], [(99, (1,), (0,), "", (), ())]),
+    "an unknown loop": program([V, V], [0], [1], [(LOOP, (1,), (0,), "bogus", (), ())]),
+    "a loop of another size": program(
+        [V, (F32, 3)], [0], [1], [(LOOP, (1,), (0,), "neg", (), ())]
+    ),
+    "a loop of another dtype": program(
+        [V, (I32, 4)], [0], [1], [(LOOP, (1,), (0,), "neg", (), ())]
+    ),
+    "five operands": program([V] * 6, [0, 1, 2, 3, 4], [5],
+                             [(LOOP, (5,), (0, 1, 2, 3, 4), "add", (), ())]),
+    "a copy beyond its operand": program(
+        [V, V], [0], [1], [(COPY, (1,), (0,), "", (1, 1, 0, 4, 1, 1), ())]
+    ),
+    "a copy beyond its result": program(
+        [V, V], [0], [1], [(COPY, (1,), (0,), "", (1, 0, 0, 4, 1, 2), ())]
+    ),
+    "a copy that goes back": program(
+        [V, V], [0], [1], [(COPY, (1,), (0,), "", (1, 0, 0, 4, -1, 1), ())]
+    ),
+    "a copy with a stride that overflows": program(
+        [V, V], [0], [1], [(COPY, (1,), (0,), "", (1, 0, 0, 4, 1 << 62, 1), ())]
+    ),
+    "a copy with few numbers": program([V, V], [0], [1], [(COPY, (1,), (0,), "", (3, 0), ())]),
+    "a filling that is no scalar": program([V, V], [0], [1], [(COPY, (1,), (0,), "", (), ())]),
+    "a spread that does not fit": program(
+        [(F32, 3), V], [0], [1], [(SPREAD, (1,), (0,), "", (1,), ())]
+    ),
+    "a reduction of another size": program(
+        [V, V], [0], [1], [(REDUCE, (1,), (0,), "reduce_sum", (4, 2, 1), ())]
+    ),
+    "a product beyond its operands": program(
+        [V, V, V], [0, 1], [2], [(MATMUL, (2,), (0, 1), "", (1, 2, 2, 3, 0, 2, 1, 0, 2, 1), ())]
+    ),
+    "a slice larger than its array": program(
+        [V, (I32, 1), (F32, 5)], [0, 1], [2], [(SLICE, (2,), (0, 1), "", (1, 4, 5), ())]
+    ),
+    "a start that is a float": program(
+        [V, (F32, 1), (F32, 2)], [0, 1], [2], [(SLICE, (2,), (0, 1), "", (1, 4, 2), ())]
+    ),
+    "a constant of another size": program([V], [], [0], [], [(0, b"123")]),
+    "a gather with few numbers": program(
+        [V, (I32, 1), (F32, 1)], [0, 1], [2], [(12, (2,), (0, 1), "", (1, 4), ())]
+    ),
+    "a window larger than its array": program(
+        [V, (I32, 1), (F32, 5)], [0, 1], [2],
+        [(12, (2,), (0, 1), "", (1, 4, 1, 1, 1, 5, 1, 0, 0, 1, 0, 0, 0, 0), ())],
+    ),
+    "a carry that is no input": program([V], [0], [0], [], carried=[(3, 0)]),
+    "a body that is no tape": program([V, V], [0], [1], [(9, (1,), (0,), "", (), (3,))]),
+    "no bodies": program([V, V], [0], [1], [(10, (1,), (0,), "", (0, 0), ())]),
+    "an unknown kernel": program(
+        [V, V], [0], [1], [(8, (1,), (0,), "bogus", (0, 1, 4, 1, 4), ())]
+    ),
+    "numbers beyond 64 bits": program(
+        [V, V], [0], [1], [(LOOP, (1,), (0,), "neg", (1 << 80,), ())]
+    ),
+    "parts that are missing": program([V, V], [0], [1], [(LOOP, (1,), (0,))]),
+    "not a program": (None,) * 8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_program(name):
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        native.tape(*WRONG[name])
