@@ -7,7 +7,7 @@ compiled program read keeps the buffer made for it, so that the next call does n
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core import engine, transfers
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.formats import Format, row_major
@@ -23,7 +23,7 @@ class _ArrayType(type):
         return isinstance(x, Operators)
 
 
-class Array(Operators, metaclass=_ArrayType):
+class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
     """An immutable n-dimensional array.
 
     Attributes:
@@ -41,18 +41,7 @@ class Array(Operators, metaclass=_ArrayType):
       Array([7, 1, 2], dtype=int32)
     """
 
-    # `_sharding` is set only where the array is laid out over a mesh.
-    __slots__ = ("__weakref__", "_buffer", "_committed", "_device", "_host", "_sharding", "aval")
-
-    def __init__(self, aval, host=None, buffer=None, device=None, committed=False):
-        self.aval, self._host, self._buffer = aval, host, buffer
-        self._device, self._committed = device, committed
-
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
-    weak_type = property(lambda self: self.aval.weak_type)
+    __slots__ = ()
 
     # ------------------------------------------------------------ contents
 
@@ -225,6 +214,9 @@ class Array(Operators, metaclass=_ArrayType):
 
     def __reduce__(self):
         return _unpickle, (np.asarray(self.host()), self.dtype, self.weak_type)
+
+
+native.set_array_class(Array, Operators)
 
 
 class Shard:

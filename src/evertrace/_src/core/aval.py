@@ -9,13 +9,13 @@ import operator
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, native
 from evertrace._src.core.formats import Format
 
 _interned = {}
 
 
-class ShapedArray:
+class ShapedArray(native.AvalBase):
     """Shape, dtype and weak type of an array: the type of every value in a jaxpr.
 
     Args:
@@ -29,7 +29,7 @@ class ShapedArray:
       (ShapedArray(float32[2,3]), True)
     """
 
-    __slots__ = ("__weakref__", "cache", "dtype", "ndim", "shape", "size", "weak_type")
+    __slots__ = ()
 
     shape: tuple
     dtype: np.dtype
@@ -84,6 +84,9 @@ class ShapedArray:
         return self
 
 
+native.set_aval_class(ShapedArray)
+
+
 def _intern(cls, shape, dtype, weak_type):
     """Make and remember a new aval, or find the one whose facts were spelled otherwise."""
     shape = tuple(map(operator.index, shape))
@@ -94,7 +97,7 @@ def _intern(cls, shape, dtype, weak_type):
     found = _interned.get(key)
     if found is not None:
         return found
-    self = object.__new__(cls)
+    self = native.AvalBase.__new__(cls)
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
     self.ndim, self.size = len(shape), math.prod(shape)
     self.cache = {}

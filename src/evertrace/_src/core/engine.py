@@ -57,10 +57,12 @@ class _Mode(threading.local):
     Attributes:
       op_by_op: one operation after the other, all loops and calls, to look at each result.
       repeats: whether what runs was run before with the same operands (see `checkpoint`).
+      steps: a list of what is applied to what, where that is noted (see `engines.host.plans`).
     """
 
     op_by_op = False
     repeats = False
+    steps: list | None = None
 
 
 mode = _Mode()

@@ -75,6 +75,20 @@ def _refuse_extended(prim, avals):
         )
 
 
+class Typing:
+    """What all applications of a primitive to operands of certain avals and params share.
+
+    Attributes:
+      out: the output aval, a tuple of them if the primitive has multiple results.
+      cache: what engines keep about such applications.
+    """
+
+    __slots__ = ("cache", "out")
+
+    def __init__(self, out):
+        self.out, self.cache = out, {}
+
+
 class Undefined:
     """The reason why an operation has no rule of some kind."""
 
@@ -113,9 +127,10 @@ class Primitive:
       show: names of the params that jaxprs print, or a function of the params returning those
         to print; None prints all of them.
       is_call: whether an equation means nothing but its `jaxpr` applied to its operands.
-      cache_types: whether type-rule results are kept by avals and params; not where a param is a
-        jaxpr, which the cache would keep alive, nor where the rule asks which axes are in scope. Or
-        a function of the avals that says whether the result is kept.
+      cache_types: whether type-rule results, and texts that engines write, are kept by avals and
+        params; not where a param is a jaxpr, which the cache would keep alive, or a number of which
+        the sign of zero counts, nor where the rule asks which axes are in scope. Or a function of
+        the avals that says whether the result is kept.
       physical: for operations that also move elements of extended dtypes around: a function
         ``(*avals, **params) -> params`` for the same operation on the words behind the elements,
         which are trailing dimensions. Operands of ordinary dtypes stay as they are: engines' rules
@@ -173,6 +188,10 @@ class Primitive:
 
     def infer(self, args, params):
         """Return the output aval (a tuple of them if multiple_results) for operands with avals."""
+        return self.typing(args, params).out
+
+    def typing(self, args, params):
+        """Return the `Typing` for operands with avals: the same again, where types are kept."""
         key = None
         if self.cache_types:
             key = (*[x.aval for x in args], *params.values())
@@ -185,12 +204,17 @@ class Primitive:
         out = self.abstract(*[x.aval for x in args], **params)
         if self.multiple_results:
             out = tuple(out)
+        typing = Typing(out)
         if key is not None:
             if self.physical is None:
                 _refuse_extended(self, out if self.multiple_results else (out,))
             if self.cache_types is True or self.cache_types(*[x.aval for x in args]):
-                self._types.put(key, out)
-        return out
+                self._types.put(key, typing)
+        return typing
+
+    def forget_types(self):
+        """Forget the typings and what engines keep about them."""
+        self._types.clear()
 
     def moves_physical(self, avals):
         """Whether outputs of these avals (one, or a list) are made of words by `physical`."""

@@ -11,6 +11,7 @@ from typing import Any
 from evertrace._src import errors
 from evertrace._src.core import engine
 from evertrace._src.core.operators import Operators
+from evertrace._src.extension import native
 
 
 class Trace:
@@ -84,7 +85,14 @@ class _State(threading.local):
     recorder: Any = None
 
 
-state = _State()
+def _thread_state() -> Any:
+    if native is None:
+        return _State()
+    native.set_eval_trace(EVAL)
+    return native.thread_state
+
+
+state: Any = _thread_state()
 
 
 class set_trace:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.lax.convert import stop_gradient
@@ -75,6 +75,7 @@ def _all(x, value):
 # ---------------------------------------------------------------- choosing
 
 
+@native.planned(by_type=True)
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None) -> Any:
     """Return `x` where the condition holds, else `y`; with one argument, where it holds.
 
@@ -113,6 +114,7 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None) -> Any:
     return choose_by(condition, x, y)
 
 
+@native.planned(by_type=True)
 def clip(arr=None, /, min=None, max=None):
     """Return the array with values below `min` raised to it and above `max` lowered to it.
 

@@ -6,7 +6,7 @@ Operators give way (`NotImplemented`) to types they do not know, so that a user'
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.api.devices import device_put
 from evertrace._src.core.operators import install
 from evertrace._src.lax.elementwise import complex as complex_
@@ -149,6 +149,7 @@ def _setitem(self, index, value):
 # ---------------------------------------------------------------- methods
 
 
+@native.planned(by_type=False)
 def _astype(self, dtype, copy=False, device=None):
     return creation.astype(self, dtype, copy=copy, device=device)
 
@@ -161,10 +162,12 @@ def _copy(self):
     return creation.copy(self)
 
 
+@native.planned(by_type=False)
 def _flatten(self, order="C", *, out_sharding=None):
     return shape.ravel(self, order, out_sharding=out_sharding)
 
 
+@native.planned(by_type=False)
 def _reshape(self, *args, order="C", out_sharding=None):
     sizes = args[0] if len(args) == 1 else args
     return shape.reshape(self, sizes, order, out_sharding=out_sharding)
@@ -184,6 +187,7 @@ def _to_device(self, device, *, stream=None):
     return device_put(self, device)
 
 
+@native.planned(by_type=False)
 def _transpose(self, *args):
     if not args:
         return shape.transpose(self)
@@ -242,6 +246,16 @@ def _nbytes(self):
 
 
 _install_operators()
+native.set_operators(
+    {
+        **{f"__{name}__": function for name, (_, function) in _BINARY.items()},
+        **{name: function for name, (_, function) in _COMPARISONS.items()},
+        "__neg__": ufuncs.negative,
+        "__pos__": elementary.positive,
+        "__abs__": ufuncs.absolute,
+        "__invert__": ufuncs.invert,
+    }
+)
 install(
     __abs__=ufuncs.absolute,
     __array__=concrete.to_numpy,
@@ -270,7 +284,7 @@ install(
     argpartition=sorting.argpartition,
     argsort=sorting.argsort,
     astype=_astype,
-    at=property(IndexHelper),
+    at=property(IndexHelper),  # pyright: ignore[reportArgumentType]  (a call of it, in C)
     choose=functional.choose,
     clip=elementary.clip,
     compress=_compress,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors
+from evertrace._src import config, dtypes, errors, native
 from evertrace._src.numpy import elementary, ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,
@@ -188,6 +188,7 @@ def masked(name, x, where, fill):
 # ---------------------------------------------------------------- sums, products, extremes, bits
 
 
+@native.planned(by_type=False)
 def sum(
     a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
     promote_integers=True,
@@ -225,6 +226,7 @@ def sum(
     return _reduce(_SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
+@native.planned(by_type=False)
 def prod(
     a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
     promote_integers=True,
@@ -239,6 +241,7 @@ def prod(
     return _reduce(_PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
+@native.planned(by_type=False)
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the largest element along axes; NaN if there is one.
 
@@ -261,6 +264,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _reduce(_MAX, a, axis, None, keepdims, initial, where)
 
 
+@native.planned(by_type=False)
 def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the smallest element along axes; NaN if there is one. Arguments as in `max`.
 
@@ -292,6 +296,7 @@ def amin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return min(a, axis, out, keepdims, initial, where)
 
 
+@native.planned(by_type=False)
 def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Return whether any element along axes is true (not zero).
 
@@ -303,6 +308,7 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
     return _reduce(_ANY, a, axis, None, keepdims, None, where)
 
 
+@native.planned(by_type=False)
 def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Return whether all elements along axes are true (not zero).
 
@@ -314,6 +320,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
     return _reduce(_ALL, a, axis, None, keepdims, None, where)
 
 
+@native.planned(by_type=False)
 def ptp(a, axis=None, out=None, keepdims=False):
     """Return the difference between the largest and the smallest element along axes.
 
@@ -325,6 +332,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return ufuncs.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
+@native.planned(by_type=False)
 def count_nonzero(a, axis=None, keepdims=False):
     """Count the elements along axes that are not zero, as the default integer type.
 
@@ -339,6 +347,7 @@ def count_nonzero(a, axis=None, keepdims=False):
 # ---------------------------------------------------------------- positions of extremes
 
 
+@native.planned(by_type=False)
 def argmax(a, axis=None, out=None, keepdims=None):
     """Return the index of the first largest element, or of the first NaN.
 
@@ -364,6 +373,7 @@ def argmax(a, axis=None, out=None, keepdims=None):
     return arg_reduce("argmax", argmax_p, a, axis, keepdims)
 
 
+@native.planned(by_type=False)
 def argmin(a, axis=None, out=None, keepdims=None):
     """Return the index of the first smallest element, or of the first NaN; see `argmax`.
 
@@ -396,6 +406,7 @@ def arg_reduce(name, prim, a, axis, keepdims):
 # ---------------------------------------------------------------- means and variances
 
 
+@native.planned(by_type=False)
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """Return the arithmetic mean along axes.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy.arguments import (
     canonical_axes,
@@ -33,6 +33,7 @@ __all__ = [
 # ---------------------------------------------------------------- shapes
 
 
+@native.planned(by_type=False)
 def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
     """Give an array a new shape.
 
@@ -90,6 +91,7 @@ def _without_minus_one(aval, shape):
     return tuple(aval.size // rest if size == -1 else size for size in shape)
 
 
+@native.planned(by_type=False)
 def ravel(a, order="C", *, out_sharding=None):
     """Flatten an array to rank 1, in order "C" (last axis fastest) or "F" (first axis fastest).
 
@@ -103,6 +105,7 @@ def ravel(a, order="C", *, out_sharding=None):
     return reshape(x, (x.aval.size,), order)
 
 
+@native.planned(by_type=False)
 def squeeze(a, axis=None):
     """Remove axes of size 1: those named by an int or a tuple of ints, or all of them.
 
@@ -129,6 +132,7 @@ def squeeze(a, axis=None):
     return structural.squeeze(x, axes)
 
 
+@native.planned(by_type=False)
 def expand_dims(a, axis):
     """Add axes of size 1 that stand at `axis`, an int or a tuple of ints, of the result.
 
@@ -142,6 +146,7 @@ def expand_dims(a, axis):
     return structural.expand_dims(x, tuple(sorted(axes)))
 
 
+@native.planned(by_type=False)
 def broadcast_to(array, shape, *, out_sharding=None):
     """Repeat an array along new leading axes and axes of size 1 until it has `shape`.
 
@@ -255,6 +260,7 @@ def trim_zeros(filt, trim="fb", axis=None):
 # ---------------------------------------------------------------- orders of axes
 
 
+@native.planned(by_type=False)
 def transpose(a, axes=None):
     """Permute axes; reverse them by default.
 
@@ -296,6 +302,7 @@ def permute_dims(a, /, axes):
     return transpose(a, axes)
 
 
+@native.planned(by_type=False)
 def matrix_transpose(x, /):
     """Swap the last two axes.
 
@@ -317,6 +324,7 @@ def matrix_transpose(x, /):
     return swapaxes(x, -1, -2)
 
 
+@native.planned(by_type=False)
 def swapaxes(a, axis1, axis2):
     """Swap two axes.
 
@@ -332,6 +340,7 @@ def swapaxes(a, axis1, axis2):
     return permute(x, order)
 
 
+@native.planned(by_type=False)
 def moveaxis(a, source, destination):
     """Move axes, named by an int or several, to new places; the rest keep their order.
 
@@ -371,6 +380,7 @@ def rollaxis(a, axis, start=0):
     return moveaxis(x, axis, start - 1 if axis < start else start)
 
 
+@native.planned(by_type=False)
 def flip(m, axis=None):
     """Reverse the order of the elements along axes: an int, a tuple of ints or None (all).
 

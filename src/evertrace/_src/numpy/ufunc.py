@@ -8,7 +8,7 @@ The functions take NumPy's `out` and `where`, also by position, only to say that
 on arrays that cannot be changed.
 """
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.config import current
 from evertrace._src.numpy.promotion import (
     MAX_PLANS,
@@ -84,11 +84,14 @@ def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
         step, apply = plan
         return apply(x if step is None else step(x))
 
-    return _named(function, name, documented(name, doc, promotion, is_binary=False))
+    return _finished(function, name, documented(name, doc, promotion, is_binary=False))
 
 
-def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON):
-    """Make a function of two arrays; see `unary`."""
+def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON, by_type=True):
+    """Make a function of two arrays; see `unary`.
+
+    Without `by_type`, what is done depends on the values of Python numbers.
+    """
     made = _Plans(name, choose or (lambda dtype: bind), promotion)
     plans = made.cache.data
 
@@ -108,7 +111,7 @@ def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON):
             y = step_y(y)
         return apply(x, y)
 
-    return _named(function, name, documented(name, doc, promotion, is_binary=True))
+    return _finished(function, name, documented(name, doc, promotion, is_binary=True), by_type)
 
 
 def refused_option(name, out):
@@ -123,8 +126,8 @@ def refused_option(name, out):
     )
 
 
-def _named(function, name, doc):
+def _finished(function, name, doc, by_type=True):
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.__module__ = "evertrace.numpy"
-    return function
+    return native.planned(by_type=by_type)(function)

@@ -6,7 +6,7 @@ Python's operators on arrays call these functions.
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.numpy.promotion import (
@@ -261,7 +261,7 @@ def _choose_floor_divide(dtype):
 
 floor_divide = binary(
     "floor_divide", doc="Return ``x // y``, the quotient rounded down. Integers over 0 give -1.",
-    choose=_choose_floor_divide, promotion=NUMERIC,
+    choose=_choose_floor_divide, promotion=NUMERIC, by_type=False,
 )  # fmt: skip
 
 
@@ -288,11 +288,11 @@ def _remainder(x, y):
 
 fmod = binary(
     "fmod", _fmod, "Return the remainder of ``x / y`` with the sign of `x`; of integers over 0, 0.",
-    promotion=NUMERIC,
+    promotion=NUMERIC, by_type=False,
 )  # fmt: skip
 remainder = mod = binary(
     "remainder", _remainder, "Return ``x % y``, with the sign of `y`; of integers over 0, 0.",
-    promotion=NUMERIC,
+    promotion=NUMERIC, by_type=False,
 )  # fmt: skip
 
 
@@ -317,6 +317,7 @@ def choose_by(condition, x, y):
 # ---------------------------------------------------------------- powers
 
 
+@native.planned(by_type=False)
 def power(x1, x2, /):
     """Return ``x1 ** x2``.
 

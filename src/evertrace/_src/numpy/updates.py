@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.numpy import dslice, indexers, indexing, ufuncs
@@ -29,22 +29,16 @@ from evertrace._src.support import Cache
 __all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
 
 
-class IndexHelper:
+class IndexHelper(native.IndexHelperBase):
     """``x.at``: indexing it gives what the updates are methods of."""
 
-    __slots__ = ("array",)
-
-    def __init__(self, array):
-        self.array = array
-
-    def __getitem__(self, index):
-        return IndexRef(self.array, index)
+    __slots__ = ()
 
     def __repr__(self):
         return f"_IndexUpdateHelper({self.array!r})"
 
 
-class IndexRef:
+class IndexRef(native.IndexRefBase):
     """``x.at[index]``: a place in an array that reads and functional updates apply to.
 
     All methods take, by keyword:
@@ -55,10 +49,7 @@ class IndexRef:
       wrap_negative_indices: whether negative indices count from the end, True by default.
     """
 
-    __slots__ = ("array", "index")
-
-    def __init__(self, array, index):
-        self.array, self.index = array, index
+    __slots__ = ()
 
     def __repr__(self):
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
@@ -67,18 +58,22 @@ class IndexRef:
         """Return ``x[index]``; for mode "fill", `fill_value` stands for what is out of bounds."""
         return indexing.get(self.array, self.index, **options)
 
+    @native.updating("")
     def set(self, values, **options):
         """Return the array with ``x[index]`` replaced by `values`."""
         return _update(self, ops.scatter_p, values, lambda old, new: new, options)
 
+    @native.updating("add")
     def add(self, values, **options):
         """Return the array with `values` added to ``x[index]``, once per occurrence."""
         return _update(self, ops.scatter_add_p, values, ufuncs.add, options)
 
+    @native.updating("sub")
     def subtract(self, values, **options):
         """Return the array with `values` subtracted from ``x[index]``."""
         return _update(self, ops.scatter_sub_p, values, ufuncs.subtract, options)
 
+    @native.updating("mul")
     def multiply(self, values, **options):
         """Return the array with ``x[index]`` multiplied by `values`."""
         return _update(self, ops.scatter_mul_p, values, ufuncs.multiply, options)
@@ -95,10 +90,12 @@ class IndexRef:
         exponents = IndexRef(ones_like(self.array), self.index).multiply(values, **options)
         return ufuncs.power(self.array, exponents)
 
+    @native.updating("min")
     def min(self, values, **options):
         """Return the array with ``x[index]`` lowered to `values` where it is above."""
         return _update(self, ops.scatter_min_p, values, ufuncs.minimum, options)
 
+    @native.updating("max")
     def max(self, values, **options):
         """Return the array with ``x[index]`` raised to `values` where it is below."""
         return _update(self, ops.scatter_max_p, values, ufuncs.maximum, options)
@@ -107,6 +104,9 @@ class IndexRef:
         """Return the array with `func` applied to ``x[index]``; once where indices repeat."""
         taken = indexing.get(self.array, self.index, **_of_get(options))
         return self.set(func(taken), **options)
+
+
+native.set_at_classes(IndexHelper, IndexRef)
 
 
 def _of_get(options) -> dict[str, Any]:

@@ -1,0 +1,376 @@
+// The fields of arrays and avals; see array.h.
+
+#define EVERTRACE_IMPORTS_NUMPY
+#include "python/array.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels/blocks.h"
+#include "python/at.h"
+#include "python/numpy_api.h"
+#include "python/operators.h"
+
+namespace evertrace {
+namespace {
+
+ArrayObject* as_array(PyObject* x) { return reinterpret_cast<ArrayObject*>(x); }
+AvalObject* as_aval(PyObject* x) { return reinterpret_cast<AvalObject*>(x); }
+
+PyTypeObject* base_class = nullptr;
+PyTypeObject* array_class = nullptr;
+PyTypeObject* block_class = nullptr;
+
+// Arrays that died, linked by `aval`, for the next ones.
+constexpr int kMostSpare = 1024;
+ArrayObject* spare = nullptr;
+int num_spare = 0;
+
+// ---------------------------------------------------------------- memory
+
+// Owns a block of memory that a NumPy array looks at.
+struct BlockObject {
+  PyObject_HEAD
+  void* data;
+};
+
+void block_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  give_block(reinterpret_cast<BlockObject*>(self)->data);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// Drops the memory that is known of an array.
+void drop_data(ArrayObject* self) {
+  if (self->owner == nullptr) {
+    give_block(const_cast<void*>(self->data));
+  }
+  self->data = nullptr;
+  Py_CLEAR(self->owner);
+}
+
+// Lets others share the memory of an array: from now on an object owns it. False with an error.
+bool share_data(ArrayObject* self) {
+  if (self->owner != nullptr || self->data == nullptr) return true;
+  auto* block = PyObject_New(BlockObject, block_class);
+  if (block == nullptr) return false;
+  block->data = const_cast<void*>(self->data);
+  self->owner = reinterpret_cast<PyObject*>(block);
+  return true;
+}
+
+// Makes the NumPy array over memory of our own: dense, and read-only. False with a Python error.
+bool make_host(ArrayObject* self) {
+  const AvalObject* aval = aval_facts(self->aval);
+  if (aval == nullptr || !share_data(self)) return false;
+  static_assert(sizeof(npy_intp) == sizeof(int64_t));
+  PyObject* dtype = Py_NewRef(aval->dtype);
+  PyObject* host = PyArray_NewFromDescr(
+      &PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), aval->rank,
+      reinterpret_cast<npy_intp*>(aval->dims), nullptr, const_cast<void*>(self->data),
+      NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED, nullptr);
+  if (host == nullptr) return false;
+  auto* array = reinterpret_cast<PyArrayObject*>(host);
+  if (PyArray_SetBaseObject(array, Py_NewRef(self->owner)) != 0) {
+    Py_DECREF(host);
+    return false;
+  }
+  self->host = host;
+  return true;
+}
+
+// ---------------------------------------------------------------- the type of arrays
+
+PyObject* get_host(PyObject* object, void*) {
+  ArrayObject* self = as_array(object);
+  if (self->host == nullptr && self->data != nullptr && !make_host(self)) return nullptr;
+  return Py_NewRef(self->host == nullptr ? Py_None : self->host);
+}
+
+int set_host(PyObject* object, PyObject* value, void*) {
+  if (value == nullptr) {
+    PyErr_SetString(PyExc_AttributeError, "_host cannot be deleted");
+    return -1;
+  }
+  ArrayObject* self = as_array(object);
+  drop_data(self);
+  Py_XSETREF(self->host, value == Py_None ? nullptr : Py_NewRef(value));
+  return 0;
+}
+
+int array_init(PyObject* object, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"aval", "host", "buffer", "device", "committed", nullptr};
+  PyObject *aval, *host = nullptr, *buffer = nullptr, *device = nullptr;
+  int committed = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOOp:Array", const_cast<char**>(names), &aval,
+                                   &host, &buffer, &device, &committed)) {
+    return -1;
+  }
+  ArrayObject* self = as_array(object);
+  Py_XSETREF(self->aval, Py_NewRef(aval));
+  if (set_host(object, host == nullptr ? Py_None : host, nullptr) != 0) return -1;
+  Py_XSETREF(self->buffer, Py_XNewRef(buffer));
+  Py_XSETREF(self->device, Py_XNewRef(device));
+  self->committed = static_cast<char>(committed);
+  return 0;
+}
+
+int array_clear(PyObject* object) {
+  ArrayObject* self = as_array(object);
+  drop_data(self);
+  Py_CLEAR(self->host);
+  Py_CLEAR(self->buffer);
+  Py_CLEAR(self->device);
+  Py_CLEAR(self->sharding);
+  return 0;
+}
+
+int array_traverse(PyObject* object, visitproc visit, void* arg) {
+  ArrayObject* self = as_array(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->aval);
+  Py_VISIT(self->host);
+  Py_VISIT(self->buffer);
+  Py_VISIT(self->device);
+  Py_VISIT(self->sharding);
+  Py_VISIT(self->owner);
+  return 0;
+}
+
+void drop_spare() {
+  while (spare != nullptr) {
+    PyObject* dead = reinterpret_cast<PyObject*>(spare);
+    spare = as_array(spare->aval);
+    PyObject_GC_Del(dead);
+  }
+  num_spare = 0;
+}
+
+void array_dealloc(PyObject* object) {
+  ArrayObject* self = as_array(object);
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(object);
+  array_clear(object);
+  Py_CLEAR(self->aval);
+  if (type == array_class && num_spare < kMostSpare) {
+    self->aval = reinterpret_cast<PyObject*>(spare);
+    spare = self;
+    ++num_spare;
+  } else {
+    type->tp_free(object);
+  }
+  Py_DECREF(type);
+}
+
+// The attribute of an aval that an array has too; the closure is its offset.
+PyObject* get_of_aval(PyObject* object, void* offset) {
+  PyObject* aval = as_array(object)->aval;
+  if (aval == nullptr) {
+    PyErr_SetString(PyExc_AttributeError, "aval");
+    return nullptr;
+  }
+  static const char* names[] = {"shape", "dtype", "weak_type", "ndim", "size"};
+  const auto place = reinterpret_cast<size_t>(offset);
+  if (PyObject_TypeCheck(aval, aval_base())) {
+    PyObject* found = (&as_aval(aval)->shape)[place];
+    if (found != nullptr) return Py_NewRef(found);
+  }
+  return PyObject_GetAttrString(aval, names[place]);
+}
+
+// `x.at`
+PyObject* get_at(PyObject* object, void*) { return make_helper(object); }
+
+// What a class in Python gets that has weak references.
+PyObject* get_weakref(PyObject* object, void*) {
+  PyObject* first = as_array(object)->weakrefs;
+  return Py_NewRef(first == nullptr ? Py_None : first);
+}
+
+PyMemberDef array_members[] = {
+    {"aval", T_OBJECT_EX, offsetof(ArrayObject, aval), 0, "What is known of the contents."},
+    {"_buffer", T_OBJECT, offsetof(ArrayObject, buffer), 0, "An engine's buffer, or None."},
+    {"_device", T_OBJECT, offsetof(ArrayObject, device), 0, "Where the buffer is, or None."},
+    {"_sharding", T_OBJECT_EX, offsetof(ArrayObject, sharding), 0, "Set where over a mesh."},
+    {"_committed", T_BOOL, offsetof(ArrayObject, committed), 0, "Put there by the user."},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+void* closure(size_t place) { return reinterpret_cast<void*>(place); }
+
+PyGetSetDef array_getset[] = {
+    {"_host", get_host, set_host, "The contents as a NumPy array, or None.", nullptr},
+    {"shape", get_of_aval, nullptr, "Sizes of the dimensions.", closure(0)},
+    {"dtype", get_of_aval, nullptr, "The dtype of the elements.", closure(1)},
+    {"weak_type", get_of_aval, nullptr, "Whether it gives way in promotion.", closure(2)},
+    {"ndim", get_of_aval, nullptr, "The number of dimensions.", closure(3)},
+    {"size", get_of_aval, nullptr, "The number of elements.", closure(4)},
+    {"at", get_at, nullptr, "Indexed, it gives what updates are methods of.", nullptr},
+    {"__weakref__", get_weakref, nullptr, "The first of the weak references to it.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+const PyType_Slot array_slots[] = {
+    {Py_tp_doc, const_cast<char*>("The fields of an array.")},
+    {Py_tp_init, reinterpret_cast<void*>(array_init)},
+    {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(array_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(array_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(array_clear)},
+    {Py_tp_members, array_members},
+    {Py_tp_getset, array_getset},
+    {0, nullptr},
+};
+
+// The type with the slots above and those of the operators.
+PyObject* make_base() {
+  std::vector<PyType_Slot> slots;
+  for (const PyType_Slot* part : {array_slots, kOperatorSlots}) {
+    for (; part->slot != 0; ++part) slots.push_back(*part);
+  }
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {
+      "evertrace._src._native.ArrayBase", sizeof(ArrayObject), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data(),
+  };
+  return PyType_FromSpec(&spec);
+}
+
+PyType_Slot block_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(block_dealloc)},
+    {0, nullptr},
+};
+
+PyType_Spec block_spec = {
+    "evertrace._src._native.Block", sizeof(BlockObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, block_slots,
+};
+
+// ---------------------------------------------------------------- the module's functions
+
+// set_array_class(cls, operators): from now on `new_array` makes arrays of that class, which adds no
+// fields; the methods of `operators` are the Python path of its operators.
+PyObject* set_array_class(PyObject*, PyObject* args) {
+  PyObject *cls, *operators;
+  if (!PyArg_ParseTuple(args, "OO", &cls, &operators)) return nullptr;
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  if (!PyType_Check(cls) || type->tp_basicsize != static_cast<Py_ssize_t>(sizeof(ArrayObject)) ||
+      type->tp_weaklistoffset != static_cast<Py_ssize_t>(offsetof(ArrayObject, weakrefs))) {
+    PyErr_SetString(PyExc_TypeError, "set_array_class: not a class over ArrayBase without fields");
+    return nullptr;
+  }
+  drop_spare();  // of another class, where the package is imported anew
+  // The class adds nothing that its own deallocation would have to look after.
+  type->tp_dealloc = array_dealloc;
+  Py_XSETREF(array_class, reinterpret_cast<PyTypeObject*>(Py_NewRef(cls)));
+  set_operators_class(operators);
+  Py_RETURN_NONE;
+}
+
+PyObject* py_new_array(PyObject*, PyObject* aval) {
+  void* data;
+  return new_array(aval, &data);
+}
+
+PyObject* py_kept_bytes(PyObject*, PyObject*) { return PyLong_FromSize_t(kept_block_bytes()); }
+
+PyMethodDef methods[] = {
+    {"set_array_class", set_array_class, METH_VARARGS, "Say which class arrays made in C are of."},
+    {"empty_array", py_new_array, METH_O, "Return an array of an aval with any contents."},
+    {"kept_bytes", py_kept_bytes, METH_NOARGS, "How much memory of arrays is kept for the next."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+int import_numpy() {
+  import_array1(-1);
+  return 0;
+}
+
+ArrayObject* allocate() {
+  ArrayObject* self = spare;
+  if (self != nullptr) {
+    spare = reinterpret_cast<ArrayObject*>(self->aval);
+    --num_spare;
+    self->aval = nullptr;
+    PyObject_Init(reinterpret_cast<PyObject*>(self), array_class);
+    PyObject_GC_Track(self);
+    return self;
+  }
+  if (array_class == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "evertrace.Array is not there yet");
+    return nullptr;
+  }
+  return as_array(array_class->tp_alloc(array_class, 0));
+}
+
+}  // namespace
+
+PyTypeObject* array_base() { return base_class; }
+
+PyTypeObject* array_type() { return array_class; }
+
+const void* array_data(PyObject* array) {
+  ArrayObject* self = as_array(array);
+  if (self->data != nullptr) return self->data;
+  if (self->host == nullptr || !PyArray_Check(self->host)) return nullptr;
+  auto* host = reinterpret_cast<PyArrayObject*>(self->host);
+  if (!PyArray_ISCARRAY_RO(host)) return nullptr;
+  self->owner = Py_NewRef(self->host);
+  self->data = PyArray_DATA(host);
+  return self->data;
+}
+
+PyObject* new_array(PyObject* aval, void** data) {
+  const AvalObject* facts = aval_facts(aval);
+  if (facts == nullptr) return nullptr;
+  if (facts->item_size == 0) {
+    PyErr_SetString(PyExc_TypeError, "new_array: not a dtype of numbers");
+    return nullptr;
+  }
+  void* memory = take_block(static_cast<size_t>(facts->count * facts->item_size));
+  if (memory == nullptr) return PyErr_NoMemory();
+  ArrayObject* self = allocate();
+  if (self == nullptr) {
+    give_block(memory);
+    return nullptr;
+  }
+  self->aval = Py_NewRef(aval);
+  self->data = *data = memory;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {
+  ArrayObject* self = allocate();
+  if (self == nullptr) return nullptr;
+  self->aval = Py_NewRef(aval);
+  self->buffer = Py_NewRef(buffer);
+  self->device = Py_NewRef(device);
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* new_view(PyObject* aval, PyObject* array, const void* data) {
+  ArrayObject* source = as_array(array);
+  if (!share_data(source)) return nullptr;
+  ArrayObject* self = allocate();
+  if (self == nullptr) return nullptr;
+  self->aval = Py_NewRef(aval);
+  self->data = data;
+  self->owner = Py_NewRef(source->owner);
+  return reinterpret_cast<PyObject*>(self);
+}
+
+int add_array(PyObject* module) {
+  if (import_numpy() != 0) return -1;
+  Ref base(make_base()), block(PyType_FromSpec(&block_spec));
+  if (!base || !block || PyModule_AddObjectRef(module, "ArrayBase", base.get()) != 0) return -1;
+  base_class = reinterpret_cast<PyTypeObject*>(base.release());
+  block_class = reinterpret_cast<PyTypeObject*>(block.release());
+  return PyModule_AddFunctions(module, methods);
+}
+
+}  // namespace evertrace

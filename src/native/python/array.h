@@ -1,0 +1,75 @@
+// Arrays and avals as C sees them.
+//
+// `evertrace.Array` is a Python class over `_native.ArrayBase`, and `ShapedArray` one over
+// `_native.AvalBase`: these hold the fields, with the names and meaning that the classes give them.
+// The contents of an array are a NumPy array (`host`), an engine's buffer (`buffer`), or memory of
+// our own (`data`), of which `_host` is made when Python asks for it.
+
+#pragma once
+
+#include "kernels/dtypes.h"
+#include "python/module.h"
+
+namespace evertrace {
+
+// An aval. Avals are interned: identity is equality. What C wants to know is worked out on the first
+// call of `aval_facts`.
+struct AvalObject {
+  PyObject_HEAD
+  PyObject *shape, *dtype, *weak_type, *ndim, *size, *cache, *weakrefs;
+  int64_t* dims;      // `rank` of them; null before `aval_facts`
+  int64_t count;      // of elements
+  int64_t item_size;  // 0 for extended dtypes, whose arrays have no memory of our own
+  int rank;
+  DType code;  // kUnknown for dtypes that kernels do not know
+  bool is_weak;
+};
+
+// An array. Fields may be null where Python sees None.
+struct ArrayObject {
+  PyObject_HEAD
+  PyObject *aval, *host, *buffer, *device, *sharding, *weakrefs;
+  const void* data;  // dense contents, or null where they are not known to be dense or to be here
+  PyObject* owner;   // what holds `data`; null if that is a block of this array alone
+  char committed;
+};
+
+// The class `evertrace.Array`, once Python has made it; else null. Not to be subclassed.
+PyTypeObject* array_type();
+
+// The class `_native.ArrayBase`.
+PyTypeObject* array_base();
+
+inline bool is_array(PyObject* x) { return Py_TYPE(x) == array_type(); }
+
+// The aval of an array: a borrowed reference.
+inline PyObject* array_aval(PyObject* array) { return reinterpret_cast<ArrayObject*>(array)->aval; }
+
+// The class `_native.AvalBase`.
+PyTypeObject* aval_base();
+
+// The aval of a shape in a dtype, which is that of another aval: a borrowed reference, or null with
+// a Python error.
+PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims);
+
+// An aval with its facts; null with a Python error if they make no sense.
+const AvalObject* aval_facts(PyObject* aval);
+
+// The contents of an array where they are dense, aligned memory of the host; else null without an
+// error: then its method `host()` has them. Valid while the array is alive and not deleted.
+const void* array_data(PyObject* array);
+
+// A new array, uncommitted, whose contents the caller writes to `data` before Python runs. Null with
+// a Python error if memory is short or the dtype is an extended one.
+PyObject* new_array(PyObject* aval, void** data);
+
+// A new, uncommitted array whose contents are an engine's buffer on a device.
+PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);
+
+// A new array that shares the memory of another, `data` lies in that. Holds a reference to its owner.
+PyObject* new_view(PyObject* aval, PyObject* array, const void* data);
+
+// The code of a NumPy dtype by its name, kUnknown for others, which may be with a Python error.
+DType dtype_code(PyObject* dtype);
+
+}  // namespace evertrace

@@ -1,0 +1,187 @@
+// The fields of avals, and what kernels want to know of them; see array.h.
+
+#include "python/array.h"
+#include "python/buffers.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <unordered_map>
+
+#include "python/buffers.h"
+#include "python/numpy_api.h"
+
+namespace evertrace {
+namespace {
+
+PyTypeObject* aval_class = nullptr;
+PyObject* maker = nullptr;  // the class `ShapedArray`
+
+AvalObject* as_aval(PyObject* x) { return reinterpret_cast<AvalObject*>(x); }
+
+int aval_clear(PyObject* object) {
+  AvalObject* self = as_aval(object);
+  for (PyObject** field : {&self->shape, &self->dtype, &self->weak_type, &self->ndim, &self->size,
+                           &self->cache}) {
+    Py_CLEAR(*field);
+  }
+  return 0;
+}
+
+int aval_traverse(PyObject* object, visitproc visit, void* arg) {
+  AvalObject* self = as_aval(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->dtype);
+  Py_VISIT(self->cache);
+  return 0;
+}
+
+void aval_dealloc(PyObject* object) {
+  AvalObject* self = as_aval(object);
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(object);
+  aval_clear(object);
+  PyMem_Free(self->dims);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+#define FIELD(name, doc) {#name, T_OBJECT_EX, offsetof(AvalObject, name), 0, doc}
+PyMemberDef members[] = {
+    FIELD(shape, "Sizes of the dimensions."),
+    FIELD(dtype, "The dtype of the elements."),
+    FIELD(weak_type, "Whether it gives way in promotion."),
+    FIELD(ndim, "The number of dimensions."),
+    FIELD(size, "The number of elements."),
+    FIELD(cache, "What other parts have worked out of it."),
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(AvalObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+#undef FIELD
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("The fields of an aval.")},
+    {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(aval_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(aval_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(aval_clear)},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {
+    "evertrace._src._native.AvalBase", sizeof(AvalObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots,
+};
+
+// Puts the size of an element in bytes, and the code, of a NumPy dtype. False with a Python error.
+bool find_dtype(PyObject* dtype, AvalObject* out) {
+  out->code = DType::kUnknown;
+  out->item_size = 0;
+  if (!PyArray_DescrCheck(dtype)) return true;  // an extended dtype
+  Ref item_size(PyObject_GetAttrString(dtype, "itemsize"));
+  if (!item_size) return false;
+  out->item_size = PyLong_AsLongLong(item_size.get());
+  out->code = dtype_code(dtype);
+  return !PyErr_Occurred();
+}
+
+// Copies the sizes of the dimensions. False with a Python error.
+bool find_shape(PyObject* shape, AvalObject* out) {
+  const Py_ssize_t rank = PyTuple_GET_SIZE(shape);
+  auto* dims = static_cast<int64_t*>(PyMem_Malloc(sizeof(int64_t) * (rank == 0 ? 1 : rank)));
+  if (dims == nullptr) {
+    PyErr_NoMemory();
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < rank; ++i) dims[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+  out->count = PyLong_AsLongLong(out->size);
+  out->rank = static_cast<int>(rank);
+  if (PyErr_Occurred()) {
+    PyMem_Free(dims);
+    return false;
+  }
+  out->dims = dims;
+  return true;
+}
+
+// set_aval_class(cls): the class over AvalBase that returns the one aval of three facts.
+PyObject* set_aval_class(PyObject*, PyObject* cls) {
+  Py_XSETREF(maker, Py_NewRef(cls));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"set_aval_class", set_aval_class, METH_O, "Name the class that interns avals."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyTypeObject* aval_base() { return aval_class; }
+
+DType dtype_code(PyObject* dtype) {
+  Ref name(PyObject_GetAttrString(dtype, "name"));
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  return text == nullptr ? DType::kUnknown : dtype_named(text);
+}
+
+const AvalObject* aval_facts(PyObject* object) {
+  if (!PyObject_TypeCheck(object, aval_class)) {
+    PyErr_SetString(PyExc_TypeError, "not an aval");
+    return nullptr;
+  }
+  AvalObject* self = as_aval(object);
+  if (self->dims != nullptr) return self;
+  if (self->shape == nullptr || self->dtype == nullptr || self->size == nullptr ||
+      self->weak_type == nullptr || !PyTuple_Check(self->shape)) {
+    PyErr_SetString(PyExc_TypeError, "an aval without shape and dtype");
+    return nullptr;
+  }
+  self->is_weak = self->weak_type == Py_True;
+  if (!find_dtype(self->dtype, self) || !find_shape(self->shape, self)) return nullptr;
+  return self;
+}
+
+PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims) {
+  uint64_t hash = reinterpret_cast<uint64_t>(dtype) + is_weak;
+  for (int i = 0; i < rank; ++i) {
+    hash = (hash ^ static_cast<uint64_t>(dims[i])) * 0x9E3779B97F4A7C15ull;
+    hash ^= hash >> 32;
+  }
+  // Avals live as long as the process, and with them their dtypes.
+  static auto* known = new std::unordered_multimap<uint64_t, const AvalObject*>;
+  const auto [first, last] = known->equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    const AvalObject* aval = it->second;
+    if (aval->dtype == dtype && aval->is_weak == is_weak && aval->rank == rank &&
+        std::equal(dims, dims + rank, aval->dims)) {
+      return const_cast<PyObject*>(reinterpret_cast<const PyObject*>(aval));
+    }
+  }
+  Ref shape(PyTuple_New(rank));
+  if (!shape || maker == nullptr) return nullptr;
+  for (int i = 0; i < rank; ++i) {
+    PyObject* size = PyLong_FromLongLong(dims[i]);
+    if (size == nullptr) return nullptr;
+    PyTuple_SET_ITEM(shape.get(), i, size);
+  }
+  PyObject* made = PyObject_CallFunctionObjArgs(maker, shape.get(), dtype,
+                                                is_weak ? Py_True : Py_False, nullptr);
+  const AvalObject* facts = made == nullptr ? nullptr : aval_facts(made);
+  if (facts == nullptr) return nullptr;
+  // Interned by another dtype object that is equal, it would not be found again.
+  if (facts->dtype == dtype) known->emplace(hash, facts);
+  return made;  // one reference is kept for ever
+}
+
+int add_aval(PyObject* module) {
+  Ref base(PyType_FromSpec(&spec));
+  if (!base || PyModule_AddObjectRef(module, "AvalBase", base.get()) != 0) return -1;
+  aval_class = reinterpret_cast<PyTypeObject*>(base.release());
+  return PyModule_AddFunctions(module, methods);
+}
+
+}  // namespace evertrace

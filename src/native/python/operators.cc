@@ -1,0 +1,265 @@
+// Python's operators on arrays. Where the operands are arrays or Python numbers, they call the
+// functions that Python has named; everything else is for the methods of `core.operators`.
+
+#include "python/operators.h"
+
+#include <cstring>
+#include <iterator>
+
+#include "python/array.h"
+#include "python/function.h"
+#include "python/indexing.h"
+#include "python/plan.h"
+
+namespace evertrace {
+namespace {
+
+enum Operation {
+  kAdd, kSubtract, kMultiply, kTrueDivide, kFloorDivide, kMod, kDivmod, kPower, kAnd, kOr, kXor,
+  kLeftShift, kRightShift, kMatmul, kLess, kLessEqual, kEqual, kNotEqual, kGreater, kGreaterEqual,
+  kNegative, kPositive, kAbsolute, kInvert,
+};
+
+// The method of an operator, the reflected one, and the function that Python names for both.
+struct Names {
+  const char *method, *reflected;
+  PyObject* function;
+};
+
+Names operations[] = {
+    {"__add__", "__radd__", nullptr},           {"__sub__", "__rsub__", nullptr},
+    {"__mul__", "__rmul__", nullptr},           {"__truediv__", "__rtruediv__", nullptr},
+    {"__floordiv__", "__rfloordiv__", nullptr}, {"__mod__", "__rmod__", nullptr},
+    {"__divmod__", "__rdivmod__", nullptr},     {"__pow__", "__rpow__", nullptr},
+    {"__and__", "__rand__", nullptr},           {"__or__", "__ror__", nullptr},
+    {"__xor__", "__rxor__", nullptr},           {"__lshift__", "__rlshift__", nullptr},
+    {"__rshift__", "__rrshift__", nullptr},     {"__matmul__", "__rmatmul__", nullptr},
+    {"__lt__", nullptr, nullptr},               {"__le__", nullptr, nullptr},
+    {"__eq__", nullptr, nullptr},               {"__ne__", nullptr, nullptr},
+    {"__gt__", nullptr, nullptr},               {"__ge__", nullptr, nullptr},
+    {"__neg__", nullptr, nullptr},              {"__pos__", nullptr, nullptr},
+    {"__abs__", nullptr, nullptr},              {"__invert__", nullptr, nullptr},
+};
+
+PyObject* operators_class = nullptr;
+
+bool is_operand(PyObject* x) {
+  return is_array(x) || PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) ||
+         PyComplex_CheckExact(x);
+}
+
+PyObject* call(PyObject* function, PyObject* const* args, Py_ssize_t count) {
+  if (is_function(function)) return call_function(function, args, count);
+  return PyObject_Vectorcall(function, args, static_cast<size_t>(count), nullptr);
+}
+
+// Calls the method of the Python path.
+PyObject* call_method(const char* name, PyObject* const* args, Py_ssize_t count) {
+  if (operators_class == nullptr) return Py_NewRef(Py_NotImplemented);
+  Ref method(PyObject_GetAttrString(operators_class, name));
+  if (!method) return nullptr;
+  return PyObject_Vectorcall(method.get(), args, static_cast<size_t>(count), nullptr);
+}
+
+PyObject* apply(Operation operation, PyObject* left, PyObject* right) {
+  const Names& names = operations[operation];
+  PyObject* const args[] = {left, right};
+  if (names.function != nullptr && is_operand(left) && is_operand(right)) {
+    return call(names.function, args, 2);
+  }
+  if (PyObject_TypeCheck(left, array_base())) return call_method(names.method, args, 2);
+  PyObject* const swapped[] = {right, left};
+  return call_method(names.reflected, swapped, 2);
+}
+
+template <Operation operation>
+PyObject* binary(PyObject* left, PyObject* right) {
+  return apply(operation, left, right);
+}
+
+template <Operation operation>
+PyObject* unary(PyObject* x) {
+  const Names& names = operations[operation];
+  if (names.function != nullptr && is_array(x)) return call(names.function, &x, 1);
+  return call_method(names.method, &x, 1);
+}
+
+PyObject* power(PyObject* left, PyObject* right, PyObject* modulus) {
+  if (modulus == Py_None) return apply(kPower, left, right);
+  PyObject* const args[] = {left, right, modulus};
+  return call_method("__pow__", args, 3);
+}
+
+PyObject* compare(PyObject* left, PyObject* right, int how) {
+  static_assert(Py_LT == 0 && Py_LE == 1 && Py_EQ == 2 && Py_NE == 3 && Py_GT == 4 && Py_GE == 5);
+  return apply(static_cast<Operation>(kLess + how), left, right);
+}
+
+// ---------------------------------------------------------------- numbers
+
+// The one element of an array of a dtype that C knows; null where the Python path is to look.
+const void* only_element(PyObject* x, bool of_rank_zero, DType& dtype) {
+  if (!is_array(x)) return nullptr;
+  const AvalObject* aval = aval_facts(array_aval(x));
+  if (aval == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  if (aval->count != 1 || (of_rank_zero && aval->rank != 0)) return nullptr;
+  dtype = aval->code;
+  return is_on_host(x) ? array_contents(x) : array_data(x);
+}
+
+template <class T>
+T read(const void* data) {
+  T out;
+  std::memcpy(&out, data, sizeof out);
+  return out;
+}
+
+// The element as a Python integer; null without an error where it is none.
+PyObject* read_integer(const void* data, DType dtype) {
+  switch (dtype) {
+    case DType::kInt8: return PyLong_FromLong(read<int8_t>(data));
+    case DType::kInt16: return PyLong_FromLong(read<int16_t>(data));
+    case DType::kInt32: return PyLong_FromLong(read<int32_t>(data));
+    case DType::kInt64: return PyLong_FromLongLong(read<int64_t>(data));
+    case DType::kUInt8: return PyLong_FromLong(read<uint8_t>(data));
+    case DType::kUInt16: return PyLong_FromLong(read<uint16_t>(data));
+    case DType::kUInt32: return PyLong_FromUnsignedLong(read<uint32_t>(data));
+    case DType::kUInt64: return PyLong_FromUnsignedLongLong(read<uint64_t>(data));
+    default: return nullptr;
+  }
+}
+
+bool read_float(const void* data, DType dtype, double& out) {
+  if (dtype == DType::kFloat32) {
+    out = read<float>(data);
+  } else if (dtype == DType::kFloat64) {
+    out = read<double>(data);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+int to_bool(PyObject* x) {
+  DType dtype;
+  const void* data = only_element(x, false, dtype);
+  double value;
+  if (data != nullptr && dtype == DType::kBool) return read<uint8_t>(data) != 0;
+  if (data != nullptr && read_float(data, dtype, value)) return value != 0;
+  Ref found(data == nullptr ? nullptr : read_integer(data, dtype));
+  if (!found) found = Ref(call_method("__bool__", &x, 1));
+  return found ? PyObject_IsTrue(found.get()) : -1;
+}
+
+PyObject* to_int(PyObject* x) {
+  DType dtype;
+  const void* data = only_element(x, true, dtype);
+  double value;
+  PyObject* found = nullptr;
+  if (data != nullptr && dtype == DType::kBool) return PyLong_FromLong(read<uint8_t>(data) != 0);
+  if (data != nullptr && read_float(data, dtype, value)) return PyLong_FromDouble(value);
+  if (data != nullptr) found = read_integer(data, dtype);
+  return found != nullptr ? found : call_method("__int__", &x, 1);
+}
+
+PyObject* to_index(PyObject* x) {
+  DType dtype;
+  const void* data = only_element(x, true, dtype);
+  PyObject* found = data == nullptr ? nullptr : read_integer(data, dtype);
+  return found != nullptr ? found : call_method("__index__", &x, 1);
+}
+
+PyObject* to_float(PyObject* x) {
+  DType dtype;
+  const void* data = only_element(x, true, dtype);
+  double value;
+  if (data != nullptr && read_float(data, dtype, value)) return PyFloat_FromDouble(value);
+  return call_method("__float__", &x, 1);
+}
+
+Py_ssize_t length(PyObject* x) {
+  const AvalObject* aval = is_array(x) ? aval_facts(array_aval(x)) : nullptr;
+  PyErr_Clear();
+  if (aval != nullptr && aval->rank > 0) return static_cast<Py_ssize_t>(aval->dims[0]);
+  Ref found(call_method("__len__", &x, 1));
+  return found ? PyLong_AsSsize_t(found.get()) : -1;
+}
+
+PyObject* subscript(PyObject* x, PyObject* index) {
+  if (is_array(x) && may_use_plans()) {
+    PyObject* found = take_static(x, index);
+    if (found != nullptr || PyErr_Occurred()) return found;
+  }
+  PyObject* const args[] = {x, index};
+  return call_method("__getitem__", args, 2);
+}
+
+PyObject* iterate(PyObject* x) {
+  if (is_array(x) && may_use_plans()) {
+    Ref rows(take_rows(x));
+    if (rows) return PyObject_GetIter(rows.get());
+    if (PyErr_Occurred()) return nullptr;
+  }
+  return call_method("__iter__", &x, 1);
+}
+
+// set_operators(functions): the functions of operators by the names of their methods.
+PyObject* set_operators(PyObject*, PyObject* functions) {
+  for (Names& names : operations) {
+    PyObject* function = PyDict_GetItemString(functions, names.method);
+    Py_XINCREF(function);
+    Py_XSETREF(names.function, function);
+  }
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"set_operators", set_operators, METH_O, "Name the functions that operators call."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+template <class Function>
+PyType_Slot slot(int which, Function* function) {
+  return {which, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+const PyType_Slot kOperatorSlots[] = {
+    slot(Py_nb_add, binary<kAdd>),
+    slot(Py_nb_subtract, binary<kSubtract>),
+    slot(Py_nb_multiply, binary<kMultiply>),
+    slot(Py_nb_true_divide, binary<kTrueDivide>),
+    slot(Py_nb_floor_divide, binary<kFloorDivide>),
+    slot(Py_nb_remainder, binary<kMod>),
+    slot(Py_nb_divmod, binary<kDivmod>),
+    slot(Py_nb_power, power),
+    slot(Py_nb_and, binary<kAnd>),
+    slot(Py_nb_or, binary<kOr>),
+    slot(Py_nb_xor, binary<kXor>),
+    slot(Py_nb_lshift, binary<kLeftShift>),
+    slot(Py_nb_rshift, binary<kRightShift>),
+    slot(Py_nb_matrix_multiply, binary<kMatmul>),
+    slot(Py_nb_negative, unary<kNegative>),
+    slot(Py_nb_positive, unary<kPositive>),
+    slot(Py_nb_absolute, unary<kAbsolute>),
+    slot(Py_nb_invert, unary<kInvert>),
+    slot(Py_nb_bool, to_bool),
+    slot(Py_nb_int, to_int),
+    slot(Py_nb_float, to_float),
+    slot(Py_nb_index, to_index),
+    slot(Py_mp_length, length),
+    slot(Py_mp_subscript, subscript),
+    slot(Py_tp_iter, iterate),
+    slot(Py_tp_richcompare, compare),
+    {0, nullptr},
+};
+
+void set_operators_class(PyObject* cls) { Py_XSETREF(operators_class, Py_NewRef(cls)); }
+
+int add_operators(PyObject* module) { return PyModule_AddFunctions(module, methods); }
+
+}  // namespace evertrace

@@ -1,0 +1,15 @@
+// What Python's operators do on arrays.
+
+#pragma once
+
+#include "python/module.h"
+
+namespace evertrace {
+
+// The slots of operators of the type of arrays; ended by an empty one.
+extern const PyType_Slot kOperatorSlots[];
+
+// The class whose methods are the Python path of the operators.
+void set_operators_class(PyObject* cls);
+
+}  // namespace evertrace

@@ -1,0 +1,95 @@
+// Plans: what a function of the Python path did for operands of some types, as a list of kernels.
+//
+// A plan is made from a description that `engines/host/plans.py` gives, once per function and types
+// of operands, and then repeats the same work without Python. Its operands are arrays of the types
+// it was made for and Python numbers.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/loops.h"
+#include "kernels/structure.h"
+#include "python/array.h"
+
+namespace evertrace {
+
+class Plan {
+ public:
+  // A plan with one reference; null with a Python error: LookupError where a kernel is missing.
+  static Plan* make(PyObject* description);
+  Plan() = default;
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  // References to the plan, which the GIL guards.
+  void retain() const { ++references_; }
+  void release() const {
+    if (--references_ == 0) delete this;
+  }
+
+  // The result for these operands. Null without a Python error: it takes the Python path, say for
+  // an integer that does not fit.
+  PyObject* run(PyObject* const* args) const;
+
+ private:
+  static constexpr int kMostSlots = 24;
+  static constexpr int kMostOperands = 3;
+
+  // A place for an array: of an operand, or what steps write and read.
+  struct Slot {
+    enum class Kind { kArray, kNumber, kConstant, kTemporary, kResult, kUnused } kind;
+    int arg;         // of operands
+    DType dtype;     // of numbers
+    bool is_scalar;  // has one element
+    int64_t offset;  // of temporaries, in working memory
+    const void* constant;
+  };
+
+  struct Step {
+    enum class Kind { kLoop, kReduce, kCopy, kMatmul } kind;
+    int out, count, operands[kMostOperands];
+    int64_t n, param;                  // of loops
+    int64_t outer, reduced, inner;     // of reductions
+    int64_t offset, item_size;         // of copies: where they start, in bytes
+    std::vector<int64_t> shape, strides, out_strides;
+    MatmulShape matmul_shape;
+    Loop loop;
+    Reduce reduce;
+    Matmul matmul;
+  };
+
+  bool read(PyObject* description);
+  bool add_slot(PyObject* description);
+  bool add_step(PyObject* description);
+  bool add_loop(Step& step, PyObject* rest);
+  bool add_reduce(Step& step, PyObject* rest);
+  bool add_copy(Step& step, PyObject* rest);
+  bool add_matmul(Step& step, PyObject* rest);
+  bool prepare(PyObject* const* args) const;
+  bool find_operands(PyObject* const* args, void** at, char* numbers) const;
+  static void execute(const Step& step, void* const* at, const Slot* slots);
+
+  ~Plan() = default;
+
+  mutable int64_t references_ = 1;
+  std::vector<Slot> slots_;
+  std::vector<DType> dtypes_;
+  std::vector<int64_t> counts_;
+  std::vector<Step> steps_;
+  std::vector<Ref> kept_;
+  int64_t temporary_bytes_ = 0;
+  int result_ = 0;
+  PyObject* result_aval_ = nullptr;  // owned by kept_
+};
+
+// The contents of an array for reading, which may run Python; null without an error where there are
+// none.
+const void* array_contents(PyObject* array);
+
+// Writes a Python number of one of Python's own types as an element. False where it does not fit, or
+// is of another kind than the dtype.
+bool write_number(PyObject* number, DType dtype, void* out);
+
+}  // namespace evertrace
