@@ -68,8 +68,9 @@ def test_donation_by_name_and_of_trees():
 
 
 def test_memory_is_reused_by_the_result():
-    x = ev.jit(lambda x: x * 1)(np.zeros(1 << 16, np.float32))
+    x = ev.jit(lambda x: x * 1, engine="xla")(np.zeros(1 << 16, np.float32))
     pointer = x._buffer.unsafe_buffer_pointer()
+    increment = ev.jit(lambda x: x + 1, donate_argnums=0, engine="xla")
     assert increment(x)._buffer.unsafe_buffer_pointer() == pointer
 
 

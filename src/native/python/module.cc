@@ -14,7 +14,23 @@ PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__native() {
   evertrace::Ref module(PyModule_Create(&definition));
   if (!module) return nullptr;
-  for (const auto add : {evertrace::add_kernels}) {
+  using namespace evertrace;
+  for (const auto add : {
+           add_thread_state,
+           add_aval,
+           add_array,
+           add_operators,
+           add_function,
+           add_at,
+           add_kernels,
+           add_loops,
+           add_structure,
+           add_tape,
+           add_guards,
+           add_host_program,
+           add_variant,
+           add_call,
+       }) {
     if (add(module.get()) != 0) return nullptr;
   }
   return module.release();

@@ -36,6 +36,19 @@ class Ref {
 };
 
 // Each part puts its functions and types into the module; -1 with a Python error set.
+int add_array(PyObject* module);
+int add_at(PyObject* module);
+int add_aval(PyObject* module);
+int add_call(PyObject* module);
+int add_function(PyObject* module);
+int add_guards(PyObject* module);
+int add_host_program(PyObject* module);
 int add_kernels(PyObject* module);
+int add_loops(PyObject* module);
+int add_operators(PyObject* module);
+int add_structure(PyObject* module);
+int add_tape(PyObject* module);
+int add_thread_state(PyObject* module);
+int add_variant(PyObject* module);
 
 }  // namespace evertrace

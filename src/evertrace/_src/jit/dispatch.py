@@ -24,11 +24,13 @@ from evertrace._src.core import monitoring
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.placement import device_of
 from evertrace._src.core.tracer import EVAL, Tracer, state
-from evertrace._src.jit import differences, explain
+from evertrace._src.extension import native
+from evertrace._src.jit import compiled, differences, explain
 from evertrace._src.jit.calls import Binder, bucket_key
 from evertrace._src.jit.capture import capture, function_name, lock, record
 from evertrace._src.jit.lifting.code import code_of, is_library_function
 from evertrace._src.jit.lifting.recorder import active, next_serial
+from evertrace._src.jit.lifting.values import OWN
 from evertrace._src.jit.observe import preserved, runs_at_once
 from evertrace._src.jit.program import Program
 from evertrace._src.jit.signature import FlatCall, Signature, check_static
@@ -59,28 +61,50 @@ class JitOptions(NamedTuple):
     compiler_options: tuple = ()
     strict: bool = False
     max_traces: int | None = None
+    engine: str | None = None
 
 
-class Variants:
+class _Counts:
+    """The counts of a function's calls."""
+
+    __slots__ = ("hits", "misses")
+
+
+_CountsBase: Any = _Counts if native is None else native.Counts
+
+
+class Variants(_CountsBase):
     """The traced variants of one function under one set of options, with counts.
 
     Attributes:
       by_key: under JAX's rules, by the call's key.
       buckets: under the contract, by the cheap part of the key: lists, last hit first.
+      boxes: the same for C++, each a list of one tuple; emptied where that changes.
       hits, misses: of calls.
       warned: the guards of which a `RetraceWarning` has been given.
     """
 
-    __slots__ = ("__weakref__", "buckets", "by_key", "hits", "misses", "warned")
+    __slots__ = ("__weakref__", "boxes", "buckets", "by_key", "warned")
 
     def __init__(self):
-        self.by_key, self.buckets, self.hits, self.misses = {}, {}, 0, 0
+        self.by_key, self.buckets, self.boxes = {}, {}, {}
+        self.hits = self.misses = 0
         self.warned = set()
+
+    def box(self, key):
+        """Return the box of a bucket."""
+        return self.boxes.setdefault(key, [tuple(self.buckets[key])])
+
+    def changed(self, key):
+        """Empty the box of a bucket whose variants have changed."""
+        self.boxes.pop(key, []).clear()
 
     def clear(self):
         """Forget all variants and counts."""
         self.by_key.clear()
         self.buckets.clear()
+        for key in list(self.boxes):
+            self.changed(key)
         self.warned.clear()
         self.hits = self.misses = 0
 
@@ -136,6 +160,7 @@ class StrictVariant:
         self.program = Program(
             jaxpr, name, donated=tuple(n + i for i in donated), keep_unused=options.keep_unused,
             device=options.device, compiler_options=options.compiler_options,
+            engine=options.engine,
         )  # fmt: skip
 
     def run(self, leaves):
@@ -244,8 +269,11 @@ def _is_ours(kind):
     return kind.__module__.partition(".")[0] == "evertrace"
 
 
+_JitBase: Any = object if native is None else native.JitBase
+
+
 @set_module("evertrace")
-class JitFunction:
+class JitFunction(_JitBase):
     """A function that is traced once per signature and then runs as a compiled program.
 
     Made by `jit`. Call it like the function; as an attribute of a class it binds like a method.
@@ -349,9 +377,11 @@ class JitFunction:
             raise self._mismatch(variant, call)
         if not any(isinstance(x, Tracer) for x in variant.consts):
             _add(self._pinned if variant.recorded.pinned else variants.buckets, variant)
+            variants.changed(key)
             if len(kept) >= MAX_VARIANTS:
                 unused = min(kept, key=lambda v: v.used)
                 _drop(self._pinned if unused.recorded.pinned else variants.buckets, unused)
+                variants.changed(unused.key)
             explain.warn_of_many(self._name, [*kept, variant], variants.warned)
         return variant, found
 
@@ -501,6 +531,12 @@ class JitFunction:
         return f"<jitted function {self._name}{_signature_text(self._fun)}>"
 
 
+OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_serial"})
+
+if native is not None:
+    native.set_jit_class(JitFunction, compiled.entry)
+
+
 def _signature_text(fun):
     try:
         return str(inspect.signature(fun))
@@ -521,7 +557,7 @@ def _is_flat(call, avals):
 def make_jit(
     fun, *, in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums,
     donate_argnames, keep_unused, device, backend_device, inline, compiler_options, strict,
-    max_traces,
+    max_traces, engine,
 ):  # fmt: skip
     """Return the `JitFunction` of a function; the arguments are those of `jit`."""
     placements = {
@@ -533,7 +569,7 @@ def make_jit(
         raise NotImplementedError(f"jit: placement on several devices ({placements}) is not built")
     options = JitOptions(
         keep_unused, inline, next(iter(placements), None),
-        tuple(sorted((compiler_options or {}).items())), strict, max_traces,
+        tuple(sorted((compiler_options or {}).items())), strict, max_traces, engine,
     )  # fmt: skip
     signature = Signature(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(fun, signature, options)

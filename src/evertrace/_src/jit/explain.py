@@ -235,10 +235,12 @@ def strict_report(variant, names):
 def _costs(program):
     """Return which engine runs a program, and what making it took, as fields of a report."""
     lowering, compiling = program.seconds
-    devices = ", ".join(map(str, program.executables))
-    engine = f"xla on {devices}" if devices else "xla, not compiled yet"
-    if program.trivial:
-        engine = "none, for nothing is computed"
+    engine = "none, for nothing is computed"
+    if not program.trivial:
+        name, why = program.choice()
+        devices = ", ".join(map(str, program.executables))
+        ran = f"xla on {devices}" if devices else "xla, not compiled yet"
+        engine = f"{'native' if name == 'native' else ran}, for {why}"
     return {"lower_seconds": lowering, "compile_seconds": compiling, "engine": engine}
 
 

@@ -5,10 +5,11 @@ program with nothing left to compute is never compiled.
 """
 
 import time
+from typing import Any
 
 import numpy as np
 
-from evertrace._src import config
+from evertrace._src import config, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core import monitoring, transfers
@@ -29,6 +30,7 @@ class Program:
       keep_unused: whether inputs that are not needed are passed all the same.
       device: where to run, or None to follow the arguments.
       compiler_options: XLA flags by name.
+      engine: "auto", "native" or "xla"; by default what the option `engine` says.
 
     Attributes:
       watched: whether an option has it looked at as it runs (see `engines.watch`).
@@ -37,14 +39,17 @@ class Program:
     """
 
     def __init__(
-        self, jaxpr, name, *, donated=(), keep_unused=False, device=None, compiler_options=None
-    ):
+        self, jaxpr, name, *, donated=(), keep_unused=False, device=None, compiler_options=None,
+        engine=None,
+    ):  # fmt: skip
         self.whole = jaxpr
         self.watched = config.current().watched
         donated = () if self.watched else donated  # it may have to be run again
         self.name, self.device, self.donated = name, device, donated
         self.keep_unused = keep_unused
         self.compiler_options = dict(compiler_options or {})
+        self.engine = engine or config.current().engine
+        self._choice = self._on_xla = None
         position = {id(v): i for i, v in enumerate(jaxpr.invars)}
         donated_set = set(donated)
         sources, computed, seen = [], [], {}
@@ -75,7 +80,42 @@ class Program:
         return Program(
             self.whole, self.name, donated=self.donated, keep_unused=self.keep_unused,
             device=self.device, compiler_options=self.compiler_options | dict(compiler_options),
+            engine="xla",
         )  # fmt: skip
+
+    def on_xla(self):
+        """Return the program as XLA runs it, whichever engine this one chooses."""
+        if self.tape is None:
+            return self
+        if self._on_xla is None:
+            self._on_xla = self.with_options({})
+        return self._on_xla
+
+    def choice(self):
+        """Return the engine that runs it, "native" or "xla", and why."""
+        return self._chosen()[:2]
+
+    @property
+    def tape(self):
+        """The tape that runs it, or None if XLA does."""
+        return self._chosen()[2]
+
+    def _chosen(self):
+        """Return engine, reason and tape; chosen once."""
+        if self._choice is None:
+            found = registry.choose(self.jaxpr, self.name, self.engine, self._excluded())
+            if found[2] is not None:
+                self._took(found[3])
+            self._choice = found
+        return self._choice
+
+    def _excluded(self):
+        """Return why no tape may run it, whatever it holds, or None."""
+        if self.watched:
+            return "an option has its results looked at"
+        if self.device is not None:
+            return "it was given a device"
+        return "it was given options of XLA" if self.compiler_options else None
 
     def executable(self, device):
         """Return the program compiled for `device`."""
@@ -87,10 +127,14 @@ class Program:
             found = self.executables[device] = registry.compile_jaxpr(
                 self.jaxpr, self.name, device, self.kept_donated, self.compiler_options
             )
-            self.seconds = lowered - start, time.perf_counter() - lowered
-            monitoring.timed("lower", self.name, self.seconds[0])
-            monitoring.timed("compile", self.name, self.seconds[1])
+            self._took((lowered - start, time.perf_counter() - lowered))
         return found
+
+    def _took(self, seconds):
+        """Note what lowering and compiling took."""
+        self.seconds = seconds
+        monitoring.timed("lower", self.name, seconds[0])
+        monitoring.timed("compile", self.name, seconds[1])
 
     def run(self, args):
         """Run on flat arguments (arrays, NumPy arrays, scalars); returns a list of arrays."""
@@ -117,11 +161,28 @@ class Program:
             if self.donated:
                 _delete_donated(args, self.donated)
             return outs
-        outs = self._computed(args)
+        tape = self.tape
+        if tape is not None and registry.runs_natively(args):
+            outs = self._run_tape(tape, args)
+        else:
+            outs = self._computed(args)
         return outs if self.plain else [self._forwarded(s, args, outs) for s in self.sources]
 
+    def _run_tape(self, tape, args):
+        """Run what there is to compute as a tape; returns those outputs."""
+        avals = self.jaxpr.invars
+        outs = tape.run([
+            x if type(x) is Array else host_input(x, avals[j].aval)
+            for j, x in enumerate([args[i] for i in self.kept])
+        ])  # fmt: skip
+        if self.donated:
+            _delete_donated(args, self.donated)
+        return outs
+
     def _computed(self, args):
-        """Run what there is to compute; returns those outputs."""
+        """Run what there is to compute by XLA; returns those outputs."""
+        if self.engine == "native" and not self.watched:
+            raise _elsewhere_error(self.name)
         device = self.device or registry.placement(args)
         executable = self.executables.get(device) or self.executable(device)
         committed = device is not registry.first_device()
@@ -131,7 +192,7 @@ class Program:
             if type(x) is Array and x._device is device and x._buffer is not None:
                 buffers.append(x._buffer)
             else:
-                buffers.append(_to_buffer(x, device, self.jaxpr.invars[j].aval))
+                buffers.append(input_buffer(x, device, self.jaxpr.invars[j].aval))
         if self.kept_donated:
             self._own_donated(args, buffers, device)
         raws = executable.run(buffers)
@@ -180,8 +241,16 @@ def _as_input(x, aval):
     return _as_array(x)
 
 
-def _to_buffer(x, device, aval):
-    """Return a buffer on `device` for an argument of any kind."""
+def sources_of(source):
+    """Return an output's source as (kind, index, what makes it an array)."""
+    kind, where = source
+    if kind is _LITERAL:
+        return kind, 0, (where.aval, np.asarray(where.val))
+    return kind, where, _as_array if kind is _INPUT else None
+
+
+def input_buffer(x, device, aval):
+    """Return a buffer on `device`, or host memory, for an argument of any kind."""
     if type(x) is Array:
         return x.buffer(device)
     if isinstance(x, np.ndarray) and x.dtype == aval.dtype:
@@ -193,7 +262,27 @@ def _to_buffer(x, device, aval):
         raise escaped_tracer_error(x, "jit")
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         return np.array(x, aval.dtype)
-    return _to_buffer(as_operand(x), device, aval)
+    return input_buffer(as_operand(x), device, aval)
+
+
+def host_input(x, aval):
+    """Return an argument of any kind but arrays as host memory of the input's aval."""
+    if type(x) is Literal:
+        return np.asarray(x.val)
+    if isinstance(x, Tracer):
+        raise escaped_tracer_error(x, "jit")
+    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        return np.asarray(x, aval.dtype)
+    operand: Any = as_operand(x)
+    return operand.host()
+
+
+def _elsewhere_error(name):
+    return errors.user_error(
+        ValueError, f"jit({name}): the native engine runs on the first CPU device, and an argument "
+        "or the option default_device says another device.",
+        fix='leave `engine="native"` out: "auto" takes XLA where it has to.', anchor="engine",
+    )  # fmt: skip
 
 
 def _delete_donated(args, donated):

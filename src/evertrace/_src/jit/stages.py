@@ -174,7 +174,7 @@ class Lowered(Stage):
                 NotImplementedError, "compile: device_assignment is not supported.",
                 fix="name the device at `jit(f, device=device)`.",
             )  # fmt: skip
-        program = self._variant.program
+        program = self._variant.program.on_xla()
         if compiler_options:
             program = program.with_options(compiler_options)
         return Compiled(self._variant, self._call, self._signature, program)

@@ -12,6 +12,8 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.extension import native
+from evertrace._src.jit import compiled
 from evertrace._src.jit.lifting.recipes import Kitchen, Out
 from evertrace._src.jit.program import Program
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
@@ -67,7 +69,16 @@ class Recorded(NamedTuple):
     seconds: float
 
 
-class Variant:
+class _Counts:
+    """The counts of a variant."""
+
+    __slots__ = ("hits", "used")
+
+
+_VariantBase: Any = _Counts if native is None else native.VariantBase
+
+
+class Variant(_VariantBase):
     """One traced program of a function; made from what was `Recorded`.
 
     Attributes:
@@ -77,8 +88,8 @@ class Variant:
     """
 
     __slots__ = (
-        "closed", "consts", "created", "effects", "gathers", "guards", "hits", "host", "key",
-        "leaves", "name", "plain", "program", "reason", "recorded", "result", "used", "writes",
+        "__weakref__", "closed", "consts", "created", "effects", "gathers", "guards", "host", "key",
+        "leaves", "name", "plain", "program", "reason", "recorded", "result", "writes",
     )  # fmt: skip
 
     key: Any
@@ -97,10 +108,16 @@ class Variant:
         self.program = Program(
             jaxpr, self.name, donated=tuple(n + i for i in recorded.donated),
             keep_unused=options.keep_unused, device=options.device,
-            compiler_options=options.compiler_options,
+            compiler_options=options.compiler_options, engine=options.engine,
         )  # fmt: skip
         self.key, self.reason, self.created = None, (), time.time()
         self.hits = self.used = 0
+        if native is not None:
+            self.compile_match(self.guards.compiled, self.host.compiled, tuple(self.leaves))
+
+    def compiled_run(self):
+        """Return what C++ runs the variant with; see `compiled.run_of`."""
+        return compiled.run_of(self)
 
     def match(self, roots):
         """Return the values of nodes and slots for a call, or None if the call is another's."""

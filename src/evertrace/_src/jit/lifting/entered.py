@@ -8,6 +8,7 @@ writes without running user code, so that state can be compared, rewound and put
 import contextlib
 from typing import Any
 
+from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.values import ABSENT, dict_type
 
@@ -80,8 +81,19 @@ def slot_descriptors(cls):
     return found
 
 
+OUR_BASES: tuple[Any, ...] = () if native is None else (native.JitBase,)
+"""Types of ours in C whose structs hold only what the attributes say as well."""
+
+
+def new_instance(cls):
+    """Return an instance of a class without hidden state, without running its `__init__`."""
+    return (OUR_BASES[0] if issubclass(cls, OUR_BASES) else object).__new__(cls)
+
+
 def has_no_hidden_state(cls):
-    """Whether instances hold nothing but a dict and slots: no struct of C code."""
+    """Whether instances hold nothing but a dict and slots: no struct of C code but our own."""
+    if issubclass(cls, OUR_BASES):
+        return True
     pointers = len(slot_descriptors(cls)) + (cls.__weakrefoffset__ > 0) + (cls.__dictoffset__ > 0)
     return cls.__basicsize__ <= object.__basicsize__ + 8 * pointers
 

@@ -335,7 +335,8 @@ class Functions:
     def reach_class(self, cls):
         """Have the functions of a user's class entered when they are called."""
         self.exact[cls] = None
-        self.recorder.lookups.setdefault(cls, {})
+        if cls not in values.OWN:
+            self.recorder.lookups.setdefault(cls, {})
         for c in cls.__mro__[:-1]:
             if c not in self.classes:
                 self.classes[c] = None

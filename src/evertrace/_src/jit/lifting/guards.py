@@ -16,6 +16,7 @@ import numpy as np
 
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
+from evertrace._src.extension import native
 from evertrace._src.jit.lifting.code import code_of, defaults_of, kwdefaults_of
 from evertrace._src.jit.lifting.values import (
     ABSENT,
@@ -411,12 +412,13 @@ class Guards:
       nodes: in order of discovery.
       same: pairs of indices of nodes that are one object.
       distinct: indices of one node for each object whose identity shows.
+      compiled: the same in C++, or None.
 
     Args:
       used: indices of the nodes whose values are needed beside the checks.
     """
 
-    __slots__ = ("_empty", "_walk", "distinct", "nodes", "same")
+    __slots__ = ("_empty", "_walk", "compiled", "distinct", "nodes", "same")
 
     def __init__(self, nodes, same, distinct, used):
         self.nodes, self.same, self.distinct = list(nodes), same, tuple(distinct)
@@ -428,15 +430,22 @@ class Guards:
                 needed.add(parent)
                 # The bucket's key holds the avals of arguments that are arrays.
                 check = _check_any if n.kind == "root" and n.check == "aval" else CHECKS[n.check]
-                walk.append((n.index, parent, STEPS[n.kind], n.key, check, n.want))
-        self._walk = walk[::-1]
+                kind = "any" if check is _check_any else n.check
+                walk.append((n.index, parent, n.kind, n.key, kind, n.want, STEPS[n.kind], check))
+        walk.reverse()
+        self._walk = [(i, p, step, key, c, w) for i, p, _, key, _, w, step, c in walk]
         self._empty = [None] * len(self.nodes)
+        self.compiled = native and native.Guards(walk, same, self.distinct, len(self.nodes))
 
     def match(self, roots):
         """Return the values of the nodes that are used, for a call's roots, or None.
 
         None stands for a call that is another variant's.
         """
+        return self.match_in_python(roots) if native is None else self.compiled.match(roots)
+
+    def match_in_python(self, roots):
+        """Do what `match` does, and say what it means."""
         values: list[Any] = self._empty[:]
         try:
             for i, parent, step, key, check, want in self._walk:
@@ -472,3 +481,7 @@ class Guards:
                     value = ABSENT
             values.append(value)
         return found
+
+
+if native is not None:
+    native.set_guard_types(Tracer, np.ndarray, Weak, ABSENT)

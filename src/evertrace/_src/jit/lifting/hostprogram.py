@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from evertrace._src import errors
+from evertrace._src.extension import native
 
 OP, DEMAND, RAISES, LATE = "op", "demand", "raises", "late"
 
@@ -68,15 +69,20 @@ class HostProgram:
       steps: what is done, in order.
       wanted: the slots that somebody reads afterwards.
       late_names: slot -> the late call that it depends on, in words.
+      compiled: the same in C++, late calls left out, or None.
     """
 
-    __slots__ = ("_late_steps", "_plan", "late_names", "leaves", "steps", "template", "wanted")
+    __slots__ = (
+        "_late_steps", "_plan", "compiled", "late_names", "leaves", "steps", "template", "wanted",
+    )  # fmt: skip
 
     def __init__(self, template, leaves, steps, wanted=(), late_names=None):
         self.template, self.leaves, self.steps = template, leaves, steps
         self.wanted, self.late_names = wanted, late_names or {}
-        self._plan = [_instruction(s) for s in steps if s.out not in self.late_names]
+        now = [s for s in steps if s.out not in self.late_names]
+        self._plan = list(map(_instruction, now))
         self._late_steps = [s for s in steps if s.out in self.late_names]
+        self.compiled = native and native.HostProgram(template, leaves, list(map(_for_native, now)))
 
     def run(self, leaf_values):
         """Return the slots for these leaves, or None where a call would go another way.
@@ -84,6 +90,10 @@ class HostProgram:
         Args:
           leaf_values: values of the types that the trace saw, in the order of `leaves`.
         """
+        return self.run_in_python(leaf_values) if native is None else self.compiled.run(leaf_values)
+
+    def run_in_python(self, leaf_values):
+        """Do what `run` does, and say what it means."""
         slots = self.template[:]
         for slot, value in zip(self.leaves, leaf_values, strict=True):
             slots[slot] = value
@@ -150,6 +160,14 @@ def _instruction(step):
     if step.kind is DEMAND and type(step.expected) is not bool:
         return _Gives(step.fn, bits(step.expected)), *operands, args, None, True
     return step.fn, *operands, args, step.out, step.expected
+
+
+def _for_native(step):
+    """Return a step as C++ takes it; see `host_program.h`."""
+    fn, _, _, _, out, want = _instruction(step)
+    if type(fn) is _Gives:
+        return step.fn, step.args, -1, step.expected, fn
+    return fn, step.args, -1 if out is None else out, want, None
 
 
 class _Gives:
@@ -257,3 +275,7 @@ def _function_name(fn):
     if getattr(math, name, None) is fn:
         return f"math.{name}"
     return "bool" if fn is operator.truth else name
+
+
+if native is not None:
+    native.set_value_of(value_of)

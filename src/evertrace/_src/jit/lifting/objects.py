@@ -7,7 +7,7 @@ from evertrace._src.jit.lifting import guards
 from evertrace._src.jit.lifting.code import WRITE_ONLY_METHODS, info_of, is_library_code
 from evertrace._src.jit.lifting.entered import Attributes, instance_dict
 from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
-from evertrace._src.jit.lifting.values import ABSENT, weakly
+from evertrace._src.jit.lifting.values import ABSENT, OWN, weakly
 
 _WHOLE = frozenset({
     "__dict__", "__reduce_ex__", "__reduce__", "__getstate__", "__copy__", "__deepcopy__",
@@ -51,6 +51,8 @@ class Objects:
     def read(self, entered, name, value):
         """Return what a read of an attribute gives; called by the hook."""
         kind = type(value)
+        if name in OWN.get(entered.cls, ()):
+            return self._read_own(entered, name, value)
         if kind is StandIn and isinstance(parts(value)[0], Attributes):
             owner, own_name = parts(value)
             self.guard_lookup(owner, own_name)
@@ -73,6 +75,15 @@ class Objects:
         owner, raw = found
         self._absent(entered, name)
         return self.functions.found_on_class(entered, owner, name, raw, value)
+
+    def _read_own(self, entered, name, value):
+        """Return what a read of an attribute of ours gives, which may be a user's function."""
+        if type(value) is not StandIn:
+            return value
+        if callable(entered.entry[name]):
+            return self.lift_attribute(entered, name)
+        entered.place_one(name, entered.entry[name])
+        return entered.entry[name]
 
     def missing(self, entered, name):
         """Note that an attribute is not there; called by the hook."""

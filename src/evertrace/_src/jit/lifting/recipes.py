@@ -26,7 +26,12 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
 from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.code import code_of, is_library_function
-from evertrace._src.jit.lifting.entered import has_no_hidden_state, instance_dict, slot_descriptors
+from evertrace._src.jit.lifting.entered import (
+    has_no_hidden_state,
+    instance_dict,
+    new_instance,
+    slot_descriptors,
+)
 from evertrace._src.jit.lifting.hooks import StandIn, opaque_error, parts
 from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
@@ -211,7 +216,7 @@ class NewInstance(New):
         elif issubclass(self.cls, types.SimpleNamespace):
             made = types.SimpleNamespace.__new__(self.cls)
         else:
-            made = object.__new__(self.cls)
+            made = new_instance(self.cls)
         kitchen.made[self] = made
         namespace = instance_dict(made)
         for name, recipe in self.attributes.items():

@@ -24,6 +24,9 @@ ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent", "__slots__"
 DATA: Any = type("Data", (), {"__repr__": lambda self: "data", "__slots__": ()})()
 """Stands for an entry of a class that is no descriptor; its value has a node of its own."""
 
+OWN: dict[type, frozenset[str]] = {}
+"""Classes of ours -> names of attributes that nobody changes: only functions in them count."""
+
 
 class Weak(weakref.ref):
     """A weak reference of ours, told from those that are users' values."""

@@ -1,0 +1,448 @@
+// The call of a jitted function: `_native.JitBase`, the base of `jit.dispatch.JitFunction`.
+//
+// A call is recognised by an *entry*: how many arguments there are, names, types and avals, and the
+// options in force. An entry has a box with the variants that such calls may want, last hit first.
+// The Python side makes entries, after a call that none fitted; it empties a box when its variants
+// change. What is not recognised, or fits no variant, is called as the Python class does it.
+
+#include "python/module.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "python/array.h"
+#include "python/numpy_api.h"
+#include "python/thread_state.h"
+#include "python/variant.h"
+
+namespace evertrace {
+namespace {
+
+constexpr size_t kMaxEntries = 16;
+constexpr int kPatience = 64;  // calls without a fitting entry, after which few more are made
+
+PyObject* call_in_python = nullptr;  // `JitFunction.__call__`
+PyObject* make_entry = nullptr;      // `jit.compiled.entry`
+
+// What is known of one root.
+struct Token {
+  enum Kind { kArray, kNumpy, kType, kClass, kObject } kind;
+  PyObject* object;  // the aval, (shape, dtype), the type, a weak reference to it, the very object
+};
+
+// Where a root comes from.
+struct Source {
+  enum Kind { kArgument, kDefault, kKeywordDefault } kind;
+  Py_ssize_t index;
+  PyObject* name;  // of a keyword's default
+};
+
+// All references are owned.
+struct Entry {
+  PyObject* config = nullptr;
+  PyObject* fun = nullptr;
+  PyObject* names = nullptr;       // of arguments given by name: a tuple
+  PyObject* defaults = nullptr;    // the function's, if roots come from them; else null
+  PyObject* kwdefaults = nullptr;  // the same
+  PyObject* counts = nullptr;
+  PyObject* box = nullptr;  // a list: empty, or of one tuple of variants
+  Py_ssize_t kwdefaults_size = 0;
+  Py_ssize_t count = 0;  // of arguments, those by name too
+  std::vector<Source> sources;
+  std::vector<Token> tokens;
+
+  template <class Function>
+  int each(const Function& function) {
+    for (PyObject* object : {config, fun, names, defaults, kwdefaults, counts, box}) {
+      if (const int stopped = function(object)) return stopped;
+    }
+    for (const Token& token : tokens) {
+      if (const int stopped = function(token.object)) return stopped;
+    }
+    for (const Source& source : sources) {
+      if (const int stopped = function(source.name)) return stopped;
+    }
+    return 0;
+  }
+  ~Entry() {
+    each([](PyObject* object) {
+      Py_XDECREF(object);
+      return 0;
+    });
+  }
+};
+
+using Entries = std::vector<std::shared_ptr<Entry>>;
+
+struct JitObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Entries* entries;
+  int misses;  // calls in a row without an entry
+};
+
+JitObject* as_jit(PyObject* x) { return reinterpret_cast<JitObject*>(x); }
+
+// ------------------------------------------------------------------------ recognising a call
+
+bool fits(const Token& token, PyObject* x) {
+  switch (token.kind) {
+    case Token::kArray:
+      return is_array(x) && array_aval(x) == token.object;
+    case Token::kType:
+      return reinterpret_cast<PyObject*>(Py_TYPE(x)) == token.object;
+    case Token::kClass: {
+      const Ref cls(referent(token.object));
+      return cls.get() == reinterpret_cast<PyObject*>(Py_TYPE(x));
+    }
+    case Token::kObject:
+      return x == token.object;
+    case Token::kNumpy:
+      break;
+  }
+  if (reinterpret_cast<PyObject*>(Py_TYPE(x)) != guard_types().ndarray) return false;
+  auto* array = reinterpret_cast<PyArrayObject*>(x);
+  PyObject* shape = PyTuple_GET_ITEM(token.object, 0);
+  if (PyTuple_GET_ITEM(token.object, 1) != reinterpret_cast<PyObject*>(PyArray_DESCR(array)) ||
+      PyArray_NDIM(array) != PyTuple_GET_SIZE(shape)) {
+    return false;
+  }
+  for (int i = 0; i < PyArray_NDIM(array); ++i) {
+    if (PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) != PyArray_DIM(array, i)) return false;
+  }
+  return true;
+}
+
+bool same_names(PyObject* have, PyObject* want) {
+  const Py_ssize_t count = have == nullptr ? 0 : PyTuple_GET_SIZE(have);
+  if (count != PyTuple_GET_SIZE(want)) return false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject *a = PyTuple_GET_ITEM(have, i), *b = PyTuple_GET_ITEM(want, i);
+    if (a != b && PyUnicode_Compare(a, b) != 0) return false;
+  }
+  return true;
+}
+
+// Whether the function still has the defaults that the entry was made with.
+bool same_defaults(const Entry& entry) {
+  if (entry.defaults == nullptr && entry.kwdefaults == nullptr) return true;
+  PyObject* fun = entry.fun;
+  if (PyMethod_Check(fun)) fun = PyMethod_GET_FUNCTION(fun);
+  if (!PyFunction_Check(fun)) return false;
+  auto* function = reinterpret_cast<PyFunctionObject*>(fun);
+  if (entry.defaults != nullptr && function->func_defaults != entry.defaults) return false;
+  return entry.kwdefaults == nullptr || (function->func_kwdefaults == entry.kwdefaults &&
+                                         PyDict_GET_SIZE(entry.kwdefaults) == entry.kwdefaults_size);
+}
+
+// Borrowed; null where it is not there, without an error set.
+PyObject* take(const Entry& entry, const Source& source, PyObject* const* args) {
+  if (source.kind == Source::kArgument) return args[source.index];
+  if (source.kind == Source::kDefault) return PyTuple_GET_ITEM(entry.defaults, source.index);
+  PyObject* found = PyDict_GetItemWithError(entry.kwdefaults, source.name);
+  if (found == nullptr) PyErr_Clear();
+  return found;
+}
+
+// Fills the roots of a call, which are borrowed, if it is one of the entry's.
+bool recognise(const Entry& entry, PyObject* config, PyObject* const* args, Py_ssize_t count,
+               PyObject* names, PyObject** roots) {
+  if (entry.config != config || entry.count != count || !same_names(names, entry.names) ||
+      !same_defaults(entry) || PyList_GET_SIZE(entry.box) == 0) {
+    return false;
+  }
+  roots[0] = entry.fun;
+  for (size_t i = 0; i < entry.sources.size(); ++i) {
+    PyObject* x = take(entry, entry.sources[i], args);
+    if (x == nullptr || !fits(entry.tokens[i], x)) return false;
+    roots[i + 1] = x;
+  }
+  return true;
+}
+
+// ------------------------------------------------------------------------ making entries
+
+bool refuse(const char* what) {
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, what);
+  return false;
+}
+
+bool take_roots(PyObject* list, Entry& entry) {
+  const Ref roots(PySequence_Tuple(list));
+  for (Py_ssize_t i = 0; roots && i < PyTuple_GET_SIZE(roots.get()); ++i) {
+    int source, token;
+    Py_ssize_t index;
+    PyObject *name, *object;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(roots.get(), i), "inOiO", &source, &index, &name,
+                          &token, &object)) {
+      return false;
+    }
+    const Py_ssize_t limit = source == Source::kArgument  ? entry.count
+                             : source == Source::kDefault && entry.defaults != nullptr
+                                 ? PyTuple_GET_SIZE(entry.defaults)
+                                 : 0;
+    if (source == Source::kKeywordDefault ? entry.kwdefaults == nullptr
+                                          : index < 0 || index >= limit) {
+      return refuse("a root comes from nowhere");
+    }
+    entry.sources.push_back({static_cast<Source::Kind>(source), index, Py_NewRef(name)});
+    entry.tokens.push_back({static_cast<Token::Kind>(token), Py_NewRef(object)});
+  }
+  return static_cast<bool>(roots);
+}
+
+// (config, function, number of arguments, names, defaults or None, defaults by name or None, variants, box,
+// roots)
+std::shared_ptr<Entry> read_entry(PyObject* parts) {
+  auto entry = std::make_shared<Entry>();
+  PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *box, *roots;
+  if (!PyArg_ParseTuple(parts, "OOnO!OOO!O!O", &config, &fun, &entry->count, &PyTuple_Type, &names,
+                        &defaults, &kwdefaults, counts_type(), &counts, &PyList_Type, &box,
+                        &roots)) {
+    return nullptr;
+  }
+  entry->config = Py_NewRef(config);
+  entry->fun = Py_NewRef(fun);
+  entry->names = Py_NewRef(names);
+  entry->counts = Py_NewRef(counts);
+  entry->box = Py_NewRef(box);
+  if (PyTuple_CheckExact(defaults)) entry->defaults = Py_NewRef(defaults);
+  if (PyDict_CheckExact(kwdefaults)) {
+    entry->kwdefaults = Py_NewRef(kwdefaults);
+    entry->kwdefaults_size = PyDict_GET_SIZE(kwdefaults);
+  }
+  return take_roots(roots, *entry) ? entry : nullptr;
+}
+
+// Has the Python side say how calls like this one are recognised. What goes wrong in it is no
+// error of the call.
+void learn(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  JitObject* jit = as_jit(self);
+  ++jit->misses;
+  if (make_entry == nullptr || (jit->misses > kPatience && jit->misses % 256 != 0)) return;
+  const Ref given(PyTuple_New(count));
+  if (!given) return PyErr_Clear();
+  for (Py_ssize_t i = 0; i < count; ++i) PyTuple_SET_ITEM(given.get(), i, Py_NewRef(args[i]));
+  const Ref no_names(PyTuple_New(0));
+  const Ref parts(PyObject_CallFunctionObjArgs(make_entry, self, given.get(),
+                                               names == nullptr ? no_names.get() : names,
+                                               nullptr));
+  if (parts && parts.get() != Py_None) {
+    if (auto entry = read_entry(parts.get())) {
+      Entries old;  // what is dropped may run Python
+      old.swap(*jit->entries);
+      Entries& entries = *jit->entries;
+      entries.push_back(std::move(entry));
+      for (const auto& one : old) {
+        if (entries.size() < kMaxEntries && PyList_GET_SIZE(one->box) != 0) entries.push_back(one);
+      }
+    }
+  }
+  PyErr_Clear();
+}
+
+// ------------------------------------------------------------------------ the call
+
+PyObject* slow_call(PyObject* self, PyObject* const* args, Py_ssize_t positional,
+                    Py_ssize_t count, PyObject* names) {
+  constexpr Py_ssize_t kFew = 16;
+  PyObject* few[kFew + 1];
+  std::vector<PyObject*> many;
+  if (count > kFew) many.resize(static_cast<size_t>(count) + 1);
+  PyObject** all = count > kFew ? many.data() : few;
+  all[0] = self;
+  for (Py_ssize_t i = 0; i < count; ++i) all[i + 1] = args[i];
+  return PyObject_Vectorcall(call_in_python, all, static_cast<size_t>(positional) + 1, names);
+}
+
+// Puts the variant that was hit first in a box, if the box still has these variants.
+void move_to_front(PyObject* box, PyObject* variants, Py_ssize_t hit) {
+  if (PyList_GET_SIZE(box) != 1 || PyList_GET_ITEM(box, 0) != variants) return;
+  PyObject* order = PyTuple_New(PyTuple_GET_SIZE(variants));
+  if (order == nullptr) return PyErr_Clear();
+  Py_ssize_t at = 0;
+  PyTuple_SET_ITEM(order, at++, Py_NewRef(PyTuple_GET_ITEM(variants, hit)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(variants); ++i) {
+    if (i != hit) PyTuple_SET_ITEM(order, at++, Py_NewRef(PyTuple_GET_ITEM(variants, i)));
+  }
+  if (PyList_SetItem(box, 0, order) != 0) PyErr_Clear();
+}
+
+// Runs the variant of an entry that fits. Returns as `call_variant`.
+int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) {
+  const Py_ssize_t count = static_cast<Py_ssize_t>(entry.sources.size()) + 1;
+  const Ref variants = Ref::borrow(PyList_GET_ITEM(entry.box, 0));
+  if (!PyTuple_CheckExact(variants.get())) return 0;
+  // Defaults are the function's, which Python code on the way can change.
+  const bool own = entry.defaults != nullptr || entry.kwdefaults != nullptr;
+  if (own) {
+    for (Py_ssize_t i = 0; i < count; ++i) Py_INCREF(roots[i]);
+  }
+  int done = 0;
+  for (Py_ssize_t i = 0; done == 0 && i < PyTuple_GET_SIZE(variants.get()); ++i) {
+    PyObject* variant = PyTuple_GET_ITEM(variants.get(), i);
+    if (!PyObject_TypeCheck(variant, variant_type())) continue;
+    done = call_variant(variant, roots, count, entry.counts, result);
+    if (done == 1 && i != 0) move_to_front(entry.box, variants.get(), i);
+  }
+  if (own) {
+    for (Py_ssize_t i = 0; i < count; ++i) Py_DECREF(roots[i]);
+  }
+  return done;
+}
+
+PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  const Py_ssize_t positional = PyVectorcall_NARGS(flags);
+  const Py_ssize_t count = positional + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
+  if (call_in_python == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "JitBase is called by a class over it");
+    return nullptr;
+  }
+  JitObject* jit = as_jit(self);
+  if (!computes_at_once()) return slow_call(self, args, positional, count, names);
+  const Ref config = Ref::borrow(current_config());
+  if (!config) return nullptr;
+  constexpr Py_ssize_t kFew = 24;
+  PyObject* few[kFew];
+  std::vector<PyObject*> many;
+  bool is_known = false;
+  Ref box;
+  for (size_t i = 0; i < jit->entries->size(); ++i) {
+    const auto& candidate = (*jit->entries)[i];
+    const size_t needed = candidate->sources.size() + 1;
+    if (needed > kFew && many.size() < needed) many.resize(needed);
+    PyObject** roots = needed > kFew ? many.data() : few;
+    if (!recognise(*candidate, config.get(), args, count, names, roots)) continue;
+    const std::shared_ptr<Entry> entry = candidate;  // Python code can change the entries
+    if (i != 0) std::swap((*jit->entries)[0], (*jit->entries)[i]);
+    jit->misses = 0;
+    PyObject* result = nullptr;
+    const int done = try_variants(*entry, roots, &result);
+    if (done == 1) return result;
+    if (done < 0) return nullptr;
+    is_known = PyList_GET_SIZE(entry->box) != 0;  // as long as nothing new is traced
+    box = Ref::borrow(entry->box);
+    break;
+  }
+  PyObject* result = slow_call(self, args, positional, count, names);
+  if (box && PyList_GET_SIZE(box.get()) == 0) is_known = false;
+  if (result != nullptr && !is_known && computes_at_once()) learn(self, args, count, names);
+  return result;
+}
+
+// ------------------------------------------------------------------------ the type
+
+PyObject* jit_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self == nullptr) return nullptr;
+  as_jit(self)->vectorcall = jit_vectorcall;
+  as_jit(self)->entries = new Entries();
+  return self;
+}
+
+int jit_traverse(PyObject* self, visitproc visit, void* arg) {
+  JitObject* jit = as_jit(self);
+  Py_VISIT(Py_TYPE(self));
+  if (jit->entries == nullptr) return 0;
+  for (const auto& entry : *jit->entries) {
+    if (entry.use_count() > 1) continue;  // a call holds it, and so all that is in it
+    const int stopped = entry->each([&](PyObject* object) {
+      Py_VISIT(object);
+      return 0;
+    });
+    if (stopped != 0) return stopped;
+  }
+  return 0;
+}
+
+int jit_clear(PyObject* self) {
+  JitObject* jit = as_jit(self);
+  if (jit->entries != nullptr) {
+    Entries old;
+    old.swap(*jit->entries);
+  }
+  return 0;
+}
+
+void jit_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  jit_clear(self);
+  delete std::exchange(as_jit(self)->entries, nullptr);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// What a copy is made of: the attributes. A copy finds its own entries.
+PyObject* jit_state(PyObject* self, PyObject*) {
+  return PyObject_GetAttrString(self, "__dict__");
+}
+
+PyMethodDef jit_methods[] = {
+    {"__getstate__", jit_state, METH_NOARGS, "Return what a copy is made of."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(jit_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(jit_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(jit_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(jit_clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_methods, jit_methods},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {
+    "evertrace._src._native.JitBase", sizeof(JitObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+        Py_TPFLAGS_METHOD_DESCRIPTOR,
+    slots,
+};
+
+PyTypeObject* jit_type = nullptr;
+
+// set_jit_class(cls, entry): the class whose `__call__` does what is not done here, and what makes
+// entries. Python classes do not inherit how they are called fast; this one may.
+PyObject* set_jit_class(PyObject*, PyObject* args) {
+  PyObject *cls, *entry;
+  if (!PyArg_ParseTuple(args, "O!O", &PyType_Type, &cls, &entry)) return nullptr;
+  auto* type = reinterpret_cast<PyTypeObject*>(cls);
+  if (!PyType_IsSubtype(type, jit_type)) {
+    PyErr_SetString(PyExc_TypeError, "set_jit_class: not a class over JitBase");
+    return nullptr;
+  }
+  Ref call(PyObject_GetAttrString(cls, "__call__"));
+  if (!call) return nullptr;
+  type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+  PyType_Modified(type);
+  Py_XSETREF(call_in_python, call.release());
+  Py_XSETREF(make_entry, Py_NewRef(entry));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"set_jit_class", set_jit_class, METH_VARARGS, "Name the class of jitted functions."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+int add_call(PyObject* module) {
+  Ref type(PyType_FromSpec(&spec));
+  if (!type || PyModule_AddObjectRef(module, "JitBase", type.get()) != 0) return -1;
+  jit_type = reinterpret_cast<PyTypeObject*>(type.release());
+  return PyModule_AddFunctions(module, methods);
+}
+
+}  // namespace evertrace

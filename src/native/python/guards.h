@@ -1,0 +1,113 @@
+// What a variant of a jitted function depends on, compiled from the nodes of `lifting/guards.py`.
+//
+// That file says what every step and check means; those that are frequent are here again, the
+// others are called there. Python of the user's can run in any of them, so all values are owned.
+
+#pragma once
+
+#include <vector>
+
+#include "python/module.h"
+
+namespace evertrace {
+
+struct Instruction;
+
+// How to get from the parent's value to a node's; a new reference, or null with an error set.
+using StepFunction = PyObject* (*)(Instruction& node, PyObject* parent);
+// Whether a value is what the trace saw: 1, 0, or -1 with an error set.
+using CheckFunction = int (*)(Instruction& node, PyObject* value);
+
+// One node. All references are owned by the `Guards`.
+struct Instruction {
+  StepFunction step = nullptr;
+  CheckFunction check = nullptr;  // null where nothing is checked
+  int parent = -1;                // position in the walk, or -1
+  Py_ssize_t root = -1;           // the number of a root, or -1
+  PyObject* key = nullptr;
+  PyObject* want = nullptr;
+  PyObject* items = nullptr;     // `want` as a tuple, for checks that walk it
+  PyObject* step_py = nullptr;   // the Python functions
+  PyObject* check_py = nullptr;
+  PyTypeObject* seen_type = nullptr;  // a class that passed, compared only
+  unsigned int seen_tag = 0;          // and the version that it had
+};
+
+// The value of each node of a walk during one call: owned references, null where there is none.
+class Values {
+ public:
+  explicit Values(size_t size) : size_(size) {
+    if (size > kInline) many_.resize(size);
+    data_ = size > kInline ? many_.data() : few_;
+    for (size_t i = 0; i < size; ++i) data_[i] = nullptr;
+  }
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
+  ~Values() {
+    for (size_t i = 0; i < size_; ++i) Py_XDECREF(data_[i]);
+  }
+  PyObject*& operator[](size_t i) { return data_[i]; }
+  PyObject* operator[](size_t i) const { return data_[i]; }
+  PyObject** data() { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  static constexpr size_t kInline = 40;
+  size_t size_;
+  PyObject** data_;
+  PyObject* few_[kInline];
+  std::vector<PyObject*> many_;
+};
+
+class Guards {
+ public:
+  Guards() = default;
+  Guards(const Guards&) = delete;
+  Guards& operator=(const Guards&) = delete;
+  ~Guards() { clear(); }
+
+  // Takes the walk: a list of (index, parent, kind, key, check, want, step function, check
+  // function), with pairs of indices that are one object, and indices that are different ones.
+  // False with an error set if it makes no sense.
+  bool compile(PyObject* walk, PyObject* same, PyObject* distinct, Py_ssize_t count);
+
+  // Fills `values`, of `size()`; returns 1, 0 for a call that is another variant's, or -1 with an
+  // error set that is no `Exception`.
+  int match(PyObject* const* roots, Py_ssize_t count, Values& values);
+
+  size_t size() const { return walk_.size(); }
+  // How many nodes there are, and where the value of one is; -1 if it has none.
+  Py_ssize_t node_count() const { return static_cast<Py_ssize_t>(position_.size()); }
+  int position(Py_ssize_t node) const { return position_[static_cast<size_t>(node)]; }
+
+  int traverse(visitproc visit, void* arg);
+  void clear();
+
+ private:
+  bool add(PyObject* entry);
+  bool are_distinct(const Values& values) const;
+
+  std::vector<Instruction> walk_;
+  std::vector<int> position_;
+  std::vector<std::pair<int, int>> same_;
+  std::vector<int> distinct_;
+};
+
+// The values as the Python side has them: a list, by node with its guards, else by position.
+PyObject* listed(const Guards& guards, const Values& values);
+PyObject* listed(const Values& values);
+
+// What the object of a weak reference is: a new reference, null where it is gone. No error is set.
+PyObject* referent(PyObject* weak);
+
+// The functions of the kinds that are here, by name; those that are not get one that calls Python.
+StepFunction find_step(const char* kind);
+CheckFunction find_check(const char* kind);
+
+// What the Python side hands over once; borrowed, they live for ever.
+struct GuardTypes {
+  PyObject *tracer, *ndarray, *weak, *absent;
+};
+const GuardTypes& guard_types();
+
+}  // namespace evertrace

@@ -1,0 +1,293 @@
+// Recipes and write-backs; see variant.h, and `lifting/recipes.py` and `writes.py` for what they
+// mean.
+
+#include <cstring>
+
+#include "python/variant.h"
+
+namespace evertrace {
+namespace {
+
+constexpr const char* kRecipes[] = {"out",      "existing", "number", "number_as_array",
+                                    "constant", "tuple",    "list",   "dict"};
+constexpr const char* kWrites[] = {"attributes", "names", "dict", "items", "extend", "cell"};
+
+template <size_t n>
+int find(const char* const (&names)[n], const char* name) {
+  for (size_t i = 0; i < n; ++i) {
+    if (std::strcmp(names[i], name) == 0) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool refuse(const char* what) {
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, what);
+  return false;
+}
+
+// Numbers of recipes, each below `count`.
+bool take_indices(PyObject* sequence, size_t count, std::vector<int>& out) {
+  const Ref items(PySequence_Tuple(sequence));
+  if (!items) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    const Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GET_ITEM(items.get(), i));
+    if (index < 0 || static_cast<size_t>(index) >= count) return refuse("no such recipe");
+    out.push_back(static_cast<int>(index));
+  }
+  return true;
+}
+
+bool take_recipe(const Guards& guards, PyObject* entry, size_t count, Recipe& recipe) {
+  const char* kind;
+  PyObject *object, *parts;
+  if (!PyArg_ParseTuple(entry, "siOO", &kind, &recipe.index, &object, &parts)) return false;
+  const int found = find(kRecipes, kind);
+  if (found < 0) return refuse("no such kind of recipe");
+  recipe.kind = static_cast<Recipe::Kind>(found);
+  if (recipe.kind == Recipe::kExisting) {
+    if (recipe.index < 0 || recipe.index >= guards.node_count()) return refuse("no such node");
+    recipe.index = guards.position(recipe.index);
+    if (recipe.index < 0) return refuse("a node has no value");
+  }
+  recipe.object = Py_NewRef(object);
+  return take_indices(parts, count, recipe.parts);
+}
+
+bool take_write(const Guards& guards, PyObject* entry, size_t count, Write& write) {
+  const char* kind;
+  int node, shape;
+  PyObject* recipes;
+  if (!PyArg_ParseTuple(entry, "siiOOOO", &kind, &node, &shape, &write.names, &recipes,
+                        &write.rest, &write.apply)) {
+    return false;
+  }
+  for (PyObject* object : {write.names, write.rest, write.apply}) Py_INCREF(object);
+  const int found = find(kWrites, kind);
+  write.kind = found < 0 ? Write::kOther : static_cast<Write::Kind>(found);
+  write.shape = static_cast<Write::Shape>(shape);
+  if (node < 0 || node >= guards.node_count()) return refuse("no such node");
+  write.node = guards.position(node);
+  if (write.node < 0) return refuse("a node has no value");
+  if (write.kind == Write::kItems &&
+      !PyArg_ParseTuple(write.rest, "nn", &write.shift, &write.kept)) {
+    return false;
+  }
+  if (!take_indices(recipes, count, write.recipes)) return false;
+  if (write.shape != Write::kByName) return true;
+  return PyTuple_CheckExact(write.names) &&
+                 static_cast<size_t>(PyTuple_GET_SIZE(write.names)) == write.recipes.size()
+             ? true
+             : refuse("a name for each recipe");
+}
+
+}  // namespace
+
+bool Kitchen::compile(const Guards& guards, PyObject* recipes, Py_ssize_t result,
+                      PyObject* writes) {
+  const Ref all(PySequence_Tuple(recipes)), changes(PySequence_Tuple(writes));
+  if (!all || !changes) return false;
+  const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(all.get()));
+  if (result < 0 || static_cast<size_t>(result) >= count) return refuse("no result");
+  result_ = static_cast<int>(result);
+  for (size_t i = 0; i < count; ++i) {
+    recipes_.emplace_back();
+    PyObject* entry = PyTuple_GET_ITEM(all.get(), static_cast<Py_ssize_t>(i));
+    if (!take_recipe(guards, entry, count, recipes_.back())) return false;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(changes.get()); ++i) {
+    writes_.emplace_back();
+    if (!take_write(guards, PyTuple_GET_ITEM(changes.get(), i), count, writes_.back())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+PyObject* Kitchen::make(int number, Call& call) const {
+  const Recipe& recipe = recipes_[static_cast<size_t>(number)];
+  const size_t index = static_cast<size_t>(recipe.index);
+  switch (recipe.kind) {
+    case Recipe::kOut:
+      return Py_NewRef(PyList_GET_ITEM(call.outs, recipe.index));
+    case Recipe::kExisting:
+      return Py_NewRef(call.values[index]);
+    case Recipe::kNumber:
+      return Py_NewRef(call.slots[index]);
+    case Recipe::kNumberAsArray:
+      return PyObject_CallOneArg(recipe.object, call.slots[index]);
+    case Recipe::kConstant:
+      return Py_NewRef(recipe.object);
+    default:
+      break;
+  }
+  PyObject*& made = (*call.made)[static_cast<size_t>(number)];
+  if (made != nullptr) return Py_NewRef(made);
+  if (Py_EnterRecursiveCall(" while making the result of a jitted function")) return nullptr;
+  PyObject* result = make_new(number, call);
+  Py_LeaveRecursiveCall();
+  return result;
+}
+
+// Makes a container; what can hold itself is noted before it is filled.
+PyObject* Kitchen::make_new(int number, Call& call) const {
+  const Recipe& recipe = recipes_[static_cast<size_t>(number)];
+  PyObject*& made = (*call.made)[static_cast<size_t>(number)];
+  const auto& parts = recipe.parts;
+  if (recipe.kind == Recipe::kDict) {
+    made = PyDict_New();
+    for (size_t i = 0; made != nullptr && i + 1 < parts.size(); i += 2) {
+      const Ref key(make(parts[i], call));
+      const Ref value(key ? make(parts[i + 1], call) : nullptr);
+      if (!value || PyDict_SetItem(made, key.get(), value.get()) != 0) return nullptr;
+    }
+    return Py_XNewRef(made);
+  }
+  if (recipe.kind == Recipe::kList) {
+    made = PyList_New(0);
+    for (size_t i = 0; made != nullptr && i < parts.size(); ++i) {
+      const Ref item(make(parts[i], call));
+      if (!item || PyList_Append(made, item.get()) != 0) return nullptr;
+    }
+    return Py_XNewRef(made);
+  }
+  Ref items(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
+  for (size_t i = 0; items && i < parts.size(); ++i) {
+    PyObject* item = make(parts[i], call);
+    if (item == nullptr) return nullptr;
+    PyTuple_SET_ITEM(items.get(), static_cast<Py_ssize_t>(i), item);
+  }
+  if (!items) return nullptr;
+  if (recipe.object != Py_None) {  // a named tuple: tuple.__new__(cls, items)
+    const Ref args(PyTuple_Pack(1, items.get()));
+    if (!args) return nullptr;
+    auto* cls = reinterpret_cast<PyTypeObject*>(recipe.object);
+    items = Ref(PyTuple_Type.tp_new(cls, args.get(), nullptr));
+    if (!items) return nullptr;
+  }
+  Py_XDECREF(made);  // of an inner visit: a tuple that holds itself by way of a list
+  made = Py_NewRef(items.get());
+  return items.release();
+}
+
+// The new values of a write: a tuple.
+PyObject* Kitchen::gather(const Write& write, Call& call) const {
+  Ref made(PyTuple_New(static_cast<Py_ssize_t>(write.recipes.size())));
+  for (size_t i = 0; made && i < write.recipes.size(); ++i) {
+    PyObject* value = make(write.recipes[i], call);
+    if (value == nullptr) return nullptr;
+    PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), value);
+  }
+  return made.release();
+}
+
+namespace {
+
+bool apply_names(PyObject* names, const Write& write, PyObject* made) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(made); ++i) {
+    if (PyDict_SetItem(names, PyTuple_GET_ITEM(write.names, i), PyTuple_GET_ITEM(made, i)) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool apply_items(PyObject* list, const Write& write, PyObject* made) {
+  if (write.kind == Write::kItems) {
+    if (write.shift != 0 && PyList_SetSlice(list, 0, write.shift, nullptr) != 0) return false;
+    return PyList_SetSlice(list, write.kept, PY_SSIZE_T_MAX, made) == 0;
+  }
+  return PyList_SetSlice(list, PY_SSIZE_T_MAX, PY_SSIZE_T_MAX, made) == 0;
+}
+
+// The new values as the Python function takes them.
+PyObject* shaped(const Write& write, PyObject* made) {
+  if (write.shape == Write::kOne) return Py_NewRef(PyTuple_GET_ITEM(made, 0));
+  if (write.shape == Write::kSeveral) return PySequence_List(made);
+  Ref dict(PyDict_New());
+  return dict && apply_names(dict.get(), write, made) ? dict.release() : nullptr;
+}
+
+bool apply_in_python(PyObject* thing, const Write& write, PyObject* made) {
+  const Ref values(shaped(write, made));
+  if (!values) return false;
+  PyObject* args[] = {thing, values.get(), write.rest};
+  const Ref done(PyObject_Vectorcall(write.apply, args, 3, nullptr));
+  return static_cast<bool>(done);
+}
+
+}  // namespace
+
+bool Kitchen::apply(const Write& write, Call& call, PyObject* made) const {
+  PyObject* thing = call.values[static_cast<size_t>(write.node)];
+  switch (write.kind) {
+    case Write::kAttributes: {
+      static PyObject* const name = PyUnicode_InternFromString("__dict__");
+      if (Py_TYPE(thing)->tp_getattro != PyObject_GenericGetAttr) break;
+      const Ref names(PyObject_GenericGetAttr(thing, name));
+      if (!names) PyErr_Clear();
+      if (!names || !PyDict_CheckExact(names.get())) break;
+      return apply_names(names.get(), write, made);
+    }
+    case Write::kNames:
+      if (PyDict_CheckExact(thing)) return apply_names(thing, write, made);
+      break;
+    case Write::kEntries:
+      if (!PyDict_CheckExact(thing)) break;
+      for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(made); i += 2) {
+        PyObject* key = PyTuple_GET_ITEM(made, i);
+        if (PyDict_SetItem(thing, key, PyTuple_GET_ITEM(made, i + 1)) != 0) return false;
+      }
+      return true;
+    case Write::kItems:
+    case Write::kExtend:
+      if (PyList_Check(thing)) return apply_items(thing, write, made);
+      break;
+    case Write::kCell:
+      if (PyCell_Check(thing) && PyTuple_GET_SIZE(made) == 1) {
+        return PyCell_Set(thing, PyTuple_GET_ITEM(made, 0)) == 0;
+      }
+      break;
+    case Write::kOther:
+      break;
+  }
+  return apply_in_python(thing, write, made);
+}
+
+PyObject* Kitchen::serve(Call& call) const {
+  if (writes_.empty() && recipes_[static_cast<size_t>(result_)].kind <= Recipe::kConstant) {
+    return make(result_, call);
+  }
+  Values made(recipes_.size());
+  call.made = &made;
+  Values changes(writes_.size());
+  for (size_t i = 0; i < writes_.size(); ++i) {
+    changes[i] = gather(writes_[i], call);
+    if (changes[i] == nullptr) return nullptr;
+  }
+  Ref result(make(result_, call));
+  for (size_t i = 0; result && i < writes_.size(); ++i) {
+    if (!apply(writes_[i], call, changes[i])) return nullptr;
+  }
+  return result.release();
+}
+
+int Kitchen::traverse(visitproc visit, void* arg) {
+  for (const Recipe& recipe : recipes_) Py_VISIT(recipe.object);
+  for (const Write& write : writes_) {
+    for (PyObject* object : {write.names, write.rest, write.apply}) Py_VISIT(object);
+  }
+  return 0;
+}
+
+void Kitchen::clear() {
+  std::vector<Recipe> recipes;
+  std::vector<Write> writes;
+  recipes.swap(recipes_);
+  writes.swap(writes_);
+  for (const Recipe& recipe : recipes) Py_XDECREF(recipe.object);
+  for (const Write& write : writes) {
+    for (PyObject* object : {write.names, write.rest, write.apply}) Py_XDECREF(object);
+  }
+}
+
+}  // namespace evertrace

@@ -1,0 +1,168 @@
+// Steps of guards: from a thing to what is in it. See `lifting/guards.py` for what they mean.
+
+#include <cstring>
+
+#include "python/guards.h"
+
+namespace evertrace {
+namespace {
+
+PyObject* missing() {
+  PyErr_SetNone(PyExc_LookupError);  // a mismatch: nobody reads it
+  return nullptr;
+}
+
+PyObject* found_or_missing(PyObject* borrowed) {
+  if (borrowed != nullptr) return Py_NewRef(borrowed);
+  return PyErr_Occurred() ? nullptr : missing();
+}
+
+PyObject* in_python(Instruction& node, PyObject* parent) {
+  PyObject* args[] = {parent, node.key};
+  return PyObject_Vectorcall(node.step_py, args, 2, nullptr);
+}
+
+// `object.__getattribute__(obj, "__dict__")`; thread-local objects have another way.
+PyObject* step_vars(Instruction& node, PyObject* obj) {
+  if (Py_TYPE(obj)->tp_getattro != PyObject_GenericGetAttr) return in_python(node, obj);
+  static PyObject* const name = PyUnicode_InternFromString("__dict__");
+  return PyObject_GenericGetAttr(obj, name);
+}
+
+PyObject* step_slot(Instruction& node, PyObject* obj) {
+  const descrgetfunc get = Py_TYPE(node.key)->tp_descr_get;
+  if (get == nullptr || Py_TYPE(node.key) != &PyMemberDescr_Type) return in_python(node, obj);
+  return get(node.key, obj, nullptr);
+}
+
+PyObject* step_key(Instruction& node, PyObject* mapping) {
+  if (!PyDict_CheckExact(mapping)) return in_python(node, mapping);
+  if (Py_TYPE(node.key) != reinterpret_cast<PyTypeObject*>(guard_types().weak)) {
+    return found_or_missing(PyDict_GetItemWithError(mapping, node.key));
+  }
+  const Ref key(referent(node.key));
+  return key ? found_or_missing(PyDict_GetItemWithError(mapping, key.get())) : missing();
+}
+
+PyObject* step_get(Instruction& node, PyObject* mapping) {
+  if (!PyDict_CheckExact(mapping)) return in_python(node, mapping);
+  PyObject* found = PyDict_GetItemWithError(mapping, node.key);
+  if (found == nullptr && PyErr_Occurred()) return nullptr;
+  return Py_NewRef(found != nullptr ? found : guard_types().absent);
+}
+
+// A position, -1 where it is none.
+Py_ssize_t position_of(PyObject* key) {
+  const Py_ssize_t i = PyLong_CheckExact(key) ? PyLong_AsSsize_t(key) : -1;
+  if (i < 0) PyErr_Clear();
+  return i;
+}
+
+PyObject* step_index(Instruction& node, PyObject* sequence) {
+  const bool plain = PyTuple_Check(sequence) && Py_TYPE(sequence)->tp_as_mapping->mp_subscript ==
+                                                    PyTuple_Type.tp_as_mapping->mp_subscript;
+  const Py_ssize_t i = position_of(node.key);
+  if (!plain || i < 0 || i >= PyTuple_GET_SIZE(sequence)) return in_python(node, sequence);
+  return Py_NewRef(PyTuple_GET_ITEM(sequence, i));
+}
+
+PyObject* step_list(Instruction& node, PyObject* sequence) {
+  const Py_ssize_t i = position_of(node.key);
+  if (!PyList_Check(sequence) || i < 0 || i >= PyList_GET_SIZE(sequence)) {
+    return in_python(node, sequence);
+  }
+  return Py_NewRef(PyList_GET_ITEM(sequence, i));
+}
+
+// What functions and modules have in their structs, under interned names; null for the rest.
+PyObject* struct_attribute(PyObject* obj, PyObject* name) {
+  static PyObject* const globals = PyUnicode_InternFromString("__globals__");
+  static PyObject* const closure = PyUnicode_InternFromString("__closure__");
+  static PyObject* const dict = PyUnicode_InternFromString("__dict__");
+  if (PyFunction_Check(obj)) {
+    auto* fun = reinterpret_cast<PyFunctionObject*>(obj);
+    if (name == globals) return fun->func_globals;
+    if (name == dict) return fun->func_dict;
+    if (name == closure) return fun->func_closure;
+  } else if (PyModule_CheckExact(obj) && name == dict) {
+    return PyModule_GetDict(obj);
+  }
+  return nullptr;
+}
+
+PyObject* step_attribute(Instruction& node, PyObject* obj) {
+  if (PyObject* found = struct_attribute(obj, node.key)) return Py_NewRef(found);
+  return PyObject_GetAttr(obj, node.key);
+}
+
+PyObject* step_type(Instruction&, PyObject* obj) {
+  return Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(obj)));
+}
+
+PyObject* step_contents(Instruction& node, PyObject* cell) {
+  return PyCell_Check(cell) ? found_or_missing(PyCell_GET(cell)) : in_python(node, cell);
+}
+
+PyObject* step_deref(Instruction& node, PyObject* ref) {
+  if (!PyWeakref_CheckRefExact(ref)) return in_python(node, ref);
+  PyObject* found = referent(ref);
+  return found != nullptr ? found : Py_NewRef(Py_None);
+}
+
+PyObject* step_class_entry(Instruction& node, PyObject* cls) {
+  // A metaclass may have a `__dict__` of its own.
+  if (!PyType_Check(cls) || !Py_IS_TYPE(cls, &PyType_Type)) return in_python(node, cls);
+#if PY_VERSION_HEX >= 0x030C0000
+  const Ref names(PyType_GetDict(reinterpret_cast<PyTypeObject*>(cls)));
+#else
+  const Ref names = Ref::borrow(reinterpret_cast<PyTypeObject*>(cls)->tp_dict);
+#endif
+  PyObject* found = names ? PyDict_GetItemWithError(names.get(), node.key) : nullptr;
+  if (found == nullptr && PyErr_Occurred()) return nullptr;
+  return Py_NewRef(found != nullptr ? found : guard_types().absent);
+}
+
+PyObject* step_constant(Instruction& node, PyObject*) {
+  if (Py_TYPE(node.key) != reinterpret_cast<PyTypeObject*>(guard_types().weak)) {
+    return Py_NewRef(node.key);
+  }
+  PyObject* found = referent(node.key);
+  return found != nullptr ? found : Py_NewRef(Py_None);
+}
+
+PyObject* step_same(Instruction&, PyObject* value) { return Py_NewRef(value); }
+
+constexpr struct {
+  const char* kind;
+  StepFunction step;
+} steps[] = {
+    {"vars", step_vars},         {"slot", step_slot},
+    {"key", step_key},           {"get", step_get},
+    {"index", step_index},       {"list", step_list},
+    {"attribute", step_attribute}, {"type", step_type},
+    {"contents", step_contents}, {"deref", step_deref},
+    {"class_entry", step_class_entry}, {"constant", step_constant},
+    {"mapping", step_same},
+};
+
+}  // namespace
+
+PyObject* referent(PyObject* weak) {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject* found = nullptr;
+  if (PyWeakref_GetRef(weak, &found) < 0) PyErr_Clear();
+  return found;
+#else
+  PyObject* found = PyWeakref_GET_OBJECT(weak);
+  return found == Py_None ? nullptr : Py_NewRef(found);
+#endif
+}
+
+StepFunction find_step(const char* kind) {
+  for (const auto& entry : steps) {
+    if (std::strcmp(entry.kind, kind) == 0) return entry.step;
+  }
+  return in_python;
+}
+
+}  // namespace evertrace

@@ -1,0 +1,379 @@
+// Variants: matching a call and running it; see variant.h.
+
+#include "python/variant.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <cstring>
+#include <new>
+
+#include "python/array.h"
+
+namespace evertrace {
+
+// What runs a variant: inputs of the program, the engine, outputs, the kitchen.
+struct Run {
+  struct Input {
+    enum Kind { kNode, kSlot, kConstant } kind;
+    int index;
+    PyObject* object;  // owned
+  };
+  struct Output {
+    enum Kind { kComputed, kInput, kLiteral } kind;
+    int index;
+    PyObject* object;  // owned: what makes an array of an input, or (type, host) of a literal
+  };
+  std::vector<Input> inputs;
+  std::vector<int> kept;  // which inputs the program takes
+  std::vector<Output> outputs;
+  bool plain = true;  // whether the outputs are the program's
+  Ref device;        // where arrays may be, or None before there are others than on the host
+  Ref first_device;  // the function that tells
+  std::unique_ptr<Engine> engine;  // null where there is nothing to compute
+  Kitchen kitchen;
+
+  ~Run() {
+    for (const Input& input : inputs) Py_XDECREF(input.object);
+    for (const Output& output : outputs) Py_XDECREF(output.object);
+  }
+  int traverse(visitproc visit, void* arg) {
+    for (const Input& input : inputs) Py_VISIT(input.object);
+    for (const Output& output : outputs) Py_VISIT(output.object);
+    Py_VISIT(device.get());
+    Py_VISIT(first_device.get());
+    if (engine != nullptr) {
+      if (const int stopped = engine->traverse(visit, arg)) return stopped;
+    }
+    return kitchen.traverse(visit, arg);
+  }
+};
+
+namespace {
+
+PyTypeObject *the_variant_type, *the_counts_type;
+
+VariantObject* as_variant(PyObject* x) { return reinterpret_cast<VariantObject*>(x); }
+Guards& guards_of(const VariantObject* v) {
+  return reinterpret_cast<GuardsObject*>(v->guards)->guards;
+}
+const HostProgram& host_of(const VariantObject* v) {
+  return reinterpret_cast<HostProgramObject*>(v->host)->program;
+}
+
+bool refuse(const char* what) {
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, what);
+  return false;
+}
+
+// ------------------------------------------------------------------------ compiling
+
+bool take_inputs(const VariantObject* self, PyObject* list, Run& run) {
+  const Ref items(PySequence_Tuple(list));
+  for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i) {
+    int kind, index, kept;
+    PyObject* object;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items.get(), i), "iiOp", &kind, &index, &object,
+                          &kept)) {
+      return false;
+    }
+    if (kind == Run::Input::kNode) {
+      const Guards& guards = guards_of(self);
+      index = 0 <= index && index < guards.node_count() ? guards.position(index) : -1;
+    } else if (kind == Run::Input::kSlot) {
+      index = index < static_cast<int>(host_of(self).size()) ? index : -1;
+    }
+    if (index < 0) return refuse("an input comes from nowhere");
+    run.inputs.push_back({static_cast<Run::Input::Kind>(kind), index, Py_NewRef(object)});
+    if (kept) run.kept.push_back(static_cast<int>(i));
+  }
+  return static_cast<bool>(items);
+}
+
+bool take_outputs(PyObject* list, Run& run) {
+  if (list == Py_None) return true;
+  run.plain = false;
+  const Ref items(PySequence_Tuple(list));
+  for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i) {
+    int kind, index;
+    PyObject* object;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items.get(), i), "iiO", &kind, &index, &object)) {
+      return false;
+    }
+    if (kind == Run::Output::kInput && index >= static_cast<int>(run.inputs.size())) {
+      return refuse("an output is no input");
+    }
+    run.outputs.push_back({static_cast<Run::Output::Kind>(kind), index, Py_NewRef(object)});
+  }
+  return static_cast<bool>(items);
+}
+
+// (inputs, outputs or None, engine's name or "", its parts, device or None, function that gives it,
+// recipes, result, writes)
+std::unique_ptr<Run> make_run(const VariantObject* self, PyObject* parts) {
+  PyObject *inputs, *outputs, *engine_parts, *device, *first, *recipes, *writes;
+  const char* engine;
+  Py_ssize_t result;
+  if (!PyArg_ParseTuple(parts, "OOsOOOOnO", &inputs, &outputs, &engine, &engine_parts, &device,
+                        &first, &recipes, &result, &writes)) {
+    return nullptr;
+  }
+  auto run = std::make_unique<Run>();
+  run->device = Ref::borrow(device);
+  run->first_device = Ref::borrow(first);
+  if (!take_inputs(self, inputs, *run) || !take_outputs(outputs, *run)) return nullptr;
+  if (std::strcmp(engine, "xla") == 0) run->engine = make_xla(engine_parts);
+  if (std::strcmp(engine, "native") == 0) run->engine = make_tape(engine_parts);
+  if (PyErr_Occurred()) return nullptr;
+  if (!run->kitchen.compile(guards_of(self), recipes, result, writes)) return nullptr;
+  return run;
+}
+
+// Asks the Python side what the variant's run is; it answers None if that has to stay in Python,
+// NotImplemented if it is too early to say. False with an error set.
+bool ask(PyObject* self) {
+  constexpr int kTrials = 4;
+  VariantObject* variant = as_variant(self);
+  if (variant->run != nullptr || variant->asked >= kTrials) return true;
+  ++variant->asked;
+  const Ref parts(PyObject_CallMethod(self, "compiled_run", nullptr));
+  if (!parts) return false;
+  if (parts.get() == Py_NotImplemented) return true;
+  variant->asked = kTrials;
+  if (parts.get() == Py_None) return true;
+  variant->run = make_run(variant, parts.get()).release();
+  return variant->run != nullptr;
+}
+
+// ------------------------------------------------------------------------ running
+
+PyObject* run_in_python(PyObject* self, const Values& values, const Values& slots) {
+  const Ref nodes(listed(guards_of(as_variant(self)), values)), numbers(listed(slots));
+  if (!nodes || !numbers) return nullptr;
+  static PyObject* const name = PyUnicode_InternFromString("run");
+  const Ref found(PyTuple_Pack(2, nodes.get(), numbers.get()));
+  PyObject* args[] = {self, found.get()};
+  return found ? PyObject_VectorcallMethod(name, args, 2, nullptr) : nullptr;
+}
+
+// The outputs of a program that are not all computed: a new list.
+PyObject* forwarded(const Run& run, PyObject* const* inputs, PyObject* computed) {
+  Ref list(PyList_New(static_cast<Py_ssize_t>(run.outputs.size())));
+  for (size_t i = 0; list && i < run.outputs.size(); ++i) {
+    const Run::Output& output = run.outputs[i];
+    PyObject* made;
+    if (output.kind == Run::Output::kComputed) {
+      made = Py_NewRef(PyList_GET_ITEM(computed, output.index));
+    } else if (output.kind == Run::Output::kLiteral) {
+      made = PyObject_CallObject(reinterpret_cast<PyObject*>(array_type()), output.object);
+    } else {
+      PyObject* x = inputs[output.index];
+      made = is_array(x) ? Py_NewRef(x) : PyObject_CallOneArg(output.object, x);
+    }
+    if (made == nullptr) return nullptr;
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), made);
+  }
+  return list.release();
+}
+
+PyObject* compute(const Run& run, PyObject* const* inputs, PyObject** kept) {
+  Ref outs;
+  if (run.engine != nullptr) {
+    PyObject* const* taken = inputs;
+    if (run.kept.size() != run.inputs.size()) {
+      for (size_t i = 0; i < run.kept.size(); ++i) kept[i] = inputs[run.kept[i]];
+      taken = kept;
+    }
+    outs = Ref(run.engine->run(taken));
+  } else {
+    outs = Ref(PyList_New(0));
+  }
+  if (!outs) return nullptr;
+  return run.plain ? outs.release() : forwarded(run, inputs, outs.get());
+}
+
+// Whether nothing places an input elsewhere than on the first device; -1 with an error set.
+int is_here(Run& run, PyObject* input) {
+  if (is_on(input, run.device.get())) return 1;
+  if (run.device.get() != Py_None) return 0;
+  Ref device(PyObject_CallNoArgs(run.first_device.get()));
+  if (!device) return -1;
+  run.device = std::move(device);
+  return is_on(input, run.device.get());
+}
+
+PyObject* run_variant(PyObject* self, Values& values, Values& slots) {
+  if (!ask(self)) return nullptr;
+  Run* run = as_variant(self)->run;
+  if (run == nullptr) return run_in_python(self, values, slots);
+  constexpr size_t kFew = 24;
+  PyObject* few[2 * kFew];
+  std::vector<PyObject*> many;
+  const size_t count = run->inputs.size();
+  if (count > kFew) many.resize(2 * count);
+  PyObject** inputs = count > kFew ? many.data() : few;
+  for (size_t i = 0; i < count; ++i) {
+    const Run::Input& input = run->inputs[i];
+    const size_t index = static_cast<size_t>(input.index);
+    inputs[i] = input.kind == Run::Input::kNode   ? values[index]
+                : input.kind == Run::Input::kSlot ? slots[index]
+                                                  : input.object;
+    const int here = is_here(*run, inputs[i]);
+    if (here < 0) return nullptr;
+    if (here == 0) return run_in_python(self, values, slots);
+  }
+  const Ref outs(compute(*run, inputs, inputs + count));
+  if (!outs) return nullptr;
+  Call call{guards_of(as_variant(self)), values, slots, outs.get(), nullptr};
+  return run->kitchen.serve(call);
+}
+
+// ------------------------------------------------------------------------ the Python types
+
+PyObject* variant_new(PyTypeObject* type, PyObject*, PyObject*) {
+  return type->tp_alloc(type, 0);
+}
+
+int variant_traverse(PyObject* self, visitproc visit, void* arg) {
+  VariantObject* variant = as_variant(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(variant->guards);
+  Py_VISIT(variant->host);
+  return variant->run == nullptr ? 0 : variant->run->traverse(visit, arg);
+}
+
+int variant_clear(PyObject* self) {
+  VariantObject* variant = as_variant(self);
+  delete std::exchange(variant->run, nullptr);
+  delete std::exchange(variant->leaves, nullptr);
+  Py_CLEAR(variant->guards);
+  Py_CLEAR(variant->host);
+  return 0;
+}
+
+void variant_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  variant_clear(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// compile_match(guards, host program, nodes of its leaves)
+PyObject* compile_match(PyObject* self, PyObject* args) {
+  PyObject *guards, *host, *nodes;
+  if (!PyArg_ParseTuple(args, "O!O!O!", guards_type(), &guards, host_program_type(), &host,
+                        &PyTuple_Type, &nodes)) {
+    return nullptr;
+  }
+  VariantObject* variant = as_variant(self);
+  const Guards& found = reinterpret_cast<GuardsObject*>(guards)->guards;
+  auto leaves = std::make_unique<std::vector<int>>();
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(nodes); ++i) {
+    const Py_ssize_t node = PyLong_AsSsize_t(PyTuple_GET_ITEM(nodes, i));
+    const int at = 0 <= node && node < found.node_count() ? found.position(node) : -1;
+    if (at < 0) return refuse("a leaf comes from nowhere"), nullptr;
+    leaves->push_back(at);
+  }
+  if (leaves->size() != reinterpret_cast<HostProgramObject*>(host)->program.leaf_count()) {
+    return refuse("a node for each leaf"), nullptr;
+  }
+  Py_XSETREF(variant->guards, Py_NewRef(guards));
+  Py_XSETREF(variant->host, Py_NewRef(host));
+  delete std::exchange(variant->leaves, leaves.release());
+  Py_RETURN_NONE;
+}
+
+PyMethodDef variant_methods[] = {
+    {"compile_match", compile_match, METH_VARARGS, "Take the compiled guards and host program."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef variant_members[] = {
+    {"hits", T_PYSSIZET, offsetof(VariantObject, hits), 0, "How many calls it served."},
+    {"used", T_PYSSIZET, offsetof(VariantObject, used), 0, "When last, in the function's hits."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot variant_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(variant_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(variant_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(variant_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(variant_clear)},
+    {Py_tp_methods, variant_methods},
+    {Py_tp_members, variant_members},
+    {0, nullptr},
+};
+
+PyType_Spec variant_spec = {
+    "evertrace._src._native.VariantBase", sizeof(VariantObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, variant_slots,
+};
+
+PyMemberDef counts_members[] = {
+    {"hits", T_PYSSIZET, offsetof(CountsObject, hits), 0, "Calls that found a variant."},
+    {"misses", T_PYSSIZET, offsetof(CountsObject, misses), 0, "Calls that traced one."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+void counts_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyType_Slot counts_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(counts_dealloc)},
+    {Py_tp_members, counts_members},
+    {0, nullptr},
+};
+
+PyType_Spec counts_spec = {
+    "evertrace._src._native.Counts", sizeof(CountsObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, counts_slots,
+};
+
+PyTypeObject* add_type(PyObject* module, PyType_Spec& spec) {
+  Ref type(PyType_FromSpec(&spec));
+  const char* name = std::strrchr(spec.name, '.') + 1;
+  if (!type || PyModule_AddObjectRef(module, name, type.get()) != 0) return nullptr;
+  return reinterpret_cast<PyTypeObject*>(type.release());
+}
+
+}  // namespace
+
+PyTypeObject* variant_type() { return the_variant_type; }
+PyTypeObject* counts_type() { return the_counts_type; }
+
+int call_variant(PyObject* self, PyObject* const* roots, Py_ssize_t count, PyObject* counts,
+                 PyObject** result) {
+  VariantObject* variant = as_variant(self);
+  if (variant->guards == nullptr) return 0;
+  Guards& guards = guards_of(variant);
+  const HostProgram& host = host_of(variant);
+  Values values(guards.size());
+  int matched = guards.match(roots, count, values);
+  if (matched != 1) return matched;
+  Values slots(host.size());
+  if (host.size() != 0) {
+    Values leaves(variant->leaves->size());
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      leaves[i] = Py_NewRef(values[static_cast<size_t>((*variant->leaves)[i])]);
+    }
+    host.fill(leaves.data(), slots);
+    matched = host.run(slots);
+    if (matched != 1) return matched;
+  }
+  variant->used = ++reinterpret_cast<CountsObject*>(counts)->hits;
+  ++variant->hits;
+  *result = run_variant(self, values, slots);
+  return 1;
+}
+
+int add_variant(PyObject* module) {
+  the_variant_type = add_type(module, variant_spec);
+  the_counts_type = add_type(module, counts_spec);
+  return the_variant_type == nullptr || the_counts_type == nullptr ? -1 : 0;
+}
+
+}  // namespace evertrace

@@ -1,0 +1,546 @@
+"""Calls of jitted functions in C++: recognised, matched and run as Python does it.
+
+`called_in_python` counts the calls that Python had to make, so that a fast path that is never taken
+fails a test.
+"""
+
+import collections
+import copy
+import functools
+import gc
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace._src import extension
+from evertrace._src.jit import compiled, dispatch
+from evertrace._src.jit.lifting.guards import CHECKS, STEPS
+
+native = extension.native
+pytestmark = pytest.mark.skipif(native is None, reason="the extension module was not built")
+
+X = jnp.array([1.0, 2.0, 3.0])
+Point = collections.namedtuple("Point", "x y")
+
+
+@pytest.fixture
+def called_in_python(monkeypatch):
+    """Return a list that gets the name of each function that is called in Python."""
+    calls = []
+    plain = dispatch.JitFunction.__call__
+
+    def call(self, *args, **kwargs):
+        calls.append(self._name)
+        return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(dispatch.JitFunction, "__call__", call)
+    native.set_jit_class(dispatch.JitFunction, compiled.entry)
+    yield calls
+    monkeypatch.undo()
+    native.set_jit_class(dispatch.JitFunction, compiled.entry)
+
+
+class Model:
+    def __init__(self):
+        self.w, self.b, self.k, self.n = X * 1, X + 1, 2.0, 0
+        self.log, self.best = [X * 1], {"loss": X * 1}
+
+    @ev.jit
+    def forward(self, x):
+        return x * self.w + self.b * self.k
+
+    @ev.jit
+    def step(self, x):
+        self.n += 1
+        self.w = self.w + x
+        return self.w
+
+    @ev.jit
+    def note(self, x):
+        self.log[0] = x * 2
+        self.best["loss"] = x * 3
+
+
+def counter():
+    total = X * 1
+
+    @ev.jit
+    def count(x):
+        nonlocal total
+        total = total + x
+        return total
+
+    return count
+
+
+CALLS = {
+    "array": (ev.jit(lambda x: x + 1), (X,), {}),
+    "NumPy array": (ev.jit(lambda x: x + 1), (np.ones(3, np.float32),), {}),
+    "numbers": (ev.jit(lambda x, n, t: x * n + t), (X, 2, 0.5), {}),
+    "numbers only": (ev.jit(lambda n: n * 2 + 1), (3,), {}),
+    "untouched": (ev.jit(lambda x, y: (y, x)), (X, 2.0), {}),
+    "tree": (ev.jit(lambda t: {"b": t["a"], "s": [t["p"].x + 1, t["p"].y]}),
+             ({"a": X, "p": Point(X, 3)},), {}),
+    "named tuple": (ev.jit(lambda x: Point(x + 1, (x, None, ()))), (X,), {}),
+    "one list twice": (ev.jit(lambda x: [(s := [x + 1]), s]), (X,), {}),
+    "default": (ev.jit(lambda x, k=2.0: x * k), (X,), {}),
+    "by name": (ev.jit(lambda x, k=2.0: x * k), (), {"k": 3.0, "x": X}),
+    "keyword only": (ev.jit(lambda x, *, k=2.0: x * k), (X,), {}),
+    "many": (ev.jit(lambda *xs: sum(xs)), tuple([X] * 60), {}),
+    "static": (ev.jit(lambda x, n: x * n, static_argnums=1), (X, 3), {}),
+    "partial": (ev.jit(functools.partial(lambda k, x: k * x, 2.0)), (X,), {}),
+    "closure": (counter(), (X,), {}),
+    "method": (Model().forward, (X,), {}),
+    "method that writes": (Model().step, (X,), {}),
+    "method that writes to containers": (Model().note, (X,), {}),
+    "bound": (ev.jit(Model().forward), (X,), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["auto", "xla"])
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_are_made_in_cpp(name, engine, called_in_python):
+    f, args, kwargs = CALLS[name]
+    with ev.engine(engine):
+        results = [f(*args, **kwargs) for _ in range(8)]
+    assert 1 <= len(called_in_python) <= 3
+    if name not in ("closure", "method that writes"):
+        for result in results[1:]:
+            for a, b in zip(ev.tree.leaves(result), ev.tree.leaves(results[0]), strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+def test_results_and_changes_are_those_of_the_plain_call(called_in_python):
+    model, total = Model(), counter()
+    for i in range(1, 7):
+        np.testing.assert_array_equal(model.forward(X), X * model.w + model.b * 2)
+        np.testing.assert_array_equal(model.step(X), X * (i + 1))
+        assert model.n == i
+        assert type(model.n) is int
+        assert model.note(X) is None
+        np.testing.assert_array_equal(model.log[0], X * 2)
+        np.testing.assert_array_equal(model.best["loss"], X * 3)
+        np.testing.assert_array_equal(total(X), X * (i + 1))
+    assert len(called_in_python) == 4
+    tree = ev.jit(lambda x: [(s := [x + 1]), s])
+    for _ in range(4):
+        one, two = tree(X)
+        assert one is two
+
+
+def test_counts_are_exact(called_in_python):
+    f = ev.jit(lambda x, m: x + len(m))
+    for i in range(1, 6):
+        f(X, [1])
+        assert f.cache_info()[:2] == (i - 1, 1)
+    for _ in range(4):
+        f(X, [1, 2]), f(X, [1])
+    assert f.cache_info()[:2] == (4 + 7, 2)
+    assert [v.hits for v in f.explain().variants] == [8, 3]
+    assert len(called_in_python) == 2  # those that traced
+    f.clear_cache()
+    f(X, [1])
+    f(X, [1])
+    assert f.cache_info() == (1, 1, None, 1)
+
+
+def test_a_change_of_what_was_read_is_seen(called_in_python):
+    scale = {"k": 2.0, "list": [1, 2]}
+    k = -0.0
+    f = ev.jit(lambda x: x * scale["k"] + len(scale["list"]))
+    g = ev.jit(lambda x: jnp.copysign(x, k) if np.signbit(np.float64(k)) else x)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(X), X * 2 + 2)
+        np.testing.assert_array_equal(g(X), -X)
+    scale["k"], k = 3.0, 0.0
+    np.testing.assert_array_equal(f(X), X * 3 + 2)
+    np.testing.assert_array_equal(g(X), X)
+    scale["list"].append(1)
+    np.testing.assert_array_equal(f(X), X * 3 + 3)
+    assert f.cache_info().misses == 2
+
+
+def test_changed_defaults_and_classes_are_seen():
+    def fun(x, k=2.0, *, m=1.0):
+        return x * k + m
+
+    f = ev.jit(fun)
+    for _ in range(4):
+        np.testing.assert_array_equal(f(X), X * 2 + 1)
+    fun.__defaults__ = (3.0,)
+    np.testing.assert_array_equal(f(X), X * 3 + 1)
+    fun.__kwdefaults__["m"] = 5.0
+    for _ in range(4):
+        np.testing.assert_array_equal(f(X), X * 3 + 5)
+    model = Model()
+    model.forward(X)
+    before = model.forward(X)
+    try:
+        Model.__getattr__ = lambda self, name: X
+        Model.k = 7.0  # hidden by the instance's
+        np.testing.assert_array_equal(model.forward(X), before)
+        del model.k
+        np.testing.assert_array_equal(model.forward(X), X * X + (X + 1) * 7)
+    finally:
+        del Model.__getattr__, Model.k
+
+
+def test_options_transformations_and_rules_apply(called_in_python):
+    f = ev.jit(lambda x: x * 2)
+    for _ in range(3):
+        f(X)
+    with ev.strict():
+        f(X)
+    with ev.disable_jit():
+        f(X)
+    np.testing.assert_array_equal(ev.vmap(f)(X), X * 2)
+    assert float(ev.grad(f)(1.0)) == 2
+    assert float(ev.jit(lambda x: f(x) + 1)(1.0)) == 3
+    with ev.debug_nans(True), pytest.raises(FloatingPointError):
+        ev.jit(lambda x: x / 0 * 0)(X)
+
+
+def test_donated_arrays_are_given_away():
+    f = ev.jit(lambda x, y: x + y, donate_argnums=0)
+    for _ in range(5):
+        x = X + 0
+        np.testing.assert_array_equal(f(x, X), X * 2)
+        assert x.is_deleted()
+
+
+def test_copies_and_dead_functions():
+    f = ev.jit(lambda x: x + 1)
+    f(X)
+    g = copy.copy(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(g(X), X + 1)
+
+    def make():
+        big = X + 1
+
+        @ev.jit
+        def inner(x):
+            return x + big
+
+        for _ in range(4):
+            inner(X)
+        return weakref.ref(big)
+
+    refs = [make() for _ in range(3)]
+    gc.collect()
+    assert [r() for r in refs] == [None] * 3
+
+
+def test_values_of_a_cleared_cache_die():
+    f = ev.jit(lambda x: x + 1)
+    for _ in range(3):
+        f(X)
+    variant = weakref.ref(f._kept()[0])
+    ev.clear_caches()
+    gc.collect()
+    assert variant() is None
+
+
+# ------------------------------------------------------------------------ hostile objects
+
+
+class Mutating:
+    """Empties a list when it is compared, hashed or asked for an attribute."""
+
+    def __init__(self, victims):
+        self.__dict__["victims"] = victims
+
+    def _strike(self):
+        for victim in self.__dict__.get("victims", ()):
+            victim.clear()
+
+    def __eq__(self, other):
+        self._strike()
+        return True
+
+    def __hash__(self):
+        self._strike()
+        return 1
+
+    def __getattribute__(self, name):
+        if name not in ("__dict__", "_strike", "__class__"):
+            object.__getattribute__(self, "_strike")()
+        return object.__getattribute__(self, name)
+
+
+class Raising:
+    def __hash__(self):
+        raise RuntimeError("no hash")
+
+    def __eq__(self, other):
+        raise RuntimeError("no comparison")
+
+    @property
+    def __class__(self):
+        raise RuntimeError("no class")
+
+
+def random_tree(rng, depth=0):
+    """Return a tree of arrays, numbers, texts and containers."""
+    kind = rng.integers(9 if depth < 3 else 5)
+    items = range(rng.integers(4))
+    if kind == 0:
+        return jnp.asarray(rng.normal(size=rng.integers(1, 3)).astype(np.float32))
+    if kind == 1:
+        return [0.5, -0.0, float("nan"), 7][rng.integers(4)]
+    if kind == 2:
+        return ["text", None, True, b"bytes", 2**70][rng.integers(5)]
+    if kind == 3:
+        return np.arange(3, dtype=["f4", "i4"][rng.integers(2)])
+    if kind == 4:
+        return np.float32(rng.integers(3))
+    if kind == 5:
+        return tuple(random_tree(rng, depth + 1) for _ in items)
+    if kind == 6:
+        return [random_tree(rng, depth + 1) for _ in items]
+    if kind == 7:
+        return {["a", "b", 3, (1, "k")][i]: random_tree(rng, depth + 1) for i in items}
+    return Point(random_tree(rng, depth + 1), random_tree(rng, depth + 1))
+
+
+def changed(rng, tree):
+    """Return a tree that differs from another in one place, mostly, or is a copy of it."""
+    if isinstance(tree, dict) and tree:
+        key = list(tree)[rng.integers(len(tree))]
+        return {k: changed(rng, v) if k == key else v for k, v in tree.items()}
+    if isinstance(tree, (list, tuple)) and tree:
+        at = rng.integers(len(tree))
+        items = [changed(rng, x) if i == at else x for i, x in enumerate(tree)]
+        return Point(*items) if isinstance(tree, Point) else type(tree)(items)
+    return random_tree(rng, 2) if rng.integers(2) else copy.deepcopy(tree)
+
+
+def touched(x):
+    """Read all of a tree."""
+    if isinstance(x, dict):
+        return [touched(v) for v in x.values()]
+    if isinstance(x, (list, tuple)):
+        return [touched(v) for v in x]
+    return x if isinstance(x, (str, bytes, type(None))) else jnp.sum(jnp.asarray(x, "float32"))
+
+
+def same_match(guards, roots):
+    """Check that both implementations find the same things, or nothing."""
+    expected, found = guards.match_in_python(roots), guards.compiled.match(roots)
+    assert (expected is None) == (found is None)
+    for a, b in zip(expected or (), found or (), strict=True):
+        assert a is b or type(a) is type(b)
+    return expected is not None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_matches_are_those_of_python(seed):
+    rng = np.random.default_rng(seed)
+    matched = 0
+    for _ in range(6):
+        tree = random_tree(rng)
+        f = ev.jit(touched)
+        try:
+            f(tree)
+        except (TypeError, OverflowError):  # a number that no dtype holds
+            continue
+        (variant, *_) = f._kept()
+        for candidate in (tree, *[changed(rng, tree) for _ in range(20)]):
+            matched += same_match(variant.guards, (f._fun, candidate))
+    assert matched or seed
+
+
+def hostile_values():
+    itself = []
+    itself.append(itself)
+    victim = [X, X]
+    loop = {}
+    loop["loop"] = loop
+    return [
+        itself, loop, Mutating([victim]), victim, {Mutating([victim]): X}, Raising(), [Raising()],
+        {"k": Raising()}, (Raising(), Mutating([victim])), type, object(), lambda: 0, iter([X]),
+        float("nan"), 10**400, np.array(["text"]), memoryview(b"x"), NotImplemented, Mutating,
+    ]  # fmt: skip
+
+
+def test_hostile_values_are_no_match():
+    f = ev.jit(lambda t, k: t["a"] * 2 + t["b"][0].x + k)
+    good = {"a": X, "b": [Point(X, X)]}
+    for _ in range(3):
+        f(good, 2.0)
+    guards = f._kept()[0].guards
+    for value in hostile_values():
+        for roots in (
+            (f._fun, value, 2.0), (value, good, 2.0), (f._fun, good, value),
+            (f._fun, {"a": value, "b": good["b"]}, 2.0), (f._fun, {"a": X, "b": value}, 2.0),
+            (f._fun, {"a": X, "b": [value]}, 2.0), (f._fun, {value.__repr__: X}, 2.0), (f._fun,),
+        ):  # fmt: skip
+            same_match(guards, roots)
+    assert guards.compiled.match((f._fun, good, 2.0)) is not None
+
+
+def walk_with(step, key):
+    """Return the guards of a list's items, with a step between the first and the second."""
+    walk = [
+        (0, -1, "root", 0, "any", None, None, None),
+        (1, 0, "list", 0, "any", None, STEPS["list"], None),
+        (2, 1, "a kind of its own", key, "any", None, step, None),
+        (3, 0, "list", 1, "aval", X.aval, STEPS["list"], CHECKS["aval"]),
+    ]
+    return native.Guards(walk, [], [], 4)
+
+
+def test_a_list_that_shrinks_during_the_walk():
+    items = [X + 1, X + 2]
+    guards = walk_with(lambda value, key: key.clear(), items)
+    assert guards.match((items,)) is None
+    assert items == []
+    found = walk_with(lambda value, key: value, None).match(([X, X],))
+    assert all(x is X for x in found[1:])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RuntimeError, RecursionError])
+def test_only_exceptions_are_mismatches(error):
+    def fail(value, key):
+        raise error
+
+    guards = walk_with(fail, None)
+    if issubclass(error, Exception):
+        assert guards.match(([X, X],)) is None
+    else:
+        with pytest.raises(error):
+            guards.match(([X, X],))
+
+
+# ------------------------------------------------------------------------ host programs
+
+
+NUMBERS = [
+    0, 1, -7, 3, 2**40, -(2**70), True, False, 0.0, -0.0, 1.5, -2.5, 1e300, float("inf"),
+    float("nan"),
+]  # fmt: skip
+PROGRAMS = {
+    "arithmetic": lambda a, b: (a + b, a - b, a * b),
+    "division": lambda a, b: (a / b if b else a, a // b if b else b, a % b if b else a),
+    "bits": lambda a, b: (a & b, a | b, a ^ b, ~a) if isinstance(a, int) else a,
+    "comparison": lambda a, b: 1 if a < b else 2 if a == b else 3,
+    "signs": lambda a, b: (-a, +b, abs(a)),
+    "raises": lambda a, b: _quotient(a, b),
+    "index": lambda a, b: [10, 20, 30][a] if isinstance(a, int) and -3 <= a < 3 else b,
+    "value": lambda a, b: {0: 1, 1.5: 2}.get(a, 3),
+}
+
+
+def _quotient(a, b):
+    try:
+        return a // b
+    except ZeroDivisionError:
+        return -1
+
+
+@pytest.mark.filterwarnings("ignore::evertrace.errors.RetraceWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_host_programs_are_those_of_python(name):
+    f = ev.jit(lambda x, a, b: (x, PROGRAMS[name](a, b)))
+    ran = 0
+    for a in NUMBERS[::3]:
+        for b in NUMBERS[1:10:3]:
+            try:
+                f(X, a, b)
+            except (OverflowError, TypeError, ValueError):
+                continue
+    for variant in f._kept():
+        types_ = [type(variant.host.template[s]) for s in variant.host.leaves]
+        for a in NUMBERS:
+            for b in NUMBERS[:10]:
+                leaves = [a, b][: len(types_)]
+                expected = variant.host.run_in_python(leaves)
+                found = variant.host.compiled.run(leaves)
+                assert repr(found) == repr(expected)
+                ran += expected is not None
+    assert ran
+
+
+# ------------------------------------------------------------------------ memory and threads
+
+
+def flat(*runs, count):
+    """Check that memory does not grow with the number of calls."""
+    for run in runs:
+        for _ in range(60):
+            run()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for run in runs:
+        for _ in range(count):
+            run()
+    gc.collect()
+    assert sys.getallocatedblocks() - before < max(60, len(runs) * count // 50)
+
+
+def test_calls_leave_memory_flat():
+    flat(*[functools.partial(f, *args, **kwargs) for f, args, kwargs in CALLS.values()], count=2000)
+
+
+def test_mismatches_leave_memory_flat():
+    f = ev.jit(lambda x, m: x + len(m))
+    f(X, [1]), f(X, [1, 2])
+    guards = f._kept()[0].guards.compiled
+    values = hostile_values()
+    flat(
+        lambda: (f(X, [1]), f(X, [1, 2])),
+        lambda: [guards.match((f._fun, X, v)) for v in values], count=500,
+    )  # fmt: skip
+
+
+def test_functions_that_are_made_and_dropped_leave_memory_flat():
+    def run():
+        k = X
+        f = ev.jit(lambda x: x + k)
+        for _ in range(3):
+            f(X)
+
+    flat(run, count=100)
+
+
+def test_threads_call_at_once():
+    model = Model()
+    f = ev.jit(lambda x, m, k: x * m.k + k)
+    f(X, model, 1.0)
+    failures = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(300):
+            k = float(rng.integers(100))
+            x = X if rng.integers(2) else jnp.asarray(np.arange(rng.integers(1, 4), dtype="f4"))
+            if not np.array_equal(f(x, model, k), np.asarray(x) * 2 + np.float32(k)):
+                failures.append((x, k))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    info = f.cache_info()
+    assert info.hits + info.misses == 1 + 8 * 300
+
+
+def test_what_makes_no_sense_is_refused():
+    step = (0, -1, "root", 0, "any", None, None, None)
+    for wrong in (
+        ([(0, 5, "root", 0, "any", None, None, None)], [], [], 1), ([step], [(0, 3)], [], 1),
+        ([step], [], [9], 1), ([(3, -1, "root", 0, "any", None, None, None)], [], [], 1),
+        ([(0, -1, "root", -4, "any", None, None, None)], [], [], 1),
+    ):  # fmt: skip
+        with pytest.raises((ValueError, TypeError)):
+            native.Guards(*wrong)
+    for wrong in (([1], [5], []), ([1], [], [(len, (7,), 0, int, None)])):
+        with pytest.raises(ValueError, match="no such slot"):
+            native.HostProgram(*wrong)
