@@ -133,6 +133,7 @@ def test_checking_leaks():
 
 
 CONTEXTS = {
+    "engine": "xla",
     "enable_x64": True,
     "strict": True,
     "impurity": "warn",

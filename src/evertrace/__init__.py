@@ -63,6 +63,7 @@ from evertrace._src.config import disable_jit as disable_jit
 from evertrace._src.config import enable_checks as enable_checks
 from evertrace._src.config import enable_custom_prng as enable_custom_prng
 from evertrace._src.config import enable_x64 as enable_x64
+from evertrace._src.config import engine as engine
 from evertrace._src.config import explain_cache_misses as explain_cache_misses
 from evertrace._src.config import explain_retraces as explain_retraces
 from evertrace._src.config import impurity as impurity

@@ -398,5 +398,5 @@ def test_callbacks_live_as_long_as_the_jitted_function():
     np.testing.assert_array_equal(fun(X), X)
     del fun
     gc.collect()
-    ev.jit(jnp.sin)(X)  # jaxlib lets go of objects when it is called next
+    ev.jit(jnp.sin, engine="xla")(X)  # jaxlib lets go of objects when it is called next
     assert alive() is None

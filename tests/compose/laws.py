@@ -6,6 +6,7 @@ function is itself a stack that was checked before, so no numerical derivative i
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,11 @@ import numpy as np
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace._src import native
+from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import subjaxprs
+from evertrace._src.engines.native.engine import compile_jaxpr
+from evertrace._src.transforms.staging import hoist_consts
 from evertrace.core import check_jaxpr, eval_jaxpr
 from tests.compose.steps import random_array
 
@@ -91,7 +96,19 @@ def same(fun, args, tolerance, label):
 
 
 def jit(fun, args, rng, tolerance):
-    return Layer("jit", ev.jit(fun), args, same(fun, args, tolerance, "jit"))
+    return Layer("jit", ev.jit(fun, engine="xla"), args, same(fun, args, tolerance, "jit"))
+
+
+def tape_agrees(fun, args, want, tolerance):
+    """Run a function as a tape of native kernels, if it can be one; returns whether it can."""
+    closed = ev.make_jaxpr(lambda *xs: tuple(fun(*xs)))(*args)
+    made = compile_jaxpr(hoist_consts(closed.jaxpr), math.inf) if native.is_built() else None
+    if made is None or made.tape is None:
+        return False
+    inputs = [*closed.consts, *[as_array(x) for x in args]]
+    for turn in ("first", "second"):  # the second finds what the first left in the arena
+        assert_close(made.tape.run(inputs), want, tolerance, f"tape, {turn} run")
+    return True
 
 
 def checkpoint(fun, args, rng, tolerance):

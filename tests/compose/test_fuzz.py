@@ -78,13 +78,21 @@ def _check_stack(program, rng, names, exact, compiled):
         kind = kinds[rng.integers(len(kinds))]
         names.append(kind.__name__)
         layer = kind(fun, args, rng, tolerance)
-        layer.check(layer.fun(*layer.args))
+        outs = layer.fun(*layer.args)
+        layer.check(outs)
+        if not compiled:
+            names.append("tape")
+            narrow = exact and laws.has_float32(layer.fun, layer.args)
+            laws.tape_agrees(layer.fun, layer.args, outs, 1e-5 if narrow else tolerance)
+            names.pop()
         fun, args = layer.fun, layer.args
         if max(np.size(x) for x in args) > MAX_INPUT_ELEMENTS:
             break
     if compiled:
         names.append("jit of all")
-        laws.assert_close(ev.jit(fun)(*args), fun(*args), tolerance, "jit of all")
+        want = fun(*args)
+        for engine in ("xla", "auto"):
+            laws.assert_close(ev.jit(fun, engine=engine)(*args), want, tolerance, "jit of all")
 
 
 def _possible(args, forward, reverse, compiled):

@@ -14,7 +14,7 @@ def test_programs_are_kept_in_the_folder(tmp_path):
         with config.override(enable_compilation_cache=True):
             compilation_cache.reset_cache()
             assert cache.cache_stats().writes == 0
-            ev.jit(lambda x: x * 3.25 - 1.5)(jnp.ones(7))
+            ev.jit(lambda x: x * 3.25 - 1.5, engine="xla")(jnp.ones(7))
         assert cache.cache_stats().writes == 1
         assert len(list((tmp_path / "programs").iterdir())) == 1
     finally:

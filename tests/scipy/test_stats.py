@@ -196,7 +196,9 @@ def test_batches_are_examples(distribution):
     for d, _, function, args in CALLS:
         if d == distribution:
             got = ev.vmap(function, (0, *[None] * (len(args) - 1)))(*map(jnp.asarray, args))
-            np.testing.assert_array_equal(got, function(*map(jnp.asarray, args)))
+            want = function(*map(jnp.asarray, args))
+            # Few elements and many are computed by different kernels.
+            np.testing.assert_allclose(got, want, rtol=4 * float(jnp.finfo(got.dtype).eps))
 
 
 def test_tails_keep_their_digits():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from evertrace._src import config
 from evertrace._src.arrays.array import from_host
 from evertrace._src.core import engine
 from evertrace._src.core.aval import ShapedArray
@@ -41,5 +42,6 @@ def jaxpr_of(fun, *args):
 def run_compiled(fun, *args):
     """Stage `fun` and run it with XLA; returns a list of ndarrays."""
     jaxpr, captured = jaxpr_of(fun, *args)
-    outs = registry.call_jaxpr(close_jaxpr(jaxpr), [*captured, *args])
+    with config.override(engine="xla"):
+        outs = registry.call_jaxpr(close_jaxpr(jaxpr), [*captured, *args])
     return [to_numpy(x) for x in outs]

@@ -94,6 +94,14 @@ def user_error(
     return cls("\n".join(lines))
 
 
+_num_warnings = 0
+
+
+def num_warnings() -> int:
+    """Return how many warnings were given so far, shown or not."""
+    return _num_warnings
+
+
 def user_warning(
     cls: type[Warning],
     what: str,
@@ -103,6 +111,8 @@ def user_warning(
     src: source.Source | None = None,
 ) -> None:
     """Issue a warning worded like `user_error`, attributed to the user's line."""
+    global _num_warnings
+    _num_warnings += 1
     src = src or source.user_source()
     message = user_error(cls, what, fix=fix, anchor=anchor, src=src)
     if src is None:

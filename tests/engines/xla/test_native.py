@@ -244,7 +244,7 @@ def test_a_program_on_disk_does_not_need_kernels(run_python):
     program = """
 import evertrace as ev, evertrace.numpy as jnp
 from evertrace._src.engines.xla import cache
-print(ev.jit(jnp.argsort)(jnp.array([3., 1., 2.])), cache.cache_stats().hits)
+print(ev.jit(jnp.argsort, engine="xla")(jnp.array([3., 1., 2.])), cache.cache_stats().hits)
 """
     assert run_python(program) == "[1 2 0] 0"
     assert run_python(program, EVERTRACE_NATIVE_KERNELS="0") == "[1 2 0] 0"
