@@ -50,7 +50,7 @@ def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
       The message in bytes, which is empty for profiles of CPUs.
 
     Raises:
-      JaxRuntimeError: there is no profile.
+      evertrace.errors.JaxRuntimeError: there is no profile.
 
     Example:
       >>> import pathlib
