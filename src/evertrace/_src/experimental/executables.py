@@ -110,7 +110,8 @@ def deserialize_and_load(serialized, in_tree, out_tree, backend=None, execution_
 
     Raises:
       ValueError: the bytes are others or damaged, or there is not one device.
-      evertrace.errors.JaxRuntimeError: XLA cannot load them here: it is another version, or another device.
+      evertrace.errors.JaxRuntimeError: XLA cannot load them here: it is another version, or another
+        device.
 
     Example:
       >>> from evertrace.experimental.serialize_executable import deserialize_and_load, serialize

@@ -240,7 +240,8 @@ def register_subprocess(pid, port):
       A function that ends it when it is called, or no longer kept.
 
     Raises:
-      evertrace.errors.JaxRuntimeError: there is no server at the port, or the process is registered.
+      evertrace.errors.JaxRuntimeError: there is no server at the port, or the process is
+        registered.
 
     Example:
       >>> from evertrace import profiler
