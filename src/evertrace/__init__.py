@@ -4,8 +4,6 @@ JAX's names with JAX's meaning, traced in microseconds. ``import evertrace as ev
 ``import evertrace.numpy as jnp``.
 """
 
-import importlib
-
 from evertrace._src import lazy as _lazy
 from evertrace._src.core import engine as _engine
 from evertrace._src.core import operators as _operators
@@ -13,7 +11,7 @@ from evertrace._src.core import operators as _operators
 __version__ = "0.1.0"
 
 # The two places where a low layer reaches a high one, each imported on first use.
-_engine.resolver = lambda: importlib.import_module("evertrace._src.engines.registry")
-_operators.resolver = lambda: importlib.import_module("evertrace._src.numpy.methods")
+_engine.resolver = lambda: _lazy.load("evertrace._src.engines.registry")
+_operators.resolver = lambda: _lazy.load("evertrace._src.numpy.methods")
 
 __getattr__, __dir__, __all__ = _lazy.exports(__name__)

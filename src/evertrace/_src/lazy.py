@@ -10,6 +10,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from evertrace._src.support import uncollected
+
+
+def load(name: str) -> Any:
+    """Import a module; the garbage collector, which would walk all that it makes, has a break."""
+    with uncollected():
+        return importlib.import_module(name)
+
 
 class LazyModule:
     """Stands for a module, which is imported when something of it is first asked for."""
@@ -19,7 +27,7 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        value = getattr(importlib.import_module(self._name), attribute)
+        value = getattr(load(self._name), attribute)
         setattr(self, attribute, value)
         return value
 
@@ -42,8 +50,8 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         source, original = places[name]
         if source == ".":
-            return importlib.import_module(f"{package}.{name}")
-        value = namespace[name] = getattr(importlib.import_module(source), original)
+            return load(f"{package}.{name}")
+        value = namespace[name] = getattr(load(source), original)
         return value
 
     return get, lambda: sorted({*namespace, *places}), sorted(places)

@@ -32,6 +32,8 @@ from evertrace._src.numpy.cumulative import cumprod as cumprod
 from evertrace._src.numpy.cumulative import cumsum as cumsum
 from evertrace._src.numpy.cumulative import cumulative_prod as cumulative_prod
 from evertrace._src.numpy.cumulative import cumulative_sum as cumulative_sum
+from evertrace._src.numpy.divisors import gcd as gcd
+from evertrace._src.numpy.divisors import lcm as lcm
 from evertrace._src.numpy.dtype_names import ComplexWarning as ComplexWarning
 from evertrace._src.numpy.dtype_names import bfloat16 as bfloat16
 from evertrace._src.numpy.dtype_names import bool_ as bool
@@ -112,7 +114,6 @@ from evertrace._src.numpy.elementary import degrees as degrees
 from evertrace._src.numpy.elementary import floor as floor
 from evertrace._src.numpy.elementary import fmax as fmax
 from evertrace._src.numpy.elementary import fmin as fmin
-from evertrace._src.numpy.elementary import gcd as gcd
 from evertrace._src.numpy.elementary import heaviside as heaviside
 from evertrace._src.numpy.elementary import hypot as hypot
 from evertrace._src.numpy.elementary import i0 as i0
@@ -124,7 +125,6 @@ from evertrace._src.numpy.elementary import isnan as isnan
 from evertrace._src.numpy.elementary import isneginf as isneginf
 from evertrace._src.numpy.elementary import isposinf as isposinf
 from evertrace._src.numpy.elementary import isreal as isreal
-from evertrace._src.numpy.elementary import lcm as lcm
 from evertrace._src.numpy.elementary import nan_to_num as nan_to_num
 from evertrace._src.numpy.elementary import positive as positive
 from evertrace._src.numpy.elementary import rad2deg as rad2deg
