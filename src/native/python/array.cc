@@ -14,13 +14,15 @@
 #include "python/operators.h"
 
 namespace evertrace {
+
+PyTypeObject* array_class = nullptr;
+
 namespace {
 
 ArrayObject* as_array(PyObject* x) { return reinterpret_cast<ArrayObject*>(x); }
 AvalObject* as_aval(PyObject* x) { return reinterpret_cast<AvalObject*>(x); }
 
 PyTypeObject* base_class = nullptr;
-PyTypeObject* array_class = nullptr;
 PyTypeObject* block_class = nullptr;
 
 // Arrays that died, linked by `aval`, for the next ones.
@@ -312,11 +314,8 @@ ArrayObject* allocate() {
 
 PyTypeObject* array_base() { return base_class; }
 
-PyTypeObject* array_type() { return array_class; }
-
-const void* array_data(PyObject* array) {
+const void* find_data(PyObject* array) {
   ArrayObject* self = as_array(array);
-  if (self->data != nullptr) return self->data;
   if (self->host == nullptr || !PyArray_Check(self->host)) return nullptr;
   auto* host = reinterpret_cast<PyArrayObject*>(self->host);
   if (!PyArray_ISCARRAY_RO(host)) return nullptr;

@@ -35,7 +35,8 @@ struct ArrayObject {
 };
 
 // The class `evertrace.Array`, once Python has made it; else null. Not to be subclassed.
-PyTypeObject* array_type();
+extern PyTypeObject* array_class;
+inline PyTypeObject* array_type() { return array_class; }
 
 // The class `_native.ArrayBase`.
 PyTypeObject* array_base();
@@ -48,16 +49,27 @@ inline PyObject* array_aval(PyObject* array) { return reinterpret_cast<ArrayObje
 // The class `_native.AvalBase`.
 PyTypeObject* aval_base();
 
+// The class over it that interns avals, once Python has made it; else null.
+extern PyTypeObject* aval_class;
+
 // The aval of a shape in a dtype, which is that of another aval: a borrowed reference, or null with
 // a Python error.
 PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims);
 
 // An aval with its facts; null with a Python error if they make no sense.
-const AvalObject* aval_facts(PyObject* aval);
+const AvalObject* find_facts(PyObject* aval);  // the same, for the first time
+inline const AvalObject* aval_facts(PyObject* aval) {
+  auto* known = reinterpret_cast<const AvalObject*>(aval);
+  return Py_TYPE(aval) == aval_class && known->dims != nullptr ? known : find_facts(aval);
+}
 
 // The contents of an array where they are dense, aligned memory of the host; else null without an
 // error: then its method `host()` has them. Valid while the array is alive and not deleted.
-const void* array_data(PyObject* array);
+const void* find_data(PyObject* array);  // the same, for the first time
+inline const void* array_data(PyObject* array) {
+  const void* data = reinterpret_cast<ArrayObject*>(array)->data;
+  return data != nullptr ? data : find_data(array);
+}
 
 // A new array, uncommitted, whose contents the caller writes to `data` before Python runs. Null with
 // a Python error if memory is short or the dtype is an extended one.

@@ -19,7 +19,7 @@ struct Call {
   const Guards& guards;
   Values& values;  // of nodes, by position in the walk
   Values& slots;   // of the host program
-  PyObject* outs;  // of the program: a list
+  PyObject* const* outs;  // of the program
   Values* made;    // by recipe
 };
 
@@ -79,9 +79,10 @@ class Kitchen {
 class Engine {
  public:
   virtual ~Engine() = default;
-  // Returns the list of outputs for borrowed inputs, which are arrays, NumPy arrays and numbers;
-  // null with an error set.
-  virtual PyObject* run(PyObject* const* inputs) = 0;
+  virtual size_t num_outputs() const = 0;
+  // Fills `outs` with new references, for borrowed inputs, which are arrays, NumPy arrays and
+  // numbers; false with an error set, and some of them filled.
+  virtual bool run(PyObject* const* inputs, PyObject** outs) = 0;
   virtual int traverse(visitproc visit, void* arg) = 0;
   virtual void clear() = 0;
 };
