@@ -16,6 +16,7 @@
 namespace evertrace {
 
 PyTypeObject* array_class = nullptr;
+uint64_t last_mark = 0;
 
 namespace {
 

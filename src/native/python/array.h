@@ -31,6 +31,7 @@ struct ArrayObject {
   PyObject *aval, *host, *buffer, *device, *sharding, *weakrefs;
   const void* data;  // dense contents, or null where they are not known to be dense or to be here
   PyObject* owner;   // what holds `data`; null if that is a block of this array alone
+  uint64_t mark;     // the last of `new_mark` that it got
   char committed;
 };
 
@@ -45,6 +46,15 @@ inline bool is_array(PyObject* x) { return Py_TYPE(x) == array_type(); }
 
 // The aval of an array: a borrowed reference.
 inline PyObject* array_aval(PyObject* array) { return reinterpret_cast<ArrayObject*>(array)->aval; }
+
+// A number that no array is marked with. Arrays are told apart by marks, without a table.
+extern uint64_t last_mark;
+inline uint64_t new_mark() { return ++last_mark; }
+
+// Marks an array; false if it was so marked before.
+inline bool mark_array(PyObject* array, uint64_t mark) {
+  return std::exchange(reinterpret_cast<ArrayObject*>(array)->mark, mark) != mark;
+}
 
 // The class `_native.AvalBase`.
 PyTypeObject* aval_base();
