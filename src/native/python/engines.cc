@@ -225,9 +225,9 @@ class OnTape : public Engine {
     Few<const void*> in(num_in);
     Few<void*> out(num_out);
     Few<Scalar> scalars(num_in);
-    Values held(num_in);
+    std::vector<Ref> held;  // what is not held by the inputs themselves: hardly ever anything
     for (size_t i = 0; i < num_in; ++i) {
-      if (!(in[i] = input(*tape, inputs[i], i, scalars[i], held[i]))) return nullptr;
+      if (!(in[i] = input(*tape, inputs[i], i, scalars[i], held))) return nullptr;
     }
     Ref results(PyList_New(static_cast<Py_ssize_t>(num_out)));
     for (size_t i = 0; results && i < num_out; ++i) {
@@ -268,12 +268,15 @@ class OnTape : public Engine {
   };
 
   const void* input(const TapeObject& tape, PyObject* x, size_t i, Scalar& scalar,
-                    PyObject*& held) {
+                    std::vector<Ref>& held) {
     const AvalObject& aval = *avals_[i];
     Ref keep;
     const int64_t bytes = aval.count * aval.item_size;
     const void* data = nullptr;
     if (is_array(x)) {
+      const ArrayObject* array = as_array(x);
+      const bool is_known = array->aval == reinterpret_cast<const PyObject*>(&aval);
+      if (is_known && array->data != nullptr && !tape.is_long) return array->data;
       data = tape_input(x, bytes, tape.is_long, keep);
     } else if (aval.rank == 0 && convert(x, aval.code, scalar)) {
       return &scalar;
@@ -284,7 +287,7 @@ class OnTape : public Engine {
       data = tape_input(host.get(), bytes, tape.is_long, keep);
       if (!keep) keep = Ref::borrow(host.get());
     }
-    held = keep.release();
+    if (keep) held.push_back(std::move(keep));
     return data;
   }
 
