@@ -28,7 +28,8 @@ struct Recipe {
   enum Kind { kOut, kExisting, kNumber, kNumberAsArray, kConstant, kTuple, kList, kDict };
   Kind kind;
   int index = 0;                 // of the output, position in the walk, slot
-  PyObject* object = nullptr;    // the constant, the class of a named tuple, or what makes an array
+  PyObject* object = nullptr;    // the constant, the class of a named tuple, what makes an array,
+                                 // or a dict of the keys
   std::vector<int> parts;        // recipes of the items; of keys and values in turn
 };
 
@@ -67,6 +68,7 @@ class Kitchen {
  private:
   PyObject* make(int recipe, Call& call) const;
   PyObject* make_new(int recipe, Call& call) const;
+  PyObject* make_dict(const Recipe& recipe, PyObject*& made, Call& call) const;
   PyObject* gather(const Write& write, Call& call) const;
   bool apply(const Write& write, Call& call, PyObject* made) const;
 
