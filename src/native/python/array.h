@@ -33,6 +33,7 @@ struct ArrayObject {
   PyObject* owner;   // what holds `data`; null if that is a block of this array alone
   uint64_t mark;     // the last of `new_mark` that it got
   char committed;
+  unsigned char lines;  // of 64 bytes that a small block of this array alone has; else 0
 };
 
 // The class `evertrace.Array`, once Python has made it; else null. Not to be subclassed.
@@ -50,6 +51,13 @@ inline PyObject* array_aval(PyObject* array) { return reinterpret_cast<ArrayObje
 // A number that no array is marked with. Arrays are told apart by marks, without a table.
 extern uint64_t last_mark;
 inline uint64_t new_mark() { return ++last_mark; }
+
+// Whether nothing asks for another place than a device; what is no array is nowhere.
+inline bool is_on(PyObject* input, PyObject* device) {
+  if (!is_array(input)) return true;
+  PyObject* place = reinterpret_cast<ArrayObject*>(input)->device;
+  return place == nullptr || place == device || place == Py_None;
+}
 
 // Marks an array; false if it was so marked before.
 inline bool mark_array(PyObject* array, uint64_t mark) {
@@ -90,6 +98,9 @@ PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);
 
 // A new array that shares the memory of another, `data` lies in that. Holds a reference to its owner.
 PyObject* new_view(PyObject* aval, PyObject* array, const void* data);
+
+// Gives the memory back that is kept for the next arrays.
+void release_arrays();
 
 // The code of a NumPy dtype by its name, kUnknown for others, which may be with a Python error.
 DType dtype_code(PyObject* dtype);

@@ -333,8 +333,4 @@ std::unique_ptr<Engine> make(PyObject* parts) {
 std::unique_ptr<Engine> make_xla(PyObject* parts) { return make<Xla>(parts); }
 std::unique_ptr<Engine> make_tape(PyObject* parts) { return make<OnTape>(parts); }
 
-bool is_on(PyObject* input, PyObject* device) {
-  return !is_array(input) || is_none(as_array(input)->device) || as_array(input)->device == device;
-}
-
 }  // namespace evertrace

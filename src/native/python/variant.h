@@ -93,9 +93,6 @@ class Engine {
 std::unique_ptr<Engine> make_xla(PyObject* parts);
 std::unique_ptr<Engine> make_tape(PyObject* parts);
 
-// Whether nothing asks for another place than the first device, for an input of any kind.
-bool is_on(PyObject* input, PyObject* device);
-
 // A variant; the base of the Python class.
 struct VariantObject {
   PyObject_HEAD
