@@ -106,6 +106,15 @@ struct VariantObject {
 
 PyTypeObject* variant_type();
 
+inline bool is_variant(PyObject* x) {
+  // There is one class over the type, and it lives as long as the process.
+  static PyTypeObject* known = nullptr;
+  if (Py_TYPE(x) == known) return true;
+  if (!PyObject_TypeCheck(x, variant_type())) return false;
+  Py_XSETREF(known, reinterpret_cast<PyTypeObject*>(Py_NewRef(Py_TYPE(x))));
+  return true;
+}
+
 // Matches a call and runs it. Returns 1 with a result, which may be null with an error set; 0 for a
 // call that is another variant's; -1 with an error set. The counts are those of the function.
 int call_variant(PyObject* variant, PyObject* const* roots, Py_ssize_t count, PyObject* counts,
