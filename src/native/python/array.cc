@@ -325,6 +325,38 @@ const void* array_data(PyObject* array) {
   return self->data;
 }
 
+void* take_data(PyObject* array) {
+  ArrayObject* self = as_array(array);
+  const bool has_buffer = self->buffer != nullptr && self->buffer != Py_None;
+  if (self->data == nullptr || has_buffer || self->sharding != nullptr) return nullptr;
+  void* data = const_cast<void*>(self->data);
+  if (self->owner != nullptr) {
+    // The array, and the NumPy array that it alone knows, are all that may hold the block.
+    const Py_ssize_t holders = self->host == nullptr ? 1 : 2;
+    auto* block = reinterpret_cast<BlockObject*>(self->owner);
+    if (Py_TYPE(self->owner) != block_class || Py_REFCNT(self->owner) != holders ||
+        block->data != data || (self->host != nullptr && Py_REFCNT(self->host) != 1)) {
+      return nullptr;
+    }
+    block->data = nullptr;
+  }
+  self->data = nullptr;
+  Py_CLEAR(self->owner);
+  Py_CLEAR(self->host);
+  return data;
+}
+
+PyObject* new_array_over(PyObject* aval, void* data) {
+  ArrayObject* self = allocate();
+  if (self == nullptr) {
+    give_block(data);
+    return nullptr;
+  }
+  self->aval = Py_NewRef(aval);
+  self->data = data;
+  return reinterpret_cast<PyObject*>(self);
+}
+
 PyObject* new_array(PyObject* aval, void** data) {
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return nullptr;
@@ -332,16 +364,8 @@ PyObject* new_array(PyObject* aval, void** data) {
     PyErr_SetString(PyExc_TypeError, "new_array: not a dtype of numbers");
     return nullptr;
   }
-  void* memory = take_block(static_cast<size_t>(facts->count * facts->item_size));
-  if (memory == nullptr) return PyErr_NoMemory();
-  ArrayObject* self = allocate();
-  if (self == nullptr) {
-    give_block(memory);
-    return nullptr;
-  }
-  self->aval = Py_NewRef(aval);
-  self->data = *data = memory;
-  return reinterpret_cast<PyObject*>(self);
+  *data = take_block(static_cast<size_t>(facts->count * facts->item_size));
+  return *data == nullptr ? PyErr_NoMemory() : new_array_over(aval, *data);
 }
 
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {

@@ -63,6 +63,13 @@ const void* array_data(PyObject* array);
 // a Python error if memory is short or the dtype is an extended one.
 PyObject* new_array(PyObject* aval, void** data);
 
+// Takes the memory of an array away, which is then deleted; null where it has none of its own, or
+// something else may see it.
+void* take_data(PyObject* array);
+
+// A new array over memory of `take_data`, which it owns, even where this fails.
+PyObject* new_array_over(PyObject* aval, void* data);
+
 // A new, uncommitted array whose contents are an engine's buffer on a device.
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);
 

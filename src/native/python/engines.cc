@@ -219,25 +219,11 @@ class OnTape : public Engine {
 
   PyObject* run(PyObject* const* inputs) override {
     const Ref hold = Ref::borrow(parts_.tuple());
-    auto* tape = reinterpret_cast<TapeObject*>(parts_[1]);
-    const size_t num_in = avals_.size();
-    const size_t num_out = (*tape->tape)->num_outputs();
-    Few<const void*> in(num_in);
-    Few<void*> out(num_out);
-    Few<Scalar> scalars(num_in);
-    std::vector<Ref> held;  // what is not held by the inputs themselves: hardly ever anything
-    for (size_t i = 0; i < num_in; ++i) {
-      if (!(in[i] = input(*tape, inputs[i], i, scalars[i], held))) return nullptr;
-    }
-    Ref results(PyList_New(static_cast<Py_ssize_t>(num_out)));
-    for (size_t i = 0; results && i < num_out; ++i) {
-      PyObject* aval = PyTuple_GET_ITEM(tape->avals, static_cast<Py_ssize_t>(i));
-      PyObject* array = new_array(aval, &out[i]);
-      if (array == nullptr) return nullptr;
-      PyList_SET_ITEM(results.get(), static_cast<Py_ssize_t>(i), array);
-    }
-    if (!results || !execute_tape(tape, in.data(), out.data())) return nullptr;
-    return results.release();
+    const auto* tape = reinterpret_cast<const TapeObject*>(parts_[1]);
+    Few<Scalar> scalars(avals_.size());
+    return run_tape(tape, inputs, [&](size_t i, Ref& held) {
+      return input(*tape, inputs[i], i, scalars[i], held);
+    });
   }
 
   int traverse(visitproc visit, void* arg) override {
@@ -250,44 +236,21 @@ class OnTape : public Engine {
   }
 
  private:
-  // As many things as there are inputs: on the stack, if they are few.
-  template <class T>
-  class Few {
-   public:
-    explicit Few(size_t count) : many_(count > kFew ? count : 0) {
-      data_ = count > kFew ? many_.data() : few_;
-    }
-    T& operator[](size_t i) { return data_[i]; }
-    T* data() { return data_; }
-
-   private:
-    static constexpr size_t kFew = 12;
-    T* data_;
-    T few_[kFew];
-    std::vector<T> many_;
-  };
-
-  const void* input(const TapeObject& tape, PyObject* x, size_t i, Scalar& scalar,
-                    std::vector<Ref>& held) {
+  const void* input(const TapeObject& tape, PyObject* x, size_t i, Scalar& scalar, Ref& held) {
     const AvalObject& aval = *avals_[i];
-    Ref keep;
     const int64_t bytes = aval.count * aval.item_size;
-    const void* data = nullptr;
     if (is_array(x)) {
       const ArrayObject* array = as_array(x);
       const bool is_known = array->aval == reinterpret_cast<const PyObject*>(&aval);
       if (is_known && array->data != nullptr && !tape.is_long) return array->data;
-      data = tape_input(x, bytes, tape.is_long, keep);
-    } else if (aval.rank == 0 && convert(x, aval.code, scalar)) {
-      return &scalar;
-    } else {
-      PyObject* args[] = {x, PyTuple_GET_ITEM(parts_[0], static_cast<Py_ssize_t>(i))};
-      const Ref host(PyObject_Vectorcall(parts_[2], args, 2, nullptr));
-      if (!host) return nullptr;
-      data = tape_input(host.get(), bytes, tape.is_long, keep);
-      if (!keep) keep = Ref::borrow(host.get());
+      return tape_input(x, bytes, tape.is_long, held);
     }
-    if (keep) held.push_back(std::move(keep));
+    if (aval.rank == 0 && convert(x, aval.code, scalar)) return &scalar;
+    PyObject* args[] = {x, PyTuple_GET_ITEM(parts_[0], static_cast<Py_ssize_t>(i))};
+    const Ref host(PyObject_Vectorcall(parts_[2], args, 2, nullptr));
+    if (!host) return nullptr;
+    const void* data = tape_input(host.get(), bytes, tape.is_long, held);
+    if (!held) held = Ref::borrow(host.get());
     return data;
   }
 
