@@ -333,15 +333,16 @@ def test_a_donated_array_that_is_passed_twice_or_captured(engine):
     assert x.is_deleted()
 
 
-def test_a_training_loop_stays_in_its_memory():
+@pytest.mark.parametrize("grad", [MATRIX, VECTOR[:3]], ids=["large", "small"])
+def test_a_training_loop_stays_in_its_memory(grad):
     step = ev.jit(lambda p, g: {k: p[k] - 0.5 * g for k in p}, donate_argnums=0, engine="native")
-    g = jnp.asarray(MATRIX)
+    g = jnp.asarray(grad)
     p = {"w": g * 1, "v": g * 2}
     places = {np.asarray(x).ctypes.data for x in p.values()}
     for _ in range(8):
         p = step(p, g)
         assert {np.asarray(x).ctypes.data for x in p.values()} == places
-    np.testing.assert_allclose(p["w"], MATRIX - 4 * MATRIX, 1e-5)
+    np.testing.assert_allclose(p["w"], grad - 4 * grad, 1e-5)
 
 
 def test_nothing_is_allocated_for_what_donors_hold():

@@ -129,7 +129,7 @@ PyObject* Kitchen::make(int number, Call& call) const {
   const size_t index = static_cast<size_t>(recipe.index);
   switch (recipe.kind) {
     case Recipe::kOut:
-      return Py_NewRef(PyList_GET_ITEM(call.outs, recipe.index));
+      return Py_NewRef(call.outs[index]);
     case Recipe::kExisting:
       return Py_NewRef(call.values[index]);
     case Recipe::kNumber:

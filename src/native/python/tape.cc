@@ -182,10 +182,21 @@ PyObject* run(PyObject* self, PyObject* args) {
     return nullptr;
   }
   PyObject* const* items = &PyTuple_GET_ITEM(inputs.get(), 0);
+  const Ref results(PyList_New(static_cast<Py_ssize_t>(tape.num_outputs())));
+  if (!results) return nullptr;
+  PyObject** outs = reinterpret_cast<PyListObject*>(results.get())->ob_item;
   try {
-    return run_tape(object, items, [&](size_t i, Ref& held) {
-      return tape_input(items[i], tape.input_bytes(i), object->is_long, held);
-    });
+    Few<const void*> in(tape.num_inputs());
+    Few<void*> out(tape.num_outputs());
+    std::vector<Ref> held(tape.num_inputs());
+    if (!lend_outputs(object, items, in.data(), out.data(), outs)) return nullptr;
+    for (size_t i = 0; i < tape.num_inputs(); ++i) {
+      if (tape.has_donors() && in[i] != nullptr) continue;
+      in[i] = tape_input(items[i], tape.input_bytes(i), object->is_long, held[i]);
+      if (in[i] == nullptr) return nullptr;
+    }
+    const bool done = execute_tape(object, in.data(), out.data(), outs);
+    return done ? Py_NewRef(results.get()) : nullptr;
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   }
@@ -307,11 +318,11 @@ const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held) {
   return bytes == 0 ? empty : PyArray_DATA(array);
 }
 
-PyObject* lent_outputs(const TapeObject* self, PyObject* const* inputs, const void** in,
-                       void** out) {
+bool lend_outputs(const TapeObject* self, PyObject* const* inputs, const void** in, void** out,
+                  PyObject** outs) {
   const tape::Tape& tape = **self->tape;
-  Ref results(PyList_New(static_cast<Py_ssize_t>(tape.num_outputs())));
-  if (!results || !tape.has_donors()) return results.release();
+  if (!tape.has_donors()) return true;
+  std::fill(in, in + tape.num_inputs(), nullptr);
   // An array that is passed twice is still read as the other one.
   std::vector<PyObject*> sorted(inputs, inputs + tape.num_inputs());
   std::sort(sorted.begin(), sorted.end());
@@ -322,25 +333,20 @@ PyObject* lent_outputs(const TapeObject* self, PyObject* const* inputs, const vo
     const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), x);
     if (!is_array(x) || last - first != 1) continue;
     const AvalObject* aval = aval_facts(array_aval(x));
-    if (aval == nullptr) return nullptr;
+    if (aval == nullptr) return false;
     if (aval->count * aval->item_size != tape.input_bytes(donor)) continue;
-    void* memory = take_data(x);
-    if (memory == nullptr) continue;
-    const auto place = static_cast<Py_ssize_t>(i);
-    PyObject* array = new_array_over(PyTuple_GET_ITEM(self->avals, place), memory);
-    if (array == nullptr) return nullptr;
-    PyList_SET_ITEM(results.get(), place, array);
-    in[donor] = out[i] = memory;
+    outs[i] = new_array_on(PyTuple_GET_ITEM(self->avals, static_cast<Py_ssize_t>(i)), x, &out[i]);
+    if (outs[i] != nullptr) in[donor] = out[i];
+    else if (PyErr_Occurred()) return false;
   }
-  return results.release();
+  return true;
 }
 
-bool execute_tape(const TapeObject* self, PyObject* outputs, const void* const* in, void** out) {
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); ++i) {
-    if (PyList_GET_ITEM(outputs, i) != nullptr) continue;
-    PyObject* array = new_array(PyTuple_GET_ITEM(self->avals, i), &out[i]);
-    if (array == nullptr) return false;
-    PyList_SET_ITEM(outputs, i, array);
+bool execute_tape(const TapeObject* self, const void* const* in, void** out, PyObject** outs) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->avals); ++i) {
+    if (outs[i] != nullptr) continue;
+    outs[i] = new_array(PyTuple_GET_ITEM(self->avals, i), &out[i]);
+    if (outs[i] == nullptr) return false;
   }
   PyThreadState* state = self->is_long ? PyEval_SaveThread() : nullptr;
   std::string failure;

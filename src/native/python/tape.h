@@ -23,13 +23,15 @@ PyTypeObject* tape_type();
 // kept alive for it is put into `held`; `is_long`: the GIL will be released while it is read.
 const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held);
 
-// A list for the outputs of a run. Those that have donors are in it, if these could give their
-// memory away, which is then in `in` and `out`; null with an error.
-PyObject* lent_outputs(const TapeObject* tape, PyObject* const* inputs, const void** in, void** out);
+// Makes those outputs of a run whose donors can give their memory away, which is then in `in` and
+// `out`; `in` is null for the other inputs. Does nothing for a tape without donors. False with an
+// error.
+bool lend_outputs(const TapeObject* tape, PyObject* const* inputs, const void** in, void** out,
+                  PyObject** outs);
 
-// Adds the other outputs to the list and runs a tape on memory, without the GIL if it is long; false
+// Makes the outputs that are null, and runs a tape on memory, without the GIL if it is long; false
 // with an error.
-bool execute_tape(const TapeObject* tape, PyObject* outputs, const void* const* in, void** out);
+bool execute_tape(const TapeObject* tape, const void* const* in, void** out, PyObject** outs);
 
 // As many things as a call has inputs or outputs: on the stack, if they are few.
 template <class T>
@@ -44,29 +46,10 @@ class Few {
   T* data() { return data_; }
 
  private:
-  static constexpr size_t kFew = 12;
+  static constexpr size_t kFew = 128;
   T* data_;
-  T few_[kFew] = {};
+  T few_[kFew];
   std::vector<T> many_;
 };
-
-// Runs a tape on inputs of which `read(i, held)` gives the memory, or null with an error; returns a
-// new list of arrays, or null with an error.
-template <class Read>
-PyObject* run_tape(const TapeObject* tape, PyObject* const* inputs, const Read& read) {
-  const size_t num_in = (*tape->tape)->num_inputs();
-  Few<const void*> in(num_in);
-  Few<void*> out((*tape->tape)->num_outputs());
-  std::vector<Ref> held;  // what is not held by the inputs themselves: hardly ever anything
-  Ref outputs(lent_outputs(tape, inputs, in.data(), out.data()));
-  if (!outputs) return nullptr;
-  for (size_t i = 0; i < num_in; ++i) {
-    if (in[i] != nullptr) continue;
-    Ref keep;
-    if (!(in[i] = read(i, keep))) return nullptr;
-    if (keep) held.push_back(std::move(keep));
-  }
-  return execute_tape(tape, outputs.get(), in.data(), out.data()) ? outputs.release() : nullptr;
-}
 
 }  // namespace evertrace

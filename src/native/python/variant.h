@@ -19,7 +19,7 @@ struct Call {
   const Guards& guards;
   Values& values;  // of nodes, by position in the walk
   Values& slots;   // of the host program
-  PyObject* outs;  // of the program: a list
+  PyObject* const* outs;  // of the program
   Values* made;    // by recipe
 };
 
@@ -81,9 +81,10 @@ class Kitchen {
 class Engine {
  public:
   virtual ~Engine() = default;
-  // Returns the list of outputs for borrowed inputs, which are arrays, NumPy arrays and numbers;
-  // null with an error set.
-  virtual PyObject* run(PyObject* const* inputs) = 0;
+  virtual size_t num_outputs() const = 0;
+  // Fills `outs` with new references, for borrowed inputs, which are arrays, NumPy arrays and
+  // numbers; false with an error set, and some of them filled.
+  virtual bool run(PyObject* const* inputs, PyObject** outs) = 0;
   virtual int traverse(visitproc visit, void* arg) = 0;
   virtual void clear() = 0;
 };
@@ -91,9 +92,6 @@ class Engine {
 // The engines; null with an error set where `parts` make no sense. See `jit/compiled.py`.
 std::unique_ptr<Engine> make_xla(PyObject* parts);
 std::unique_ptr<Engine> make_tape(PyObject* parts);
-
-// Whether nothing asks for another place than the first device, for an input of any kind.
-bool is_on(PyObject* input, PyObject* device);
 
 // A variant; the base of the Python class.
 struct VariantObject {
@@ -107,6 +105,15 @@ struct VariantObject {
 };
 
 PyTypeObject* variant_type();
+
+inline bool is_variant(PyObject* x) {
+  // There is one class over the type, and it lives as long as the process.
+  static PyTypeObject* known = nullptr;
+  if (Py_TYPE(x) == known) return true;
+  if (!PyObject_TypeCheck(x, variant_type())) return false;
+  Py_XSETREF(known, reinterpret_cast<PyTypeObject*>(Py_NewRef(Py_TYPE(x))));
+  return true;
+}
 
 // Matches a call and runs it. Returns 1 with a result, which may be null with an error set; 0 for a
 // call that is another variant's; -1 with an error set. The counts are those of the function.
