@@ -349,6 +349,31 @@ const void* find_data(PyObject* array) {
   return self->data;
 }
 
+PyObject* new_array_on(PyObject* aval, PyObject* array, void** data) {
+  ArrayObject* donor = as_array(array);
+  const bool has_buffer = donor->buffer != nullptr && donor->buffer != Py_None;
+  if (donor->data == nullptr || has_buffer || donor->sharding != nullptr) return nullptr;
+  auto* block = reinterpret_cast<BlockObject*>(donor->owner);
+  if (block != nullptr) {
+    // The array, and the NumPy array that it alone knows, are all that may hold the block.
+    const Py_ssize_t holders = donor->host == nullptr ? 1 : 2;
+    if (Py_TYPE(donor->owner) != block_class || Py_REFCNT(donor->owner) != holders ||
+        block->data != donor->data || (donor->host != nullptr && Py_REFCNT(donor->host) != 1)) {
+      return nullptr;
+    }
+  }
+  ArrayObject* self = allocate(0);
+  if (self == nullptr) return nullptr;
+  self->aval = Py_NewRef(aval);
+  self->data = std::exchange(donor->data, nullptr);
+  self->lines = std::exchange(donor->lines, 0);
+  if (block != nullptr) block->data = nullptr;
+  *data = const_cast<void*>(self->data);
+  Py_CLEAR(donor->owner);
+  Py_CLEAR(donor->host);
+  return reinterpret_cast<PyObject*>(self);
+}
+
 PyObject* new_array(PyObject* aval, void** data) {
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return nullptr;

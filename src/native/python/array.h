@@ -93,6 +93,10 @@ inline const void* array_data(PyObject* array) {
 // a Python error if memory is short or the dtype is an extended one.
 PyObject* new_array(PyObject* aval, void** data);
 
+// A new array in the memory of another of as many bytes, which is deleted by that. Null where that
+// has no memory of its own, or something else may see it; with an error where memory is short.
+PyObject* new_array_on(PyObject* aval, PyObject* donor, void** data);
+
 // A new, uncommitted array whose contents are an engine's buffer on a device.
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);
 
