@@ -10,6 +10,7 @@
 #include "kernels/blocks.h"
 #include "kernels/kernels.h"
 #include "kernels/scratch.h"
+#include "python/array.h"
 #include "python/buffers.h"
 #include "xla/handlers.h"
 
@@ -87,6 +88,7 @@ PyObject* py_threefry(PyObject*, PyObject* args) {
 
 PyObject* py_release_memory(PyObject*, PyObject*) {
   release_scratch();
+  release_arrays();
   release_blocks();
   Py_RETURN_NONE;
 }
