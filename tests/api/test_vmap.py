@@ -278,9 +278,9 @@ def test_structural_operations_leave_the_batch_dimension_where_it_is():
     def f(x):
         return jnp.concatenate([jnp.broadcast_to(x[:, None], (3, 2)), x[:, None]], axis=1)
 
-    batched = ev.vmap(f, in_axes=1, out_axes=2)
+    batched = ev.vmap(f, in_axes=1, out_axes=1)
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    np.testing.assert_array_equal(batched(x), np.stack([x, x, x], 1))
+    np.testing.assert_array_equal(batched(x), np.stack([x, x, x], 2))
     assert "transpose" not in str(ev.make_jaxpr(batched)(x))
     turned = ev.make_jaxpr(ev.vmap(jnp.transpose, in_axes=1))(np.ones((2, 3, 4), np.float32))
     assert str(turned).count("transpose") == 1
