@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/blocks.h"
+#include "kernels/hidden.h"
 #include "python/at.h"
 #include "python/numpy_api.h"
 #include "python/operators.h"
@@ -143,6 +144,7 @@ int array_traverse(PyObject* object, visitproc visit, void* arg) {
 void drop_spare() {
   while (spare != nullptr) {
     PyObject* dead = reinterpret_cast<PyObject*>(spare);
+    show_memory(dead, sizeof(ArrayObject));
     spare = as_array(spare->aval);
     PyObject_GC_Del(dead);
   }
@@ -160,6 +162,7 @@ void array_dealloc(PyObject* object) {
     self->aval = reinterpret_cast<PyObject*>(spare);
     spare = self;
     ++num_spare;
+    hide_memory(self, sizeof(ArrayObject));
   } else {
     type->tp_free(object);
   }
@@ -294,6 +297,7 @@ int import_numpy() {
 ArrayObject* allocate() {
   ArrayObject* self = spare;
   if (self != nullptr) {
+    show_memory(self, sizeof(ArrayObject));
     spare = reinterpret_cast<ArrayObject*>(self->aval);
     --num_spare;
     self->aval = nullptr;
