@@ -1,5 +1,7 @@
 """What a process loads: what it uses, when it uses it."""
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 import textwrap
@@ -10,6 +12,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace._src.engines.native.emit import emission
 from evertrace._src.lazy import LazyModule
 
 SOURCES = Path(ev.__file__).parents[1]
@@ -30,26 +33,22 @@ def run(program):
 
 def loads(program):
     """Return the names of the modules that a program loads which NumPy alone does not."""
-    after = run(f"""
-        import sys, numpy
-        before = set(sys.modules)
-{textwrap.indent(textwrap.dedent(program), " " * 8)}
-        print("loaded", *sorted(set(sys.modules) - before))
-    """).rpartition("loaded")[2]
-    return set(after.split())
+    start = "import sys, numpy\nbefore = set(sys.modules)\n"
+    end = "\nprint(*sorted(set(sys.modules) - before))"
+    return set(run(start + program + end).split())
 
 
 FIRST = """
-    import evertrace as ev
-    import evertrace.numpy as jnp
+import evertrace as ev
+import evertrace.numpy as jnp
 
-    f = ev.jit(lambda x: jnp.sin(x) * 2 + 1)
-    float(f(jnp.arange(8.0))[3])
+f = ev.jit(lambda x: jnp.sin(x) * 2 + 1)
+float(f(jnp.arange(8.0))[3])
 """
 
 LIBRARY = {
     "array", "copy", "dataclasses", "gc", "importlib._abc", "importlib.util", "ml_dtypes",
-    "ml_dtypes._finfo", "ml_dtypes._iinfo", "ml_dtypes._ml_dtypes_ext", "pkgutil", "threading",
+    "ml_dtypes._finfo", "ml_dtypes._iinfo", "ml_dtypes._ml_dtypes_ext", "threading",
 }  # fmt: skip
 """What a first program may load of other packages, besides NumPy."""
 
@@ -61,7 +60,7 @@ def test_import_loads_no_implementation():
         "evertrace._src.core.operators", "evertrace._src.lazy", "evertrace._src.support",
         "evertrace.lax", "evertrace.numpy",
     }  # fmt: skip
-    assert {n for n in loaded if not n.startswith("evertrace")} == {"threading"}
+    assert {n for n in loaded if not n.startswith("evertrace")} == {"gc", "threading"}
 
 
 def test_a_first_jitted_call_loads_little():
@@ -115,6 +114,25 @@ def test_a_jitted_identity_never_loads_the_compiler():
         """)
         == "False"
     )
+
+
+def test_a_table_of_rules_names_all_its_files():
+    folder = importlib.import_module("evertrace._src.engines.native.rules")
+    files = {f"{folder.__name__}.{found.name}" for found in pkgutil.iter_modules(folder.__path__)}
+    assert set(emission.modules) == files
+
+
+RULES = """
+import sys
+from evertrace._src.engines.native.emit import emission
+print([name.rpartition(".")[2] for name in emission.modules if name in sys.modules])
+f = ev.jit(lambda x: jnp.sort(x)[::-1].sum(), engine="native")
+print(f(jnp.arange(3.0)), emission.modules[-1] in sys.modules)
+"""
+
+
+def test_rules_are_loaded_until_one_is_found():
+    assert run(FIRST + RULES) == "['elementwise']\n3.0 False"
 
 
 # ---------------------------------------------------------------- names that are loaded when asked

@@ -133,6 +133,19 @@ def test_results_and_changes_are_those_of_the_plain_call(called_in_python):
         assert one is two
 
 
+def test_dicts_of_results_are_new_and_in_order(called_in_python):
+    f = ev.jit(lambda x: {"z": x + 1, "a": {1: x, "b": None}, "e": {}, (2, "k"): [x * 2]})
+    for _ in range(6):
+        found = f(X)
+        assert list(found) == ["z", "a", "e", (2, "k")]
+        assert list(found["a"]) == [1, "b"]
+        assert found["a"]["b"] is None
+        np.testing.assert_array_equal(found["z"], X + 1)
+        found["a"].clear()
+        found["e"]["more"] = found.pop("z")
+    assert len(called_in_python) <= 3
+
+
 def test_counts_are_exact(called_in_python):
     f = ev.jit(lambda x, m: x + len(m))
     for i in range(1, 6):

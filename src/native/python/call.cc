@@ -76,7 +76,7 @@ struct Entry {
   }
 };
 
-using Entries = std::vector<std::shared_ptr<Entry>>;
+using Entries = std::vector<std::unique_ptr<Entry>>;
 
 struct JitObject {
   PyObject_HEAD
@@ -197,8 +197,8 @@ bool take_roots(PyObject* list, Entry& entry) {
 
 // (config, function, number of arguments, names, defaults or None, defaults by name or None, variants, box,
 // roots)
-std::shared_ptr<Entry> read_entry(PyObject* parts) {
-  auto entry = std::make_shared<Entry>();
+std::unique_ptr<Entry> read_entry(PyObject* parts) {
+  auto entry = std::make_unique<Entry>();
   PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *box, *roots;
   if (!PyArg_ParseTuple(parts, "OOnO!OOO!O!O", &config, &fun, &entry->count, &PyTuple_Type, &names,
                         &defaults, &kwdefaults, counts_type(), &counts, &PyList_Type, &box,
@@ -215,7 +215,8 @@ std::shared_ptr<Entry> read_entry(PyObject* parts) {
     entry->kwdefaults = Py_NewRef(kwdefaults);
     entry->kwdefaults_size = PyDict_GET_SIZE(kwdefaults);
   }
-  return take_roots(roots, *entry) ? entry : nullptr;
+  if (!take_roots(roots, *entry)) return nullptr;
+  return entry;
 }
 
 // Has the Python side say how calls like this one are recognised. What goes wrong in it is no
@@ -237,8 +238,10 @@ void learn(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* na
       old.swap(*jit->entries);
       Entries& entries = *jit->entries;
       entries.push_back(std::move(entry));
-      for (const auto& one : old) {
-        if (entries.size() < kMaxEntries && PyList_GET_SIZE(one->box) != 0) entries.push_back(one);
+      for (auto& one : old) {
+        if (entries.size() < kMaxEntries && PyList_GET_SIZE(one->box) != 0) {
+          entries.push_back(std::move(one));
+        }
       }
     }
   }
@@ -272,10 +275,13 @@ void move_to_front(PyObject* box, PyObject* variants, Py_ssize_t hit) {
   if (PyList_SetItem(box, 0, order) != 0) PyErr_Clear();
 }
 
-// Runs the variant of an entry that fits. Returns as `call_variant`.
+// Runs the variant of an entry that fits. Returns as `call_variant`. Python code on the way can drop
+// the entry.
 int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) {
   const Py_ssize_t count = static_cast<Py_ssize_t>(entry.sources.size()) + 1;
-  const Ref variants = Ref::borrow(PyList_GET_ITEM(entry.box, 0));
+  const Ref fun = Ref::borrow(entry.fun), box = Ref::borrow(entry.box),
+            counts = Ref::borrow(entry.counts),
+            variants = Ref::borrow(PyList_GET_ITEM(entry.box, 0));
   if (!PyTuple_CheckExact(variants.get())) return 0;
   // Defaults are the function's, which Python code on the way can change.
   const bool own = entry.defaults != nullptr || entry.kwdefaults != nullptr;
@@ -285,9 +291,9 @@ int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) 
   int done = 0;
   for (Py_ssize_t i = 0; done == 0 && i < PyTuple_GET_SIZE(variants.get()); ++i) {
     PyObject* variant = PyTuple_GET_ITEM(variants.get(), i);
-    if (!PyObject_TypeCheck(variant, variant_type())) continue;
-    done = call_variant(variant, roots, count, entry.counts, result);
-    if (done == 1 && i != 0) move_to_front(entry.box, variants.get(), i);
+    if (!is_variant(variant)) continue;
+    done = call_variant(variant, roots, count, counts.get(), result);
+    if (done == 1 && i != 0) move_to_front(box.get(), variants.get(), i);
   }
   if (own) {
     for (Py_ssize_t i = 0; i < count; ++i) Py_DECREF(roots[i]);
@@ -304,28 +310,27 @@ PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, Py
   }
   JitObject* jit = as_jit(self);
   if (!computes_at_once()) return slow_call(self, args, positional, count, names);
-  const Ref config = Ref::borrow(current_config());
-  if (!config) return nullptr;
+  PyObject* config = current_config();  // compared only
+  if (config == nullptr) return nullptr;
   constexpr Py_ssize_t kFew = 24;
   PyObject* few[kFew];
   std::vector<PyObject*> many;
   bool is_known = false;
   Ref box;
   for (size_t i = 0; i < jit->entries->size(); ++i) {
-    const auto& candidate = (*jit->entries)[i];
-    const size_t needed = candidate->sources.size() + 1;
+    const Entry& entry = *(*jit->entries)[i];
+    const size_t needed = entry.sources.size() + 1;
     if (needed > kFew && many.size() < needed) many.resize(needed);
     PyObject** roots = needed > kFew ? many.data() : few;
-    if (!recognise(*candidate, config.get(), args, count, names, roots)) continue;
-    const std::shared_ptr<Entry> entry = candidate;  // Python code can change the entries
+    if (!recognise(entry, config, args, count, names, roots)) continue;
     if (i != 0) std::swap((*jit->entries)[0], (*jit->entries)[i]);
     jit->misses = 0;
+    box = Ref::borrow(entry.box);
     PyObject* result = nullptr;
-    const int done = try_variants(*entry, roots, &result);
+    const int done = try_variants(entry, roots, &result);
     if (done == 1) return result;
     if (done < 0) return nullptr;
-    is_known = PyList_GET_SIZE(entry->box) != 0;  // as long as nothing new is traced
-    box = Ref::borrow(entry->box);
+    is_known = PyList_GET_SIZE(box.get()) != 0;  // as long as nothing new is traced
     break;
   }
   PyObject* result = slow_call(self, args, positional, count, names);
@@ -349,7 +354,6 @@ int jit_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (jit->entries == nullptr) return 0;
   for (const auto& entry : *jit->entries) {
-    if (entry.use_count() > 1) continue;  // a call holds it, and so all that is in it
     const int stopped = entry->each([&](PyObject* object) {
       Py_VISIT(object);
       return 0;
@@ -377,16 +381,6 @@ void jit_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// What a copy is made of: the attributes. A copy finds its own entries.
-PyObject* jit_state(PyObject* self, PyObject*) {
-  return PyObject_GetAttrString(self, "__dict__");
-}
-
-PyMethodDef jit_methods[] = {
-    {"__getstate__", jit_state, METH_NOARGS, "Return what a copy is made of."},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
@@ -398,7 +392,6 @@ PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(jit_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(jit_clear)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_methods, jit_methods},
     {Py_tp_members, members},
     {0, nullptr},
 };

@@ -53,6 +53,26 @@ bool take_recipe(const Guards& guards, PyObject* entry, size_t count, Recipe& re
   return take_indices(parts, count, recipe.parts);
 }
 
+// Gives the recipes of dicts their keys, with None for each value, if these are known words: which
+// order they are in, and which are the same, is then told by them alone.
+bool add_keys(std::vector<Recipe>& recipes) {
+  for (Recipe& recipe : recipes) {
+    if (recipe.kind != Recipe::kDict) continue;
+    Ref keys(PyDict_New());
+    for (size_t i = 0; keys && i + 1 < recipe.parts.size(); i += 2) {
+      const Recipe& key = recipes[static_cast<size_t>(recipe.parts[i])];
+      if (key.kind != Recipe::kConstant || !PyUnicode_CheckExact(key.object)) {
+        keys = Ref();
+      } else if (PyDict_SetItem(keys.get(), key.object, Py_None) != 0) {
+        return false;
+      }
+    }
+    if (!keys && PyErr_Occurred()) return false;
+    if (keys) Py_SETREF(recipe.object, keys.release());
+  }
+  return true;
+}
+
 bool take_write(const Guards& guards, PyObject* entry, size_t count, Write& write) {
   const char* kind;
   int node, shape;
@@ -94,6 +114,7 @@ bool Kitchen::compile(const Guards& guards, PyObject* recipes, Py_ssize_t result
     PyObject* entry = PyTuple_GET_ITEM(all.get(), static_cast<Py_ssize_t>(i));
     if (!take_recipe(guards, entry, count, recipes_.back())) return false;
   }
+  if (!add_keys(recipes_)) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(changes.get()); ++i) {
     writes_.emplace_back();
     if (!take_write(guards, PyTuple_GET_ITEM(changes.get(), i), count, writes_.back())) {
@@ -108,7 +129,7 @@ PyObject* Kitchen::make(int number, Call& call) const {
   const size_t index = static_cast<size_t>(recipe.index);
   switch (recipe.kind) {
     case Recipe::kOut:
-      return Py_NewRef(PyList_GET_ITEM(call.outs, recipe.index));
+      return Py_NewRef(call.outs[index]);
     case Recipe::kExisting:
       return Py_NewRef(call.values[index]);
     case Recipe::kNumber:
@@ -133,15 +154,7 @@ PyObject* Kitchen::make_new(int number, Call& call) const {
   const Recipe& recipe = recipes_[static_cast<size_t>(number)];
   PyObject*& made = (*call.made)[static_cast<size_t>(number)];
   const auto& parts = recipe.parts;
-  if (recipe.kind == Recipe::kDict) {
-    made = PyDict_New();
-    for (size_t i = 0; made != nullptr && i + 1 < parts.size(); i += 2) {
-      const Ref key(make(parts[i], call));
-      const Ref value(key ? make(parts[i + 1], call) : nullptr);
-      if (!value || PyDict_SetItem(made, key.get(), value.get()) != 0) return nullptr;
-    }
-    return Py_XNewRef(made);
-  }
+  if (recipe.kind == Recipe::kDict) return make_dict(recipe, made, call);
   if (recipe.kind == Recipe::kList) {
     made = PyList_New(0);
     for (size_t i = 0; made != nullptr && i < parts.size(); ++i) {
@@ -167,6 +180,19 @@ PyObject* Kitchen::make_new(int number, Call& call) const {
   Py_XDECREF(made);  // of an inner visit: a tuple that holds itself by way of a list
   made = Py_NewRef(items.get());
   return items.release();
+}
+
+// A dict that has its keys from the start is not made larger time and again.
+PyObject* Kitchen::make_dict(const Recipe& recipe, PyObject*& made, Call& call) const {
+  const auto& parts = recipe.parts;
+  const bool has_keys = PyDict_CheckExact(recipe.object);
+  made = has_keys ? PyDict_Copy(recipe.object) : PyDict_New();
+  for (size_t i = 0; made != nullptr && i + 1 < parts.size(); i += 2) {
+    const Ref key(make(parts[i], call));
+    const Ref value(key ? make(parts[i + 1], call) : nullptr);
+    if (!value || PyDict_SetItem(made, key.get(), value.get()) != 0) return nullptr;
+  }
+  return Py_XNewRef(made);
 }
 
 // The new values of a write: a tuple.

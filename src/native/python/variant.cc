@@ -33,6 +33,8 @@ struct Run {
   std::unique_ptr<Engine> engine;  // null where there is nothing to compute
   Kitchen kitchen;
 
+  size_t num_computed() const { return engine == nullptr ? 0 : engine->num_outputs(); }
+
   ~Run() {
     for (const Input& input : inputs) Py_XDECREF(input.object);
     for (const Output& output : outputs) Py_XDECREF(output.object);
@@ -100,8 +102,11 @@ bool take_outputs(PyObject* list, Run& run) {
     if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items.get(), i), "iiO", &kind, &index, &object)) {
       return false;
     }
-    if (kind == Run::Output::kInput && index >= static_cast<int>(run.inputs.size())) {
-      return refuse("an output is no input");
+    const size_t limit = kind == Run::Output::kInput      ? run.inputs.size()
+                         : kind == Run::Output::kComputed ? run.num_computed()
+                                                          : 1;
+    if (index < 0 || static_cast<size_t>(index) >= limit) {
+      return refuse("an output comes from nowhere");
     }
     run.outputs.push_back({static_cast<Run::Output::Kind>(kind), index, Py_NewRef(object)});
   }
@@ -121,10 +126,10 @@ std::unique_ptr<Run> make_run(const VariantObject* self, PyObject* parts) {
   auto run = std::make_unique<Run>();
   run->device = Ref::borrow(device);
   run->first_device = Ref::borrow(first);
-  if (!take_inputs(self, inputs, *run) || !take_outputs(outputs, *run)) return nullptr;
   if (std::strcmp(engine, "xla") == 0) run->engine = make_xla(engine_parts);
   if (std::strcmp(engine, "native") == 0) run->engine = make_tape(engine_parts);
   if (PyErr_Occurred()) return nullptr;
+  if (!take_inputs(self, inputs, *run) || !take_outputs(outputs, *run)) return nullptr;
   if (!run->kitchen.compile(guards_of(self), recipes, result, writes)) return nullptr;
   return run;
 }
@@ -156,40 +161,29 @@ PyObject* run_in_python(PyObject* self, const Values& values, const Values& slot
   return found ? PyObject_VectorcallMethod(name, args, 2, nullptr) : nullptr;
 }
 
-// The outputs of a program that are not all computed: a new list.
-PyObject* forwarded(const Run& run, PyObject* const* inputs, PyObject* computed) {
-  Ref list(PyList_New(static_cast<Py_ssize_t>(run.outputs.size())));
-  for (size_t i = 0; list && i < run.outputs.size(); ++i) {
+// Fills the outputs of a program that are not all computed; false with an error set.
+bool forward(const Run& run, PyObject* const* inputs, const Values& computed, Values& outs) {
+  for (size_t i = 0; i < run.outputs.size(); ++i) {
     const Run::Output& output = run.outputs[i];
-    PyObject* made;
     if (output.kind == Run::Output::kComputed) {
-      made = Py_NewRef(PyList_GET_ITEM(computed, output.index));
+      outs[i] = Py_NewRef(computed[static_cast<size_t>(output.index)]);
     } else if (output.kind == Run::Output::kLiteral) {
-      made = PyObject_CallObject(reinterpret_cast<PyObject*>(array_type()), output.object);
+      outs[i] = PyObject_CallObject(reinterpret_cast<PyObject*>(array_type()), output.object);
     } else {
       PyObject* x = inputs[output.index];
-      made = is_array(x) ? Py_NewRef(x) : PyObject_CallOneArg(output.object, x);
+      outs[i] = is_array(x) ? Py_NewRef(x) : PyObject_CallOneArg(output.object, x);
     }
-    if (made == nullptr) return nullptr;
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), made);
+    if (outs[i] == nullptr) return false;
   }
-  return list.release();
+  return true;
 }
 
-PyObject* compute(const Run& run, PyObject* const* inputs, PyObject** kept) {
-  Ref outs;
-  if (run.engine != nullptr) {
-    PyObject* const* taken = inputs;
-    if (run.kept.size() != run.inputs.size()) {
-      for (size_t i = 0; i < run.kept.size(); ++i) kept[i] = inputs[run.kept[i]];
-      taken = kept;
-    }
-    outs = Ref(run.engine->run(taken));
-  } else {
-    outs = Ref(PyList_New(0));
-  }
-  if (!outs) return nullptr;
-  return run.plain ? outs.release() : forwarded(run, inputs, outs.get());
+// Runs the engine on those of the inputs that it takes; `kept` is room for them.
+bool compute(const Run& run, PyObject* const* inputs, PyObject** kept, Values& computed) {
+  if (run.engine == nullptr) return true;
+  if (run.kept.size() == run.inputs.size()) return run.engine->run(inputs, computed.data());
+  for (size_t i = 0; i < run.kept.size(); ++i) kept[i] = inputs[run.kept[i]];
+  return run.engine->run(kept, computed.data());
 }
 
 // Whether nothing places an input elsewhere than on the first device; -1 with an error set.
@@ -222,9 +216,13 @@ PyObject* run_variant(PyObject* self, Values& values, Values& slots) {
     if (here < 0) return nullptr;
     if (here == 0) return run_in_python(self, values, slots);
   }
-  const Ref outs(compute(*run, inputs, inputs + count));
-  if (!outs) return nullptr;
-  Call call{guards_of(as_variant(self)), values, slots, outs.get(), nullptr};
+  Values computed(run->num_computed());
+  if (!compute(*run, inputs, inputs + count, computed)) return nullptr;
+  Call call{guards_of(as_variant(self)), values, slots, computed.data(), nullptr};
+  if (run->plain) return run->kitchen.serve(call);
+  Values outs(run->outputs.size());
+  if (!forward(*run, inputs, computed, outs)) return nullptr;
+  call.outs = outs.data();
   return run->kitchen.serve(call);
 }
 

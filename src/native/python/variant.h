@@ -19,7 +19,7 @@ struct Call {
   const Guards& guards;
   Values& values;  // of nodes, by position in the walk
   Values& slots;   // of the host program
-  PyObject* outs;  // of the program: a list
+  PyObject* const* outs;  // of the program
   Values* made;    // by recipe
 };
 
@@ -28,7 +28,8 @@ struct Recipe {
   enum Kind { kOut, kExisting, kNumber, kNumberAsArray, kConstant, kTuple, kList, kDict };
   Kind kind;
   int index = 0;                 // of the output, position in the walk, slot
-  PyObject* object = nullptr;    // the constant, the class of a named tuple, or what makes an array
+  PyObject* object = nullptr;    // the constant, the class of a named tuple, what makes an array,
+                                 // or a dict of the keys
   std::vector<int> parts;        // recipes of the items; of keys and values in turn
 };
 
@@ -67,6 +68,7 @@ class Kitchen {
  private:
   PyObject* make(int recipe, Call& call) const;
   PyObject* make_new(int recipe, Call& call) const;
+  PyObject* make_dict(const Recipe& recipe, PyObject*& made, Call& call) const;
   PyObject* gather(const Write& write, Call& call) const;
   bool apply(const Write& write, Call& call, PyObject* made) const;
 
@@ -79,9 +81,10 @@ class Kitchen {
 class Engine {
  public:
   virtual ~Engine() = default;
-  // Returns the list of outputs for borrowed inputs, which are arrays, NumPy arrays and numbers;
-  // null with an error set.
-  virtual PyObject* run(PyObject* const* inputs) = 0;
+  virtual size_t num_outputs() const = 0;
+  // Fills `outs` with new references, for borrowed inputs, which are arrays, NumPy arrays and
+  // numbers; false with an error set, and some of them filled.
+  virtual bool run(PyObject* const* inputs, PyObject** outs) = 0;
   virtual int traverse(visitproc visit, void* arg) = 0;
   virtual void clear() = 0;
 };
@@ -89,9 +92,6 @@ class Engine {
 // The engines; null with an error set where `parts` make no sense. See `jit/compiled.py`.
 std::unique_ptr<Engine> make_xla(PyObject* parts);
 std::unique_ptr<Engine> make_tape(PyObject* parts);
-
-// Whether nothing asks for another place than the first device, for an input of any kind.
-bool is_on(PyObject* input, PyObject* device);
 
 // A variant; the base of the Python class.
 struct VariantObject {
@@ -105,6 +105,15 @@ struct VariantObject {
 };
 
 PyTypeObject* variant_type();
+
+inline bool is_variant(PyObject* x) {
+  // There is one class over the type, and it lives as long as the process.
+  static PyTypeObject* known = nullptr;
+  if (Py_TYPE(x) == known) return true;
+  if (!PyObject_TypeCheck(x, variant_type())) return false;
+  Py_XSETREF(known, reinterpret_cast<PyTypeObject*>(Py_NewRef(Py_TYPE(x))));
+  return true;
+}
 
 // Matches a call and runs it. Returns 1 with a result, which may be null with an error set; 0 for a
 // call that is another variant's; -1 with an error set. The counts are those of the function.

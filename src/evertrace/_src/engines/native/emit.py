@@ -20,7 +20,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
 
-_FAMILIES = "elementwise structural reduce dot indexing dynamic random control"
+_FAMILIES = "elementwise structural reduce dot indexing dynamic random windows control"
 
 emission = RuleTable(
     "the native engine", [f"evertrace._src.engines.native.rules.{f}" for f in _FAMILIES.split()]
@@ -54,6 +54,9 @@ NAMES = list(CODES)
     GATHER,
     SCATTER,
 ) = range(14)
+
+ANY = -1
+"""In the place of the output that may be given the memory of an input: whichever it fits."""
 
 LARGEST_CONSTANT = 1 << 16
 """Elements of arrays that are put into a tape, such as those of iota."""
