@@ -1,14 +1,17 @@
 """The hook through which arrays and tracers get their operators and methods.
 
 `Operators` declares every operator, NumPy method and property. What they do is defined four layers
-up, in `numpy/methods.py`; the first use of any of them imports it, and it then puts the real
-functions in place with `install`.
+up, in `numpy/operators.py` and `numpy/methods.py`; the first use of any of them imports the file,
+which then puts the real functions in place with `install`.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-resolver: Callable[[], None] | None = None
+from evertrace._src.lazy import load
+
+modules: tuple[str, ...] = ()
+"""Names of those that install the real functions, in the order in which they are imported."""
 
 Method = Callable[..., Any]
 Property = Any
@@ -133,9 +136,11 @@ class Operators:
 
 def _load(name):
     """Put the real functions in place and return the one called `name`."""
-    assert resolver is not None, "evertrace/__init__ sets the operators resolver"
-    resolver()
-    return Operators.__dict__[name]
+    for module in modules:
+        load(module)
+        if Operators.__dict__[name] is not _deferred[name]:
+            return Operators.__dict__[name]
+    raise AssertionError(f"none of {modules}, which evertrace/__init__ names, installs {name}")
 
 
 def _deferred_method(name):
@@ -156,5 +161,8 @@ def install(**functions):
         setattr(Operators, name, function)
 
 
-for _name, _kind in Operators.__annotations__.items():
-    install(**{_name: (_deferred_property if _kind is Property else _deferred_method)(_name)})
+_deferred = {
+    name: (_deferred_property if kind is Property else _deferred_method)(name)
+    for name, kind in Operators.__annotations__.items()
+}
+install(**_deferred)

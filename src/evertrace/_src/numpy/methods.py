@@ -1,8 +1,4 @@
-"""Operators and methods of arrays and tracers, put in place when the first of them is used.
-
-Operators give way (`NotImplemented`) to types they do not know, so that a user's class can define
-``__radd__``. Lists and tuples are refused, since a silent conversion of a long list is slow.
-"""
+"""NumPy's methods of arrays and tracers, put in place when the first of them is used."""
 
 import numpy as np
 
@@ -19,6 +15,7 @@ from evertrace._src.numpy import (
     functional,
     indexing,
     nonzeros,
+    operators,
     products,
     reductions,
     repeating,
@@ -27,126 +24,13 @@ from evertrace._src.numpy import (
     sorting,
     ufuncs,
 )
-from evertrace._src.numpy.namespace_info import namespace_of
-from evertrace._src.numpy.promotion import is_operand
 from evertrace._src.numpy.updates import IndexHelper
 from evertrace._src.ops.convert import bitcast_convert_type_p, convert
 from evertrace._src.ops.structural import reshape as to_shape
 
-# ---------------------------------------------------------------- binary operators
-
-
-class _Accepted(dict):
-    """Memo from a class to whether operators take its instances."""
-
-    def __missing__(self, kind):
-        known = (np.ndarray, np.generic, int, float, complex)
-        found = is_operand[kind] or issubclass(kind, known) or hasattr(kind, "__jax_array__")
-        self[kind] = found
-        return found
-
-
-_accepted = _Accepted()
-
-
-def _operator(symbol, function):
-    """Return the method for ``self <symbol> other`` and the reflected one."""
-
-    def forward(self, other):
-        if _accepted[type(other)]:
-            return function(self, other)
-        return _not_accepted(symbol, self, other)
-
-    def reflected(self, other):
-        if _accepted[type(other)]:
-            return function(other, self)
-        return _not_accepted(symbol, other, self)
-
-    return forward, reflected
-
-
-def _not_accepted(symbol, left, right):
-    """Leave the operation to the other operand, but for lists and tuples."""
-    if isinstance(left, (list, tuple)) or isinstance(right, (list, tuple)):
-        names = f"{type(left).__name__!r} and {type(right).__name__!r}"
-        raise errors.user_error(
-            TypeError,
-            f"unsupported operand type(s) for {symbol}: {names}.",
-            fix="convert the list first with `evertrace.numpy.asarray`.",
-            anchor="not-an-array",
-        )
-    return NotImplemented
-
-
-_BINARY = {
-    "add": ("+", ufuncs.add),
-    "sub": ("-", ufuncs.subtract),
-    "mul": ("*", ufuncs.multiply),
-    "truediv": ("/", ufuncs.divide),
-    "floordiv": ("//", ufuncs.floor_divide),
-    "mod": ("%", ufuncs.remainder),
-    "divmod": ("divmod", ufuncs.divmod),
-    "pow": ("**", ufuncs.power),
-    "and": ("&", ufuncs.bitwise_and),
-    "or": ("|", ufuncs.bitwise_or),
-    "xor": ("^", ufuncs.bitwise_xor),
-    "lshift": ("<<", ufuncs.left_shift),
-    "rshift": (">>", ufuncs.right_shift),
-    "matmul": ("@", products.matmul),
-}
-
-_COMPARISONS = {
-    "__eq__": ("==", ufuncs.equal),
-    "__ne__": ("!=", ufuncs.not_equal),
-    "__lt__": ("<", ufuncs.less),
-    "__le__": ("<=", ufuncs.less_equal),
-    "__gt__": (">", ufuncs.greater),
-    "__ge__": (">=", ufuncs.greater_equal),
-}
-
-
-def _install_operators():
-    for name, (symbol, function) in _BINARY.items():
-        forward, reflected = _operator(symbol, function)
-        install(**{f"__{name}__": forward, f"__r{name}__": reflected})
-    for name, (symbol, function) in _COMPARISONS.items():
-        install(**{name: _operator(symbol, function)[0]})
-
-
-# ---------------------------------------------------------------- sequences
-
-
-def _len(self):
-    if not self.aval.shape:
-        raise TypeError("len() of unsized object")
-    return self.aval.shape[0]
-
-
-def _iter(self):
-    if not self.aval.shape:
-        raise TypeError("iteration over a 0-d array")
-    return iter(shape.unstack(self))
-
-
-def _reversed(self):
-    return reversed(list(_iter(self)))
-
 
 def _contains(self, value):
     return bool(reductions.any(ufuncs.equal(self, value)))
-
-
-def _setitem(self, index, value):
-    raise errors.user_error(
-        TypeError,
-        f"{type(self).__name__} object does not support item assignment: arrays are immutable.",
-        fix="use `x = x.at[index].set(value)`, which returns a changed copy; see also "
-        "`.at[...].add()`.",
-        anchor="immutable",
-    )
-
-
-# ---------------------------------------------------------------- methods
 
 
 @native.planned(by_type=False)
@@ -171,10 +55,6 @@ def _flatten(self, order="C", *, out_sharding=None):
 def _reshape(self, *args, order="C", out_sharding=None):
     sizes = args[0] if len(args) == 1 else args
     return shape.reshape(self, sizes, order, out_sharding=out_sharding)
-
-
-def _round(self, ndigits=None):
-    return elementary.round(self, 0 if ndigits is None else ndigits)
 
 
 def _sort(self, axis=-1, *, kind=None, order=None, stable=True, descending=False):
@@ -245,37 +125,12 @@ def _nbytes(self):
     return self.size * self.dtype.itemsize
 
 
-_install_operators()
-native.set_operators(
-    {
-        **{f"__{name}__": function for name, (_, function) in _BINARY.items()},
-        **{name: function for name, (_, function) in _COMPARISONS.items()},
-        "__neg__": ufuncs.negative,
-        "__pos__": elementary.positive,
-        "__abs__": ufuncs.absolute,
-        "__invert__": ufuncs.invert,
-    }
-)
+_matmul, _rmatmul = operators.make_operator("@", products.matmul)
+native.set_operators({**operators.NATIVE, "__matmul__": products.matmul})
 install(
-    __abs__=ufuncs.absolute,
-    __array__=concrete.to_numpy,
-    __array_namespace__=namespace_of,
-    __bool__=concrete.to_bool,
-    __complex__=concrete.to_complex,
     __contains__=_contains,
-    __float__=concrete.to_float,
-    __format__=concrete.format_array,
-    __getitem__=indexing.getitem,
-    __index__=concrete.to_index,
-    __int__=concrete.to_int,
-    __invert__=ufuncs.invert,
-    __iter__=_iter,
-    __len__=_len,
-    __neg__=ufuncs.negative,
-    __pos__=elementary.positive,
-    __reversed__=_reversed,
-    __round__=_round,
-    __setitem__=_setitem,
+    __matmul__=_matmul,
+    __rmatmul__=_rmatmul,
     T=property(shape.transpose),
     all=reductions.all,
     any=reductions.any,
