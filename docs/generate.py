@@ -188,7 +188,6 @@ def _said(rule: Any) -> str:
 
 
 def _lowering(prim: Primitive) -> str:
-    importlib.import_module("evertrace._src.engines.xla.rules").load_rules()
     if prim in importlib.import_module("evertrace._src.engines.xla.lower").lowering:
         return "yes"
     if prim.is_call:

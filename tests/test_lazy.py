@@ -12,7 +12,6 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src.engines.native.emit import emission
 from evertrace._src.lazy import LazyModule
 
 SOURCES = Path(ev.__file__).parents[1]
@@ -116,10 +115,15 @@ def test_a_jitted_identity_never_loads_the_compiler():
     )
 
 
-def test_a_table_of_rules_names_all_its_files():
-    folder = importlib.import_module("evertrace._src.engines.native.rules")
-    files = {f"{folder.__name__}.{found.name}" for found in pkgutil.iter_modules(folder.__path__)}
-    assert set(emission.modules) == files
+@pytest.mark.parametrize(
+    ("engine", "table"), [("native", "emit.emission"), ("xla", "lower.lowering")]
+)
+def test_a_table_of_rules_names_all_its_files(engine, table):
+    folder = importlib.import_module(f"evertrace._src.engines.{engine}.rules")
+    files = [f"{folder.__name__}.{found.name}" for found in pkgutil.iter_modules(folder.__path__)]
+    module, name = table.split(".")
+    rules = getattr(importlib.import_module(f"evertrace._src.engines.{engine}.{module}"), name)
+    assert sorted(rules.modules) == sorted(files)
 
 
 RULES = """

@@ -17,12 +17,9 @@ from evertrace._src.engines.xla import buffers, client, compat, portable
 from evertrace._src.engines.xla.executable import compile_text
 from evertrace._src.engines.xla.lower import lower_jaxpr
 from evertrace._src.engines.xla.options import Options
-from evertrace._src.engines.xla.rules import load_rules
 from evertrace._src.engines.xla.text import physical_aval
 from evertrace._src.support import Cache
 from evertrace._src.transforms.staging import close_jaxpr, stage
-
-load_rules()
 
 put = buffers.put
 to_host = buffers.to_host

@@ -38,14 +38,19 @@ class _Rules(RuleTable):
 
     __slots__ = ("pure",)
 
-    def __init__(self, name):
-        super().__init__(name)
+    def __init__(self, name, modules):
+        super().__init__(name, modules)
         self.pure = set()
 
     def define(self, *prims):
-        """Decorate a function as our rule of each of the primitives."""
-        self.pure.update([p for p in prims if p.cache_types and not p.effects])
-        return super().define(*prims)
+        """Decorate a function as our rule of each of the primitives that users have none for."""
+        ours = [p for p in prims if p not in self.rules]
+        self.pure.update([p for p in ours if p.cache_types and not p.effects])
+        return super().define(*ours)
+
+    def is_pure(self, prim):
+        """Whether what is written of a primitive may be kept."""
+        return self.find(prim) is not None and prim in self.pure
 
     def replace(self, prim, rule):
         """Take a rule of a user's, of which nothing is known."""
@@ -54,7 +59,16 @@ class _Rules(RuleTable):
         self.rules[prim] = rule
 
 
-lowering = _Rules("the XLA engine")
+_FAMILIES = """
+    elementwise structural convert compare select creation reduce slicing call custom dot
+    bit_generator bits callback checkpoint composite cond conv cumulative dynamic exported ffi
+    fft gamma indexing linalg linear loop platform random reduction rng_uniform scan search
+    sharding_constraint sink sort special windows
+"""
+# The first ones are those of most programs.
+lowering = _Rules(
+    "the XLA engine", [f"evertrace._src.engines.xla.rules.{f}" for f in _FAMILIES.split()]
+)
 
 LARGE = 40
 """Equations from which on a function is worth the price of calls, with the option quick_compile."""
@@ -322,7 +336,7 @@ class Builder:
         """
         if self.module.located:
             self.location = _location(self.module.name, eqn)
-        elif eqn.primitive in lowering.pure and eqn.typing is not None:
+        elif lowering.is_pure(eqn.primitive) and eqn.typing is not None:
             kept, dialect = eqn.typing.cache, self.module.dialect
             if recurs or dialect in kept:
                 kept[dialect] = self._template(eqn)
