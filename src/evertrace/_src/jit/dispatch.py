@@ -92,8 +92,8 @@ class Variants(_CountsBase):
         self.warned = set()
 
     def box(self, key):
-        """Return the box of a bucket."""
-        return self.boxes.setdefault(key, [tuple(self.buckets[key])])
+        """Return the box of a bucket, which may be of no variants."""
+        return self.boxes.setdefault(key, [tuple(self.buckets.get(key, ()))])
 
     def changed(self, key):
         """Empty the box of a bucket whose variants have changed."""
@@ -122,18 +122,20 @@ class Variants(_CountsBase):
         return len(self.strict()) + sum(map(len, self.buckets.values()))
 
 
-def _add(buckets, variant):
+def _add(variants, variant):
     """Keep a variant, as the one that the next call is likely to want."""
-    buckets[variant.key] = [variant, *buckets.get(variant.key, ())]
+    variants.buckets[variant.key] = [variant, *variants.buckets.get(variant.key, ())]
+    variants.changed(variant.key)
 
 
-def _drop(buckets, variant):
+def _drop(variants, variant):
     """Forget a variant. Lists are replaced, as calls on other threads may be reading them."""
-    rest = [v for v in buckets.get(variant.key, ()) if v is not variant]
+    rest = [v for v in variants.buckets.get(variant.key, ()) if v is not variant]
     if rest:
-        buckets[variant.key] = rest
+        variants.buckets[variant.key] = rest
     else:
-        buckets.pop(variant.key, None)
+        variants.buckets.pop(variant.key, None)
+    variants.changed(variant.key)
 
 
 class StrictVariant:
@@ -300,7 +302,7 @@ class JitFunction(_JitBase):
         self._variants = _shared_variants(fun, (roles, options))
         self._strict = _strict_variants(fun, (roles, options))
         self._followed = None  # what is called by the contract where strict rules leave it to that
-        self._pinned = {}  # buckets of variants that hold things of this very function's
+        self._pinned = Variants()  # those that hold things of this very function's
 
     def __call__(self, *args, **kwargs):
         """Run the variant that fits this call, tracing and compiling it if there is none."""
@@ -318,7 +320,7 @@ class JitFunction(_JitBase):
             call = self._binder.bind(args, kwargs)
             roots, key = call.roots, call.key()
         variants = self._variants
-        for buckets in (variants.buckets, self._pinned):
+        for buckets in (variants.buckets, self._pinned.buckets):
             bucket = buckets.get(key)
             if bucket is not None:
                 for variant in bucket:
@@ -346,7 +348,7 @@ class JitFunction(_JitBase):
         variants = self._variants
         with lock:
             # Another thread may have traced it while this one waited.
-            for variant in (*variants.buckets.get(key, ()), *self._pinned.get(key, ())):
+            for variant in (*variants.buckets.get(key, ()), *self._pinned.buckets.get(key, ())):
                 found = variant.match(call.roots)
                 if found is not None:
                     variants.hits = variant.used = variants.hits + 1
@@ -376,19 +378,19 @@ class JitFunction(_JitBase):
         if found is None:
             raise self._mismatch(variant, call)
         if not any(isinstance(x, Tracer) for x in variant.consts):
-            _add(self._pinned if variant.recorded.pinned else variants.buckets, variant)
-            variants.changed(key)
+            _add(self._keeper(variant), variant)
             if len(kept) >= MAX_VARIANTS:
-                unused = min(kept, key=lambda v: v.used)
-                _drop(self._pinned if unused.recorded.pinned else variants.buckets, unused)
-                variants.changed(unused.key)
+                _drop(self._keeper(unused := min(kept, key=lambda v: v.used)), unused)
             explain.warn_of_many(self._name, [*kept, variant], variants.warned)
         return variant, found
 
     def _kept(self):
         """Return the variants of the contract, oldest first."""
-        pinned = [v for bucket in self._pinned.values() for v in bucket]
-        return sorted([*self._variants.all(), *pinned], key=lambda v: v.created)
+        return sorted([*self._variants.all(), *self._pinned.all()], key=lambda v: v.created)
+
+    def _keeper(self, variant):
+        """Return the `Variants` that a variant is among."""
+        return self._pinned if variant.recorded.pinned else self._variants
 
     def _check_statics(self, call):
         for i in call.static_roots:
@@ -508,8 +510,8 @@ class JitFunction(_JitBase):
 
     def cache_info(self):
         """Return how many calls found a variant (hits) and how many traced one (misses)."""
-        parts = self._variants, self._strict
-        kept = sum(v.count() for v in parts) + sum(map(len, self._pinned.values()))
+        parts = self._variants, self._strict, self._pinned
+        kept = sum(v.count() for v in parts)
         return CacheInfo(sum(v.hits for v in parts), sum(v.misses for v in parts), None, kept)
 
     def explain(self):
