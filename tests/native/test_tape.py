@@ -141,6 +141,26 @@ def test_random(name):
     check(fun, np.array([3, 5], np.uint32))
 
 
+def images(x, kernel):
+    """Return what a small net of images is made of: a convolution, a maximum of windows."""
+    x = lax.conv_general_dilated(x.reshape(2, 16, 16, 8), kernel.reshape(2, 2, 8, 16), (2, 1),
+                                 "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))  # fmt: skip
+    return lax.reduce_window(jnp.sin(x), -jnp.inf, lax.max, (1, 2, 3, 1), (1, 2, 2, 1), "SAME")
+
+
+WINDOWS = {
+    "images": images,
+    "gradient": ev.grad(lambda x, k: jnp.sum(images(x, k) ** 2), (0, 1)),
+    "each example": ev.vmap(lambda x, k: images(jnp.stack([x] * 64), k), (0, None)),
+    "sums of windows": lambda x, _: lax.reduce_window(x, 0.0, lax.add, (3, 5), (1, 2), "SAME"),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows(name):
+    check(WINDOWS[name], MATRIX, MATRIX.reshape(-1)[:512])
+
+
 PLACES = np.array([3, 1, 70, -5, 3], np.int32)
 
 INDEXING = {
