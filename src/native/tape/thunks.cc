@@ -163,6 +163,13 @@ class KernelThunk : public Thunk {
     if (name_ == "top_k") return top_k(in[0], out[0], out[1]);
     if (name_ == "threefry") return threefry(in[0], in[1], in[2], out[0], out[1]);
     if (name_ == "search") return search(in[0], in[1], out[0], options_[0] != 0);
+    if (name_ == "cholesky") return cholesky(in[0], out[0]);
+    if (name_ == "lu") return lu(in[0], out[0], out[1]);
+    if (name_ == "permutation") return permutation(in[0], out[0]);
+    if (name_ == "triangular_solve") {
+      return triangular_solve(in[0], in[1], out[0], {options_[0] != 0, options_[1] != 0,
+                                                     options_[2] != 0, options_[3] != 0});
+    }
     return scan(in[0], out[0], options_[0], options_[1] != 0, name_);  // "sum", "prod", ...
   }
 
