@@ -8,10 +8,6 @@ import importlib
 from typing import TYPE_CHECKING
 
 from evertrace._src.api.autodiff import grad as grad
-from evertrace._src.api.autodiff import hessian as hessian
-from evertrace._src.api.autodiff import jacfwd as jacfwd
-from evertrace._src.api.autodiff import jacobian as jacobian
-from evertrace._src.api.autodiff import jacrev as jacrev
 from evertrace._src.api.autodiff import jvp as jvp
 from evertrace._src.api.autodiff import linear_transpose as linear_transpose
 from evertrace._src.api.autodiff import linearize as linearize
@@ -38,6 +34,10 @@ from evertrace._src.api.environment import host_ids as host_ids
 from evertrace._src.api.environment import live_arrays as live_arrays
 from evertrace._src.api.environment import print_environment_info as print_environment_info
 from evertrace._src.api.environment import process_indices as process_indices
+from evertrace._src.api.jacobians import hessian as hessian
+from evertrace._src.api.jacobians import jacfwd as jacfwd
+from evertrace._src.api.jacobians import jacobian as jacobian
+from evertrace._src.api.jacobians import jacrev as jacrev
 from evertrace._src.api.passes import fwd_and_bwd as fwd_and_bwd
 from evertrace._src.api.scopes import ensure_compile_time_eval as ensure_compile_time_eval
 from evertrace._src.api.scopes import make_user_context as make_user_context

@@ -9,6 +9,8 @@
 #include <pthread.h>
 #endif
 
+#include "kernels/hidden.h"
+
 namespace evertrace {
 namespace {
 
@@ -49,6 +51,7 @@ Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(few_) {
       if (blocks[i].bytes < bytes_ || blocks[i].bytes / 4 > bytes_) continue;
       bytes_ = blocks[i].bytes;
       data_ = blocks[i].data;
+      show_memory(data_, bytes);
       blocks[i] = blocks.back();
       blocks.pop_back();
       return;
@@ -69,6 +72,7 @@ Scratch::~Scratch() {
       blocks.erase(blocks.begin());
     }
     blocks.push_back({bytes_, data_});
+    hide_memory(data_, bytes_);
   }
   if (dropped != nullptr) release(dropped);
 }

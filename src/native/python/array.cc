@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/blocks.h"
+#include "kernels/hidden.h"
 #include "python/at.h"
 #include "python/numpy_api.h"
 #include "python/operators.h"
@@ -155,6 +156,7 @@ bool keep_spare(ArrayObject* self) {
   spare_bytes += self->lines * kBlockAlignment;
   self->aval = reinterpret_cast<PyObject*>(spare[self->lines]);
   spare[self->lines] = self;
+  hide_memory(self, sizeof(ArrayObject));
   return true;
 }
 
@@ -162,6 +164,7 @@ bool keep_spare(ArrayObject* self) {
 ArrayObject* take_spare(size_t lines) {
   ArrayObject* self = spare[lines];
   if (self == nullptr) return nullptr;
+  show_memory(self, sizeof(ArrayObject));
   --num_spare;
   spare_bytes -= lines * kBlockAlignment;
   spare[lines] = as_array(self->aval);

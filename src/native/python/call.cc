@@ -381,16 +381,6 @@ void jit_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// What a copy is made of: the attributes. A copy finds its own entries.
-PyObject* jit_state(PyObject* self, PyObject*) {
-  return PyObject_GetAttrString(self, "__dict__");
-}
-
-PyMethodDef jit_methods[] = {
-    {"__getstate__", jit_state, METH_NOARGS, "Return what a copy is made of."},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
@@ -402,7 +392,6 @@ PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(jit_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(jit_clear)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_methods, jit_methods},
     {Py_tp_members, members},
     {0, nullptr},
 };

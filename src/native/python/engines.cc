@@ -144,15 +144,7 @@ class Xla : public Engine {
 
   // Has the Python side raise the error that is set as one of ours.
   bool failed(PyObject* raws) {
-#if PY_VERSION_HEX >= 0x030C0000
-    const Ref error(PyErr_GetRaisedException());
-#else
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace != nullptr) PyException_SetTraceback(value, trace);
-    const Ref error(value), other(type), rest(trace);
-#endif
+    const Ref error(take_error());
     PyObject* args[] = {error.get(), raws};
     Py_XDECREF(PyObject_Vectorcall(parts_[6], args, 2, nullptr));
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a program failed");

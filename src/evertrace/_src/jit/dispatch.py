@@ -7,6 +7,7 @@ it.
 
 import functools
 import inspect
+import sys
 import time
 import types
 import weakref
@@ -293,12 +294,8 @@ class JitFunction(_JitBase):
         self._plain = signature.all_traced
         self._binder = Binder(fun, signature)
         self._fixed = self._binder.fixed if self._binder.no_roles else -1
-        roles = (
-            signature.static_nums, signature.static_names, signature.donate_nums,
-            signature.donate_names,
-        )  # fmt: skip
-        self._variants = _shared_variants(fun, (roles, options))
-        self._strict = _strict_variants(fun, (roles, options))
+        self._variants = _shared_variants(fun, (signature.roles, options))
+        self._strict = _strict_variants(fun, (signature.roles, options))
         self._followed = None  # what is called by the contract where strict rules leave it to that
         self._pinned = {}  # buckets of variants that hold things of this very function's
 
@@ -527,8 +524,36 @@ class JitFunction(_JitBase):
     def __get__(self, obj, objtype=None):
         return self if obj is None else types.MethodType(self, obj)
 
+    def __reduce_ex__(self, protocol):
+        """Be pickled and copied as functions are: by name if found there, else as what it wraps.
+
+        A copy shares the programs of the original; what is unpickled traces anew.
+        """
+        name = getattr(self, "__qualname__", "")
+        if _is_found(self, name):
+            return name
+        return _jitted, (self._fun, self._signature.roles, self._options), self._added()
+
+    def _added(self):
+        """Return the attributes that the user has set."""
+        own = vars(JitFunction(self._fun, self._signature, self._options))
+        return {k: v for k, v in vars(self).items() if k not in own} or None
+
     def __repr__(self):
         return f"<jitted function {self._name}{_signature_text(self._fun)}>"
+
+
+def _jitted(fun, roles, options):
+    """Make again what was pickled or copied."""
+    return JitFunction(fun, Signature(fun, *roles), options)
+
+
+def _is_found(jitted, name):
+    """Whether a name, in the module that a function says it is from, stands for it."""
+    found = sys.modules.get(getattr(jitted, "__module__", ""))
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is jitted
 
 
 OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_serial"})

@@ -10,7 +10,6 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.loops import while_loop
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import static_int
@@ -372,7 +371,7 @@ def logaddexp(x1, x2, /):
       >>> jnp.logaddexp(1000.0, 1000.0)
       Array(1000.6932, dtype=float32, weak_type=True)
     """
-    return _log_of_sum("logaddexp", x1, x2, ufuncs.exp, 1.0)
+    return _log_of_sum("logaddexp", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp(x)))
 
 
 def logaddexp2(x1, x2, /):
@@ -382,22 +381,22 @@ def logaddexp2(x1, x2, /):
       >>> jnp.logaddexp2(3.0, 3.0)
       Array(4., dtype=float32, weak_type=True)
     """
-    return _log_of_sum("logaddexp2", x1, x2, ufuncs.exp2, float(1 / np.log(2)))
+    return _log_of_sum(
+        "logaddexp2", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp2(x)) * float(1 / np.log(2))
+    )
 
 
-def _log_of_sum(name, x1, x2, exp, unit):
-    """Factor out the larger term, as a constant: then all derivatives are those of the sum."""
+def _log_of_sum(name, x1, x2, excess):
+    """Add what the sum is more than its larger term, a function of the distance of both.
+
+    Derivatives of all orders are right also where the terms are equal: the larger one and the
+    distance change branch together, and each branch is the sum itself.
+    """
     x, y = promoted(promote_inexact, name, x1, x2)
     real_only(name, x)
-    difference = x - y
-    is_first = difference >= 0
-    larger, smaller = where(is_first, x, y), where(is_first, y, x)
-    # Infinities of one sign have a NaN difference, but a sum.
-    is_special = isnan(difference) | isinf(larger)
-    u, v = where(is_special, 0.0, larger), where(is_special, 0.0, smaller)
-    top = stop_gradient(u)
-    total = top + ufuncs.log1p((exp(u - top) - 1.0) + exp(v - top)) * unit
-    return where(is_special, where(isnan(difference), x + y, larger), total)
+    # Equal infinities have a NaN difference, but a sum.
+    difference = where((x == y) & isinf(x), 0.0, x - y)
+    return where(difference >= 0, x, y) + excess(-ufuncs.absolute(difference))
 
 
 def hypot(x1, x2, /):
