@@ -9,7 +9,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
-from evertrace._src import config, native
+from evertrace._src import config, extension, native
 from evertrace._src.engines import registry
 from evertrace._src.engines.native.emit import COPY, LOOP, MATMUL, REDUCE, SLICE, SPREAD
 from evertrace._src.engines.native.engine import compile_jaxpr
@@ -141,6 +141,26 @@ def test_random(name):
     check(fun, np.array([3, 5], np.uint32))
 
 
+def images(x, kernel):
+    """Return what a small net of images is made of: a convolution, a maximum of windows."""
+    x = lax.conv_general_dilated(x.reshape(2, 16, 16, 8), kernel.reshape(2, 2, 8, 16), (2, 1),
+                                 "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))  # fmt: skip
+    return lax.reduce_window(jnp.sin(x), -jnp.inf, lax.max, (1, 2, 3, 1), (1, 2, 2, 1), "SAME")
+
+
+WINDOWS = {
+    "images": images,
+    "gradient": ev.grad(lambda x, k: jnp.sum(images(x, k) ** 2), (0, 1)),
+    "each example": ev.vmap(lambda x, k: images(jnp.stack([x] * 64), k), (0, None)),
+    "sums of windows": lambda x, _: lax.reduce_window(x, 0.0, lax.add, (3, 5), (1, 2), "SAME"),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows(name):
+    check(WINDOWS[name], MATRIX, MATRIX.reshape(-1)[:512])
+
+
 PLACES = np.array([3, 1, 70, -5, 3], np.int32)
 
 INDEXING = {
@@ -169,7 +189,7 @@ def test_indexing(name):
 def test_a_scatter_in_a_loop_copies_nothing():
     jaxpr, _ = jaxpr_of(lambda x, i: x.at[i].set(1.0), MATRIX, np.int32(3))
     tape, _ = tape_of_body(jaxpr, [0, 1], [0], [(0, 0)])
-    assert tape.carried() == (True,)
+    assert tape.donors() == (0,)
 
 
 def fori(body, n=7):
@@ -240,6 +260,22 @@ def test_control_flow(name):
         ("written over", lambda c: c[0] * 2, True),
         ("read afterwards", lambda c: jnp.flip(c[0]), False),
         ("updated", lambda c: lax.dynamic_update_slice(c[0], c[0][:2] + 1, (3,)), True),
+        ("turned in place", lambda c: lax.fori_loop(0, 3, lambda i, x: x * 2, c[0]), True),
+        (
+            "turned twice",
+            lambda c: lax.fori_loop(0, 3, lambda i, x: (x[0] * x[1], x[1] * 3), (c[0], c[0]))[0],
+            False,
+        ),
+        (
+            "turned and read afterwards",
+            lambda c: lax.fori_loop(0, 3, lambda i, x: jnp.flip(x), c[0]),
+            False,
+        ),
+        (
+            "turned while it holds",
+            lambda c: lax.while_loop(lambda x: x[0] < 9, lambda x: x * 2, c[0]),
+            True,
+        ),
     ],
 )
 def test_carry(name, body, carried):
@@ -247,7 +283,96 @@ def test_carry(name, body, carried):
     x = jnp.asarray(VECTOR)
     jaxpr, _ = jaxpr_of(lambda x: body((x,)), x)
     tape, _ = tape_of_body(jaxpr, [0], [0], [(0, 0)])
-    assert tape.carried() == (carried,)
+    assert tape.donors() == (0 if carried else -1,)
+
+
+# ---------------------------------------------------------------- donation
+
+
+# Programs of two inputs that are donated, and whose memory each output is given.
+DONATIONS = {
+    "in step": (lambda x, y: x + 1, (0,)),
+    "in step with another": (lambda x, y: (x + y, y * 2), (0, 1)),
+    "the other way round": (lambda x, y: (y * 2, x + 1), (1, 0)),
+    "what was read before": (lambda x, y: jnp.flip(jnp.flip(x, 0) * 2, 0), (0,)),
+    "what nothing reads": (lambda x, y: jnp.flip(x, 0), (1,)),
+    "more outputs than inputs": (lambda x, y: (x + 1, x + 2, x + y), (-1, -1, 0)),
+    "not what is read elsewhere": (lambda x, y: (x @ y,), (-1,)),
+    "not of another size": (lambda x, y: x[:3] + y[:3], (-1,)),
+    "of another dtype": (lambda x, y: lax.convert_element_type(x, "int32"), (0,)),
+    "an update": (lambda x, y: x.at[2].set(y[0]), (0,)),
+    "a loop": (lambda x, y: lax.fori_loop(0, 5, lambda i, c: c * y + 1, x), (0,)),
+}
+
+
+@pytest.mark.parametrize("name", DONATIONS)
+def test_donation(name):
+    fun, donors = DONATIONS[name]
+    jaxpr, _ = jaxpr_of(fun, MATRIX, MATRIX)
+    keep = compile_jaxpr(jaxpr).tape
+    tape = compile_jaxpr(jaxpr, donated=(0, 1)).tape
+    assert keep.donors() == (-1,) * len(donors)
+    args = [jnp.asarray(MATRIX) * 2, jnp.asarray(MATRIX) * 3]
+    wants = [np.asarray(x) for x in keep.run(args)]
+    places = [np.asarray(x).ctypes.data for x in args]
+    found = tape.run(args)
+    for got, want, i in zip(found, wants, donors, strict=True):
+        np.testing.assert_array_equal(got, want)
+        assert (np.asarray(got).ctypes.data == places[i]) == (i >= 0)
+    assert tape.donors() == donors
+    assert [x.is_deleted() for x in args] == [i in donors for i in range(2)]
+
+
+HOLDERS = {
+    "NumPy": np.asarray,
+    "a view": lambda x: np.asarray(x)[1:],
+    "a buffer": lambda x: memoryview(np.asarray(x)),
+    "a device": lambda x: x.buffer(ev.devices()[0]),
+    "a reshaped array": lambda x: x.reshape(-1),
+}
+
+
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=list(HOLDERS))
+def test_memory_that_something_else_sees_is_not_given_away(hold):
+    x = jnp.asarray(MATRIX) * 2
+    held = hold(x)
+    jaxpr, _ = jaxpr_of(lambda x: x + 1, x)
+    out = compile_jaxpr(jaxpr, donated=(0,)).tape.run([x])[0]
+    np.testing.assert_array_equal(out, MATRIX * 2 + 1)
+    np.testing.assert_array_equal(x, MATRIX * 2)
+    del held
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_a_donated_array_that_is_passed_twice_or_captured(engine):
+    x = jnp.asarray(MATRIX) * 2
+    f = ev.jit(lambda a, b: (a + 1, b @ x), donate_argnums=0, engine=engine)
+    a, b = f(x, x)
+    np.testing.assert_array_equal(a, MATRIX * 2 + 1)
+    np.testing.assert_allclose(b, (MATRIX * 2) @ (MATRIX * 2), 1e-4, 1e-4)
+    assert x.is_deleted()
+
+
+@pytest.mark.parametrize("grad", [MATRIX, VECTOR[:3]], ids=["large", "small"])
+def test_a_training_loop_stays_in_its_memory(grad):
+    step = ev.jit(lambda p, g: {k: p[k] - 0.5 * g for k in p}, donate_argnums=0, engine="native")
+    g = jnp.asarray(grad)
+    p = {"w": g * 1, "v": g * 2}
+    places = {np.asarray(x).ctypes.data for x in p.values()}
+    for _ in range(8):
+        p = step(p, g)
+        assert {np.asarray(x).ctypes.data for x in p.values()} == places
+    np.testing.assert_allclose(p["w"], grad - 4 * grad, 1e-5)
+
+
+def test_nothing_is_allocated_for_what_donors_hold():
+    step = ev.jit(lambda p, g: p - 0.5 * g, donate_argnums=0, engine="native")
+    g = jnp.asarray(MATRIX)
+    p = step(step(g * 1, g), g)
+    native.release_memory()  # nothing is kept: whatever is allocated and dropped is, from now on
+    for _ in range(5):
+        p = step(p, g)
+    assert extension.native.kept_bytes() == 0
 
 
 # ---------------------------------------------------------------- running
@@ -391,6 +516,7 @@ WRONG = {
         [(12, (2,), (0, 1), "", (1, 4, 1, 1, 1, 5, 1, 0, 0, 1, 0, 0, 0, 0), ())],
     ),
     "a carry that is no input": program([V], [0], [0], [], carried=[(3, 0)]),
+    "a carry that is no output": program([V], [0], [0], [], carried=[(0, -2)]),
     "a body that is no tape": program([V, V], [0], [1], [(9, (1,), (0,), "", (), (3,))]),
     "no bodies": program([V, V], [0], [1], [(10, (1,), (0,), "", (0, 0), ())]),
     "an unknown kernel": program(

@@ -311,7 +311,7 @@ def current() -> Config:
 
 
 if native is not None:
-    native.set_config(globals(), current)
+    native.set_config(_process, current)
     current = native.current_config  # which calls the above where there is something to make
 
 
@@ -336,6 +336,8 @@ def update(name: str, value: Any) -> None:
     changes = {n: _validated(n, value) for n in _fields_of(name)}
     with _update_lock:
         _process = dataclasses.replace(_process, **changes)
+        if native is not None:
+            native.set_config(_process)
 
 
 @contextlib.contextmanager

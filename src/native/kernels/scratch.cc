@@ -9,6 +9,8 @@
 #include <pthread.h>
 #endif
 
+#include "kernels/hidden.h"
+
 namespace evertrace {
 namespace {
 
@@ -48,6 +50,7 @@ Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(nullptr) {
       if (blocks[i].bytes < bytes_ || blocks[i].bytes / 4 > bytes_) continue;
       bytes_ = blocks[i].bytes;
       data_ = blocks[i].data;
+      show_memory(data_, bytes);
       blocks[i] = blocks.back();
       blocks.pop_back();
       return;
@@ -67,6 +70,7 @@ Scratch::~Scratch() {
       blocks.erase(blocks.begin());
     }
     blocks.push_back({bytes_, data_});
+    hide_memory(data_, bytes_);
   }
   if (dropped != nullptr) release(dropped);
 }

@@ -10,7 +10,9 @@
 #include "kernels/blocks.h"
 #include "kernels/kernels.h"
 #include "kernels/scratch.h"
+#include "python/array.h"
 #include "python/buffers.h"
+#include "python/numpy_api.h"
 #include "xla/handlers.h"
 
 namespace evertrace {
@@ -87,6 +89,7 @@ PyObject* py_threefry(PyObject*, PyObject* args) {
 
 PyObject* py_release_memory(PyObject*, PyObject*) {
   release_scratch();
+  release_arrays();
   release_blocks();
   Py_RETURN_NONE;
 }
@@ -106,6 +109,14 @@ PyObject* py_xla_handlers(PyObject*, PyObject*) {
   return handlers;
 }
 
+// NumPy's own sort of a builtin type, which needs neither the GIL nor an array; or null.
+KeySort numpy_sort(int type) {
+  PyArray_Descr* dtype = PyArray_DescrFromType(type);
+  const KeySort found = PyDataType_GetArrFuncs(dtype)->sort[NPY_QUICKSORT];
+  Py_DECREF(dtype);
+  return found;
+}
+
 PyMethodDef methods[] = {
     {"sort", py_sort, METH_VARARGS, "sort(in, out, num_keys): sort rows by their first arrays."},
     {"top_k", py_top_k, METH_VARARGS, "top_k(in, out): the largest of each row, and where."},
@@ -119,6 +130,9 @@ PyMethodDef methods[] = {
 
 }  // namespace
 
-int add_kernels(PyObject* module) { return PyModule_AddFunctions(module, methods); }
+int add_kernels(PyObject* module) {
+  set_key_sorts(numpy_sort(NPY_UINT32), numpy_sort(NPY_UINT64));
+  return PyModule_AddFunctions(module, methods);
+}
 
 }  // namespace evertrace

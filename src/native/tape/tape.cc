@@ -24,7 +24,8 @@ Tape::Tape(Program program) {
   constant_data_ = std::move(plan.program.constants);
   for (const Constant& c : constant_data_) constants_.emplace_back(c.value, c.data.data());
   outputs_ = plan.outputs;
-  carried_ = plan.carried;
+  donors_ = plan.donors;
+  has_donors_ = std::any_of(donors_.begin(), donors_.end(), [](int i) { return i >= 0; });
   num_slots_ = plan.program.values.size();
   for (size_t v = 0; v < num_slots_; ++v) {
     const Place& place = plan.places[v];

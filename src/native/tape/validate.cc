@@ -41,8 +41,8 @@ class Validator {
     }
     for (int v : program_.outputs) use(v);
     for (const auto& [in, out] : program_.carried) {
-      demand(in >= 0 && out >= 0 && static_cast<size_t>(in) < program_.inputs.size() &&
-                 static_cast<size_t>(out) < program_.outputs.size(),
+      demand(in >= 0 && out >= -1 && in < static_cast<int>(program_.inputs.size()) &&
+                 out < static_cast<int>(program_.outputs.size()),
              "a carry is no input or output");
     }
   }

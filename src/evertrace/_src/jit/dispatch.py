@@ -7,6 +7,7 @@ it.
 
 import functools
 import inspect
+import sys
 import time
 import types
 import weakref
@@ -92,8 +93,8 @@ class Variants(_CountsBase):
         self.warned = set()
 
     def box(self, key):
-        """Return the box of a bucket."""
-        return self.boxes.setdefault(key, [tuple(self.buckets[key])])
+        """Return the box of a bucket, which may be of no variants."""
+        return self.boxes.setdefault(key, [tuple(self.buckets.get(key, ()))])
 
     def changed(self, key):
         """Empty the box of a bucket whose variants have changed."""
@@ -122,18 +123,20 @@ class Variants(_CountsBase):
         return len(self.strict()) + sum(map(len, self.buckets.values()))
 
 
-def _add(buckets, variant):
+def _add(variants, variant):
     """Keep a variant, as the one that the next call is likely to want."""
-    buckets[variant.key] = [variant, *buckets.get(variant.key, ())]
+    variants.buckets[variant.key] = [variant, *variants.buckets.get(variant.key, ())]
+    variants.changed(variant.key)
 
 
-def _drop(buckets, variant):
+def _drop(variants, variant):
     """Forget a variant. Lists are replaced, as calls on other threads may be reading them."""
-    rest = [v for v in buckets.get(variant.key, ()) if v is not variant]
+    rest = [v for v in variants.buckets.get(variant.key, ()) if v is not variant]
     if rest:
-        buckets[variant.key] = rest
+        variants.buckets[variant.key] = rest
     else:
-        buckets.pop(variant.key, None)
+        variants.buckets.pop(variant.key, None)
+    variants.changed(variant.key)
 
 
 class StrictVariant:
@@ -293,14 +296,10 @@ class JitFunction(_JitBase):
         self._plain = signature.all_traced
         self._binder = Binder(fun, signature)
         self._fixed = self._binder.fixed if self._binder.no_roles else -1
-        roles = (
-            signature.static_nums, signature.static_names, signature.donate_nums,
-            signature.donate_names,
-        )  # fmt: skip
-        self._variants = _shared_variants(fun, (roles, options))
-        self._strict = _strict_variants(fun, (roles, options))
+        self._variants = _shared_variants(fun, (signature.roles, options))
+        self._strict = _strict_variants(fun, (signature.roles, options))
         self._followed = None  # what is called by the contract where strict rules leave it to that
-        self._pinned = {}  # buckets of variants that hold things of this very function's
+        self._pinned = Variants()  # those that hold things of this very function's
 
     def __call__(self, *args, **kwargs):
         """Run the variant that fits this call, tracing and compiling it if there is none."""
@@ -318,7 +317,7 @@ class JitFunction(_JitBase):
             call = self._binder.bind(args, kwargs)
             roots, key = call.roots, call.key()
         variants = self._variants
-        for buckets in (variants.buckets, self._pinned):
+        for buckets in (variants.buckets, self._pinned.buckets):
             bucket = buckets.get(key)
             if bucket is not None:
                 for variant in bucket:
@@ -346,7 +345,7 @@ class JitFunction(_JitBase):
         variants = self._variants
         with lock:
             # Another thread may have traced it while this one waited.
-            for variant in (*variants.buckets.get(key, ()), *self._pinned.get(key, ())):
+            for variant in (*variants.buckets.get(key, ()), *self._pinned.buckets.get(key, ())):
                 found = variant.match(call.roots)
                 if found is not None:
                     variants.hits = variant.used = variants.hits + 1
@@ -376,19 +375,19 @@ class JitFunction(_JitBase):
         if found is None:
             raise self._mismatch(variant, call)
         if not any(isinstance(x, Tracer) for x in variant.consts):
-            _add(self._pinned if variant.recorded.pinned else variants.buckets, variant)
-            variants.changed(key)
+            _add(self._keeper(variant), variant)
             if len(kept) >= MAX_VARIANTS:
-                unused = min(kept, key=lambda v: v.used)
-                _drop(self._pinned if unused.recorded.pinned else variants.buckets, unused)
-                variants.changed(unused.key)
+                _drop(self._keeper(unused := min(kept, key=lambda v: v.used)), unused)
             explain.warn_of_many(self._name, [*kept, variant], variants.warned)
         return variant, found
 
     def _kept(self):
         """Return the variants of the contract, oldest first."""
-        pinned = [v for bucket in self._pinned.values() for v in bucket]
-        return sorted([*self._variants.all(), *pinned], key=lambda v: v.created)
+        return sorted([*self._variants.all(), *self._pinned.all()], key=lambda v: v.created)
+
+    def _keeper(self, variant):
+        """Return the `Variants` that a variant is among."""
+        return self._pinned if variant.recorded.pinned else self._variants
 
     def _check_statics(self, call):
         for i in call.static_roots:
@@ -508,8 +507,8 @@ class JitFunction(_JitBase):
 
     def cache_info(self):
         """Return how many calls found a variant (hits) and how many traced one (misses)."""
-        parts = self._variants, self._strict
-        kept = sum(v.count() for v in parts) + sum(map(len, self._pinned.values()))
+        parts = self._variants, self._strict, self._pinned
+        kept = sum(v.count() for v in parts)
         return CacheInfo(sum(v.hits for v in parts), sum(v.misses for v in parts), None, kept)
 
     def explain(self):
@@ -527,8 +526,36 @@ class JitFunction(_JitBase):
     def __get__(self, obj, objtype=None):
         return self if obj is None else types.MethodType(self, obj)
 
+    def __reduce_ex__(self, protocol):
+        """Be pickled and copied as functions are: by name if found there, else as what it wraps.
+
+        A copy shares the programs of the original; what is unpickled traces anew.
+        """
+        name = getattr(self, "__qualname__", "")
+        if _is_found(self, name):
+            return name
+        return _jitted, (self._fun, self._signature.roles, self._options), self._added()
+
+    def _added(self):
+        """Return the attributes that the user has set."""
+        own = vars(JitFunction(self._fun, self._signature, self._options))
+        return {k: v for k, v in vars(self).items() if k not in own} or None
+
     def __repr__(self):
         return f"<jitted function {self._name}{_signature_text(self._fun)}>"
+
+
+def _jitted(fun, roles, options):
+    """Make again what was pickled or copied."""
+    return JitFunction(fun, Signature(fun, *roles), options)
+
+
+def _is_found(jitted, name):
+    """Whether a name, in the module that a function says it is from, stands for it."""
+    found = sys.modules.get(getattr(jitted, "__module__", ""))
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is jitted
 
 
 OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_serial"})

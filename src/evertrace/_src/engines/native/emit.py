@@ -51,6 +51,9 @@ NAMES = list(CODES)
     SCATTER,
 ) = range(14)
 
+ANY = -1
+"""In the place of the output that may be given the memory of an input: whichever it fits."""
+
 LARGEST_CONSTANT = 1 << 16
 """Elements of arrays that are put into a tape, such as those of iota."""
 
