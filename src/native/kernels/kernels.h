@@ -63,4 +63,15 @@ Failure search(const Array& sorted, const Array& values, const Array& out, bool 
 Failure threefry(const Array& keys, const Array& x0, const Array& x1, const Array& y0,
                  const Array& y1);
 
+// What is made of the words of the block of each counter 0, 1, ..., m - 1 under each of n keys
+// (Threefry-2x32): numbers of so many bits, or new keys, which are both words.
+enum class Draw : uint8_t { kBits8, kBits16, kBits32, kBits64, kKey };
+
+bool find_draw(DType dtype, Draw& what);  // of bits; whether there is one
+
+void draw(Draw what, const uint32_t* keys, int64_t n, int64_t m, void* out);
+
+// The same with arrays: keys [n, 2] to bits [n, m] of the dtype of `out`, or to keys [n, m, 2].
+Failure random_words(const Array& keys, const Array& out);
+
 }  // namespace evertrace

@@ -162,6 +162,7 @@ class KernelThunk : public Thunk {
     if (name_ == "sort") return sort(in, out, options_[0]);
     if (name_ == "top_k") return top_k(in[0], out[0], out[1]);
     if (name_ == "threefry") return threefry(in[0], in[1], in[2], out[0], out[1]);
+    if (name_ == "random_words") return random_words(in[0], out[0]);
     if (name_ == "search") return search(in[0], in[1], out[0], options_[0] != 0);
     return scan(in[0], out[0], options_[0], options_[1] != 0, name_);  // "sum", "prod", ...
   }
