@@ -22,6 +22,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.engine import mode
 from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.ops import dot
 
 MOST_ELEMENTS = 1 << 16
 """Of operands and results: above that, the Python path costs little beside the work."""
@@ -335,6 +336,33 @@ def _reduce(made, name, params, args, aval):
     return made.step("reduce", aval, (made.operand(0),), name, *sizes)
 
 
+def _product(made, name, params, args, aval):
+    """Small products; those that are work are for the host's BLAS."""
+    (lhs, rhs), numbers = [x.aval for x in args], params["dimension_numbers"]
+    plan = dot.host_plan(lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, numbers, aval.dtype)
+    if {lhs.dtype, rhs.dtype, aval.dtype} != {plan.compute}:
+        raise _NoPlan
+    (*batch, m, k), n = plan.lhs_shape, plan.rhs_shape[-1]
+    count = math.prod(batch)
+    if count * m * n * k > _MOST_PRODUCTS:
+        raise _NoPlan
+    operands = _ordered(made, 0, lhs, plan.lhs_order), _ordered(made, 1, rhs, plan.rhs_order)
+    return made.step("matmul", aval, operands, count, m, n, k, m * k, k, 1, k * n, n, 1)
+
+
+_MOST_PRODUCTS = 1 << 18
+
+
+def _ordered(made, i, aval, order):
+    """Return the slot of operand `i` with its dimensions in another order."""
+    if order == tuple(range(aval.ndim)):
+        return made.operand(i)
+    strides = _dense_strides(aval.shape)
+    turned = ShapedArray(tuple(aval.shape[d] for d in order), aval.dtype)
+    strides = tuple(strides[d] for d in order)
+    return made.step("copy", turned, (made.operand(i),), 0, turned.shape, strides)
+
+
 def _bitcast(made, name, params, args, aval):
     """Return a copy that is read as another dtype of the same size."""
     if args[0].aval.shape != aval.shape:
@@ -369,6 +397,7 @@ _TRANSLATIONS = {
     "bitcast_convert_type": _bitcast,
     "broadcast_in_dim": _broadcast,
     "convert_element_type": _convert,
+    "dot_general": _product,
     "expand_dims": _same_elements,
     "random_bits": _random_bits,
     "random_split": _random_split,
