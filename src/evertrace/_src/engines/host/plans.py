@@ -24,7 +24,7 @@ from evertrace._src.core.engine import mode
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.ops import dot
 
-MOST_ELEMENTS = 1 << 16
+MOST_ELEMENTS = 1 << 17
 """Of operands and results: above that, the Python path costs little beside the work."""
 
 # What arguments are replaced by in the two runs: numbers that no function has as constants, and
