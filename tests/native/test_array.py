@@ -14,6 +14,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import random
 from evertrace._src import errors, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.numpy import products, reductions, ufuncs
@@ -377,6 +378,29 @@ def test_an_array_made_in_cpp_is_an_array_like_others():
     with pytest.raises(TypeError, match="unhashable"):
         hash(x)
     assert any(y is x for y in ev.live_arrays())
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_numpy_reads_arrays_at_once(name):
+    for made in (array_of(name), array_of(name).T, array_of(name) * 1, array_of(name)[:0]):
+        view = np.asarray(made)
+        assert type(view) is np.ndarray
+        assert not view.flags.writeable
+        assert (view.shape, view.dtype) == (made.shape, made.dtype)
+        assert np.shares_memory(view, np.asarray(made)) == (made.size > 0)
+        view.shape = (-1,)  # of its own
+        assert np.asarray(made).shape == made.shape
+        own = np.array(made)
+        assert own.flags.writeable
+        assert not np.shares_memory(own, view)
+        assert own.tobytes() == view.tobytes()
+    x = jnp.arange(3.0)
+    assert np.asarray(x, "int8").dtype == np.int8
+    assert x.__array__(np.dtype("int8")).dtype == np.int8
+    with pytest.raises(ValueError, match="needs a copy"):
+        x.__array__("int8", copy=False)
+    with pytest.raises(TypeError, match="key"):
+        np.asarray(random.key(0))
 
 
 def test_memory_outlives_the_array_while_it_is_seen():
