@@ -61,9 +61,9 @@ class _Rules(RuleTable):
 
 _FAMILIES = """
     elementwise structural convert compare select creation reduce slicing call custom dot
-    bit_generator bits callback checkpoint composite cond conv cumulative dynamic exported ffi
-    fft gamma indexing linalg linear loop platform random reduction rng_uniform scan search
-    sharding_constraint sink sort special windows
+    indexing dynamic cumulative random scan loop cond sort bit_generator bits callback
+    checkpoint composite conv exported ffi fft gamma linalg linear platform reduction
+    rng_uniform search sharding_constraint sink special windows
 """
 # The first ones are those of most programs.
 lowering = _Rules(
