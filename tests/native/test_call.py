@@ -4,7 +4,6 @@ import collections
 import copy
 import functools
 import gc
-import sys
 import threading
 import weakref
 
@@ -457,46 +456,7 @@ def test_host_programs_are_those_of_python(name):
     assert ran
 
 
-# ------------------------------------------------------------------------ memory and threads
-
-
-def flat(*runs, count):
-    """Check that memory does not grow with the number of calls."""
-    for run in runs:
-        for _ in range(60):
-            run()
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for run in runs:
-        for _ in range(count):
-            run()
-    gc.collect()
-    assert sys.getallocatedblocks() - before < max(60, len(runs) * count // 50)
-
-
-def test_calls_leave_memory_flat():
-    flat(*[functools.partial(f, *args, **kwargs) for f, args, kwargs in CALLS.values()], count=2000)
-
-
-def test_mismatches_leave_memory_flat():
-    f = ev.jit(lambda x, m: x + len(m))
-    f(X, [1]), f(X, [1, 2])
-    guards = f._kept()[0].guards.compiled
-    values = hostile_values()
-    flat(
-        lambda: (f(X, [1]), f(X, [1, 2])),
-        lambda: [guards.match((f._fun, X, v)) for v in values], count=500,
-    )  # fmt: skip
-
-
-def test_functions_that_are_made_and_dropped_leave_memory_flat():
-    def run():
-        k = X
-        f = ev.jit(lambda x: x + k)
-        for _ in range(3):
-            f(X)
-
-    flat(run, count=100)
+# ------------------------------------------------------------------------ threads
 
 
 def test_threads_call_at_once():

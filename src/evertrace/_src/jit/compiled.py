@@ -148,7 +148,7 @@ def _engine(program):
 
     parts = (
         avals, executable._execute, executable._handlers, device, tuple(program.out_avals), buffer,
-        executable.failed,
+        executable.failed, executable.collect_garbage,
     )  # fmt: skip
     return "xla", parts, device
 
