@@ -123,6 +123,15 @@ def test_dicts_of_results_are_new_and_in_order(called_in_python):
     assert len(called_in_python) <= 3
 
 
+def test_calls_under_options_of_a_block_are_made_in_cpp(called_in_python):
+    f = ev.jit(lambda x: x + 1)
+    for _ in range(6):
+        with ev.numpy_rank_promotion("raise"):
+            f(X)
+        f(X)
+    assert len(called_in_python) <= 5
+
+
 def test_counts_are_exact(called_in_python):
     f = ev.jit(lambda x, m: x + len(m))
     for i in range(1, 6):

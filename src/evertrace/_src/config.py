@@ -305,9 +305,36 @@ def current() -> Config:
         return _process
     base = _process
     if _thread.base is not base or _thread.config is None:
-        _thread.config = dataclasses.replace(base, **overrides)
+        _thread.config = _overridden(base, overrides)
         _thread.base = base
     return _thread.config
+
+
+_made: dict[tuple[Any, ...], tuple[Config, Config]] = {}
+_MOST_MADE = 64
+
+
+def _overridden(base: Config, overrides: dict[str, Any]) -> Config:
+    """Return options with others in their place: one object for equal ones, as calls compare it."""
+    key = (id(base), *[(name, type(value), value) for name, value in overrides.items()])
+    try:
+        known, found = _made.get(key, (None, None))
+    except TypeError:  # a value without a hash
+        return dataclasses.replace(base, **overrides)
+    if known is not base or found is None:
+        found = dataclasses.replace(base, **overrides)
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        _made[key] = base, found
+    return found
+
+
+def _set_process(options: Config) -> None:
+    """Make these the options of the process."""
+    global _process
+    _process = options
+    if native is not None:
+        native.set_config(options)
 
 
 if native is not None:
@@ -332,12 +359,9 @@ def update(name: str, value: Any) -> None:
       AttributeError: there is no such option.
       ValueError, TypeError: the option does not take this value.
     """
-    global _process
     changes = {n: _validated(n, value) for n in _fields_of(name)}
     with _update_lock:
-        _process = dataclasses.replace(_process, **changes)
-        if native is not None:
-            native.set_config(_process)
+        _set_process(dataclasses.replace(_process, **changes))
 
 
 @contextlib.contextmanager
