@@ -11,6 +11,7 @@ programs has it in its key.
 
 import contextlib
 import dataclasses
+import functools
 import os
 import threading
 import types
@@ -216,6 +217,7 @@ def _fields_of(name: str) -> tuple[str, ...]:
     return (_canonical_name(name),)
 
 
+@functools.cache
 def _accepted_types(name: str) -> tuple[Any, ...]:
     """Return the alternatives of the option's type, e.g. ``(str, NoneType)``."""
     hint = _FIELD_TYPES[name]
@@ -223,10 +225,17 @@ def _accepted_types(name: str) -> tuple[Any, ...]:
     return typing.get_args(hint) if is_union else (hint,)
 
 
+@functools.cache
+def _choices(kind: Any) -> tuple[Any, ...] | None:
+    """Return the values of a `Literal`, None for other types."""
+    return typing.get_args(kind) if typing.get_origin(kind) is Literal else None
+
+
 def _accepts(kind: Any, value: Any) -> bool:
     """Whether `value` is of one alternative of an option's type."""
-    if typing.get_origin(kind) is Literal:
-        return value in typing.get_args(kind)
+    choices = _choices(kind)
+    if choices is not None:
+        return value in choices
     if kind is Any:
         return True
     if kind in (int, float) and isinstance(value, bool):
@@ -236,15 +245,16 @@ def _accepts(kind: Any, value: Any) -> bool:
 
 def _type_text(kind: Any) -> str:
     """Word one alternative of an option's type for an error message."""
-    if typing.get_origin(kind) is Literal:
-        return " or ".join(map(repr, typing.get_args(kind)))
+    choices = _choices(kind)
+    if choices is not None:
+        return " or ".join(map(repr, choices))
     return {type(None): "None", bool: "True or False"}.get(kind, f"of type {kind.__name__}")
 
 
 def _validated(name: str, value: Any) -> Any:
     """Return `value` as the option stores it; error if it is not of the option's type."""
     kinds = _accepted_types(name)
-    if isinstance(value, os.PathLike):
+    if not isinstance(value, (str, int)) and isinstance(value, os.PathLike):  # a slow question
         value = os.fspath(value)
     if name == "compilation_cache_dir" and value is False:
         value = ""
