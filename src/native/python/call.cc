@@ -18,6 +18,7 @@
 #include "python/array.h"
 #include "python/numpy_api.h"
 #include "python/thread_state.h"
+#include "python/tree.h"
 #include "python/variant.h"
 
 namespace evertrace {
@@ -29,17 +30,17 @@ constexpr int kPatience = 64;  // calls without a fitting entry, after which few
 PyObject* call_in_python = nullptr;  // `JitFunction.__call__`
 PyObject* make_entry = nullptr;      // `jit.compiled.entry`
 
-// What is known of one root.
+// What is known of one root, or of a leaf of a tree.
 struct Token {
   enum Kind { kArray, kNumpy, kType, kClass, kObject } kind;
   PyObject* object;  // the aval, (shape, dtype), the type, a weak reference to it, the very object
 };
 
-// Where a root comes from.
+// Where a root comes from, or, by JAX's rules, where several do: the leaves of a tree.
 struct Source {
-  enum Kind { kArgument, kDefault, kKeywordDefault } kind;
+  enum Kind { kArgument, kDefault, kKeywordDefault, kTree } kind;
   Py_ssize_t index;
-  PyObject* name;  // of a keyword's default
+  PyObject* name;  // of a keyword's default; the spec of a tree
 };
 
 // All references are owned.
@@ -83,7 +84,8 @@ struct JitObject {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   Entries* entries;
-  int misses;  // calls in a row without an entry
+  int misses;     // calls in a row without an entry
+  int learnings;  // how often entries may have been dropped
 };
 
 JitObject* as_jit(PyObject* x) { return reinterpret_cast<JitObject*>(x); }
@@ -157,20 +159,44 @@ PyObject* take(const Entry& entry, const Source& source, PyObject* const* args) 
   return found;
 }
 
+// Finds the leaves of a tree, if they are such as the tokens say. Nodes that are registered run
+// Python: their errors are left to the Python path, and the entry may be gone then. May set an error
+// that is no `Exception`.
+bool take_tree(const JitObject* jit, const Source& source, PyObject* x, const Token* tokens,
+               References& leaves) {
+  const Ref spec = Ref::borrow(source.name);
+  const size_t first = leaves.size();
+  const int learnings = jit->learnings;
+  const int found = match_tree(spec.get(), x, leaves);
+  if (found < 0 && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+  if (found != 1 || learnings != jit->learnings) return false;
+  for (size_t i = first; i < leaves.size(); ++i) {
+    if (!fits(tokens[i - first], leaves[i])) return false;
+  }
+  return true;
+}
+
 // Fills the roots of a call, which are borrowed, if it is one of the entry's.
-bool recognise(const Entry& entry, PyObject* config, PyObject* const* args, Py_ssize_t count,
-               PyObject* names, PyObject** roots) {
+bool recognise(const JitObject* jit, const Entry& entry, PyObject* config, PyObject* const* args,
+               Py_ssize_t count, PyObject* names, PyObject** roots, References& leaves) {
   if (entry.config != config || entry.count != count || !same_names(names, entry.names) ||
       !same_defaults(entry) || !is_open(entry.boxes)) {
     return false;
   }
   roots[0] = entry.fun;
-  for (size_t i = 0; i < entry.sources.size(); ++i) {
-    PyObject* x = take(entry, entry.sources[i], args);
-    if (x == nullptr || !fits(entry.tokens[i], x)) return false;
-    roots[i + 1] = x;
+  size_t at = 0;
+  for (const Source& source : entry.sources) {
+    if (source.kind == Source::kTree) {
+      const size_t first = leaves.size();
+      if (!take_tree(jit, source, args[source.index], entry.tokens.data() + at, leaves)) return false;
+      for (size_t i = first; i < leaves.size(); ++i) roots[++at] = leaves[i];
+      continue;
+    }
+    PyObject* x = take(entry, source, args);
+    if (x == nullptr || !fits(entry.tokens[at], x)) return false;
+    roots[++at] = x;
   }
-  return true;
+  return is_open(entry.boxes);  // Python can have emptied one on the way
 }
 
 // ------------------------------------------------------------------------ making entries
@@ -178,6 +204,20 @@ bool recognise(const Entry& entry, PyObject* config, PyObject* const* args, Py_s
 bool refuse(const char* what) {
   if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, what);
   return false;
+}
+
+// The tokens of a tree's leaves: ((kind, object), ...)
+bool take_tokens(PyObject* tuple, Py_ssize_t count, Entry& entry) {
+  if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) != count) {
+    return refuse("a token for each leaf");
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    int kind;
+    PyObject* object;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(tuple, i), "iO", &kind, &object)) return false;
+    entry.tokens.push_back({static_cast<Token::Kind>(kind), Py_NewRef(object)});
+  }
+  return true;
 }
 
 bool take_roots(PyObject* list, Entry& entry) {
@@ -190,7 +230,8 @@ bool take_roots(PyObject* list, Entry& entry) {
                           &token, &object)) {
       return false;
     }
-    const Py_ssize_t limit = source == Source::kArgument  ? entry.count
+    const bool is_given = source == Source::kArgument || source == Source::kTree;
+    const Py_ssize_t limit = is_given ? entry.count
                              : source == Source::kDefault && entry.defaults != nullptr
                                  ? PyTuple_GET_SIZE(entry.defaults)
                                  : 0;
@@ -199,7 +240,11 @@ bool take_roots(PyObject* list, Entry& entry) {
       return refuse("a root comes from nowhere");
     }
     entry.sources.push_back({static_cast<Source::Kind>(source), index, Py_NewRef(name)});
-    entry.tokens.push_back({static_cast<Token::Kind>(token), Py_NewRef(object)});
+    if (source == Source::kTree) {
+      if (!take_tokens(object, token, entry)) return false;
+    } else {
+      entry.tokens.push_back({static_cast<Token::Kind>(token), Py_NewRef(object)});
+    }
   }
   return static_cast<bool>(roots);
 }
@@ -250,6 +295,7 @@ void learn(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* na
     if (auto entry = read_entry(parts.get())) {
       Entries old;  // what is dropped may run Python
       old.swap(*jit->entries);
+      ++jit->learnings;
       Entries& entries = *jit->entries;
       entries.push_back(std::move(entry));
       for (auto& one : old) {
@@ -309,7 +355,7 @@ int try_box(PyObject* box, PyObject* const* roots, Py_ssize_t count, PyObject* c
 // Runs the variant of an entry that fits. Returns as `call_variant`. Python code on the way can drop
 // the entry.
 int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) {
-  const Py_ssize_t count = static_cast<Py_ssize_t>(entry.sources.size()) + 1;
+  const Py_ssize_t count = static_cast<Py_ssize_t>(entry.tokens.size()) + 1;
   const Ref fun = Ref::borrow(entry.fun), boxes = Ref::borrow(entry.boxes),
             counts = Ref::borrow(entry.counts);
   // Defaults are the function's, which Python code on the way can change.
@@ -342,12 +388,17 @@ PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, Py
   PyObject* few[kFew];
   std::vector<PyObject*> many;
   Ref boxes;
+  References leaves;  // of trees, so that they live as long as the call
   for (size_t i = 0; i < jit->entries->size(); ++i) {
     const Entry& entry = *(*jit->entries)[i];
-    const size_t needed = entry.sources.size() + 1;
+    const size_t needed = entry.tokens.size() + 1;
     if (needed > kFew && many.size() < needed) many.resize(needed);
     PyObject** roots = needed > kFew ? many.data() : few;
-    if (!recognise(entry, config, args, count, names, roots)) continue;
+    if (!recognise(jit, entry, config, args, count, names, roots, leaves)) {
+      if (PyErr_Occurred()) return nullptr;
+      leaves.pop_to(0);
+      continue;
+    }
     if (i != 0) std::swap((*jit->entries)[0], (*jit->entries)[i]);
     jit->misses = 0;
     boxes = Ref::borrow(entry.boxes);
@@ -392,6 +443,7 @@ int jit_clear(PyObject* self) {
   if (jit->entries != nullptr) {
     Entries old;
     old.swap(*jit->entries);
+    ++jit->learnings;
   }
   return 0;
 }

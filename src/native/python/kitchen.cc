@@ -3,13 +3,14 @@
 
 #include <cstring>
 
+#include "python/tree.h"
 #include "python/variant.h"
 
 namespace evertrace {
 namespace {
 
-constexpr const char* kRecipes[] = {"out",      "existing", "number", "number_as_array",
-                                    "constant", "tuple",    "list",   "dict"};
+constexpr const char* kRecipes[] = {"out",      "out_tree", "existing", "number", "number_as_array",
+                                    "constant", "tuple",    "list",     "dict"};
 constexpr const char* kWrites[] = {"attributes", "names", "dict", "items", "extend", "cell"};
 
 template <size_t n>
@@ -151,6 +152,8 @@ PyObject* Kitchen::make(int number, Call& call) const {
   switch (recipe.kind) {
     case Recipe::kOut:
       return Py_NewRef(call.outs[index]);
+    case Recipe::kOutTree:
+      return build_tree(recipe.object, call.outs, recipe.index);
     case Recipe::kExisting:
       return Py_NewRef(call.values[index]);
     case Recipe::kNumber:

@@ -26,7 +26,7 @@ struct Call {
 
 // How a value is made anew at each call; see `lifting/recipes.py`.
 struct Recipe {
-  enum Kind { kOut, kExisting, kNumber, kNumberAsArray, kConstant, kTuple, kList, kDict };
+  enum Kind { kOut, kOutTree, kExisting, kNumber, kNumberAsArray, kConstant, kTuple, kList, kDict };
   Kind kind;
   int index = 0;                 // of the output, position in the walk, slot
   PyObject* object = nullptr;    // the constant, the class of a named tuple, what makes an array,
