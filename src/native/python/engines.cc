@@ -308,7 +308,8 @@ class OnTape : public Engine {
     const AvalObject& aval = *avals_[i];
     if (!is_array(x)) return aval.rank == 0 && convert(x, aval.code, scalar) ? &scalar : nullptr;
     // Without the GIL another thread may delete the array, but not a view that is held.
-    return reinterpret_cast<const PyObject*>(&aval) == array_aval(x) && !tape.is_long ? array_data(x) : nullptr;
+    const bool is_known = reinterpret_cast<const PyObject*>(&aval) == array_aval(x);
+    return is_known && !tape.is_long ? array_data(x) : nullptr;
   }
 
   // The address of any input, with what has to be kept alive for it; null with an error set.
