@@ -14,8 +14,11 @@ from evertrace._src.config import config
 
 
 @pytest.fixture(autouse=True)
-def restore_process_default(monkeypatch):
-    monkeypatch.setattr(options, "_process", options.Config())
+def restore_process_default():
+    before = options._process
+    options._set_process(options.Config())
+    yield
+    options._set_process(before)
 
 
 @pytest.mark.parametrize("name", ["enable_x64", "jax_enable_x64", "evertrace_enable_x64"])
@@ -116,6 +119,27 @@ def test_update_inside_an_override():
         config.update("enable_x64", False)
         assert (config.enable_x64, config.debug_nans) == (True, True)
     assert (config.enable_x64, config.debug_nans) == (False, True)
+
+
+def test_equal_overrides_make_one_object():
+    """By it, calls are recognised."""
+
+    def made(**changes):
+        with options.override(**changes):
+            return options.current()
+
+    assert made(strict=True) is made(strict=True)
+    assert made(strict=True) is not made(strict=True, enable_checks=True)
+    assert made(debug_nans=True) is not made(debug_infs=True)
+    before, was = made(strict=True), options.current().no_retrace
+    try:
+        options.update("no_retrace", not was)
+        assert made(strict=True).no_retrace is not was
+    finally:
+        options.update("no_retrace", was)
+    assert made(strict=True) == before
+    for i in range(200):
+        assert made(compilation_cache_max_bytes=i).compilation_cache_max_bytes == i
 
 
 def test_override_is_of_one_thread():

@@ -4,7 +4,6 @@ import collections
 import copy
 import functools
 import gc
-import sys
 import threading
 import weakref
 
@@ -122,6 +121,39 @@ def test_dicts_of_results_are_new_and_in_order(called_in_python):
         found["a"].clear()
         found["e"]["more"] = found.pop("z")
     assert len(called_in_python) <= 3
+
+
+def test_calls_under_options_of_a_block_are_made_in_cpp(called_in_python):
+    f = ev.jit(lambda x: x + 1)
+    for _ in range(6):
+        with ev.numpy_rank_promotion("raise"):
+            f(X)
+        f(X)
+    assert len(called_in_python) <= 5
+
+
+def test_containers_that_are_read_in_one_go(called_in_python):
+    f = ev.jit(lambda t: {k: [2 * x for x in v] for k, v in t.items()})
+    tree = {f"k{i}": [X + i, X - i] for i in range(20)}
+    f(tree), f(tree)
+    for i in range(4):  # equal keys that are other objects
+        found = f({"".join(["k", str(k)]): [X + i, X] for k in range(20)})
+        np.testing.assert_array_equal(found["k7"][0], 2 * (X + i))
+    assert len(called_in_python) == 2  # one array at many places is another program
+    back = dict(reversed(list(tree.items())))
+    assert list(f(back)) == list(back)
+    assert list(f(tree)) == list(tree)
+    same = tree | {"k3": [tree["k4"][0], tree["k5"][1]]}
+    np.testing.assert_array_equal(f(same)["k3"][0], 2 * (X + 4))
+    assert len(f(tree | {"k3": [X]})["k3"]) == 1
+    assert len(f({k: v for k, v in tree.items() if k != "k3"})) == 19
+    assert f(tree | {"k3": [X, 1.5]})["k3"][1].shape == ()
+    with pytest.raises(TypeError, match="'int' object is not iterable"):
+        f(tree | {"k3": 5})
+    loss = ev.grad(lambda t: sum(v[0].sum() + v[1].sum() for v in f(t).values()))
+    np.testing.assert_array_equal(loss(tree)["k9"][1], 2 * jnp.ones(3))
+    mapped = ev.vmap(f)({k: [x[None], x[None]] for k, (x, _) in tree.items()})
+    np.testing.assert_array_equal(mapped["k2"][1], 2 * (X + 2)[None])
 
 
 def test_counts_are_exact(called_in_python):
@@ -457,46 +489,7 @@ def test_host_programs_are_those_of_python(name):
     assert ran
 
 
-# ------------------------------------------------------------------------ memory and threads
-
-
-def flat(*runs, count):
-    """Check that memory does not grow with the number of calls."""
-    for run in runs:
-        for _ in range(60):
-            run()
-    gc.collect()
-    before = sys.getallocatedblocks()
-    for run in runs:
-        for _ in range(count):
-            run()
-    gc.collect()
-    assert sys.getallocatedblocks() - before < max(60, len(runs) * count // 50)
-
-
-def test_calls_leave_memory_flat():
-    flat(*[functools.partial(f, *args, **kwargs) for f, args, kwargs in CALLS.values()], count=2000)
-
-
-def test_mismatches_leave_memory_flat():
-    f = ev.jit(lambda x, m: x + len(m))
-    f(X, [1]), f(X, [1, 2])
-    guards = f._kept()[0].guards.compiled
-    values = hostile_values()
-    flat(
-        lambda: (f(X, [1]), f(X, [1, 2])),
-        lambda: [guards.match((f._fun, X, v)) for v in values], count=500,
-    )  # fmt: skip
-
-
-def test_functions_that_are_made_and_dropped_leave_memory_flat():
-    def run():
-        k = X
-        f = ev.jit(lambda x: x + k)
-        for _ in range(3):
-            f(X)
-
-    flat(run, count=100)
+# ------------------------------------------------------------------------ threads
 
 
 def test_threads_call_at_once():

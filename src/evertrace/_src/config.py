@@ -11,6 +11,7 @@ programs has it in its key.
 
 import contextlib
 import dataclasses
+import functools
 import os
 import threading
 import types
@@ -217,6 +218,7 @@ def _fields_of(name: str) -> tuple[str, ...]:
     return (_canonical_name(name),)
 
 
+@functools.cache
 def _accepted_types(name: str) -> tuple[Any, ...]:
     """Return the alternatives of the option's type, e.g. ``(str, NoneType)``."""
     hint = _FIELD_TYPES[name]
@@ -224,10 +226,17 @@ def _accepted_types(name: str) -> tuple[Any, ...]:
     return typing.get_args(hint) if is_union else (hint,)
 
 
+@functools.cache
+def _choices(kind: Any) -> tuple[Any, ...] | None:
+    """Return the values of a `Literal`, None for other types."""
+    return typing.get_args(kind) if typing.get_origin(kind) is Literal else None
+
+
 def _accepts(kind: Any, value: Any) -> bool:
     """Whether `value` is of one alternative of an option's type."""
-    if typing.get_origin(kind) is Literal:
-        return value in typing.get_args(kind)
+    choices = _choices(kind)
+    if choices is not None:
+        return value in choices
     if kind is Any:
         return True
     if kind in (int, float) and isinstance(value, bool):
@@ -237,15 +246,16 @@ def _accepts(kind: Any, value: Any) -> bool:
 
 def _type_text(kind: Any) -> str:
     """Word one alternative of an option's type for an error message."""
-    if typing.get_origin(kind) is Literal:
-        return " or ".join(map(repr, typing.get_args(kind)))
+    choices = _choices(kind)
+    if choices is not None:
+        return " or ".join(map(repr, choices))
     return {type(None): "None", bool: "True or False"}.get(kind, f"of type {kind.__name__}")
 
 
 def _validated(name: str, value: Any) -> Any:
     """Return `value` as the option stores it; error if it is not of the option's type."""
     kinds = _accepted_types(name)
-    if isinstance(value, os.PathLike):
+    if not isinstance(value, (str, int)) and isinstance(value, os.PathLike):  # a slow question
         value = os.fspath(value)
     if name == "compilation_cache_dir" and value is False:
         value = ""
@@ -306,9 +316,36 @@ def current() -> Config:
         return _process
     base = _process
     if _thread.base is not base or _thread.config is None:
-        _thread.config = dataclasses.replace(base, **overrides)
+        _thread.config = _overridden(base, overrides)
         _thread.base = base
     return _thread.config
+
+
+_made: dict[tuple[Any, ...], tuple[Config, Config]] = {}
+_MOST_MADE = 64
+
+
+def _overridden(base: Config, overrides: dict[str, Any]) -> Config:
+    """Return options with others in their place: one object for equal ones, as calls compare it."""
+    key = (id(base), *[(name, type(value), value) for name, value in overrides.items()])
+    try:
+        known, found = _made.get(key, (None, None))
+    except TypeError:  # a value without a hash
+        return dataclasses.replace(base, **overrides)
+    if known is not base or found is None:
+        found = dataclasses.replace(base, **overrides)
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        _made[key] = base, found
+    return found
+
+
+def _set_process(options: Config) -> None:
+    """Make these the options of the process."""
+    global _process
+    _process = options
+    if native is not None:
+        native.set_config(options)
 
 
 if native is not None:
@@ -333,12 +370,9 @@ def update(name: str, value: Any) -> None:
       AttributeError: there is no such option.
       ValueError, TypeError: the option does not take this value.
     """
-    global _process
     changes = {n: _validated(n, value) for n in _fields_of(name)}
     with _update_lock:
-        _process = dataclasses.replace(_process, **changes)
-        if native is not None:
-            native.set_config(_process)
+        _set_process(dataclasses.replace(_process, **changes))
 
 
 @contextlib.contextmanager

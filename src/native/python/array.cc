@@ -28,11 +28,12 @@ PyTypeObject* base_class = nullptr;
 PyTypeObject* block_class = nullptr;
 
 // Arrays that died, linked by `aval`, for the next ones: by how many lines of memory they still have.
-constexpr int kMostSpare = 1024;
+constexpr size_t kMostSpare = 1024;  // of each kind
 constexpr size_t kMostLines = 4;
-ArrayObject* spare[kMostLines + 1] = {};
-int num_spare = 0;
-size_t spare_bytes = 0;
+struct {
+  ArrayObject* first = nullptr;
+  size_t count = 0;
+} spare[kMostLines + 1];
 
 // ---------------------------------------------------------------- memory
 
@@ -150,23 +151,23 @@ int array_traverse(PyObject* object, visitproc visit, void* arg) {
 
 // Makes an array that is dead a spare one. False if there are enough.
 bool keep_spare(ArrayObject* self) {
-  if (num_spare == kMostSpare) return false;
-  ++num_spare;
-  spare_bytes += self->lines * kBlockAlignment;
-  self->aval = reinterpret_cast<PyObject*>(spare[self->lines]);
-  spare[self->lines] = self;
+  auto& list = spare[self->lines];
+  if (list.count == kMostSpare) return false;
+  ++list.count;
+  self->aval = reinterpret_cast<PyObject*>(list.first);
+  list.first = self;
   hide_memory(self, sizeof(ArrayObject));
   return true;
 }
 
 // Takes a spare array with so many lines of memory, or null.
 ArrayObject* take_spare(size_t lines) {
-  ArrayObject* self = spare[lines];
+  auto& list = spare[lines];
+  ArrayObject* self = list.first;
   if (self == nullptr) return nullptr;
   show_memory(self, sizeof(ArrayObject));
-  --num_spare;
-  spare_bytes -= lines * kBlockAlignment;
-  spare[lines] = as_array(self->aval);
+  --list.count;
+  list.first = as_array(self->aval);
   self->aval = nullptr;
   return self;
 }
@@ -307,7 +308,11 @@ PyObject* py_new_array(PyObject*, PyObject* aval) {
 }
 
 PyObject* py_kept_bytes(PyObject*, PyObject*) {
-  return PyLong_FromSize_t(kept_block_bytes() + spare_bytes);
+  size_t bytes = kept_block_bytes();
+  for (size_t lines = 0; lines <= kMostLines; ++lines) {
+    bytes += spare[lines].count * lines * kBlockAlignment;
+  }
+  return PyLong_FromSize_t(bytes);
 }
 
 PyMethodDef methods[] = {

@@ -1,5 +1,6 @@
 // Running compiled programs: those of XLA by calls of jaxlib's, tapes directly.
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -39,17 +40,28 @@ class Owned {
 // ------------------------------------------------------------------------ XLA
 
 // Parts: (types of the inputs, `execute`, handlers of the outputs, device, types of the outputs,
-// what makes a buffer of any input, what tells why a run has failed).
+// what makes a buffer of any input, what tells why a run has failed, what frees the rest of old runs,
+// which inputs are donated, what makes a buffer of an array that nothing else sees).
 class Xla : public Engine {
  public:
   bool compile(PyObject* parts) {
-    if (!parts_.take(parts, 7)) return false;
-    for (const int tuple : {0, 4}) {
+    if (!parts_.take(parts, 10)) return false;
+    for (const int tuple : {0, 4, 8}) {
       if (PyTuple_Check(parts_[tuple])) continue;
       PyErr_SetString(PyExc_TypeError, "types come in a tuple");
       return false;
     }
-    numbers_.resize(static_cast<size_t>(PyTuple_GET_SIZE(parts_[0])));
+    const Py_ssize_t count = PyTuple_GET_SIZE(parts_[0]);
+    numbers_.resize(static_cast<size_t>(count));
+    is_donated_.resize(static_cast<size_t>(count));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts_[8]); ++i) {
+      const Py_ssize_t place = PyLong_AsSsize_t(PyTuple_GET_ITEM(parts_[8], i));
+      if (place < 0 || place >= count) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "what is donated is no input");
+        return false;
+      }
+      is_donated_[static_cast<size_t>(place)] = true;
+    }
     return true;
   }
 
@@ -66,8 +78,12 @@ class Xla : public Engine {
       if (raw == nullptr) return false;
       PyList_SET_ITEM(raws.get(), i, raw);
     }
-    if (!raws) return false;
+    if (!raws || !own_donated(inputs, raws.get())) return false;
     static PyObject* const consume = PyUnicode_InternFromString("consume_with_handlers");
+    // Nobody else may do so in a loop of calls: it leaves nothing to Python's own collector.
+    constexpr unsigned kRunsBetween = 1024;
+    static unsigned runs = 0;
+    if (++runs % kRunsBetween == 0 && !Ref(PyObject_CallNoArgs(parts_[7]))) return false;
     const Ref running(PyObject_CallOneArg(parts_[1], raws.get()));
     if (!running) return failed(raws.get());
     PyObject* args[] = {running.get(), parts_[2]};
@@ -82,6 +98,7 @@ class Xla : public Engine {
   void clear() override {
     parts_.clear();
     numbers_.clear();
+    is_donated_.clear();
   }
 
  private:
@@ -101,7 +118,8 @@ class Xla : public Engine {
       if (!deleted) return nullptr;
       if (deleted.get() == Py_False) return Py_NewRef(raw);
     }
-    if (!PyFloat_CheckExact(x) && !PyLong_CheckExact(x)) return made(x, i);
+    const bool is_number = PyFloat_CheckExact(x) || PyLong_CheckExact(x);
+    if (!is_number || is_donated_[static_cast<size_t>(i)]) return made(x, i);
     Number& last = numbers_[static_cast<size_t>(i)];
     if (last.value && is_same(last.value.get(), x)) return Py_NewRef(last.raw.get());
     Ref raw(made(x, i));
@@ -116,6 +134,24 @@ class Xla : public Engine {
     PyObject* args[] = {x, PyTuple_GET_ITEM(parts_[0], i), PyLong_FromSsize_t(i)};
     const Ref place(args[2]);
     return place ? PyObject_Vectorcall(parts_[5], args, 3, nullptr) : nullptr;
+  }
+
+  // Gives the program copies of donated memory that something else sees: views of host memory may be
+  // alive, and another argument may be the same array.
+  bool own_donated(PyObject* const* inputs, PyObject* raws) {
+    if (PyTuple_GET_SIZE(parts_[8]) == 0) return true;
+    PyObject* const* items = reinterpret_cast<PyListObject*>(raws)->ob_item;
+    std::vector<PyObject*> sorted(items, items + PyList_GET_SIZE(raws));
+    std::sort(sorted.begin(), sorted.end());
+    const bool repeated = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(raws); ++i) {
+      if (!is_donated_[static_cast<size_t>(i)] || !is_array(inputs[i])) continue;
+      const ArrayObject* array = as_array(inputs[i]);
+      if (!repeated && array->data == nullptr && is_none(array->host)) continue;
+      PyObject* own = PyObject_CallOneArg(parts_[9], inputs[i]);
+      if (own == nullptr || PyList_SetItem(raws, i, own) != 0) return false;
+    }
+    return true;
   }
 
   static bool is_same(PyObject* a, PyObject* b) {
@@ -153,6 +189,7 @@ class Xla : public Engine {
 
   Owned parts_;
   std::vector<Number> numbers_;
+  std::vector<bool> is_donated_;
 };
 
 // ------------------------------------------------------------------------ tapes
@@ -271,7 +308,8 @@ class OnTape : public Engine {
     const AvalObject& aval = *avals_[i];
     if (!is_array(x)) return aval.rank == 0 && convert(x, aval.code, scalar) ? &scalar : nullptr;
     // Without the GIL another thread may delete the array, but not a view that is held.
-    return reinterpret_cast<const PyObject*>(&aval) == array_aval(x) && !tape.is_long ? array_data(x) : nullptr;
+    const bool is_known = reinterpret_cast<const PyObject*>(&aval) == array_aval(x);
+    return is_known && !tape.is_long ? array_data(x) : nullptr;
   }
 
   // The address of any input, with what has to be kept alive for it; null with an error set.

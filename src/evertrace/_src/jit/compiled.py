@@ -162,8 +162,6 @@ def run_of(variant):
         if found is NotImplemented:
             return found
         engine, parts, device = found
-    if program.donated and engine == "xla":
-        return None  # what else sees the memory has to be found first
     try:
         kitchen = _kitchen(variant)
     except _InPythonError:
@@ -190,9 +188,12 @@ def _engine(program):
     def buffer(x, aval, i):
         return executable.as_buffer(input_buffer(x, device, aval), i, count)
 
+    def own(x):
+        return registry.put(x.host(), device, may_alias=False)
+
     parts = (
         avals, executable._execute, executable._handlers, device, tuple(program.out_avals), buffer,
-        executable.failed,
+        executable.failed, executable.collect_garbage, program.kept_donated, own,
     )  # fmt: skip
     return "xla", parts, device
 

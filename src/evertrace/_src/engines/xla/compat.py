@@ -10,6 +10,7 @@ stderr), which is why an environment variable is set between the imports below.
 
 import ctypes
 import functools
+import gc
 import importlib
 import os
 import sys
@@ -53,6 +54,11 @@ block_until_ready = xla_client.batched_block_until_ready
 export_dlpack = _jax.buffer_to_dlpack_managed_tensor
 make_cpu_client = xla_client.make_cpu_client
 register_custom_call_target = xla_client.register_custom_call_target
+
+# What XLA's threads are done with, such as where in Python a program was started, waits for
+# somebody who holds the GIL.
+collect_garbage = _jax.collect_garbage
+gc.callbacks.append(lambda phase, info: collect_garbage() if phase == "stop" else None)
 
 # GSPMDSharding is implemented wholly in C++ and serves any number of devices; the other sharding
 # classes of jaxlib call back into Python attributes that only JAX defines, or import JAX.

@@ -137,6 +137,8 @@ class Executable:
             raise _deleted_error(arg, position, count)
         return arg
 
+    collect_garbage = staticmethod(compat.collect_garbage)
+
     def failed(self, error: Exception, raws: Sequence[Any]) -> NoReturn:
         """Raise what a call of jaxlib's has raised as one of our errors."""
         del raws
