@@ -1,6 +1,6 @@
 """Memory stays flat, whatever is repeated, and whatever is made and dropped; see `growth.py`.
 
-What fills caches that are bounded (classes, shapes, static values) only the script shows to be flat.
+Only the script shows what fills caches, which are bounded: classes, shapes, static values.
 """
 
 import pytest
