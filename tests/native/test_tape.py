@@ -8,14 +8,12 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax, random
-from evertrace._src import config, extension, native
-from evertrace._src.engines import registry
+from evertrace import lax
+from evertrace._src import extension, native
 from evertrace._src.engines.native.emit import COPY, LOOP, MATMUL, REDUCE, SLICE, SPREAD
 from evertrace._src.engines.native.engine import compile_jaxpr
 from evertrace._src.engines.native.rules.control import body as tape_of_body
-from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
-from tests.support.closeness import assert_same
+from tests.support.tapes import check, jaxpr_of, tape_of
 
 if not native.is_built():
     pytest.skip("the extension module is not built", allow_module_level=True)
@@ -26,35 +24,6 @@ VECTOR = RNG.normal(size=64).astype(np.float32)
 MATRIX = RNG.normal(size=(64, 64)).astype(np.float32)
 WIDE = RNG.normal(size=(20, 600)).astype(np.float32)
 ROW = RNG.normal(size=600).astype(np.float32)
-
-
-def tape_of(fun, *args):
-    """Return the tape of a function of arrays, and the arrays to run it on."""
-    jaxpr, inputs = jaxpr_of(fun, *args)
-    made = compile_jaxpr(jaxpr)
-    assert made.tape is not None, made.why
-    return made.tape, inputs
-
-
-def jaxpr_of(fun, *args):
-    """Return the jaxpr of a function, captured arrays first, and the arrays to run it on."""
-    args = [jnp.asarray(x) for x in args]
-    closed = ev.make_jaxpr(fun)(*args)
-    return hoist_consts(closed.jaxpr), [*closed.consts, *args]
-
-
-def check(fun, *args):
-    """Compare a tape with plain evaluation, twice; returns the tape's counts."""
-    tape, inputs = tape_of(fun, *args)
-    with config.override(engine="xla", native_kernels=False):  # what it is compared with
-        wants = registry.interpret_jaxpr(close_jaxpr(jaxpr_of(fun, *args)[0]), inputs)
-    for _ in range(2):
-        outs = tape.run(inputs)
-        assert len(outs) == len(wants)
-        for got, want in zip(outs, wants, strict=True):
-            assert_same(np.asarray(got), np.asarray(want.host()), 16, "array")
-    return tape.counts()
-
 
 # ---------------------------------------------------------------- planning
 
@@ -113,83 +82,6 @@ def test_plan(name):
 
 
 # ---------------------------------------------------------------- control flow
-
-
-RANDOM = {
-    "bits": lambda k: random.bits(k, (5, 3)),
-    "bits of 64": lambda k: random.bits(k, (5,), "uint32"),
-    "bits of 8": lambda k: random.bits(k, (5,), "uint8"),
-    "uniform": lambda k: random.uniform(k, (7,)),
-    "normal": lambda k: random.normal(k, (33,)),
-    "split": lambda k: [random.key_data(x) for x in random.split(k, 3)],
-    "split of a split": lambda k: random.bits(random.split(random.split(k)[1])[0]),
-    "fold_in": lambda k: random.key_data(random.fold_in(k, 7)),
-    "many keys": lambda k: ev.vmap(lambda k: random.uniform(k, (4,)))(random.split(k, 6)),
-    "a loop": lambda k: lax.fori_loop(
-        0, 5, lambda i, s: s + random.uniform(random.fold_in(k, i)), 0.0
-    ),
-    "a seed": lambda k: random.key_data(random.key(k[0])),
-}
-
-
-@pytest.mark.parametrize("name", RANDOM)
-def test_random(name):
-    def fun(words):
-        keys = words if name == "a seed" else random.wrap_key_data(words)
-        return RANDOM[name](keys)
-
-    check(fun, np.array([3, 5], np.uint32))
-
-
-def images(x, kernel):
-    """Return what a small net of images is made of: a convolution, a maximum of windows."""
-    x = lax.conv_general_dilated(x.reshape(2, 16, 16, 8), kernel.reshape(2, 2, 8, 16), (2, 1),
-                                 "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))  # fmt: skip
-    return lax.reduce_window(jnp.sin(x), -jnp.inf, lax.max, (1, 2, 3, 1), (1, 2, 2, 1), "SAME")
-
-
-WINDOWS = {
-    "images": images,
-    "gradient": ev.grad(lambda x, k: jnp.sum(images(x, k) ** 2), (0, 1)),
-    "each example": ev.vmap(lambda x, k: images(jnp.stack([x] * 64), k), (0, None)),
-    "sums of windows": lambda x, _: lax.reduce_window(x, 0.0, lax.add, (3, 5), (1, 2), "SAME"),
-}
-
-
-@pytest.mark.parametrize("name", WINDOWS)
-def test_windows(name):
-    check(WINDOWS[name], MATRIX, MATRIX.reshape(-1)[:512])
-
-
-PLACES = np.array([3, 1, 70, -5, 3], np.int32)
-
-INDEXING = {
-    "rows": lambda x, i: x[i],
-    "rows that are there": lambda x, i: x.at[i].get(mode="clip"),
-    "rows or a number": lambda x, i: x.at[i].get(mode="fill", fill_value=7),
-    "elements": lambda x, i: x[i, i],
-    "columns": lambda x, i: jnp.take(x, i, axis=1),
-    "along an axis": lambda x, i: jnp.take_along_axis(x[:5], i[:, None], axis=1),
-    "an example each": lambda x, i: ev.vmap(lambda r, k: r[k])(x[:5], i),
-    "set": lambda x, i: x.at[i[:4]].set(2.0),
-    "add": lambda x, i: x.at[i].add(x[:5]),
-    "sub": lambda x, i: x.at[:, i].add(-x[:, :5]),
-    "max": lambda x, i: x.at[i, i].max(0.5),
-    "mul in a loop": lambda x, i: lax.fori_loop(0, 5, lambda k, y: y.at[i[k]].mul(2.0), x),
-    "nothing": lambda x, i: (x[i[:0]], x.at[i[:0]].set(1.0)),
-    "derivative": lambda x, i: ev.grad(lambda x: jnp.sum(jnp.sin(x[i]) * x[0]))(x),
-}
-
-
-@pytest.mark.parametrize("name", INDEXING)
-def test_indexing(name):
-    check(INDEXING[name], MATRIX, PLACES)
-
-
-def test_a_scatter_in_a_loop_copies_nothing():
-    jaxpr, _ = jaxpr_of(lambda x, i: x.at[i].set(1.0), MATRIX, np.int32(3))
-    tape, _ = tape_of_body(jaxpr, [0, 1], [0], [(0, 0)])
-    assert tape.donors() == (0,)
 
 
 def fori(body, n=7):

@@ -42,7 +42,8 @@ void release(char* data) { ::operator delete(data, kAlignment); }
 
 }  // namespace
 
-Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(nullptr) {
+Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(few_) {
+  if (bytes_ <= kFew) return;
   if (bytes_ >= kSmallest) {
     std::lock_guard lock(mutex);
     auto& blocks = kept();
@@ -60,6 +61,7 @@ Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(nullptr) {
 }
 
 Scratch::~Scratch() {
+  if (data_ == few_) return;
   char* dropped = data_;
   if (bytes_ >= kSmallest && bytes_ <= kLargest) {
     std::lock_guard lock(mutex);

@@ -40,14 +40,15 @@ Tape::Tape(Program program) {
   }
   arena_bytes_ = plan.arena_bytes;
   counts_ = plan.counts;
-  thunks_ = make_thunks(plan, bodies_);
+  thunks_ = make_thunks(plan, bodies_, arrays_);
   counts_.thunks = static_cast<int64_t>(thunks_.size());
 }
 
 Tape::~Tape() { delete spare_.load(); }
 
 Frame::Frame(const Tape& tape)
-    : arena(std::max<size_t>(64, static_cast<size_t>(tape.arena_bytes_))), slots(tape.num_slots_) {
+    : arena(std::max<size_t>(64, static_cast<size_t>(tape.arena_bytes_))), slots(tape.num_slots_),
+      arrays(tape.arrays_) {
   for (const auto& fixed : tape.in_arena_) slots[fixed.slot] = arena.data() + fixed.offset;
   for (const auto& [slot, data] : tape.constants_) slots[slot] = const_cast<char*>(data);
   for (const auto& body : tape.bodies_) children.push_back(std::make_unique<Frame>(*body));

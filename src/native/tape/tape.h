@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "kernels/scratch.h"
 #include "tape/program.h"
 
@@ -19,12 +20,18 @@ namespace evertrace::tape {
 struct Plan;
 class Tape;
 
+// The arrays of a kernel that takes such.
+struct KernelArrays {
+  Arrays in, out;
+};
+
 // What one running call has: where each value is, and the same for the bodies of control flow.
 struct Frame {
   explicit Frame(const Tape& tape);
   Scratch arena;
   std::vector<char*> slots;  // by value
   std::vector<std::unique_ptr<Frame>> children;
+  std::vector<KernelArrays> arrays;
 };
 
 // One step of a tape.
@@ -93,6 +100,7 @@ class Tape {
   std::vector<std::pair<int, const char*>> constants_;
   std::vector<Constant> constant_data_;
   std::vector<std::shared_ptr<const Tape>> bodies_;  // one child frame each
+  std::vector<KernelArrays> arrays_;                 // of which frames have copies
   int64_t arena_bytes_ = 0;
   size_t num_slots_ = 0;
   Counts counts_ = {};
