@@ -1,7 +1,9 @@
 """Avals are one object per type, so that identity is equality."""
 
 import copy
+import gc
 import pickle
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import evertrace as ev
+import evertrace.numpy as jnp
 from evertrace._src.core.aval import ShapedArray, is_inexact
 
 F32 = np.dtype("float32")
@@ -90,3 +93,25 @@ def test_struct_is_compared_by_value():
 def test_struct_needs_a_dtype():
     with pytest.raises(ValueError, match="dtype must not be None"):
         ev.ShapeDtypeStruct((2,), None)
+
+
+def test_avals_die_with_the_last_that_refers_to_them():
+    ref = weakref.ref(ShapedArray((7, 1, 9), "int8"))
+    assert ref() is ShapedArray((7, 1, 9), "int8")
+    for size in range(2000):
+        ShapedArray((size, 1, 2), "int8")
+    gc.collect()
+    assert ref() is None
+    held = ShapedArray((7, 1, 9), "int8")
+    for size in range(2000):
+        ShapedArray((size, 1, 3), "int8")
+    assert held is ShapedArray((7, 1, 9), "int8")
+
+
+def test_avals_of_views_are_those_of_python():
+    x = jnp.zeros((3, 1, 11), "int8")
+    for _ in range(2):
+        for size in range(1, 2000):
+            ShapedArray((size, 1, 2), "int8")
+        assert x[0].aval is ShapedArray((1, 11), "int8")
+        assert [row.aval for row in x] == 3 * [ShapedArray((1, 11), "int8")]

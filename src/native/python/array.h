@@ -21,8 +21,9 @@ struct AvalObject {
   int64_t count;      // of elements
   int64_t item_size;  // 0 for extended dtypes, whose arrays have no memory of our own
   int rank;
-  DType code;  // kUnknown for dtypes that kernels do not know
-  bool is_weak;
+  uint64_t hash;  // of `find_aval`, if `is_known` to it
+  DType code;     // kUnknown for dtypes that kernels do not know
+  bool is_weak, is_known;
 };
 
 // An array. Fields may be null where Python sees None.
@@ -70,8 +71,7 @@ PyTypeObject* aval_base();
 // The class over it that interns avals, once Python has made it; else null.
 extern PyTypeObject* aval_class;
 
-// The aval of a shape in a dtype, which is that of another aval: a borrowed reference, or null with
-// a Python error.
+// The aval of a shape in a dtype, which is that of another aval; null with a Python error.
 PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims);
 
 // An aval with its facts; null with a Python error if they make no sense.

@@ -39,10 +39,23 @@ int aval_traverse(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
+// The avals that `find_aval` has made or found, by its hash; each leaves when it dies.
+using Known = std::unordered_multimap<uint64_t, AvalObject*>;
+Known& known() {
+  static auto* avals = new Known;  // never destroyed: objects outlive `main`
+  return *avals;
+}
+
+void forget(AvalObject* aval) {
+  const auto [first, last] = known().equal_range(aval->hash);
+  known().erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == aval; }));
+}
+
 void aval_dealloc(PyObject* object) {
   AvalObject* self = as_aval(object);
   PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
+  if (self->is_known) forget(self);  // before Python runs and asks for it
   if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(object);
   aval_clear(object);
   PyMem_Free(self->dims);
@@ -157,14 +170,12 @@ PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims
     hash = (hash ^ static_cast<uint64_t>(dims[i])) * 0x9E3779B97F4A7C15ull;
     hash ^= hash >> 32;
   }
-  // Avals live as long as the process, and with them their dtypes.
-  static auto* known = new std::unordered_multimap<uint64_t, const AvalObject*>;
-  const auto [first, last] = known->equal_range(hash);
+  const auto [first, last] = known().equal_range(hash);
   for (auto it = first; it != last; ++it) {
-    const AvalObject* aval = it->second;
+    AvalObject* aval = it->second;
     if (aval->dtype == dtype && aval->is_weak == is_weak && aval->rank == rank &&
         std::equal(dims, dims + rank, aval->dims)) {
-      return const_cast<PyObject*>(reinterpret_cast<const PyObject*>(aval));
+      return Py_NewRef(reinterpret_cast<PyObject*>(aval));
     }
   }
   Ref shape(PyTuple_New(rank));
@@ -174,14 +185,17 @@ PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims
     if (size == nullptr) return nullptr;
     PyTuple_SET_ITEM(shape.get(), i, size);
   }
-  PyObject* made = PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(aval_class),
-                                                shape.get(), dtype,
-                                                is_weak ? Py_True : Py_False, nullptr);
-  const AvalObject* facts = made == nullptr ? nullptr : aval_facts(made);
-  if (facts == nullptr) return nullptr;
+  Ref made(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(aval_class), shape.get(), dtype,
+                                        is_weak ? Py_True : Py_False, nullptr));
+  if (!made || aval_facts(made.get()) == nullptr) return nullptr;
+  AvalObject* aval = as_aval(made.get());
   // Interned by another dtype object that is equal, it would not be found again.
-  if (facts->dtype == dtype) known->emplace(hash, facts);
-  return made;  // one reference is kept for ever
+  if (aval->dtype == dtype && !aval->is_known) {
+    known().emplace(hash, aval);
+    aval->hash = hash;
+    aval->is_known = true;
+  }
+  return made.release();
 }
 
 int add_aval(PyObject* module) {

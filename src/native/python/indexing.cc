@@ -274,8 +274,8 @@ PyObject* take_static(PyObject* array, PyObject* index) {
   const AvalObject* aval = facts_of(array);
   View view;
   if (aval == nullptr || !find_view(aval, index, view)) return nullptr;
-  PyObject* type = find_aval(aval->dtype, aval->is_weak, view.rank, view.shape);
-  return type == nullptr ? nullptr : take_view(array, aval, view, type);
+  Ref type(find_aval(aval->dtype, aval->is_weak, view.rank, view.shape));
+  return type ? take_view(array, aval, view, type.get()) : nullptr;
 }
 
 PyObject* take_rows(PyObject* array) {
@@ -293,12 +293,12 @@ PyObject* take_rows(PyObject* array) {
     view.strides[i] = stride;
     stride *= view.shape[i];
   }
-  PyObject* type = find_aval(aval->dtype, aval->is_weak, view.rank, view.shape);
-  Ref list(type == nullptr ? nullptr : PyList_New(rows));
+  Ref type(find_aval(aval->dtype, aval->is_weak, view.rank, view.shape));
+  Ref list(type ? PyList_New(rows) : nullptr);
   if (!list) return nullptr;
   for (int64_t i = 0; i < rows; ++i) {
     view.offset = i * stride;
-    PyObject* row = take_view(array, aval, view, type);
+    PyObject* row = take_view(array, aval, view, type.get());
     if (row == nullptr) return nullptr;
     PyList_SET_ITEM(list.get(), i, row);
   }

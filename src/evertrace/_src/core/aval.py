@@ -1,18 +1,23 @@
 """Abstract values: what is known of an array while tracing.
 
-An aval is interned: one object per (shape, dtype, weak type) for the life of the process, so that
-identity is equality and an array's part of a cache key is one pointer.
+An aval is interned: there is one object per (shape, dtype, weak type) as long as anything refers to
+it, so that identity is equality and an array's part of a cache key is one pointer.
 """
 
+import collections
 import math
 import operator
+import threading
+import weakref
 
 import numpy as np
 
 from evertrace._src import dtypes, native
 from evertrace._src.core.formats import Format
 
-_interned = {}
+_interned = weakref.WeakValueDictionary()
+_interning = threading.RLock()  # two threads that meet agree on one object
+_recent = collections.deque(maxlen=1000)  # avals of short-lived arrays, which come again
 
 
 class ShapedArray(native.AvalBase):
@@ -101,8 +106,10 @@ def _intern(cls, shape, dtype, weak_type):
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
     self.ndim, self.size = len(shape), math.prod(shape)
     self.cache = {}
-    # setdefault, so that two threads that meet here agree on one object.
-    return _interned.setdefault(key, self)
+    with _interning:
+        found = _interned.setdefault(key, self)
+        _recent.append(found)
+    return found
 
 
 def is_inexact(aval):

@@ -48,9 +48,9 @@ RULE_SLOTS = (
     "linearize", "stage", "transpose",
 )  # fmt: skip
 
-# Type-rule results are kept for ever in practice; this bounds a program that makes new shapes
-# without end.
-MAX_CACHED_TYPES = 100_000
+# Of each primitive. Type-rule results are kept for ever in practice; this bounds a program that
+# makes new shapes without end.
+MAX_CACHED_TYPES = 4096
 
 
 AS_IS = "as is"

@@ -177,6 +177,9 @@ def annotate_function(func, name=None, **decorator_kwargs):
 def device_memory_profile(backend=None):
     """Return what is allocated on the devices, as bytes for the program pprof.
 
+    What made it is the program, not the line of Python, which jaxlib would have to remember for
+    each array.
+
     Args:
       backend: platform, by default the best one.
 

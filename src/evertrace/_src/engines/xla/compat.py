@@ -39,6 +39,10 @@ if JAXLIB_RELEASE < MINIMUM_JAXLIB:
         "Fix: pip install --upgrade jaxlib"
     )
 
+# Each array would keep who made it, which is let go of only when a later one is put on a device: a
+# loop of calls on arrays that are there already would use more and more memory.
+_jax.set_tracebacks_enabled(False)
+
 RawArray = xla_client.ArrayImpl
 RawDevice = xla_client.Device
 RawClient = xla_client.Client
