@@ -400,6 +400,12 @@ PyObject* new_array(PyObject* aval, void** data) {
   return PyErr_NoMemory();
 }
 
+void delete_array(PyObject* array) {
+  drop_data(as_array(array));
+  Py_CLEAR(as_array(array)->host);
+  Py_CLEAR(as_array(array)->buffer);
+}
+
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {
   ArrayObject* self = allocate(0);
   if (self == nullptr) return nullptr;

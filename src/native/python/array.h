@@ -97,6 +97,9 @@ PyObject* new_array(PyObject* aval, void** data);
 // has no memory of its own, or something else may see it; with an error where memory is short.
 PyObject* new_array_on(PyObject* aval, PyObject* donor, void** data);
 
+// Gives up the contents of an array, as its method `delete()` does.
+void delete_array(PyObject* array);
+
 // A new, uncommitted array whose contents are an engine's buffer on a device.
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);
 

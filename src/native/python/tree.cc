@@ -1,4 +1,4 @@
-// Flattening trees, building them and comparing their structures; see tree.h.
+// Flattening trees, building them and matching them with structures; see tree.h.
 //
 // Tuples, lists, dicts, None and named tuples are walked here, other nodes are taken apart and put
 // together by the functions of the Python registry. Those, `is_leaf`, and keys that compare can run
@@ -7,39 +7,13 @@
 
 #include "python/tree.h"
 
-#include <structmember.h>
-
 #include <algorithm>
-#include <cstddef>
 
 namespace evertrace {
 namespace {
 
-PyObject* kinds = nullptr;    // `registry.KINDS`: type -> NodeKind
-PyObject* the_leaf = nullptr;  // `LEAF`
-PyTypeObject *base_type = nullptr, *class_type = nullptr;  // `TreeDefBase`, `PyTreeDef`
-
-// Python functions that make errors, in the order in which `set_tree` takes them.
-enum Fault { kKeys, kVerdict, kStatic, kCount, kCompare, kHash, kFaults };
+PyObject* kinds = nullptr;  // `registry.KINDS`: type -> NodeKind
 PyObject* faults[kFaults];
-
-// Sets the error that such a function makes. Arguments may be null at the end.
-void raise(Fault fault, PyObject* a, PyObject* b = nullptr) {
-  const Ref error(PyObject_CallFunctionObjArgs(faults[fault], a, b, nullptr));
-  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
-}
-
-// The same because of the error that is set, which becomes its cause.
-void raise_from_error(Fault fault, PyObject* a) {
-  Ref cause(take_error());
-  const Ref error(PyObject_CallFunctionObjArgs(faults[fault], a, cause.get(), nullptr));
-  if (!error) return;
-  if (error.get() != cause.get() && PyExceptionInstance_Check(error.get())) {
-    PyException_SetContext(error.get(), Py_NewRef(cause.get()));
-    PyException_SetCause(error.get(), cause.release());
-  }
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
-}
 
 bool refuse(const char* what) {
   PyErr_SetString(PyExc_ValueError, what);
@@ -140,7 +114,7 @@ PyObject* sorted_keys(PyObject* dict, bool& strings) {
   if (!list) return nullptr;
   if (PyList_Sort(list.get()) == 0) return PyList_AsTuple(list.get());
   if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError)) {
-    raise_from_error(kKeys, dict);
+    raise_fault_from_error(kKeys, dict);
   }
   return nullptr;
 }
@@ -242,9 +216,9 @@ PyObject* tuple_of(Ref a, Ref b, Ref c) {
 
 class Flattener {
  public:
-  // `is_leaf` may be None. Without `structured`, there are no specs.
-  Flattener(PyObject* is_leaf, bool structured)
-      : is_leaf_(is_leaf == Py_None ? nullptr : is_leaf), structured_(structured) {}
+  // `is_leaf` may be null. Without `structured`, there are no specs.
+  Flattener(PyObject* is_leaf, bool structured, References& leaves)
+      : is_leaf_(is_leaf), structured_(structured), leaves_(leaves) {}
 
   // Appends the leaves of a tree and returns its spec; null with an error set.
   PyObject* walk(PyObject* tree) {
@@ -257,7 +231,6 @@ class Flattener {
     leaves_.push(Py_NewRef(tree));
     return Py_NewRef(Py_None);
   }
-  References& leaves() { return leaves_; }
 
  private:
   PyObject* walk_node(PyObject* node, Kind kind, PyObject* functions) {
@@ -284,15 +257,16 @@ class Flattener {
     if (!verdict) return -1;
     if (verdict.get() == Py_True) return 1;
     if (verdict.get() == Py_False || verdict.get() == Py_None) return 0;
-    raise(kVerdict, verdict.get());
+    raise_fault(kVerdict, verdict.get());
     return -1;
   }
 
   PyObject* is_leaf_;
   bool structured_;
-  int depth_ = 0;
+  References& leaves_;
+  References children_;
   Kinds kinds_;
-  References leaves_, children_;
+  int depth_ = 0;
 };
 
 // ---------------------------------------------------------------- specs
@@ -453,7 +427,7 @@ class Matcher {
     if (children_.size() - first != static_cast<size_t>(parts.count)) return 0;
     const int same = PyObject_RichCompareBool(parts.aux, aux.get(), Py_EQ);
     if (same < 0 && PyErr_ExceptionMatches(PyExc_Exception)) {
-      raise_from_error(kStatic, reinterpret_cast<PyObject*>(parts.type));
+      raise_fault_from_error(kStatic, reinterpret_cast<PyObject*>(parts.type));
     }
     return same;
   }
@@ -464,193 +438,28 @@ class Matcher {
   int depth_ = 0;
 };
 
-// ---------------------------------------------------------------- treedefs
-
-TreeDefObject* as_treedef(PyObject* x) { return reinterpret_cast<TreeDefObject*>(x); }
-bool is_treedef(PyObject* x) { return PyObject_TypeCheck(x, base_type); }
-
-// Takes the reference to the spec, which may be null with an error set.
-PyObject* make_treedef(PyTypeObject* type, Ref spec, Py_ssize_t num_leaves) {
-  if (!spec) return nullptr;
-  PyObject* self = type->tp_alloc(type, 0);
-  if (self == nullptr) return nullptr;
-  as_treedef(self)->spec = spec.release();
-  as_treedef(self)->num_leaves = num_leaves;
-  as_treedef(self)->hash = -1;
-  return self;
-}
-
-PyObject* treedef_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"spec", "num_leaves", nullptr};
-  PyObject* spec;
-  Py_ssize_t num_leaves;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "On", const_cast<char**>(names), &spec,
-                                   &num_leaves)) {
-    return nullptr;
-  }
-  return make_treedef(type, Ref::borrow(spec), num_leaves);
-}
-
-int treedef_traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  Py_VISIT(as_treedef(self)->spec);
-  return 0;
-}
-
-int treedef_clear(PyObject* self) {
-  Py_CLEAR(as_treedef(self)->spec);
-  return 0;
-}
-
-void treedef_dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  treedef_clear(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyObject* treedef_compare(PyObject* self, PyObject* other, int op) {
-  if ((op != Py_EQ && op != Py_NE) || !is_treedef(other)) Py_RETURN_NOTIMPLEMENTED;
-  int same = self == other;
-  if (!same && as_treedef(self)->num_leaves == as_treedef(other)->num_leaves) {
-    const Ref a = Ref::borrow(as_treedef(self)->spec), b = Ref::borrow(as_treedef(other)->spec);
-    same = PyObject_RichCompareBool(a.get(), b.get(), Py_EQ);
-  }
-  if (same < 0) {
-    if (PyErr_ExceptionMatches(PyExc_Exception)) raise_from_error(kCompare, self);
-    return nullptr;
-  }
-  return PyBool_FromLong(same == (op == Py_EQ));
-}
-
-Py_hash_t treedef_hash(PyObject* self) {
-  TreeDefObject* treedef = as_treedef(self);
-  if (treedef->hash != -1) return treedef->hash;
-  treedef->hash = PyObject_Hash(treedef->spec);
-  if (treedef->hash == -1 && PyErr_ExceptionMatches(PyExc_TypeError)) {
-    raise_from_error(kHash, treedef->spec);
-  }
-  return treedef->hash;
-}
-
-PyMemberDef treedef_members[] = {
-    {"spec", T_OBJECT, offsetof(TreeDefObject, spec), READONLY, nullptr},
-    {"num_leaves", T_PYSSIZET, offsetof(TreeDefObject, num_leaves), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot treedef_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(treedef_new)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(treedef_dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(treedef_traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(treedef_clear)},
-    {Py_tp_richcompare, reinterpret_cast<void*>(treedef_compare)},
-    {Py_tp_hash, reinterpret_cast<void*>(treedef_hash)},
-    {Py_tp_members, treedef_members},
-    {0, nullptr},
-};
-
-PyType_Spec treedef_spec = {
-    "evertrace._src._native.TreeDefBase", sizeof(TreeDefObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, treedef_slots,
-};
-
-// ---------------------------------------------------------------- the module's functions
-
-bool takes(Py_ssize_t count, Py_ssize_t want) {
-  if (count == want && kinds != nullptr) return true;
-  PyErr_SetString(PyExc_TypeError, "tree: another number of arguments, or `set_tree` is missing");
-  return false;
-}
-
-// A treedef of a spec, which may be null with an error set.
-Ref wrapped(Ref spec, size_t num_leaves) {
-  if (spec && spec.get() == Py_None) return Ref::borrow(the_leaf);
-  return Ref(make_treedef(class_type, std::move(spec), static_cast<Py_ssize_t>(num_leaves)));
-}
-
-PyObject* py_flatten(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (!takes(count, 2)) return nullptr;
-  Flattener flattener(args[1], true);
-  Ref spec(flattener.walk(args[0]));
-  const Ref treedef = wrapped(std::move(spec), flattener.leaves().size());
-  const Ref leaves(treedef ? flattener.leaves().into_list() : nullptr);
-  return leaves ? PyTuple_Pack(2, leaves.get(), treedef.get()) : nullptr;
-}
-
-PyObject* py_leaves(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (!takes(count, 2)) return nullptr;
-  Flattener flattener(args[1], false);
-  const Ref done(flattener.walk(args[0]));
-  return done ? flattener.leaves().into_list() : nullptr;
-}
-
-PyObject* py_structure(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (!takes(count, 2)) return nullptr;
-  Flattener flattener(args[1], true);
-  Ref spec(flattener.walk(args[0]));
-  return wrapped(std::move(spec), flattener.leaves().size()).release();
-}
-
-PyObject* py_unflatten(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (!takes(count, 2)) return nullptr;
-  PyObject* treedef = args[0];
-  if (!is_treedef(treedef)) return PyObject_CallMethod(treedef, "unflatten", "O", args[1]);
-  const Ref leaves(PySequence_Tuple(args[1]));
-  if (!leaves) return nullptr;
-  const Py_ssize_t given = PyTuple_GET_SIZE(leaves.get());
-  if (given != as_treedef(treedef)->num_leaves) {
-    const Ref number(PyLong_FromSsize_t(given));
-    if (number) raise(kCount, treedef, number.get());
-    return nullptr;
-  }
-  return build_tree(as_treedef(treedef)->spec, &PyTuple_GET_ITEM(leaves.get(), 0), given);
-}
-
-// tree_match(spec, tree): the subtrees at the leaves of the spec, None if it is no prefix.
-PyObject* py_match(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (!takes(count, 2)) return nullptr;
-  References leaves;
-  const int same = match_tree(args[0], args[1], leaves);
-  if (same < 0) return nullptr;
-  return same == 0 ? Py_NewRef(Py_None) : leaves.into_list();
-}
-
-// set_tree(kinds, class of treedefs, LEAF, functions that make errors)
-PyObject* set_tree(PyObject*, PyObject* args) {
-  PyObject *table, *cls, *leaf, *functions;
-  if (!PyArg_ParseTuple(args, "O!O!OO!", &PyDict_Type, &table, &PyType_Type, &cls, &leaf,
-                        &PyTuple_Type, &functions)) {
-    return nullptr;
-  }
-  auto* type = reinterpret_cast<PyTypeObject*>(cls);
-  if (!PyType_IsSubtype(type, base_type) || PyTuple_GET_SIZE(functions) != kFaults) {
-    return refuse("set_tree: a class over TreeDefBase, and a function for each fault"), nullptr;
-  }
-  for (int i = 0; i < kFaults; ++i) Py_XSETREF(faults[i], Py_NewRef(PyTuple_GET_ITEM(functions, i)));
-  Py_XSETREF(class_type, reinterpret_cast<PyTypeObject*>(Py_NewRef(cls)));
-  Py_XSETREF(the_leaf, Py_NewRef(leaf));
-  Py_XSETREF(kinds, Py_NewRef(table));
-  Py_RETURN_NONE;
-}
-
-template <PyObject* (*kFunction)(PyObject*, PyObject* const*, Py_ssize_t)>
-PyCFunction fast() {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(kFunction));
-}
-
-PyMethodDef methods[] = {
-    {"tree_flatten", fast<py_flatten>(), METH_FASTCALL, "tree_flatten(tree, is_leaf)"},
-    {"tree_leaves", fast<py_leaves>(), METH_FASTCALL, "tree_leaves(tree, is_leaf)"},
-    {"tree_structure", fast<py_structure>(), METH_FASTCALL, "tree_structure(tree, is_leaf)"},
-    {"tree_unflatten", fast<py_unflatten>(), METH_FASTCALL, "tree_unflatten(treedef, leaves)"},
-    {"tree_match", fast<py_match>(), METH_FASTCALL, "tree_match(spec, tree)"},
-    {"set_tree", set_tree, METH_VARARGS, "Name the registry, the class of treedefs, the errors."},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 }  // namespace
+
+void raise_fault(Fault fault, PyObject* a, PyObject* b) {
+  const Ref error(PyObject_CallFunctionObjArgs(faults[fault], a, b, nullptr));
+  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+}
+
+void raise_fault_from_error(Fault fault, PyObject* a) {
+  Ref cause(take_error());
+  const Ref error(PyObject_CallFunctionObjArgs(faults[fault], a, cause.get(), nullptr));
+  if (!error) return;
+  if (error.get() != cause.get() && PyExceptionInstance_Check(error.get())) {
+    PyException_SetContext(error.get(), Py_NewRef(cause.get()));
+    PyException_SetCause(error.get(), cause.release());
+  }
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+}
+
+void set_tree_functions(PyObject* table, PyObject* functions) {
+  for (int i = 0; i < kFaults; ++i) Py_XSETREF(faults[i], Py_NewRef(PyTuple_GET_ITEM(functions, i)));
+  Py_XSETREF(kinds, Py_NewRef(table));
+}
 
 void References::grow() {
   if (many_.empty()) {
@@ -669,8 +478,6 @@ PyObject* References::into_list() {
   return list;
 }
 
-PyTypeObject* treedef_type() { return base_type; }
-
 int match_tree(PyObject* spec, PyObject* tree, References& leaves) {
   return Matcher(leaves).match(spec, tree);
 }
@@ -679,11 +486,12 @@ PyObject* build_tree(PyObject* spec, PyObject* const* leaves, Py_ssize_t count) 
   return Builder(leaves, count).build(spec);
 }
 
-int add_tree(PyObject* module) {
-  Ref type(PyType_FromSpec(&treedef_spec));
-  if (!type || PyModule_AddObjectRef(module, "TreeDefBase", type.get()) != 0) return -1;
-  base_type = reinterpret_cast<PyTypeObject*>(type.release());
-  return PyModule_AddFunctions(module, methods);
+bool flatten_tree(PyObject* tree, PyObject* is_leaf, References& leaves, Ref* spec) {
+  Flattener flattener(is_leaf == Py_None ? nullptr : is_leaf, spec != nullptr, leaves);
+  Ref found(flattener.walk(tree));
+  const bool done = static_cast<bool>(found);
+  if (spec != nullptr) *spec = std::move(found);
+  return done;
 }
 
 }  // namespace evertrace

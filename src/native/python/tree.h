@@ -41,14 +41,9 @@ class References {
   std::vector<PyObject*> many_;
 };
 
-// The structure of a tree: the base of the Python class `PyTreeDef`.
-struct TreeDefObject {
-  PyObject_HEAD
-  PyObject* spec;
-  Py_ssize_t num_leaves;
-  Py_hash_t hash;  // -1 before it is asked for
-};
-PyTypeObject* treedef_type();
+// Appends the leaves of a tree, and gets its spec if that is not null; false with an error set.
+// `is_leaf` may be None.
+bool flatten_tree(PyObject* tree, PyObject* is_leaf, References& leaves, Ref* spec);
 
 // Appends the subtrees that sit where a spec has its leaves. Returns 1, 0 where the spec is no prefix
 // of the tree's structure, or -1 with an error set.
@@ -56,5 +51,16 @@ int match_tree(PyObject* spec, PyObject* tree, References& leaves);
 
 // Builds the tree of a spec; null with an error set.
 PyObject* build_tree(PyObject* spec, PyObject* const* leaves, Py_ssize_t count);
+
+// What goes wrong: Python functions that make the errors, in the order in which they are set.
+enum Fault { kKeys, kVerdict, kStatic, kCount, kCompare, kHash, kFaults };
+
+// Sets the error that such a function makes of one or two things.
+void raise_fault(Fault fault, PyObject* a, PyObject* b = nullptr);
+// The same of a thing and the error that is set, which becomes the cause.
+void raise_fault_from_error(Fault fault, PyObject* a);
+
+// Takes the table of node types (`registry.KINDS`), and a tuple of functions, one for each fault.
+void set_tree_functions(PyObject* table, PyObject* functions);
 
 }  // namespace evertrace

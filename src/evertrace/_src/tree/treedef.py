@@ -151,7 +151,9 @@ def _node(node_type: type, aux: Any, children: Iterable[PyTreeDef]) -> PyTreeDef
     return PyTreeDef(spec, sum(child.num_leaves for child in children))
 
 
-def _build_in_python(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+def _build_in_python(treedef: Any, leaves: Iterable[Any]) -> Any:
+    if not issubclass(type(treedef), _Structure):
+        return treedef.unflatten(leaves)  # of a class that knows more kinds of nodes
     leaves = list(leaves)
     if len(leaves) != treedef.num_leaves:
         raise _wrong_count(treedef, len(leaves))
