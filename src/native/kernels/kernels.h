@@ -81,4 +81,15 @@ Failure lu(const Array& in, const Array& out, const Array& pivots);
 // The permutations that successive swaps of rows amount to.
 Failure permutation(const Array& pivots, const Array& out);
 
+// What is made of the words of the block of each counter 0, 1, ..., m - 1 under each of n keys
+// (Threefry-2x32): numbers of so many bits, or new keys, which are both words.
+enum class Draw : uint8_t { kBits8, kBits16, kBits32, kBits64, kKey };
+
+bool find_draw(DType dtype, Draw& what);  // of bits; whether there is one
+
+void draw(Draw what, const uint32_t* keys, int64_t n, int64_t m, void* out);
+
+// The same with arrays: keys [n, 2] to bits [n, m] of the dtype of `out`, or to keys [n, m, 2].
+Failure random_words(const Array& keys, const Array& out);
+
 }  // namespace evertrace

@@ -68,31 +68,30 @@ bool share_data(ArrayObject* self) {
   return true;
 }
 
-// Makes the NumPy array over memory of our own: dense, and read-only. False with a Python error.
-bool make_host(ArrayObject* self) {
+// A NumPy array over the memory of an array: dense, and read-only. Null with a Python error.
+PyObject* make_view(ArrayObject* self) {
   const AvalObject* aval = aval_facts(self->aval);
-  if (aval == nullptr || !share_data(self)) return false;
+  if (aval == nullptr || !share_data(self)) return nullptr;
   static_assert(sizeof(npy_intp) == sizeof(int64_t));
   PyObject* dtype = Py_NewRef(aval->dtype);
-  PyObject* host = PyArray_NewFromDescr(
+  PyObject* view = PyArray_NewFromDescr(
       &PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), aval->rank,
       reinterpret_cast<npy_intp*>(aval->dims), nullptr, const_cast<void*>(self->data),
       NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED, nullptr);
-  if (host == nullptr) return false;
-  auto* array = reinterpret_cast<PyArrayObject*>(host);
-  if (PyArray_SetBaseObject(array, Py_NewRef(self->owner)) != 0) {
-    Py_DECREF(host);
-    return false;
-  }
-  self->host = host;
-  return true;
+  if (view == nullptr) return nullptr;
+  auto* array = reinterpret_cast<PyArrayObject*>(view);
+  if (PyArray_SetBaseObject(array, Py_NewRef(self->owner)) != 0) Py_CLEAR(view);
+  return view;
 }
 
 // ---------------------------------------------------------------- the type of arrays
 
 PyObject* get_host(PyObject* object, void*) {
   ArrayObject* self = as_array(object);
-  if (self->host == nullptr && self->data != nullptr && !make_host(self)) return nullptr;
+  if (self->host == nullptr && self->data != nullptr) {
+    self->host = make_view(self);
+    if (self->host == nullptr) return nullptr;
+  }
   return Py_NewRef(self->host == nullptr ? Py_None : self->host);
 }
 
@@ -399,6 +398,8 @@ PyObject* new_array_on(PyObject* aval, PyObject* array, void** data) {
   Py_CLEAR(donor->host);
   return reinterpret_cast<PyObject*>(self);
 }
+
+PyObject* numpy_view(PyObject* array) { return make_view(as_array(array)); }
 
 PyObject* new_array(PyObject* aval, void** data) {
   const AvalObject* facts = aval_facts(aval);

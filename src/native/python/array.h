@@ -89,6 +89,9 @@ inline const void* array_data(PyObject* array) {
   return data != nullptr ? data : find_data(array);
 }
 
+// A read-only NumPy array over the contents of an array that has `array_data`, not of keys.
+PyObject* numpy_view(PyObject* array);
+
 // A new array, uncommitted, whose contents the caller writes to `data` before Python runs. Null with
 // a Python error if memory is short or the dtype is an extended one.
 PyObject* new_array(PyObject* aval, void** data);

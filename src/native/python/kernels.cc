@@ -32,7 +32,8 @@ PyObject* call(PyObject* in_pairs, PyObject* out_pairs, size_t num_in, size_t nu
     return nullptr;
   }
   Failure failure = nullptr;
-  const bool release = !in.empty() && in.back().size() >= kReleaseSize;
+  const auto is_large = [](const Arrays& x) { return !x.empty() && x.back().size() >= kReleaseSize; };
+  const bool release = is_large(in) || is_large(out);
   PyThreadState* state = release ? PyEval_SaveThread() : nullptr;
   bool exhausted = false;
   try {
@@ -87,6 +88,12 @@ PyObject* py_threefry(PyObject*, PyObject* args) {
               [&](auto& x, auto& y) { return threefry(x[0], x[1], x[2], y[0], y[1]); });
 }
 
+PyObject* py_random_words(PyObject*, PyObject* args) {
+  PyObject *in, *out;
+  if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
+  return call(in, out, 1, 1, [&](auto& x, auto& y) { return random_words(x[0], y[0]); });
+}
+
 PyObject* py_release_memory(PyObject*, PyObject*) {
   release_scratch();
   release_arrays();
@@ -123,6 +130,7 @@ PyMethodDef methods[] = {
     {"scan", py_scan, METH_VARARGS, "scan(in, out, axis, reverse, operation): a running reduction."},
     {"search", py_search, METH_VARARGS, "search(in, out, right): places of values in sorted rows."},
     {"threefry", py_threefry, METH_VARARGS, "threefry(in, out): encrypt counters under keys."},
+    {"random_words", py_random_words, METH_VARARGS, "random_words(in, out): numbers or keys of keys."},
     {"release_memory", py_release_memory, METH_NOARGS, "Give kept working memory back."},
     {"xla_handlers", py_xla_handlers, METH_NOARGS, "Custom call targets and their handlers."},
     {nullptr, nullptr, 0, nullptr},

@@ -146,6 +146,7 @@ constexpr NamedKernel kKernels[] = {
     {"threefry", [](auto& in, auto& out, auto&) {
        return threefry(in[0], in[1], in[2], out[0], out[1]);
      }},
+    {"random_words", [](auto& in, auto& out, auto&) { return random_words(in[0], out[0]); }},
     {"search", [](auto& in, auto& out, auto& n) { return search(in[0], in[1], out[0], n[0] != 0); }},
     {"cholesky", [](auto& in, auto& out, auto&) { return cholesky(in[0], out[0]); }},
     {"lu", [](auto& in, auto& out, auto&) { return lu(in[0], out[0], out[1]); }},

@@ -216,6 +216,7 @@ class Validator {
     demand(at == n.size(), "a kernel has too many numbers");
     struct Form { const char* name; size_t in, out, options; };
     constexpr Form forms[] = {{"top_k", 1, 2, 0}, {"threefry", 3, 2, 0}, {"search", 2, 1, 1},
+                              {"random_words", 1, 1, 0},
                               {"sum", 1, 1, 2},   {"prod", 1, 1, 2},     {"max", 1, 1, 2},
                               {"min", 1, 1, 2},   {"logsumexp", 1, 1, 2}, {"cholesky", 1, 1, 0},
                               {"lu", 1, 2, 0},    {"permutation", 1, 1, 0},

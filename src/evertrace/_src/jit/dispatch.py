@@ -20,7 +20,7 @@ from evertrace._src.core import monitoring
 from evertrace._src.core.placement import device_of
 from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.extension import native
-from evertrace._src.jit import compiled, differences, explain
+from evertrace._src.jit import compiled
 from evertrace._src.jit.calls import Binder, bucket_key
 from evertrace._src.jit.capture import capture, function_name, lock, record
 from evertrace._src.jit.lifting.code import code_of, is_library_function
@@ -31,7 +31,11 @@ from evertrace._src.jit.signature import FlatCall, Signature, check_static
 from evertrace._src.jit.stages import Lowered, Traced
 from evertrace._src.jit.strict import StrictVariant, flat_key, is_flat, strict_key
 from evertrace._src.jit.variant import Variant
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
+
+differences: Any = LazyModule("evertrace._src.jit.differences")
+explain: Any = LazyModule("evertrace._src.jit.explain")
 
 MAX_VARIANTS = 512
 """How many variants a function keeps under each set of rules."""
@@ -86,7 +90,7 @@ class Variants(_CountsBase):
         self.warned = set()
 
     def box(self, key):
-        """Return the box of a bucket, which may be of no variants, or of a call's by JAX's rules."""
+        """Return the box of a bucket, maybe of no variants, or of a call's by JAX's rules."""
         strict = self.by_key.get(key)
         found = self.buckets.get(key, ()) if strict is None else (strict,)
         return self.boxes.setdefault(key, [tuple(found)])
@@ -301,8 +305,7 @@ class JitFunction(_JitBase):
     def _trace(self, call, key):
         """Trace the call and keep the variant; returns it and what its match found."""
         variants, kept = self._variants, self._kept()
-        reason = differences.from_nearest(kept, key, call.roots)
-        explain.allow(self._name, len(kept), reason, self._options.max_traces)
+        reason = self._allow(kept, lambda: differences.from_nearest(kept, key, call.roots))
         variants.misses += 1
         variant = Variant(record(call, self._name), self._options)
         monitoring.timed("trace", self._name, variant.recorded.seconds)
@@ -314,8 +317,18 @@ class JitFunction(_JitBase):
             _add(self._keeper(variant), variant)
             if len(kept) >= MAX_VARIANTS:
                 _drop(self._keeper(unused := min(kept, key=lambda v: v.used)), unused)
-            explain.warn_of_many(self._name, [*kept, variant], variants.warned)
+            if kept:
+                explain.warn_of_many(self._name, [*kept, variant], variants.warned)
         return variant, found
+
+    def _allow(self, kept, compare):
+        """Say or forbid that a call is traced; returns how it differs from what is kept."""
+        limit = self._options.max_traces
+        if not kept and limit != 0 and not config.current().no_tracing:
+            return ()
+        reason = compare()
+        explain.allow(self._name, len(kept), reason, limit)
+        return reason
 
     def _kept(self):
         """Return the variants of the contract, oldest first."""
@@ -386,8 +399,8 @@ class JitFunction(_JitBase):
             variants.hit(variant)
             return variant
         kept = variants.strict()
-        reason = differences.from_strict(kept, key, self._leaf_names(key) if kept else ())
-        explain.allow(self._name, len(kept), reason, self._options.max_traces)
+        names = self._leaf_names(key) if kept else ()
+        reason = self._allow(kept, lambda: differences.from_strict(kept, key, names))
         variants.misses += 1
         variant = self._capture(call, avals, key)
         variant.reason = reason

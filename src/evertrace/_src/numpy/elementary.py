@@ -10,15 +10,12 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.lax.loops import while_loop
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import (
-    broadcast_to,
     check_arraylike,
-    common_shape,
     promote,
     promote_inexact,
 )
@@ -32,8 +29,8 @@ from evertrace._src.ops.special import bessel_i0e_p
 
 __all__ = [
     "angle", "around", "ceil", "clip", "conj", "conjugate", "deg2rad", "degrees",
-    "floor", "fmax", "fmin", "gcd", "heaviside", "hypot", "i0", "imag", "iscomplex",
-    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "lcm", "logaddexp",
+    "floor", "fmax", "fmin", "heaviside", "hypot", "i0", "imag", "iscomplex",
+    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "logaddexp",
     "logaddexp2", "nan_to_num", "positive", "rad2deg", "radians", "real", "rint", "round",
     "sinc", "trunc", "where",
 ]  # fmt: skip
@@ -537,53 +534,3 @@ def iscomplex(x):
     """
     x = _operand("iscomplex", x)
     return ufuncs.not_equal(imag(x), 0) if is_complex(x.dtype) else _all(x, False)
-
-
-# ---------------------------------------------------------------- integers
-
-
-def gcd(x1, x2):
-    """Return the greatest common divisor of integers, never negative.
-
-    Raises:
-      DTypeError: the numbers are no integers.
-
-    Example:
-      >>> jnp.gcd(jnp.array([12, -18, 0]), 8)
-      Array([4, 2, 8], dtype=int32)
-    """
-    return _euclid("gcd", x1, x2)[0]
-
-
-def lcm(x1, x2):
-    """Return the least common multiple of integers, never negative; 0 where one is 0.
-
-    Raises:
-      DTypeError: the numbers are no integers.
-
-    Example:
-      >>> jnp.lcm(jnp.array([4, 6, 0]), 10)
-      Array([20, 30,  0], dtype=int32)
-    """
-    divisor, x, y = _euclid("lcm", x1, x2)
-    return where(divisor == 0, 0, x * (y // where(divisor == 0, 1, divisor)))
-
-
-def _euclid(name, x1, x2):
-    """Return the greatest common divisor and the operands' magnitudes, by Euclid's algorithm."""
-    x, y = promoted(promote, name, x1, x2)
-    if not is_integer(x.dtype):
-        raise errors.user_error(
-            errors.DTypeError,
-            f"{name}: takes integers, got {x.dtype}.",
-            fix="convert the arguments, e.g. `x.astype(int)`.",
-            anchor="dtype",
-        )
-    shape = common_shape(name, [x.shape, y.shape])
-    x, y = (broadcast_to(ufuncs.absolute(v), shape) for v in (x, y))
-
-    def step(pair):
-        a, b = pair
-        return where(b != 0, b, a), where(b != 0, ufuncs.fmod(a, b), 0)
-
-    return *while_loop(lambda pair: (pair[1] != 0).any(), step, (x, y))[:1], x, y

@@ -7,9 +7,6 @@ import time
 from typing import Any, NamedTuple
 
 from evertrace._src.engines.native.emit import ANY, Emitter, NotNative, kind_of, memory_of
-from evertrace._src.engines.native.rules import load_rules
-
-load_rules()
 
 LARGEST_COST = 2e6
 """Nanoseconds of work per call, as estimated, from which on XLA's code is worth its compilation."""
