@@ -20,7 +20,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
 
-_FAMILIES = "elementwise structural reduce dot indexing dynamic random windows control"
+_FAMILIES = "elementwise structural reduce dot indexing dynamic random windows control linalg"
 
 emission = RuleTable(
     "the native engine", [f"evertrace._src.engines.native.rules.{f}" for f in _FAMILIES.split()]
