@@ -434,6 +434,22 @@ def test_arrays_die_and_take_their_memory_with_them():
     assert ref() is None
 
 
+def test_what_is_here_is_not_looked_at_to_wait_for_it():
+    arrays = [jnp.arange(3) + i for i in range(100)]
+    gc.collect()
+    before = sys.getallocatedblocks()
+    ev.block_until_ready(arrays)
+    assert all(x.block_until_ready() is x for x in arrays)
+    assert all(x.is_ready() and not x.is_deleted() for x in arrays)
+    assert sys.getallocatedblocks() - before < 50  # no NumPy array was made for any
+    gone = arrays[0]
+    gone.delete()
+    with pytest.raises(ev.errors.DeletedArrayError, match="has been deleted"):
+        ev.block_until_ready({"x": [gone]})
+    with pytest.raises(TypeError, match="in a list"):
+        module.waiting((gone,))
+
+
 def test_blocks_are_kept_by_size():
     native.release_memory()
     others = module.kept_bytes()  # by threads that other tests have left

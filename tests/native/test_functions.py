@@ -11,6 +11,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.special
 
 from evertrace._src import native
 from tests.support.closeness import assert_same
@@ -122,6 +123,28 @@ def dtypes_tested():
 
 def wide(x):
     return x.astype(np.float64 if x.dtype == np.float32 else np.longdouble)
+
+
+def scipy_digamma(x):
+    """Return NaN at all poles."""
+    return np.where((x <= 0) & (x == np.floor(x)), np.nan, scipy.special.psi(x))
+
+
+def scipy_lgamma(x):
+    """Return inf at -inf."""
+    return np.where(np.isinf(x), np.inf, scipy.special.gammaln(x))
+
+
+GAMMA = {"lgamma": scipy_lgamma, "digamma": scipy_digamma}
+
+
+@pytest.mark.parametrize("name", GAMMA)
+def test_the_gamma_function(name):
+    x = samples(np.dtype(np.float32))
+    with np.errstate(all="ignore"):
+        check(name, loop(name, x), GAMMA[name](wide(x)), x)
+        y = np.concatenate([np.linspace(2.5, 40, 2000), np.geomspace(41, 1e300, 500)])
+        np.testing.assert_allclose(loop(name, y), GAMMA[name](y), 2e-15)
 
 
 @pytest.mark.parametrize("dtype", dtypes_tested(), ids=str)

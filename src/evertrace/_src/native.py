@@ -53,6 +53,7 @@ class _ArrayFields:
         self.aval, self._host, self._buffer = aval, host, buffer
         self._device, self._committed = device, committed
 
+    _on_host = property(lambda self: self._host is not None)
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
@@ -111,6 +112,13 @@ def set_array_class(cls: type, operators: type) -> None:
     """
     if _native is not None:
         _native.set_array_class(cls, operators)
+
+
+def waiting(leaves: list[Any]) -> list[Any]:
+    """Return the arrays among leaves whose contents are not here: they may still be computed."""
+    if _native is not None:
+        return _native.waiting(leaves)
+    return [x for x in leaves if isinstance(x, _ArrayFields) and not x._on_host]
 
 
 def set_at_classes(helper: type, place: type) -> None:

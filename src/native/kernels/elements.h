@@ -1,4 +1,5 @@
-// How numbers lie in memory, and in which type they are computed with.
+// How numbers lie in memory, and in which type they are computed with. All is inlined, since files
+// for several sets of instructions include it.
 
 #pragma once
 
@@ -46,7 +47,7 @@ struct BFloat16Element {
   static EVERTRACE_INLINE uint16_t store(float x) {
     const uint32_t bits = bit_cast<uint32_t>(x);
     const uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-    const uint32_t nan = bits >> 16 | 0x40;
+    const uint32_t nan = (bits >> 16 & 0x8000) | 0x7FC0;
     return static_cast<uint16_t>(x != x ? nan : rounded);
   }
 };
@@ -55,6 +56,7 @@ struct Float16Element {
   using Stored = uint16_t;
   using Value = float;
 
+  // After F. Giesen, "Half to float done quick" and "float->half variants" (public domain, 2012).
   // The exponent is corrected by a multiplication, which also normalises subnormal numbers.
   static EVERTRACE_INLINE float load(uint16_t x) {
     const uint32_t magnitude = static_cast<uint32_t>(x & 0x7FFF) << 13;

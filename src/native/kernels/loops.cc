@@ -105,6 +105,8 @@ constexpr Primitive kPrimitives[] = {
     {"erf_inv", Op::kErfInv, 1, Kind::kSame, 60},
     {"pow", Op::kPow, 2, Kind::kSame, 30},
     {"cbrt", Op::kCbrt, 1, Kind::kSame, 20},
+    {"lgamma", Op::kLgamma, 1, Kind::kSame, 200},
+    {"digamma", Op::kDigamma, 1, Kind::kSame, 200},
 };
 
 const Primitive* primitive_named(std::string_view name) {

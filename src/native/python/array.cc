@@ -96,6 +96,12 @@ PyObject* get_host(PyObject* object, void*) {
   return Py_NewRef(self->host == nullptr ? Py_None : self->host);
 }
 
+// Whether the contents are here: what `_host` is not None tells, without making it.
+PyObject* get_on_host(PyObject* object, void*) {
+  const ArrayObject* self = as_array(object);
+  return PyBool_FromLong(self->data != nullptr || self->host != nullptr);
+}
+
 int set_host(PyObject* object, PyObject* value, void*) {
   if (value == nullptr) {
     PyErr_SetString(PyExc_AttributeError, "_host cannot be deleted");
@@ -235,6 +241,7 @@ void* closure(size_t place) { return reinterpret_cast<void*>(place); }
 
 PyGetSetDef array_getset[] = {
     {"_host", get_host, set_host, "The contents as a NumPy array, or None.", nullptr},
+    {"_on_host", get_on_host, nullptr, "Whether the contents are here.", nullptr},
     {"shape", get_of_aval, nullptr, "Sizes of the dimensions.", closure(0)},
     {"dtype", get_of_aval, nullptr, "The dtype of the elements.", closure(1)},
     {"weak_type", get_of_aval, nullptr, "Whether it gives way in promotion.", closure(2)},
@@ -307,6 +314,21 @@ PyObject* py_new_array(PyObject*, PyObject* aval) {
   return new_array(aval, &data);
 }
 
+// waiting(leaves): those items of a list that are arrays without contents on the host.
+PyObject* waiting(PyObject*, PyObject* leaves) {
+  if (!PyList_CheckExact(leaves)) {
+    PyErr_SetString(PyExc_TypeError, "waiting: leaves come in a list");
+    return nullptr;
+  }
+  Ref found(PyList_New(0));
+  for (Py_ssize_t i = 0; found && i < PyList_GET_SIZE(leaves); ++i) {
+    PyObject* x = PyList_GET_ITEM(leaves, i);
+    if (!is_array(x) || as_array(x)->data != nullptr || as_array(x)->host != nullptr) continue;
+    if (PyList_Append(found.get(), x) != 0) return nullptr;
+  }
+  return found.release();
+}
+
 PyObject* py_kept_bytes(PyObject*, PyObject*) {
   size_t bytes = kept_block_bytes();
   for (size_t lines = 0; lines <= kMostLines; ++lines) {
@@ -318,6 +340,7 @@ PyObject* py_kept_bytes(PyObject*, PyObject*) {
 PyMethodDef methods[] = {
     {"set_array_class", set_array_class, METH_VARARGS, "Say which class arrays made in C are of."},
     {"empty_array", py_new_array, METH_O, "Return an array of an aval with any contents."},
+    {"waiting", waiting, METH_O, "Return the arrays of a list that may still be computed."},
     {"kept_bytes", py_kept_bytes, METH_NOARGS, "How much memory of arrays is kept for the next."},
     {nullptr, nullptr, 0, nullptr},
 };

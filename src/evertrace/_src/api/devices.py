@@ -1,6 +1,6 @@
 """Devices, and moving arrays to and from them."""
 
-from evertrace._src import dtypes, support, tree
+from evertrace._src import dtypes, native, support, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core import transfers
@@ -202,9 +202,8 @@ def block_until_ready(x):
       >>> ev.block_until_ready({"x": jnp.arange(3) + 1})
       {'x': Array([1, 2, 3], dtype=int32)}
     """
-    for leaf in tree.leaves(x):
-        if type(leaf) is Array:
-            leaf.block_until_ready()
+    for array in native.waiting(tree.leaves(x)):
+        array.block_until_ready()
     return x
 
 

@@ -143,7 +143,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
 
     def block_until_ready(self):
         """Wait until the contents have been computed; returns the array."""
-        if self._host is None:
+        if not self._on_host:
             if self._buffer is None:
                 raise deleted_error(self)
             self._buffer.block_until_ready()
@@ -151,7 +151,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
 
     def is_ready(self):
         """Return whether the contents have been computed."""
-        if self._host is not None:
+        if self._on_host:
             return True
         if self._buffer is None:
             raise deleted_error(self)
@@ -162,7 +162,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
 
     def is_deleted(self):
         """Return whether the contents were given away by donation or `delete`."""
-        return self._host is None and self._buffer is None
+        return not self._on_host and self._buffer is None
 
     def delete(self):
         """Give up the contents; using the array afterwards is an error."""

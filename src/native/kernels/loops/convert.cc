@@ -6,44 +6,11 @@
 #include <iterator>
 #include <utility>
 
+#include "kernels/elements.h"
 #include "kernels/loops/real.h"
 
 namespace evertrace::EVERTRACE_TARGET {
 namespace {
-
-// After F. Giesen, "Half to float done quick" and "float->half variants" (public domain, 2012).
-float to_float(Half half) {
-  constexpr uint32_t kExponent = 0x7C00u << 13;
-  const uint32_t bits = (half.bits & 0x7FFFu) << 13, exponent = bits & kExponent;
-  const uint32_t biased = bits + ((127u - 15) << 23);
-  const float tiny = bits_as<float>(biased + (1u << 23)) - bits_as<float>(113u << 23);
-  uint32_t value = exponent == kExponent ? biased + ((128u - 16) << 23) : biased;
-  value = exponent == 0 ? bits_as<uint32_t>(tiny) : value;
-  return bits_as<float>(value | (static_cast<uint32_t>(half.bits & 0x8000) << 16));
-}
-
-Half to_half(float x) {
-  constexpr uint32_t kBeyond = (127u + 16) << 23, kInfinity = 255u << 23, kLeastNormal = 113u << 23;
-  constexpr uint32_t kMagic = ((127u - 15) + (23 - 10) + 1) << 23;
-  const uint32_t bits = bits_as<uint32_t>(x), magnitude = bits & 0x7FFFFFFFu;
-  const float shifted = bits_as<float>(magnitude) + bits_as<float>(kMagic);
-  const uint32_t tiny = bits_as<uint32_t>(shifted) - kMagic;
-  const uint32_t odd = (magnitude >> 13) & 1;
-  uint32_t value = (magnitude - ((127u - 15) << 23) + 0xFFF + odd) >> 13;
-  value = magnitude < kLeastNormal ? tiny : value;
-  value = magnitude >= kBeyond ? 0x7C00u : value;
-  value = magnitude > kInfinity ? 0x7E00u : value;
-  return {static_cast<uint16_t>(value | ((bits >> 16) & 0x8000u))};
-}
-
-float to_float(BFloat x) { return bits_as<float>(static_cast<uint32_t>(x.bits) << 16); }
-
-BFloat to_bfloat(float x) {
-  const uint32_t bits = bits_as<uint32_t>(x);
-  const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  const uint32_t nan = ((bits >> 16) & 0x8000u) | 0x7FC0u;
-  return {static_cast<uint16_t>((bits & 0x7FFFFFFFu) > 0x7F800000u ? nan : rounded)};
-}
 
 // Rounds so that rounding once more, to fewer bits, is as rounding the double once: the last bit is
 // set where bits are lost. S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums:
@@ -247,22 +214,22 @@ Loop find_blocks(DType in, DType out, std::index_sequence<k...> all) {
 
 void widen(const Half* in, float* out, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = to_float(in[i]);
+  for (int64_t i = 0; i < n; ++i) out[i] = Float16Element::load(in[i].bits);
 }
 
 void widen(const BFloat* in, float* out, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = to_float(in[i]);
+  for (int64_t i = 0; i < n; ++i) out[i] = BFloat16Element::load(in[i].bits);
 }
 
 void narrow(const float* in, Half* out, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = to_half(in[i]);
+  for (int64_t i = 0; i < n; ++i) out[i].bits = Float16Element::store(in[i]);
 }
 
 void narrow(const float* in, BFloat* out, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = to_bfloat(in[i]);
+  for (int64_t i = 0; i < n; ++i) out[i].bits = BFloat16Element::store(in[i]);
 }
 
 Loop find_convert(const Query& query) {

@@ -24,7 +24,7 @@ enum class Op : uint8_t {
   kComplex, kConj, kEq, kNe, kLt, kLe, kGt, kGe, kIsFinite, kAnd, kOr, kXor, kNot, kShiftLeft,
   kShiftRightArithmetic, kShiftRightLogical, kPopulationCount, kClz, kMulhi, kExp,
   kExp2, kExpm1, kLog, kLog1p, kLogistic, kTanh, kSin, kCos, kTan, kAsin, kAcos, kAtan, kAtan2,
-  kSinh, kCosh, kAsinh, kAcosh, kAtanh, kErf, kErfc, kErfInv, kPow, kCbrt,
+  kSinh, kCosh, kAsinh, kAcosh, kAtanh, kErf, kErfc, kErfInv, kPow, kCbrt, kLgamma, kDigamma,
 };
 
 // A loop that is looked for. The operands have one dtype, except that a choice's predicate is bool.
@@ -49,6 +49,7 @@ Loop find_complex(const Query& query);
 Loop find_convert(const Query& query);
 Loop find_exponential(const Query& query);
 Loop find_functions(const Query& query);
+Loop find_gamma(const Query& query);
 Loop find_powers(const Query& query);
 Loop find_select(const Query& query);
 Loop find_tanh(const Query& query);
