@@ -39,7 +39,7 @@ class Tally:
             self.failures.append(Failure(seed, program, outcome.difference))
         self.counts.update(
             programs=1, calls=outcome.calls, hits=outcome.hits, traces=outcome.traces,
-            refused=len(outcome.refused), raised=len(outcome.raised),
+            refused=len(outcome.refused), raised=len(outcome.raised), magnified=outcome.magnified,
         )  # fmt: skip
         self.refusals.update(outcome.refused)
         self.errors.update(outcome.raised)

@@ -9,6 +9,7 @@ from collections import deque
 import pytest
 
 import evertrace as ev
+from evertrace._src import native
 from tests.contract import interpret
 from tests.contract.grammar import EXPRESSIONS, RESULTS, STATEMENTS
 from tests.contract.minimise import Failure, minimise, run_seeds
@@ -16,7 +17,8 @@ from tests.contract.oracle import BadProgramError, Event, Program, Snapshot, com
 from tests.contract.programs import Maker, make
 
 SHARDS, SEEDS_OF_A_SHARD = 40, 50
-COMPILED_EVERY = 5  # the other shards do without XLA, which takes two thirds of the time
+# Tapes are compiled in no time. Without them, four of five shards do without XLA, which takes long.
+COMPILED_EVERY = 1 if native.is_built() else 5
 
 # ------------------------------------------------------------------------------ jit and Python
 
@@ -37,6 +39,7 @@ def test_jit_does_what_python_does(shard):
     counts = tally.counts
     assert counts["programs"] == SEEDS_OF_A_SHARD
     assert counts["hits"] > 0.25 * counts["calls"], tally.summary()
+    assert counts["magnified"] <= 1, tally.summary()
     assert counts["refused"] < 0.03 * counts["calls"], tally.refusals
     assert counts["raised"] < 0.10 * counts["calls"], tally.errors
 
@@ -219,6 +222,25 @@ def test_the_comparison_sees(source, change, told):
     program = one_call(f"{source}\n@jit\ndef f(): pass")
     assert told in compare(program, Once(change)).difference
     assert not compare(program, Once("")).difference
+
+
+@pytest.mark.parametrize(
+    ("by_jit", "differs", "magnified"),
+    [
+        ("x", False, False),
+        ("x * (1 + 1e-4)", True, False),  # by as much in double precision
+        ("x + ((x + 1e4) - 1e4 - x)", False, True),  # by 1e-12 in double precision
+        ("x + 1.0 * (x.dtype == 'f4')", True, False),  # wrong in single precision, but not slightly
+    ],
+)
+def test_rounding_that_a_program_magnifies_is_told_by_double_precision(by_jit, differs, magnified):
+    program = one_call("x = jnp.array([0.1, 0.2])\n@jit\ndef f(): return x")
+
+    def jit(fun, **_):
+        return functools.wraps(fun)(lambda: eval(by_jit, names_of(fun)))
+
+    outcome = compare(program, jit)
+    assert (bool(outcome.difference), outcome.magnified) == (differs, magnified)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,14 @@ def test_place_frames_and_lines(session):
     assert any("->     debug.breakpoint(" in line for line in lines)
 
 
+def test_variables_that_are_no_trees_are_shown_as_they_are():
+    ring, unordered, out = [1], {1: 2, "a": 3}, io.StringIO()
+    ring.append(ring)
+    debug.breakpoint(stdin=io.StringIO("p ring\np unordered\nc\n"), stdout=out)
+    assert "[1, [...]]" in out.getvalue()
+    assert str(unordered) in out.getvalue()
+
+
 def test_quit_and_end_of_input(session):
     with pytest.raises(KeyboardInterrupt, match="stopped by the command q"):
         session("q\n")

@@ -71,3 +71,19 @@ def test_unique_of_nothing_with_a_size_is_the_fill_value():
     assert jnp.unique(jnp.zeros((0,)), size=0).shape == (0,)
     with pytest.raises(ValueError, match="has no value to fill size 2 with"):
         jnp.unique(jnp.zeros((0,)), size=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda x: jnp.unique(x, size=-1), "unique: size must not be negative, got -1"),
+        (lambda x: jnp.union1d(x, x, size=-2), "unique: size must not be negative, got -2"),
+        (lambda x: jnp.setdiff1d(x, x, size=-1), "set operation: size must not be negative"),
+        (lambda x: jnp.nonzero(x, size=-1), "nonzero: size must not be negative"),
+        (lambda x: jnp.compress(x > 1, x, size=-1), "compress: size must not be negative"),
+        (lambda x: jnp.bincount(x, length=-1), "bincount: length must not be negative"),
+    ],
+)
+def test_a_number_of_results_is_not_negative(call, told):
+    with pytest.raises(ev.errors.ShapeError, match=told):
+        call(jnp.array([3, 1, 2]))

@@ -57,7 +57,7 @@ def test_default_registry():
     registry, cls = tree_util.default_registry, _fresh()
     registry.register_node(cls, lambda _: ([1], 2), lambda *_: cls())
     assert registry.is_node(cls)
-    assert registry.flatten_one_level(cls()) == ([1], 2)
+    assert registry.flatten_one_level(cls()) == ((1,), 2)
     assert registry.flatten_one_level_with_keys([5]) == ([(tree_util.SequenceKey(0), 5)], None)
     assert registry.flatten_one_level(1) is None
     assert registry.flatten_one_level_with_keys(1) is None
@@ -110,7 +110,7 @@ def test_a_keyed_flatten_function_must_return_pairs():
     cls = _fresh()
     tree_util.register_pytree_with_keys(cls, lambda _: ([1, 2], None), lambda *_: cls())
     for flatten in (tree.flatten, tree.flatten_with_path):
-        with pytest.raises(ValueError, match=r"returned \(\[1, 2\], None\), not a pair \(\[\(key,"):
+        with pytest.raises(ValueError, match=r"returned \(\(1, 2\), None\), not a pair \(\[\(key,"):
             flatten(cls())
 
 

@@ -64,3 +64,47 @@ def test_all_leaves():
     assert tree_util.all_leaves([])
     assert not tree_util.all_leaves([1, None])
     assert tree_util.all_leaves([1, None], is_leaf=lambda x: x is None)
+
+
+@pytest.mark.parametrize(
+    "walk",
+    [
+        tree.flatten,
+        tree.leaves,
+        tree.structure,
+        tree.flatten_with_path,
+        lambda ring: tree.leaves(ring, lambda x: False),
+        lambda ring: tree.map(lambda x: x, ring),
+    ],
+)
+def test_a_tree_that_contains_itself_is_refused(walk):
+    ring = [1]
+    ring.append({"again": (ring,)})
+    with pytest.raises(RecursionError, match="a tree contains itself, or is nested too deeply"):
+        walk(ring)
+
+
+def test_a_list_is_taken_as_it_was_when_it_was_opened():
+    items = [1, (2,), 3]
+
+    def cut(x):
+        if type(x) is tuple:
+            items.clear()
+        return False
+
+    assert tree.leaves(items, cut) == [1, 2, 3]
+
+
+def test_what_a_named_tuple_holds_counts_not_what_it_iterates():
+    class Backwards(Point):
+        def __iter__(self):
+            return reversed(tuple.__getitem__(self, slice(None)))
+
+    leaves, treedef = tree.flatten([Backwards(1, 2)])
+    assert leaves == [1, 2]
+    assert tree.unflatten(treedef, leaves)[0].x == 1
+
+
+def test_an_error_of_the_mapped_function_passes_even_stop_iteration():
+    with pytest.raises(StopIteration):
+        tree.map(lambda x: next(iter(())), {"a": [1, 2]})

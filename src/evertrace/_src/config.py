@@ -187,9 +187,10 @@ _JAX_NAMES = {
     "persistent_cache_min_compile_time_secs": "compilation_cache_min_compile_seconds",
 }
 
-_HINTS = typing.get_type_hints(Config)
 _FIELD_TYPES = {
-    field.name: _HINTS[field.name] for field in dataclasses.fields(Config) if field.init
+    field.name: Config.__annotations__[field.name]
+    for field in dataclasses.fields(Config)
+    if field.init
 }
 
 
@@ -311,7 +312,7 @@ def current() -> Config:
 
 
 if native is not None:
-    native.set_config(globals(), current)
+    native.set_config(_process, current)
     current = native.current_config  # which calls the above where there is something to make
 
 
@@ -336,6 +337,8 @@ def update(name: str, value: Any) -> None:
     changes = {n: _validated(n, value) for n in _fields_of(name)}
     with _update_lock:
         _process = dataclasses.replace(_process, **changes)
+        if native is not None:
+            native.set_config(_process)
 
 
 @contextlib.contextmanager

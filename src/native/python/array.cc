@@ -9,24 +9,30 @@
 #include <vector>
 
 #include "kernels/blocks.h"
+#include "kernels/hidden.h"
 #include "python/at.h"
 #include "python/numpy_api.h"
 #include "python/operators.h"
 
 namespace evertrace {
+
+PyTypeObject* array_class = nullptr;
+uint64_t last_mark = 0;
+
 namespace {
 
 ArrayObject* as_array(PyObject* x) { return reinterpret_cast<ArrayObject*>(x); }
 AvalObject* as_aval(PyObject* x) { return reinterpret_cast<AvalObject*>(x); }
 
 PyTypeObject* base_class = nullptr;
-PyTypeObject* array_class = nullptr;
 PyTypeObject* block_class = nullptr;
 
-// Arrays that died, linked by `aval`, for the next ones.
+// Arrays that died, linked by `aval`, for the next ones: by how many lines of memory they still have.
 constexpr int kMostSpare = 1024;
-ArrayObject* spare = nullptr;
+constexpr size_t kMostLines = 4;
+ArrayObject* spare[kMostLines + 1] = {};
 int num_spare = 0;
+size_t spare_bytes = 0;
 
 // ---------------------------------------------------------------- memory
 
@@ -45,10 +51,9 @@ void block_dealloc(PyObject* self) {
 
 // Drops the memory that is known of an array.
 void drop_data(ArrayObject* self) {
-  if (self->owner == nullptr) {
-    give_block(const_cast<void*>(self->data));
-  }
+  if (self->owner == nullptr) give_block(const_cast<void*>(self->data));
   self->data = nullptr;
+  self->lines = 0;
   Py_CLEAR(self->owner);
 }
 
@@ -59,6 +64,7 @@ bool share_data(ArrayObject* self) {
   if (block == nullptr) return false;
   block->data = const_cast<void*>(self->data);
   self->owner = reinterpret_cast<PyObject*>(block);
+  self->lines = 0;
   return true;
 }
 
@@ -117,13 +123,16 @@ int array_init(PyObject* object, PyObject* args, PyObject* kwargs) {
   return 0;
 }
 
-int array_clear(PyObject* object) {
-  ArrayObject* self = as_array(object);
-  drop_data(self);
+void drop_rest(ArrayObject* self) {
   Py_CLEAR(self->host);
   Py_CLEAR(self->buffer);
   Py_CLEAR(self->device);
   Py_CLEAR(self->sharding);
+}
+
+int array_clear(PyObject* object) {
+  drop_data(as_array(object));
+  drop_rest(as_array(object));
   return 0;
 }
 
@@ -139,13 +148,36 @@ int array_traverse(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
+// Makes an array that is dead a spare one. False if there are enough.
+bool keep_spare(ArrayObject* self) {
+  if (num_spare == kMostSpare) return false;
+  ++num_spare;
+  spare_bytes += self->lines * kBlockAlignment;
+  self->aval = reinterpret_cast<PyObject*>(spare[self->lines]);
+  spare[self->lines] = self;
+  hide_memory(self, sizeof(ArrayObject));
+  return true;
+}
+
+// Takes a spare array with so many lines of memory, or null.
+ArrayObject* take_spare(size_t lines) {
+  ArrayObject* self = spare[lines];
+  if (self == nullptr) return nullptr;
+  show_memory(self, sizeof(ArrayObject));
+  --num_spare;
+  spare_bytes -= lines * kBlockAlignment;
+  spare[lines] = as_array(self->aval);
+  self->aval = nullptr;
+  return self;
+}
+
 void drop_spare() {
-  while (spare != nullptr) {
-    PyObject* dead = reinterpret_cast<PyObject*>(spare);
-    spare = as_array(spare->aval);
-    PyObject_GC_Del(dead);
+  for (size_t lines = 0; lines <= kMostLines; ++lines) {
+    while (ArrayObject* dead = take_spare(lines)) {
+      drop_data(dead);
+      PyObject_GC_Del(dead);
+    }
   }
-  num_spare = 0;
 }
 
 void array_dealloc(PyObject* object) {
@@ -153,13 +185,11 @@ void array_dealloc(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   PyObject_GC_UnTrack(object);
   if (self->weakrefs != nullptr) PyObject_ClearWeakRefs(object);
-  array_clear(object);
+  if (self->lines == 0) drop_data(self);
+  drop_rest(self);
   Py_CLEAR(self->aval);
-  if (type == array_class && num_spare < kMostSpare) {
-    self->aval = reinterpret_cast<PyObject*>(spare);
-    spare = self;
-    ++num_spare;
-  } else {
+  if (type != array_class || !keep_spare(self)) {
+    drop_data(self);
     type->tp_free(object);
   }
   Py_DECREF(type);
@@ -276,7 +306,9 @@ PyObject* py_new_array(PyObject*, PyObject* aval) {
   return new_array(aval, &data);
 }
 
-PyObject* py_kept_bytes(PyObject*, PyObject*) { return PyLong_FromSize_t(kept_block_bytes()); }
+PyObject* py_kept_bytes(PyObject*, PyObject*) {
+  return PyLong_FromSize_t(kept_block_bytes() + spare_bytes);
+}
 
 PyMethodDef methods[] = {
     {"set_array_class", set_array_class, METH_VARARGS, "Say which class arrays made in C are of."},
@@ -290,12 +322,10 @@ int import_numpy() {
   return 0;
 }
 
-ArrayObject* allocate() {
-  ArrayObject* self = spare;
-  if (self != nullptr) {
-    spare = reinterpret_cast<ArrayObject*>(self->aval);
-    --num_spare;
-    self->aval = nullptr;
+// Makes an array, uncommitted, with no contents; with so many lines of memory, if one is spare.
+ArrayObject* allocate(size_t lines) {
+  if (ArrayObject* self = take_spare(lines)) {
+    self->committed = 0;
     PyObject_Init(reinterpret_cast<PyObject*>(self), array_class);
     PyObject_GC_Track(self);
     return self;
@@ -304,24 +334,46 @@ ArrayObject* allocate() {
     PyErr_SetString(PyExc_RuntimeError, "evertrace.Array is not there yet");
     return nullptr;
   }
-  return as_array(array_class->tp_alloc(array_class, 0));
+  return lines == 0 ? as_array(array_class->tp_alloc(array_class, 0)) : allocate(0);
 }
 
 }  // namespace
 
 PyTypeObject* array_base() { return base_class; }
 
-PyTypeObject* array_type() { return array_class; }
-
-const void* array_data(PyObject* array) {
+const void* find_data(PyObject* array) {
   ArrayObject* self = as_array(array);
-  if (self->data != nullptr) return self->data;
   if (self->host == nullptr || !PyArray_Check(self->host)) return nullptr;
   auto* host = reinterpret_cast<PyArrayObject*>(self->host);
   if (!PyArray_ISCARRAY_RO(host)) return nullptr;
   self->owner = Py_NewRef(self->host);
   self->data = PyArray_DATA(host);
   return self->data;
+}
+
+PyObject* new_array_on(PyObject* aval, PyObject* array, void** data) {
+  ArrayObject* donor = as_array(array);
+  const bool has_buffer = donor->buffer != nullptr && donor->buffer != Py_None;
+  if (donor->data == nullptr || has_buffer || donor->sharding != nullptr) return nullptr;
+  auto* block = reinterpret_cast<BlockObject*>(donor->owner);
+  if (block != nullptr) {
+    // The array, and the NumPy array that it alone knows, are all that may hold the block.
+    const Py_ssize_t holders = donor->host == nullptr ? 1 : 2;
+    if (Py_TYPE(donor->owner) != block_class || Py_REFCNT(donor->owner) != holders ||
+        block->data != donor->data || (donor->host != nullptr && Py_REFCNT(donor->host) != 1)) {
+      return nullptr;
+    }
+  }
+  ArrayObject* self = allocate(0);
+  if (self == nullptr) return nullptr;
+  self->aval = Py_NewRef(aval);
+  self->data = std::exchange(donor->data, nullptr);
+  self->lines = std::exchange(donor->lines, 0);
+  if (block != nullptr) block->data = nullptr;
+  *data = const_cast<void*>(self->data);
+  Py_CLEAR(donor->owner);
+  Py_CLEAR(donor->host);
+  return reinterpret_cast<PyObject*>(self);
 }
 
 PyObject* numpy_view(PyObject* array) { return make_view(as_array(array)); }
@@ -333,20 +385,30 @@ PyObject* new_array(PyObject* aval, void** data) {
     PyErr_SetString(PyExc_TypeError, "new_array: not a dtype of numbers");
     return nullptr;
   }
-  void* memory = take_block(static_cast<size_t>(facts->count * facts->item_size));
-  if (memory == nullptr) return PyErr_NoMemory();
-  ArrayObject* self = allocate();
-  if (self == nullptr) {
-    give_block(memory);
-    return nullptr;
-  }
+  const auto bytes = static_cast<size_t>(facts->count * facts->item_size);
+  const size_t small = bytes == 0 ? 1 : (bytes + kBlockAlignment - 1) / kBlockAlignment;
+  const size_t lines = small <= kMostLines ? small : 0;
+  ArrayObject* self = allocate(lines);
+  if (self == nullptr) return nullptr;
   self->aval = Py_NewRef(aval);
-  self->data = *data = memory;
-  return reinterpret_cast<PyObject*>(self);
+  if (self->data == nullptr) {
+    self->data = take_block(bytes);
+    self->lines = self->data == nullptr ? 0 : static_cast<unsigned char>(lines);
+  }
+  *data = const_cast<void*>(self->data);
+  if (self->data != nullptr) return reinterpret_cast<PyObject*>(self);
+  Py_DECREF(self);
+  return PyErr_NoMemory();
+}
+
+void delete_array(PyObject* array) {
+  drop_data(as_array(array));
+  Py_CLEAR(as_array(array)->host);
+  Py_CLEAR(as_array(array)->buffer);
 }
 
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {
-  ArrayObject* self = allocate();
+  ArrayObject* self = allocate(0);
   if (self == nullptr) return nullptr;
   self->aval = Py_NewRef(aval);
   self->buffer = Py_NewRef(buffer);
@@ -357,13 +419,15 @@ PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {
 PyObject* new_view(PyObject* aval, PyObject* array, const void* data) {
   ArrayObject* source = as_array(array);
   if (!share_data(source)) return nullptr;
-  ArrayObject* self = allocate();
+  ArrayObject* self = allocate(0);
   if (self == nullptr) return nullptr;
   self->aval = Py_NewRef(aval);
   self->data = data;
   self->owner = Py_NewRef(source->owner);
   return reinterpret_cast<PyObject*>(self);
 }
+
+void release_arrays() { drop_spare(); }
 
 int add_array(PyObject* module) {
   if (import_numpy() != 0) return -1;

@@ -31,11 +31,14 @@ struct ArrayObject {
   PyObject *aval, *host, *buffer, *device, *sharding, *weakrefs;
   const void* data;  // dense contents, or null where they are not known to be dense or to be here
   PyObject* owner;   // what holds `data`; null if that is a block of this array alone
+  uint64_t mark;     // the last of `new_mark` that it got
   char committed;
+  unsigned char lines;  // of 64 bytes that a small block of this array alone has; else 0
 };
 
 // The class `evertrace.Array`, once Python has made it; else null. Not to be subclassed.
-PyTypeObject* array_type();
+extern PyTypeObject* array_class;
+inline PyTypeObject* array_type() { return array_class; }
 
 // The class `_native.ArrayBase`.
 PyTypeObject* array_base();
@@ -45,19 +48,46 @@ inline bool is_array(PyObject* x) { return Py_TYPE(x) == array_type(); }
 // The aval of an array: a borrowed reference.
 inline PyObject* array_aval(PyObject* array) { return reinterpret_cast<ArrayObject*>(array)->aval; }
 
+// A number that no array is marked with. Arrays are told apart by marks, without a table.
+extern uint64_t last_mark;
+inline uint64_t new_mark() { return ++last_mark; }
+
+// Whether nothing asks for another place than a device; what is no array is nowhere.
+inline bool is_on(PyObject* input, PyObject* device) {
+  if (!is_array(input)) return true;
+  PyObject* place = reinterpret_cast<ArrayObject*>(input)->device;
+  return place == nullptr || place == device || place == Py_None;
+}
+
+// Marks an array; false if it was so marked before.
+inline bool mark_array(PyObject* array, uint64_t mark) {
+  return std::exchange(reinterpret_cast<ArrayObject*>(array)->mark, mark) != mark;
+}
+
 // The class `_native.AvalBase`.
 PyTypeObject* aval_base();
+
+// The class over it that interns avals, once Python has made it; else null.
+extern PyTypeObject* aval_class;
 
 // The aval of a shape in a dtype, which is that of another aval: a borrowed reference, or null with
 // a Python error.
 PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims);
 
 // An aval with its facts; null with a Python error if they make no sense.
-const AvalObject* aval_facts(PyObject* aval);
+const AvalObject* find_facts(PyObject* aval);  // the same, for the first time
+inline const AvalObject* aval_facts(PyObject* aval) {
+  auto* known = reinterpret_cast<const AvalObject*>(aval);
+  return Py_TYPE(aval) == aval_class && known->dims != nullptr ? known : find_facts(aval);
+}
 
 // The contents of an array where they are dense, aligned memory of the host; else null without an
 // error: then its method `host()` has them. Valid while the array is alive and not deleted.
-const void* array_data(PyObject* array);
+const void* find_data(PyObject* array);  // the same, for the first time
+inline const void* array_data(PyObject* array) {
+  const void* data = reinterpret_cast<ArrayObject*>(array)->data;
+  return data != nullptr ? data : find_data(array);
+}
 
 // A read-only NumPy array over the contents of an array that has `array_data`, not of keys.
 PyObject* numpy_view(PyObject* array);
@@ -66,11 +96,21 @@ PyObject* numpy_view(PyObject* array);
 // a Python error if memory is short or the dtype is an extended one.
 PyObject* new_array(PyObject* aval, void** data);
 
+// A new array in the memory of another of as many bytes, which is deleted by that. Null where that
+// has no memory of its own, or something else may see it; with an error where memory is short.
+PyObject* new_array_on(PyObject* aval, PyObject* donor, void** data);
+
+// Gives up the contents of an array, as its method `delete()` does.
+void delete_array(PyObject* array);
+
 // A new, uncommitted array whose contents are an engine's buffer on a device.
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);
 
 // A new array that shares the memory of another, `data` lies in that. Holds a reference to its owner.
 PyObject* new_view(PyObject* aval, PyObject* array, const void* data);
+
+// Gives the memory back that is kept for the next arrays.
+void release_arrays();
 
 // The code of a NumPy dtype by its name, kUnknown for others, which may be with a Python error.
 DType dtype_code(PyObject* dtype);

@@ -13,10 +13,12 @@
 #include "python/numpy_api.h"
 
 namespace evertrace {
-namespace {
 
 PyTypeObject* aval_class = nullptr;
-PyObject* maker = nullptr;  // the class `ShapedArray`
+
+namespace {
+
+PyTypeObject* base_class = nullptr;
 
 AvalObject* as_aval(PyObject* x) { return reinterpret_cast<AvalObject*>(x); }
 
@@ -109,7 +111,11 @@ bool find_shape(PyObject* shape, AvalObject* out) {
 
 // set_aval_class(cls): the class over AvalBase that returns the one aval of three facts.
 PyObject* set_aval_class(PyObject*, PyObject* cls) {
-  Py_XSETREF(maker, Py_NewRef(cls));
+  if (!PyType_Check(cls)) {
+    PyErr_SetString(PyExc_TypeError, "set_aval_class: not a class");
+    return nullptr;
+  }
+  Py_XSETREF(aval_class, reinterpret_cast<PyTypeObject*>(Py_NewRef(cls)));
   Py_RETURN_NONE;
 }
 
@@ -120,7 +126,7 @@ PyMethodDef methods[] = {
 
 }  // namespace
 
-PyTypeObject* aval_base() { return aval_class; }
+PyTypeObject* aval_base() { return base_class; }
 
 DType dtype_code(PyObject* dtype) {
   Ref name(PyObject_GetAttrString(dtype, "name"));
@@ -128,8 +134,8 @@ DType dtype_code(PyObject* dtype) {
   return text == nullptr ? DType::kUnknown : dtype_named(text);
 }
 
-const AvalObject* aval_facts(PyObject* object) {
-  if (!PyObject_TypeCheck(object, aval_class)) {
+const AvalObject* find_facts(PyObject* object) {
+  if (!PyObject_TypeCheck(object, base_class)) {
     PyErr_SetString(PyExc_TypeError, "not an aval");
     return nullptr;
   }
@@ -162,13 +168,14 @@ PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims
     }
   }
   Ref shape(PyTuple_New(rank));
-  if (!shape || maker == nullptr) return nullptr;
+  if (!shape || aval_class == nullptr) return nullptr;
   for (int i = 0; i < rank; ++i) {
     PyObject* size = PyLong_FromLongLong(dims[i]);
     if (size == nullptr) return nullptr;
     PyTuple_SET_ITEM(shape.get(), i, size);
   }
-  PyObject* made = PyObject_CallFunctionObjArgs(maker, shape.get(), dtype,
+  PyObject* made = PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(aval_class),
+                                                shape.get(), dtype,
                                                 is_weak ? Py_True : Py_False, nullptr);
   const AvalObject* facts = made == nullptr ? nullptr : aval_facts(made);
   if (facts == nullptr) return nullptr;
@@ -180,7 +187,7 @@ PyObject* find_aval(PyObject* dtype, bool is_weak, int rank, const int64_t* dims
 int add_aval(PyObject* module) {
   Ref base(PyType_FromSpec(&spec));
   if (!base || PyModule_AddObjectRef(module, "AvalBase", base.get()) != 0) return -1;
-  aval_class = reinterpret_cast<PyTypeObject*>(base.release());
+  base_class = reinterpret_cast<PyTypeObject*>(base.release());
   return PyModule_AddFunctions(module, methods);
 }
 

@@ -1,9 +1,10 @@
 // The call of a jitted function: `_native.JitBase`, the base of `jit.dispatch.JitFunction`.
 //
 // A call is recognised by an *entry*: how many arguments there are, names, types and avals, and the
-// options in force. An entry has a box with the variants that such calls may want, last hit first.
-// The Python side makes entries, after a call that none fitted; it empties a box when its variants
-// change. What is not recognised, or fits no variant, is called as the Python class does it.
+// options in force. An entry has boxes with the variants that such calls may want, last hit first:
+// those that others share, and those of this very function. The Python side makes entries, after a
+// call that none fitted; it empties a box when its variants change. What is not recognised, or fits
+// no variant, is called as the Python class does it.
 
 #include "python/module.h"
 
@@ -17,6 +18,7 @@
 #include "python/array.h"
 #include "python/numpy_api.h"
 #include "python/thread_state.h"
+#include "python/tree.h"
 #include "python/variant.h"
 
 namespace evertrace {
@@ -28,17 +30,17 @@ constexpr int kPatience = 64;  // calls without a fitting entry, after which few
 PyObject* call_in_python = nullptr;  // `JitFunction.__call__`
 PyObject* make_entry = nullptr;      // `jit.compiled.entry`
 
-// What is known of one root.
+// What is known of one root, or of a leaf of a tree.
 struct Token {
   enum Kind { kArray, kNumpy, kType, kClass, kObject } kind;
   PyObject* object;  // the aval, (shape, dtype), the type, a weak reference to it, the very object
 };
 
-// Where a root comes from.
+// Where a root comes from, or, by JAX's rules, where several do: the leaves of a tree.
 struct Source {
-  enum Kind { kArgument, kDefault, kKeywordDefault } kind;
+  enum Kind { kArgument, kDefault, kKeywordDefault, kTree } kind;
   Py_ssize_t index;
-  PyObject* name;  // of a keyword's default
+  PyObject* name;  // of a keyword's default; the spec of a tree
 };
 
 // All references are owned.
@@ -49,7 +51,7 @@ struct Entry {
   PyObject* defaults = nullptr;    // the function's, if roots come from them; else null
   PyObject* kwdefaults = nullptr;  // the same
   PyObject* counts = nullptr;
-  PyObject* box = nullptr;  // a list: empty, or of one tuple of variants
+  PyObject* boxes = nullptr;  // a tuple of lists: empty, or of one tuple of variants
   Py_ssize_t kwdefaults_size = 0;
   Py_ssize_t count = 0;  // of arguments, those by name too
   std::vector<Source> sources;
@@ -57,7 +59,7 @@ struct Entry {
 
   template <class Function>
   int each(const Function& function) {
-    for (PyObject* object : {config, fun, names, defaults, kwdefaults, counts, box}) {
+    for (PyObject* object : {config, fun, names, defaults, kwdefaults, counts, boxes}) {
       if (const int stopped = function(object)) return stopped;
     }
     for (const Token& token : tokens) {
@@ -76,16 +78,25 @@ struct Entry {
   }
 };
 
-using Entries = std::vector<std::shared_ptr<Entry>>;
+using Entries = std::vector<std::unique_ptr<Entry>>;
 
 struct JitObject {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   Entries* entries;
-  int misses;  // calls in a row without an entry
+  int misses;     // calls in a row without an entry
+  int learnings;  // how often entries may have been dropped
 };
 
 JitObject* as_jit(PyObject* x) { return reinterpret_cast<JitObject*>(x); }
+
+// Whether no variants have changed since the entry was made.
+bool is_open(PyObject* boxes) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(boxes); ++i) {
+    if (PyList_GET_SIZE(PyTuple_GET_ITEM(boxes, i)) == 0) return false;
+  }
+  return true;
+}
 
 // ------------------------------------------------------------------------ recognising a call
 
@@ -148,20 +159,44 @@ PyObject* take(const Entry& entry, const Source& source, PyObject* const* args) 
   return found;
 }
 
+// Finds the leaves of a tree, if they are such as the tokens say. Nodes that are registered run
+// Python: their errors are left to the Python path, and the entry may be gone then. May set an error
+// that is no `Exception`.
+bool take_tree(const JitObject* jit, const Source& source, PyObject* x, const Token* tokens,
+               References& leaves) {
+  const Ref spec = Ref::borrow(source.name);
+  const size_t first = leaves.size();
+  const int learnings = jit->learnings;
+  const int found = match_tree(spec.get(), x, leaves);
+  if (found < 0 && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+  if (found != 1 || learnings != jit->learnings) return false;
+  for (size_t i = first; i < leaves.size(); ++i) {
+    if (!fits(tokens[i - first], leaves[i])) return false;
+  }
+  return true;
+}
+
 // Fills the roots of a call, which are borrowed, if it is one of the entry's.
-bool recognise(const Entry& entry, PyObject* config, PyObject* const* args, Py_ssize_t count,
-               PyObject* names, PyObject** roots) {
+bool recognise(const JitObject* jit, const Entry& entry, PyObject* config, PyObject* const* args,
+               Py_ssize_t count, PyObject* names, PyObject** roots, References& leaves) {
   if (entry.config != config || entry.count != count || !same_names(names, entry.names) ||
-      !same_defaults(entry) || PyList_GET_SIZE(entry.box) == 0) {
+      !same_defaults(entry) || !is_open(entry.boxes)) {
     return false;
   }
   roots[0] = entry.fun;
-  for (size_t i = 0; i < entry.sources.size(); ++i) {
-    PyObject* x = take(entry, entry.sources[i], args);
-    if (x == nullptr || !fits(entry.tokens[i], x)) return false;
-    roots[i + 1] = x;
+  size_t at = 0;
+  for (const Source& source : entry.sources) {
+    if (source.kind == Source::kTree) {
+      const size_t first = leaves.size();
+      if (!take_tree(jit, source, args[source.index], entry.tokens.data() + at, leaves)) return false;
+      for (size_t i = first; i < leaves.size(); ++i) roots[++at] = leaves[i];
+      continue;
+    }
+    PyObject* x = take(entry, source, args);
+    if (x == nullptr || !fits(entry.tokens[at], x)) return false;
+    roots[++at] = x;
   }
-  return true;
+  return is_open(entry.boxes);  // Python can have emptied one on the way
 }
 
 // ------------------------------------------------------------------------ making entries
@@ -169,6 +204,20 @@ bool recognise(const Entry& entry, PyObject* config, PyObject* const* args, Py_s
 bool refuse(const char* what) {
   if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, what);
   return false;
+}
+
+// The tokens of a tree's leaves: ((kind, object), ...)
+bool take_tokens(PyObject* tuple, Py_ssize_t count, Entry& entry) {
+  if (!PyTuple_CheckExact(tuple) || PyTuple_GET_SIZE(tuple) != count) {
+    return refuse("a token for each leaf");
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    int kind;
+    PyObject* object;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(tuple, i), "iO", &kind, &object)) return false;
+    entry.tokens.push_back({static_cast<Token::Kind>(kind), Py_NewRef(object)});
+  }
+  return true;
 }
 
 bool take_roots(PyObject* list, Entry& entry) {
@@ -181,7 +230,8 @@ bool take_roots(PyObject* list, Entry& entry) {
                           &token, &object)) {
       return false;
     }
-    const Py_ssize_t limit = source == Source::kArgument  ? entry.count
+    const bool is_given = source == Source::kArgument || source == Source::kTree;
+    const Py_ssize_t limit = is_given ? entry.count
                              : source == Source::kDefault && entry.defaults != nullptr
                                  ? PyTuple_GET_SIZE(entry.defaults)
                                  : 0;
@@ -190,32 +240,42 @@ bool take_roots(PyObject* list, Entry& entry) {
       return refuse("a root comes from nowhere");
     }
     entry.sources.push_back({static_cast<Source::Kind>(source), index, Py_NewRef(name)});
-    entry.tokens.push_back({static_cast<Token::Kind>(token), Py_NewRef(object)});
+    if (source == Source::kTree) {
+      if (!take_tokens(object, token, entry)) return false;
+    } else {
+      entry.tokens.push_back({static_cast<Token::Kind>(token), Py_NewRef(object)});
+    }
   }
   return static_cast<bool>(roots);
 }
 
-// (config, function, number of arguments, names, defaults or None, defaults by name or None, variants, box,
-// roots)
-std::shared_ptr<Entry> read_entry(PyObject* parts) {
-  auto entry = std::make_shared<Entry>();
-  PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *box, *roots;
+// (config, function, number of arguments, names, defaults or None, defaults by name or None, variants,
+// boxes, roots)
+std::unique_ptr<Entry> read_entry(PyObject* parts) {
+  auto entry = std::make_unique<Entry>();
+  PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *boxes, *roots;
   if (!PyArg_ParseTuple(parts, "OOnO!OOO!O!O", &config, &fun, &entry->count, &PyTuple_Type, &names,
-                        &defaults, &kwdefaults, counts_type(), &counts, &PyList_Type, &box,
+                        &defaults, &kwdefaults, counts_type(), &counts, &PyTuple_Type, &boxes,
                         &roots)) {
+    return nullptr;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(boxes); ++i) {
+    if (PyList_CheckExact(PyTuple_GET_ITEM(boxes, i))) continue;
+    refuse("a box is a list");
     return nullptr;
   }
   entry->config = Py_NewRef(config);
   entry->fun = Py_NewRef(fun);
   entry->names = Py_NewRef(names);
   entry->counts = Py_NewRef(counts);
-  entry->box = Py_NewRef(box);
+  entry->boxes = Py_NewRef(boxes);
   if (PyTuple_CheckExact(defaults)) entry->defaults = Py_NewRef(defaults);
   if (PyDict_CheckExact(kwdefaults)) {
     entry->kwdefaults = Py_NewRef(kwdefaults);
     entry->kwdefaults_size = PyDict_GET_SIZE(kwdefaults);
   }
-  return take_roots(roots, *entry) ? entry : nullptr;
+  if (!take_roots(roots, *entry)) return nullptr;
+  return entry;
 }
 
 // Has the Python side say how calls like this one are recognised. What goes wrong in it is no
@@ -235,10 +295,13 @@ void learn(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* na
     if (auto entry = read_entry(parts.get())) {
       Entries old;  // what is dropped may run Python
       old.swap(*jit->entries);
+      ++jit->learnings;
       Entries& entries = *jit->entries;
       entries.push_back(std::move(entry));
-      for (const auto& one : old) {
-        if (entries.size() < kMaxEntries && PyList_GET_SIZE(one->box) != 0) entries.push_back(one);
+      for (auto& one : old) {
+        if (entries.size() < kMaxEntries && is_open(one->boxes)) {
+          entries.push_back(std::move(one));
+        }
       }
     }
   }
@@ -272,22 +335,37 @@ void move_to_front(PyObject* box, PyObject* variants, Py_ssize_t hit) {
   if (PyList_SetItem(box, 0, order) != 0) PyErr_Clear();
 }
 
-// Runs the variant of an entry that fits. Returns as `call_variant`.
-int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) {
-  const Py_ssize_t count = static_cast<Py_ssize_t>(entry.sources.size()) + 1;
-  const Ref variants = Ref::borrow(PyList_GET_ITEM(entry.box, 0));
+// Runs the variant of a box that fits. Returns as `call_variant`.
+int try_box(PyObject* box, PyObject* const* roots, Py_ssize_t count, PyObject* counts,
+            PyObject** result) {
+  if (PyList_GET_SIZE(box) != 1) return 0;
+  const Ref variants = Ref::borrow(PyList_GET_ITEM(box, 0));
   if (!PyTuple_CheckExact(variants.get())) return 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(variants.get()); ++i) {
+    PyObject* variant = PyTuple_GET_ITEM(variants.get(), i);
+    if (!is_variant(variant)) continue;
+    const int done = call_variant(variant, roots, count, counts, result);
+    if (done == 0) continue;
+    if (done == 1 && i != 0) move_to_front(box, variants.get(), i);
+    return done;
+  }
+  return 0;
+}
+
+// Runs the variant of an entry that fits. Returns as `call_variant`. Python code on the way can drop
+// the entry.
+int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) {
+  const Py_ssize_t count = static_cast<Py_ssize_t>(entry.tokens.size()) + 1;
+  const Ref fun = Ref::borrow(entry.fun), boxes = Ref::borrow(entry.boxes),
+            counts = Ref::borrow(entry.counts);
   // Defaults are the function's, which Python code on the way can change.
   const bool own = entry.defaults != nullptr || entry.kwdefaults != nullptr;
   if (own) {
     for (Py_ssize_t i = 0; i < count; ++i) Py_INCREF(roots[i]);
   }
   int done = 0;
-  for (Py_ssize_t i = 0; done == 0 && i < PyTuple_GET_SIZE(variants.get()); ++i) {
-    PyObject* variant = PyTuple_GET_ITEM(variants.get(), i);
-    if (!PyObject_TypeCheck(variant, variant_type())) continue;
-    done = call_variant(variant, roots, count, entry.counts, result);
-    if (done == 1 && i != 0) move_to_front(entry.box, variants.get(), i);
+  for (Py_ssize_t i = 0; done == 0 && i < PyTuple_GET_SIZE(boxes.get()); ++i) {
+    done = try_box(PyTuple_GET_ITEM(boxes.get(), i), roots, count, counts.get(), result);
   }
   if (own) {
     for (Py_ssize_t i = 0; i < count; ++i) Py_DECREF(roots[i]);
@@ -304,32 +382,34 @@ PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, Py
   }
   JitObject* jit = as_jit(self);
   if (!computes_at_once()) return slow_call(self, args, positional, count, names);
-  const Ref config = Ref::borrow(current_config());
-  if (!config) return nullptr;
+  PyObject* config = current_config();  // compared only
+  if (config == nullptr) return nullptr;
   constexpr Py_ssize_t kFew = 24;
   PyObject* few[kFew];
   std::vector<PyObject*> many;
-  bool is_known = false;
-  Ref box;
+  Ref boxes;
+  References leaves;  // of trees, so that they live as long as the call
   for (size_t i = 0; i < jit->entries->size(); ++i) {
-    const auto& candidate = (*jit->entries)[i];
-    const size_t needed = candidate->sources.size() + 1;
+    const Entry& entry = *(*jit->entries)[i];
+    const size_t needed = entry.tokens.size() + 1;
     if (needed > kFew && many.size() < needed) many.resize(needed);
     PyObject** roots = needed > kFew ? many.data() : few;
-    if (!recognise(*candidate, config.get(), args, count, names, roots)) continue;
-    const std::shared_ptr<Entry> entry = candidate;  // Python code can change the entries
+    if (!recognise(jit, entry, config, args, count, names, roots, leaves)) {
+      if (PyErr_Occurred()) return nullptr;
+      leaves.pop_to(0);
+      continue;
+    }
     if (i != 0) std::swap((*jit->entries)[0], (*jit->entries)[i]);
     jit->misses = 0;
+    boxes = Ref::borrow(entry.boxes);
     PyObject* result = nullptr;
-    const int done = try_variants(*entry, roots, &result);
+    const int done = try_variants(entry, roots, &result);
     if (done == 1) return result;
     if (done < 0) return nullptr;
-    is_known = PyList_GET_SIZE(entry->box) != 0;  // as long as nothing new is traced
-    box = Ref::borrow(entry->box);
     break;
   }
   PyObject* result = slow_call(self, args, positional, count, names);
-  if (box && PyList_GET_SIZE(box.get()) == 0) is_known = false;
+  const bool is_known = boxes && is_open(boxes.get());  // unless something new was traced
   if (result != nullptr && !is_known && computes_at_once()) learn(self, args, count, names);
   return result;
 }
@@ -349,7 +429,6 @@ int jit_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (jit->entries == nullptr) return 0;
   for (const auto& entry : *jit->entries) {
-    if (entry.use_count() > 1) continue;  // a call holds it, and so all that is in it
     const int stopped = entry->each([&](PyObject* object) {
       Py_VISIT(object);
       return 0;
@@ -364,6 +443,7 @@ int jit_clear(PyObject* self) {
   if (jit->entries != nullptr) {
     Entries old;
     old.swap(*jit->entries);
+    ++jit->learnings;
   }
   return 0;
 }
@@ -377,16 +457,6 @@ void jit_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// What a copy is made of: the attributes. A copy finds its own entries.
-PyObject* jit_state(PyObject* self, PyObject*) {
-  return PyObject_GetAttrString(self, "__dict__");
-}
-
-PyMethodDef jit_methods[] = {
-    {"__getstate__", jit_state, METH_NOARGS, "Return what a copy is made of."},
-    {nullptr, nullptr, 0, nullptr},
-};
-
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
@@ -398,7 +468,6 @@ PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(jit_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(jit_clear)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_methods, jit_methods},
     {Py_tp_members, members},
     {0, nullptr},
 };

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "python/array.h"
 #include "python/numpy_api.h"
@@ -52,22 +53,26 @@ class Xla : public Engine {
     return true;
   }
 
-  PyObject* run(PyObject* const* inputs) override {
+  size_t num_outputs() const override {
+    return static_cast<size_t>(PyTuple_GET_SIZE(parts_[4]));
+  }
+
+  bool run(PyObject* const* inputs, PyObject** outs) override {
     const Ref hold = Ref::borrow(parts_.tuple());
     const Py_ssize_t count = PyTuple_GET_SIZE(parts_[0]);
     const Ref raws(PyList_New(count));
     for (Py_ssize_t i = 0; raws && i < count; ++i) {
       PyObject* raw = buffer(inputs[i], i);
-      if (raw == nullptr) return nullptr;
+      if (raw == nullptr) return false;
       PyList_SET_ITEM(raws.get(), i, raw);
     }
-    if (!raws) return nullptr;
+    if (!raws) return false;
     static PyObject* const consume = PyUnicode_InternFromString("consume_with_handlers");
     const Ref running(PyObject_CallOneArg(parts_[1], raws.get()));
     if (!running) return failed(raws.get());
     PyObject* args[] = {running.get(), parts_[2]};
     const Ref made(PyObject_VectorcallMethod(consume, args, 2, nullptr));
-    return made ? wrapped(made.get()) : failed(raws.get());
+    return made ? wrap(made.get(), outs) : failed(raws.get());
   }
 
   int traverse(visitproc visit, void* arg) override {
@@ -123,37 +128,27 @@ class Xla : public Engine {
   }
 
   // Puts the buffers of a list into arrays.
-  PyObject* wrapped(PyObject* raws) {
+  bool wrap(PyObject* raws, PyObject** outs) {
     const Py_ssize_t count = PyTuple_GET_SIZE(parts_[4]);
     if (!PyList_CheckExact(raws) || PyList_GET_SIZE(raws) != count) {
       PyErr_SetString(PyExc_RuntimeError, "a program gave another number of results");
-      return nullptr;
+      return false;
     }
-    Ref list(PyList_New(count));
-    for (Py_ssize_t i = 0; list && i < count; ++i) {
+    for (Py_ssize_t i = 0; i < count; ++i) {
       PyObject* aval = PyTuple_GET_ITEM(parts_[4], i);
-      PyObject* array = new_buffer_array(aval, PyList_GET_ITEM(raws, i), parts_[3]);
-      if (array == nullptr) return nullptr;
-      PyList_SET_ITEM(list.get(), i, array);
+      outs[i] = new_buffer_array(aval, PyList_GET_ITEM(raws, i), parts_[3]);
+      if (outs[i] == nullptr) return false;
     }
-    return list.release();
+    return true;
   }
 
   // Has the Python side raise the error that is set as one of ours.
-  PyObject* failed(PyObject* raws) {
-#if PY_VERSION_HEX >= 0x030C0000
-    const Ref error(PyErr_GetRaisedException());
-#else
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (trace != nullptr) PyException_SetTraceback(value, trace);
-    const Ref error(value), other(type), rest(trace);
-#endif
+  bool failed(PyObject* raws) {
+    const Ref error(take_error());
     PyObject* args[] = {error.get(), raws};
     Py_XDECREF(PyObject_Vectorcall(parts_[6], args, 2, nullptr));
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a program failed");
-    return nullptr;
+    return false;
   }
 
   Owned parts_;
@@ -209,35 +204,28 @@ class OnTape : public Engine {
       avals_.push_back(facts);
     }
     const auto& tape = *reinterpret_cast<TapeObject*>(parts_[1]);
-    const auto outs = static_cast<size_t>(PyTuple_GET_SIZE(tape.avals));
-    if ((*tape.tape)->num_inputs() == avals_.size() && (*tape.tape)->num_outputs() == outs) {
+    num_outputs_ = static_cast<size_t>(PyTuple_GET_SIZE(tape.avals));
+    if ((*tape.tape)->num_inputs() == avals_.size() &&
+        (*tape.tape)->num_outputs() == num_outputs_) {
       return true;
     }
     PyErr_SetString(PyExc_ValueError, "a tape of other arrays");
     return false;
   }
 
-  PyObject* run(PyObject* const* inputs) override {
+  size_t num_outputs() const override { return num_outputs_; }
+
+  bool run(PyObject* const* inputs, PyObject** outs) override {
     const Ref hold = Ref::borrow(parts_.tuple());
-    auto* tape = reinterpret_cast<TapeObject*>(parts_[1]);
+    const auto* tape = reinterpret_cast<const TapeObject*>(parts_[1]);
     const size_t num_in = avals_.size();
-    const size_t num_out = (*tape->tape)->num_outputs();
     Few<const void*> in(num_in);
-    Few<void*> out(num_out);
+    Few<void*> out(num_outputs_);
     Few<Scalar> scalars(num_in);
-    Values held(num_in);
-    for (size_t i = 0; i < num_in; ++i) {
-      if (!(in[i] = input(*tape, inputs[i], i, scalars[i], held[i]))) return nullptr;
-    }
-    Ref results(PyList_New(static_cast<Py_ssize_t>(num_out)));
-    for (size_t i = 0; results && i < num_out; ++i) {
-      PyObject* aval = PyTuple_GET_ITEM(tape->avals, static_cast<Py_ssize_t>(i));
-      PyObject* array = new_array(aval, &out[i]);
-      if (array == nullptr) return nullptr;
-      PyList_SET_ITEM(results.get(), static_cast<Py_ssize_t>(i), array);
-    }
-    if (!results || !execute_tape(tape, in.data(), out.data())) return nullptr;
-    return results.release();
+    std::vector<Ref> held;
+    return lend_outputs(tape, inputs, in.data(), out.data(), outs) &&
+           find_inputs(*tape, inputs, in.data(), scalars.data(), held) &&
+           execute_tape(tape, in.data(), out.data(), outs);
   }
 
   int traverse(visitproc visit, void* arg) override {
@@ -250,46 +238,61 @@ class OnTape : public Engine {
   }
 
  private:
-  // As many things as there are inputs: on the stack, if they are few.
-  template <class T>
-  class Few {
-   public:
-    explicit Few(size_t count) : many_(count > kFew ? count : 0) {
-      data_ = count > kFew ? many_.data() : few_;
+  // Fills the addresses of the inputs that are not lent. Those that take Python code to find come
+  // first: it can delete arrays.
+  bool find_inputs(const TapeObject& tape, PyObject* const* inputs, const void** in,
+                   Scalar* scalars, std::vector<Ref>& held) {
+    const size_t count = avals_.size();
+    std::vector<bool> lent((*tape.tape)->has_donors() ? count : 0);
+    for (size_t i = 0; i < lent.size(); ++i) lent[i] = in[i] != nullptr;
+    const auto is_lent = [&](size_t i) { return !lent.empty() && lent[i]; };
+    bool ready = true;
+    for (size_t i = 0; i < count; ++i) {
+      if (is_lent(i)) continue;
+      in[i] = find_ready(tape, inputs[i], i, scalars[i]);
+      ready = ready && in[i] != nullptr;
     }
-    T& operator[](size_t i) { return data_[i]; }
-    T* data() { return data_; }
+    if (ready) return true;
+    std::vector<bool> slow(count);
+    for (size_t i = 0; i < count; ++i) {
+      slow[i] = in[i] == nullptr;
+      if (slow[i] && (in[i] = find(tape, inputs[i], i, held)) == nullptr) return false;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (slow[i] || is_lent(i)) continue;
+      in[i] = find_ready(tape, inputs[i], i, scalars[i]);
+      if (in[i] == nullptr && (in[i] = find(tape, inputs[i], i, held)) == nullptr) return false;
+    }
+    return true;
+  }
 
-   private:
-    static constexpr size_t kFew = 12;
-    T* data_;
-    T few_[kFew];
-    std::vector<T> many_;
-  };
-
-  const void* input(const TapeObject& tape, PyObject* x, size_t i, Scalar& scalar,
-                    PyObject*& held) {
+  // The address of an input where that takes no Python code; else null without an error.
+  const void* find_ready(const TapeObject& tape, PyObject* x, size_t i, Scalar& scalar) const {
     const AvalObject& aval = *avals_[i];
-    Ref keep;
-    const int64_t bytes = aval.count * aval.item_size;
-    const void* data = nullptr;
-    if (is_array(x)) {
-      data = tape_input(x, bytes, tape.is_long, keep);
-    } else if (aval.rank == 0 && convert(x, aval.code, scalar)) {
-      return &scalar;
-    } else {
+    if (!is_array(x)) return aval.rank == 0 && convert(x, aval.code, scalar) ? &scalar : nullptr;
+    // Without the GIL another thread may delete the array, but not a view that is held.
+    return reinterpret_cast<const PyObject*>(&aval) == array_aval(x) && !tape.is_long ? array_data(x) : nullptr;
+  }
+
+  // The address of any input, with what has to be kept alive for it; null with an error set.
+  const void* find(const TapeObject& tape, PyObject* x, size_t i, std::vector<Ref>& held) {
+    const int64_t bytes = avals_[i]->count * avals_[i]->item_size;
+    Ref keep, host;
+    if (!is_array(x)) {
       PyObject* args[] = {x, PyTuple_GET_ITEM(parts_[0], static_cast<Py_ssize_t>(i))};
-      const Ref host(PyObject_Vectorcall(parts_[2], args, 2, nullptr));
+      host = Ref(PyObject_Vectorcall(parts_[2], args, 2, nullptr));
       if (!host) return nullptr;
-      data = tape_input(host.get(), bytes, tape.is_long, keep);
-      if (!keep) keep = Ref::borrow(host.get());
+      x = host.get();
     }
-    held = keep.release();
+    const void* data = tape_input(x, bytes, tape.is_long, keep);
+    if (!keep) keep = Ref::borrow(x);
+    held.push_back(std::move(keep));
     return data;
   }
 
   Owned parts_;
   std::vector<const AvalObject*> avals_;  // the tuple of types owns them
+  size_t num_outputs_ = 0;
 };
 
 template <class E>
@@ -302,9 +305,5 @@ std::unique_ptr<Engine> make(PyObject* parts) {
 
 std::unique_ptr<Engine> make_xla(PyObject* parts) { return make<Xla>(parts); }
 std::unique_ptr<Engine> make_tape(PyObject* parts) { return make<OnTape>(parts); }
-
-bool is_on(PyObject* input, PyObject* device) {
-  return !is_array(input) || is_none(as_array(input)->device) || as_array(input)->device == device;
-}
 
 }  // namespace evertrace

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "python/array.h"
 
 namespace evertrace {
 namespace {
@@ -24,7 +25,7 @@ PyObject* items_of(const char* check, PyObject* want) {
 
 const GuardTypes& guard_types() { return the_types; }
 
-bool Guards::add(PyObject* entry) {
+bool Guards::add(PyObject* entry, std::vector<Kinds>& kinds) {
   Py_ssize_t index, parent;
   const char *kind, *check;
   Instruction node;
@@ -53,6 +54,7 @@ bool Guards::add(PyObject* entry) {
   for (PyObject* object : {node.key, node.want, node.step_py, node.check_py}) Py_INCREF(object);
   position_[static_cast<size_t>(index)] = static_cast<int>(walk_.size());
   walk_.push_back(node);
+  kinds.push_back({kind, check});
   return true;
 }
 
@@ -62,9 +64,11 @@ bool Guards::compile(PyObject* walk, PyObject* same, PyObject* distinct, Py_ssiz
   const Ref entries(PySequence_Tuple(walk)), pairs(PySequence_Tuple(same)),
       ones(PySequence_Tuple(distinct));
   if (!entries || !pairs || !ones) return false;
+  std::vector<Kinds> kinds;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(entries.get()); ++i) {
-    if (!add(PyTuple_GET_ITEM(entries.get(), i))) return false;
+    if (!add(PyTuple_GET_ITEM(entries.get(), i), kinds)) return false;
   }
+  if (!plan_sweeps(kinds)) return false;
   const auto place = [this](Py_ssize_t node) {
     const int found = 0 <= node && node < node_count() ? position(node) : -1;
     if (found < 0) PyErr_SetString(PyExc_ValueError, "no such node");
@@ -82,17 +86,19 @@ bool Guards::compile(PyObject* walk, PyObject* same, PyObject* distinct, Py_ssiz
 }
 
 int Guards::match(PyObject* const* roots, Py_ssize_t count, Values& values) {
-  for (size_t i = 0; i < walk_.size(); ++i) {
+  for (size_t i = first_; i < walk_.size(); i = walk_[i].next) {
     Instruction& node = walk_[i];
-    PyObject* value;
+    PyObject*& value = values[i];
     if (node.root >= 0) {
       if (node.root >= count) return 0;
       value = Py_NewRef(roots[node.root]);
-    } else {
+    } else if (value == nullptr) {  // not yet swept
       value = node.step(node, node.parent < 0 ? Py_None : values[static_cast<size_t>(node.parent)]);
     }
-    values[i] = value;
-    const int holds = value == nullptr ? -1 : node.check == nullptr ? 1 : node.check(node, value);
+    const int holds = value == nullptr                         ? -1
+                      : node.sweep != Instruction::kNoSweep ? sweep(node, value, values)
+                      : node.check == nullptr                  ? 1
+                                                               : node.check(node, value);
     if (holds == 1) continue;
     if (holds == 0) return 0;
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
@@ -107,23 +113,33 @@ int Guards::match(PyObject* const* roots, Py_ssize_t count, Values& values) {
 
 bool Guards::are_distinct(const Values& values) const {
   constexpr size_t kFew = 12;
-  const size_t n = distinct_.size();
-  const auto value = [&](size_t i) { return values[static_cast<size_t>(distinct_[i])]; };
-  if (n <= kFew) {
-    for (size_t i = 1; i < n; ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        if (value(i) == value(j)) return false;
-      }
+  const uint64_t mark = new_mark();
+  PyObject* few[kFew];
+  size_t others = 0;
+  for (const int at : distinct_) {
+    PyObject* const one = values[static_cast<size_t>(at)];
+    if (is_array(one)) {
+      if (!mark_array(one, mark)) return false;
+      continue;
     }
-    return true;
+    if (others == kFew) return are_distinct_others(values);
+    for (size_t i = 0; i < others; ++i) {
+      if (few[i] == one) return false;
+    }
+    few[others++] = one;
   }
-  // Open addressing in a table of at most half its size.
+  return true;
+}
+
+// The same for many things that are no arrays: open addressing in a table of at most half its size.
+bool Guards::are_distinct_others(const Values& values) const {
+  const size_t n = distinct_.size();
   size_t size = 32;
   while (size < 2 * n) size *= 2;
   static thread_local std::vector<PyObject*> table;
   table.assign(size, nullptr);
   for (size_t i = 0; i < n; ++i) {
-    PyObject* const one = value(i);
+    PyObject* const one = values[static_cast<size_t>(distinct_[i])];
     size_t at = (reinterpret_cast<size_t>(one) >> 4) * 0x9E3779B97F4A7C15u >> 32 & (size - 1);
     for (; table[at] != nullptr; at = (at + 1) & (size - 1)) {
       if (table[at] == one) return false;

@@ -18,8 +18,24 @@ using StepFunction = PyObject* (*)(Instruction& node, PyObject* parent);
 // Whether a value is what the trace saw: 1, 0, or -1 with an error set.
 using CheckFunction = int (*)(Instruction& node, PyObject* value);
 
+// A node whose value is read with its parent's, see `Guards::sweep`.
+struct Swept {
+  Py_ssize_t place;  // in the container
+  size_t at;         // in the walk
+  PyObject* aval;    // that the value, an array, must have; null where the node's own check follows
+};
+
+// What a class holds that has passed, with the class of it. All borrowed: looked at only where the
+// class is as it was.
+struct Watched {
+  PyObject* entry;
+  PyTypeObject* cls;
+  unsigned int version;
+};
+
 // One node. All references are owned by the `Guards`.
 struct Instruction {
+  enum Sweep : char { kNoSweep, kDict, kList, kTuple };
   StepFunction step = nullptr;
   CheckFunction check = nullptr;  // null where nothing is checked
   int parent = -1;                // position in the walk, or -1
@@ -31,6 +47,11 @@ struct Instruction {
   PyObject* check_py = nullptr;
   PyTypeObject* seen_type = nullptr;  // a class that passed, compared only
   unsigned int seen_tag = 0;          // and the version that it had
+  std::vector<Watched> watched;       // what it holds
+  Sweep sweep = kNoSweep;             // what the value is, if its items are read in one go
+  Py_ssize_t count = 0;               // of its items
+  std::vector<Swept> swept;           // in order of their places
+  size_t next = 0;                    // in the walk, without what a sweep is done with
 };
 
 // The value of each node of a walk during one call: owned references, null where there is none.
@@ -52,7 +73,7 @@ class Values {
   size_t size() const { return size_; }
 
  private:
-  static constexpr size_t kInline = 40;
+  static constexpr size_t kInline = 128;
   size_t size_;
   PyObject** data_;
   PyObject* few_[kInline];
@@ -84,10 +105,19 @@ class Guards {
   void clear();
 
  private:
-  bool add(PyObject* entry);
+  struct Kinds {
+    const char *step, *check;
+  };
+
+  bool add(PyObject* entry, std::vector<Kinds>& kinds);
+  bool plan_sweeps(const std::vector<Kinds>& kinds);
+  // Reads a container and all that is swept with it; returns as a check does.
+  int sweep(Instruction& node, PyObject* container, Values& values);
   bool are_distinct(const Values& values) const;
+  bool are_distinct_others(const Values& values) const;
 
   std::vector<Instruction> walk_;
+  size_t first_ = 0;
   std::vector<int> position_;
   std::vector<std::pair<int, int>> same_;
   std::vector<int> distinct_;
@@ -96,6 +126,9 @@ class Guards {
 // The values as the Python side has them: a list, by node with its guards, else by position.
 PyObject* listed(const Guards& guards, const Values& values);
 PyObject* listed(const Values& values);
+
+// The dict of a class: a new reference.
+PyObject* names_of(PyTypeObject* cls);
 
 // What the object of a weak reference is: a new reference, null where it is gone. No error is set.
 PyObject* referent(PyObject* weak);

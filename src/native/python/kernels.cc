@@ -10,6 +10,7 @@
 #include "kernels/blocks.h"
 #include "kernels/kernels.h"
 #include "kernels/scratch.h"
+#include "python/array.h"
 #include "python/buffers.h"
 #include "python/numpy_api.h"
 #include "xla/handlers.h"
@@ -95,6 +96,7 @@ PyObject* py_random_words(PyObject*, PyObject* args) {
 
 PyObject* py_release_memory(PyObject*, PyObject*) {
   release_scratch();
+  release_arrays();
   release_blocks();
   Py_RETURN_NONE;
 }

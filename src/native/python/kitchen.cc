@@ -1,15 +1,16 @@
-// Recipes and write-backs; see variant.h, and `lifting/recipes.py` and `writes.py` for what they
+// Recipes, write-backs and effects; see variant.h, and `lifting/recipes.py` and `writes.py` for what they
 // mean.
 
 #include <cstring>
 
+#include "python/tree.h"
 #include "python/variant.h"
 
 namespace evertrace {
 namespace {
 
-constexpr const char* kRecipes[] = {"out",      "existing", "number", "number_as_array",
-                                    "constant", "tuple",    "list",   "dict"};
+constexpr const char* kRecipes[] = {"out",      "out_tree", "existing", "number", "number_as_array",
+                                    "constant", "tuple",    "list",     "dict"};
 constexpr const char* kWrites[] = {"attributes", "names", "dict", "items", "extend", "cell"};
 
 template <size_t n>
@@ -53,6 +54,26 @@ bool take_recipe(const Guards& guards, PyObject* entry, size_t count, Recipe& re
   return take_indices(parts, count, recipe.parts);
 }
 
+// Gives the recipes of dicts their keys, with None for each value, if these are known words: which
+// order they are in, and which are the same, is then told by them alone.
+bool add_keys(std::vector<Recipe>& recipes) {
+  for (Recipe& recipe : recipes) {
+    if (recipe.kind != Recipe::kDict) continue;
+    Ref keys(PyDict_New());
+    for (size_t i = 0; keys && i + 1 < recipe.parts.size(); i += 2) {
+      const Recipe& key = recipes[static_cast<size_t>(recipe.parts[i])];
+      if (key.kind != Recipe::kConstant || !PyUnicode_CheckExact(key.object)) {
+        keys = Ref();
+      } else if (PyDict_SetItem(keys.get(), key.object, Py_None) != 0) {
+        return false;
+      }
+    }
+    if (!keys && PyErr_Occurred()) return false;
+    if (keys) Py_SETREF(recipe.object, keys.release());
+  }
+  return true;
+}
+
 bool take_write(const Guards& guards, PyObject* entry, size_t count, Write& write) {
   const char* kind;
   int node, shape;
@@ -80,27 +101,49 @@ bool take_write(const Guards& guards, PyObject* entry, size_t count, Write& writ
              : refuse("a name for each recipe");
 }
 
+bool take_effect(PyObject* entry, size_t count, Effect& effect) {
+  PyObject* recipes;
+  if (!PyArg_ParseTuple(entry, "OO!O", &effect.function, &PyTuple_Type, &effect.names, &recipes)) {
+    return false;
+  }
+  Py_INCREF(effect.function);
+  Py_INCREF(effect.names);
+  if (!take_indices(recipes, count, effect.recipes)) return false;
+  const auto named = static_cast<size_t>(PyTuple_GET_SIZE(effect.names));
+  return named <= effect.recipes.size() || refuse("a recipe for each name");
+}
+
+// Takes the items of a sequence by a function that fills one of `out`.
+template <class T, class Take>
+bool take_all(PyObject* sequence, std::vector<T>& out, const Take& take) {
+  const Ref items(PySequence_Tuple(sequence));
+  for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i) {
+    out.push_back(T());
+    if (!take(PyTuple_GET_ITEM(items.get(), i), out.back())) return false;
+  }
+  return static_cast<bool>(items);
+}
+
 }  // namespace
 
 bool Kitchen::compile(const Guards& guards, PyObject* recipes, Py_ssize_t result,
-                      PyObject* writes) {
-  const Ref all(PySequence_Tuple(recipes)), changes(PySequence_Tuple(writes));
-  if (!all || !changes) return false;
-  const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(all.get()));
-  if (result < 0 || static_cast<size_t>(result) >= count) return refuse("no result");
+                      PyObject* writes, PyObject* effects) {
+  const Py_ssize_t size = PyObject_Size(recipes);
+  if (size < 0) return false;
+  const auto count = static_cast<size_t>(size);
+  if (result < 0 || result >= size) return refuse("no result");
   result_ = static_cast<int>(result);
-  for (size_t i = 0; i < count; ++i) {
-    recipes_.emplace_back();
-    PyObject* entry = PyTuple_GET_ITEM(all.get(), static_cast<Py_ssize_t>(i));
-    if (!take_recipe(guards, entry, count, recipes_.back())) return false;
-  }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(changes.get()); ++i) {
-    writes_.emplace_back();
-    if (!take_write(guards, PyTuple_GET_ITEM(changes.get(), i), count, writes_.back())) {
-      return false;
-    }
-  }
-  return true;
+  const auto take_one = [&](PyObject* entry, Recipe& recipe) {
+    return take_recipe(guards, entry, count, recipe);
+  };
+  const auto take_change = [&](PyObject* entry, Write& write) {
+    return take_write(guards, entry, count, write);
+  };
+  const auto take_call = [&](PyObject* entry, Effect& effect) {
+    return take_effect(entry, count, effect);
+  };
+  return take_all(recipes, recipes_, take_one) && add_keys(recipes_) &&
+         take_all(writes, writes_, take_change) && take_all(effects, effects_, take_call);
 }
 
 PyObject* Kitchen::make(int number, Call& call) const {
@@ -108,7 +151,9 @@ PyObject* Kitchen::make(int number, Call& call) const {
   const size_t index = static_cast<size_t>(recipe.index);
   switch (recipe.kind) {
     case Recipe::kOut:
-      return Py_NewRef(PyList_GET_ITEM(call.outs, recipe.index));
+      return Py_NewRef(call.outs[index]);
+    case Recipe::kOutTree:
+      return build_tree(recipe.object, call.outs, recipe.index);
     case Recipe::kExisting:
       return Py_NewRef(call.values[index]);
     case Recipe::kNumber:
@@ -133,15 +178,7 @@ PyObject* Kitchen::make_new(int number, Call& call) const {
   const Recipe& recipe = recipes_[static_cast<size_t>(number)];
   PyObject*& made = (*call.made)[static_cast<size_t>(number)];
   const auto& parts = recipe.parts;
-  if (recipe.kind == Recipe::kDict) {
-    made = PyDict_New();
-    for (size_t i = 0; made != nullptr && i + 1 < parts.size(); i += 2) {
-      const Ref key(make(parts[i], call));
-      const Ref value(key ? make(parts[i + 1], call) : nullptr);
-      if (!value || PyDict_SetItem(made, key.get(), value.get()) != 0) return nullptr;
-    }
-    return Py_XNewRef(made);
-  }
+  if (recipe.kind == Recipe::kDict) return make_dict(recipe, made, call);
   if (recipe.kind == Recipe::kList) {
     made = PyList_New(0);
     for (size_t i = 0; made != nullptr && i < parts.size(); ++i) {
@@ -167,6 +204,19 @@ PyObject* Kitchen::make_new(int number, Call& call) const {
   Py_XDECREF(made);  // of an inner visit: a tuple that holds itself by way of a list
   made = Py_NewRef(items.get());
   return items.release();
+}
+
+// A dict that has its keys from the start is not made larger time and again.
+PyObject* Kitchen::make_dict(const Recipe& recipe, PyObject*& made, Call& call) const {
+  const auto& parts = recipe.parts;
+  const bool has_keys = PyDict_CheckExact(recipe.object);
+  made = has_keys ? PyDict_Copy(recipe.object) : PyDict_New();
+  for (size_t i = 0; made != nullptr && i + 1 < parts.size(); i += 2) {
+    const Ref key(make(parts[i], call));
+    const Ref value(key ? make(parts[i + 1], call) : nullptr);
+    if (!value || PyDict_SetItem(made, key.get(), value.get()) != 0) return nullptr;
+  }
+  return Py_XNewRef(made);
 }
 
 // The new values of a write: a tuple.
@@ -253,8 +303,21 @@ bool Kitchen::apply(const Write& write, Call& call, PyObject* made) const {
   return apply_in_python(thing, write, made);
 }
 
+bool Kitchen::repeat(const Effect& effect, Call& call) const {
+  Values args(effect.recipes.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    args[i] = make(effect.recipes[i], call);
+    if (args[i] == nullptr) return false;
+  }
+  const size_t named = static_cast<size_t>(PyTuple_GET_SIZE(effect.names));
+  const Ref done(PyObject_Vectorcall(effect.function, args.data(), args.size() - named,
+                                     effect.names));
+  return static_cast<bool>(done);
+}
+
 PyObject* Kitchen::serve(Call& call) const {
-  if (writes_.empty() && recipes_[static_cast<size_t>(result_)].kind <= Recipe::kConstant) {
+  if (writes_.empty() && effects_.empty() &&
+      recipes_[static_cast<size_t>(result_)].kind <= Recipe::kConstant) {
     return make(result_, call);
   }
   Values made(recipes_.size());
@@ -268,6 +331,9 @@ PyObject* Kitchen::serve(Call& call) const {
   for (size_t i = 0; result && i < writes_.size(); ++i) {
     if (!apply(writes_[i], call, changes[i])) return nullptr;
   }
+  for (size_t i = 0; result && i < effects_.size(); ++i) {
+    if (!repeat(effects_[i], call)) return nullptr;
+  }
   return result.release();
 }
 
@@ -276,17 +342,27 @@ int Kitchen::traverse(visitproc visit, void* arg) {
   for (const Write& write : writes_) {
     for (PyObject* object : {write.names, write.rest, write.apply}) Py_VISIT(object);
   }
+  for (const Effect& effect : effects_) {
+    Py_VISIT(effect.function);
+    Py_VISIT(effect.names);
+  }
   return 0;
 }
 
 void Kitchen::clear() {
   std::vector<Recipe> recipes;
   std::vector<Write> writes;
+  std::vector<Effect> effects;
   recipes.swap(recipes_);
   writes.swap(writes_);
+  effects.swap(effects_);
   for (const Recipe& recipe : recipes) Py_XDECREF(recipe.object);
   for (const Write& write : writes) {
     for (PyObject* object : {write.names, write.rest, write.apply}) Py_XDECREF(object);
+  }
+  for (const Effect& effect : effects) {
+    Py_XDECREF(effect.function);
+    Py_XDECREF(effect.names);
   }
 }
 

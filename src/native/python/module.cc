@@ -26,6 +26,7 @@ PyMODINIT_FUNC PyInit__native() {
            add_loops,
            add_structure,
            add_tape,
+           add_tree,
            add_guards,
            add_host_program,
            add_variant,

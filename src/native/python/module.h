@@ -35,6 +35,21 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+// Takes the error that is set, as an exception object with its traceback.
+inline Ref take_error() {
+#if PY_VERSION_HEX >= 0x030C0000
+  return Ref(PyErr_GetRaisedException());
+#else
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace != nullptr) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return Ref(value);
+#endif
+}
+
 // Each part puts its functions and types into the module; -1 with a Python error set.
 int add_array(PyObject* module);
 int add_at(PyObject* module);
@@ -49,6 +64,7 @@ int add_operators(PyObject* module);
 int add_structure(PyObject* module);
 int add_tape(PyObject* module);
 int add_thread_state(PyObject* module);
+int add_tree(PyObject* module);
 int add_variant(PyObject* module);
 
 }  // namespace evertrace

@@ -22,11 +22,37 @@ PyObject* in_python(Instruction& node, PyObject* parent) {
   return PyObject_Vectorcall(node.step_py, args, 2, nullptr);
 }
 
-// `object.__getattribute__(obj, "__dict__")`; thread-local objects have another way.
+// Whether the first class that has something under the name `__dict__` is a Python class with what
+// it was made with.
+bool has_usual_dict(PyTypeObject* cls, PyObject* name) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cls->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(cls->tp_mro, i));
+    const Ref names(names_of(base));
+    PyObject* found = names ? PyDict_GetItemWithError(names.get(), name) : nullptr;
+    if (found != nullptr) return Py_IS_TYPE(found, &PyGetSetDescr_Type);
+    if (PyErr_Occurred()) PyErr_Clear();
+  }
+  return false;
+}
+
+// `object.__getattribute__(obj, "__dict__")`; thread-local objects have another way. A class whose
+// instances have the usual dict is known again by its version.
 PyObject* step_vars(Instruction& node, PyObject* obj) {
-  if (Py_TYPE(obj)->tp_getattro != PyObject_GenericGetAttr) return in_python(node, obj);
+  PyTypeObject* cls = Py_TYPE(obj);
+  if (cls == node.seen_type && cls->tp_version_tag == node.seen_tag && node.seen_tag != 0) {
+    return PyObject_GenericGetDict(obj, nullptr);
+  }
+  if (cls->tp_getattro != PyObject_GenericGetAttr) return in_python(node, obj);
   static PyObject* const name = PyUnicode_InternFromString("__dict__");
-  return PyObject_GenericGetAttr(obj, name);
+  Ref found(PyObject_GenericGetAttr(obj, name));  // which gives the class a version
+  if (!found || !has_usual_dict(cls, name)) return found.release();
+  const Ref usual(PyObject_GenericGetDict(obj, nullptr));
+  if (!usual) PyErr_Clear();
+  if (usual.get() == found.get()) {
+    node.seen_type = cls;
+    node.seen_tag = cls->tp_version_tag;
+  }
+  return found.release();
 }
 
 PyObject* step_slot(Instruction& node, PyObject* obj) {
@@ -112,11 +138,7 @@ PyObject* step_deref(Instruction& node, PyObject* ref) {
 PyObject* step_class_entry(Instruction& node, PyObject* cls) {
   // A metaclass may have a `__dict__` of its own.
   if (!PyType_Check(cls) || !Py_IS_TYPE(cls, &PyType_Type)) return in_python(node, cls);
-#if PY_VERSION_HEX >= 0x030C0000
-  const Ref names(PyType_GetDict(reinterpret_cast<PyTypeObject*>(cls)));
-#else
-  const Ref names = Ref::borrow(reinterpret_cast<PyTypeObject*>(cls)->tp_dict);
-#endif
+  const Ref names(names_of(reinterpret_cast<PyTypeObject*>(cls)));
   PyObject* found = names ? PyDict_GetItemWithError(names.get(), node.key) : nullptr;
   if (found == nullptr && PyErr_Occurred()) return nullptr;
   return Py_NewRef(found != nullptr ? found : guard_types().absent);
@@ -146,6 +168,14 @@ constexpr struct {
 };
 
 }  // namespace
+
+PyObject* names_of(PyTypeObject* cls) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return PyType_GetDict(cls);
+#else
+  return Py_XNewRef(cls->tp_dict);
+#endif
+}
 
 PyObject* referent(PyObject* weak) {
 #if PY_VERSION_HEX >= 0x030D0000

@@ -25,9 +25,8 @@ PyObject* no_scope = nullptr;
 
 // Of the process; owned.
 PyObject* the_eval_trace = nullptr;
-PyObject* config_names = nullptr;  // the dict of the module `config`
-PyObject* process_name = nullptr;  // where it has the process's options
-PyObject* make_config = nullptr;   // its `current`
+PyObject* process_config = nullptr;
+PyObject* make_config = nullptr;  // makes those of a thread, `config.current`
 
 // A thread's trace is None until it is set: the one that runs operations at once.
 PyObject* trace_of(const ThreadState& state) {
@@ -127,10 +126,10 @@ PyObject* set_eval_trace(PyObject*, PyObject* trace) {
 }
 
 PyObject* set_config(PyObject*, PyObject* args) {
-  PyObject *names, *make;
-  if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &names, &make)) return nullptr;
-  Py_XSETREF(config_names, Py_NewRef(names));
-  Py_XSETREF(make_config, Py_NewRef(make));
+  PyObject *process, *make = make_config;
+  if (!PyArg_ParseTuple(args, "O|O", &process, &make)) return nullptr;
+  Py_XSETREF(make_config, Py_XNewRef(make));
+  Py_XSETREF(process_config, Py_NewRef(process));
   Py_RETURN_NONE;
 }
 
@@ -139,7 +138,7 @@ PyObject* py_current_config(PyObject*, PyObject*) { return Py_XNewRef(current_co
 PyMethodDef methods[] = {
     {"set_eval_trace", set_eval_trace, METH_O, "Name the trace that runs operations at once."},
     {"set_config", set_config, METH_VARARGS,
-     "Name the dict that has the process's options, and what makes a thread's."},
+     "Set the process's options, and, the first time, name what makes a thread's."},
     {"current_config", py_current_config, METH_NOARGS,
      "current_config()\n--\n\nReturn the options in force in this thread."},
     {nullptr, nullptr, 0, nullptr},
@@ -163,11 +162,8 @@ PyObject* current_config() {
     PyErr_SetString(PyExc_RuntimeError, "there are no options yet");
     return nullptr;
   }
-  PyObject* process = PyDict_GetItemWithError(config_names, process_name);
-  if (process != nullptr) {
-    if (state->overrides == Py_None) return process;
-    if (state->base == process && state->config != Py_None) return state->config;
-  }
+  if (state->overrides == Py_None) return process_config;
+  if (state->base == process_config && state->config != Py_None) return state->config;
   PyObject* made = PyObject_CallNoArgs(make_config);
   Py_XDECREF(made);  // the thread's state owns it
   return made;
@@ -186,10 +182,8 @@ int add_thread_state(PyObject* module) {
   owner_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&owner_spec));
   Ref access_type(PyType_FromSpec(&access_spec));
   owner_key = PyUnicode_InternFromString("evertrace.thread_state");
-  process_name = PyUnicode_InternFromString("_process");
   no_scope = PyUnicode_FromString("");
-  if (owner_type == nullptr || !access_type || owner_key == nullptr || process_name == nullptr ||
-      no_scope == nullptr) {
+  if (owner_type == nullptr || !access_type || owner_key == nullptr || no_scope == nullptr) {
     return -1;
   }
   auto* type = reinterpret_cast<PyTypeObject*>(access_type.get());

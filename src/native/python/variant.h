@@ -1,8 +1,9 @@
 // A variant of a jitted function as C++ runs it, compiled from `jit/variant.py`.
 //
 // The match of a call is by its guards and its host program. A run gathers inputs, runs the engine,
-// makes results and new state by recipes and applies the writes. A variant with something that is
-// not here (effects, late calls, donated arguments, rare recipes) is run by the Python method.
+// makes results and new state by recipes, applies the writes and repeats the effects. A variant with
+// something that is not here (rare recipes, an option that looks at results, a device) is run by the
+// Python method.
 
 #pragma once
 
@@ -19,16 +20,17 @@ struct Call {
   const Guards& guards;
   Values& values;  // of nodes, by position in the walk
   Values& slots;   // of the host program
-  PyObject* outs;  // of the program: a list
+  PyObject* const* outs;  // of the program
   Values* made;    // by recipe
 };
 
 // How a value is made anew at each call; see `lifting/recipes.py`.
 struct Recipe {
-  enum Kind { kOut, kExisting, kNumber, kNumberAsArray, kConstant, kTuple, kList, kDict };
+  enum Kind { kOut, kOutTree, kExisting, kNumber, kNumberAsArray, kConstant, kTuple, kList, kDict };
   Kind kind;
   int index = 0;                 // of the output, position in the walk, slot
-  PyObject* object = nullptr;    // the constant, the class of a named tuple, or what makes an array
+  PyObject* object = nullptr;    // the constant, the class of a named tuple, what makes an array,
+                                 // or a dict of the keys
   std::vector<int> parts;        // recipes of the items; of keys and values in turn
 };
 
@@ -46,7 +48,14 @@ struct Write {
   std::vector<int> recipes;
 };
 
-// The recipes and writes of a variant.
+// A call that is repeated; see `jit/variant.py`.
+struct Effect {
+  PyObject* function;
+  PyObject* names;           // of the last arguments: a tuple
+  std::vector<int> recipes;  // of all arguments
+};
+
+// The recipes, writes and effects of a variant.
 class Kitchen {
  public:
   Kitchen() = default;
@@ -55,10 +64,13 @@ class Kitchen {
   ~Kitchen() { clear(); }
 
   // Takes recipes as (kind, index, object, parts), the number of the result's, and writes as (kind,
-  // node, shape, names, recipes, rest, function). False with an error set if they make no sense.
-  bool compile(const Guards& guards, PyObject* recipes, Py_ssize_t result, PyObject* writes);
+  // node, shape, names, recipes, rest, function), and effects as (function, names, recipes). False with
+  // an error set if they make no sense.
+  bool compile(const Guards& guards, PyObject* recipes, Py_ssize_t result, PyObject* writes,
+               PyObject* effects);
 
-  // Makes everything, applies the writes and returns the result; null with an error set.
+  // Makes everything, applies the writes, repeats the effects and returns the result; null with an
+  // error set.
   PyObject* serve(Call& call) const;
 
   int traverse(visitproc visit, void* arg);
@@ -67,11 +79,14 @@ class Kitchen {
  private:
   PyObject* make(int recipe, Call& call) const;
   PyObject* make_new(int recipe, Call& call) const;
+  PyObject* make_dict(const Recipe& recipe, PyObject*& made, Call& call) const;
   PyObject* gather(const Write& write, Call& call) const;
   bool apply(const Write& write, Call& call, PyObject* made) const;
+  bool repeat(const Effect& effect, Call& call) const;
 
   std::vector<Recipe> recipes_;
   std::vector<Write> writes_;
+  std::vector<Effect> effects_;
   int result_ = 0;
 };
 
@@ -79,9 +94,10 @@ class Kitchen {
 class Engine {
  public:
   virtual ~Engine() = default;
-  // Returns the list of outputs for borrowed inputs, which are arrays, NumPy arrays and numbers;
-  // null with an error set.
-  virtual PyObject* run(PyObject* const* inputs) = 0;
+  virtual size_t num_outputs() const = 0;
+  // Fills `outs` with new references, for borrowed inputs, which are arrays, NumPy arrays and
+  // numbers; false with an error set, and some of them filled.
+  virtual bool run(PyObject* const* inputs, PyObject** outs) = 0;
   virtual int traverse(visitproc visit, void* arg) = 0;
   virtual void clear() = 0;
 };
@@ -89,9 +105,6 @@ class Engine {
 // The engines; null with an error set where `parts` make no sense. See `jit/compiled.py`.
 std::unique_ptr<Engine> make_xla(PyObject* parts);
 std::unique_ptr<Engine> make_tape(PyObject* parts);
-
-// Whether nothing asks for another place than the first device, for an input of any kind.
-bool is_on(PyObject* input, PyObject* device);
 
 // A variant; the base of the Python class.
 struct VariantObject {
@@ -105,6 +118,15 @@ struct VariantObject {
 };
 
 PyTypeObject* variant_type();
+
+inline bool is_variant(PyObject* x) {
+  // There is one class over the type, and it lives as long as the process.
+  static PyTypeObject* known = nullptr;
+  if (Py_TYPE(x) == known) return true;
+  if (!PyObject_TypeCheck(x, variant_type())) return false;
+  Py_XSETREF(known, reinterpret_cast<PyTypeObject*>(Py_NewRef(Py_TYPE(x))));
+  return true;
+}
 
 // Matches a call and runs it. Returns 1 with a result, which may be null with an error set; 0 for a
 // call that is another variant's; -1 with an error set. The counts are those of the function.

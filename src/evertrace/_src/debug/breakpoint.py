@@ -98,7 +98,7 @@ def _readable(value, stack):
     """Return a local variable's value as the callback may take it."""
     try:
         leaves = tree.leaves(value)
-    except (TypeError, ValueError):  # e.g. a dict whose keys have no order
+    except (TypeError, ValueError, RecursionError):  # keys without order, a list in itself
         return _Opaque(value)
     # Tracers of transformations that have ended, or that are not around, have no value.
     lost = any(isinstance(x, Tracer) and x._trace not in stack for x in leaves)

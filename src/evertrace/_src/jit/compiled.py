@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import config
+from evertrace._src import config, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
@@ -21,7 +21,7 @@ from evertrace._src.jit.program import host_input, input_buffer, sources_of
 
 # ------------------------------------------------------------------------ entries
 
-_ARGUMENT, _DEFAULT, _KEYWORD_DEFAULT = range(3)
+_ARGUMENT, _DEFAULT, _KEYWORD_DEFAULT, _TREE = range(4)
 _ARRAY, _NUMPY, _TYPE, _CLASS, _OBJECT = range(5)
 
 
@@ -34,13 +34,15 @@ def entry(jitted, args, names):
       names: of those.
     """
     now = config.current()
-    if now.strict or now.disable_jit or jitted._options.strict:
+    if now.disable_jit:
         return None
+    if now.strict or jitted._options.strict:
+        return _strict_entry(now, jitted, args, names)
     call = _bound(jitted, args, names)
     if any(isinstance(x, Tracer) for x in call.roots):
         return None
-    key, variants = call.key(), jitted._variants
-    if key in jitted._pinned or key not in variants.buckets:
+    key, keepers = call.key(), (jitted._variants, jitted._pinned)
+    if not any(key in keeper.buckets for keeper in keepers):
         return None
     places = [object() for _ in args]
     where = {id(place): i for i, place in enumerate(places)}
@@ -57,8 +59,50 @@ def entry(jitted, args, names):
         now, jitted._fun, len(args), tuple(names),
         defaults if _DEFAULT in uses else None,
         by_name if _KEYWORD_DEFAULT in uses else None,
-        variants, variants.box(key), roots,
+        jitted._variants, tuple([keeper.box(key) for keeper in keepers]), roots,
     )  # fmt: skip
+
+
+def _strict_entry(now, jitted, args, names):
+    """Return the same for calls by JAX's rules: the roots are the leaves, then static arguments."""
+    n = len(args) - len(names)
+    key = jitted._strict_key(args[:n], dict(zip(names, args[n:], strict=True)))
+    variants = jitted._strict
+    if jitted._followed is not None or key not in variants.by_key:
+        return None
+    traced, static = [], []
+    for place in (*range(n), *sorted(names)):
+        is_name = type(place) is str
+        at = n + names.index(place) if is_name else place
+        if place in (jitted._signature.static_names if is_name else jitted._signature.static_nums):
+            static.append((_ARGUMENT, at, None, _OBJECT, args[at]))
+            continue
+        leaves, treedef = tree.flatten(args[at])
+        tokens = [t for t in map(_strict_token, leaves) if t is not None]
+        if len(tokens) < len(leaves):
+            return None
+        if treedef is tree.LEAF:
+            traced.append((_ARGUMENT, at, None, *tokens[0]))
+        else:
+            traced.append((_TREE, at, treedef.spec, len(tokens), tuple(tokens)))
+    roots = [*traced, *static]
+    return (
+        now, jitted._fun, len(args), tuple(names), None, None, variants, (variants.box(key),), roots
+    )  # fmt: skip
+
+
+def _strict_token(x):
+    """Return what the aval of a leaf is known by; None where that takes Python."""
+    kind = type(x)
+    if kind is Array:
+        return _ARRAY, x.aval
+    if kind is np.ndarray:
+        return _NUMPY, (x.shape, x.dtype)
+    known = kind in (bool, int, float, complex) or kind.__module__ == "numpy"
+    return (_TYPE, kind) if known and issubclass(kind, _NUMBERS) else None
+
+
+_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
 
 def _bound(jitted, args, names):
@@ -109,10 +153,8 @@ class _InPythonError(Exception):
 def run_of(variant):
     """Return what runs a variant, None if that has to be in Python, NotImplemented for not yet."""
     program = variant.program
-    if (
-        variant.host.late_names or variant.effects or program.watched or program.donated
-        or program.device is not None or config.current().default_device is not None
-    ):  # fmt: skip
+    elsewhere = program.device is not None or config.current().default_device is not None
+    if program.watched or elsewhere:
         return None
     engine, parts, device = "", None, None
     if not program.trivial:
@@ -120,12 +162,18 @@ def run_of(variant):
         if found is NotImplemented:
             return found
         engine, parts, device = found
+    if program.donated and engine == "xla":
+        return None  # what else sees the memory has to be found first
     try:
         kitchen = _kitchen(variant)
     except _InPythonError:
         return None
     outputs = None if program.plain else [_output(s) for s in program.sources]
-    return _inputs(variant), outputs, engine, parts, device, registry.first_device, *kitchen
+    late = variant.host.run_late if variant.host.late_names else None
+    return (
+        _inputs(variant), outputs, program.donated, late, engine, parts, device,
+        registry.first_device, *kitchen,
+    )  # fmt: skip
 
 
 def _engine(program):
@@ -164,11 +212,14 @@ def _output(source):
 
 
 def _kitchen(variant):
-    """Return the recipes as a list, the number of the result's, the writes."""
+    """Return the recipes as a list, the number of the result's, the writes, the effects."""
     flat = _Flat()
     writes = [_write(flat, variant, w) for w in variant.writes]
     result = flat.add(variant.result)
-    return flat.recipes, result, writes
+    effects = [
+        (e.fn, tuple(e.kwargs), flat._parts([*e.args, *e.kwargs.values()])) for e in variant.effects
+    ]
+    return flat.recipes, result, writes, effects
 
 
 class _Flat:
@@ -207,6 +258,7 @@ class _Flat:
 
 _LEAVES: dict[type, Any] = {
     recipes.Out: lambda r: ("out", r.position, None),
+    recipes.OutTree: lambda r: ("out_tree", r.treedef.num_leaves, r.treedef.spec),
     recipes.Existing: lambda r: ("existing", r.node, None),
     recipes.Number: lambda r: ("number", r.slot, None),
     recipes.NumberAsArray: lambda r: ("number_as_array", r.slot, recipes.number_as_array),

@@ -7,37 +7,35 @@ it.
 
 import functools
 import inspect
+import sys
 import time
 import types
 import weakref
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from evertrace._src import config, tree
-from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
-from evertrace._src.arrays.interop import as_operand
-from evertrace._src.control.call import jit_p
 from evertrace._src.control.kept import kept_call
 from evertrace._src.core import monitoring
-from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.placement import device_of
 from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.extension import native
-from evertrace._src.jit import compiled, differences, explain
+from evertrace._src.jit import compiled
 from evertrace._src.jit.calls import Binder, bucket_key
 from evertrace._src.jit.capture import capture, function_name, lock, record
 from evertrace._src.jit.lifting.code import code_of, is_library_function
 from evertrace._src.jit.lifting.recorder import active, next_serial
 from evertrace._src.jit.lifting.values import OWN
 from evertrace._src.jit.observe import preserved, runs_at_once
-from evertrace._src.jit.program import Program
 from evertrace._src.jit.signature import FlatCall, Signature, check_static
 from evertrace._src.jit.stages import Lowered, Traced
+from evertrace._src.jit.strict import StrictVariant, flat_key, is_flat, strict_key
 from evertrace._src.jit.variant import Variant
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
-from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
+
+differences: Any = LazyModule("evertrace._src.jit.differences")
+explain: Any = LazyModule("evertrace._src.jit.explain")
 
 MAX_VARIANTS = 512
 """How many variants a function keeps under each set of rules."""
@@ -92,8 +90,15 @@ class Variants(_CountsBase):
         self.warned = set()
 
     def box(self, key):
-        """Return the box of a bucket."""
-        return self.boxes.setdefault(key, [tuple(self.buckets[key])])
+        """Return the box of a bucket, which may be of no variants, or of a call's by JAX's rules."""
+        strict = self.by_key.get(key)
+        found = self.buckets.get(key, ()) if strict is None else (strict,)
+        return self.boxes.setdefault(key, [tuple(found)])
+
+    def hit(self, variant):
+        """Count a call that a variant fits."""
+        self.hits = variant.used = self.hits + 1
+        variant.hits += 1
 
     def changed(self, key):
         """Empty the box of a bucket whose variants have changed."""
@@ -122,80 +127,20 @@ class Variants(_CountsBase):
         return len(self.strict()) + sum(map(len, self.buckets.values()))
 
 
-def _add(buckets, variant):
+def _add(variants, variant):
     """Keep a variant, as the one that the next call is likely to want."""
-    buckets[variant.key] = [variant, *buckets.get(variant.key, ())]
+    variants.buckets[variant.key] = [variant, *variants.buckets.get(variant.key, ())]
+    variants.changed(variant.key)
 
 
-def _drop(buckets, variant):
+def _drop(variants, variant):
     """Forget a variant. Lists are replaced, as calls on other threads may be reading them."""
-    rest = [v for v in buckets.get(variant.key, ()) if v is not variant]
+    rest = [v for v in variants.buckets.get(variant.key, ()) if v is not variant]
     if rest:
-        buckets[variant.key] = rest
+        variants.buckets[variant.key] = rest
     else:
-        buckets.pop(variant.key, None)
-
-
-class StrictVariant:
-    """One call traced by JAX's rules: what to run, and how its result is put together."""
-
-    __slots__ = (
-        "captured", "closed", "consts", "key", "name", "out_tree", "program", "reason", "seconds",
-        "single",
-    )  # fmt: skip
-
-    key: Any
-    reason: tuple
-    seconds: float
-
-    def __init__(self, captured, name, donated, options):
-        self.captured, self.name = captured, name
-        self.key, self.reason, self.seconds = None, (), 0.0
-        self.out_tree = captured.out_tree
-        self.single = captured.out_tree is tree.LEAF
-        self.consts = tuple(captured.consts)
-        jaxpr = hoist_consts(captured.jaxpr)
-        self.closed = close_jaxpr(jaxpr)
-        n = len(self.consts)
-        self.program = Program(
-            jaxpr, name, donated=tuple(n + i for i in donated), keep_unused=options.keep_unused,
-            device=options.device, compiler_options=options.compiler_options,
-            engine=options.engine,
-        )  # fmt: skip
-
-    def run(self, leaves):
-        """Run on concrete leaves; returns the user's result."""
-        outs = self.program.run((*self.consts, *leaves) if self.consts else leaves)
-        return outs[0] if self.single else tree.unflatten(self.out_tree, outs)
-
-    def bind(self, leaves, inline):
-        """Apply under the current trace."""
-        args = [*self.consts, *leaves]
-        if inline:
-            outs = eval_jaxpr(self.closed.jaxpr, (), *args)
-        else:
-            outs = jit_p.bind(*args, jaxpr=self.closed, name=self.name)
-        return tree.unflatten(self.out_tree, outs)
-
-
-def _flat_key(args):
-    """Return the key of a call without trees: what stands for each argument's aval, or None.
-
-    It needs no treedef and makes no avals. Python scalars are known by their type alone.
-    """
-    key: list[Any] = [config.current().semantic]
-    for x in args:
-        kind = type(x)
-        if kind is Array:
-            key.append(x.aval)
-        elif kind is np.ndarray:
-            key.append(x.shape)
-            key.append(x.dtype)
-        elif kind is float or kind is int or kind is bool:
-            key.append(kind)
-        else:
-            return None
-    return tuple(key)
+        variants.buckets.pop(variant.key, None)
+    variants.changed(variant.key)
 
 
 _strict_variants_of = weakref.WeakKeyDictionary()
@@ -293,14 +238,10 @@ class JitFunction(_JitBase):
         self._plain = signature.all_traced
         self._binder = Binder(fun, signature)
         self._fixed = self._binder.fixed if self._binder.no_roles else -1
-        roles = (
-            signature.static_nums, signature.static_names, signature.donate_nums,
-            signature.donate_names,
-        )  # fmt: skip
-        self._variants = _shared_variants(fun, (roles, options))
-        self._strict = _strict_variants(fun, (roles, options))
+        self._variants = _shared_variants(fun, (signature.roles, options))
+        self._strict = _strict_variants(fun, (signature.roles, options))
         self._followed = None  # what is called by the contract where strict rules leave it to that
-        self._pinned = {}  # buckets of variants that hold things of this very function's
+        self._pinned = Variants()  # those that hold things of this very function's
 
     def __call__(self, *args, **kwargs):
         """Run the variant that fits this call, tracing and compiling it if there is none."""
@@ -318,14 +259,13 @@ class JitFunction(_JitBase):
             call = self._binder.bind(args, kwargs)
             roots, key = call.roots, call.key()
         variants = self._variants
-        for buckets in (variants.buckets, self._pinned):
+        for buckets in (variants.buckets, self._pinned.buckets):
             bucket = buckets.get(key)
             if bucket is not None:
                 for variant in bucket:
                     found = variant.match(roots)
                     if found is not None:
-                        variants.hits = variant.used = variants.hits + 1
-                        variant.hits += 1
+                        variants.hit(variant)
                         if variant is not bucket[0]:  # the next call is likely to be like it
                             buckets[key] = [variant, *[v for v in bucket if v is not variant]]
                         return self._run(variant, found, roots, key[2])
@@ -346,11 +286,10 @@ class JitFunction(_JitBase):
         variants = self._variants
         with lock:
             # Another thread may have traced it while this one waited.
-            for variant in (*variants.buckets.get(key, ()), *self._pinned.get(key, ())):
+            for variant in (*variants.buckets.get(key, ()), *self._pinned.buckets.get(key, ())):
                 found = variant.match(call.roots)
                 if found is not None:
-                    variants.hits = variant.used = variants.hits + 1
-                    variant.hits += 1
+                    variants.hit(variant)
                     break
             else:
                 variant, found = self._trace(call, key)
@@ -366,8 +305,7 @@ class JitFunction(_JitBase):
     def _trace(self, call, key):
         """Trace the call and keep the variant; returns it and what its match found."""
         variants, kept = self._variants, self._kept()
-        reason = differences.from_nearest(kept, key, call.roots)
-        explain.allow(self._name, len(kept), reason, self._options.max_traces)
+        reason = self._allow(kept, lambda: differences.from_nearest(kept, key, call.roots))
         variants.misses += 1
         variant = Variant(record(call, self._name), self._options)
         monitoring.timed("trace", self._name, variant.recorded.seconds)
@@ -376,19 +314,29 @@ class JitFunction(_JitBase):
         if found is None:
             raise self._mismatch(variant, call)
         if not any(isinstance(x, Tracer) for x in variant.consts):
-            _add(self._pinned if variant.recorded.pinned else variants.buckets, variant)
-            variants.changed(key)
+            _add(self._keeper(variant), variant)
             if len(kept) >= MAX_VARIANTS:
-                unused = min(kept, key=lambda v: v.used)
-                _drop(self._pinned if unused.recorded.pinned else variants.buckets, unused)
-                variants.changed(unused.key)
-            explain.warn_of_many(self._name, [*kept, variant], variants.warned)
+                _drop(self._keeper(unused := min(kept, key=lambda v: v.used)), unused)
+            if kept:
+                explain.warn_of_many(self._name, [*kept, variant], variants.warned)
         return variant, found
+
+    def _allow(self, kept, compare):
+        """Say or forbid that a call is traced; returns how it differs from what is kept."""
+        limit = self._options.max_traces
+        if not kept and limit != 0 and not config.current().no_tracing:
+            return ()
+        reason = compare()
+        explain.allow(self._name, len(kept), reason, limit)
+        return reason
 
     def _kept(self):
         """Return the variants of the contract, oldest first."""
-        pinned = [v for bucket in self._pinned.values() for v in bucket]
-        return sorted([*self._variants.all(), *pinned], key=lambda v: v.created)
+        return sorted([*self._variants.all(), *self._pinned.all()], key=lambda v: v.created)
+
+    def _keeper(self, variant):
+        """Return the `Variants` that a variant is among."""
+        return self._pinned if variant.recorded.pinned else self._variants
 
     def _check_statics(self, call):
         for i in call.static_roots:
@@ -421,49 +369,51 @@ class JitFunction(_JitBase):
 
     def _unfollowed_call(self, args, kwargs):
         if self._plain and not kwargs and state.trace is EVAL:
-            key = _flat_key(args)
+            key = flat_key(args)
             if key is not None:
                 variants = self._strict
                 variant = variants.by_key.get(key)
                 if variant is not None:
-                    variants.hits += 1
-                    return variant.run(args)
+                    variants.hit(variant)
+                    return variant.run((args, ()))
         return self._call(args, kwargs)
 
     def _call(self, args, kwargs):
         if config.current().disable_jit:
             return self._fun(*args, **kwargs)
         call = self._signature.flatten(args, kwargs)
-        variant = self._variant(call)
-        if state.trace is EVAL:
-            return variant.run(call.leaves)
-        leaves = [as_operand(x) for x in call.leaves]
-        return variant.bind(leaves, self._options.inline)
+        return self._variant(call).run((call.leaves, ()), self._options.inline)
+
+    def _strict_key(self, args, kwargs):
+        """Return what the variant of a call by JAX's rules is kept under."""
+        call = self._signature.flatten(args, kwargs)
+        return strict_key(call, self._signature.avals(call, f"jit({self._name})"))
 
     def _variant(self, call):
         """Return the variant of a call, traced now if it is new."""
         avals = self._signature.avals(call, f"jit({self._name})")
-        key = (config.semantic_key(), state.trace.axes, call.treedef, call.statics, avals)
+        key = strict_key(call, avals)
         variants = self._strict
         variant = variants.by_key.get(key)
         if variant is not None:
-            variants.hits += 1
+            variants.hit(variant)
             return variant
         kept = variants.strict()
-        reason = differences.from_strict(kept, key, self._leaf_names(key) if kept else ())
-        explain.allow(self._name, len(kept), reason, self._options.max_traces)
+        names = self._leaf_names(key) if kept else ()
+        reason = self._allow(kept, lambda: differences.from_strict(kept, key, names))
         variants.misses += 1
         variant = self._capture(call, avals, key)
         variant.reason = reason
         if not variant.captured.depends_on_trace:
             variants.by_key[key] = variant
-            if self._plain and state.trace is EVAL and _is_flat(call, avals):
-                flat = _flat_key(call.leaves)
+            if self._plain and state.trace is EVAL and is_flat(call, avals):
+                flat = flat_key(call.leaves)
                 if flat is not None:
                     variants.by_key[flat] = variant
             if len(kept) >= MAX_VARIANTS:
                 for old in [k for k, v in list(variants.by_key.items()) if v is kept[0]]:
                     variants.by_key.pop(old, None)
+                    variants.changed(old)
         return variant
 
     def _capture(self, call, avals, key):
@@ -508,8 +458,8 @@ class JitFunction(_JitBase):
 
     def cache_info(self):
         """Return how many calls found a variant (hits) and how many traced one (misses)."""
-        parts = self._variants, self._strict
-        kept = sum(v.count() for v in parts) + sum(map(len, self._pinned.values()))
+        parts = self._variants, self._strict, self._pinned
+        kept = sum(v.count() for v in parts)
         return CacheInfo(sum(v.hits for v in parts), sum(v.misses for v in parts), None, kept)
 
     def explain(self):
@@ -527,8 +477,36 @@ class JitFunction(_JitBase):
     def __get__(self, obj, objtype=None):
         return self if obj is None else types.MethodType(self, obj)
 
+    def __reduce_ex__(self, protocol):
+        """Be pickled and copied as functions are: by name if found there, else as what it wraps.
+
+        A copy shares the programs of the original; what is unpickled traces anew.
+        """
+        name = getattr(self, "__qualname__", "")
+        if _is_found(self, name):
+            return name
+        return _jitted, (self._fun, self._signature.roles, self._options), self._added()
+
+    def _added(self):
+        """Return the attributes that the user has set."""
+        own = vars(JitFunction(self._fun, self._signature, self._options))
+        return {k: v for k, v in vars(self).items() if k not in own} or None
+
     def __repr__(self):
         return f"<jitted function {self._name}{_signature_text(self._fun)}>"
+
+
+def _jitted(fun, roles, options):
+    """Make again what was pickled or copied."""
+    return JitFunction(fun, Signature(fun, *roles), options)
+
+
+def _is_found(jitted, name):
+    """Whether a name, in the module that a function says it is from, stands for it."""
+    found = sys.modules.get(getattr(jitted, "__module__", ""))
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is jitted
 
 
 OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_serial"})
@@ -546,12 +524,6 @@ def _signature_text(fun):
 
 def _has_cells(value):
     return any(isinstance(x, Cell) for x in tree.leaves(value))
-
-
-def _is_flat(call, avals):
-    """Whether the arguments are just the leaves, so that their avals alone identify the call."""
-    flat = tree.structure((tuple([0] * len(avals)), {}))
-    return call.treedef == flat
 
 
 def make_jit(

@@ -41,6 +41,7 @@ class Signature:
             raise ValueError(f"jit: arguments {sorted(both, key=str)} cannot be static and donated")
         self.all_traced = not (self.static_nums or self.static_names)
         self.donates = bool(self.donate_nums or self.donate_names)
+        self.roles = self.static_nums, self.static_names, self.donate_nums, self.donate_names
 
     def _roles(self, role, nums, names):
         """Return the positions and names that have a role, each inferred from the other."""

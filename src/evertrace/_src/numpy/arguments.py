@@ -87,6 +87,18 @@ def static_int(name, argument, value):
         ) from None
 
 
+def static_size(name, argument, value):
+    """Return a number of results that must be known while tracing as an int of at least zero."""
+    size = static_int(name, argument, value)
+    if size < 0:
+        raise errors.user_error(
+            errors.ShapeError,
+            f"{name}: {argument} must not be negative, got {size}.",
+            anchor="shape",
+        )
+    return size
+
+
 def traced_argument(name, argument, value):
     """Build the error for a traced value in place of a static argument."""
     return errors.user_error(

@@ -12,7 +12,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, ufuncs
-from evertrace._src.numpy.arguments import operand, static_int
+from evertrace._src.numpy.arguments import operand, static_size
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.cumulative import cumsum_p
 from evertrace._src.ops.slicing import stack_p
@@ -55,7 +55,7 @@ def nonzero(a, *, size=None, fill_value=None):
     if size is None:
         found = np.nonzero(known_values("nonzero", x).host())
         return tuple(creation.asarray(places, dtype) for places in found)
-    size = static_int("nonzero", "size", size)
+    size = static_size("nonzero", "size", size)
     mask = ufuncs.not_equal(x, 0) if x.aval.dtype != np.bool_ else x
     flat, count = first_true(reshape(mask, (mask.aval.size,)), size)
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.aval.ndim

@@ -4,7 +4,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.numpy import creation, elementary, indexing
-from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
+from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_size
 from evertrace._src.numpy.nonzeros import first_true, flatnonzero, known_values
 from evertrace._src.numpy.promotion import promote_dtypes
 from evertrace._src.numpy.shape import ravel, reshape
@@ -126,7 +126,7 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
     if size is None:
         return indexing.take(x, flatnonzero(known_values("compress", condition)), axis=axis)
     mask = convert(condition, np.dtype(np.bool_))
-    places, count = first_true(mask, static_int("compress", "size", size))
+    places, count = first_true(mask, static_size("compress", "size", size))
     taken = indexing.take(x, places, axis=axis)
     is_found = creation.arange(size) < count
     is_found = is_found.reshape([size if i == axis else 1 for i in range(x.aval.ndim)])

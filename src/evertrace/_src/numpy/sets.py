@@ -11,7 +11,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.numpy import creation, elementary, indexing, ufuncs
-from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
+from evertrace._src.numpy.arguments import canonical_axis, operand, static_size
 from evertrace._src.numpy.cumulative import cumsum
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.numpy.nonzeros import first_true, known_values
@@ -90,7 +90,7 @@ def unique(
     if size is None:
         out = _unique_known(known_values("unique", x), axis, equal_nan, wanted)
     else:
-        size = static_int("unique", "size", size)
+        size = static_size("unique", "size", size)
         out = _unique_sized(x, axis, equal_nan, size, fill_value)
     extras = tuple(part for part, is_wanted in zip(out[1:], wanted, strict=True) if is_wanted)
     return (out[0], *extras) if extras else out[0]
@@ -282,7 +282,7 @@ def _gather(x, mask, size, fill_value):
     """Return the elements of a vector where a mask holds, in `size` places or as many as needed."""
     if size is None:
         return x[known_values("set operation", mask).host()]
-    places, count = first_true(mask, static_int("set operation", "size", size))
+    places, count = first_true(mask, static_size("set operation", "size", size))
     is_found = creation.arange(size) < count
     values = indexing.take(x, elementary.where(is_found, places, places[:1]), axis=0)
     if fill_value is None:

@@ -18,6 +18,7 @@ from evertrace._src.numpy.arguments import (
     no_out,
     operand,
     static_int,
+    static_size,
     traced_argument,
 )
 from evertrace._src.numpy.joining import concatenate, stack
@@ -390,7 +391,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
         length = max(static_int("bincount", "minlength", minlength), int(host.max(initial=-1)) + 1)
     weights = np.ones((), dtypes.default_dtype(int)) if weights is None else weights
     weights = operand("bincount", weights)
-    counts = creation.zeros(static_int("bincount", "length", length), weights.aval.dtype)
+    counts = creation.zeros(static_size("bincount", "length", length), weights.aval.dtype)
     return counts if length == 0 else counts.at[ufuncs.maximum(x, 0)].add(weights, mode="drop")
 
 

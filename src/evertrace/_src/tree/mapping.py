@@ -6,8 +6,15 @@ from typing import Any, TypeVar
 
 from evertrace._src.errors import user_error
 from evertrace._src.support import set_module
-from evertrace._src.tree.spec import build, match
-from evertrace._src.tree.traversal import IsLeaf, flatten, flatten_with_path, leaves, structure
+from evertrace._src.tree.spec import match
+from evertrace._src.tree.traversal import (
+    IsLeaf,
+    flatten,
+    flatten_with_path,
+    leaves,
+    structure,
+    unflatten,
+)
 from evertrace._src.tree.treedef import PyTreeDef
 
 T = TypeVar("T")
@@ -36,8 +43,10 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
       {'a': 11, 'b': (22,)}
     """
     first, treedef = flatten(tree, is_leaf)
+    if not rest:
+        return unflatten(treedef, [f(x) for x in first])
     columns = _match_rest("tree.map", treedef, rest)
-    return build(treedef.spec, map(f, first, *columns))
+    return unflatten(treedef, [f(*xs) for xs in zip(first, *columns, strict=True)])
 
 
 @set_module("evertrace.tree_util")
@@ -70,8 +79,8 @@ def tree_map_with_path(
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = _match_rest("tree.map_with_path", treedef, rest)
-    paths, first = [path for path, _ in pairs], [leaf for _, leaf in pairs]
-    return build(treedef.spec, map(f, paths, first, *columns))
+    results = [f(*pair, *xs) for pair, *xs in zip(pairs, *columns, strict=True)]
+    return unflatten(treedef, results)
 
 
 @set_module("evertrace.tree")

@@ -40,11 +40,9 @@ def broadcast_prefix(
       ValueError: `prefix_tree` is no prefix; names the place.
     """
     prefix_leaves, prefix_def = flatten(prefix_tree, is_leaf)
-    subtrees: list[Any] = []
-    try:
-        subtrees_at_leaves(prefix_def.spec, full_tree, subtrees)
-    except Mismatch:
-        raise prefix_errors(prefix_tree, full_tree, is_leaf, name)[0] from None
+    subtrees = subtrees_at_leaves(prefix_def.spec, full_tree)
+    if subtrees is None:
+        raise prefix_errors(prefix_tree, full_tree, is_leaf, name)[0]
     counts = [structure(subtree).num_leaves for subtree in subtrees]
     return _repeat(prefix_leaves, counts)
 

@@ -6,14 +6,14 @@ until it is registered. Two kinds of node need no entry: ``None`` is in the tabl
 without children, and any named tuple is recognised by its ``_fields``. For a named tuple the
 static data is its type, so that one `NodeKind` serves them all.
 
-Children are given as a tuple or a list. The static data ("aux") is everything of a node that is
-not a child; it becomes part of the treedef and so has to be comparable, and hashable to be cached.
+Children are given as a tuple, taken once: what happens to a list while it is walked does not
+matter. The static data ("aux") is everything of a node that is not a child; it becomes part of the
+treedef and so has to be comparable, and hashable to be cached.
 """
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from evertrace._src.errors import user_error
 from evertrace._src.support import set_module
@@ -21,11 +21,10 @@ from evertrace._src.tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, Seq
 
 T = TypeVar("T")
 ClassT = TypeVar("ClassT", bound=Any)
-Children = tuple[Any, ...] | list[Any]
+Children = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeKind:
+class NodeKind(NamedTuple):
     """How the nodes of one type are flattened, rebuilt and flattened together with their keys."""
 
     flatten: Callable[[Any], tuple[Children, Any]]
@@ -41,13 +40,18 @@ def flatten_dict(node: Any) -> tuple[Children, Any]:
     try:
         keys = tuple(sorted(node))
     except (TypeError, ValueError) as error:
-        raise user_error(
-            ValueError,
-            f"tree: the keys {list(node)!r} of a {type(node).__name__} cannot be sorted ({error}).",
-            fix="use keys of one comparable type, or an OrderedDict, which keeps its own order.",
-            anchor="tree-dict-keys",
-        ) from error
+        raise bad_keys(node, error) from error
     return tuple(map(node.__getitem__, keys)), keys
+
+
+def bad_keys(node: Any, error: Exception) -> ValueError:
+    """Return the error that the keys of a dict cannot be sorted."""
+    return user_error(
+        ValueError,
+        f"tree: the keys {list(node)!r} of a {type(node).__name__} cannot be sorted ({error}).",
+        fix="use keys of one comparable type, or an OrderedDict, which keeps its own order.",
+        anchor="tree-dict-keys",
+    )
 
 
 def _unflatten_dict(keys: tuple[Any, ...], children: Iterable[Any]) -> dict[Any, Any]:
@@ -55,7 +59,7 @@ def _unflatten_dict(keys: tuple[Any, ...], children: Iterable[Any]) -> dict[Any,
 
 
 def _flatten_ordered_dict(node: OrderedDict[Any, Any]) -> tuple[Children, Any]:
-    return list(node.values()), tuple(node)
+    return tuple(node.values()), tuple(node)
 
 
 def _unflatten_ordered_dict(keys: tuple[Any, ...], children: Iterable[Any]) -> Any:
@@ -93,11 +97,12 @@ def _field_keys(aux: Any, _children: Children) -> list[Any]:
 
 
 def _flatten_named_tuple(node: tuple[Any, ...]) -> tuple[Children, Any]:
-    return node, type(node)
+    items = tuple[Any, ...].__iter__(node)  # its own iteration may give other things
+    return tuple(items), type(node)
 
 
-def _flatten_sequence(node: Children) -> tuple[Children, Any]:
-    return node, None
+def _flatten_sequence(node: Iterable[Any]) -> tuple[Children, Any]:
+    return tuple(node), None
 
 
 def make_kind(
@@ -195,7 +200,7 @@ def _checked_flatten(nodetype: type, flatten: Callable[[Any], Any]) -> Callable[
         if not _is_pair(result) or not isinstance(result[0], Iterable):
             raise _bad_result(nodetype, "a pair (children, aux_data)", result)
         children: Iterable[Any] = result[0]
-        return children if isinstance(children, tuple | list) else tuple(children), result[1]
+        return tuple(children), result[1]
 
     return checked
 
@@ -210,7 +215,7 @@ def _checked_flatten_with_keys(
         pairs, aux = checked(node)
         if not all(map(_is_pair, pairs)):
             raise _bad_result(nodetype, "a pair ([(key, child), ...], aux_data)", (pairs, aux))
-        return [key for key, _ in pairs], [child for _, child in pairs], aux
+        return [key for key, _ in pairs], tuple([child for _, child in pairs]), aux
 
     return checked_with_keys
 

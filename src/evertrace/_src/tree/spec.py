@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from evertrace._src.errors import user_error
+from evertrace._src.extension import native
 from evertrace._src.tree.keys import KeyPath, keystr
 from evertrace._src.tree.registry import KINDS, NAMED_TUPLE, find_kind, is_named_tuple
 
@@ -23,6 +24,26 @@ Spec: TypeAlias = tuple[Any, Any, Any] | None
 
 class Mismatch(Exception):
     """Two structures differ; which ones and where is worked out by `mismatches`."""
+
+
+def too_deep() -> RecursionError:
+    """Return the error of a tree that has too many levels to be walked."""
+    return user_error(
+        RecursionError,
+        "tree: a tree contains itself, or is nested too deeply.",
+        fix="take out the cycle; a tree that is deep without one needs sys.setrecursionlimit.",
+        anchor="tree-depth",
+    )
+
+
+def bad_verdict(verdict: Any) -> ValueError:
+    """Return the error that an `is_leaf` returned something else than a boolean."""
+    return user_error(
+        ValueError,
+        f"tree: is_leaf returned {verdict!r}, not a bool.",
+        fix="return True or False, for example by isinstance.",
+        anchor="tree-is-leaf",
+    )
 
 
 def pack(children: tuple[Spec, ...]) -> int | tuple[Spec, ...]:
@@ -110,20 +131,44 @@ def same_aux(node_type: type, a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
     except Exception as error:
-        raise user_error(
-            ValueError,
-            f"tree: the static data of {node_type.__name__} cannot be compared: {error}",
-            fix="keep arrays among the children; static data must have a plain == and be hashable.",
-            anchor="tree-static-data",
-        ) from error
+        raise incomparable(node_type, error) from error
 
 
-def subtrees_at_leaves(spec: Spec, tree: Any, out: list[Any]) -> None:
-    """Append to `out` the subtrees of `tree` that sit where `spec` has its leaves.
+def incomparable(node_type: type, error: Exception) -> ValueError:
+    """Return the error that static data cannot be compared."""
+    return user_error(
+        ValueError,
+        f"tree: the static data of {node_type.__name__} cannot be compared: {error}",
+        fix="keep arrays among the children; static data must have a plain == and be hashable.",
+        anchor="tree-static-data",
+    )
 
-    Raises:
-      Mismatch: `spec` is not a prefix of the structure of `tree`.
+
+def _subtrees_in_python(spec: Spec, tree: Any) -> list[Any] | None:
+    out: list[Any] = []
+    try:
+        _add_subtrees(spec, tree, out)
+    except Mismatch:
+        return None
+    return out
+
+
+_subtrees = _subtrees_in_python if native is None else native.tree_match
+
+
+def subtrees_at_leaves(spec: Spec, tree: Any) -> list[Any] | None:
+    """Return the subtrees of `tree` that sit where `spec` has its leaves.
+
+    ``None`` if `spec` is not a prefix of the structure of `tree`.
     """
+    try:
+        return _subtrees(spec, tree)
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _add_subtrees(spec: Spec, tree: Any, out: list[Any]) -> None:
+    """Append to `out` the subtrees of `tree` at the leaves of `spec`, or raise `Mismatch`."""
     if spec is None:
         out.append(tree)
         return
@@ -140,7 +185,7 @@ def subtrees_at_leaves(spec: Spec, tree: Any, out: list[Any]) -> None:
         out.extend(subtrees)
         return
     for child, subtree in zip(children, subtrees, strict=True):
-        subtrees_at_leaves(child, subtree, out)
+        _add_subtrees(child, subtree, out)
 
 
 def leaf_counts(prefix: Spec, full: Spec, out: list[int]) -> None:
@@ -251,15 +296,13 @@ def _key_difference(expected: Level, found: Level) -> str:
 
 def match(spec: Spec, tree: Any, subject: str) -> list[Any]:
     """Return the subtrees of `tree` at the leaves of `spec`; `subject` names `tree` in errors."""
-    out: list[Any] = []
-    try:
-        subtrees_at_leaves(spec, tree, out)
-    except Mismatch:
-        where, expected, found = next(mismatches(spec, tree, spec_view, tree_view))
-        raise user_error(
-            ValueError,
-            f"{subject} differs in structure {where}: expected {expected}, got {found}.",
-            fix="make both trees of the same nodes, down to the leaves of the first.",
-            anchor="tree-structure",
-        ) from None
-    return out
+    found = subtrees_at_leaves(spec, tree)
+    if found is not None:
+        return found
+    where, expected, got = next(mismatches(spec, tree, spec_view, tree_view))
+    raise user_error(
+        ValueError,
+        f"{subject} differs in structure {where}: expected {expected}, got {got}.",
+        fix="make both trees of the same nodes, down to the leaves of the first.",
+        anchor="tree-structure",
+    )

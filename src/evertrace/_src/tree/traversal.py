@@ -1,19 +1,19 @@
 """Flattening trees into leaves, with or without their key paths, and building them again.
 
-The plain traversal is on the path of every call of a compiled function. It looks at the types
-of all children of a node at once: where none can be a node, the leaves are copied in one step
-and the node's spec stores just their number.
+The plain traversal is on the path of every call of a compiled function, so it is done in C++ where
+that is built. In Python it looks at the types of all children of a node at once: where none can be
+a node, the leaves are copied in one step and the node's spec stores just their number.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from evertrace._src.errors import user_error
+from evertrace._src.extension import native
 from evertrace._src.support import set_module
 from evertrace._src.tree.keys import KeyPath
 from evertrace._src.tree.registry import KINDS, find_kind, flatten_dict
-from evertrace._src.tree.spec import Spec, pack
-from evertrace._src.tree.treedef import LEAF, PyTreeDef
+from evertrace._src.tree.spec import Spec, bad_verdict, pack, too_deep
+from evertrace._src.tree.treedef import LEAF, PyTreeDef, build
 
 IsLeaf = Callable[[Any], bool]
 
@@ -32,15 +32,17 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTree
 
     Raises:
       ValueError: the keys of a dict cannot be sorted.
+      RecursionError: the tree contains itself, or is nested too deeply.
 
     Example:
       >>> leaves, treedef = ev.tree.flatten({"b": (2, None), "a": 1})
       >>> leaves, treedef
       ([1, 2], PyTreeDef({'a': *, 'b': (*, None)}))
     """
-    leaves: list[Any] = []
-    spec = _flatten(tree, leaves) if is_leaf is None else _flatten_until(tree, leaves, is_leaf)
-    return leaves, LEAF if spec is None else PyTreeDef(spec, len(leaves))
+    try:
+        return _flatten(tree, is_leaf)
+    except RecursionError:
+        raise too_deep() from None
 
 
 @set_module("evertrace.tree")
@@ -62,7 +64,10 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
       >>> ev.tree.unflatten(treedef, [10 * x for x in leaves])
       {'a': 10, 'b': (20, 30)}
     """
-    return treedef.unflatten(leaves)
+    try:
+        return build(treedef, leaves)
+    except RecursionError:
+        raise too_deep() from None
 
 
 @set_module("evertrace.tree")
@@ -73,7 +78,10 @@ def leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
       >>> ev.tree.leaves({"b": (2, None, 3), "a": 1})
       [1, 2, 3]
     """
-    return flatten(tree, is_leaf)[0]
+    try:
+        return _leaves(tree, is_leaf)
+    except RecursionError:
+        raise too_deep() from None
 
 
 @set_module("evertrace.tree")
@@ -84,7 +92,10 @@ def structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
       >>> ev.tree.structure({"b": (2, None), "a": 1})
       PyTreeDef({'a': *, 'b': (*, None)})
     """
-    return flatten(tree, is_leaf)[1]
+    try:
+        return _structure(tree, is_leaf)
+    except RecursionError:
+        raise too_deep() from None
 
 
 @set_module("evertrace.tree")
@@ -109,7 +120,10 @@ def flatten_with_path(
     """
     stop = _stop_with_path(is_leaf, is_leaf_takes_path)
     pairs: list[tuple[KeyPath[Any], Any]] = []
-    spec = _flatten_with_path((), tree, pairs, stop)
+    try:
+        spec = _walk_with_path((), tree, pairs, stop)
+    except RecursionError:
+        raise too_deep() from None
     return pairs, LEAF if spec is None else PyTreeDef(spec, len(pairs))
 
 
@@ -134,10 +148,32 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
       >>> ev.tree_util.all_leaves([1, "text"]), ev.tree_util.all_leaves([1, (2,)])
       (True, False)
     """
+    if is_leaf is None:
+        root: Any = _structure(tuple(iterable), None).spec
+        return type(root[2]) is int  # the form in which all children are leaves
     return all(structure(item, is_leaf) is LEAF for item in iterable)
 
 
-def _flatten(tree: object, out: list[Any]) -> Spec:
+def _flatten_in_python(tree: object, is_leaf: IsLeaf | None) -> tuple[list[Any], PyTreeDef]:
+    out: list[Any] = []
+    spec = _walk(tree, out) if is_leaf is None else _walk_until(tree, out, is_leaf)
+    return out, LEAF if spec is None else PyTreeDef(spec, len(out))
+
+
+def _leaves_in_python(tree: object, is_leaf: IsLeaf | None) -> list[Any]:
+    return _flatten_in_python(tree, is_leaf)[0]
+
+
+def _structure_in_python(tree: object, is_leaf: IsLeaf | None) -> PyTreeDef:
+    return _flatten_in_python(tree, is_leaf)[1]
+
+
+_flatten = _flatten_in_python if native is None else native.tree_flatten
+_leaves = _leaves_in_python if native is None else native.tree_leaves
+_structure = _structure_in_python if native is None else native.tree_structure
+
+
+def _walk(tree: object, out: list[Any]) -> Spec:
     """Append the leaves of `tree` to `out` and return its spec."""
     node_type = type(tree)
     if node_type is dict:  # most nodes are dicts; a shortcut
@@ -150,23 +186,23 @@ def _flatten(tree: object, out: list[Any]) -> Spec:
         children, aux = kind.flatten(tree)
     for child_type in set(map(type, children)):
         if child_type in KINDS or issubclass(child_type, tuple):
-            return node_type, aux, pack(tuple([_flatten(child, out) for child in children]))
+            return node_type, aux, pack(tuple([_walk(child, out) for child in children]))
     out.extend(children)
     return node_type, aux, len(children)
 
 
-def _flatten_until(tree: object, out: list[Any], is_leaf: IsLeaf) -> Spec:
+def _walk_until(tree: object, out: list[Any], is_leaf: IsLeaf) -> Spec:
     """Do the same, taking what satisfies `is_leaf` as a leaf."""
     kind = None if _holds(is_leaf(tree)) else find_kind(type(tree))
     if kind is None:
         out.append(tree)
         return None
     children, aux = kind.flatten(tree)
-    specs = tuple([_flatten_until(child, out, is_leaf) for child in children])
+    specs = tuple([_walk_until(child, out, is_leaf) for child in children])
     return type(tree), aux, pack(specs)
 
 
-def _flatten_with_path(
+def _walk_with_path(
     path: KeyPath[Any], tree: object, out: list[Any], stop: Callable[[KeyPath[Any], Any], bool]
 ) -> Spec:
     """Do the same, appending ``(path, leaf)`` pairs."""
@@ -176,7 +212,7 @@ def _flatten_with_path(
         return None
     keys, children, aux = kind.flatten_with_keys(tree)
     specs = [
-        _flatten_with_path((*path, key), child, out, stop)
+        _walk_with_path((*path, key), child, out, stop)
         for key, child in zip(keys, children, strict=True)
     ]
     return type(tree), aux, pack(tuple(specs))
@@ -195,9 +231,4 @@ def _holds(verdict: Any) -> bool:
     """Return the verdict of an `is_leaf`, which has to be a boolean (no array, no tracer)."""
     if verdict is True or verdict is False or verdict is None:
         return bool(verdict)
-    raise user_error(
-        ValueError,
-        f"tree: is_leaf returned {verdict!r}, not a bool.",
-        fix="return True or False, for example by isinstance.",
-        anchor="tree-is-leaf",
-    )
+    raise bad_verdict(verdict)

@@ -1,17 +1,55 @@
 """`PyTreeDef`: the structure of a tree without its leaves, as a hashable value."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from evertrace._src.errors import user_error
+from evertrace._src.extension import native
 from evertrace._src.support import set_module
 from evertrace._src.tree import spec as specs
-from evertrace._src.tree.registry import NAMED_TUPLE, find_kind
+from evertrace._src.tree.registry import KINDS, NAMED_TUPLE, bad_keys, find_kind
 from evertrace._src.tree.spec import Spec
 
 
+class _Structure:
+    """What a treedef holds, and how it is compared and hashed."""
+
+    __slots__ = ("_hash", "num_leaves", "spec")
+
+    def __init__(self, spec: Spec, num_leaves: int):
+        self.spec = spec
+        self.num_leaves = num_leaves
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not issubclass(type(other), _Structure):  # whatever class it says that it has
+            return NotImplemented
+        other = cast("_Structure", other)
+        if self.num_leaves != other.num_leaves:
+            return False
+        try:
+            return self.spec == other.spec
+        except Exception as error:
+            raise _incomparable(self, error) from error
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            pass
+        try:
+            self._hash = hash(self.spec)
+        except TypeError as error:
+            raise _unhashable(self.spec, error) from error
+        return self._hash
+
+
+_StructureBase: Any = _Structure if native is None else native.TreeDefBase
+
+
 @set_module("evertrace.tree_util")
-class PyTreeDef:
+class PyTreeDef(_StructureBase):
     """Structure of a pytree: node types, their static data, and the places of the leaves.
 
     Treedefs are immutable, compared by structure, hashed once and can be pickled if the static data
@@ -25,14 +63,10 @@ class PyTreeDef:
       (3, [PyTreeDef(*), PyTreeDef((*, *))], {'a': 'x', 'b': ('y', 'z')})
     """
 
-    __slots__ = ("_hash", "num_leaves", "spec")
+    __slots__ = ()
 
     spec: Spec
     num_leaves: int
-
-    def __init__(self, spec: Spec, num_leaves: int):
-        self.spec = spec
-        self.num_leaves = num_leaves
 
     @property
     def num_nodes(self) -> int:
@@ -76,15 +110,10 @@ class PyTreeDef:
         Raises:
           ValueError: there are more or fewer leaves.
         """
-        leaves = list(leaves)
-        if len(leaves) != self.num_leaves:
-            raise user_error(
-                ValueError,
-                f"tree.unflatten: {self} has {self.num_leaves} leaves, got {len(leaves)}.",
-                fix="pass one leaf per * of the treedef, in the order of tree.flatten.",
-                anchor="tree-structure",
-            )
-        return specs.build(self.spec, iter(leaves))
+        try:
+            return build(self, leaves)
+        except RecursionError:
+            raise specs.too_deep() from None
 
     def flatten_up_to(self, xs: Any) -> list[Any]:
         """Return the subtrees of `xs` at the leaves of this structure, which must be its prefix.
@@ -98,30 +127,6 @@ class PyTreeDef:
         """Return this structure with each leaf replaced by the structure `inner`."""
         spec = specs.compose(self.spec, inner.spec)
         return PyTreeDef(spec, self.num_leaves * inner.num_leaves)
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, PyTreeDef):
-            return NotImplemented
-        if self.num_leaves != other.num_leaves:
-            return False
-        try:
-            return self.spec == other.spec
-        except Exception as error:
-            raise user_error(
-                ValueError,
-                f"PyTreeDef: static data of {self} cannot be compared: {error}",
-                fix="keep arrays among the children; static data needs a plain == and a hash.",
-                anchor="tree-static-data",
-            ) from error
-
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            self._hash = _hash(self.spec)
-            return self._hash
 
     def __repr__(self) -> str:
         return f"PyTreeDef({specs.show(self.spec)})"
@@ -146,23 +151,64 @@ def _node(node_type: type, aux: Any, children: Iterable[PyTreeDef]) -> PyTreeDef
     return PyTreeDef(spec, sum(child.num_leaves for child in children))
 
 
-def _hash(spec: Spec) -> int:
-    """Hash a spec; where that fails, name the node whose static data is to blame."""
-    try:
-        return hash(spec)
-    except TypeError as error:
-        for node_type, aux, _ in specs.nodes(spec):
-            try:
-                hash(aux)
-            except TypeError:
-                raise user_error(
-                    TypeError,
-                    f"PyTreeDef: the static data {aux!r} of a node of type {node_type.__name__} "
-                    f"cannot be hashed ({error}).",
-                    fix="use tuples, strings and other immutable values as static data.",
-                    anchor="tree-static-data",
-                ) from error
-        raise
+def _build_in_python(treedef: Any, leaves: Iterable[Any]) -> Any:
+    if not issubclass(type(treedef), _Structure):
+        return treedef.unflatten(leaves)  # of a class that knows more kinds of nodes
+    leaves = list(leaves)
+    if len(leaves) != treedef.num_leaves:
+        raise _wrong_count(treedef, len(leaves))
+    return specs.build(treedef.spec, iter(leaves))
+
+
+build = _build_in_python if native is None else native.tree_unflatten
+"""Return the tree of a treedef and its leaves; `PyTreeDef.unflatten` without its own errors."""
+
+
+# --- what goes wrong ----------------------------------------------------------------------------
+
+
+def _wrong_count(treedef: PyTreeDef, count: int) -> ValueError:
+    return user_error(
+        ValueError,
+        f"tree.unflatten: {treedef} has {treedef.num_leaves} leaves, got {count}.",
+        fix="pass one leaf per * of the treedef, in the order of tree.flatten.",
+        anchor="tree-structure",
+    )
+
+
+def _incomparable(treedef: _Structure, error: Exception) -> ValueError:
+    return user_error(
+        ValueError,
+        f"PyTreeDef: static data of {treedef} cannot be compared: {error}",
+        fix="keep arrays among the children; static data needs a plain == and a hash.",
+        anchor="tree-static-data",
+    )
+
+
+def _unhashable(spec: Spec, error: TypeError) -> TypeError:
+    """Return the error that names the node whose static data is to blame for one of ``hash``."""
+    for node_type, aux, _ in specs.nodes(spec):
+        try:
+            hash(aux)
+        except TypeError:
+            return user_error(
+                TypeError,
+                f"PyTreeDef: the static data {aux!r} of a node of type {node_type.__name__} "
+                f"cannot be hashed ({error}).",
+                fix="use tuples, strings and other immutable values as static data.",
+                anchor="tree-static-data",
+            )
+    return error
+
+
+if native is not None:
+    native.set_tree(
+        KINDS, PyTreeDef, LEAF,
+        (bad_keys, specs.bad_verdict, specs.incomparable, _wrong_count, _incomparable, _unhashable),
+    )  # fmt: skip
+
+
+# --- parts of treedefs --------------------------------------------------------------------------
 
 
 def _unpickle(spec: Spec, num_leaves: int) -> PyTreeDef:

@@ -64,6 +64,16 @@ class Out(NamedTuple):
         return kitchen.outs[self.position]
 
 
+class OutTree(NamedTuple):
+    """A tree of all outputs of the program."""
+
+    treedef: Any
+
+    def make(self, kitchen):
+        """Return the tree."""
+        return self.treedef.unflatten(kitchen.outs)
+
+
 class Existing(NamedTuple):
     """An object that was there before the call."""
 
