@@ -192,7 +192,7 @@ def set_recording(flag: bool) -> bool:
 
 def is_kernel_dtype(aval: Any) -> bool:
     """Whether kernels know the dtype of an aval."""
-    return aval.dtype.name in DTYPES
+    return _name(aval.dtype) in DTYPES
 
 
 def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPES) -> bool:
@@ -207,7 +207,7 @@ def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPE
     """
     if not shape or shape[-1] >= _ROW_LIMIT or not config.current().native_kernels:
         return False
-    if any(dtype.name not in known for dtype in dtypes):
+    if any([_name(dtype) not in known for dtype in dtypes]):
         return False
     if _native is None and np.prod(shape) >= _MISSED_FROM:
         _warn_missing()
@@ -288,7 +288,7 @@ def random_words(keys: np.ndarray, out: np.ndarray) -> np.ndarray:
     That are bits ``[n, m]`` of an unsigned dtype, or new keys ``[n, m, 2]``; see `ops.threefry`.
     """
     words = [("uint32", np.ascontiguousarray(keys))]
-    _native.random_words(words, [(out.dtype.name, out)])
+    _native.random_words(words, [(_name(out.dtype), out)])
     return out
 
 
@@ -395,6 +395,12 @@ _NAMES = (
 _codes: dict[np.dtype, int] = {}
 
 
+@functools.cache
+def _name(dtype: np.dtype) -> str:
+    """Return the name of a dtype, which takes NumPy microseconds."""
+    return dtype.name
+
+
 def _code(dtype: np.dtype) -> int:
     """Return the number that C++ has for a dtype; -1 if it does not know it."""
     code = _codes.get(dtype)
@@ -406,7 +412,7 @@ def _code(dtype: np.dtype) -> int:
 
 def _dense(x: np.ndarray) -> tuple[str, np.ndarray]:
     """Return a dtype's name, and the array in a dtype that has a buffer format."""
-    name = x.dtype.name
+    name = _name(x.dtype)
     x = np.ascontiguousarray(x)
     return name, x if x.dtype.kind == "c" else x.view(f"u{x.dtype.itemsize}")
 

@@ -70,9 +70,9 @@ def _sort_abstract(*xs, dimension, is_stable, num_keys):
 
 
 def _sort_host(*xs, dimension, is_stable, num_keys):
-    last = [np.moveaxis(x, dimension, -1) for x in xs]
+    last = [x.swapaxes(dimension, -1) for x in xs]
     if native.use(last[0].shape, *[x.dtype for x in xs]):
-        return [np.moveaxis(x, -1, dimension) for x in native.sort(last, num_keys)]
+        return [x.swapaxes(dimension, -1) for x in native.sort(last, num_keys)]
     if len(xs) == 1 and has_sortable_bits(xs[0].dtype):
         keys = np.sort(to_sort_keys(xs[0]), axis=dimension)
         return [flip_negative(keys).view(xs[0].dtype)]
@@ -139,10 +139,10 @@ def _top_k_abstract(x, *, k, axis):
 
 
 def _top_k_host(x, *, k, axis):
-    last = np.moveaxis(x, axis, -1)
+    last = x.swapaxes(axis, -1)
     if native.use(last.shape, x.dtype, known=native.REALS):
-        return tuple(np.moveaxis(y, -1, axis) for y in native.top_k(last, k))
-    last = np.moveaxis(_descending(x), axis, -1)
+        return tuple([y.swapaxes(axis, -1) for y in native.top_k(last, k)])
+    last = _descending(x).swapaxes(axis, -1)
     size = last.shape[-1]
     if last.dtype.itemsize == 8:
         order = np.argsort(last, axis=-1, kind="stable")[..., :k]
@@ -152,7 +152,7 @@ def _top_k_host(x, *, k, axis):
         if k < size:
             last = np.partition(last, k, axis=-1)[..., :k]
         order = np.sort(last, axis=-1) & 0xFFFFFFFF
-    order = np.moveaxis(order, -1, axis)
+    order = order.swapaxes(axis, -1)
     return np.take_along_axis(x, order, axis=axis), order.astype(np.int32)
 
 

@@ -41,7 +41,15 @@ struct Cosh {
   }
 };
 
-// Formulas that are good enough for float when evaluated in double.
+// The inverse functions: for float by formulas in double, for double with what is lost on the way.
+
+// log(1 + x + more), or log(2 large) from where on that is the same.
+inline double log1p_or_twice(double x, double more, double large) {
+  const bool is_large = large > 1e8;
+  const double value = log1p_of(is_large ? large : x, is_large ? -1 : more);
+  return value + (is_large ? 0.69314718055994530942 : 0);
+}
+
 struct Asinh {
   static double of(double x) {
     const double magnitude = std::fabs(x);
@@ -51,6 +59,12 @@ struct Asinh {
   }
 };
 
+inline double exact_asinh(double x) {
+  const double magnitude = std::fabs(x), square = magnitude * magnitude;
+  const double more = square / (1 + std::sqrt(1 + square)), sum = magnitude + more;
+  return with_sign_of(log1p_or_twice(sum, (magnitude - sum) + more, magnitude), x);
+}
+
 struct Acosh {
   static double of(double x) {
     const double t = x - 1;
@@ -59,14 +73,29 @@ struct Acosh {
   }
 };
 
-// The C library's own function of doubles is off by more than two units near 1.
-inline double precise_acosh(double x) {
-  return static_cast<double>(std::acosh(static_cast<long double>(x)));
+// Of 1 + t, t + sqrt(t (t + 2)) being `sum` and what it lacks.
+inline double exact_acosh(double x) {
+  if constexpr (!kFuses) return static_cast<double>(std::acosh(static_cast<long double>(x)));
+  const double t = x - 1, t_lost = (x - t) - 1, v = x + 1, v_lost = 1 - (v - x);
+  const double product = t * v, lost = fused(t, v, -product) + fused(t, v_lost, t_lost * v);
+  const double root = std::sqrt(product);
+  const double root_lost = root > 0 ? (fused(-root, root, product) + lost) / (2 * root) : 0;
+  const double sum = root + t, sum_lost = ((root - sum) + t) + (root_lost + t_lost);
+  const double value = log1p_or_twice(sum, sum_lost, x);
+  return x >= 1 ? value : kNaN<double>;
 }
 
 struct Atanh {
   static double of(double x) { return 0.5 * Log1p::of(2 * x / (1 - x)); }
 };
+
+inline double exact_atanh(double x) {
+  if constexpr (!kFuses) return std::atanh(x);
+  const double twice = 2 * std::fabs(x), t = 1 - std::fabs(x), lost = (1 - t) - std::fabs(x);
+  const double quotient = twice / t;
+  const double more = (fused(-quotient, t, twice) - quotient * lost) / t;
+  return with_sign_of(0.5 * log1p_of(quotient, more), x);
+}
 
 }  // namespace
 
@@ -82,9 +111,9 @@ Loop find_exponential(const Query& query) {
     case Op::kTanh: return find_tanh(query);
     case Op::kSinh: return find_unary_of_floats<Sinh>(query.in);
     case Op::kCosh: return find_unary_of_floats<Cosh>(query.in);
-    case Op::kAsinh: return find_unary_of_floats<InDouble<Asinh, std::asinh>>(query.in);
-    case Op::kAcosh: return find_unary_of_floats<InDouble<Acosh, precise_acosh>>(query.in);
-    case Op::kAtanh: return find_unary_of_floats<InDouble<Atanh, std::atanh>>(query.in);
+    case Op::kAsinh: return find_unary_of_floats<InDouble<Asinh, exact_asinh>>(query.in);
+    case Op::kAcosh: return find_unary_of_floats<InDouble<Acosh, exact_acosh>>(query.in);
+    case Op::kAtanh: return find_unary_of_floats<InDouble<Atanh, exact_atanh>>(query.in);
     default: return nullptr;
   }
 }

@@ -179,22 +179,26 @@ struct Log {
   }
 };
 
+// log(1 + x + more), for |more| below a unit in the last place of x.
+template <class T>
+inline T log1p_of(T x, T more) {
+  // 1 + x exactly: sum + rest.
+  const T sum = 1 + x, grown = sum - 1, rest = (1 - (sum - grown)) + (x - grown) + more;
+  const LogParts<T> parts = log_parts(sum);
+  const T k = clamped(parts.k, T{-126}, T{126});  // a sum that is larger has no rest that counts
+  const T scale = bits_as<T>(
+      (Format<T>::kBias << Format<T>::kMantissa) -
+      (rounded(k).bits << Format<T>::kMantissa));
+  T value = log_of_parts(parts.k, fused(rest, scale, parts.f));
+  value = sum == kInfinity<T> ? sum : value;
+  value = sum == 0 ? -kInfinity<T> : value;
+  value = x == 0 ? x : value;
+  return sum >= 0 ? value : kNaN<T>;
+}
+
 struct Log1p {
   template <class T>
-  static T of(T x) {
-    // 1 + x exactly: sum + rest.
-    const T sum = 1 + x, grown = sum - 1, rest = (1 - (sum - grown)) + (x - grown);
-    const LogParts<T> parts = log_parts(sum);
-    const T k = clamped(parts.k, T{-126}, T{126});  // a sum that is larger has no rest that counts
-    const T scale = bits_as<T>(
-        (Format<T>::kBias << Format<T>::kMantissa) -
-        (rounded(k).bits << Format<T>::kMantissa));
-    T value = log_of_parts(parts.k, fused(rest, scale, parts.f));
-    value = sum == kInfinity<T> ? sum : value;
-    value = sum == 0 ? -kInfinity<T> : value;
-    value = x == 0 ? x : value;
-    return sum >= 0 ? value : kNaN<T>;
-  }
+  static T of(T x) { return log1p_of(x, T{0}); }
 };
 
 // numerator / (least + more), for least >= more >= 0, without most of the error of the sum where it

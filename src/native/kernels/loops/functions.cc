@@ -5,6 +5,18 @@
 namespace evertrace::EVERTRACE_TARGET {
 namespace {
 
+// (factor + lost) exp(high + low), where |low| is a few units in the last place of `high`, if that is
+// not too large.
+inline double exp_of_pair(double high, double low, double factor, double lost) {
+  const bool is_near = std::fabs(high) < 1000;
+  const double x = clamped(high, kExpLeast<double>, kExpMost<double>);
+  const Rounded<double> n = rounded(x * Ln2<double>::kInverse);
+  const double r = fused(-n.value, Ln2<double>::kLow, fused(-n.value, Ln2<double>::kHigh, x));
+  const double more = is_near ? low : 0, square_part = r * r * exp_remainder(r);
+  const double less_one = r + fused(1 + r + square_part, more, square_part);
+  return scaled(factor + fused(factor, less_one, lost), n.bits);
+}
+
 // erfc(x) = exp(-x * x) G(u) / (x + 2), u = (x - 2) / (x + 2), for 0.8 <= x <= 10.3, as exactly as
 // float needs it; it is zero beyond.
 inline double erfc_tail(double x) {
@@ -38,9 +50,60 @@ struct Erfc {
   }
 };
 
-// The C library's own function of doubles is off by more than two units in its tail.
-inline double precise_erfc(double x) {
-  return static_cast<double>(std::erfc(static_cast<long double>(x)));
+// The same for double: erfc(x) = exp(-x * x) G(u) / (x + 3.5) for 0.46 <= x <= 27.4, where G is one
+// polynomial up to 3.4, u being (x - 1.5) / (x + 3.5), and another from there on, with x - 8. What
+// is lost in the square and the sum goes into the exponential.
+constexpr double kErfcTail[][2] = {
+    {1.6079270822715874, 0.8048294113101306}, {-2.4826458610424145, -0.3347037560073642},
+    {2.9456611775782435, 0.1274013292303963}, {-2.688967614092891, -0.04388342808001234},
+    {1.8358424300545477, 0.01345095241668683}, {-0.85893023284169, -0.003571327557889734},
+    {0.1949972258446656, 0.0007815186345350357}, {0.04976766625698313, -0.00012517927008548068},
+    {-0.04840240945101942, 8.372809100481465e-06}, {0.002899431654659902, 2.526459102262467e-06},
+    {0.008719340468993171, -9.507316047167552e-07},
+    {-0.0015546507696600326, 9.708678134087929e-08},
+    {-0.0017511430123848505, 2.6827571878553928e-08},
+    {0.0003377751547052475, -1.0244654206213899e-08},
+    {0.0003775957626756633, 1.3791074737361506e-10}, {0, 5.437147132447344e-10},
+};
+
+inline double exact_erfc_tail(double x) {
+  x = x > 27.4 ? 27.4 : x;
+  const bool is_far = x > 3.4;
+  const double sum = x + 3.5, lost = x > 3.5 ? 3.5 - (sum - x) : x - (sum - 3.5), r = 1 / sum;
+  const double head = bits_as<double>(bits_as<uint64_t>(x) >> 27 << 27);  // its square is exact
+  const double square = head * head, more = (x - head) * (x + head), high = square + more;
+  const double u = (x - (is_far ? 8 : 1.5)) * r;
+  double g = 0;
+#pragma GCC unroll 15
+  for (int i = 15; i > 0; --i) g = fused(g, u, is_far ? kErfcTail[i][1] : kErfcTail[i][0]);
+  const double first = is_far ? kErfcTail[0][1] : kErfcTail[0][0], rest = g * u;
+  g = first + rest;
+  const double factor = g * r, low = fused(g, r, -factor) + (rest - (g - first)) * r;
+  const double r_low = (kFuses ? fused(-sum, r, 1) : 0) - lost * r;
+  return exp_of_pair(-high, (high - square) - more + r_low, factor, low);
+}
+
+// erf(x) - from for |x| <= 0.875, the difference being exact where it is small.
+inline double exact_erf_near(double x, double from) {
+  const double z = x * x;
+  const double rest = z * polynomial(z, -0.37612638903183738, 0.11283791670954229,
+                                     -0.0268661706449165, 0.0052239776227785373,
+                                     -0.00085483268280600489, 0.00012055323872375292,
+                                     -1.4925369905873401e-5, 1.645632904185889e-6,
+                                     -1.6286459096282824e-7, 1.4107071235843581e-8,
+                                     -8.6280340364101114e-10);
+  return fused(x, rest, fused(x, 1.1283791670955126, -from));
+}
+
+inline double exact_erf(double x) {
+  const double magnitude = std::fabs(x), tail = exact_erfc_tail(magnitude);
+  return with_sign_of(magnitude < 0.875 ? exact_erf_near(magnitude, 0) : 1 - tail, x);
+}
+
+inline double exact_erfc(double x) {
+  if constexpr (!kFuses) return static_cast<double>(std::erfc(static_cast<long double>(x)));
+  const double magnitude = std::fabs(x), tail = exact_erfc_tail(magnitude);
+  return magnitude < 0.47 ? 1 - exact_erf_near(x, 0) : x < 0 ? 2 - tail : tail;
 }
 
 // Halley's method, twice, from a third of the exponent; then Newton's for double.
@@ -70,6 +133,22 @@ struct Cbrt {
   }
 };
 
+// What powers are where the logarithm of the base does not say it.
+inline double with_special_powers(double x, double y, double value) {
+  const double base = std::fabs(x);
+  const bool is_one = (base == 1) & (std::fabs(y) == kInfinity<double>);
+  value = is_one ? 1 : value;
+  const bool is_whole = std::floor(y) == y;
+  const double half = y / 2;
+  const bool is_odd = is_whole & (std::floor(half) != half);
+  const bool has_none = (x < 0) & (base < kInfinity<double>) & !is_whole;
+  value = has_none ? kNaN<double> : value;
+  const uint64_t sign = is_odd ? bits_as<uint64_t>(x) & Format<double>::kSign : 0;
+  value = bits_as<double>(bits_as<uint64_t>(value) ^ sign);
+  const bool is_trivial = (y == 0) | (x == 1);
+  return is_trivial ? 1 : value;
+}
+
 // Of floats given as doubles.
 struct Pow {
   static double of(double x, double y) {
@@ -78,20 +157,56 @@ struct Pow {
     double log = log_of_parts(parts.k, parts.f);
     log = base == 0 ? -kInfinity<double> : log;
     log = base < kInfinity<double> ? log : base;
-    double value = Exp::of(y * log);
-    const bool is_one = (base == 1) & (std::fabs(y) == kInfinity<double>);
-    value = is_one ? 1 : value;
-    const bool is_whole = std::floor(y) == y;
-    const double half = y / 2;
-    const bool is_odd = is_whole & (std::floor(half) != half);
-    const bool has_none = (x < 0) & (base < kInfinity<double>) & !is_whole;
-    value = has_none ? kNaN<double> : value;
-    const uint64_t sign = is_odd ? bits_as<uint64_t>(x) & Format<double>::kSign : 0;
-    value = bits_as<double>(bits_as<uint64_t>(value) ^ sign);
-    const bool is_trivial = (y == 0) | (x == 1);
-    return is_trivial ? 1 : value;
+    return with_special_powers(x, y, Exp::of(y * log));
   }
 };
+
+// A number as the sum of two, the second below a unit in the last place of the first.
+struct Pair {
+  double high, low;
+};
+
+inline Pair product(double x, double y) {
+  const double high = x * y;
+  return {high, fused(x, y, -high)};
+}
+
+// log((1 + f) 2 ** k) to about 2 ** -66 of it: by s = f / (2 + f), of whose series 2 s and the first
+// coefficient of the rest are taken exactly. Needs fused multiplications.
+inline Pair log_pair(double k, double f) {
+  constexpr double kThird2 = 0.66666666666666663, kThird2Low = 3.7007434154171883e-17;
+  const double t = 2 + f, t_low = f - (t - 2);
+  const double s = f / t, s_low = (fused(-s, t, f) - s * t_low) / t;
+  const Pair square = product(s, s);
+  const double z = square.high, z_low = fused(2 * s, s_low, square.low);
+  const double q = z * polynomial(z, 0.4, 0.2857142857142857, 0.2222222222222222,
+                                  0.18181818181818182, 0.15384615384615385, 0.13333333333333333,
+                                  0.11764705882352941, 0.10526315789473684, 0.095238095238095233,
+                                  0.086956521739130432);
+  const double c = kThird2 + q, c_low = ((kThird2 - c) + q) + kThird2Low;
+  const Pair zc = product(z, c);
+  const double w_low = zc.low + fused(z, c_low, z_low * c);
+  const Pair sw = product(s, zc.high);
+  const double rest = sw.low + fused(s, w_low, s_low * zc.high);
+  // In the order of their sizes.
+  const double first = k * Ln2<double>::kHigh, sum = first + 2 * s, lost = (first - sum) + 2 * s;
+  const double high = sum + sw.high, gone = (sum - high) + sw.high;
+  const double low = (lost + gone) + (fused(k, Ln2<double>::kLow, rest) + 2 * s_low);
+  const double value = high + low;
+  return {value, (high - value) + low};
+}
+
+inline double exact_pow(double x, double y) {
+  if constexpr (!kFuses) return std::pow(x, y);
+  const double base = std::fabs(x);
+  const bool is_small = base < std::numeric_limits<double>::min();
+  const LogParts<double> parts = log_parts(is_small ? base * 0x1p52 : base);
+  Pair log = log_pair(is_small ? parts.k - 52 : parts.k, parts.f);
+  log.high = base == 0 ? -kInfinity<double> : log.high;
+  log.high = base < kInfinity<double> ? log.high : base;
+  const Pair exponent = product(y, log.high);
+  return with_special_powers(x, y, exp_of_pair(exponent.high, fused(y, log.low, exponent.low), 1, 0));
+}
 
 // After M. Giles, Approximating the erfinv function, GPU Computing Gems Jade Edition (2011): two
 // polynomials in w = -log(1 - x * x) and its root, here exact to 2 ** -24.
@@ -117,13 +232,13 @@ struct ErfInv {
 
   // A step of Halley's method more.
   static double of(double x) {
-    const double magnitude = std::fabs(x);
-    if (magnitude < 1e-8) return x * 0.88622692545275801365;  // sqrt(pi) / 2
-    const double y = erf_inv_of(magnitude);
-    if (!(y < kInfinity<double>)) return with_sign_of(y, x);
-    const double off = magnitude < 0.5 ? std::erf(y) - magnitude : (1 - magnitude) - std::erfc(y);
-    const double newton = off / (1.12837916709551257390 * std::exp(-y * y));
-    return with_sign_of(y - newton / (1 + y * newton), x);
+    const double magnitude = std::fabs(x), y = erf_inv_of(magnitude);
+    const double tail = exact_erfc_tail(y);
+    const double off = y < 0.5 ? exact_erf_near(y, magnitude) : (1 - magnitude) - tail;
+    const double newton = off * 0.88622692545275801365 / Exp::of(-y * y);  // sqrt(pi) / 2
+    double value = y - newton / (1 + y * newton);
+    value = magnitude < 1e-8 ? magnitude * 0.88622692545275801365 : value;
+    return with_sign_of(y < kInfinity<double> ? value : y, x);
   }
 };
 
@@ -133,10 +248,10 @@ Loop find_functions(const Query& query) {
   const DType dtype = query.in;
   if (query.out != dtype) return nullptr;
   switch (query.op) {
-    case Op::kErf: return find_unary_of_floats<InDouble<Erf, std::erf>>(dtype);
-    case Op::kErfc: return find_unary_of_floats<InDouble<Erfc, precise_erfc>>(dtype);
+    case Op::kErf: return find_unary_of_floats<InDouble<Erf, exact_erf>>(dtype);
+    case Op::kErfc: return find_unary_of_floats<InDouble<Erfc, exact_erfc>>(dtype);
     case Op::kErfInv: return find_unary_of_floats<ErfInv>(dtype);
-    case Op::kPow: return find_binary_of_floats<InDouble2<Pow, std::pow>>(dtype);
+    case Op::kPow: return find_binary_of_floats<InDouble2<Pow, exact_pow>>(dtype);
     case Op::kCbrt: return find_unary_of_floats<Cbrt>(dtype);
     default: return nullptr;
   }
