@@ -124,3 +124,22 @@ def test_second_order_in_every_order_of_modes(outer_inner):
 def test_the_function_must_be_callable(jacobian):
     with pytest.raises(TypeError, match="expected a function"):
         jacobian(X)
+
+
+@pytest.mark.parametrize(("jacobian", "number"), [*[(mode, 1) for mode in MODES], (ev.hessian, 3)])
+def test_one_unit_tangent_is_no_batch(jacobian, number):
+    """Derivatives of and by single numbers have a dimension of size 1 at their end only."""
+    text = str(ev.make_jaxpr(jacobian(lambda x: jnp.sin(x) * jnp.exp(x)))(1.0))
+    assert text.count("f32[1]") == number
+    np.testing.assert_allclose(jacobian(jnp.exp)(np.float32([2])).ravel(), [np.exp(2)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("ones", [1, np.ones(3, np.float32)])
+def test_rows_of_integers_are_zeros_of_their_type(ones):
+    jac = ev.jacrev(lambda d: d["x"] * d["n"] * ones, allow_int=True)(
+        {"x": 2.0, "n": np.array([3])}
+    )
+    rows = np.size(ones)
+    np.testing.assert_array_equal(jac["x"], np.full(rows, 3.0))
+    np.testing.assert_array_equal(jac["n"], np.zeros((rows, 1), jac["n"].dtype))
+    assert jac["n"].dtype == np.int32

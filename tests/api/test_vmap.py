@@ -272,3 +272,15 @@ def test_the_mesh_axis_of_a_mapped_axis_may_be_named():
     """On one device there is nothing to divide: the result is the same."""
     double = ev.vmap(lambda x: 2 * x, spmd_axis_name="rows")
     np.testing.assert_array_equal(double(jnp.arange(3)), [0, 2, 4])
+
+
+def test_structural_operations_leave_the_batch_dimension_where_it_is():
+    def f(x):
+        return jnp.concatenate([jnp.broadcast_to(x[:, None], (3, 2)), x[:, None]], axis=1)
+
+    batched = ev.vmap(f, in_axes=1, out_axes=1)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(batched(x), np.stack([x, x, x], 2))
+    assert "transpose" not in str(ev.make_jaxpr(batched)(x))
+    turned = ev.make_jaxpr(ev.vmap(jnp.transpose, in_axes=1))(np.ones((2, 3, 4), np.float32))
+    assert str(turned).count("transpose") == 1

@@ -175,6 +175,31 @@ def test_property_added_to_the_class_later(jit):
     yield step(X)
 
 
+@case(traces=3)
+def test_what_a_class_holds_becomes_a_descriptor(jit):
+    class Rate:
+        k = 2.0
+
+    class Base:
+        rate = Rate()
+
+    class Model(Base):
+        def step(self, x):
+            return x * (self.rate.k if isinstance(self.rate, Rate) else self.rate)
+
+    m = Model()
+    step = jit(m.step)
+    for _ in range(3):
+        yield step(X)
+    Rate.__get__ = lambda self, owner, cls=None: 5.0
+    for _ in range(3):
+        yield step(X)
+    del Rate.__get__
+    yield step(X)
+    Base.rate.__class__ = type("Other", (), {"__get__": lambda self, owner, cls=None: 7.0})
+    yield step(X)
+
+
 @case(traces=2)
 def test_getattr_hook_added_later(jit):
     class Model:

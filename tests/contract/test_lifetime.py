@@ -379,6 +379,16 @@ def test_callback_sees_the_world_after_the_call(jit):
     yield seen, s
 
 
+@case(traces=3)
+def test_callback_reads_the_cell_of_its_own_function(jit):
+    def make(k):
+        return jit(lambda x: ev.pure_callback(lambda y: y * k, x, x))
+
+    functions = [make(float(k)) for k in range(3)]
+    for f in functions * 2:
+        yield f(X)
+
+
 @case(traces=1)
 def test_lock_held_outside_is_not_needed_inside(jit):
     lock = threading.Lock()

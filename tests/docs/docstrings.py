@@ -29,7 +29,8 @@ def public_objects() -> dict[str, Any]:
     """
     named: dict[int, tuple[str, Any]] = {}
     for module in public_modules():
-        for name, value in vars(module).items():
+        for name in dir(module):
+            value = getattr(module, name)
             if name.startswith("_") or not callable(value) or not _is_ours(value):
                 continue
             named.setdefault(id(value), (f"{module.__name__}.{name}", value))

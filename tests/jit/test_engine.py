@@ -44,6 +44,10 @@ CHOICES = {
         "fft has no native kernel",
     ),
     "much work": (lambda x: x.T @ x, {}, TALL, r"a call is estimated at \d+ ms of work"),
+    "a long count of numbers": (
+        lambda x: lax.fori_loop(0, x.astype(int), lambda i, c: c * 0.5 + i, x), {}, np.float32(3),
+        r"a call is estimated at [\d.]+ ms of work",
+    ),
     "a callback": (
         lambda x: (ev.debug.callback(lambda x: None, x), x + 1)[1], {}, X,
         "it has effects, such as callbacks",
@@ -54,6 +58,19 @@ CHOICES = {
         "it was given options of XLA",
     ),
 }  # fmt: skip
+
+
+LOOPS = {
+    "until something holds": (lambda x, n: lax.while_loop(lambda v: v < n, lambda v: v * 2, x), 1),
+    "of arrays": (lambda x, n: lax.fori_loop(0, n, lambda i, v: v + i, x), np.ones(17, int)),
+    "of known length": (lambda x, n: lax.fori_loop(0, 9, lambda i, v: v + i + n, x), 1),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_that_are_taken_to_be_short(name):
+    fun, x = LOOPS[name]
+    assert engine_of(ev.jit(fun), x, 5).startswith("native")
 
 
 @pytest.mark.parametrize("name", CHOICES)

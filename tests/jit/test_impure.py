@@ -188,6 +188,8 @@ def test_everything_is_put_back(error):
 
 def test_names_exist_in_this_python():
     """A row whose function is gone would pass unnoticed."""
+    assert np.random.get_state()
+    impure._table().renew()
     names = {p.row.shown + p.name for p in impure._table().places}
     wanted = {
         "time.time", "random.gauss", "numpy.random.rand", "os.stat", "open", "print", "uuid.uuid1",
@@ -289,3 +291,55 @@ def test_a_mock_made_inside_leaves_nothing_that_matters():
     assert type(time.time()) is float
     time.time = real_of(time.time)
     assert not isinstance(time.time, Intercept)
+
+
+# ------------------------------------------------------------------------ modules loaded late
+
+LATE = """
+import sys
+import numpy as np
+import evertrace as ev
+
+names = ("random", "numpy.random", "uuid", "logging", "decimal")
+print([name for name in names if name in sys.modules])
+
+@ev.jit
+def draw(x):
+    import random
+    return x + random.random(), np.random.uniform()
+
+draws = zip(*[draw(0.0) for _ in range(3)])
+print([len({float(y) for y in ys}) for ys in draws])
+
+@ev.jit
+def name(x):
+    import uuid
+    return x, uuid.uuid4()
+
+try:
+    name(1.0)
+except ev.errors.ImpurityError as error:
+    print(str(error).partition(":")[0])
+
+@ev.jit
+def exact(x):
+    import decimal
+    return x * int(decimal.Decimal(len(decimal.__name__)))
+
+print(exact(2), [type(finder).__name__ for finder in sys.meta_path if "evertrace" in str(finder)])
+import random, uuid
+print({type(m.__spec__.loader).__name__ for m in (random, uuid)}, type(random.random).__name__)
+"""
+
+
+def test_a_module_that_the_traced_function_loads_is_seen():
+    env = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", LATE]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.splitlines() == [
+        "[]",
+        "[3, 3]",
+        "uuid.uuid4",
+        "14 []",
+        "{'SourceFileLoader'} builtin_function_or_method",
+    ]

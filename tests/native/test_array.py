@@ -14,9 +14,10 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace._src import native
+from evertrace import random
+from evertrace._src import errors, native
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.numpy import reductions, ufuncs
+from evertrace._src.numpy import products, reductions, ufuncs
 
 pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
 
@@ -189,6 +190,40 @@ def test_shapes_and_choices(function):
         check(function, x)
 
 
+PRODUCTS = [
+    (operator.matmul, (2, 3), (3, 4)), (operator.matmul, (3,), (3, 4)),
+    (operator.matmul, (3,), (3,)),
+    (operator.matmul, (5, 2, 3), (5, 3, 2)), (operator.matmul, (5, 2, 3), (3, 2)),
+    (operator.matmul, (1, 2, 3), (5, 3, 2)), (operator.matmul, (2, 0), (0, 3)),
+    (jnp.dot, (2, 3), (4, 3, 2)), (jnp.inner, (2, 3), (4, 3)), (jnp.outer, (3,), (2,)),
+    (jnp.vdot, (4,), (4,)), (jnp.tensordot, (2, 3, 4), (3, 4, 5)), (jnp.matvec, (2, 3), (3,)),
+    (jnp.vecmat, (3,), (3, 2)), (lambda x, y: jnp.einsum("ij,kj->ki", x, y), (2, 3), (4, 3)),
+    (lambda x, y: jnp.einsum("bij,jb->bi", x, y), (4, 2, 3), (3, 4)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "first", "second"), PRODUCTS)
+def test_products(function, first, second):
+    rng = np.random.default_rng(5)
+    for name in DTYPES:  # small integers: their products are exact in any order
+        x, y = (jnp.asarray(rng.integers(0, 4, s).astype(dtype_of(name))) for s in (first, second))
+        check(function, x, y)
+
+
+def test_products_are_planned_where_they_are_small():
+    products.matmul._forget_plans()
+    x, y, z = jnp.ones((3, 3)), jnp.ones(3), jnp.ones((100, 100))
+    for _ in range(2):
+        np.testing.assert_array_equal([x @ y, y @ x, y @ y * y], np.full((3, 3), 3.0))
+        np.testing.assert_array_equal(z @ z, np.full((100, 100), 100.0))
+    assert products.matmul._num_plans() == 3
+    for _ in range(2):
+        with pytest.raises(errors.ShapeError, match="must have at least one axis"):
+            x @ 2.0
+        with pytest.raises(errors.ShapeError, match="to have the same size, got shapes"):
+            x @ jnp.ones(4)
+
+
 def test_one_plan_serves_all_arrays_of_a_type_and_all_numbers_of_a_class():
     ufuncs.add._forget_plans()
     for i in range(5):
@@ -343,6 +378,29 @@ def test_an_array_made_in_cpp_is_an_array_like_others():
     with pytest.raises(TypeError, match="unhashable"):
         hash(x)
     assert any(y is x for y in ev.live_arrays())
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_numpy_reads_arrays_at_once(name):
+    for made in (array_of(name), array_of(name).T, array_of(name) * 1, array_of(name)[:0]):
+        view = np.asarray(made)
+        assert type(view) is np.ndarray
+        assert not view.flags.writeable
+        assert (view.shape, view.dtype) == (made.shape, made.dtype)
+        assert np.shares_memory(view, np.asarray(made)) == (made.size > 0)
+        view.shape = (-1,)  # of its own
+        assert np.asarray(made).shape == made.shape
+        own = np.array(made)
+        assert own.flags.writeable
+        assert not np.shares_memory(own, view)
+        assert own.tobytes() == view.tobytes()
+    x = jnp.arange(3.0)
+    assert np.asarray(x, "int8").dtype == np.int8
+    assert x.__array__(np.dtype("int8")).dtype == np.int8
+    with pytest.raises(ValueError, match="needs a copy"):
+        x.__array__("int8", copy=False)
+    with pytest.raises(TypeError, match="key"):
+        np.asarray(random.key(0))
 
 
 def test_memory_outlives_the_array_while_it_is_seen():

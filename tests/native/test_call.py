@@ -1,8 +1,4 @@
-"""Calls of jitted functions in C++: recognised, matched and run as Python does it.
-
-`called_in_python` counts the calls that Python had to make, so that a fast path that is never taken
-fails a test.
-"""
+"""Calls of jitted functions in C++: recognised, matched and run as Python does it."""
 
 import collections
 import copy
@@ -18,7 +14,6 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src import extension
-from evertrace._src.jit import compiled, dispatch
 from evertrace._src.jit.lifting.guards import CHECKS, STEPS
 
 native = extension.native
@@ -26,23 +21,6 @@ pytestmark = pytest.mark.skipif(native is None, reason="the extension module was
 
 X = jnp.array([1.0, 2.0, 3.0])
 Point = collections.namedtuple("Point", "x y")
-
-
-@pytest.fixture
-def called_in_python(monkeypatch):
-    """Return a list that gets the name of each function that is called in Python."""
-    calls = []
-    plain = dispatch.JitFunction.__call__
-
-    def call(self, *args, **kwargs):
-        calls.append(self._name)
-        return plain(self, *args, **kwargs)
-
-    monkeypatch.setattr(dispatch.JitFunction, "__call__", call)
-    native.set_jit_class(dispatch.JitFunction, compiled.entry)
-    yield calls
-    monkeypatch.undo()
-    native.set_jit_class(dispatch.JitFunction, compiled.entry)
 
 
 class Model:

@@ -8,14 +8,12 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax, random
-from evertrace._src import config, native
-from evertrace._src.engines import registry
+from evertrace import lax
+from evertrace._src import extension, native
 from evertrace._src.engines.native.emit import COPY, LOOP, MATMUL, REDUCE, SLICE, SPREAD
 from evertrace._src.engines.native.engine import compile_jaxpr
 from evertrace._src.engines.native.rules.control import body as tape_of_body
-from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
-from tests.support.closeness import assert_same
+from tests.support.tapes import check, jaxpr_of, tape_of
 
 if not native.is_built():
     pytest.skip("the extension module is not built", allow_module_level=True)
@@ -26,35 +24,6 @@ VECTOR = RNG.normal(size=64).astype(np.float32)
 MATRIX = RNG.normal(size=(64, 64)).astype(np.float32)
 WIDE = RNG.normal(size=(20, 600)).astype(np.float32)
 ROW = RNG.normal(size=600).astype(np.float32)
-
-
-def tape_of(fun, *args):
-    """Return the tape of a function of arrays, and the arrays to run it on."""
-    jaxpr, inputs = jaxpr_of(fun, *args)
-    made = compile_jaxpr(jaxpr)
-    assert made.tape is not None, made.why
-    return made.tape, inputs
-
-
-def jaxpr_of(fun, *args):
-    """Return the jaxpr of a function, captured arrays first, and the arrays to run it on."""
-    args = [jnp.asarray(x) for x in args]
-    closed = ev.make_jaxpr(fun)(*args)
-    return hoist_consts(closed.jaxpr), [*closed.consts, *args]
-
-
-def check(fun, *args):
-    """Compare a tape with plain evaluation, twice; returns the tape's counts."""
-    tape, inputs = tape_of(fun, *args)
-    with config.override(engine="xla", native_kernels=False):  # what it is compared with
-        wants = registry.interpret_jaxpr(close_jaxpr(jaxpr_of(fun, *args)[0]), inputs)
-    for _ in range(2):
-        outs = tape.run(inputs)
-        assert len(outs) == len(wants)
-        for got, want in zip(outs, wants, strict=True):
-            assert_same(np.asarray(got), np.asarray(want.host()), 16, "array")
-    return tape.counts()
-
 
 # ---------------------------------------------------------------- planning
 
@@ -113,63 +82,6 @@ def test_plan(name):
 
 
 # ---------------------------------------------------------------- control flow
-
-
-RANDOM = {
-    "bits": lambda k: random.bits(k, (5, 3)),
-    "bits of 64": lambda k: random.bits(k, (5,), "uint32"),
-    "bits of 8": lambda k: random.bits(k, (5,), "uint8"),
-    "uniform": lambda k: random.uniform(k, (7,)),
-    "normal": lambda k: random.normal(k, (33,)),
-    "split": lambda k: [random.key_data(x) for x in random.split(k, 3)],
-    "split of a split": lambda k: random.bits(random.split(random.split(k)[1])[0]),
-    "fold_in": lambda k: random.key_data(random.fold_in(k, 7)),
-    "many keys": lambda k: ev.vmap(lambda k: random.uniform(k, (4,)))(random.split(k, 6)),
-    "a loop": lambda k: lax.fori_loop(
-        0, 5, lambda i, s: s + random.uniform(random.fold_in(k, i)), 0.0
-    ),
-    "a seed": lambda k: random.key_data(random.key(k[0])),
-}
-
-
-@pytest.mark.parametrize("name", RANDOM)
-def test_random(name):
-    def fun(words):
-        keys = words if name == "a seed" else random.wrap_key_data(words)
-        return RANDOM[name](keys)
-
-    check(fun, np.array([3, 5], np.uint32))
-
-
-PLACES = np.array([3, 1, 70, -5, 3], np.int32)
-
-INDEXING = {
-    "rows": lambda x, i: x[i],
-    "rows that are there": lambda x, i: x.at[i].get(mode="clip"),
-    "rows or a number": lambda x, i: x.at[i].get(mode="fill", fill_value=7),
-    "elements": lambda x, i: x[i, i],
-    "columns": lambda x, i: jnp.take(x, i, axis=1),
-    "along an axis": lambda x, i: jnp.take_along_axis(x[:5], i[:, None], axis=1),
-    "an example each": lambda x, i: ev.vmap(lambda r, k: r[k])(x[:5], i),
-    "set": lambda x, i: x.at[i[:4]].set(2.0),
-    "add": lambda x, i: x.at[i].add(x[:5]),
-    "sub": lambda x, i: x.at[:, i].add(-x[:, :5]),
-    "max": lambda x, i: x.at[i, i].max(0.5),
-    "mul in a loop": lambda x, i: lax.fori_loop(0, 5, lambda k, y: y.at[i[k]].mul(2.0), x),
-    "nothing": lambda x, i: (x[i[:0]], x.at[i[:0]].set(1.0)),
-    "derivative": lambda x, i: ev.grad(lambda x: jnp.sum(jnp.sin(x[i]) * x[0]))(x),
-}
-
-
-@pytest.mark.parametrize("name", INDEXING)
-def test_indexing(name):
-    check(INDEXING[name], MATRIX, PLACES)
-
-
-def test_a_scatter_in_a_loop_copies_nothing():
-    jaxpr, _ = jaxpr_of(lambda x, i: x.at[i].set(1.0), MATRIX, np.int32(3))
-    tape, _ = tape_of_body(jaxpr, [0, 1], [0], [(0, 0)])
-    assert tape.carried() == (True,)
 
 
 def fori(body, n=7):
@@ -240,6 +152,22 @@ def test_control_flow(name):
         ("written over", lambda c: c[0] * 2, True),
         ("read afterwards", lambda c: jnp.flip(c[0]), False),
         ("updated", lambda c: lax.dynamic_update_slice(c[0], c[0][:2] + 1, (3,)), True),
+        ("turned in place", lambda c: lax.fori_loop(0, 3, lambda i, x: x * 2, c[0]), True),
+        (
+            "turned twice",
+            lambda c: lax.fori_loop(0, 3, lambda i, x: (x[0] * x[1], x[1] * 3), (c[0], c[0]))[0],
+            False,
+        ),
+        (
+            "turned and read afterwards",
+            lambda c: lax.fori_loop(0, 3, lambda i, x: jnp.flip(x), c[0]),
+            False,
+        ),
+        (
+            "turned while it holds",
+            lambda c: lax.while_loop(lambda x: x[0] < 9, lambda x: x * 2, c[0]),
+            True,
+        ),
     ],
 )
 def test_carry(name, body, carried):
@@ -247,7 +175,96 @@ def test_carry(name, body, carried):
     x = jnp.asarray(VECTOR)
     jaxpr, _ = jaxpr_of(lambda x: body((x,)), x)
     tape, _ = tape_of_body(jaxpr, [0], [0], [(0, 0)])
-    assert tape.carried() == (carried,)
+    assert tape.donors() == (0 if carried else -1,)
+
+
+# ---------------------------------------------------------------- donation
+
+
+# Programs of two inputs that are donated, and whose memory each output is given.
+DONATIONS = {
+    "in step": (lambda x, y: x + 1, (0,)),
+    "in step with another": (lambda x, y: (x + y, y * 2), (0, 1)),
+    "the other way round": (lambda x, y: (y * 2, x + 1), (1, 0)),
+    "what was read before": (lambda x, y: jnp.flip(jnp.flip(x, 0) * 2, 0), (0,)),
+    "what nothing reads": (lambda x, y: jnp.flip(x, 0), (1,)),
+    "more outputs than inputs": (lambda x, y: (x + 1, x + 2, x + y), (-1, -1, 0)),
+    "not what is read elsewhere": (lambda x, y: (x @ y,), (-1,)),
+    "not of another size": (lambda x, y: x[:3] + y[:3], (-1,)),
+    "of another dtype": (lambda x, y: lax.convert_element_type(x, "int32"), (0,)),
+    "an update": (lambda x, y: x.at[2].set(y[0]), (0,)),
+    "a loop": (lambda x, y: lax.fori_loop(0, 5, lambda i, c: c * y + 1, x), (0,)),
+}
+
+
+@pytest.mark.parametrize("name", DONATIONS)
+def test_donation(name):
+    fun, donors = DONATIONS[name]
+    jaxpr, _ = jaxpr_of(fun, MATRIX, MATRIX)
+    keep = compile_jaxpr(jaxpr).tape
+    tape = compile_jaxpr(jaxpr, donated=(0, 1)).tape
+    assert keep.donors() == (-1,) * len(donors)
+    args = [jnp.asarray(MATRIX) * 2, jnp.asarray(MATRIX) * 3]
+    wants = [np.asarray(x) for x in keep.run(args)]
+    places = [np.asarray(x).ctypes.data for x in args]
+    found = tape.run(args)
+    for got, want, i in zip(found, wants, donors, strict=True):
+        np.testing.assert_array_equal(got, want)
+        assert (np.asarray(got).ctypes.data == places[i]) == (i >= 0)
+    assert tape.donors() == donors
+    assert [x.is_deleted() for x in args] == [i in donors for i in range(2)]
+
+
+HOLDERS = {
+    "NumPy": np.asarray,
+    "a view": lambda x: np.asarray(x)[1:],
+    "a buffer": lambda x: memoryview(np.asarray(x)),
+    "a device": lambda x: x.buffer(ev.devices()[0]),
+    "a reshaped array": lambda x: x.reshape(-1),
+}
+
+
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=list(HOLDERS))
+def test_memory_that_something_else_sees_is_not_given_away(hold):
+    x = jnp.asarray(MATRIX) * 2
+    held = hold(x)
+    jaxpr, _ = jaxpr_of(lambda x: x + 1, x)
+    out = compile_jaxpr(jaxpr, donated=(0,)).tape.run([x])[0]
+    np.testing.assert_array_equal(out, MATRIX * 2 + 1)
+    np.testing.assert_array_equal(x, MATRIX * 2)
+    del held
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_a_donated_array_that_is_passed_twice_or_captured(engine):
+    x = jnp.asarray(MATRIX) * 2
+    f = ev.jit(lambda a, b: (a + 1, b @ x), donate_argnums=0, engine=engine)
+    a, b = f(x, x)
+    np.testing.assert_array_equal(a, MATRIX * 2 + 1)
+    np.testing.assert_allclose(b, (MATRIX * 2) @ (MATRIX * 2), 1e-4, 1e-4)
+    assert x.is_deleted()
+
+
+@pytest.mark.parametrize("grad", [MATRIX, VECTOR[:3]], ids=["large", "small"])
+def test_a_training_loop_stays_in_its_memory(grad):
+    step = ev.jit(lambda p, g: {k: p[k] - 0.5 * g for k in p}, donate_argnums=0, engine="native")
+    g = jnp.asarray(grad)
+    p = {"w": g * 1, "v": g * 2}
+    places = {np.asarray(x).ctypes.data for x in p.values()}
+    for _ in range(8):
+        p = step(p, g)
+        assert {np.asarray(x).ctypes.data for x in p.values()} == places
+    np.testing.assert_allclose(p["w"], grad - 4 * grad, 1e-5)
+
+
+def test_nothing_is_allocated_for_what_donors_hold():
+    step = ev.jit(lambda p, g: p - 0.5 * g, donate_argnums=0, engine="native")
+    g = jnp.asarray(MATRIX)
+    p = step(step(g * 1, g), g)
+    native.release_memory()  # nothing is kept: whatever is allocated and dropped is, from now on
+    for _ in range(5):
+        p = step(p, g)
+    assert extension.native.kept_bytes() == 0
 
 
 # ---------------------------------------------------------------- running
@@ -391,6 +408,7 @@ WRONG = {
         [(12, (2,), (0, 1), "", (1, 4, 1, 1, 1, 5, 1, 0, 0, 1, 0, 0, 0, 0), ())],
     ),
     "a carry that is no input": program([V], [0], [0], [], carried=[(3, 0)]),
+    "a carry that is no output": program([V], [0], [0], [], carried=[(0, -2)]),
     "a body that is no tape": program([V, V], [0], [1], [(9, (1,), (0,), "", (), (3,))]),
     "no bodies": program([V, V], [0], [1], [(10, (1,), (0,), "", (0, 0), ())]),
     "an unknown kernel": program(

@@ -187,9 +187,10 @@ _JAX_NAMES = {
     "persistent_cache_min_compile_time_secs": "compilation_cache_min_compile_seconds",
 }
 
-_HINTS = typing.get_type_hints(Config)
 _FIELD_TYPES = {
-    field.name: _HINTS[field.name] for field in dataclasses.fields(Config) if field.init
+    field.name: Config.__annotations__[field.name]
+    for field in dataclasses.fields(Config)
+    if field.init
 }
 
 

@@ -274,6 +274,16 @@ def threefry(keys: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> tuple[np.ndarr
     return y0, y1
 
 
+def random_words(keys: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Fill `out` with what the counters 0, 1, ... are under keys ``[n, 2]``; returns it.
+
+    That are bits ``[n, m]`` of an unsigned dtype, or new keys ``[n, m, 2]``; see `ops.threefry`.
+    """
+    words = [("uint32", np.ascontiguousarray(keys))]
+    _native.random_words(words, [(out.dtype.name, out)])
+    return out
+
+
 def copy(x: np.ndarray, out: np.ndarray) -> None:
     """Copy items into an array of the same shape and item size; any strides on both sides."""
     _native.copy(x, out)

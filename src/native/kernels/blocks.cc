@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "kernels/hidden.h"
+
 namespace evertrace {
 namespace {
 
@@ -58,7 +60,9 @@ void* take_block(size_t bytes) {
     header = static_cast<Header*>(::operator new(sizeof(Header) + size, kAlignment, std::nothrow));
     if (header == nullptr) return nullptr;
     header->size_class = size_class;
+    hide_memory(header + 1, size);
   }
+  show_memory(header + 1, bytes);
   return header + 1;
 }
 
@@ -70,6 +74,7 @@ void give_block(void* data) {
     release(header);
     return;
   }
+  hide_memory(data, size);
   header->next = kept.lists[header->size_class];
   kept.lists[header->size_class] = header;
   kept.bytes += size;

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,13 @@ struct Array {
 using Arrays = std::vector<Array>;
 using Failure = const char*;
 
+// Sorts n unsigned integers in place, as in NumPy's C-API; the last argument is not used, and the
+// result 0.
+using KeySort = int (*)(void* keys, std::ptrdiff_t n, void*);
+
+// Names functions that sort uint32 and uint64 quickly; null where there is none.
+void set_key_sorts(KeySort narrow, KeySort wide);
+
 // Sorts each row (the last dimension) of all arrays by the first `num_keys`, keeping the order of
 // equal elements. A single array is put in the order `kTotal`, keys in `kNumber`.
 Failure sort(const Arrays& in, const Arrays& out, int64_t num_keys);
@@ -54,5 +62,34 @@ Failure search(const Array& sorted, const Array& values, const Array& out, bool 
 // Keys are [n, 2], counters [n, m] or [1, m] for all keys, results [n, m], all of uint32.
 Failure threefry(const Array& keys, const Array& x0, const Array& x1, const Array& y0,
                  const Array& y1);
+
+// The lower factors of positive definite matrices, of which the upper triangles are not read; NaN
+// where one is not positive definite.
+Failure cholesky(const Array& in, const Array& out);
+
+// Solves op(a) x = b with triangular matrices, of which the other triangle is not read; op is of the
+// matrix as it is stored, as are the other options.
+struct TriangularOptions {
+  bool lower, transposed, conjugated, unit_diagonal;
+};
+Failure triangular_solve(const Array& a, const Array& b, const Array& out,
+                         const TriangularOptions& options);
+
+// The packed factors of matrices, and the rows (int32) that were swapped with each.
+Failure lu(const Array& in, const Array& out, const Array& pivots);
+
+// The permutations that successive swaps of rows amount to.
+Failure permutation(const Array& pivots, const Array& out);
+
+// What is made of the words of the block of each counter 0, 1, ..., m - 1 under each of n keys
+// (Threefry-2x32): numbers of so many bits, or new keys, which are both words.
+enum class Draw : uint8_t { kBits8, kBits16, kBits32, kBits64, kKey };
+
+bool find_draw(DType dtype, Draw& what);  // of bits; whether there is one
+
+void draw(Draw what, const uint32_t* keys, int64_t n, int64_t m, void* out);
+
+// The same with arrays: keys [n, 2] to bits [n, m] of the dtype of `out`, or to keys [n, m, 2].
+Failure random_words(const Array& keys, const Array& out);
 
 }  // namespace evertrace

@@ -46,20 +46,15 @@ struct Product {
   }
 };
 
-// Memory of T: on the stack if it is small.
+// Memory of T.
 template <class T>
 class Buffer {
  public:
-  explicit Buffer(int64_t count)
-      : scratch_(count <= kLocal ? 0 : count * sizeof(T)),
-        data_(count <= kLocal ? local_ : reinterpret_cast<T*>(scratch_.data())) {}
-  T* data() const { return data_; }
+  explicit Buffer(int64_t count) : scratch_(static_cast<size_t>(count) * sizeof(T)) {}
+  T* data() const { return reinterpret_cast<T*>(scratch_.data()); }
 
  private:
-  static constexpr int64_t kLocal = 8192 / sizeof(T);
-  alignas(64) T local_[kLocal];
   const Scratch scratch_;
-  T* data_;
 };
 
 // ---------------------------------------------------------------- products of tiles
@@ -216,9 +211,27 @@ void multiply_vector(const Product<T>& p) {
 
 // ---------------------------------------------------------------- floats
 
+constexpr int64_t kFewProducts = 128;  // packing so few takes longer than to multiply them
+
+template <class T>
+void multiply_few(const Product<T>& p) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    for (int64_t j = 0; j < p.n; ++j) {
+      const T* x = p.x + i * p.x_m;
+      const T* y = p.y + j * p.y_n;
+      T sum = x[0] * y[0];
+      for (int64_t q = 1; q < p.k; ++q) sum += x[q * p.x_k] * y[q * p.y_k];
+      p.out[i * p.out_m + j * p.out_n] = sum;
+    }
+  }
+}
+
 template <class T>
 void multiply(const Product<T>& p) {
   if (p.m == 0 || p.n == 0) return;
+  if (p.m <= kFewProducts && p.n <= kFewProducts && p.m * p.n * p.k <= kFewProducts) {
+    return multiply_few(p);
+  }
   if (p.n == 1) return multiply_vector(p);
   if (p.m == 1) return multiply_vector(p.transposed());
   const bool is_narrow = p.n < tiles<T>().width / 2 && p.m > p.n;

@@ -19,20 +19,6 @@ constexpr int64_t kPanelBytes = 4096;        // of values at a time
 constexpr int64_t kParallelBytes = 1 << 19;  // from here on threads share a reduction
 constexpr int64_t kPieces = 16;              // of a matrix; on any machine, for equal sums
 
-// Memory for values: on the stack if they are few.
-class Room {
- public:
-  explicit Room(size_t bytes)
-      : scratch_(bytes <= sizeof(local_) ? 0 : bytes),
-        data_(bytes <= sizeof(local_) ? local_ : scratch_.data()) {}
-  char* data() const { return data_; }
-
- private:
-  alignas(64) char local_[4096];
-  const Scratch scratch_;
-  char* data_;
-};
-
 class Reduction {
  public:
   explicit Reduction(const ReduceParts& parts)
@@ -63,7 +49,7 @@ class Reduction {
  private:
   void serial(const char* in, char* out, int64_t outer, int64_t reduced, int64_t inner) const {
     if (inner == 1 && reduced <= parts_.max_row) return parts_.rows(in, out, outer, reduced);
-    const Room room(inner * value_);
+    const Scratch room(inner * value_);
     for (int64_t o = 0; o < outer; ++o) {
       matrix(in + o * reduced * inner * element_, reduced, inner, room.data());
       parts_.store(room.data(), inner, out + o * inner * element_);
@@ -72,7 +58,7 @@ class Reduction {
 
   // Cuts a long matrix into pieces of rows, whose results are a matrix to be reduced.
   void in_pieces(const char* in, char* out, int64_t rows, int64_t width) const {
-    const Room room(kPieces * width * value_);
+    const Scratch room(kPieces * width * value_);
     parallel_for(kPieces, [&](int64_t p) {
       const auto [begin, end] = piece(rows, kPieces, p);
       matrix(in + begin * width * element_, end - begin, width,
@@ -84,7 +70,7 @@ class Reduction {
 
   void matrix(const char* in, int64_t rows, int64_t width, char* values) const {
     if (width <= panel_) return narrow_matrix(in, rows, width, values);
-    const Room room(levels(rows) * panel_ * value_);
+    const Scratch room(levels(rows) * panel_ * value_);
     for (int64_t j = 0; j < width; j += panel_) {
       j = std::min(j, width - panel_);
       panel(in + j * element_, rows, width, panel_, room.data());
@@ -94,7 +80,7 @@ class Reduction {
 
   void narrow_matrix(const char* in, int64_t rows, int64_t width, char* values) const {
     const int64_t fold = rows_to_fold(rows, width), count = fold * width, whole = rows / fold;
-    const Room room(levels(whole) * count * value_);
+    const Scratch room(levels(whole) * count * value_);
     panel(in, whole, count, count, room.data());
     parts_.join_elements(room.data(), in + whole * count * element_, (rows - whole * fold) * width);
     halve(room.data(), fold, width);

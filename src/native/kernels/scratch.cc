@@ -9,6 +9,8 @@
 #include <pthread.h>
 #endif
 
+#include "kernels/hidden.h"
+
 namespace evertrace {
 namespace {
 
@@ -40,7 +42,8 @@ void release(char* data) { ::operator delete(data, kAlignment); }
 
 }  // namespace
 
-Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(nullptr) {
+Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(few_) {
+  if (bytes_ <= kFew) return;
   if (bytes_ >= kSmallest) {
     std::lock_guard lock(mutex);
     auto& blocks = kept();
@@ -48,6 +51,7 @@ Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(nullptr) {
       if (blocks[i].bytes < bytes_ || blocks[i].bytes / 4 > bytes_) continue;
       bytes_ = blocks[i].bytes;
       data_ = blocks[i].data;
+      show_memory(data_, bytes);
       blocks[i] = blocks.back();
       blocks.pop_back();
       return;
@@ -57,6 +61,7 @@ Scratch::Scratch(size_t bytes) : bytes_(bytes), data_(nullptr) {
 }
 
 Scratch::~Scratch() {
+  if (data_ == few_) return;
   char* dropped = data_;
   if (bytes_ >= kSmallest && bytes_ <= kLargest) {
     std::lock_guard lock(mutex);
@@ -67,6 +72,7 @@ Scratch::~Scratch() {
       blocks.erase(blocks.begin());
     }
     blocks.push_back({bytes_, data_});
+    hide_memory(data_, bytes_);
   }
   if (dropped != nullptr) release(dropped);
 }

@@ -8,7 +8,8 @@
 
 namespace evertrace {
 
-// A block of memory that is not initialised, aligned for every kernel's use.
+// A block of memory that is not initialised, aligned for every kernel's use: within the object if it
+// is small.
 class Scratch {
  public:
   explicit Scratch(size_t bytes);  // throws std::bad_alloc
@@ -19,8 +20,10 @@ class Scratch {
   char* data() const { return data_; }
 
  private:
+  static constexpr size_t kFew = 4096;
   size_t bytes_;
   char* data_;
+  alignas(64) char few_[kFew];
 };
 
 // Gives the memory that is kept back to the system.

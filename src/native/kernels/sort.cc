@@ -1,17 +1,24 @@
-// sort: rows of one array as keys that are turned back into numbers, rows of several by moving
-// them to the sorted order of their keys' positions.
+// sort: rows of one array as keys that are turned back into numbers, rows of several by moving them
+// to the sorted order of their keys' positions.
+//
+// Keys are unsigned integers, so that what sorts them need not know floats; and with positions as
+// the low half of a wider key it need not be stable. So NumPy's vectorised sort serves for all but
+// narrow numbers, whose values are counted.
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "kernels/radix.h"
+#include "kernels/parallel.h"
 #include "kernels/scratch.h"
 
 namespace evertrace {
 namespace {
 
-constexpr int64_t kFillPiece = 1 << 15;  // elements that a thread takes at once
+constexpr int64_t kFillPiece = 1 << 15;     // elements that a thread takes at once
+constexpr int64_t kParallelSize = 1 << 16;  // from here on threads share one row
+constexpr int64_t kInsertionSize = 32;      // up to here wide keys are told apart by insertion
 
 // Calls body(begin, end) for pieces of a range, shared among threads if `parallel`.
 template <class Body>
@@ -41,28 +48,64 @@ void over_rows(int64_t rows, int64_t size, size_t bytes, const Body& body) {
   });
 }
 
+// Until better ones are named.
+template <class Key>
+int plain_sort(void* keys, std::ptrdiff_t n, void*) {
+  std::sort(static_cast<Key*>(keys), static_cast<Key*>(keys) + n);
+  return 0;
+}
+KeySort narrow_sort = plain_sort<uint32_t>, wide_sort = plain_sort<uint64_t>;
+
 // Rounded up so that the next piece of memory is aligned.
 constexpr size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Sorts numbers of few bits by how often each value occurs.
+template <class Coding>
+void sort_by_counting(const typename Coding::Bits* from, typename Coding::Bits* to, int64_t size,
+                      uint32_t* counts) {
+  using Bits = typename Coding::Bits;
+  constexpr int kValues = 1 << 8 * sizeof(Bits);
+  std::fill_n(counts, kValues, 0);
+  for (int64_t i = 0; i < size; ++i) ++counts[Coding::template encode<Order::kTotal>(from[i])];
+  for (int value = 0; value < kValues; ++value) {
+    const auto key = static_cast<typename Coding::Key>(value);
+    to = std::fill_n(to, counts[value], Coding::decode(key));
+  }
+}
+
+template <class Coding>
+void sort_by_keys(const typename Coding::Bits* from, typename Coding::Bits* to, int64_t size,
+                  typename Coding::Key* keys, bool parallel) {
+  using Key = typename Coding::Key;
+  over_pieces(size, parallel, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) keys[i] = Coding::template encode<Order::kTotal>(from[i]);
+  });
+  const KeySort sort_keys = sizeof(Key) == 8 ? wide_sort : narrow_sort;
+  sort_keys(keys, size, nullptr);
+  over_pieces(size, parallel, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = Coding::decode(keys[i]);
+  });
+}
 
 template <class Coding>
 void sort_values(const Array& in, const Array& out) {
   using Bits = typename Coding::Bits;
   using Key = typename Coding::Key;
+  constexpr bool kIsNarrow = sizeof(Bits) < sizeof(Key);
+  constexpr size_t kCounters = kIsNarrow ? size_t{1} << 8 * sizeof(Bits) : 0;
   const int64_t size = in.row_size();
-  const size_t bytes = aligned(size * sizeof(Key));
-  over_rows(in.rows(), size, 2 * bytes, [&](int64_t row, char* space, bool parallel) {
+  const bool counts = kIsNarrow && size >= static_cast<int64_t>(kCounters) / 4;
+  const size_t bytes = counts ? kCounters * sizeof(uint32_t) : kIsNarrow ? size * sizeof(Key) : 0;
+  over_rows(in.rows(), size, aligned(bytes), [&](int64_t row, char* space, bool parallel) {
     const Bits* from = in.as<const Bits>() + row * size;
     Bits* to = out.as<Bits>() + row * size;
-    Key* keys = reinterpret_cast<Key*>(space);
-    over_pieces(size, parallel, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        keys[i] = Coding::template encode<Order::kTotal>(from[i]);
-      }
-    });
-    const Key* sorted = radix_sort(keys, reinterpret_cast<Key*>(space + bytes), size, parallel);
-    over_pieces(size, parallel, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = Coding::decode(sorted[i]);
-    });
+    if constexpr (!kIsNarrow) {
+      sort_by_keys<Coding>(from, to, size, to, parallel);
+    } else if (counts) {
+      sort_by_counting<Coding>(from, to, size, reinterpret_cast<uint32_t*>(space));
+    } else {
+      sort_by_keys<Coding>(from, to, size, reinterpret_cast<Key*>(space), parallel);
+    }
   });
 }
 
@@ -88,39 +131,78 @@ std::vector<SortKey> sort_keys(const Arrays& in, int64_t num_keys) {
   return keys;
 }
 
-// Room for sorting one row: the order so far, and the records of one key, twice.
+// Room for sorting one row.
 struct Room {
-  uint32_t* order;
-  char* items;
-  char* other;
+  explicit Room(int64_t size) : step_(aligned(size * sizeof(uint64_t))) {}
+
+  size_t bytes() const { return 3 * step_; }
+  void use(char* space) {
+    items = reinterpret_cast<uint64_t*>(space);
+    keys = reinterpret_cast<uint64_t*>(space + step_);
+    order = reinterpret_cast<uint32_t*>(space + 2 * step_);
+    old_order = order + step_ / sizeof(uint64_t);
+  }
+
+  uint64_t* items = nullptr;      // what is sorted: places, under keys
+  uint64_t* keys = nullptr;       // of wide numbers
+  uint32_t* order = nullptr;      // of the elements, so far
+  uint32_t* old_order = nullptr;  // before the current key
+
+ private:
+  size_t step_;
 };
 
-size_t record_size(const std::vector<SortKey>& keys) {
-  size_t size = sizeof(Record<uint32_t>);
-  for (const SortKey& key : keys) {
-    if (item_size(key.dtype) == 8) size = sizeof(Record<uint64_t>);
+// Sorts places, the low halves of items, by the keys there, and by the places where these are equal:
+// what keys differ in goes above the places, first the upper half of it, then the rest.
+void sort_places(const uint64_t* keys, uint64_t* items, int64_t size) {
+  const auto key_at = [keys](uint64_t item) { return keys[static_cast<uint32_t>(item)]; };
+  uint64_t least = ~uint64_t{0}, most = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    least = std::min(least, key_at(items[i]));
+    most = std::max(most, key_at(items[i]));
   }
-  return size;
+  int shift = 0;
+  while ((most - least) >> shift > 0xFFFFFFFFu) ++shift;
+  for (int64_t i = 0; i < size; ++i) {
+    items[i] = (key_at(items[i]) - least) >> shift << 32 | static_cast<uint32_t>(items[i]);
+  }
+  wide_sort(items, size, nullptr);
+  for (int64_t begin = 0, end; shift > 0 && begin < size; begin = end) {
+    for (end = begin + 1; end < size && items[end] >> 32 == items[begin] >> 32;) ++end;
+    if (end - begin > kInsertionSize) {
+      sort_places(keys, items + begin, end - begin);
+      continue;
+    }
+    for (int64_t i = begin + 1; i < end; ++i) {
+      const uint64_t item = items[i];
+      int64_t j = i;
+      for (; j > begin && key_at(items[j - 1]) > key_at(item); --j) items[j] = items[j - 1];
+      items[j] = item;
+    }
+  }
 }
 
-// Sorts the order of a row by one more key; the first one begins with the order as it is.
+// Sorts the order of a row by one more key; the first one begins with the elements as they are.
 template <class Coding>
 void sort_order(const SortKey& key, int64_t row, int64_t size, const Room& room, bool first,
                 bool parallel) {
   using Bits = typename Coding::Bits;
-  using Item = Record<typename Coding::Key>;
+  constexpr bool kIsWide = sizeof(Bits) == 8;
   const Bits* from = reinterpret_cast<const Bits*>(key.data) + row * size * key.stride;
-  uint32_t* order = room.order;
-  Item* items = reinterpret_cast<Item*>(room.items);
   over_pieces(size, parallel, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const uint32_t position = first ? static_cast<uint32_t>(i) : order[i];
-      items[i] = {Coding::template encode<Order::kNumber>(from[position * key.stride]), position};
+      const uint32_t position = first ? static_cast<uint32_t>(i) : room.order[i];
+      const uint64_t number = Coding::template encode<Order::kNumber>(from[position * key.stride]);
+      room.old_order[i] = position;
+      if (kIsWide) room.keys[i] = number;
+      room.items[i] = (kIsWide ? 0 : number << 32) | static_cast<uint32_t>(i);
     }
   });
-  const Item* sorted = radix_sort(items, reinterpret_cast<Item*>(room.other), size, parallel);
+  if (kIsWide) sort_places(room.keys, room.items, size); else wide_sort(room.items, size, nullptr);
   over_pieces(size, parallel, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) order[i] = sorted[i].position;
+    for (int64_t i = begin; i < end; ++i) {
+      room.order[i] = room.old_order[static_cast<uint32_t>(room.items[i])];
+    }
   });
 }
 
@@ -152,22 +234,25 @@ void gather_items(const Array& in, const Array& out, int64_t row, const uint32_t
 void sort_records(const Arrays& in, const Arrays& out, int64_t num_keys) {
   const int64_t size = in[0].row_size();
   const std::vector<SortKey> keys = sort_keys(in, num_keys);
-  const size_t records = aligned(size * record_size(keys));
-  const size_t bytes = 2 * records + aligned(size * sizeof(uint32_t));
+  const size_t bytes = Room(size).bytes();
   over_rows(in[0].rows(), size, bytes, [&](int64_t row, char* space, bool parallel) {
-    uint32_t* order = reinterpret_cast<uint32_t*>(space + 2 * records);
-    const Room room{order, space, space + records};
+    Room room(size);
+    room.use(space);
     for (size_t k = keys.size(); k-- > 0;) {
       with_coding(keys[k].dtype, [&](auto coding) {
-        const bool first = k + 1 == keys.size();
-        sort_order<decltype(coding)>(keys[k], row, size, room, first, parallel);
+        sort_order<decltype(coding)>(keys[k], row, size, room, k + 1 == keys.size(), parallel);
       });
     }
-    for (size_t i = 0; i < in.size(); ++i) gather_items(in[i], out[i], row, order, parallel);
+    for (size_t i = 0; i < in.size(); ++i) gather_items(in[i], out[i], row, room.order, parallel);
   });
 }
 
 }  // namespace
+
+void set_key_sorts(KeySort narrow, KeySort wide) {
+  if (narrow != nullptr) narrow_sort = narrow;
+  if (wide != nullptr) wide_sort = wide;
+}
 
 Failure sort(const Arrays& in, const Arrays& out, int64_t num_keys) {
   if (in.empty() || in.size() != out.size()) return "sort: as many results as operands";

@@ -15,29 +15,87 @@ constexpr int64_t kPieceSize = 1 << 15;  // blocks that a thread encrypts at onc
 
 inline uint32_t rotate(uint32_t x, int by) { return (x << by) | (x >> (32 - by)); }
 
-// Encrypts `count` blocks under one key; the loop has no branches, so compilers make it vectors.
+// Encrypts a block, the words a and b, under a key.
+EVERTRACE_INLINE void encrypt_block(uint32_t key0, uint32_t key1, uint32_t& a, uint32_t& b) {
+  const uint32_t schedule[3] = {key0, key1, key0 ^ key1 ^ kParity};
+  constexpr int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  a += key0;
+  b += key1;
+#pragma GCC unroll 5
+  for (int group = 0; group < 5; ++group) {
+#pragma GCC unroll 4
+    for (int round = 0; round < 4; ++round) {
+      a += b;
+      b = rotate(b, rotations[group % 2][round]) ^ a;
+    }
+    a += schedule[(group + 1) % 3];
+    b += schedule[(group + 2) % 3] + static_cast<uint32_t>(group + 1);
+  }
+}
+
+// Encrypts `count` blocks under one key; the loops have no branches, so compilers make them vectors.
 EVERTRACE_CLONES
 void encrypt(uint32_t key0, uint32_t key1, const uint32_t* x0, const uint32_t* x1, uint32_t* y0,
              uint32_t* y1, int64_t count) {
-  const uint32_t schedule[3] = {key0, key1, key0 ^ key1 ^ kParity};
-  constexpr int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
   for (int64_t i = 0; i < count; ++i) {
-    uint32_t a = x0[i] + key0;
-    uint32_t b = x1[i] + key1;
-#pragma GCC unroll 5
-    for (int group = 0; group < 5; ++group) {
-#pragma GCC unroll 4
-      for (int round = 0; round < 4; ++round) {
-        a += b;
-        b = rotate(b, rotations[group % 2][round]) ^ a;
-      }
-      a += schedule[(group + 1) % 3];
-      b += schedule[(group + 2) % 3] + static_cast<uint32_t>(group + 1);
-    }
+    uint32_t a = x0[i], b = x1[i];
+    encrypt_block(key0, key1, a, b);
     y0[i] = a;
     y1[i] = b;
   }
 }
+
+// What two words become, by the type of what is written.
+template <class T>
+EVERTRACE_INLINE T joined(uint32_t a, uint32_t b) {
+  if constexpr (sizeof(T) == 8) return static_cast<T>(a) << 32 | b;
+  else return static_cast<T>(a ^ b);
+}
+
+struct alignas(4) Key {
+  uint32_t words[2];
+};
+template <>
+EVERTRACE_INLINE Key joined<Key>(uint32_t a, uint32_t b) { return {{a, b}}; }
+
+// Counters from `start` on, of which the high word is the same.
+template <class T>
+EVERTRACE_INLINE void write_blocks(const uint32_t* key, int64_t start, int64_t count, T* out) {
+  const uint32_t key0 = key[0], key1 = key[1];
+  const auto high = static_cast<uint32_t>(start >> 32), low = static_cast<uint32_t>(start);
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t a = high, b = low + static_cast<uint32_t>(i);
+    encrypt_block(key0, key1, a, b);
+    out[i] = joined<T>(a, b);
+  }
+}
+
+EVERTRACE_CLONES
+void write8(const uint32_t* key, int64_t start, int64_t count, void* out) {
+  write_blocks(key, start, count, static_cast<uint8_t*>(out));
+}
+EVERTRACE_CLONES
+void write16(const uint32_t* key, int64_t start, int64_t count, void* out) {
+  write_blocks(key, start, count, static_cast<uint16_t*>(out));
+}
+EVERTRACE_CLONES
+void write32(const uint32_t* key, int64_t start, int64_t count, void* out) {
+  write_blocks(key, start, count, static_cast<uint32_t*>(out));
+}
+EVERTRACE_CLONES
+void write64(const uint32_t* key, int64_t start, int64_t count, void* out) {
+  write_blocks(key, start, count, static_cast<uint64_t*>(out));
+}
+EVERTRACE_CLONES
+void write_keys(const uint32_t* key, int64_t start, int64_t count, void* out) {
+  write_blocks(key, start, count, static_cast<Key*>(out));
+}
+
+// In the order of `Draw`.
+constexpr struct {
+  void (*write)(const uint32_t* key, int64_t start, int64_t count, void* out);
+  int64_t size;
+} kDraws[] = {{write8, 1}, {write16, 2}, {write32, 4}, {write64, 8}, {write_keys, 8}};
 
 bool is_matrix(const Array& x) { return x.dtype == DType::kUInt32 && x.shape.size() == 2; }
 
@@ -66,6 +124,51 @@ Failure threefry(const Array& keys, const Array& x0, const Array& x1, const Arra
       begin += count;
     }
   });
+  return nullptr;
+}
+
+bool find_draw(DType dtype, Draw& what) {
+  switch (dtype) {
+    case DType::kUInt8: what = Draw::kBits8; return true;
+    case DType::kUInt16: what = Draw::kBits16; return true;
+    case DType::kUInt32: what = Draw::kBits32; return true;
+    case DType::kUInt64: what = Draw::kBits64; return true;
+    default: return false;
+  }
+}
+
+void draw(Draw what, const uint32_t* keys, int64_t n, int64_t m, void* out) {
+  const auto [write, item] = kDraws[static_cast<int>(what)];
+  const int64_t size = item;
+  const auto write_part = [&, part = write](int64_t row, int64_t start, int64_t count) {
+    part(keys + 2 * row, start, count, static_cast<char*>(out) + (row * m + start) * size);
+  };
+  if (n * m <= kPieceSize) {
+    for (int64_t row = 0; row < n; ++row) write_part(row, 0, m);
+    return;
+  }
+  // Pieces of a row do not cross multiples of their size, so that high words are the same.
+  const int64_t per_row = (m + kPieceSize - 1) / kPieceSize;
+  const int64_t rows = std::max<int64_t>(1, kPieceSize / m);  // short ones, that are taken at once
+  parallel_for((n + rows - 1) / rows * per_row, [&](int64_t i) {
+    const int64_t start = i % per_row * kPieceSize, first = i / per_row * rows;
+    for (int64_t row = first; row < std::min(first + rows, n); ++row) {
+      write_part(row, start, std::min(kPieceSize, m - start));
+    }
+  });
+}
+
+Failure random_words(const Array& keys, const Array& out) {
+  if (!is_matrix(keys) || keys.shape[1] != 2 || out.shape.size() < 2 ||
+      out.shape[0] != keys.shape[0]) {
+    return "random_words: takes keys [n, 2] and makes rows of numbers or of keys";
+  }
+  const bool makes_keys = out.shape.size() == 3 && out.shape[2] == 2 && out.dtype == DType::kUInt32;
+  Draw what = Draw::kKey;
+  if (!makes_keys && (out.shape.size() != 2 || !find_draw(out.dtype, what))) {
+    return "random_words: makes keys or unsigned integers";
+  }
+  if (out.size() != 0) draw(what, keys.as<uint32_t>(), keys.shape[0], out.shape[1], out.data);
   return nullptr;
 }
 

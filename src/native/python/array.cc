@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/blocks.h"
+#include "kernels/hidden.h"
 #include "python/at.h"
 #include "python/numpy_api.h"
 #include "python/operators.h"
@@ -67,31 +68,30 @@ bool share_data(ArrayObject* self) {
   return true;
 }
 
-// Makes the NumPy array over memory of our own: dense, and read-only. False with a Python error.
-bool make_host(ArrayObject* self) {
+// A NumPy array over the memory of an array: dense, and read-only. Null with a Python error.
+PyObject* make_view(ArrayObject* self) {
   const AvalObject* aval = aval_facts(self->aval);
-  if (aval == nullptr || !share_data(self)) return false;
+  if (aval == nullptr || !share_data(self)) return nullptr;
   static_assert(sizeof(npy_intp) == sizeof(int64_t));
   PyObject* dtype = Py_NewRef(aval->dtype);
-  PyObject* host = PyArray_NewFromDescr(
+  PyObject* view = PyArray_NewFromDescr(
       &PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), aval->rank,
       reinterpret_cast<npy_intp*>(aval->dims), nullptr, const_cast<void*>(self->data),
       NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED, nullptr);
-  if (host == nullptr) return false;
-  auto* array = reinterpret_cast<PyArrayObject*>(host);
-  if (PyArray_SetBaseObject(array, Py_NewRef(self->owner)) != 0) {
-    Py_DECREF(host);
-    return false;
-  }
-  self->host = host;
-  return true;
+  if (view == nullptr) return nullptr;
+  auto* array = reinterpret_cast<PyArrayObject*>(view);
+  if (PyArray_SetBaseObject(array, Py_NewRef(self->owner)) != 0) Py_CLEAR(view);
+  return view;
 }
 
 // ---------------------------------------------------------------- the type of arrays
 
 PyObject* get_host(PyObject* object, void*) {
   ArrayObject* self = as_array(object);
-  if (self->host == nullptr && self->data != nullptr && !make_host(self)) return nullptr;
+  if (self->host == nullptr && self->data != nullptr) {
+    self->host = make_view(self);
+    if (self->host == nullptr) return nullptr;
+  }
   return Py_NewRef(self->host == nullptr ? Py_None : self->host);
 }
 
@@ -155,6 +155,7 @@ bool keep_spare(ArrayObject* self) {
   spare_bytes += self->lines * kBlockAlignment;
   self->aval = reinterpret_cast<PyObject*>(spare[self->lines]);
   spare[self->lines] = self;
+  hide_memory(self, sizeof(ArrayObject));
   return true;
 }
 
@@ -162,6 +163,7 @@ bool keep_spare(ArrayObject* self) {
 ArrayObject* take_spare(size_t lines) {
   ArrayObject* self = spare[lines];
   if (self == nullptr) return nullptr;
+  show_memory(self, sizeof(ArrayObject));
   --num_spare;
   spare_bytes -= lines * kBlockAlignment;
   spare[lines] = as_array(self->aval);
@@ -349,6 +351,33 @@ const void* find_data(PyObject* array) {
   return self->data;
 }
 
+PyObject* new_array_on(PyObject* aval, PyObject* array, void** data) {
+  ArrayObject* donor = as_array(array);
+  const bool has_buffer = donor->buffer != nullptr && donor->buffer != Py_None;
+  if (donor->data == nullptr || has_buffer || donor->sharding != nullptr) return nullptr;
+  auto* block = reinterpret_cast<BlockObject*>(donor->owner);
+  if (block != nullptr) {
+    // The array, and the NumPy array that it alone knows, are all that may hold the block.
+    const Py_ssize_t holders = donor->host == nullptr ? 1 : 2;
+    if (Py_TYPE(donor->owner) != block_class || Py_REFCNT(donor->owner) != holders ||
+        block->data != donor->data || (donor->host != nullptr && Py_REFCNT(donor->host) != 1)) {
+      return nullptr;
+    }
+  }
+  ArrayObject* self = allocate(0);
+  if (self == nullptr) return nullptr;
+  self->aval = Py_NewRef(aval);
+  self->data = std::exchange(donor->data, nullptr);
+  self->lines = std::exchange(donor->lines, 0);
+  if (block != nullptr) block->data = nullptr;
+  *data = const_cast<void*>(self->data);
+  Py_CLEAR(donor->owner);
+  Py_CLEAR(donor->host);
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* numpy_view(PyObject* array) { return make_view(as_array(array)); }
+
 PyObject* new_array(PyObject* aval, void** data) {
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return nullptr;
@@ -370,6 +399,12 @@ PyObject* new_array(PyObject* aval, void** data) {
   if (self->data != nullptr) return reinterpret_cast<PyObject*>(self);
   Py_DECREF(self);
   return PyErr_NoMemory();
+}
+
+void delete_array(PyObject* array) {
+  drop_data(as_array(array));
+  Py_CLEAR(as_array(array)->host);
+  Py_CLEAR(as_array(array)->buffer);
 }
 
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {

@@ -89,9 +89,19 @@ inline const void* array_data(PyObject* array) {
   return data != nullptr ? data : find_data(array);
 }
 
+// A read-only NumPy array over the contents of an array that has `array_data`, not of keys.
+PyObject* numpy_view(PyObject* array);
+
 // A new array, uncommitted, whose contents the caller writes to `data` before Python runs. Null with
 // a Python error if memory is short or the dtype is an extended one.
 PyObject* new_array(PyObject* aval, void** data);
+
+// A new array in the memory of another of as many bytes, which is deleted by that. Null where that
+// has no memory of its own, or something else may see it; with an error where memory is short.
+PyObject* new_array_on(PyObject* aval, PyObject* donor, void** data);
+
+// Gives up the contents of an array, as its method `delete()` does.
+void delete_array(PyObject* array);
 
 // A new, uncommitted array whose contents are an engine's buffer on a device.
 PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);

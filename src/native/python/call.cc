@@ -1,9 +1,10 @@
 // The call of a jitted function: `_native.JitBase`, the base of `jit.dispatch.JitFunction`.
 //
 // A call is recognised by an *entry*: how many arguments there are, names, types and avals, and the
-// options in force. An entry has a box with the variants that such calls may want, last hit first.
-// The Python side makes entries, after a call that none fitted; it empties a box when its variants
-// change. What is not recognised, or fits no variant, is called as the Python class does it.
+// options in force. An entry has boxes with the variants that such calls may want, last hit first:
+// those that others share, and those of this very function. The Python side makes entries, after a
+// call that none fitted; it empties a box when its variants change. What is not recognised, or fits
+// no variant, is called as the Python class does it.
 
 #include "python/module.h"
 
@@ -50,7 +51,7 @@ struct Entry {
   PyObject* defaults = nullptr;    // the function's, if roots come from them; else null
   PyObject* kwdefaults = nullptr;  // the same
   PyObject* counts = nullptr;
-  PyObject* box = nullptr;  // a list: empty, or of one tuple of variants
+  PyObject* boxes = nullptr;  // a tuple of lists: empty, or of one tuple of variants
   Py_ssize_t kwdefaults_size = 0;
   Py_ssize_t count = 0;  // of arguments, those by name too
   std::vector<Source> sources;
@@ -58,7 +59,7 @@ struct Entry {
 
   template <class Function>
   int each(const Function& function) {
-    for (PyObject* object : {config, fun, names, defaults, kwdefaults, counts, box}) {
+    for (PyObject* object : {config, fun, names, defaults, kwdefaults, counts, boxes}) {
       if (const int stopped = function(object)) return stopped;
     }
     for (const Token& token : tokens) {
@@ -88,6 +89,14 @@ struct JitObject {
 };
 
 JitObject* as_jit(PyObject* x) { return reinterpret_cast<JitObject*>(x); }
+
+// Whether no variants have changed since the entry was made.
+bool is_open(PyObject* boxes) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(boxes); ++i) {
+    if (PyList_GET_SIZE(PyTuple_GET_ITEM(boxes, i)) == 0) return false;
+  }
+  return true;
+}
 
 // ------------------------------------------------------------------------ recognising a call
 
@@ -171,7 +180,7 @@ bool take_tree(const JitObject* jit, const Source& source, PyObject* x, const To
 bool recognise(const JitObject* jit, const Entry& entry, PyObject* config, PyObject* const* args,
                Py_ssize_t count, PyObject* names, PyObject** roots, References& leaves) {
   if (entry.config != config || entry.count != count || !same_names(names, entry.names) ||
-      !same_defaults(entry) || PyList_GET_SIZE(entry.box) == 0) {
+      !same_defaults(entry) || !is_open(entry.boxes)) {
     return false;
   }
   roots[0] = entry.fun;
@@ -187,7 +196,7 @@ bool recognise(const JitObject* jit, const Entry& entry, PyObject* config, PyObj
     if (x == nullptr || !fits(entry.tokens[at], x)) return false;
     roots[++at] = x;
   }
-  return PyList_GET_SIZE(entry.box) != 0;  // Python can have emptied it on the way
+  return is_open(entry.boxes);  // Python can have emptied one on the way
 }
 
 // ------------------------------------------------------------------------ making entries
@@ -240,21 +249,26 @@ bool take_roots(PyObject* list, Entry& entry) {
   return static_cast<bool>(roots);
 }
 
-// (config, function, number of arguments, names, defaults or None, defaults by name or None, variants, box,
-// roots)
+// (config, function, number of arguments, names, defaults or None, defaults by name or None, variants,
+// boxes, roots)
 std::unique_ptr<Entry> read_entry(PyObject* parts) {
   auto entry = std::make_unique<Entry>();
-  PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *box, *roots;
+  PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *boxes, *roots;
   if (!PyArg_ParseTuple(parts, "OOnO!OOO!O!O", &config, &fun, &entry->count, &PyTuple_Type, &names,
-                        &defaults, &kwdefaults, counts_type(), &counts, &PyList_Type, &box,
+                        &defaults, &kwdefaults, counts_type(), &counts, &PyTuple_Type, &boxes,
                         &roots)) {
+    return nullptr;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(boxes); ++i) {
+    if (PyList_CheckExact(PyTuple_GET_ITEM(boxes, i))) continue;
+    refuse("a box is a list");
     return nullptr;
   }
   entry->config = Py_NewRef(config);
   entry->fun = Py_NewRef(fun);
   entry->names = Py_NewRef(names);
   entry->counts = Py_NewRef(counts);
-  entry->box = Py_NewRef(box);
+  entry->boxes = Py_NewRef(boxes);
   if (PyTuple_CheckExact(defaults)) entry->defaults = Py_NewRef(defaults);
   if (PyDict_CheckExact(kwdefaults)) {
     entry->kwdefaults = Py_NewRef(kwdefaults);
@@ -285,7 +299,7 @@ void learn(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* na
       Entries& entries = *jit->entries;
       entries.push_back(std::move(entry));
       for (auto& one : old) {
-        if (entries.size() < kMaxEntries && PyList_GET_SIZE(one->box) != 0) {
+        if (entries.size() < kMaxEntries && is_open(one->boxes)) {
           entries.push_back(std::move(one));
         }
       }
@@ -321,25 +335,37 @@ void move_to_front(PyObject* box, PyObject* variants, Py_ssize_t hit) {
   if (PyList_SetItem(box, 0, order) != 0) PyErr_Clear();
 }
 
+// Runs the variant of a box that fits. Returns as `call_variant`.
+int try_box(PyObject* box, PyObject* const* roots, Py_ssize_t count, PyObject* counts,
+            PyObject** result) {
+  if (PyList_GET_SIZE(box) != 1) return 0;
+  const Ref variants = Ref::borrow(PyList_GET_ITEM(box, 0));
+  if (!PyTuple_CheckExact(variants.get())) return 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(variants.get()); ++i) {
+    PyObject* variant = PyTuple_GET_ITEM(variants.get(), i);
+    if (!is_variant(variant)) continue;
+    const int done = call_variant(variant, roots, count, counts, result);
+    if (done == 0) continue;
+    if (done == 1 && i != 0) move_to_front(box, variants.get(), i);
+    return done;
+  }
+  return 0;
+}
+
 // Runs the variant of an entry that fits. Returns as `call_variant`. Python code on the way can drop
 // the entry.
 int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) {
   const Py_ssize_t count = static_cast<Py_ssize_t>(entry.tokens.size()) + 1;
-  const Ref fun = Ref::borrow(entry.fun), box = Ref::borrow(entry.box),
-            counts = Ref::borrow(entry.counts),
-            variants = Ref::borrow(PyList_GET_ITEM(entry.box, 0));
-  if (!PyTuple_CheckExact(variants.get())) return 0;
+  const Ref fun = Ref::borrow(entry.fun), boxes = Ref::borrow(entry.boxes),
+            counts = Ref::borrow(entry.counts);
   // Defaults are the function's, which Python code on the way can change.
   const bool own = entry.defaults != nullptr || entry.kwdefaults != nullptr;
   if (own) {
     for (Py_ssize_t i = 0; i < count; ++i) Py_INCREF(roots[i]);
   }
   int done = 0;
-  for (Py_ssize_t i = 0; done == 0 && i < PyTuple_GET_SIZE(variants.get()); ++i) {
-    PyObject* variant = PyTuple_GET_ITEM(variants.get(), i);
-    if (!is_variant(variant)) continue;
-    done = call_variant(variant, roots, count, counts.get(), result);
-    if (done == 1 && i != 0) move_to_front(box.get(), variants.get(), i);
+  for (Py_ssize_t i = 0; done == 0 && i < PyTuple_GET_SIZE(boxes.get()); ++i) {
+    done = try_box(PyTuple_GET_ITEM(boxes.get(), i), roots, count, counts.get(), result);
   }
   if (own) {
     for (Py_ssize_t i = 0; i < count; ++i) Py_DECREF(roots[i]);
@@ -361,8 +387,7 @@ PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, Py
   constexpr Py_ssize_t kFew = 24;
   PyObject* few[kFew];
   std::vector<PyObject*> many;
-  bool is_known = false;
-  Ref box;
+  Ref boxes;
   References leaves;  // of trees, so that they live as long as the call
   for (size_t i = 0; i < jit->entries->size(); ++i) {
     const Entry& entry = *(*jit->entries)[i];
@@ -376,16 +401,15 @@ PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, Py
     }
     if (i != 0) std::swap((*jit->entries)[0], (*jit->entries)[i]);
     jit->misses = 0;
-    box = Ref::borrow(entry.box);
+    boxes = Ref::borrow(entry.boxes);
     PyObject* result = nullptr;
     const int done = try_variants(entry, roots, &result);
     if (done == 1) return result;
     if (done < 0) return nullptr;
-    is_known = PyList_GET_SIZE(box.get()) != 0;  // as long as nothing new is traced
     break;
   }
   PyObject* result = slow_call(self, args, positional, count, names);
-  if (box && PyList_GET_SIZE(box.get()) == 0) is_known = false;
+  const bool is_known = boxes && is_open(boxes.get());  // unless something new was traced
   if (result != nullptr && !is_known && computes_at_once()) learn(self, args, count, names);
   return result;
 }

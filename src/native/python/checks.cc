@@ -113,22 +113,63 @@ int check_code(Instruction& node, PyObject* value) {
   return PyFunction_GET_CODE(value) == node.want ? 1 : in_python(node, value);
 }
 
+// The version of a class; 0 where it has none, after a lookup that would have given it one.
+unsigned int version_of(PyTypeObject* cls) {
+  if (cls->tp_version_tag == 0 && Py_IS_TYPE(cls, &PyType_Type)) {
+    static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
+    Py_XDECREF(PyType_Type.tp_getattro(reinterpret_cast<PyObject*>(cls), name));
+    PyErr_Clear();
+  }
+  return cls->tp_version_tag;
+}
+
+// Notes the entries of a class that lookups find whose own classes can change: these can become
+// descriptors. False where that cannot be told.
+bool watch_entries(Instruction& node, PyTypeObject* cls) {
+  node.watched.clear();
+  const Ref columns(PyObject_GetAttrString(node.want, "columns"));
+  const Ref known(columns ? PySequence_Tuple(columns.get()) : nullptr);
+  if (!known || PyTuple_GET_SIZE(known.get()) >= PyTuple_GET_SIZE(cls->tp_mro)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(known.get()); ++i) {
+    const Ref names(names_of(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(cls->tp_mro, i))));
+    const Ref column(PySequence_Tuple(PyTuple_GET_ITEM(known.get(), i)));
+    if (!names || !column) return false;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(column.get()); ++k) {
+      PyObject* name = PyTuple_GET_ITEM(PyTuple_GET_ITEM(column.get(), k), 0);
+      PyObject* entry = PyDict_GetItemWithError(names.get(), name);
+      if (entry == nullptr || (Py_TYPE(entry)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0) continue;
+      const unsigned int version = version_of(Py_TYPE(entry));
+      if (version == 0) return false;
+      node.watched.push_back({entry, Py_TYPE(entry), version});
+    }
+  }
+  return !PyErr_Occurred();
+}
+
+bool are_as_watched(const Instruction& node) {
+  for (const Watched& watched : node.watched) {
+    if (Py_TYPE(watched.entry) != watched.cls || watched.cls->tp_version_tag != watched.version) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // A class that passed passes again while it has the version it had: any change in it or in a base
-// of it gives it another. (That the type of what a class holds becomes a descriptor is not seen.)
+// of it gives it another. What it holds is there as long, so that may be looked at.
 int check_dispatch(Instruction& node, PyObject* value) {
   if (!PyType_Check(value)) return in_python(node, value);
   auto* cls = reinterpret_cast<PyTypeObject*>(value);
-  if (cls == node.seen_type && cls->tp_version_tag == node.seen_tag && node.seen_tag != 0) return 1;
-  const unsigned int before = cls->tp_version_tag;
+  if (cls == node.seen_type && cls->tp_version_tag == node.seen_tag && node.seen_tag != 0 &&
+      are_as_watched(node)) {
+    return 1;
+  }
+  const unsigned int before = version_of(cls);
   const int same = in_python(node, value);
   if (same == 1) {
-    if (before == 0 && Py_IS_TYPE(value, &PyType_Type)) {  // a lookup gives it a version
-      static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
-      Py_XDECREF(PyType_Type.tp_getattro(value, name));
-      PyErr_Clear();
-    }
     node.seen_type = cls;
-    node.seen_tag = before;
+    node.seen_tag = watch_entries(node, cls) ? before : 0;
+    PyErr_Clear();
   }
   return same;
 }

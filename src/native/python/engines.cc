@@ -204,33 +204,28 @@ class OnTape : public Engine {
       avals_.push_back(facts);
     }
     const auto& tape = *reinterpret_cast<TapeObject*>(parts_[1]);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tape.avals); ++i) {
-      out_avals_.push_back(PyTuple_GET_ITEM(tape.avals, i));
-    }
+    num_outputs_ = static_cast<size_t>(PyTuple_GET_SIZE(tape.avals));
     if ((*tape.tape)->num_inputs() == avals_.size() &&
-        (*tape.tape)->num_outputs() == out_avals_.size()) {
+        (*tape.tape)->num_outputs() == num_outputs_) {
       return true;
     }
     PyErr_SetString(PyExc_ValueError, "a tape of other arrays");
     return false;
   }
 
-  size_t num_outputs() const override { return out_avals_.size(); }
+  size_t num_outputs() const override { return num_outputs_; }
 
   bool run(PyObject* const* inputs, PyObject** outs) override {
     const Ref hold = Ref::borrow(parts_.tuple());
     const auto* tape = reinterpret_cast<const TapeObject*>(parts_[1]);
-    const size_t num_in = avals_.size(), num_out = out_avals_.size();
+    const size_t num_in = avals_.size();
     Few<const void*> in(num_in);
-    Few<void*> out(num_out);
+    Few<void*> out(num_outputs_);
     Few<Scalar> scalars(num_in);
     std::vector<Ref> held;
-    for (size_t i = 0; i < num_out; ++i) {
-      outs[i] = new_array(out_avals_[i], &out[i]);
-      if (outs[i] == nullptr) return false;
-    }
-    if (!find_inputs(*tape, inputs, in.data(), scalars.data(), held)) return false;
-    return execute_tape(tape, in.data(), out.data());
+    return lend_outputs(tape, inputs, in.data(), out.data(), outs) &&
+           find_inputs(*tape, inputs, in.data(), scalars.data(), held) &&
+           execute_tape(tape, in.data(), out.data(), outs);
   }
 
   int traverse(visitproc visit, void* arg) override {
@@ -240,34 +235,20 @@ class OnTape : public Engine {
   void clear() override {
     parts_.clear();
     avals_.clear();
-    out_avals_.clear();
   }
 
  private:
-  // As many things as there are inputs: on the stack, if they are few.
-  template <class T>
-  class Few {
-   public:
-    explicit Few(size_t count) : many_(count > kFew ? count : 0) {
-      data_ = count > kFew ? many_.data() : few_;
-    }
-    T& operator[](size_t i) { return data_[i]; }
-    T* data() { return data_; }
-
-   private:
-    static constexpr size_t kFew = 128;
-    T* data_;
-    T few_[kFew];
-    std::vector<T> many_;
-  };
-
-  // Fills the addresses of the inputs. Those that take Python code to find come first: it can
-  // delete arrays.
+  // Fills the addresses of the inputs that are not lent. Those that take Python code to find come
+  // first: it can delete arrays.
   bool find_inputs(const TapeObject& tape, PyObject* const* inputs, const void** in,
                    Scalar* scalars, std::vector<Ref>& held) {
     const size_t count = avals_.size();
+    std::vector<bool> lent((*tape.tape)->has_donors() ? count : 0);
+    for (size_t i = 0; i < lent.size(); ++i) lent[i] = in[i] != nullptr;
+    const auto is_lent = [&](size_t i) { return !lent.empty() && lent[i]; };
     bool ready = true;
     for (size_t i = 0; i < count; ++i) {
+      if (is_lent(i)) continue;
       in[i] = find_ready(tape, inputs[i], i, scalars[i]);
       ready = ready && in[i] != nullptr;
     }
@@ -278,7 +259,7 @@ class OnTape : public Engine {
       if (slow[i] && (in[i] = find(tape, inputs[i], i, held)) == nullptr) return false;
     }
     for (size_t i = 0; i < count; ++i) {
-      if (slow[i]) continue;
+      if (slow[i] || is_lent(i)) continue;
       in[i] = find_ready(tape, inputs[i], i, scalars[i]);
       if (in[i] == nullptr && (in[i] = find(tape, inputs[i], i, held)) == nullptr) return false;
     }
@@ -311,7 +292,7 @@ class OnTape : public Engine {
 
   Owned parts_;
   std::vector<const AvalObject*> avals_;  // the tuple of types owns them
-  std::vector<PyObject*> out_avals_;      // and the tape these
+  size_t num_outputs_ = 0;
 };
 
 template <class E>

@@ -25,6 +25,14 @@ struct Swept {
   PyObject* aval;    // that the value, an array, must have; null where the node's own check follows
 };
 
+// What a class holds that has passed, with the class of it. All borrowed: looked at only where the
+// class is as it was.
+struct Watched {
+  PyObject* entry;
+  PyTypeObject* cls;
+  unsigned int version;
+};
+
 // One node. All references are owned by the `Guards`.
 struct Instruction {
   enum Sweep : char { kNoSweep, kDict, kList, kTuple };
@@ -39,6 +47,7 @@ struct Instruction {
   PyObject* check_py = nullptr;
   PyTypeObject* seen_type = nullptr;  // a class that passed, compared only
   unsigned int seen_tag = 0;          // and the version that it had
+  std::vector<Watched> watched;       // what it holds
   Sweep sweep = kNoSweep;             // what the value is, if its items are read in one go
   Py_ssize_t count = 0;               // of its items
   std::vector<Swept> swept;           // in order of their places
@@ -117,6 +126,9 @@ class Guards {
 // The values as the Python side has them: a list, by node with its guards, else by position.
 PyObject* listed(const Guards& guards, const Values& values);
 PyObject* listed(const Values& values);
+
+// The dict of a class: a new reference.
+PyObject* names_of(PyTypeObject* cls);
 
 // What the object of a weak reference is: a new reference, null where it is gone. No error is set.
 PyObject* referent(PyObject* weak);

@@ -12,6 +12,7 @@
 #include "kernels/scratch.h"
 #include "python/array.h"
 #include "python/buffers.h"
+#include "python/numpy_api.h"
 #include "xla/handlers.h"
 
 namespace evertrace {
@@ -31,7 +32,8 @@ PyObject* call(PyObject* in_pairs, PyObject* out_pairs, size_t num_in, size_t nu
     return nullptr;
   }
   Failure failure = nullptr;
-  const bool release = !in.empty() && in.back().size() >= kReleaseSize;
+  const auto is_large = [](const Arrays& x) { return !x.empty() && x.back().size() >= kReleaseSize; };
+  const bool release = is_large(in) || is_large(out);
   PyThreadState* state = release ? PyEval_SaveThread() : nullptr;
   bool exhausted = false;
   try {
@@ -86,6 +88,12 @@ PyObject* py_threefry(PyObject*, PyObject* args) {
               [&](auto& x, auto& y) { return threefry(x[0], x[1], x[2], y[0], y[1]); });
 }
 
+PyObject* py_random_words(PyObject*, PyObject* args) {
+  PyObject *in, *out;
+  if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
+  return call(in, out, 1, 1, [&](auto& x, auto& y) { return random_words(x[0], y[0]); });
+}
+
 PyObject* py_release_memory(PyObject*, PyObject*) {
   release_scratch();
   release_arrays();
@@ -108,12 +116,21 @@ PyObject* py_xla_handlers(PyObject*, PyObject*) {
   return handlers;
 }
 
+// NumPy's own sort of a builtin type, which needs neither the GIL nor an array; or null.
+KeySort numpy_sort(int type) {
+  PyArray_Descr* dtype = PyArray_DescrFromType(type);
+  const KeySort found = PyDataType_GetArrFuncs(dtype)->sort[NPY_QUICKSORT];
+  Py_DECREF(dtype);
+  return found;
+}
+
 PyMethodDef methods[] = {
     {"sort", py_sort, METH_VARARGS, "sort(in, out, num_keys): sort rows by their first arrays."},
     {"top_k", py_top_k, METH_VARARGS, "top_k(in, out): the largest of each row, and where."},
     {"scan", py_scan, METH_VARARGS, "scan(in, out, axis, reverse, operation): a running reduction."},
     {"search", py_search, METH_VARARGS, "search(in, out, right): places of values in sorted rows."},
     {"threefry", py_threefry, METH_VARARGS, "threefry(in, out): encrypt counters under keys."},
+    {"random_words", py_random_words, METH_VARARGS, "random_words(in, out): numbers or keys of keys."},
     {"release_memory", py_release_memory, METH_NOARGS, "Give kept working memory back."},
     {"xla_handlers", py_xla_handlers, METH_NOARGS, "Custom call targets and their handlers."},
     {nullptr, nullptr, 0, nullptr},
@@ -121,6 +138,9 @@ PyMethodDef methods[] = {
 
 }  // namespace
 
-int add_kernels(PyObject* module) { return PyModule_AddFunctions(module, methods); }
+int add_kernels(PyObject* module) {
+  set_key_sorts(numpy_sort(NPY_UINT32), numpy_sort(NPY_UINT64));
+  return PyModule_AddFunctions(module, methods);
+}
 
 }  // namespace evertrace

@@ -1,4 +1,4 @@
-// Recipes and write-backs; see variant.h, and `lifting/recipes.py` and `writes.py` for what they
+// Recipes, write-backs and effects; see variant.h, and `lifting/recipes.py` and `writes.py` for what they
 // mean.
 
 #include <cstring>
@@ -101,28 +101,49 @@ bool take_write(const Guards& guards, PyObject* entry, size_t count, Write& writ
              : refuse("a name for each recipe");
 }
 
+bool take_effect(PyObject* entry, size_t count, Effect& effect) {
+  PyObject* recipes;
+  if (!PyArg_ParseTuple(entry, "OO!O", &effect.function, &PyTuple_Type, &effect.names, &recipes)) {
+    return false;
+  }
+  Py_INCREF(effect.function);
+  Py_INCREF(effect.names);
+  if (!take_indices(recipes, count, effect.recipes)) return false;
+  const auto named = static_cast<size_t>(PyTuple_GET_SIZE(effect.names));
+  return named <= effect.recipes.size() || refuse("a recipe for each name");
+}
+
+// Takes the items of a sequence by a function that fills one of `out`.
+template <class T, class Take>
+bool take_all(PyObject* sequence, std::vector<T>& out, const Take& take) {
+  const Ref items(PySequence_Tuple(sequence));
+  for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i) {
+    out.push_back(T());
+    if (!take(PyTuple_GET_ITEM(items.get(), i), out.back())) return false;
+  }
+  return static_cast<bool>(items);
+}
+
 }  // namespace
 
 bool Kitchen::compile(const Guards& guards, PyObject* recipes, Py_ssize_t result,
-                      PyObject* writes) {
-  const Ref all(PySequence_Tuple(recipes)), changes(PySequence_Tuple(writes));
-  if (!all || !changes) return false;
-  const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(all.get()));
-  if (result < 0 || static_cast<size_t>(result) >= count) return refuse("no result");
+                      PyObject* writes, PyObject* effects) {
+  const Py_ssize_t size = PyObject_Size(recipes);
+  if (size < 0) return false;
+  const auto count = static_cast<size_t>(size);
+  if (result < 0 || result >= size) return refuse("no result");
   result_ = static_cast<int>(result);
-  for (size_t i = 0; i < count; ++i) {
-    recipes_.emplace_back();
-    PyObject* entry = PyTuple_GET_ITEM(all.get(), static_cast<Py_ssize_t>(i));
-    if (!take_recipe(guards, entry, count, recipes_.back())) return false;
-  }
-  if (!add_keys(recipes_)) return false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(changes.get()); ++i) {
-    writes_.emplace_back();
-    if (!take_write(guards, PyTuple_GET_ITEM(changes.get(), i), count, writes_.back())) {
-      return false;
-    }
-  }
-  return true;
+  const auto take_one = [&](PyObject* entry, Recipe& recipe) {
+    return take_recipe(guards, entry, count, recipe);
+  };
+  const auto take_change = [&](PyObject* entry, Write& write) {
+    return take_write(guards, entry, count, write);
+  };
+  const auto take_call = [&](PyObject* entry, Effect& effect) {
+    return take_effect(entry, count, effect);
+  };
+  return take_all(recipes, recipes_, take_one) && add_keys(recipes_) &&
+         take_all(writes, writes_, take_change) && take_all(effects, effects_, take_call);
 }
 
 PyObject* Kitchen::make(int number, Call& call) const {
@@ -282,8 +303,21 @@ bool Kitchen::apply(const Write& write, Call& call, PyObject* made) const {
   return apply_in_python(thing, write, made);
 }
 
+bool Kitchen::repeat(const Effect& effect, Call& call) const {
+  Values args(effect.recipes.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    args[i] = make(effect.recipes[i], call);
+    if (args[i] == nullptr) return false;
+  }
+  const size_t named = static_cast<size_t>(PyTuple_GET_SIZE(effect.names));
+  const Ref done(PyObject_Vectorcall(effect.function, args.data(), args.size() - named,
+                                     effect.names));
+  return static_cast<bool>(done);
+}
+
 PyObject* Kitchen::serve(Call& call) const {
-  if (writes_.empty() && recipes_[static_cast<size_t>(result_)].kind <= Recipe::kConstant) {
+  if (writes_.empty() && effects_.empty() &&
+      recipes_[static_cast<size_t>(result_)].kind <= Recipe::kConstant) {
     return make(result_, call);
   }
   Values made(recipes_.size());
@@ -297,6 +331,9 @@ PyObject* Kitchen::serve(Call& call) const {
   for (size_t i = 0; result && i < writes_.size(); ++i) {
     if (!apply(writes_[i], call, changes[i])) return nullptr;
   }
+  for (size_t i = 0; result && i < effects_.size(); ++i) {
+    if (!repeat(effects_[i], call)) return nullptr;
+  }
   return result.release();
 }
 
@@ -305,17 +342,27 @@ int Kitchen::traverse(visitproc visit, void* arg) {
   for (const Write& write : writes_) {
     for (PyObject* object : {write.names, write.rest, write.apply}) Py_VISIT(object);
   }
+  for (const Effect& effect : effects_) {
+    Py_VISIT(effect.function);
+    Py_VISIT(effect.names);
+  }
   return 0;
 }
 
 void Kitchen::clear() {
   std::vector<Recipe> recipes;
   std::vector<Write> writes;
+  std::vector<Effect> effects;
   recipes.swap(recipes_);
   writes.swap(writes_);
+  effects.swap(effects_);
   for (const Recipe& recipe : recipes) Py_XDECREF(recipe.object);
   for (const Write& write : writes) {
     for (PyObject* object : {write.names, write.rest, write.apply}) Py_XDECREF(object);
+  }
+  for (const Effect& effect : effects) {
+    Py_XDECREF(effect.function);
+    Py_XDECREF(effect.names);
   }
 }
 

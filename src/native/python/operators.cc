@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <vector>
 
 #include "python/array.h"
 #include "python/function.h"
@@ -206,6 +207,27 @@ PyObject* iterate(PyObject* x) {
   return call_method("__iter__", &x, 1);
 }
 
+// `x.__array__()`, that NumPy calls; with a dtype, or a wish to copy, it is the Python path's.
+PyObject* to_numpy(PyObject* x, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  if (count == 0 && names == nullptr && is_array(x) && may_use_plans() && is_on_host(x)) {
+    const AvalObject* aval = aval_facts(array_aval(x));
+    if (aval == nullptr) return nullptr;
+    if (aval->item_size != 0 && array_contents(x) != nullptr) return numpy_view(x);
+  }
+  const Py_ssize_t num_names = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  std::vector<PyObject*> all{x};
+  all.insert(all.end(), args, args + count + num_names);
+  Ref method(PyObject_GetAttrString(operators_class, "__array__"));
+  if (!method) return nullptr;
+  return PyObject_Vectorcall(method.get(), all.data(), static_cast<size_t>(count) + 1, names);
+}
+
+PyMethodDef array_methods[] = {
+    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(to_numpy)),
+     METH_FASTCALL | METH_KEYWORDS, "Return the contents as a NumPy array, read-only if a view."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 // set_operators(functions): the functions of operators by the names of their methods.
 PyObject* set_operators(PyObject*, PyObject* functions) {
   for (Names& names : operations) {
@@ -255,6 +277,7 @@ const PyType_Slot kOperatorSlots[] = {
     slot(Py_mp_subscript, subscript),
     slot(Py_tp_iter, iterate),
     slot(Py_tp_richcompare, compare),
+    {Py_tp_methods, array_methods},
     {0, nullptr},
 };
 

@@ -242,6 +242,7 @@ bool Plan::add_step(PyObject* description) {
                   : name == "reduce" ? add_reduce(step, rest.get())
                   : name == "copy"   ? add_copy(step, rest.get())
                   : name == "matmul" ? add_matmul(step, rest.get())
+                  : name == "draw"   ? add_draw(step, rest.get())
                                      : no_kernel(kind);
   if (ok) steps_.push_back(std::move(step));
   return ok;
@@ -286,7 +287,8 @@ bool Plan::add_copy(Step& step, PyObject* rest) {
   if (!read_ints(shape, step.shape) || !read_ints(strides, step.strides)) return false;
   step.kind = Step::Kind::kCopy;
   step.item_size = static_cast<int64_t>(item_size(dtypes_[step.out]));
-  if (step.count != 1 || step.item_size == 0 || dtypes_[step.out] != dtypes_[step.operands[0]] ||
+  const size_t in_size = item_size(dtypes_[step.operands[0]]);  // a dtype may be read as another
+  if (step.count != 1 || step.item_size == 0 || in_size != static_cast<size_t>(step.item_size) ||
       step.shape.size() != step.strides.size()) {
     return no_kernel("such a copy");
   }
@@ -320,6 +322,23 @@ bool Plan::add_matmul(Step& step, PyObject* rest) {
   }
   step.matmul = find_matmul(dtype);
   return step.matmul != nullptr || no_kernel("products of this dtype");
+}
+
+// (keys, draws of each, whether these are keys)
+bool Plan::add_draw(Step& step, PyObject* rest) {
+  long long keys, draws;
+  int makes_keys;
+  if (!PyArg_ParseTuple(rest, "LLp", &keys, &draws, &makes_keys)) return false;
+  step.kind = Step::Kind::kDraw;
+  step.num_keys = keys, step.num_draws = draws;
+  step.draw = Draw::kKey;
+  const DType dtype = dtypes_[step.out];
+  const bool known = makes_keys != 0 ? dtype == DType::kUInt32 : find_draw(dtype, step.draw);
+  const bool fits = step.count == 1 && keys >= 0 && draws >= 0 &&
+                    counts_[step.operands[0]] == 2 * keys &&
+                    counts_[step.out] == keys * draws * (makes_keys != 0 ? 2 : 1);
+  if (!fits || !known || dtypes_[step.operands[0]] != DType::kUInt32) return no_kernel("such draws");
+  return true;
 }
 
 // ---------------------------------------------------------------- running
@@ -373,6 +392,9 @@ void Plan::execute(const Step& step, void* const* at, const Slot* slots) {
       break;
     }
     case Step::Kind::kMatmul: step.matmul(in, at[step.operands[1]], out, step.matmul_shape); break;
+    case Step::Kind::kDraw:
+      draw(step.draw, static_cast<const uint32_t*>(in), step.num_keys, step.num_draws, out);
+      break;
   }
 }
 

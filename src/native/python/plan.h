@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "kernels/loops.h"
 #include "kernels/structure.h"
 #include "python/array.h"
@@ -34,7 +35,7 @@ class Plan {
   PyObject* run(PyObject* const* args) const;
 
  private:
-  static constexpr int kMostSlots = 24;
+  static constexpr int kMostSlots = 32;
   static constexpr int kMostOperands = 3;
 
   // A place for an array: of an operand, or what steps write and read.
@@ -48,13 +49,15 @@ class Plan {
   };
 
   struct Step {
-    enum class Kind { kLoop, kReduce, kCopy, kMatmul } kind;
+    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw } kind;
     int out, count, operands[kMostOperands];
     int64_t n, param;                  // of loops
     int64_t outer, reduced, inner;     // of reductions
     int64_t offset, item_size;         // of copies: where they start, in bytes
     std::vector<int64_t> shape, strides, out_strides;
     MatmulShape matmul_shape;
+    int64_t num_keys, num_draws;       // of random numbers: how many of each key
+    Draw draw;
     Loop loop;
     Reduce reduce;
     Matmul matmul;
@@ -67,6 +70,7 @@ class Plan {
   bool add_reduce(Step& step, PyObject* rest);
   bool add_copy(Step& step, PyObject* rest);
   bool add_matmul(Step& step, PyObject* rest);
+  bool add_draw(Step& step, PyObject* rest);
   bool prepare(PyObject* const* args) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
   static void execute(const Step& step, void* const* at, const Slot* slots);

@@ -17,15 +17,6 @@ PyObject* found_or_missing(PyObject* borrowed) {
   return PyErr_Occurred() ? nullptr : missing();
 }
 
-// The dict of a class: a new reference.
-PyObject* names_of(PyTypeObject* cls) {
-#if PY_VERSION_HEX >= 0x030C0000
-  return PyType_GetDict(cls);
-#else
-  return Py_XNewRef(cls->tp_dict);
-#endif
-}
-
 PyObject* in_python(Instruction& node, PyObject* parent) {
   PyObject* args[] = {parent, node.key};
   return PyObject_Vectorcall(node.step_py, args, 2, nullptr);
@@ -177,6 +168,14 @@ constexpr struct {
 };
 
 }  // namespace
+
+PyObject* names_of(PyTypeObject* cls) {
+#if PY_VERSION_HEX >= 0x030C0000
+  return PyType_GetDict(cls);
+#else
+  return Py_XNewRef(cls->tp_dict);
+#endif
+}
 
 PyObject* referent(PyObject* weak) {
 #if PY_VERSION_HEX >= 0x030D0000

@@ -2,6 +2,7 @@
 
 #include "python/tape.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -115,25 +116,12 @@ tape::Program read_program(PyObject* const* args) {
   program.carried = list<std::pair<int, int>>(args[5], [](PyObject* pair) {
     const Items items(pair);
     if (items.size() != 2) throw std::invalid_argument("tape: a carry is a pair");
-    return std::pair<int, int>(index(items[0]), index(items[1]));
+    return std::pair<int, int>(index(items[0]), integer(items[1]) == -1 ? -1 : index(items[1]));
   });
   return program;
 }
 
 // ---------------------------------------------------------------- running
-
-// Pointers and references of one call: on the stack, if they are few.
-template <class T>
-class Few {
- public:
-  explicit Few(size_t count) : many_(count > kFew ? count : 0) {}
-  T* data() { return many_.empty() ? few_ : many_.data(); }
-
- private:
-  static constexpr size_t kFew = 16;
-  T few_[kFew] = {};
-  std::vector<T> many_;
-};
 
 void dealloc(PyObject* self) {
   TapeObject* object = reinterpret_cast<TapeObject*>(self);
@@ -184,9 +172,34 @@ PyObject* make(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* run(PyObject* self, PyObject* args) {
-  Ref fast(PySequence_Tuple(args));  // nobody else changes it
-  if (!fast) return nullptr;
-  return run_tape(self, &PyTuple_GET_ITEM(fast.get(), 0), PyTuple_GET_SIZE(fast.get()));
+  const Ref inputs(PySequence_Tuple(args));  // nobody else changes it
+  if (!inputs) return nullptr;
+  const TapeObject* object = reinterpret_cast<TapeObject*>(self);
+  const tape::Tape& tape = **object->tape;
+  if (static_cast<size_t>(PyTuple_GET_SIZE(inputs.get())) != tape.num_inputs() ||
+      static_cast<size_t>(PyTuple_GET_SIZE(object->avals)) != tape.num_outputs()) {
+    PyErr_SetString(PyExc_ValueError, "a tape is run on another number of arrays");
+    return nullptr;
+  }
+  PyObject* const* items = &PyTuple_GET_ITEM(inputs.get(), 0);
+  const Ref results(PyList_New(static_cast<Py_ssize_t>(tape.num_outputs())));
+  if (!results) return nullptr;
+  PyObject** outs = reinterpret_cast<PyListObject*>(results.get())->ob_item;
+  try {
+    Few<const void*> in(tape.num_inputs());
+    Few<void*> out(tape.num_outputs());
+    std::vector<Ref> held(tape.num_inputs());
+    if (!lend_outputs(object, items, in.data(), out.data(), outs)) return nullptr;
+    for (size_t i = 0; i < tape.num_inputs(); ++i) {
+      if (tape.has_donors() && in[i] != nullptr) continue;
+      in[i] = tape_input(items[i], tape.input_bytes(i), object->is_long, held[i]);
+      if (in[i] == nullptr) return nullptr;
+    }
+    const bool done = execute_tape(object, in.data(), out.data(), outs);
+    return done ? Py_NewRef(results.get()) : nullptr;
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
 }
 
 PyObject* counts(PyObject* self, PyObject*) {
@@ -199,13 +212,14 @@ PyObject* counts(PyObject* self, PyObject*) {
                        static_cast<long long>(c.buffers));
 }
 
-// Whether outputs are given the memory of the inputs that they were carried from.
-PyObject* carried(PyObject* self, PyObject*) {
+// The inputs whose memory the outputs may be given; -1 for none.
+PyObject* donors(PyObject* self, PyObject*) {
   const auto& made = *reinterpret_cast<TapeObject*>(self)->tape;
   Ref result(PyTuple_New(static_cast<Py_ssize_t>(made->num_outputs())));
-  if (!result) return nullptr;
-  for (size_t i = 0; i < made->num_outputs(); ++i) {
-    PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i), PyBool_FromLong(made->is_carried(i)));
+  for (size_t i = 0; result && i < made->num_outputs(); ++i) {
+    PyObject* number = PyLong_FromLong(made->donor(i));
+    if (number == nullptr) return nullptr;
+    PyTuple_SET_ITEM(result.get(), static_cast<Py_ssize_t>(i), number);
   }
   return result.release();
 }
@@ -252,7 +266,7 @@ PyMethodDef functions[] = {
 PyMethodDef methods[] = {
     {"run", run, METH_O, "run(inputs): the outputs as a list of arrays."},
     {"counts", counts, METH_NOARGS, "counts(): how many thunks, loops, copies, ... there are."},
-    {"carried", carried, METH_NOARGS, "carried(): which outputs are written over inputs."},
+    {"donors", donors, METH_NOARGS, "donors(): whose memory outputs may be given, -1 for none."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -304,7 +318,36 @@ const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held) {
   return bytes == 0 ? empty : PyArray_DATA(array);
 }
 
-bool execute_tape(const TapeObject* self, const void* const* in, void* const* out) {
+bool lend_outputs(const TapeObject* self, PyObject* const* inputs, const void** in, void** out,
+                  PyObject** outs) {
+  const tape::Tape& tape = **self->tape;
+  if (!tape.has_donors()) return true;
+  std::fill(in, in + tape.num_inputs(), nullptr);
+  // An array that is passed twice is still read as the other one.
+  std::vector<PyObject*> sorted(inputs, inputs + tape.num_inputs());
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < tape.num_outputs(); ++i) {
+    if (tape.donor(i) < 0) continue;
+    const auto donor = static_cast<size_t>(tape.donor(i));
+    PyObject* x = inputs[donor];
+    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), x);
+    if (!is_array(x) || last - first != 1) continue;
+    const AvalObject* aval = aval_facts(array_aval(x));
+    if (aval == nullptr) return false;
+    if (aval->count * aval->item_size != tape.input_bytes(donor)) continue;
+    outs[i] = new_array_on(PyTuple_GET_ITEM(self->avals, static_cast<Py_ssize_t>(i)), x, &out[i]);
+    if (outs[i] != nullptr) in[donor] = out[i];
+    else if (PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
+bool execute_tape(const TapeObject* self, const void* const* in, void** out, PyObject** outs) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->avals); ++i) {
+    if (outs[i] != nullptr) continue;
+    outs[i] = new_array(PyTuple_GET_ITEM(self->avals, i), &out[i]);
+    if (outs[i] == nullptr) return false;
+  }
   PyThreadState* state = self->is_long ? PyEval_SaveThread() : nullptr;
   std::string failure;
   bool exhausted = false;
@@ -319,41 +362,6 @@ bool execute_tape(const TapeObject* self, const void* const* in, void* const* ou
   if (exhausted) PyErr_NoMemory();
   if (!failure.empty()) PyErr_SetString(PyExc_RuntimeError, failure.c_str());
   return !exhausted && failure.empty();
-}
-
-PyObject* run_tape(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  const TapeObject* object = reinterpret_cast<TapeObject*>(self);
-  const tape::Tape& tape = **object->tape;
-  const size_t num_in = tape.num_inputs(), num_out = tape.num_outputs();
-  if (static_cast<size_t>(count) != num_in ||
-      static_cast<size_t>(PyTuple_GET_SIZE(object->avals)) != num_out) {
-    PyErr_SetString(PyExc_ValueError, "a tape is run on another number of arrays");
-    return nullptr;
-  }
-  try {
-    Few<const void*> in(num_in);
-    Few<void*> out(num_out);
-    std::vector<Ref> held;
-    held.reserve(num_in);
-    for (size_t i = 0; i < num_in; ++i) {
-      Ref keep;
-      in.data()[i] = tape_input(args[i], tape.input_bytes(i), object->is_long, keep);
-      if (in.data()[i] == nullptr) return nullptr;
-      if (keep) held.push_back(std::move(keep));
-    }
-    Ref results(PyList_New(static_cast<Py_ssize_t>(num_out)));
-    if (!results) return nullptr;
-    for (size_t i = 0; i < num_out; ++i) {
-      PyObject* aval = PyTuple_GET_ITEM(object->avals, static_cast<Py_ssize_t>(i));
-      PyObject* array = new_array(aval, &out.data()[i]);
-      if (array == nullptr) return nullptr;
-      PyList_SET_ITEM(results.get(), static_cast<Py_ssize_t>(i), array);
-    }
-    if (!execute_tape(object, in.data(), out.data())) return nullptr;
-    return results.release();
-  } catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-  }
 }
 
 int add_tape(PyObject* module) {

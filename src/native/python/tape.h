@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <vector>
+
 #include "python/module.h"
 #include "tape/tape.h"
 
@@ -17,14 +19,37 @@ struct TapeObject {
 // The class `_native.Tape`.
 PyTypeObject* tape_type();
 
-// Runs a tape on arrays and NumPy arrays; returns a new list of arrays, or null with an error.
-PyObject* run_tape(PyObject* tape, PyObject* const* args, Py_ssize_t count);
-
 // The dense memory of an array or NumPy array of so many bytes; null with an error. What has to be
 // kept alive for it is put into `held`; `is_long`: the GIL will be released while it is read.
 const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held);
 
-// Runs a tape on memory, without the GIL if it is long; false with an error.
-bool execute_tape(const TapeObject* tape, const void* const* in, void* const* out);
+// Makes those outputs of a run whose donors can give their memory away, which is then in `in` and
+// `out`; `in` is null for the other inputs. Does nothing for a tape without donors. False with an
+// error.
+bool lend_outputs(const TapeObject* tape, PyObject* const* inputs, const void** in, void** out,
+                  PyObject** outs);
+
+// Makes the outputs that are null, and runs a tape on memory, without the GIL if it is long; false
+// with an error.
+bool execute_tape(const TapeObject* tape, const void* const* in, void** out, PyObject** outs);
+
+// As many things as a call has inputs or outputs: on the stack, if they are few.
+template <class T>
+class Few {
+ public:
+  explicit Few(size_t count) : many_(count > kFew ? count : 0) {
+    data_ = count > kFew ? many_.data() : few_;
+  }
+  Few(const Few&) = delete;
+  Few& operator=(const Few&) = delete;
+  T& operator[](size_t i) { return data_[i]; }
+  T* data() { return data_; }
+
+ private:
+  static constexpr size_t kFew = 128;
+  T* data_;
+  T few_[kFew];
+  std::vector<T> many_;
+};
 
 }  // namespace evertrace

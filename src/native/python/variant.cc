@@ -28,6 +28,8 @@ struct Run {
   std::vector<int> kept;  // which inputs the program takes
   std::vector<Output> outputs;
   bool plain = true;  // whether the outputs are the program's
+  std::vector<int> donated;  // inputs that are deleted after the run
+  Ref run_late;      // the function that fills slots after the match, or None
   Ref device;        // where arrays may be, or None before there are others than on the host
   Ref first_device;  // the function that tells
   std::unique_ptr<Engine> engine;  // null where there is nothing to compute
@@ -44,6 +46,7 @@ struct Run {
     for (const Output& output : outputs) Py_VISIT(output.object);
     Py_VISIT(device.get());
     Py_VISIT(first_device.get());
+    Py_VISIT(run_late.get());
     if (engine != nullptr) {
       if (const int stopped = engine->traverse(visit, arg)) return stopped;
     }
@@ -113,24 +116,41 @@ bool take_outputs(PyObject* list, Run& run) {
   return static_cast<bool>(items);
 }
 
-// (inputs, outputs or None, engine's name or "", its parts, device or None, function that gives it,
-// recipes, result, writes)
+bool take_donated(PyObject* indices, Run& run) {
+  const Ref items(PySequence_Tuple(indices));
+  for (Py_ssize_t i = 0; items && i < PyTuple_GET_SIZE(items.get()); ++i) {
+    const Py_ssize_t index = PyLong_AsSsize_t(PyTuple_GET_ITEM(items.get(), i));
+    if (index < 0 || static_cast<size_t>(index) >= run.inputs.size()) {
+      return refuse("what is donated is no input");
+    }
+    run.donated.push_back(static_cast<int>(index));
+  }
+  return static_cast<bool>(items);
+}
+
+// (inputs, outputs or None, donated inputs, function of late calls or None, engine's name or "", its
+// parts, device or None, function that gives it, recipes, result, writes, effects)
 std::unique_ptr<Run> make_run(const VariantObject* self, PyObject* parts) {
-  PyObject *inputs, *outputs, *engine_parts, *device, *first, *recipes, *writes;
+  PyObject *inputs, *outputs, *donated, *late, *engine_parts, *device, *first, *recipes, *writes,
+      *effects;
   const char* engine;
   Py_ssize_t result;
-  if (!PyArg_ParseTuple(parts, "OOsOOOOnO", &inputs, &outputs, &engine, &engine_parts, &device,
-                        &first, &recipes, &result, &writes)) {
+  if (!PyArg_ParseTuple(parts, "OOOOsOOOOnOO", &inputs, &outputs, &donated, &late, &engine,
+                        &engine_parts, &device, &first, &recipes, &result, &writes, &effects)) {
     return nullptr;
   }
   auto run = std::make_unique<Run>();
+  run->run_late = Ref::borrow(late);
   run->device = Ref::borrow(device);
   run->first_device = Ref::borrow(first);
   if (std::strcmp(engine, "xla") == 0) run->engine = make_xla(engine_parts);
   if (std::strcmp(engine, "native") == 0) run->engine = make_tape(engine_parts);
   if (PyErr_Occurred()) return nullptr;
-  if (!take_inputs(self, inputs, *run) || !take_outputs(outputs, *run)) return nullptr;
-  if (!run->kitchen.compile(guards_of(self), recipes, result, writes)) return nullptr;
+  if (!take_inputs(self, inputs, *run) || !take_outputs(outputs, *run) ||
+      !take_donated(donated, *run)) {
+    return nullptr;
+  }
+  if (!run->kitchen.compile(guards_of(self), recipes, result, writes, effects)) return nullptr;
   return run;
 }
 
@@ -196,33 +216,63 @@ int is_here(Run& run, PyObject* input) {
   return is_on(input, run.device.get());
 }
 
+// Gathers the inputs of a program, which are borrowed. Returns 1, 0 where one of them is placed
+// elsewhere, or -1 with an error set.
+int gather(Run& run, const Values& values, const Values& slots, PyObject** inputs) {
+  for (size_t i = 0; i < run.inputs.size(); ++i) {
+    const Run::Input& input = run.inputs[i];
+    const size_t index = static_cast<size_t>(input.index);
+    inputs[i] = input.kind == Run::Input::kNode   ? values[index]
+                : input.kind == Run::Input::kSlot ? slots[index]
+                                                  : input.object;
+    const int here = is_here(run, inputs[i]);
+    if (here != 1) return here;
+  }
+  return 1;
+}
+
+// Fills the slots of late calls, which may be among the inputs; false with an error set.
+bool fill_late(const Run& run, Values& slots, PyObject** inputs) {
+  const Ref list(listed(slots));
+  const Ref done(list ? PyObject_CallOneArg(run.run_late.get(), list.get()) : nullptr);
+  if (!done) return false;
+  if (static_cast<size_t>(PyList_GET_SIZE(list.get())) != slots.size()) return refuse("other slots");
+  for (size_t i = 0; i < slots.size(); ++i) {
+    PyObject* filled = Py_NewRef(PyList_GET_ITEM(list.get(), static_cast<Py_ssize_t>(i)));
+    Py_DECREF(std::exchange(slots[i], filled));
+  }
+  for (size_t i = 0; i < run.inputs.size(); ++i) {
+    const Run::Input& input = run.inputs[i];
+    if (input.kind == Run::Input::kSlot) inputs[i] = slots[static_cast<size_t>(input.index)];
+  }
+  return true;
+}
+
 PyObject* run_variant(PyObject* self, Values& values, Values& slots) {
   if (!ask(self)) return nullptr;
   Run* run = as_variant(self)->run;
   if (run == nullptr) return run_in_python(self, values, slots);
-  constexpr size_t kFew = 24;
+  constexpr size_t kFew = 128;
   PyObject* few[2 * kFew];
   std::vector<PyObject*> many;
   const size_t count = run->inputs.size();
   if (count > kFew) many.resize(2 * count);
   PyObject** inputs = count > kFew ? many.data() : few;
-  for (size_t i = 0; i < count; ++i) {
-    const Run::Input& input = run->inputs[i];
-    const size_t index = static_cast<size_t>(input.index);
-    inputs[i] = input.kind == Run::Input::kNode   ? values[index]
-                : input.kind == Run::Input::kSlot ? slots[index]
-                                                  : input.object;
-    const int here = is_here(*run, inputs[i]);
-    if (here < 0) return nullptr;
-    if (here == 0) return run_in_python(self, values, slots);
-  }
+  const int here = gather(*run, values, slots, inputs);
+  if (here < 0) return nullptr;
+  if (here == 0) return run_in_python(self, values, slots);
+  if (run->run_late.get() != Py_None && !fill_late(*run, slots, inputs)) return nullptr;
   Values computed(run->num_computed());
   if (!compute(*run, inputs, inputs + count, computed)) return nullptr;
   Call call{guards_of(as_variant(self)), values, slots, computed.data(), nullptr};
-  if (run->plain) return run->kitchen.serve(call);
   Values outs(run->outputs.size());
-  if (!forward(*run, inputs, computed, outs)) return nullptr;
-  call.outs = outs.data();
+  if (!run->plain) {
+    if (!forward(*run, inputs, computed, outs)) return nullptr;
+    call.outs = outs.data();
+  }
+  for (const int i : run->donated) {
+    if (is_array(inputs[i])) delete_array(inputs[i]);
+  }
   return run->kitchen.serve(call);
 }
 

@@ -1,8 +1,9 @@
 // A variant of a jitted function as C++ runs it, compiled from `jit/variant.py`.
 //
 // The match of a call is by its guards and its host program. A run gathers inputs, runs the engine,
-// makes results and new state by recipes and applies the writes. A variant with something that is
-// not here (effects, late calls, donated arguments, rare recipes) is run by the Python method.
+// makes results and new state by recipes, applies the writes and repeats the effects. A variant with
+// something that is not here (rare recipes, an option that looks at results, a device) is run by the
+// Python method.
 
 #pragma once
 
@@ -47,7 +48,14 @@ struct Write {
   std::vector<int> recipes;
 };
 
-// The recipes and writes of a variant.
+// A call that is repeated; see `jit/variant.py`.
+struct Effect {
+  PyObject* function;
+  PyObject* names;           // of the last arguments: a tuple
+  std::vector<int> recipes;  // of all arguments
+};
+
+// The recipes, writes and effects of a variant.
 class Kitchen {
  public:
   Kitchen() = default;
@@ -56,10 +64,13 @@ class Kitchen {
   ~Kitchen() { clear(); }
 
   // Takes recipes as (kind, index, object, parts), the number of the result's, and writes as (kind,
-  // node, shape, names, recipes, rest, function). False with an error set if they make no sense.
-  bool compile(const Guards& guards, PyObject* recipes, Py_ssize_t result, PyObject* writes);
+  // node, shape, names, recipes, rest, function), and effects as (function, names, recipes). False with
+  // an error set if they make no sense.
+  bool compile(const Guards& guards, PyObject* recipes, Py_ssize_t result, PyObject* writes,
+               PyObject* effects);
 
-  // Makes everything, applies the writes and returns the result; null with an error set.
+  // Makes everything, applies the writes, repeats the effects and returns the result; null with an
+  // error set.
   PyObject* serve(Call& call) const;
 
   int traverse(visitproc visit, void* arg);
@@ -71,9 +82,11 @@ class Kitchen {
   PyObject* make_dict(const Recipe& recipe, PyObject*& made, Call& call) const;
   PyObject* gather(const Write& write, Call& call) const;
   bool apply(const Write& write, Call& call, PyObject* made) const;
+  bool repeat(const Effect& effect, Call& call) const;
 
   std::vector<Recipe> recipes_;
   std::vector<Write> writes_;
+  std::vector<Effect> effects_;
   int result_ = 0;
 };
 

@@ -63,7 +63,7 @@ class Placer {
     plan_.places.resize(values());
     find_lifetimes();
     bind();
-    find_carried();
+    find_donors();
     for (size_t s = 0; s < plan_.steps.size(); ++s) place_step(static_cast<int>(s));
     plan_.arena_bytes = arena_.end();
     place_parts();
@@ -91,6 +91,17 @@ class Placer {
     }
   }
 
+  // Whether operand `k` of a loop is the first value of what leaves it as `out`, and each turn writes
+  // over what it has read.
+  static bool is_turned(const Instruction& instr, size_t k, int out) {
+    if (instr.op != Op::kScan && instr.op != Op::kWhile) return false;
+    const bool is_scan = instr.op == Op::kScan;
+    const auto first = static_cast<size_t>(is_scan ? instr.numbers[0] : instr.numbers[0] + instr.numbers[1]);
+    const size_t carries = is_scan ? static_cast<size_t>(instr.numbers[1]) : instr.out.size();
+    return k >= first && k - first < carries && instr.out[k - first] == out &&
+           instr.bodies.back()->donor(k - first) >= 0;
+  }
+
   // Whether a step may write `out` where the root `x`, of which it is the last reader, lies.
   bool may_overwrite(const Step& step, int x, int out) const {
     if (value(x).bytes() != value(out).bytes()) return false;
@@ -103,22 +114,33 @@ class Placer {
         if (written || plan_.is_lazy(v) || value(v).bytes() != value(x).bytes()) return false;
         const bool in_order = instr.op == Op::kLoop && value(v).item() == value(out).item();
         const bool updated = (instr.op == Op::kUpdate || instr.op == Op::kScatter) && k == 0;
-        if (!in_order && !updated) return false;
+        if (!in_order && !updated && !is_turned(instr, k, out)) return false;
       }
       written = written || std::find(instr.out.begin(), instr.out.end(), out) != instr.out.end();
     }
     return true;
   }
 
-  void find_carried() {
-    plan_.carried.assign(plan_.program.outputs.size(), false);
-    for (const auto& [in, output] : plan_.program.carried) {
-      const int x = plan_.program.inputs[in], out = plan_.program.outputs[output];
-      if (value(x).bytes() != value(out).bytes() || first_[out] < 0) continue;
-      const int end = last_[x], start = first_[out];
-      plan_.carried[output] =
-          end < start || (end == start && may_overwrite(plan_.steps[start], x, out));
+  void find_donors() {
+    const auto& program = plan_.program;
+    const size_t outputs = program.outputs.size();
+    plan_.donors.assign(outputs, -1);
+    for (const auto& [in, output] : program.carried) {
+      const size_t first = output < 0 ? 0 : static_cast<size_t>(output);
+      const size_t end = output < 0 ? outputs : first + 1;
+      for (size_t k = first; k < end; ++k) {
+        if (plan_.donors[k] >= 0 || !may_lend(program.inputs[in], program.outputs[k])) continue;
+        plan_.donors[k] = in;
+        break;
+      }
     }
+  }
+
+  // Whether an output may be written where an input lies: it is read no more, or in step.
+  bool may_lend(int x, int out) const {
+    if (value(x).bytes() != value(out).bytes() || first_[out] < 0) return false;
+    const int end = last_[x], start = first_[out];
+    return end < start || (end == start && may_overwrite(plan_.steps[start], x, out));
   }
 
   void place_step(int s) {

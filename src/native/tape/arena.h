@@ -6,7 +6,7 @@ namespace evertrace::tape {
 
 struct Plan;
 
-// Fills in places, the working memory of steps, and which outputs are carried.
+// Fills in places, the working memory of steps, and the donors of outputs.
 void place_values(Plan& plan);
 
 }  // namespace evertrace::tape

@@ -17,6 +17,9 @@ void copy_bytes(char* to, const char* from, int64_t bytes) {
   if (to != from) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
+// Whether a body writes a carry over what it has read of it.
+bool is_carried(const Tape& body, size_t k) { return body.donor(k) >= 0; }
+
 // The carries of a loop: each has the memory of the result, and a second buffer unless the body
 // writes over what it has read.
 class Carries {
@@ -27,14 +30,14 @@ class Carries {
       : body_(body), first_(first), init_(std::move(init)), out_(std::move(out)) {
     for (size_t k = 0; k < out_.size(); ++k) {
       spare_.push_back(scratch);
-      if (!body.is_carried(k)) scratch += aligned(body.output_bytes(k));
+      if (!is_carried(body, k)) scratch += aligned(body.output_bytes(k));
     }
   }
 
   static int64_t scratch_bytes(const Tape& body, size_t count) {
     int64_t bytes = 0;
     for (size_t k = 0; k < count; ++k) {
-      if (!body.is_carried(k)) bytes += aligned(body.output_bytes(k));
+      if (!is_carried(body, k)) bytes += aligned(body.output_bytes(k));
     }
     return bytes;
   }
@@ -45,7 +48,7 @@ class Carries {
   void start(Frame& frame, const char** now) const {
     for (size_t k = 0; k < count(); ++k) {
       now[k] = frame.slots[init_[k]];
-      if (!body_.is_carried(k)) continue;
+      if (!is_carried(body_, k)) continue;
       copy_bytes(frame.slots[out_[k]], now[k], body_.output_bytes(k));
       now[k] = frame.slots[out_[k]];
     }
@@ -55,7 +58,7 @@ class Carries {
   // results' memory, if they were not just read from there.
   void bind(Frame& frame, Frame& inner, const char** now, bool even) const {
     for (size_t k = 0; k < count(); ++k) {
-      char* next = even || body_.is_carried(k) ? frame.slots[out_[k]]
+      char* next = even || is_carried(body_, k) ? frame.slots[out_[k]]
                                                : frame.arena.data() + spare_[k];
       body_.bind_input(inner, first_ + k, now[k]);
       body_.bind_output(inner, k, next);

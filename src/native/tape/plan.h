@@ -49,7 +49,7 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<Place> places;    // by value
   std::vector<int> outputs;     // slots
-  std::vector<bool> carried;    // by output
+  std::vector<int> donors;      // by output: the input whose memory it may have, or -1
   int64_t arena_bytes = 0;
   Counts counts = {};
 

@@ -67,8 +67,8 @@ struct Program {
   std::vector<int> inputs, outputs;
   std::vector<Constant> constants;
   std::vector<Instruction> instructions;
-  // Inputs whose memory an output may be written over, (input, output): the carries of loops. The
-  // caller passes one pointer for both if the tape says that it does so.
+  // Inputs whose memory an output may be written to, (input, output): the carries of loops; -1 for
+  // any output: donated arguments. What becomes of it the tape tells.
   std::vector<std::pair<int, int>> carried;
 };
 

@@ -24,7 +24,8 @@ Tape::Tape(Program program) {
   constant_data_ = std::move(plan.program.constants);
   for (const Constant& c : constant_data_) constants_.emplace_back(c.value, c.data.data());
   outputs_ = plan.outputs;
-  carried_ = plan.carried;
+  donors_ = plan.donors;
+  has_donors_ = std::any_of(donors_.begin(), donors_.end(), [](int i) { return i >= 0; });
   num_slots_ = plan.program.values.size();
   for (size_t v = 0; v < num_slots_; ++v) {
     const Place& place = plan.places[v];
@@ -39,14 +40,15 @@ Tape::Tape(Program program) {
   }
   arena_bytes_ = plan.arena_bytes;
   counts_ = plan.counts;
-  thunks_ = make_thunks(plan, bodies_);
+  thunks_ = make_thunks(plan, bodies_, arrays_);
   counts_.thunks = static_cast<int64_t>(thunks_.size());
 }
 
 Tape::~Tape() { delete spare_.load(); }
 
 Frame::Frame(const Tape& tape)
-    : arena(std::max<size_t>(64, static_cast<size_t>(tape.arena_bytes_))), slots(tape.num_slots_) {
+    : arena(std::max<size_t>(64, static_cast<size_t>(tape.arena_bytes_))), slots(tape.num_slots_),
+      arrays(tape.arrays_) {
   for (const auto& fixed : tape.in_arena_) slots[fixed.slot] = arena.data() + fixed.offset;
   for (const auto& [slot, data] : tape.constants_) slots[slot] = const_cast<char*>(data);
   for (const auto& body : tape.bodies_) children.push_back(std::make_unique<Frame>(*body));

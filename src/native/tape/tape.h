@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "kernels/scratch.h"
 #include "tape/program.h"
 
@@ -19,12 +20,18 @@ namespace evertrace::tape {
 struct Plan;
 class Tape;
 
+// The arrays of a kernel that takes such.
+struct KernelArrays {
+  Arrays in, out;
+};
+
 // What one running call has: where each value is, and the same for the bodies of control flow.
 struct Frame {
   explicit Frame(const Tape& tape);
   Scratch arena;
   std::vector<char*> slots;  // by value
   std::vector<std::unique_ptr<Frame>> children;
+  std::vector<KernelArrays> arrays;
 };
 
 // One step of a tape.
@@ -47,7 +54,7 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  // Reads the inputs, writes the outputs. They must not overlap, but for `is_carried`.
+  // Reads the inputs, writes the outputs. They must not overlap, but an output may lie on its donor.
   void run(const void* const* in, void* const* out) const;
 
   // The same in parts, for the bodies of control flow: pointers that change are bound before each
@@ -62,8 +69,9 @@ class Tape {
   size_t num_outputs() const { return outputs_.size(); }
   int64_t input_bytes(size_t i) const { return input_bytes_[i]; }
   int64_t output_bytes(size_t i) const { return output_bytes_[i]; }
-  // Whether output `i` has to be given the memory of the input that it was `carried` from.
-  bool is_carried(size_t i) const { return carried_[i]; }
+  // The input whose memory output `i` may be given, or -1.
+  int donor(size_t i) const { return donors_[i]; }
+  bool has_donors() const { return has_donors_; }
   const Counts& counts() const { return counts_; }
 
  private:
@@ -85,12 +93,14 @@ class Tape {
   std::vector<std::unique_ptr<Thunk>> thunks_;
   std::vector<int> inputs_, outputs_;  // slots
   std::vector<int64_t> input_bytes_, output_bytes_;
-  std::vector<bool> carried_;
+  std::vector<int> donors_;
+  bool has_donors_;
   std::vector<Derived> derived_;
   std::vector<Fixed> in_arena_;
   std::vector<std::pair<int, const char*>> constants_;
   std::vector<Constant> constant_data_;
   std::vector<std::shared_ptr<const Tape>> bodies_;  // one child frame each
+  std::vector<KernelArrays> arrays_;                 // of which frames have copies
   int64_t arena_bytes_ = 0;
   size_t num_slots_ = 0;
   Counts counts_ = {};

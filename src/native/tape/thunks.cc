@@ -131,10 +131,37 @@ class MatmulThunk : public Thunk {
   MatmulShape shape_;
 };
 
+using Options = std::vector<int64_t>;
+using Kernel = Failure (*)(const Arrays& in, const Arrays& out, const Options& options);
+
+struct NamedKernel {
+  const char* name;
+  Kernel run;
+};
+
+// What the names of kernels mean, all but those of running reductions.
+constexpr NamedKernel kKernels[] = {
+    {"sort", [](auto& in, auto& out, auto& n) { return sort(in, out, n[0]); }},
+    {"top_k", [](auto& in, auto& out, auto&) { return top_k(in[0], out[0], out[1]); }},
+    {"threefry", [](auto& in, auto& out, auto&) {
+       return threefry(in[0], in[1], in[2], out[0], out[1]);
+     }},
+    {"random_words", [](auto& in, auto& out, auto&) { return random_words(in[0], out[0]); }},
+    {"search", [](auto& in, auto& out, auto& n) { return search(in[0], in[1], out[0], n[0] != 0); }},
+    {"cholesky", [](auto& in, auto& out, auto&) { return cholesky(in[0], out[0]); }},
+    {"lu", [](auto& in, auto& out, auto&) { return lu(in[0], out[0], out[1]); }},
+    {"permutation", [](auto& in, auto& out, auto&) { return permutation(in[0], out[0]); }},
+    {"triangular_solve", [](auto& in, auto& out, auto& n) {
+       return triangular_solve(in[0], in[1], out[0], {n[0] != 0, n[1] != 0, n[2] != 0, n[3] != 0});
+     }},
+};
+
 // Sorts and their like, which take arrays.
 class KernelThunk : public Thunk {
  public:
-  KernelThunk(const Plan& plan, const Instruction& instr) : name_(instr.name) {
+  // The frames' arrays of that number are its own.
+  KernelThunk(const Plan& plan, const Instruction& instr, std::vector<KernelArrays>& all)
+      : name_(instr.name), number_(all.size()) {
     const auto& n = instr.numbers;
     options_.assign(n.begin() + 1, n.begin() + 1 + n[0]);
     size_t at = static_cast<size_t>(n[0]) + 1;
@@ -145,40 +172,41 @@ class KernelThunk : public Thunk {
       at += rank;
       slots.push_back(v);
     };
-    for (int v : instr.in) add(v, in_, in_slots_);
-    for (int v : instr.out) add(v, out_, out_slots_);
+    KernelArrays arrays;
+    for (int v : instr.in) add(v, arrays.in, in_slots_);
+    for (int v : instr.out) add(v, arrays.out, out_slots_);
+    all.push_back(std::move(arrays));
+    for (const NamedKernel& kernel : kKernels) {
+      if (name_ == kernel.name) kernel_ = kernel.run;
+    }
   }
 
   void run(Frame& frame) const override {
-    Arrays in = in_, out = out_;
+    auto& [in, out] = frame.arrays[number_];
     for (size_t i = 0; i < in.size(); ++i) in[i].data = frame.slots[in_slots_[i]];
     for (size_t i = 0; i < out.size(); ++i) out[i].data = frame.slots[out_slots_[i]];
-    const Failure failure = call(in, out);
+    const Failure failure =
+        kernel_ != nullptr ? kernel_(in, out, options_)
+                           : scan(in[0], out[0], options_[0], options_[1] != 0, name_);
     if (failure != nullptr) throw std::invalid_argument(failure);
   }
 
  private:
-  Failure call(const Arrays& in, const Arrays& out) const {
-    if (name_ == "sort") return sort(in, out, options_[0]);
-    if (name_ == "top_k") return top_k(in[0], out[0], out[1]);
-    if (name_ == "threefry") return threefry(in[0], in[1], in[2], out[0], out[1]);
-    if (name_ == "search") return search(in[0], in[1], out[0], options_[0] != 0);
-    return scan(in[0], out[0], options_[0], options_[1] != 0, name_);  // "sum", "prod", ...
-  }
-
   std::string name_;
-  std::vector<int64_t> options_;
-  Arrays in_, out_;
+  size_t number_;
+  Options options_;
+  Kernel kernel_ = nullptr;
   std::vector<int> in_slots_, out_slots_;
 };
 
 std::unique_ptr<Thunk> make_thunk(const Plan& plan, const Step& step,
-                                  std::vector<std::shared_ptr<const Tape>>& bodies) {
+                                  std::vector<std::shared_ptr<const Tape>>& bodies,
+                                  std::vector<KernelArrays>& arrays) {
   const Instruction& instr = plan.program.instructions[step.instructions[0]];
   switch (instr.op) {
     case Op::kReduce: return std::make_unique<ReduceThunk>(plan, instr);
     case Op::kMatmul: return std::make_unique<MatmulThunk>(plan, instr);
-    case Op::kKernel: return std::make_unique<KernelThunk>(plan, instr);
+    case Op::kKernel: return std::make_unique<KernelThunk>(plan, instr, arrays);
     case Op::kCond:
     case Op::kWhile:
     case Op::kScan: {
@@ -215,8 +243,9 @@ int64_t read_integer(const char* data, DType dtype) {
   }
 }
 
-std::vector<std::unique_ptr<Thunk>> make_thunks(
-    const Plan& plan, std::vector<std::shared_ptr<const Tape>>& bodies) {
+std::vector<std::unique_ptr<Thunk>> make_thunks(const Plan& plan,
+                                                std::vector<std::shared_ptr<const Tape>>& bodies,
+                                                std::vector<KernelArrays>& arrays) {
   std::vector<std::unique_ptr<Thunk>> thunks;
   Chain* chain = nullptr;  // the last thunk, if it is one
   for (const Step& step : plan.steps) {
@@ -232,7 +261,7 @@ std::vector<std::unique_ptr<Thunk>> make_thunks(
       chain->add(plan, first);
     } else {
       chain = nullptr;
-      thunks.push_back(make_thunk(plan, step, bodies));
+      thunks.push_back(make_thunk(plan, step, bodies, arrays));
     }
   }
   return thunks;

@@ -13,9 +13,11 @@ namespace evertrace::tape {
 
 struct Plan;
 
-// Makes the thunks; the bodies of control flow are added to `bodies`, whose frames are the children.
-std::vector<std::unique_ptr<Thunk>> make_thunks(
-    const Plan& plan, std::vector<std::shared_ptr<const Tape>>& bodies);
+// Makes the thunks. The bodies of control flow are added to `bodies`, whose frames are the children,
+// the arrays of kernels to `arrays`.
+std::vector<std::unique_ptr<Thunk>> make_thunks(const Plan& plan,
+                                                std::vector<std::shared_ptr<const Tape>>& bodies,
+                                                std::vector<KernelArrays>& arrays);
 
 // An integer or boolean in memory; what is too large for 64 bits is the largest that is not.
 int64_t read_integer(const char* data, DType dtype);

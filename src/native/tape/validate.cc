@@ -41,8 +41,8 @@ class Validator {
     }
     for (int v : program_.outputs) use(v);
     for (const auto& [in, out] : program_.carried) {
-      demand(in >= 0 && out >= 0 && static_cast<size_t>(in) < program_.inputs.size() &&
-                 static_cast<size_t>(out) < program_.outputs.size(),
+      demand(in >= 0 && out >= -1 && in < static_cast<int>(program_.inputs.size()) &&
+                 out < static_cast<int>(program_.outputs.size()),
              "a carry is no input or output");
     }
   }
@@ -216,8 +216,11 @@ class Validator {
     demand(at == n.size(), "a kernel has too many numbers");
     struct Form { const char* name; size_t in, out, options; };
     constexpr Form forms[] = {{"top_k", 1, 2, 0}, {"threefry", 3, 2, 0}, {"search", 2, 1, 1},
+                              {"random_words", 1, 1, 0},
                               {"sum", 1, 1, 2},   {"prod", 1, 1, 2},     {"max", 1, 1, 2},
-                              {"min", 1, 1, 2},   {"logsumexp", 1, 1, 2}};
+                              {"min", 1, 1, 2},   {"logsumexp", 1, 1, 2}, {"cholesky", 1, 1, 0},
+                              {"lu", 1, 2, 0},    {"permutation", 1, 1, 0},
+                              {"triangular_solve", 2, 1, 4}};
     const size_t options = static_cast<size_t>(n[0]);
     bool known = instr.name == "sort" && options == 1 && instr.in.size() == instr.out.size() &&
                  n[1] >= 1 && static_cast<size_t>(n[1]) <= instr.in.size();

@@ -115,6 +115,17 @@ def test_order_is_stable(dtype):
 
 
 @built
+@pytest.mark.parametrize("step", [1, 1 << 31, 1 << 33], ids=hex)
+def test_order_of_wide_numbers(step):
+    """Runs of which only the lower half differs, short and long; an outlier makes them wide."""
+    x = np.random.default_rng(0).permutation(np.arange(3000) % 1000) * step
+    for outlier in (0, np.iinfo(np.int64).min, np.iinfo(np.int64).max):
+        x[7] = outlier
+        want = np.argsort(x, kind="stable")
+        np.testing.assert_array_equal(native.sort([x, np.arange(x.size)], 1)[1], want)
+
+
+@built
 @pytest.mark.parametrize("size", SIZES)
 def test_sort_by_several_keys(size):
     rng = np.random.default_rng(0)

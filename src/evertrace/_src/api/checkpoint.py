@@ -25,6 +25,9 @@ def checkpoint(fun, **options):
     return stateful(traced_checkpoint(fun, **options))
 
 
+remat = checkpoint
+
+
 @set_module("evertrace.ad_checkpoint")
 def print_saved_residuals(f, *args, **kwargs):
     """Print which values the derivative of a function keeps until its backward pass.

@@ -5,16 +5,16 @@ seconds, with the function's name as ``fun_name``. With the option ``log_compile
 too. Libraries may record events of their own.
 """
 
-import logging
 import threading
 from typing import Any
 
 from evertrace._src import config, errors
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.monitoring")
 
-logger = logging.getLogger("evertrace")
+logging: Any = LazyModule("logging")
 
 _lock = threading.Lock()
 # Replaced, never changed: an event may be recorded while another thread registers.
@@ -52,7 +52,7 @@ def _record(kind, *args, **kwargs):
 def timed(what, name, seconds):
     """Record that a step ("trace", "lower" or "compile") for a function took some seconds."""
     if config.current().log_compiles:
-        logger.warning("%s of jit(%s) took %.6f s", what, name, seconds)
+        logging.getLogger("evertrace").warning("%s of jit(%s) took %.6f s", what, name, seconds)
     _record("duration", f"/evertrace/{what}", seconds, fun_name=name)
 
 

@@ -3,6 +3,8 @@
 In every rule `None` in place of a tangent or cotangent means a symbolic zero.
 """
 
+from evertrace._src.lazy import load
+
 
 class LinearArg:
     """An operand that stands for the unknown of a linear map.
@@ -47,6 +49,8 @@ class RuleTable:
 
     Args:
       name: says what the rules are for; used in the error about a missing one.
+      modules: names of modules that define rules: they are imported, one after the other, until the
+        rule that is looked for is there.
 
     Example:
       >>> from evertrace import extend
@@ -57,11 +61,12 @@ class RuleTable:
       3
     """
 
-    __slots__ = ("name", "rules")
+    __slots__ = ("modules", "name", "rules")
 
-    def __init__(self, name):
+    def __init__(self, name, modules=()):
         self.name = name
         self.rules = {}
+        self.modules = tuple(modules)
 
     def define(self, *prims):
         """Decorate a function as the rule of each of the primitives."""
@@ -73,11 +78,20 @@ class RuleTable:
 
         return register
 
+    def find(self, prim):
+        """Return the rule of a primitive, or None."""
+        rule = self.rules.get(prim)
+        modules = iter(self.modules)
+        while rule is None and (module := next(modules, None)) is not None:
+            load(module)
+            rule = self.rules.get(prim)
+        return rule
+
     def __contains__(self, prim):
-        return prim in self.rules
+        return self.find(prim) is not None
 
     def __getitem__(self, prim):
-        try:
-            return self.rules[prim]
-        except KeyError:
-            raise NotImplementedError(f"{prim.name} has no rule for {self.name}") from None
+        rule = self.find(prim)
+        if rule is None:
+            raise NotImplementedError(f"{prim.name} has no rule for {self.name}")
+        return rule

@@ -7,12 +7,13 @@ do in JAX.
 """
 
 import contextlib
-import logging
 import threading
+from typing import Any
 
 from evertrace._src import config, errors
+from evertrace._src.lazy import LazyModule
 
-logger = logging.getLogger("evertrace")
+logging: Any = LazyModule("logging")
 
 
 class _Explicit(threading.local):
@@ -49,7 +50,7 @@ def check(direction, aval):
         return
     words = direction.replace("_", "-")
     if level.startswith("log"):
-        logger.warning("%s transfer of %s", words, aval.str_short())
+        logging.getLogger("evertrace").warning("%s transfer of %s", words, aval.str_short())
         return
     wish = "even by `device_put`" if _explicit.on else "unless by `device_put` or `device_get`"
     raise errors.user_error(

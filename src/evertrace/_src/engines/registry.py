@@ -156,7 +156,7 @@ def native_engine():
     return engine
 
 
-def choose(jaxpr, name, wanted, excluded):
+def choose(jaxpr, name, wanted, excluded, donated=()):
     """Choose the engine of a jaxpr without constvars, by the program alone.
 
     Args:
@@ -164,6 +164,7 @@ def choose(jaxpr, name, wanted, excluded):
       name: of the program.
       wanted: "auto", "native" or "xla".
       excluded: why the native engine cannot run it whatever it holds, or None.
+      donated: indices of the inputs whose memory is given away.
 
     Returns:
       "native" or "xla", why, the tape or None, and what making it took: two numbers of seconds.
@@ -183,7 +184,7 @@ def choose(jaxpr, name, wanted, excluded):
         why, eqn = excluded, None
     else:
         limit = math.inf if wanted == "native" else native_engine().LARGEST_COST
-        tape, why, eqn, seconds = native_engine().compile_jaxpr(jaxpr, limit)
+        tape, why, eqn, seconds = native_engine().compile_jaxpr(jaxpr, limit, donated)
         if tape is not None:
             return "native", why, tape, seconds
     if wanted == "native":

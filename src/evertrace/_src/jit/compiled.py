@@ -41,8 +41,8 @@ def entry(jitted, args, names):
     call = _bound(jitted, args, names)
     if any(isinstance(x, Tracer) for x in call.roots):
         return None
-    key, variants = call.key(), jitted._variants
-    if key in jitted._pinned or key not in variants.buckets:
+    key, keepers = call.key(), (jitted._variants, jitted._pinned)
+    if not any(key in keeper.buckets for keeper in keepers):
         return None
     places = [object() for _ in args]
     where = {id(place): i for i, place in enumerate(places)}
@@ -59,7 +59,7 @@ def entry(jitted, args, names):
         now, jitted._fun, len(args), tuple(names),
         defaults if _DEFAULT in uses else None,
         by_name if _KEYWORD_DEFAULT in uses else None,
-        variants, variants.box(key), roots,
+        jitted._variants, tuple([keeper.box(key) for keeper in keepers]), roots,
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def _strict_entry(now, jitted, args, names):
             traced.append((_TREE, at, treedef.spec, len(tokens), tuple(tokens)))
     roots = [*traced, *static]
     return (
-        now, jitted._fun, len(args), tuple(names), None, None, variants, variants.box(key), roots
+        now, jitted._fun, len(args), tuple(names), None, None, variants, (variants.box(key),), roots
     )  # fmt: skip
 
 
@@ -153,10 +153,8 @@ class _InPythonError(Exception):
 def run_of(variant):
     """Return what runs a variant, None if that has to be in Python, NotImplemented for not yet."""
     program = variant.program
-    if (
-        variant.host.late_names or variant.effects or program.watched or program.donated
-        or program.device is not None or config.current().default_device is not None
-    ):  # fmt: skip
+    elsewhere = program.device is not None or config.current().default_device is not None
+    if program.watched or elsewhere:
         return None
     engine, parts, device = "", None, None
     if not program.trivial:
@@ -164,12 +162,18 @@ def run_of(variant):
         if found is NotImplemented:
             return found
         engine, parts, device = found
+    if program.donated and engine == "xla":
+        return None  # what else sees the memory has to be found first
     try:
         kitchen = _kitchen(variant)
     except _InPythonError:
         return None
     outputs = None if program.plain else [_output(s) for s in program.sources]
-    return _inputs(variant), outputs, engine, parts, device, registry.first_device, *kitchen
+    late = variant.host.run_late if variant.host.late_names else None
+    return (
+        _inputs(variant), outputs, program.donated, late, engine, parts, device,
+        registry.first_device, *kitchen,
+    )  # fmt: skip
 
 
 def _engine(program):
@@ -208,11 +212,14 @@ def _output(source):
 
 
 def _kitchen(variant):
-    """Return the recipes as a list, the number of the result's, the writes."""
+    """Return the recipes as a list, the number of the result's, the writes, the effects."""
     flat = _Flat()
     writes = [_write(flat, variant, w) for w in variant.writes]
     result = flat.add(variant.result)
-    return flat.recipes, result, writes
+    effects = [
+        (e.fn, tuple(e.kwargs), flat._parts([*e.args, *e.kwargs.values()])) for e in variant.effects
+    ]
+    return flat.recipes, result, writes, effects
 
 
 class _Flat:

@@ -20,7 +20,7 @@ from evertrace._src.core import monitoring
 from evertrace._src.core.placement import device_of
 from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.extension import native
-from evertrace._src.jit import compiled, differences, explain
+from evertrace._src.jit import compiled
 from evertrace._src.jit.calls import Binder, bucket_key
 from evertrace._src.jit.capture import capture, function_name, lock, record
 from evertrace._src.jit.lifting.code import code_of, is_library_function
@@ -31,7 +31,11 @@ from evertrace._src.jit.signature import FlatCall, Signature, check_static
 from evertrace._src.jit.stages import Lowered, Traced
 from evertrace._src.jit.strict import StrictVariant, flat_key, is_flat, strict_key
 from evertrace._src.jit.variant import Variant
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
+
+differences: Any = LazyModule("evertrace._src.jit.differences")
+explain: Any = LazyModule("evertrace._src.jit.explain")
 
 MAX_VARIANTS = 512
 """How many variants a function keeps under each set of rules."""
@@ -86,8 +90,9 @@ class Variants(_CountsBase):
         self.warned = set()
 
     def box(self, key):
-        """Return the box of a bucket, or of the one variant by JAX's rules."""
-        found = self.buckets.get(key) or [self.by_key[key]]
+        """Return the box of a bucket, which may be of no variants, or of a call's by JAX's rules."""
+        strict = self.by_key.get(key)
+        found = self.buckets.get(key, ()) if strict is None else (strict,)
         return self.boxes.setdefault(key, [tuple(found)])
 
     def hit(self, variant):
@@ -122,18 +127,20 @@ class Variants(_CountsBase):
         return len(self.strict()) + sum(map(len, self.buckets.values()))
 
 
-def _add(buckets, variant):
+def _add(variants, variant):
     """Keep a variant, as the one that the next call is likely to want."""
-    buckets[variant.key] = [variant, *buckets.get(variant.key, ())]
+    variants.buckets[variant.key] = [variant, *variants.buckets.get(variant.key, ())]
+    variants.changed(variant.key)
 
 
-def _drop(buckets, variant):
+def _drop(variants, variant):
     """Forget a variant. Lists are replaced, as calls on other threads may be reading them."""
-    rest = [v for v in buckets.get(variant.key, ()) if v is not variant]
+    rest = [v for v in variants.buckets.get(variant.key, ()) if v is not variant]
     if rest:
-        buckets[variant.key] = rest
+        variants.buckets[variant.key] = rest
     else:
-        buckets.pop(variant.key, None)
+        variants.buckets.pop(variant.key, None)
+    variants.changed(variant.key)
 
 
 _strict_variants_of = weakref.WeakKeyDictionary()
@@ -234,7 +241,7 @@ class JitFunction(_JitBase):
         self._variants = _shared_variants(fun, (signature.roles, options))
         self._strict = _strict_variants(fun, (signature.roles, options))
         self._followed = None  # what is called by the contract where strict rules leave it to that
-        self._pinned = {}  # buckets of variants that hold things of this very function's
+        self._pinned = Variants()  # those that hold things of this very function's
 
     def __call__(self, *args, **kwargs):
         """Run the variant that fits this call, tracing and compiling it if there is none."""
@@ -252,7 +259,7 @@ class JitFunction(_JitBase):
             call = self._binder.bind(args, kwargs)
             roots, key = call.roots, call.key()
         variants = self._variants
-        for buckets in (variants.buckets, self._pinned):
+        for buckets in (variants.buckets, self._pinned.buckets):
             bucket = buckets.get(key)
             if bucket is not None:
                 for variant in bucket:
@@ -279,7 +286,7 @@ class JitFunction(_JitBase):
         variants = self._variants
         with lock:
             # Another thread may have traced it while this one waited.
-            for variant in (*variants.buckets.get(key, ()), *self._pinned.get(key, ())):
+            for variant in (*variants.buckets.get(key, ()), *self._pinned.buckets.get(key, ())):
                 found = variant.match(call.roots)
                 if found is not None:
                     variants.hit(variant)
@@ -298,8 +305,7 @@ class JitFunction(_JitBase):
     def _trace(self, call, key):
         """Trace the call and keep the variant; returns it and what its match found."""
         variants, kept = self._variants, self._kept()
-        reason = differences.from_nearest(kept, key, call.roots)
-        explain.allow(self._name, len(kept), reason, self._options.max_traces)
+        reason = self._allow(kept, lambda: differences.from_nearest(kept, key, call.roots))
         variants.misses += 1
         variant = Variant(record(call, self._name), self._options)
         monitoring.timed("trace", self._name, variant.recorded.seconds)
@@ -308,19 +314,29 @@ class JitFunction(_JitBase):
         if found is None:
             raise self._mismatch(variant, call)
         if not any(isinstance(x, Tracer) for x in variant.consts):
-            _add(self._pinned if variant.recorded.pinned else variants.buckets, variant)
-            variants.changed(key)
+            _add(self._keeper(variant), variant)
             if len(kept) >= MAX_VARIANTS:
-                unused = min(kept, key=lambda v: v.used)
-                _drop(self._pinned if unused.recorded.pinned else variants.buckets, unused)
-                variants.changed(unused.key)
-            explain.warn_of_many(self._name, [*kept, variant], variants.warned)
+                _drop(self._keeper(unused := min(kept, key=lambda v: v.used)), unused)
+            if kept:
+                explain.warn_of_many(self._name, [*kept, variant], variants.warned)
         return variant, found
+
+    def _allow(self, kept, compare):
+        """Say or forbid that a call is traced; returns how it differs from what is kept."""
+        limit = self._options.max_traces
+        if not kept and limit != 0 and not config.current().no_tracing:
+            return ()
+        reason = compare()
+        explain.allow(self._name, len(kept), reason, limit)
+        return reason
 
     def _kept(self):
         """Return the variants of the contract, oldest first."""
-        pinned = [v for bucket in self._pinned.values() for v in bucket]
-        return sorted([*self._variants.all(), *pinned], key=lambda v: v.created)
+        return sorted([*self._variants.all(), *self._pinned.all()], key=lambda v: v.created)
+
+    def _keeper(self, variant):
+        """Return the `Variants` that a variant is among."""
+        return self._pinned if variant.recorded.pinned else self._variants
 
     def _check_statics(self, call):
         for i in call.static_roots:
@@ -383,8 +399,8 @@ class JitFunction(_JitBase):
             variants.hit(variant)
             return variant
         kept = variants.strict()
-        reason = differences.from_strict(kept, key, self._leaf_names(key) if kept else ())
-        explain.allow(self._name, len(kept), reason, self._options.max_traces)
+        names = self._leaf_names(key) if kept else ()
+        reason = self._allow(kept, lambda: differences.from_strict(kept, key, names))
         variants.misses += 1
         variant = self._capture(call, avals, key)
         variant.reason = reason
@@ -442,8 +458,8 @@ class JitFunction(_JitBase):
 
     def cache_info(self):
         """Return how many calls found a variant (hits) and how many traced one (misses)."""
-        parts = self._variants, self._strict
-        kept = sum(v.count() for v in parts) + sum(map(len, self._pinned.values()))
+        parts = self._variants, self._strict, self._pinned
+        kept = sum(v.count() for v in parts)
         return CacheInfo(sum(v.hits for v in parts), sum(v.misses for v in parts), None, kept)
 
     def explain(self):

@@ -103,7 +103,9 @@ class Program:
     def _chosen(self):
         """Return engine, reason and tape; chosen once."""
         if self._choice is None:
-            found = registry.choose(self.jaxpr, self.name, self.engine, self._excluded())
+            found = registry.choose(
+                self.jaxpr, self.name, self.engine, self._excluded(), self.kept_donated
+            )
             if found[2] is not None:
                 self._took(found[3])
             self._choice = found

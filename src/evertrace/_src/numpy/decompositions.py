@@ -316,18 +316,37 @@ def slogdet(a, *, method=None):
             fix="leave it out.",
         )
     (a,) = as_square("slogdet", a)
-    diagonal, sign = _pivots(a)
-    size = ufuncs.absolute(diagonal)
-    sign = sign * reductions.prod(ufuncs.sign(diagonal), -1)
-    return SlogdetResult(sign, reductions.sum(ufuncs.log(size), -1))
+    return SlogdetResult(*_signed_logarithm(a, *lax.lu(stop_gradient(a))))
 
 
-def _pivots(a):
-    """Return the pivots of LU factors, and the sign of the permutation in their dtype."""
-    factors, pivots, _ = lax.lu(a)
-    moved = ufuncs.not_equal(pivots, np.arange(a.aval.shape[-1], dtype=np.int32))
+@custom_jvp
+def _signed_logarithm(a, factors, pivots, rows):
+    """Return sign and logarithm of determinants as functions of `a` alone, given its LU factors."""
+    diagonal = matrices.diagonal(factors)
+    sign = _parity(pivots, factors.dtype) * reductions.prod(ufuncs.sign(diagonal), -1)
+    return sign, reductions.sum(ufuncs.log(ufuncs.absolute(diagonal)), -1)
+
+
+@_signed_logarithm.defjvp
+def _signed_logarithm_jvp(primals, tangents):
+    sign, logarithm = _signed_logarithm(*primals)
+    change = _relative_change(primals, tangents[0])
+    turn = sign * (change - elementary.real(change))  # an imaginary number
+    return (sign, logarithm), (turn, elementary.real(change))
+
+
+def _relative_change(factored, da):
+    """Return the tangent of determinants, divided by them: the trace of ``A^-1 dA``."""
+    a, factors, _, rows = factored
+    change = solving.lu_solve_p.bind(a, factors, rows, da, transpose_a=False, conjugate_a=False)
+    return reductions.sum(matrices.diagonal(change), -1)
+
+
+def _parity(pivots, dtype):
+    """Return the signs of the permutations that the pivots of LU factors amount to."""
+    moved = ufuncs.not_equal(pivots, np.arange(pivots.shape[-1], dtype=np.int32))
     odd = reductions.sum(moved, -1, dtype=np.int32) % 2
-    return matrices.diagonal(factors), (1 - 2 * odd).astype(factors.dtype)
+    return (1 - 2 * odd).astype(dtype)
 
 
 @public
@@ -354,8 +373,19 @@ def det(a):
     if n == 3:
         cofactors = products.cross(a[..., 1, :], a[..., 2, :])
         return reductions.sum(a[..., 0, :] * cofactors, -1)
-    diagonal, sign = _pivots(a)
-    return sign * reductions.prod(diagonal, -1)
+    return _determinant(a, *lax.lu(stop_gradient(a)))
+
+
+@custom_jvp
+def _determinant(a, factors, pivots, rows):
+    """Return determinants as functions of `a` alone, given its LU factors."""
+    return _parity(pivots, factors.dtype) * reductions.prod(matrices.diagonal(factors), -1)
+
+
+@_determinant.defjvp
+def _determinant_jvp(primals, tangents):
+    out = _determinant(*primals)
+    return out, out * _relative_change(primals, tangents[0])
 
 
 # ---------------------------------------------------------------- orthogonal factors

@@ -9,7 +9,7 @@ import functools
 import importlib
 from typing import Any
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.numpy import creation, indexing
 from evertrace._src.numpy.arguments import no_out
 from evertrace._src.numpy.products import contract, options
@@ -27,6 +27,7 @@ def _opt_einsum():
     return importlib.import_module("opt_einsum")
 
 
+@native.planned(by_type=False)
 def einsum(
     subscripts, /, *operands, out=None, optimize="auto", precision=None,
     preferred_element_type=None, out_sharding=None,

@@ -10,16 +10,12 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.lax.convert import stop_gradient
-from evertrace._src.lax.loops import while_loop
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import (
-    broadcast_to,
     check_arraylike,
-    common_shape,
     promote,
     promote_inexact,
 )
@@ -33,8 +29,8 @@ from evertrace._src.ops.special import bessel_i0e_p
 
 __all__ = [
     "angle", "around", "ceil", "clip", "conj", "conjugate", "deg2rad", "degrees",
-    "floor", "fmax", "fmin", "gcd", "heaviside", "hypot", "i0", "imag", "iscomplex",
-    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "lcm", "logaddexp",
+    "floor", "fmax", "fmin", "heaviside", "hypot", "i0", "imag", "iscomplex",
+    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "logaddexp",
     "logaddexp2", "nan_to_num", "positive", "rad2deg", "radians", "real", "rint", "round",
     "sinc", "trunc", "where",
 ]  # fmt: skip
@@ -372,7 +368,7 @@ def logaddexp(x1, x2, /):
       >>> jnp.logaddexp(1000.0, 1000.0)
       Array(1000.6932, dtype=float32, weak_type=True)
     """
-    return _log_of_sum("logaddexp", x1, x2, ufuncs.exp, 1.0)
+    return _log_of_sum("logaddexp", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp(x)))
 
 
 def logaddexp2(x1, x2, /):
@@ -382,22 +378,22 @@ def logaddexp2(x1, x2, /):
       >>> jnp.logaddexp2(3.0, 3.0)
       Array(4., dtype=float32, weak_type=True)
     """
-    return _log_of_sum("logaddexp2", x1, x2, ufuncs.exp2, float(1 / np.log(2)))
+    return _log_of_sum(
+        "logaddexp2", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp2(x)) * float(1 / np.log(2))
+    )
 
 
-def _log_of_sum(name, x1, x2, exp, unit):
-    """Factor out the larger term, as a constant: then all derivatives are those of the sum."""
+def _log_of_sum(name, x1, x2, excess):
+    """Add what the sum is more than its larger term, a function of the distance of both.
+
+    Derivatives of all orders are right also where the terms are equal: the larger one and the
+    distance change branch together, and each branch is the sum itself.
+    """
     x, y = promoted(promote_inexact, name, x1, x2)
     real_only(name, x)
-    difference = x - y
-    is_first = difference >= 0
-    larger, smaller = where(is_first, x, y), where(is_first, y, x)
-    # Infinities of one sign have a NaN difference, but a sum.
-    is_special = isnan(difference) | isinf(larger)
-    u, v = where(is_special, 0.0, larger), where(is_special, 0.0, smaller)
-    top = stop_gradient(u)
-    total = top + ufuncs.log1p((exp(u - top) - 1.0) + exp(v - top)) * unit
-    return where(is_special, where(isnan(difference), x + y, larger), total)
+    # Equal infinities have a NaN difference, but a sum.
+    difference = where((x == y) & isinf(x), 0.0, x - y)
+    return where(difference >= 0, x, y) + excess(-ufuncs.absolute(difference))
 
 
 def hypot(x1, x2, /):
@@ -538,53 +534,3 @@ def iscomplex(x):
     """
     x = _operand("iscomplex", x)
     return ufuncs.not_equal(imag(x), 0) if is_complex(x.dtype) else _all(x, False)
-
-
-# ---------------------------------------------------------------- integers
-
-
-def gcd(x1, x2):
-    """Return the greatest common divisor of integers, never negative.
-
-    Raises:
-      DTypeError: the numbers are no integers.
-
-    Example:
-      >>> jnp.gcd(jnp.array([12, -18, 0]), 8)
-      Array([4, 2, 8], dtype=int32)
-    """
-    return _euclid("gcd", x1, x2)[0]
-
-
-def lcm(x1, x2):
-    """Return the least common multiple of integers, never negative; 0 where one is 0.
-
-    Raises:
-      DTypeError: the numbers are no integers.
-
-    Example:
-      >>> jnp.lcm(jnp.array([4, 6, 0]), 10)
-      Array([20, 30,  0], dtype=int32)
-    """
-    divisor, x, y = _euclid("lcm", x1, x2)
-    return where(divisor == 0, 0, x * (y // where(divisor == 0, 1, divisor)))
-
-
-def _euclid(name, x1, x2):
-    """Return the greatest common divisor and the operands' magnitudes, by Euclid's algorithm."""
-    x, y = promoted(promote, name, x1, x2)
-    if not is_integer(x.dtype):
-        raise errors.user_error(
-            errors.DTypeError,
-            f"{name}: takes integers, got {x.dtype}.",
-            fix="convert the arguments, e.g. `x.astype(int)`.",
-            anchor="dtype",
-        )
-    shape = common_shape(name, [x.shape, y.shape])
-    x, y = (broadcast_to(ufuncs.absolute(v), shape) for v in (x, y))
-
-    def step(pair):
-        a, b = pair
-        return where(b != 0, b, a), where(b != 0, ufuncs.fmod(a, b), 0)
-
-    return *while_loop(lambda pair: (pair[1] != 0).any(), step, (x, y))[:1], x, y

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.lax.dot import precision_param
 from evertrace._src.numpy import elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
@@ -75,6 +75,7 @@ class _MatmulPlan(NamedTuple):
     order: tuple
 
 
+@native.planned(by_type=False)
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Multiply matrices.
 
@@ -161,6 +162,7 @@ def _check_matmul(x, y):
     common_shape("matmul", [x[:-2], y[:-2]])
 
 
+@native.planned(by_type=False)
 def matvec(x1, x2, /):
     """Multiply matrices ``[..., m, k]`` by vectors ``[..., k]``; leading axes are broadcast.
 
@@ -175,6 +177,7 @@ def matvec(x1, x2, /):
     return squeeze(matmul(x, expand_dims(y, (y.aval.ndim,))), (max(x.aval.ndim - 1, y.aval.ndim),))
 
 
+@native.planned(by_type=False)
 def vecmat(x1, x2, /):
     """Multiply conjugated vectors ``[..., k]`` by matrices ``[..., k, n]``.
 
@@ -193,6 +196,7 @@ def vecmat(x1, x2, /):
 # ---------------------------------------------------------------- dot and its relatives
 
 
+@native.planned(by_type=False)
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Sum products over the last axis of `a` and the second to last (or only) axis of `b`.
 
@@ -223,6 +227,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     return contract(x, y, dims, _NO_DIMS, opts)
 
 
+@native.planned(by_type=False)
 def vdot(a, b, *, precision=None, preferred_element_type=None):
     """Return the inner product of two arrays taken as vectors, the first of them conjugated.
 
@@ -262,6 +267,7 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     return contract(x, y, (last, last), (batch, batch), opts)
 
 
+@native.planned(by_type=False)
 def inner(a, b, *, precision=None, preferred_element_type=None):
     """Sum products over the last axes of two arrays.
 
@@ -281,6 +287,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
     return tensordot(x, y, axes, precision=precision, preferred_element_type=preferred_element_type)
 
 
+@native.planned(by_type=False)
 def outer(a, b, out=None):
     """Return all products of an element of `a` and one of `b`: an array ``[a.size, b.size]``.
 
@@ -294,6 +301,7 @@ def outer(a, b, out=None):
     return ufuncs.multiply(expand_dims(ravel(x), (1,)), expand_dims(ravel(y), (0,)))
 
 
+@native.planned(by_type=False)
 def tensordot(
     a, b, axes: Any = 2, *, precision=None, preferred_element_type=None, out_sharding=None
 ):

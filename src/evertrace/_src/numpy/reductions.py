@@ -470,6 +470,7 @@ def _count(name, x, axis, keepdims, where, dtype):
     return sum(broadcast_to(where, x.aval.shape), axis, dtype, keepdims=keepdims)
 
 
+@native.planned(by_type=False)
 def var(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
     correction=None,
@@ -547,6 +548,7 @@ def _real_dtype(dtype):
     return dtypes.finfo(dtype).dtype if dtypes.issubdtype(dtype, np.complexfloating) else dtype
 
 
+@native.planned(by_type=False)
 def std(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
     correction=None,

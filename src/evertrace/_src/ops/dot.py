@@ -74,13 +74,13 @@ def _dot_host(lhs, rhs, *, dimension_numbers, precision, preferred_element_type,
     key = lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, dimension_numbers, preferred_element_type
     plan = _plans.data.get(key)
     if plan is None:
-        plan = _plans.put(key, _plan(*key))
+        plan = _plans.put(key, host_plan(*key))
     left = lhs.transpose(plan.lhs_order).reshape(plan.lhs_shape)
     right = rhs.transpose(plan.rhs_order).reshape(plan.rhs_shape)
     return multiply(left, right, plan.compute, plan.out_dtype).reshape(plan.out_shape)
 
 
-class _Plan(NamedTuple):
+class HostPlan(NamedTuple):
     """How the host multiplies: operands become stacks of matrices, views where that is possible.
 
     They are permuted to ``[batch, free, contract]`` and ``[batch, contract, free]``, then reshaped.
@@ -98,7 +98,8 @@ class _Plan(NamedTuple):
 _plans = Cache("plans of products on the host")
 
 
-def _plan(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out_dtype):
+def host_plan(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out_dtype):
+    """Return how the host multiplies such arrays; `out_dtype` None for their own."""
     (lc, rc), (lb, rb) = dimension_numbers
     free_l, free_r = free_dims(len(lhs_shape), lc, lb), free_dims(len(rhs_shape), rc, rb)
     batch = tuple(lhs_shape[d] for d in lb)
@@ -107,7 +108,7 @@ def _plan(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out_dty
     count = math.prod(lhs_shape[d] for d in lc)
     if out_dtype is None:
         out_dtype = dtypes.promote_types(lhs_dtype, rhs_dtype)
-    return _Plan(
+    return HostPlan(
         (*lb, *free_l, *lc), (*batch, math.prod(sizes_l), count),
         (*rb, *rc, *free_r), (*batch, count, math.prod(sizes_r)),
         batch + sizes_l + sizes_r, product_dtype(lhs_dtype, rhs_dtype, out_dtype), out_dtype,

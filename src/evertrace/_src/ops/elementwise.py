@@ -196,7 +196,8 @@ def _abs_jvp(tangents, primals, out):
     (dx,), (x,) = tangents, primals
     if is_complex(x):
         return div_p.bind(real_p.bind(mul_p.bind(dx, conj(x))), _nonzero(out))
-    return select(ge_p.bind(x, const(x, 0)), dx, neg_p.bind(dx))
+    slope = select(ge_p.bind(x, const(x, 0)), full(x.aval, 1), full(x.aval, -1))
+    return mul_p.bind(dx, slope)  # one operation in reverse, where a choice of tangents is three
 
 
 def _nonzero(x):
@@ -381,6 +382,8 @@ def _integer_pow_host(x, *, y):
 def _integer_pow_deriv(out, x, *, y):
     if y == 0:
         return zeros(out.aval)
+    if y == -1:
+        return neg_p.bind(square_p.bind(out))
     return scale(integer_pow_p.bind(x, y=y - 1), y)
 
 

@@ -278,8 +278,9 @@ def _concatenate_transpose(ct, *xs, dimension):
 
 
 def _concatenate_batch(size, args, dims, *, dimension):
-    args = [move_batch_dim(x, d, 0, size) for x, d in zip(args, dims, strict=True)]
-    return concatenate_p.bind(*args, dimension=dimension + 1), 0
+    dim = next(d for d in dims if d is not None)
+    args = [move_batch_dim(x, d, dim, size) for x, d in zip(args, dims, strict=True)]
+    return concatenate_p.bind(*args, dimension=dimension + (dim <= dimension)), dim
 
 
 concatenate_p = Primitive(

@@ -69,42 +69,15 @@ def _sort_abstract(*xs, dimension, is_stable, num_keys):
     return xs
 
 
-def _sort_floats(x, dimension):
-    """Sort by NumPy's own order, and put right the bits of zeros and NaNs, which it mixes up.
-
-    Returns None where that would take longer than sorting keys.
-    """
-    out = np.sort(x, axis=dimension)
-    if np.isnan(out.take(-1, dimension)).any():
-        out[np.isnan(out)] = np.nan
-    if x.ndim > 1:
-        return None if _negative_zeros(x).any() else out
-    first, last = np.searchsorted(out, 0, "left"), np.searchsorted(out, 0, "right")
-    if first < last:
-        middle = first + np.count_nonzero(_negative_zeros(x))
-        out[first:middle] = -0.0
-        out[middle:last] = 0.0
-    return out
-
-
-def _negative_zeros(x):
-    bits = x.view(f"i{x.dtype.itemsize}")
-    return bits == np.iinfo(bits.dtype).min
-
-
 def _sort_host(*xs, dimension, is_stable, num_keys):
+    last = [np.moveaxis(x, dimension, -1) for x in xs]
+    if native.use(last[0].shape, *[x.dtype for x in xs]):
+        return [np.moveaxis(x, -1, dimension) for x in native.sort(last, num_keys)]
     if len(xs) == 1 and has_sortable_bits(xs[0].dtype):
-        is_plain = xs[0].dtype.itemsize >= 4 and xs[0].size > 0
-        out = _sort_floats(xs[0], dimension) if is_plain else None
-        if out is not None:
-            return [out]
         keys = np.sort(to_sort_keys(xs[0]), axis=dimension)
         return [flip_negative(keys).view(xs[0].dtype)]
     if len(xs) == 1 and xs[0].dtype.kind in "biu":
         return [np.sort(xs[0], axis=dimension)]
-    last = [np.moveaxis(x, dimension, -1) for x in xs]
-    if native.use(last[0].shape, *[x.dtype for x in xs]):
-        return [np.moveaxis(x, -1, dimension) for x in native.sort(last, num_keys)]
     keys = [key for x in xs[:num_keys] for key in _comparable(x)]
     if len(keys) == 1:
         order = np.argsort(keys[0], axis=dimension, kind="stable")

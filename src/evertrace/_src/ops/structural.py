@@ -111,12 +111,15 @@ def _broadcast_transpose(ct, x, *, shape, broadcast_dimensions, sharding):
 
 
 def _broadcast_batch(size, args, dims, *, shape, broadcast_dimensions, sharding):
-    x = move_batch_dim(args[0], dims[0], 0, size)
+    """Leave the batch dim where it is, behind the operand's dimension before it: nothing moves."""
+    dim = dims[0]
+    place = broadcast_dimensions[dim - 1] + 1 if dim else 0
+    kept = [d + (d >= place) for d in broadcast_dimensions]
     out = broadcast_in_dim_p.bind(
-        x, shape=(size, *shape), broadcast_dimensions=(0, *[d + 1 for d in broadcast_dimensions]),
-        sharding=None,
+        args[0], shape=(*shape[:place], size, *shape[place:]),
+        broadcast_dimensions=(*kept[:dim], place, *kept[dim:]), sharding=None,
     )  # fmt: skip
-    return out, 0
+    return out, place
 
 
 def _broadcast_show(*, shape, broadcast_dimensions, sharding):
@@ -294,8 +297,8 @@ def _transpose_abstract(x, *, permutation):
 
 
 def _transpose_batch(size, args, dims, *, permutation):
-    x = move_batch_dim(args[0], dims[0], 0, size)
-    return permute(x, (0, *[p + 1 for p in permutation])), 0
+    dim = dims[0]
+    return permute(args[0], (dim, *[p + (p >= dim) for p in permutation])), 0
 
 
 transpose_p = Primitive(

@@ -159,6 +159,8 @@ def random_bits(keys, count, bit_width, partitionable):
 
 def _partitionable_bits(keys, count, bit_width):
     out = np.empty((len(keys), count), f"u{bit_width // 8}")
+    if native.use(out.shape):
+        return native.random_words(keys, out)
     for start in range(0, count, PIECE):
         stop = min(start + PIECE, count)
         high, low = encrypt(keys, *_counters(start, stop))
@@ -200,6 +202,8 @@ def split(keys, num, partitionable):
     """Return `num` new keys of each key, ``[n, num, 2]``."""
     if partitionable:
         made = np.empty((len(keys), num, 2), np.uint32)
+        if native.use(made.shape[:2]):
+            return native.random_words(keys, made)
         made[..., 0], made[..., 1] = encrypt(keys, *_counters(0, num))
         return made
     return words(keys, 2 * num).reshape(len(keys), num, 2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors
+from evertrace._src import config, dtypes, errors, native
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
 from evertrace._src.core.tracer import Tracer
@@ -11,8 +11,14 @@ from evertrace._src.ops import random as ops
 from evertrace._src.ops.builders import broadcast_error
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import broadcast_in_dim_p
+from evertrace._src.support import set_module
 
 NUMBERS = (bool, int, float)
+
+
+def drawing(function):
+    """Decorate a public function that draws: eagerly, what it does is repeated in C++."""
+    return set_module("evertrace.random")(native.planned(by_type=False)(function))
 
 
 def as_keys(name, keys):

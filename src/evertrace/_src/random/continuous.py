@@ -29,6 +29,7 @@ from evertrace._src.ops.special import erf_inv_p
 from evertrace._src.ops.structural import reduce_sum_p
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import (
+    drawing,
     float_dtype,
     inexact_dtype,
     no_sharding,
@@ -98,7 +99,7 @@ def interval(name, key, shape, dtype, low, high):
     return max_p.bind(low, add_p.bind(scaled, low))
 
 
-@public
+@drawing
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
     """Draw uniformly distributed numbers in ``[minval, maxval)``.
 
@@ -142,7 +143,7 @@ def _above_minus_one(dtype):
     return float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
 
 
-@public
+@drawing
 def normal(key, shape=(), dtype=None, *, out_sharding=None):
     """Draw numbers from the standard normal distribution, of mean 0 and variance 1.
 
@@ -174,7 +175,7 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
     return complex_(real, imag) / math.sqrt(2)
 
 
-@public
+@drawing
 def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
     """Draw from the standard normal distribution, given that the result is between two bounds.
 
@@ -321,7 +322,7 @@ def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
 # ---------------------------------------------------------------- inverse distribution functions
 
 
-@public
+@drawing
 def exponential(key, shape=(), dtype=None, *, out_sharding=None):
     """Draw from the exponential distribution of rate 1: density ``exp(-x)`` for x >= 0.
 
@@ -347,7 +348,7 @@ def standard_exponential(key, shape, dtype):
     return -log1p(-unit(key, shape, dtype))
 
 
-@public
+@drawing
 def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
     """Draw from the standard Gumbel distribution: density ``exp(-x - exp(-x))``.
 
@@ -396,7 +397,7 @@ def is_high(name, mode):
     return mode == "high"
 
 
-@public
+@drawing
 def laplace(key, shape=(), dtype=None, *, out_sharding=None):
     """Draw from the Laplace distribution: density ``exp(-abs(x)) / 2``.
 
@@ -420,7 +421,7 @@ def laplace(key, shape=(), dtype=None, *, out_sharding=None):
     return sign(u) * log1p(-abs_(u))
 
 
-@public
+@drawing
 def logistic(key, shape=(), dtype=None, *, out_sharding=None):
     """Draw from the logistic distribution, whose distribution function is the sigmoid.
 
@@ -443,7 +444,7 @@ def logistic(key, shape=(), dtype=None, *, out_sharding=None):
     return log(u) - log1p(-u)
 
 
-@public
+@drawing
 def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
     """Draw from the Cauchy distribution: density ``1 / (pi * (1 + x**2))``.
 

@@ -20,6 +20,7 @@ from evertrace._src.ops.slicing import unstack_p
 from evertrace._src.ops.structural import expand_dims, moveaxis, reshape
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import (
+    drawing,
     float_dtype,
     int_dtype,
     no_sharding,
@@ -41,7 +42,7 @@ public = set_module("evertrace.random")
 # ---------------------------------------------------------------- integers
 
 
-@public
+@drawing
 def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     """Draw uniformly distributed integers in ``[minval, maxval)``.
 
@@ -125,7 +126,7 @@ def select_where(condition, on_true, on_false):
 # ---------------------------------------------------------------- two values
 
 
-@public
+@drawing
 def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     """Draw True with probability `p`.
 
@@ -159,7 +160,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     return fine * float(dtypes.finfo(dtype).eps) < p - coarse
 
 
-@public
+@drawing
 def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
     """Draw -1 and 1 with equal probability.
 

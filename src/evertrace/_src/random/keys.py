@@ -20,7 +20,7 @@ from evertrace._src.ops import random as ops
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import squeeze
-from evertrace._src.random.arguments import as_keys, no_sharding, one_key, sizes
+from evertrace._src.random.arguments import as_keys, drawing, no_sharding, one_key, sizes
 from evertrace._src.support import set_module
 
 __all__ = [
@@ -227,7 +227,7 @@ def unstacked(keys):
     ]  # fmt: skip
 
 
-@public
+@drawing
 def split(key, num=2):
     """Return new keys made from one, which should not be used again.
 
@@ -302,7 +302,7 @@ def raw_bits(key, shape, bit_width):
     )
 
 
-@public
+@drawing
 def bits(key, shape=(), dtype=None, *, out_sharding=None):
     """Return uniformly distributed bits as unsigned integers.
 

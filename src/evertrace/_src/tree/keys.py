@@ -1,8 +1,7 @@
 """Key paths: where in a tree a leaf sits, as a tuple of key entries, and how a path is printed."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from evertrace._src.support import set_module
 
@@ -10,9 +9,44 @@ KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 
 
+class _Entry:
+    """Base of key entries, each of one value that never changes, under a name of its class's own.
+
+    Dataclasses would do, but making one takes a millisecond of each process's start.
+    """
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str]]
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, self.__match_args__[0], value)
+
+    def _value(self) -> Any:
+        return getattr(self, self.__match_args__[0])
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__}: a key cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}: a key cannot be changed")
+
+    def __eq__(self, other: object) -> Any:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (self._value(),) == (other._value(),)  # tuples look at the identity first
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._value()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.__match_args__[0]}={self._value()!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._value(),)
+
+
 @set_module("evertrace.tree_util")
-@dataclass(frozen=True, slots=True)
-class SequenceKey:
+class SequenceKey(_Entry):
     """Position in a list or tuple, printed ``[0]``.
 
     Example:
@@ -21,15 +55,19 @@ class SequenceKey:
       (SequenceKey(idx=1), '[1]', 1)
     """
 
+    __slots__ = __match_args__ = ("idx",)
+
     idx: int
+
+    def __init__(self, idx: int) -> None:
+        super().__init__(idx)
 
     def __str__(self) -> str:
         return f"[{self.idx}]"
 
 
 @set_module("evertrace.tree_util")
-@dataclass(frozen=True, slots=True)
-class DictKey:
+class DictKey(_Entry):
     """Key of a mapping, printed ``['name']``.
 
     Example:
@@ -38,15 +76,19 @@ class DictKey:
       (DictKey(key='w'), "['w']", 'w')
     """
 
+    __slots__ = __match_args__ = ("key",)
+
     key: Hashable
+
+    def __init__(self, key: Hashable) -> None:
+        super().__init__(key)
 
     def __str__(self) -> str:
         return f"[{self.key!r}]"
 
 
 @set_module("evertrace.tree_util")
-@dataclass(frozen=True, slots=True)
-class GetAttrKey:
+class GetAttrKey(_Entry):
     """Attribute of a named tuple, a dataclass or a custom node, printed ``.name``.
 
     Example:
@@ -55,15 +97,19 @@ class GetAttrKey:
       (GetAttrKey(name='w'), '.w', 'w')
     """
 
+    __slots__ = __match_args__ = ("name",)
+
     name: str
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
 
     def __str__(self) -> str:
         return f".{self.name}"
 
 
 @set_module("evertrace.tree_util")
-@dataclass(frozen=True, slots=True)
-class FlattenedIndexKey:
+class FlattenedIndexKey(_Entry):
     """Position among the children of a custom node that names no keys of its own.
 
     Example:
@@ -72,7 +118,12 @@ class FlattenedIndexKey:
       (FlattenedIndexKey(key=0), '[<flat index 0>]', 0)
     """
 
+    __slots__ = __match_args__ = ("key",)
+
     key: int
+
+    def __init__(self, key: int) -> None:
+        super().__init__(key)
 
     def __str__(self) -> str:
         return f"[<flat index {self.key}>]"

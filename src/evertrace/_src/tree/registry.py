@@ -13,8 +13,7 @@ treedef and so has to be comparable, and hashable to be cached.
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from evertrace._src.errors import user_error
 from evertrace._src.support import set_module
@@ -25,8 +24,7 @@ ClassT = TypeVar("ClassT", bound=Any)
 Children = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeKind:
+class NodeKind(NamedTuple):
     """How the nodes of one type are flattened, rebuilt and flattened together with their keys."""
 
     flatten: Callable[[Any], tuple[Children, Any]]

@@ -73,10 +73,10 @@ struct Atanh {
 Loop find_exponential(const Query& query) {
   if (query.out != query.in) return nullptr;
   switch (query.op) {
-    case Op::kExp: return find_unary_of_floats<Exp>(query.in);
-    case Op::kExp2: return find_unary_of_floats<Exp2>(query.in);
+    case Op::kExp: return find_quick<Exp>(query.in);
+    case Op::kExp2: return find_quick<Exp2>(query.in);
     case Op::kExpm1: return find_unary_of_floats<Expm1>(query.in);
-    case Op::kLog: return find_unary_of_floats<Log>(query.in);
+    case Op::kLog: return find_quick<Log>(query.in);
     case Op::kLog1p: return find_unary_of_floats<Log1p>(query.in);
     case Op::kLogistic: return find_unary_of_floats<Logistic>(query.in);
     case Op::kTanh: return find_tanh(query);

@@ -67,6 +67,13 @@ struct Exp {
     const ExpParts<T> e = exp_parts(clamped(x, kExpLeast<T>, kExpMost<T>));
     return scaled(T{1} + e.p, e.k);
   }
+  template <class T>
+  static bool is_rare(T x) { return !(std::fabs(x) <= T{sizeof(T) == 4 ? 87 : 708}); }
+  template <class T>
+  static T quick(T x) {
+    const ExpParts<T> e = exp_parts(x);
+    return quickly_scaled(T{1} + e.p, e.k);
+  }
 };
 
 struct Exp2 {
@@ -76,6 +83,14 @@ struct Exp2 {
     const Rounded<T> n = rounded(x);
     const T r = (x - n.value) * T{0.69314718055994530942};
     return scaled(T{1} + fused(r * r, exp_remainder(r), r), n.bits);
+  }
+  template <class T>
+  static bool is_rare(T x) { return !(std::fabs(x) <= T{sizeof(T) == 4 ? 125 : 1021}); }
+  template <class T>
+  static T quick(T x) {
+    const Rounded<T> n = rounded(x);
+    const T r = (x - n.value) * T{0.69314718055994530942};
+    return quickly_scaled(T{1} + fused(r * r, exp_remainder(r), r), n.bits);
   }
 };
 
@@ -152,6 +167,15 @@ struct Log {
     value = x == kInfinity<T> ? x : value;
     value = x == 0 ? -kInfinity<T> : value;
     return x >= 0 ? value : kNaN<T>;
+  }
+  template <class T>
+  static bool is_rare(T x) {
+    return !(x >= std::numeric_limits<T>::min()) | !(x < kInfinity<T>);
+  }
+  template <class T>
+  static T quick(T x) {
+    const LogParts<T> parts = log_parts(x);
+    return log_of_parts(parts.k, parts.f);
   }
 };
 

@@ -93,6 +93,12 @@ inline T scaled(T x, BitsOf<T> k) {
   return x * power_of_two<T>(half) * power_of_two<T>(k - half);
 }
 
+// The same where x is near 1 and the result a normal number.
+template <class T>
+inline T quickly_scaled(T x, BitsOf<T> k) {
+  return bits_as<T>(bits_as<BitsOf<T>>(x) + (k << Format<T>::kMantissa));
+}
+
 template <class T>
 inline T with_sign_of(T magnitude, T x) {
   return bits_as<T>((bits_as<BitsOf<T>>(magnitude) & ~Format<T>::kSign) |
@@ -150,6 +156,38 @@ template <class F, class T>
       if (F::is_rare(kept[i])) out[i] = F::rare(kept[i]);
     }
   }
+}
+
+// A loop of F::quick, and of F::of for blocks with arguments of which F::is_rare says that they are
+// beyond that.
+template <class F, class T>
+[[gnu::flatten]] void unary_quick(const Operand* operands, void* result, int64_t n, int64_t) {
+  const T* x = static_cast<const T*>(operands[0].data);
+  T* out = static_cast<T*>(result);
+  if (operands[0].is_scalar) {
+    const T value = F::of(*x);
+    for (int64_t i = 0; i < n; ++i) out[i] = value;
+    return;
+  }
+  for (int64_t begin = 0; begin < n; begin += kBlock, x += kBlock, out += kBlock) {
+    const int64_t count = n - begin < kBlock ? n - begin : kBlock;
+    BitsOf<T> any = 0;
+    for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i]) ? 1 : 0;
+    if (any == 0) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) out[i] = F::quick(x[i]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
+    }
+  }
+}
+
+template <class F>
+Loop find_quick(DType dtype) {
+  if (dtype == DType::kFloat32) return &unary_quick<F, float>;
+  if (dtype == DType::kFloat64) return &unary_quick<F, double>;
+  return find_half<&unary_quick<F, float>, 1>(dtype);
 }
 
 template <class F>

@@ -11,9 +11,9 @@ from evertrace._src import config, dtypes, native
 _FEW, _MANY = 1 << 10, 1 << 16
 
 _SLOW_IN_NUMPY = [
-    "clamp", "clz", "convert_element_type", "div", "erf", "erfc", "integer_pow", "logistic",
-    "nextafter", "population_count", "rem", "round", "rsqrt", "select_n", "shift_right_arithmetic",
-    "shift_right_logical", "sign",
+    "clamp", "clz", "convert_element_type", "div", "erf", "erf_inv", "erfc", "integer_pow",
+    "logistic", "nextafter", "population_count", "rem", "round", "rsqrt", "select_n",
+    "shift_right_arithmetic", "shift_right_logical", "sign",
 ]  # fmt: skip
 _QUICK_IN_NUMPY = [
     "abs", "acos", "add", "add_any", "and", "asin", "ceil", "cos", "eq", "exp", "exp2", "expm1",

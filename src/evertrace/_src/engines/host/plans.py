@@ -17,12 +17,14 @@ import math
 
 import numpy as np
 
-from evertrace._src import errors, native
+from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array
+from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.engine import mode
 from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.ops import dot
 
-MOST_ELEMENTS = 1 << 16
+MOST_ELEMENTS = 1 << 17
 """Of operands and results: above that, the Python path costs little beside the work."""
 
 # What arguments are replaced by in the two runs: numbers that no function has as constants, and
@@ -107,9 +109,9 @@ class _Run:
 
     def _stand_in(self, i, x, by_type):
         if type(x) is Array:
-            if not native.is_kernel_dtype(x.aval):
+            if not native.is_kernel_dtype(_in_memory(x.aval)):
                 raise _NoPlan
-            host = x.host() if self.which == 0 else np.ones(x.shape, x.dtype)
+            host = x.host() if self.which == 0 else np.ones_like(x.host())
             return Array(x.aval, host)
         found = _STAND_INS[self.which].get(type(x)) if by_type else None
         if found is None:
@@ -134,7 +136,7 @@ class _Description:
         self.places = {}
         for i, (x, y) in enumerate(zip(*[run.args for run in runs], strict=True)):
             if type(x) is Array:
-                self.places[id(x)] = self._put("array", i, x.aval), y
+                self.places[id(x)] = self._put("array", i, _in_memory(x.aval)), y
 
     def add(self, one, other):
         """Add what both runs did as one step."""
@@ -143,10 +145,13 @@ class _Description:
             raise _NoPlan
         if len(args) != len(args2) or not _are_equal(params, params2):
             raise _NoPlan
+        pairs = *zip(args, args2, strict=True), (out, out2)
+        if all(id(x) not in self.places and _same(x.host(), y.host()) for x, y in pairs):
+            return  # a constant, which is found as such where it is used
         translate = _TRANSLATIONS.get(prim.name) or (_loop if prim.elementwise else None)
-        if translate is None or (prim.physical is not None and prim.moves_physical(out.aval)):
+        if translate is None or (prim.moves_physical(out.aval) and prim.name not in _OF_KEYS_TOO):
             raise _NoPlan
-        self.current = list(zip(args, args2, strict=True))
+        self.current = pairs[:-1]
         self.places[id(out)] = translate(self, prim.name, params, args, out.aval), out2
 
     def operand(self, i):
@@ -170,6 +175,8 @@ class _Description:
     def finish(self):
         """Return the description."""
         first, second = (run.out for run in self.runs)
+        if not native.is_kernel_dtype(first.aval):  # arrays of keys are made in Python
+            raise _NoPlan
         result = self._slot_of(first, second)
         used, steps = {result}, []
         for step in reversed(self.steps):
@@ -217,7 +224,7 @@ class _Description:
 
 
 def _same(a, b):
-    return a.tobytes() == b.tobytes()
+    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 def _are_equal(a, b):
@@ -240,6 +247,7 @@ def _loop(made, name, params, args, aval):
     return made.step("loop", aval, made.loop_operands(), name, param)
 
 
+_OF_KEYS_TOO = ("expand_dims", "slice", "squeeze")
 _LOOP_PARAMS = {"y": int, "rounding_method": int}
 
 
@@ -299,10 +307,12 @@ def _transpose(made, name, params, args, aval):
 
 
 def _slice(made, name, params, args, aval):
-    strides = _dense_strides(args[0].aval.shape)
-    offset = sum(s * k for s, k in zip(params["start_indices"], strides, strict=True))
-    steps = params["strides"] or (1,) * len(strides)
-    return _copy(made, aval, offset, tuple(s * k for s, k in zip(steps, strides, strict=True)))
+    strides = _dense_strides(_in_memory(args[0].aval).shape)
+    offset = sum(s * k for s, k in zip(params["start_indices"], strides, strict=False))
+    steps = params["strides"] or (1,) * aval.ndim
+    steps += (1,) * (len(strides) - aval.ndim)  # the words of keys
+    made_of = tuple(s * k for s, k in zip(steps, strides, strict=True))
+    return _copy(made, _in_memory(aval), offset, made_of)
 
 
 def _reverse(made, name, params, args, aval):
@@ -326,15 +336,79 @@ def _reduce(made, name, params, args, aval):
     return made.step("reduce", aval, (made.operand(0),), name, *sizes)
 
 
+def _product(made, name, params, args, aval):
+    """Small products; those that are work are for the host's BLAS."""
+    (lhs, rhs), numbers = [x.aval for x in args], params["dimension_numbers"]
+    plan = dot.host_plan(lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, numbers, aval.dtype)
+    if {lhs.dtype, rhs.dtype, aval.dtype} != {plan.compute}:
+        raise _NoPlan
+    (*batch, m, k), n = plan.lhs_shape, plan.rhs_shape[-1]
+    count = math.prod(batch)
+    if count * m * n * k > _MOST_PRODUCTS:
+        raise _NoPlan
+    operands = _ordered(made, 0, lhs, plan.lhs_order), _ordered(made, 1, rhs, plan.rhs_order)
+    return made.step("matmul", aval, operands, count, m, n, k, m * k, k, 1, k * n, n, 1)
+
+
+_MOST_PRODUCTS = 1 << 18
+
+
+def _ordered(made, i, aval, order):
+    """Return the slot of operand `i` with its dimensions in another order."""
+    if order == tuple(range(aval.ndim)):
+        return made.operand(i)
+    strides = _dense_strides(aval.shape)
+    turned = ShapedArray(tuple(aval.shape[d] for d in order), aval.dtype)
+    strides = tuple(strides[d] for d in order)
+    return made.step("copy", turned, (made.operand(i),), 0, turned.shape, strides)
+
+
+def _bitcast(made, name, params, args, aval):
+    """Return a copy that is read as another dtype of the same size."""
+    if args[0].aval.shape != aval.shape:
+        raise _NoPlan
+    return _copy(made, aval, 0, _dense_strides(aval.shape))
+
+
+def _random_bits(made, name, params, args, aval):
+    return _draw(made, params, args, aval, False)
+
+
+def _random_split(made, name, params, args, aval):
+    return _draw(made, params, args, _in_memory(aval), True)
+
+
+def _draw(made, params, args, aval, makes_keys):
+    """What becomes of the first counters under each key."""
+    if params["impl"] != "threefry2x32" or not params["partitionable"]:
+        raise _NoPlan
+    sizes = args[0].aval.size, math.prod(params["shape"])
+    return made.step("draw", aval, (made.operand(0),), *sizes, makes_keys)
+
+
+def _in_memory(aval):
+    """Return an aval as its contents lie in memory: keys are words."""
+    if type(aval.dtype) is not dtypes.KeyType:
+        return aval
+    return ShapedArray((*aval.shape, *aval.dtype.physical_suffix), np.dtype(np.uint32))
+
+
 _TRANSLATIONS = {
+    "bitcast_convert_type": _bitcast,
     "broadcast_in_dim": _broadcast,
     "convert_element_type": _convert,
+    "dot_general": _product,
     "expand_dims": _same_elements,
+    "random_bits": _random_bits,
+    "random_split": _random_split,
+    "random_unwrap": _same_elements,
+    "random_wrap": _same_elements,
     "reshape": _reshape,
     "rev": _reverse,
     "select_n": _select,
     "slice": _slice,
     "squeeze": _same_elements,
+    "stop_gradient": _same_elements,
     "transpose": _transpose,
     **dict.fromkeys(
         ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or",

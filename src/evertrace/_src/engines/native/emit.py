@@ -20,7 +20,11 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
 
-emission = RuleTable("the native engine")
+_FAMILIES = "elementwise structural reduce dot indexing dynamic random windows control"
+
+emission = RuleTable(
+    "the native engine", [f"evertrace._src.engines.native.rules.{f}" for f in _FAMILIES.split()]
+)
 
 CODES = {
     name: code
@@ -50,6 +54,9 @@ NAMES = list(CODES)
     GATHER,
     SCATTER,
 ) = range(14)
+
+ANY = -1
+"""In the place of the output that may be given the memory of an input: whichever it fits."""
 
 LARGEST_CONSTANT = 1 << 16
 """Elements of arrays that are put into a tape, such as those of iota."""
@@ -220,10 +227,10 @@ class Emitter:
         if jaxpr.constvars:
             raise NotNative("a part of it has captured arrays")
         env = dict(zip(map(id, jaxpr.invars), xs, strict=True))
-        rules, literal = emission.rules, self.literal
+        rule_of, literal = emission.find, self.literal
         for eqn in jaxpr.eqns:
             prim = eqn.primitive
-            rule = rules.get(prim)
+            rule = rule_of(prim)
             if rule is None:
                 raise NotNative(f"{prim.name} has no native kernel", eqn)
             ins = tuple([literal(v) if type(v) is Literal else env[id(v)] for v in eqn.invars])

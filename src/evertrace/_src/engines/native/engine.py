@@ -6,10 +6,7 @@ A program is made a tape once; it hangs on the jaxpr, with the reason if it cann
 import time
 from typing import Any, NamedTuple
 
-from evertrace._src.engines.native.emit import Emitter, NotNative, kind_of, memory_of
-from evertrace._src.engines.native.rules import load_rules
-
-load_rules()
+from evertrace._src.engines.native.emit import ANY, Emitter, NotNative, kind_of, memory_of
 
 LARGEST_COST = 2e6
 """Nanoseconds of work per call, as estimated, from which on XLA's code is worth its compilation."""
@@ -34,21 +31,22 @@ class Made(NamedTuple):
     seconds: tuple = (None, None)
 
 
-def compile_jaxpr(jaxpr, largest_cost=LARGEST_COST):
+def compile_jaxpr(jaxpr, largest_cost=LARGEST_COST, donated=()):
     """Return what a jaxpr without constvars becomes; kept on it.
 
     Args:
       jaxpr: the program.
       largest_cost: what it may cost, in nanoseconds as estimated, to become a tape.
+      donated: indices of the inputs whose memory outputs may be given.
     """
-    key = ("native", largest_cost)
+    key = ("native", largest_cost, donated)
     found = jaxpr.cache.get(key)
     if found is None:
-        found = jaxpr.cache[key] = _compile(jaxpr, largest_cost)
+        found = jaxpr.cache[key] = _compile(jaxpr, largest_cost, donated)
     return found
 
 
-def _compile(jaxpr, largest_cost):
+def _compile(jaxpr, largest_cost, donated):
     e, start = Emitter(), time.perf_counter()
     try:
         inputs = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
@@ -60,7 +58,8 @@ def _compile(jaxpr, largest_cost):
         if e.cost > largest_cost:
             return Made(None, why)
         emitted = time.perf_counter()
-        tape = e.tape(inputs, outputs, (), avals, e.cost > LONG_COST)
+        pairs = [(i, ANY) for i in donated]
+        tape = e.tape(inputs, outputs, pairs, avals, e.cost > LONG_COST)
         return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted))
     except NotNative as error:
         return Made(None, error.reason, error.eqn)

@@ -36,6 +36,10 @@ class Device:
       process_index: the process whose memory and programs it serves.
       local_hardware_id: number of the device within its machine.
       device_list, sharding: what jaxlib wants to hear for "this one device".
+
+    Example:
+      >>> isinstance(ev.devices()[0], ev.Device), ev.devices()[0].id
+      (True, 0)
     """
 
     __slots__ = (

@@ -3,7 +3,7 @@
 from typing import Any
 
 from evertrace._src import tree
-from evertrace._src.api import autodiff
+from evertrace._src.api import autodiff, jacobians
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.experimental.sparse.arrays import BCOO, JAXSparse, public
 from evertrace._src.experimental.sparse.formats import BCSR
@@ -163,7 +163,7 @@ def jacfwd(fun, argnums=0, has_aux=False, **kwargs):
       BCOO(f32[2, 2, 2], nse=2, n_batch=1)
     """
     check_callable("jacfwd", fun)
-    return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
+    return _jacobian(jacobians.jacfwd, fun, argnums, has_aux, kwargs)
 
 
 @public
@@ -185,7 +185,7 @@ def jacrev(fun, argnums=0, has_aux=False, **kwargs):
       [[1.0, 0.0], [0.0, 1.0]]
     """
     check_callable("jacrev", fun)
-    return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
+    return _jacobian(jacobians.jacrev, fun, argnums, has_aux, kwargs)
 
 
 jacobian = jacrev

@@ -8,7 +8,6 @@ import itertools
 import os
 import site
 import sys
-import sysconfig
 import weakref
 from types import CodeType, FunctionType
 from typing import NamedTuple
@@ -220,10 +219,9 @@ def _strings(constant):
 
 @functools.cache
 def _library_prefixes():
-    paths = {sysconfig.get_path(k) for k in ("stdlib", "platstdlib", "purelib", "platlib")}
+    paths = {os.path.dirname(os.__file__), site.getusersitepackages()}
     if hasattr(site, "getsitepackages"):
         paths.update(site.getsitepackages())
-    paths.add(site.getusersitepackages())
     spelled = {os.path.abspath(p) for p in paths if p} | {os.path.realpath(p) for p in paths if p}
     return (PACKAGE_PREFIX, *(os.path.join(p, "") for p in sorted(spelled)))
 

@@ -11,13 +11,13 @@ user code it is what the table in `_rows` says of the function:
   refused   files, input, sockets, processes, entropy: an `ImpurityError`, or what
             ``impurity("warn" | "ignore")`` makes of it
 
-Intercepts are made once and only put in place for a trace, so that entering one is cheap.
+Intercepts are made once and only put in place for a trace, so that entering one is cheap. Those of
+a module that is not loaded wait for it: until then nobody has its functions.
 """
 
 import ctypes
 import functools
 import gc
-import importlib
 import os
 import sys
 import threading
@@ -127,14 +127,15 @@ class Row(NamedTuple):
       module: where they are.
       owner: class whose methods they are; empty for functions of the module.
       shown: what people write before their names.
-      names: which; those that this Python does not have are passed over.
+      names: which, or a function that finds them in the module; those that this Python does not
+        have are passed over.
       handler: function of a `calls.Call`; returns what the call returns.
     """
 
     module: str
     owner: str
     shown: str
-    names: str
+    names: str | Callable[[types.ModuleType], str]
     handler: Callable[[calls.Call], Any]
 
 
@@ -143,7 +144,8 @@ def _rows():
     file, system = calls.refused(calls.FIX_FILE), calls.refused(calls.FIX_SYSTEM)
     entropy, environ = calls.refused(calls.FIX_ENTROPY), calls.refused(calls.FIX_ENVIRON)
     stream = calls.refused_stream
-    os_calls = _functions_of(os.name, _PURE_OS | {"urandom", "getrandom", "putenv", "unsetenv"})
+    system_calls = _functions_but({*_PURE_OS, "urandom", "getrandom", "putenv", "unsetenv"})
+    os_calls = system_calls(sys.modules[os.name])
     clocks = "time monotonic perf_counter process_time thread_time clock_gettime"
     return (
         Row("time", "", "time.", clocks, calls.clock),
@@ -197,7 +199,7 @@ def _rows():
 def _rows_of_draws(module, generator):
     """Return the rows of a module of functions that draw from a global generator."""
     shown, state = f"{module}.", _GENERATOR_STATE
-    draws = _functions_of(module, {*state.split(), "shuffle", "default_rng"})
+    draws = _functions_but({*state.split(), "shuffle", "default_rng"})
     return (
         Row(module, "", shown, draws, generator.draw),
         Row(module, "", shown, "shuffle", calls.refused(calls.FIX_DRAW)),
@@ -205,12 +207,16 @@ def _rows_of_draws(module, generator):
     )
 
 
-def _functions_of(module, without):
-    """Return the names of the public functions of a module but for some."""
-    namespace = vars(importlib.import_module(module))
-    names = namespace.get("__all__", namespace)
-    functions = [n for n in names if callable(namespace[n]) and not isinstance(namespace[n], type)]
-    return " ".join(n for n in functions if n not in without and not n.startswith("_"))
+def _functions_but(without):
+    """Return what finds the names of the public functions of a module but for some."""
+
+    def find(module):
+        namespace = vars(module)
+        found = [n for n in namespace.get("__all__", namespace) if n not in without]
+        functions = [n for n in found if callable(namespace[n]) and not n.startswith("_")]
+        return " ".join(n for n in functions if not isinstance(namespace[n], type))
+
+    return find
 
 
 # ------------------------------------------------------------------------ putting in place
@@ -254,34 +260,42 @@ class Place:
         return True
 
 
-class Table(NamedTuple):
-    """The rows, resolved.
+class Table:
+    """The rows, resolved where their modules are loaded.
 
     Attributes:
-      places: all of them.
+      places: of modules that are loaded.
       classes: those whose dicts are among them.
+      waiting: name of each module that is not loaded -> its rows.
     """
 
-    places: tuple[Place, ...]
-    classes: tuple[type, ...]
+    def __init__(self):
+        self.places, self.classes, self.waiting = [], [], {}
+        for row in _rows():
+            self.waiting.setdefault(row.module, []).append(row)
+
+    def resolve(self, name, module):
+        """Find the places of a module that was waited for; returns them."""
+        found = []
+        for row in self.waiting.pop(name, ()):
+            cls = getattr(module, row.owner) if row.owner else None
+            if cls is not None and cls not in self.classes:
+                self.classes.append(cls)
+            namespace = vars(module) if cls is None else _class_dict(cls)
+            names = row.names if isinstance(row.names, str) else row.names(module)
+            found += [Place(namespace, n, cls, row) for n in names.split() if n in namespace]
+        self.places += found
+        return found
+
+    def renew(self):
+        """Find the places of modules that have been loaded by now."""
+        for name in list(self.waiting):
+            module = sys.modules.get(name)
+            if module is not None and not getattr(module.__spec__, "_initializing", False):
+                self.resolve(name, module)
 
 
-@functools.cache
-def _table():
-    """Resolve the rows; imports what they name, since the traced function could."""
-    places, classes = [], {}
-    for row in _rows():
-        try:
-            module = importlib.import_module(row.module)
-        except ImportError:
-            continue
-        cls = getattr(module, row.owner) if row.owner else None
-        if cls is not None:
-            classes[cls] = None
-        namespace = vars(module) if cls is None else _class_dict(cls)
-        places += [Place(namespace, name, cls, row) for name in row.names.split()]
-    places = tuple(p for p in places if p.name in p.namespace)
-    return Table(places, tuple(classes))
+_table = functools.cache(Table)
 
 
 def _class_dict(cls):
@@ -313,23 +327,45 @@ class Patches:
 
     def __enter__(self):
         global _active
-        table = _table()
         self.entry, self.outer = sys._getframe(1), _active
         self.stream_names = {id(sys.stdout): "stdout", id(sys.stderr): "stderr"}
         self.filters = warnings.filters
-        self.draws = {g: calls.Draws(g) for g in (calls.PYTHON, calls.NUMPY)}
         if self.outer is None:
-            for place in table.places:
-                if place.namespace.get(place.name) is place.real or place.renew():
-                    place.namespace[place.name] = place.placed
-                    self.placed.append(place)
-            _classes_changed()
+            table = _table()
+            table.renew()
+            self.place(table.places)
+            if table.waiting:
+                sys.meta_path.insert(0, _Arrivals)
+        self.draws = {g: calls.Draws(g) for g in (calls.PYTHON, calls.NUMPY)}
+        for generator, drawn in self.draws.items():
+            if generator.name not in _table().waiting:
+                drawn.start()
         _active = self
         return self
+
+    def place(self, places):
+        """Put intercepts in place, until this ends."""
+        for place in places:
+            if place.namespace.get(place.name) is place.real or place.renew():
+                place.namespace[place.name] = place.placed
+                self.placed.append(place)
+        _classes_changed()
+
+    def arrived(self, name, places):
+        """Put the intercepts of a module in place that was loaded during the trace."""
+        for generator, drawn in self.draws.items():
+            if generator.name == name:
+                drawn.start()
+        if self.outer is None:
+            self.place(places)
+        else:
+            self.outer.arrived(name, places)
 
     def __exit__(self, kind, *rest):
         global _active
         _active, self.entry = self.outer, None
+        if self.outer is None and _Arrivals in sys.meta_path:
+            sys.meta_path.remove(_Arrivals)
         for place in self.placed:
             if place.namespace.get(place.name) is place.placed:  # else the user's, by now
                 place.namespace[place.name] = place.real
@@ -351,6 +387,40 @@ def _classes_changed():
     """Tell the interpreter, which remembers where methods were found."""
     for cls in _table().classes:
         _type_modified(cls)
+
+
+class _Arrivals:
+    """Has a module that is loaded during a trace intercepted; among the finders of modules."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        """Return how the other finders load a module, if it is one that is waited for."""
+        if name not in _table().waiting:
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is cls else getattr(finder, "find_spec", None)
+            spec = None if find is None else find(name, path, target)
+            if spec is not None:
+                spec.loader = _Arriving(spec.loader)
+                return spec
+        return None
+
+
+class _Arriving:
+    """Loads a module as its own loader does; then it is intercepted."""
+
+    def __init__(self, loader):
+        self.loader = loader
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        spec = module.__spec__
+        module.__loader__ = spec.loader = self.loader
+        self.loader.exec_module(module)
+        if _active is not None and _active.thread == threading.get_ident():
+            _active.arrived(spec.name, _table().resolve(spec.name, module))
 
 
 # ------------------------------------------------------------------------ values

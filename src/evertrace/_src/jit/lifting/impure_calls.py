@@ -8,12 +8,9 @@ it refuses the call. Which function has which handler, and how calls are seen, i
 import dataclasses
 import functools
 import io
-import logging
 import pickle
-import random
 import sys
 import threading
-import traceback
 import types
 import warnings
 from collections.abc import Callable
@@ -23,6 +20,9 @@ import numpy as np
 
 from evertrace._src import config, errors, source, tree
 from evertrace._src.jit.lifting.host import SCALARS, Host
+from evertrace._src.lazy import LazyModule
+
+traceback: Any = LazyModule("traceback")
 
 
 class Call(NamedTuple):
@@ -196,11 +196,19 @@ def clock_unless_given(position):
 
 
 class Generator(NamedTuple):
-    """A global generator of random numbers: its name, and how its state is read and set."""
+    """A module's global generator of random numbers, and how its state is read and set."""
 
     name: str
-    read: Callable[[], Any]
-    write: Callable[[Any], None]
+    state_of: Callable[[Any], Any]
+    set_state: Callable[[Any, Any], None]
+
+    def read(self):
+        """Return its state."""
+        return self.state_of(sys.modules[self.name])
+
+    def write(self, state):
+        """Set its state."""
+        self.set_state(sys.modules[self.name], state)
 
     def draw(self, call):
         """Handle a function that draws from this generator."""
@@ -217,11 +225,11 @@ class Generator(NamedTuple):
         return value
 
 
-PYTHON = Generator("random", random.getstate, random.setstate)
+PYTHON = Generator("random", lambda m: m.getstate(), lambda m, state: m.setstate(state))
 NUMPY = Generator(
     "numpy.random",
-    lambda: pickle.dumps(np.random.get_state(legacy=False)),
-    lambda state: np.random.set_state(pickle.loads(state)),
+    lambda m: pickle.dumps(m.get_state(legacy=False)),
+    lambda m, state: m.set_state(pickle.loads(state)),
 )
 
 
@@ -230,18 +238,22 @@ class Draws:
 
     Draws that are redone must not count twice, so the generator is put back when the trace ends:
     the call that was traced runs like any other afterwards. Library code draws unseen; that shows
-    as a state nobody accounted for.
+    as a state nobody accounted for. Before `start` is called, the generator's module is not loaded.
     """
 
     def __init__(self, generator):
         self.generator = generator
-        self.entry = self.known = generator.read()
+        self.entry = self.known = None
         self.redone = False
         self.alone = threading.active_count() == 1  # another thread draws whenever it likes
 
+    def start(self):
+        """Note the generator's state."""
+        self.entry = self.known = self.generator.read()
+
     def check(self):
         """Refuse draws of library code since the last look."""
-        if not self.alone or self.generator.read() == self.known:
+        if not self.alone or self.entry is None or self.generator.read() == self.known:
             return
         what = (
             f"{self.generator.name}: library code that the function calls drew from the global "
@@ -323,7 +335,7 @@ def write_again(call):
 class LogAgain:
     """Logs a message as if from the user's line; with the traceback and stack of the trace."""
 
-    logger: logging.Logger
+    logger: Any
     place: tuple[str, int, str]
     exception: str | None
     stack: str | None

@@ -11,7 +11,6 @@ import contextvars
 import enum
 import functools
 import io
-import logging
 import math
 import operator
 import re
@@ -367,7 +366,7 @@ _found = weakref.WeakKeyDictionary()
 def _handler_for(kind):
     """Return how values of a type are lifted."""
     module = str(kind.__module__)
-    for bases, handler in _BY_BASE:
+    for bases, handler in _by_base():
         if issubclass(kind, bases):
             return handler
     if module.startswith(("evertrace.", "jaxlib")):
@@ -512,27 +511,32 @@ def _lift_foreign_array(lifter, value, node):
     return rec.remember(value, rec.input(aval_of(contents), at, node.name), node)
 
 
-_BY_BASE = (
-    (Tracer, _lift_tracer),
-    (Cell, _lift_object),
-    (type, _lift_class),
-    ((io.BytesIO, io.StringIO), _lift_opaque),
-    (enum.Enum, _lift_member),
-    (type(threading.Lock()), _lift_lock),
-    (
+def _by_base():
+    """Return how values are lifted by the bases of their classes, the first that fits."""
+    return (
+        (Tracer, _lift_tracer),
+        (Cell, _lift_object),
+        (type, _lift_class),
+        ((io.BytesIO, io.StringIO), _lift_opaque),
+        (enum.Enum, _lift_member),
+        (type(threading.Lock()), _lift_lock),
         (
-            logging.Logger, logging.Handler, io.FileIO, io.TextIOWrapper,
-            io.BufferedIOBase, re.Pattern, np.ufunc, type(threading.RLock()),
-            property, staticmethod, classmethod, operator.attrgetter, operator.itemgetter,
-            operator.methodcaller, types.CodeType, types.GenericAlias, types.UnionType,
+            (
+                *values.loaded_types((("logging", "Logger"), ("logging", "Handler"))),
+                io.FileIO, io.TextIOWrapper, io.BufferedIOBase, re.Pattern, np.ufunc,
+                type(threading.RLock()),
+                property, staticmethod, classmethod, operator.attrgetter, operator.itemgetter,
+                operator.methodcaller, types.CodeType, types.GenericAlias, types.UnionType,
+            ),
+            _lift_identity,
         ),
-        _lift_identity,
-    ),
-    (values.IMMUTABLE, _lift_immutable),
-    (np.generic, _lift_scalar_array),
-    (np.memmap, _lift_foreign_array),
-    (np.ndarray, _lift_opaque),  # other subclasses have attributes and methods of their own
-)  # fmt: skip
+        (values.immutable(), _lift_immutable),
+        (np.generic, _lift_scalar_array),
+        (np.memmap, _lift_foreign_array),
+        (np.ndarray, _lift_opaque),  # other subclasses have attributes and methods of their own
+    )  # fmt: skip
+
+
 _EXPOSED = (types.SimpleNamespace, threading.local)  # hidden state that is nothing but a dict
 _BASES = (
     (tuple, lift_tuple), (list, lift_items), (dict, lift_dict), (set, lift_set),

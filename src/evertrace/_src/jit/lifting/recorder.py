@@ -186,11 +186,13 @@ class Recorder:
         """Depend on an object being this very one, if the trace has reached it."""
         found = self.known.get(id(value))
         if found is not None:
-            at = found.node
-            node = Node(len(self.nodes), at.parent, at.kind, at.key, at.name)
-            self.watch_identity(value, node)
-            self.nodes.append(node)
+            self._depend_on_object(value, found.node)
         return found is not None
+
+    def _depend_on_object(self, value, at):
+        node = Node(len(self.nodes), at.parent, at.kind, at.key, at.name)
+        self.watch_identity(value, node)
+        self.nodes.append(node)
 
     def pin(self, value):
         """Depend on the identity of what the program itself will hold, such as a callback."""
@@ -203,14 +205,20 @@ class Recorder:
         if self.depend_on_identity(value):
             self.pinned = True
         elif isinstance(value, types.FunctionType):
-            self._check_closure(value)
+            self._pin_closure(value)
 
-    def _check_closure(self, fun):
-        """Raise where a callback that the trace has made closes over a value of the trace."""
+    def _pin_closure(self, fun):
+        """Depend on the cells that a callback made by the trace shares with the traced function.
+
+        They are put back, and the callback will read them. One that the trace has made stays as it
+        is: it must not hold a value of the trace.
+        """
         for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-            # A cell that was taken over is put back; one made by the trace stays as it is.
-            kind = None if id(cell) in self.by_id else type(_contents(cell))
-            if kind is not None and issubclass(kind, (Tracer, Host, HostArray)):
+            entered = self.by_id.get(id(cell))
+            if entered is not None:
+                self._depend_on_object(cell, entered.node)
+                self.pinned = True
+            elif issubclass(type(_contents(cell)), (Tracer, Host, HostArray)):
                 raise errors.user_error(
                     errors.UnexpectedTracerError,
                     f"{self.name}: a callback closes over `{name}`, which has a value for this "

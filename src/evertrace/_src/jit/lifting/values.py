@@ -3,20 +3,13 @@
 And what stands for what is not there, and for what is not to be kept alive.
 """
 
-import datetime
-import decimal
 import enum
-import fractions
-import ipaddress
 import math
-import pathlib
+import sys
 import types
-import uuid
 import weakref
 from collections import OrderedDict
 from typing import Any
-
-import numpy as np
 
 ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent", "__slots__": ()})()
 """Stands for what is not there."""
@@ -120,16 +113,27 @@ def is_value(x):
     if kind is tuple or kind is frozenset:
         return all(map(is_value, x))
     return kind in VALUE_TYPES or (
-        kind.__module__ in VALUE_MODULES and issubclass(kind, IMMUTABLE) and _note_value(kind)
+        kind.__module__ in VALUE_MODULES and issubclass(kind, immutable()) and _note_value(kind)
     )
 
 
-IMMUTABLE = (
-    datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal,
-    fractions.Fraction, uuid.UUID, pathlib.PurePath, ipaddress._BaseAddress,
-    ipaddress._BaseNetwork, np.dtype,
+_IMMUTABLE = (
+    ("datetime", "date"), ("datetime", "time"), ("datetime", "timedelta"), ("datetime", "tzinfo"),
+    ("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"), ("pathlib", "PurePath"),
+    ("ipaddress", "_BaseAddress"), ("ipaddress", "_BaseNetwork"), ("numpy", "dtype"),
 )  # fmt: skip
-"""Bases of the library's immutable types."""
+
+
+def immutable():
+    """Return the bases of the library's immutable types."""
+    return loaded_types(_IMMUTABLE)
+
+
+def loaded_types(names):
+    """Return those of some classes, named by module and name, whose modules are loaded."""
+    found = [getattr(sys.modules.get(module), name, None) for module, name in names]
+    return tuple([cls for cls in found if cls is not None])
+
 
 VALUE_TYPES: set = set()
 """Immutable types of `VALUE_MODULES` that have been met."""

@@ -11,6 +11,7 @@ from evertrace._src.control.custom_vmap import custom_vmap_call_p
 from evertrace._src.control.linear import linear_call_p
 from evertrace._src.control.loop import split_operands, while_p
 from evertrace._src.control.policies import name_p
+from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.native.emit import (
     COND,
     SCAN,
@@ -20,10 +21,22 @@ from evertrace._src.engines.native.emit import (
     kind_of,
     memory_of,
 )
+from evertrace._src.ops.compare import lt_p
+from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.platform import index_of, platform_index_p
 
 UNKNOWN_TURNS = 100
 """How often a loop is taken to turn whose number of turns is not known."""
+
+COUNTED_TURNS = 100_000
+"""The same of a loop that counts to a bound, if it carries only small arrays.
+
+A turn of those costs a tape several times what it costs XLA's scalar code. Of larger arrays a tape
+is faster however long the loop is; and loops until something holds are mostly short.
+"""
+
+SMALL = 16
+"""Elements up to which XLA writes the operations of a loop out, one by one."""
 
 # ---------------------------------------------------------------- calls
 
@@ -126,6 +139,28 @@ def _scan(e, eqn, xs):
     return [made.get(k, xs[consts + k] if k < carries else None) for k in range(len(eqn.outvars))]
 
 
+def _turns(test, turn, a, b):
+    """Estimate how often a loop turns, whose bodies have `a` and `b` constants."""
+    is_small = all(v.aval.size <= SMALL for v in turn.invars)
+    return COUNTED_TURNS if is_small and _counts(test, turn, a, b) else UNKNOWN_TURNS
+
+
+def _counts(test, turn, a, b):
+    """Whether a loop goes on while a carry, to which each turn adds a number, is below a bound."""
+    if [eqn.primitive for eqn in test.eqns] != [lt_p]:
+        return False
+    counter = test.eqns[0].invars[0]
+    places = [k for k, v in enumerate(test.invars[a:]) if v is counter]
+    return any(
+        eqn.primitive is add_p
+        and eqn.outvars[0] is turn.outvars[k]
+        and eqn.invars[0] is turn.invars[b + k]
+        and isinstance(eqn.invars[1], Literal)
+        for k in places
+        for eqn in turn.eqns
+    )
+
+
 @emission.define(while_p)
 def _while(e, eqn, xs):
     p = eqn.params
@@ -147,7 +182,7 @@ def _while(e, eqn, xs):
     ins = [*test_consts, *constant, *turn_consts, *constant, *[carry[k] for k in moving]]
     numbers = (a + len(fixed), first)
     e.add(WHILE, tuple(made.values()), tuple(ins), "", numbers, (test_tape, turn_tape))
-    e.cost += UNKNOWN_TURNS * (test_cost + turn_cost)
+    e.cost += _turns(test, turn, a, b) * (test_cost + turn_cost)
     return [made.get(k, carry[k]) for k in range(len(carry))]
 
 

@@ -63,18 +63,32 @@ def _is_plain(precision):
     return all(p is None or isinstance(p, Precision) for p in pair)
 
 
-@emission.define(ops.dot_general_p)
-def _dot_general(e, eqn, xs):
-    lhs, rhs, out = eqn.invars[0].aval, eqn.invars[1].aval, eqn.outvars[0].aval
-    if not _is_plain(eqn.params["precision"]):
+def product_code(lhs, rhs, out, precision):
+    """Return the dtype in which a product of two avals is computed."""
+    if not _is_plain(precision):
         raise NotNative("a product asks for a special algorithm")
     dtype = ops.product_dtype(lhs.dtype, rhs.dtype, out.dtype)
     code = CODES.get(np.dtype(dtype).name)
     if code is None or not has_kernel(("matmul", "", (), code)):
         raise NotNative(f"there is no kernel for products of {dtype}")
-    made = kind_of(out)
-    if NAMES[code].startswith("complex") and not NAMES[made[0]].startswith("complex"):
+    if NAMES[code].startswith("complex") and not NAMES[kind_of(out)[0]].startswith("complex"):
         raise NotNative("a complex product is made real")
+    return code
+
+
+def product(e, x, y, numbers):
+    """Multiply matrices, which the numbers describe: see `MatmulShape` in `structure.h`."""
+    code, (batch, m, n, k) = e.values[x][0], numbers[:4]
+    made = e.new((code, batch * m * n))
+    e.add(MATMUL, (made,), (x, y), "", numbers)
+    e.cost += NS_PER_PRODUCT * item_size(code) / 4 * batch * m * n * k
+    return made
+
+
+@emission.define(ops.dot_general_p)
+def _dot_general(e, eqn, xs):
+    lhs, rhs, out = eqn.invars[0].aval, eqn.invars[1].aval, eqn.outvars[0].aval
+    code = product_code(lhs, rhs, out, eqn.params["precision"])
     x, y = (e.convert(v, code) for v in xs)
     plan = product_plan(lhs.shape, rhs.shape, eqn.params["dimension_numbers"])
     x_order, y_order, numbers = plan
@@ -82,7 +96,4 @@ def _dot_general(e, eqn, xs):
         x = permuted(e, x, lhs.shape, x_order)
     if y_order is not None:
         y = permuted(e, y, rhs.shape, y_order)
-    z = e.new((code, made[1]))
-    e.add(MATMUL, (z,), (x, y), "", numbers)
-    e.cost += NS_PER_PRODUCT * item_size(code) / 4 * made[1] * numbers[3]
-    return e.convert(z, made[0])
+    return e.convert(product(e, x, y, numbers), kind_of(out)[0])

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from evertrace._src.engines.native.emit import CODES, LARGEST_CONSTANT, NotNative, emission, kind_of
+from evertrace._src.engines.native.emit import CODES, NotNative, emission, kind_of
 from evertrace._src.engines.native.rules.reduce import kernel
 from evertrace._src.engines.native.rules.structural import joined, view
 from evertrace._src.ops import random as ops
 
-WORD, LONG = CODES["uint32"], CODES["uint64"]
+WORD = CODES["uint32"]
 
 
 def _check(params):
@@ -27,14 +27,11 @@ def encrypted(e, keys, count, high, low):
     return kernel(e, "threefry", arrays, [(WORD, shape), (WORD, shape)])
 
 
-def _blocks(e, keys, count):
-    """Return both words of the blocks 0, 1, ..., count - 1 of each key."""
-    if count > LARGEST_CONSTANT:
-        raise NotNative("it draws very many random numbers at once")
-    high = e.constant(np.zeros(count, np.uint32))
-    low = e.constant(np.arange(count, dtype=np.uint32))
-    shape = (1, count)
-    return encrypted(e, keys, e.values[keys][1] // 2, (high, shape), (low, shape))
+def _words(e, keys, dtype, shape):
+    """Return what the first counters are under each key: bits ``[n, m]`` or keys ``[n, m, 2]``."""
+    count = e.values[keys][1] // 2
+    (made,) = kernel(e, "random_words", [(keys, (count, 2))], [(dtype, (count, *shape))])
+    return made
 
 
 def _interleaved(e, first, second):
@@ -55,11 +52,7 @@ def _bits(e, eqn, xs):
     out, count = kind_of(eqn.outvars[0].aval), math.prod(eqn.params["shape"])
     if not out[1]:
         return e.empty(out)
-    high, low = _blocks(e, xs[0], count)
-    if out[0] != LONG:
-        return e.convert(e.loop("xor", (high, low), (WORD, out[1])), out[0])
-    high = e.loop("shift_left", (e.convert(high, LONG), e.scalar(32, LONG)), out)
-    return e.loop("or", (high, e.convert(low, LONG)), out)
+    return _words(e, xs[0], out[0], (count,))
 
 
 @emission.define(ops.random_split_p)
@@ -68,7 +61,7 @@ def _split(e, eqn, xs):
     count = math.prod(eqn.params["shape"])
     if not count or not e.values[xs[0]][1]:
         return e.empty((WORD, 0))
-    return _interleaved(e, *_blocks(e, xs[0], count))
+    return _words(e, xs[0], WORD, (count, 2))
 
 
 @emission.define(ops.random_fold_in_p)

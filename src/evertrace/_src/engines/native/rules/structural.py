@@ -54,6 +54,13 @@ def gathered(e, x, out, numbers):
     return e.copy(x, out, numbers)
 
 
+def laid_out(e, x, dims):
+    """Copy what (size, stride) of each dimension say of a value into a dense one."""
+    sizes = [size for size, _ in dims]
+    numbers = view(sizes, [step for _, step in dims], dense(sizes))
+    return gathered(e, x, (e.values[x][0], _product(sizes)), numbers)
+
+
 # ---------------------------------------------------------------- broadcasts
 
 
@@ -233,12 +240,17 @@ def _tile(e, eqn, xs):
     return xs[0] if is_whole(numbers, out[1]) else e.copy(xs[0], out, numbers)
 
 
-@emission.define(slicing.pad_p)
-def _pad(e, eqn, xs):
-    shape, out = eqn.invars[0].aval.shape, eqn.outvars[0].aval
+def padded(e, x, shape, config, filling):
+    """Pad with a scalar by (low, high, interior) per dimension; returns the value and its shape."""
+    if not any(map(any, config)):
+        return x, shape
+    totals = [
+        low + high + ((size - 1) * (interior + 1) + 1 if size else 0)
+        for size, (low, high, interior) in zip(shape, config, strict=True)
+    ]
     taken, in_steps, out_steps, first, place = [], [], [], 0, 0
     for size, total, step, out_step, (low, _, interior) in zip(
-        shape, out.shape, dense(shape), dense(out.shape), eqn.params["padding_config"], strict=True
+        shape, totals, dense(shape), dense(totals), config, strict=True
     ):
         apart = interior + 1
         begin = max(0, -(low // apart))  # the first and the last element that remain
@@ -251,7 +263,13 @@ def _pad(e, eqn, xs):
     if 0 in taken:
         taken, first, place = [0] * len(taken), 0, 0
     numbers = view(taken, in_steps, out_steps, first, place)
-    return joined(e, xs[:1], kind_of(out), [numbers], xs[1:])
+    return joined(e, (x,), (e.values[x][0], _product(totals)), [numbers], (filling,)), totals
+
+
+@emission.define(slicing.pad_p)
+def _pad(e, eqn, xs):
+    kind_of(eqn.outvars[0].aval)
+    return padded(e, xs[0], eqn.invars[0].aval.shape, eqn.params["padding_config"], xs[1])[0]
 
 
 # ---------------------------------------------------------------- arrays from nothing

@@ -13,13 +13,14 @@ from evertrace._src.engines.xla.text import bool_attr, int_attr
 from evertrace._src.ops import linalg as ops
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.creation import iota
+from evertrace._src.ops.dynamic import dynamic_slice_p, dynamic_update_slice_p
 from evertrace._src.ops.elementwise import abs_p, add_p, complex_p, conj, div_p, mul_p, sub_p
 from evertrace._src.ops.linalg import matrices, solving, updates
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.ops.reduce import spread_over
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import pad, slice_in_dim
-from evertrace._src.ops.structural import full, reduce_sum_p, spread, zeros
+from evertrace._src.ops.structural import full, reduce_sum_p, reshape, spread, zeros
 from evertrace._src.transforms.staging import stage
 
 
@@ -159,11 +160,16 @@ def _permutation(b, out, pivots):
 
 
 def _swapped(i, rows, pivots):
-    """Return `rows` with elements i and ``pivots[i]`` swapped.
+    """Return `rows`, one permutation or a stack of them, with elements i and ``pivots[i]`` swapped.
 
-    Elements are found by comparing all positions: that vectorises over stacks, and needs no gather.
+    In stacks elements are found by comparing all positions: that vectorises, and needs no gather.
     """
     shape, last = rows.aval.shape, rows.aval.ndim - 1
+    if last == 0:
+        pivot = reshape(_item(pivots, i), ())
+        row, other = _item(rows, i), _item(rows, pivot)
+        rows = dynamic_update_slice_p.bind(rows, row, pivot)
+        return dynamic_update_slice_p.bind(rows, other, i)
 
     def at(x, place):
         found = eq_p.bind(iota(np.int32, x.aval.shape, last), spread(place, x.aval.shape))
@@ -173,6 +179,11 @@ def _swapped(i, rows, pivots):
     _, pivot = at(pivots, i)
     at_pivot, row_pivot = at(rows, pivot)
     return select(at_i, row_pivot, select(at_pivot, row_i, rows))
+
+
+def _item(x, i):
+    """Return element i of a vector as an array of one element."""
+    return dynamic_slice_p.bind(x, i, slice_sizes=(1,))
 
 
 def _sum_last(x, shape):

@@ -1,0 +1,178 @@
+"""What a process loads: what it uses, when it uses it."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+from evertrace._src.engines.native.emit import emission
+from evertrace._src.lazy import LazyModule
+
+SOURCES = Path(ev.__file__).parents[1]
+
+
+def run(program):
+    """Run a program in a process of its own and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(SOURCES), "PATH": ""},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def loads(program):
+    """Return the names of the modules that a program loads which NumPy alone does not."""
+    start = "import sys, numpy\nbefore = set(sys.modules)\n"
+    end = "\nprint(*sorted(set(sys.modules) - before))"
+    return set(run(start + program + end).split())
+
+
+FIRST = """
+import evertrace as ev
+import evertrace.numpy as jnp
+
+f = ev.jit(lambda x: jnp.sin(x) * 2 + 1)
+float(f(jnp.arange(8.0))[3])
+"""
+
+LIBRARY = {
+    "array", "copy", "dataclasses", "gc", "importlib._abc", "importlib.util", "ml_dtypes",
+    "ml_dtypes._finfo", "ml_dtypes._iinfo", "ml_dtypes._ml_dtypes_ext", "threading",
+}  # fmt: skip
+"""What a first program may load of other packages, besides NumPy."""
+
+
+def test_import_loads_no_implementation():
+    loaded = loads("import evertrace, evertrace.numpy, evertrace.lax")
+    assert {n for n in loaded if n.startswith("evertrace.")} == {
+        "evertrace._src", "evertrace._src.core", "evertrace._src.core.engine",
+        "evertrace._src.core.operators", "evertrace._src.lazy", "evertrace._src.support",
+        "evertrace.lax", "evertrace.numpy",
+    }  # fmt: skip
+    assert {n for n in loaded if not n.startswith("evertrace")} == {"gc", "threading"}
+
+
+def test_a_first_jitted_call_loads_little():
+    loaded = loads(FIRST)
+    assert {n for n in loaded if not n.startswith("evertrace")} <= LIBRARY
+    ours = {n.removeprefix("evertrace._src.") for n in loaded if n.startswith("evertrace._src.")}
+    folders = {n.split(".")[0] for n in ours}
+    assert not folders & {"scipy", "random", "nn", "sharding", "experimental", "ref", "export"}
+
+
+def test_eager_programs_never_load_the_compiler():
+    assert (
+        run("""
+            import sys
+            import evertrace as ev
+            import evertrace.numpy as jnp
+
+            def loss(w, x):
+                for _ in range(3):
+                    x = jnp.tanh(x @ w)
+                return jnp.mean(x ** 2)
+
+            x = jnp.arange(6.0).reshape(2, 3)
+            w = jnp.eye(3)
+            value, grad = ev.value_and_grad(loss)(w, x)
+            ev.grad(lambda x: x if x > 0 else -x)(1.0)
+            ev.jvp(loss, (w, x), (w, x))
+            ev.vjp(loss, w, x)[1](1.0)
+            ev.linearize(loss, w, x)[1](w, x)
+            ev.vmap(ev.grad(loss), (None, 0))(w, x[:, None])
+            ev.hessian(lambda x: jnp.sin(x).sum())(x[0])
+            ev.make_jaxpr(ev.jit(loss))(w, x)
+            ev.eval_shape(ev.jit(loss), w, x)
+            str(grad), float(value), x.at[0].set(1), x[::-1], jnp.sort(x), list(x)
+            print([name for name in ("jaxlib", "scipy") if name in sys.modules])
+        """)
+        == "[]"
+    )
+
+
+def test_a_jitted_identity_never_loads_the_compiler():
+    assert (
+        run("""
+            import sys
+            import evertrace as ev
+            import evertrace.numpy as jnp
+
+            f = ev.jit(lambda x, y: (y, x, 1.0))
+            f(jnp.ones(3), 2.0)
+            print("jaxlib" in sys.modules)
+        """)
+        == "False"
+    )
+
+
+def test_a_table_of_rules_names_all_its_files():
+    folder = importlib.import_module("evertrace._src.engines.native.rules")
+    files = {f"{folder.__name__}.{found.name}" for found in pkgutil.iter_modules(folder.__path__)}
+    assert set(emission.modules) == files
+
+
+RULES = """
+import sys
+from evertrace._src.engines.native.emit import emission
+print([name.rpartition(".")[2] for name in emission.modules if name in sys.modules])
+f = ev.jit(lambda x: jnp.sort(x)[::-1].sum(), engine="native")
+print(f(jnp.arange(3.0)), emission.modules[-1] in sys.modules)
+"""
+
+
+def test_rules_are_loaded_until_one_is_found():
+    assert run(FIRST + RULES) == "['elementwise']\n3.0 False"
+
+
+# ---------------------------------------------------------------- names that are loaded when asked
+
+
+def test_names_of_a_stub():
+    assert {"sin", "fft", "bool", "ndarray", "__array_api_version__"} <= set(jnp.__all__)
+    assert jnp.ndarray is ev.Array
+    assert "ConvGeneralDilatedDimensionNumbers" in dir(lax)
+    assert all(hasattr(module, name) for module in (ev, jnp, lax) for name in dir(module))
+
+
+def test_a_name_is_looked_up_once():
+    assert jnp.tanh is vars(jnp)["tanh"]
+
+
+@pytest.mark.parametrize("module", [ev, jnp, lax])
+def test_an_unknown_name(module):
+    with pytest.raises(AttributeError) as caught:
+        module.no_such_name  # noqa: B018
+    assert str(caught.value) == f"module {module.__name__!r} has no attribute 'no_such_name'"
+
+
+def test_star_import_takes_all_names():
+    names = {}
+    exec("from evertrace.numpy import *", names)
+    assert set(jnp.__all__) <= set(names)
+    assert names["sin"] is jnp.sin
+
+
+def test_a_lazy_module_is_imported_by_its_first_use():
+    assert (
+        run("""
+            import sys
+            from evertrace._src.lazy import LazyModule
+            colors = LazyModule("colorsys")
+            before = "colorsys" in sys.modules
+            print(before, colors.rgb_to_hsv(0.0, 0.0, 1.0)[2], "colorsys" in sys.modules)
+        """)
+        == "False 1.0 True"
+    )
+    with pytest.raises(AttributeError, match="module 'math' has no attribute 'no_such_name'"):
+        LazyModule("math").no_such_name  # noqa: B018
