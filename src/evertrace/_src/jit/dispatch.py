@@ -90,7 +90,7 @@ class Variants(_CountsBase):
         self.warned = set()
 
     def box(self, key):
-        """Return the box of a bucket, which may be of no variants, or of a call's by JAX's rules."""
+        """Return the box of a bucket, maybe of no variants, or of a call's by JAX's rules."""
         strict = self.by_key.get(key)
         found = self.buckets.get(key, ()) if strict is None else (strict,)
         return self.boxes.setdefault(key, [tuple(found)])

@@ -15,6 +15,7 @@ from evertrace._src.tree.spec import Spec, bad_verdict, pack, too_deep
 from evertrace._src.tree.treedef import LEAF, PyTreeDef, build
 
 IsLeaf = Callable[[Any], bool]
+Stop = Callable[[KeyPath[Any], Any], bool]
 
 
 @set_module("evertrace.tree")
@@ -191,11 +192,10 @@ def _may_be_node(node_type: type) -> bool:
     return node_type in KINDS or issubclass(node_type, tuple)
 
 
-def _walk_with_path(
-    path: KeyPath[Any], tree: object, out: list[Any], stop: Callable[[KeyPath[Any], Any], bool]
-) -> Spec:
+def _walk_with_path(path: KeyPath[Any], tree: object, out: list[Any], stop: Stop | None) -> Spec:
     """Do the same, appending ``(path, leaf)`` pairs."""
-    kind = None if _holds(stop(path, tree)) else find_kind(type(tree))
+    stops = stop is not None and _holds(stop(path, tree))
+    kind = None if stops else find_kind(type(tree))
     if kind is None:
         out.append((path, tree))
         return None
@@ -207,13 +207,11 @@ def _walk_with_path(
     return type(tree), aux, pack(tuple(specs))
 
 
-def _stop_with_path(
-    is_leaf: Callable[..., bool] | None, takes_path: bool
-) -> Callable[[KeyPath[Any], Any], bool]:
+def _stop_with_path(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Stop | None:
     """Return `is_leaf` as a function of a path and a subtree."""
-    if is_leaf is None:
-        return lambda path, subtree: False
-    return is_leaf if takes_path else lambda path, subtree: is_leaf(subtree)
+    if is_leaf is None or takes_path:
+        return is_leaf
+    return lambda path, subtree: is_leaf(subtree)
 
 
 def _holds(verdict: Any) -> bool:
