@@ -208,6 +208,24 @@ def test_attributes_of_a_partial(jit):
         yield step(X), s.p.last, s.p.k
 
 
+@case(at_most=4)
+def test_an_object_whose_class_is_read_from_an_attribute(jit):
+    class Proxy:
+        def __init__(self, target):
+            self.target = target
+
+        @property
+        def __class__(self):
+            return type(self.target)
+
+    s = Record(proxy=Proxy({}))
+    step = jit(
+        lambda x, proxy: x * (2 if isinstance(s.proxy, dict) else 3) + isinstance(proxy, dict)
+    )
+    for s.proxy.target in ({}, [], {}):
+        yield step(X, s.proxy)
+
+
 @refused(ev.errors.ImpurityError, "functools.partial")
 def test_attribute_set_on_a_partial_that_holds_numbers(jit):
     s = Record(p=functools.partial(jnp.add, 1.0))

@@ -35,6 +35,12 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+// A function with another signature as tables of methods have it.
+template <auto kFunction>
+PyCFunction as_method() {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(kFunction));
+}
+
 // Takes the error that is set, as an exception object with its traceback.
 inline Ref take_error() {
 #if PY_VERSION_HEX >= 0x030C0000

@@ -223,7 +223,7 @@ PyObject* to_numpy(PyObject* x, PyObject* const* args, Py_ssize_t count, PyObjec
 }
 
 PyMethodDef array_methods[] = {
-    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(to_numpy)),
+    {"__array__", as_method<to_numpy>(),
      METH_FASTCALL | METH_KEYWORDS, "Return the contents as a NumPy array, read-only if a view."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -244,21 +244,15 @@ PyObject* py_scatter(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// The same functions as Python's interface for calls without a tuple has them.
-template <PyObject* (*kFunction)(PyObject*, PyObject* const*, Py_ssize_t)>
-PyCFunction fast() {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(kFunction));
-}
-
 PyMethodDef methods[] = {
-    {"copy", fast<py_copy>(), METH_FASTCALL, "copy(in, out): copy items between strided arrays."},
-    {"reduce", fast<py_reduce>(), METH_FASTCALL,
+    {"copy", as_method<py_copy>(), METH_FASTCALL, "copy(in, out): copy items between strided arrays."},
+    {"reduce", as_method<py_reduce>(), METH_FASTCALL,
      "reduce(primitive, in, in dtype, (first, last), out, out dtype): reduce these dimensions."},
-    {"matmul", fast<py_matmul>(), METH_FASTCALL,
+    {"matmul", as_method<py_matmul>(), METH_FASTCALL,
      "matmul(x, y, out, dtype): the products of two stacks of matrices."},
-    {"gather", fast<py_gather>(), METH_FASTCALL,
+    {"gather", as_method<py_gather>(), METH_FASTCALL,
      "gather(in, indices, index dtype, dims, sizes, out, filler): take windows of an array."},
-    {"scatter", fast<py_scatter>(), METH_FASTCALL,
+    {"scatter", as_method<py_scatter>(), METH_FASTCALL,
      "scatter(out, indices, index dtype, dims, sizes, updates, loop, dtype, drops): put windows."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -188,17 +188,12 @@ PyObject* set_tree(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-template <PyObject* (*kFunction)(PyObject*, PyObject* const*, Py_ssize_t)>
-PyCFunction fast() {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(kFunction));
-}
-
 PyMethodDef methods[] = {
-    {"tree_flatten", fast<py_flatten>(), METH_FASTCALL, "tree_flatten(tree, is_leaf)"},
-    {"tree_leaves", fast<py_leaves>(), METH_FASTCALL, "tree_leaves(tree, is_leaf)"},
-    {"tree_structure", fast<py_structure>(), METH_FASTCALL, "tree_structure(tree, is_leaf)"},
-    {"tree_unflatten", fast<py_unflatten>(), METH_FASTCALL, "tree_unflatten(treedef, leaves)"},
-    {"tree_match", fast<py_match>(), METH_FASTCALL, "tree_match(spec, tree)"},
+    {"tree_flatten", as_method<py_flatten>(), METH_FASTCALL, "tree_flatten(tree, is_leaf)"},
+    {"tree_leaves", as_method<py_leaves>(), METH_FASTCALL, "tree_leaves(tree, is_leaf)"},
+    {"tree_structure", as_method<py_structure>(), METH_FASTCALL, "tree_structure(tree, is_leaf)"},
+    {"tree_unflatten", as_method<py_unflatten>(), METH_FASTCALL, "tree_unflatten(treedef, leaves)"},
+    {"tree_match", as_method<py_match>(), METH_FASTCALL, "tree_match(spec, tree)"},
     {"set_tree", set_tree, METH_VARARGS, "Name the registry, the class of treedefs, the errors."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -258,25 +258,28 @@ def input_buffer(x, device, aval):
     if isinstance(x, np.ndarray) and x.dtype == aval.dtype:
         # The caller may write to it while the program still runs.
         return registry.put(x, device, may_alias=False)
-    if type(x) is Literal:
-        return np.asarray(x.val)
-    if isinstance(x, Tracer):
-        raise escaped_tracer_error(x, "jit")
-    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
-        return np.array(x, aval.dtype)
-    return input_buffer(as_operand(x), device, aval)
+    found = _host_value(x, aval)
+    return input_buffer(as_operand(x), device, aval) if found is None else found
 
 
 def host_input(x, aval):
     """Return an argument of any kind but arrays as host memory of the input's aval."""
+    found = _host_value(x, aval)
+    if found is not None:
+        return found
+    operand: Any = as_operand(x)
+    return operand.host()
+
+
+def _host_value(x, aval):
+    """Return a number, a NumPy array or a literal as host memory; None for anything else."""
     if type(x) is Literal:
         return np.asarray(x.val)
     if isinstance(x, Tracer):
         raise escaped_tracer_error(x, "jit")
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
         return np.asarray(x, aval.dtype)
-    operand: Any = as_operand(x)
-    return operand.host()
+    return None
 
 
 def _elsewhere_error(name):

@@ -1,6 +1,7 @@
 """Key paths: where in a tree a leaf sits, as a tuple of key entries, and how a path is printed."""
 
-from collections.abc import Hashable
+import functools
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from evertrace._src.support import set_module
@@ -127,6 +128,26 @@ class FlattenedIndexKey(_Entry):
 
     def __str__(self) -> str:
         return f"[<flat index {self.key}>]"
+
+
+_MANY = 1024
+
+_sequence_keys = tuple([SequenceKey(index) for index in range(_MANY)])
+
+
+def sequence_keys(count: int) -> Sequence[SequenceKey]:
+    """Return the keys of that many items in order; the first ones are made only once."""
+    if count <= _MANY:
+        return _sequence_keys[:count]
+    return (*_sequence_keys, *map(SequenceKey, range(_MANY, count)))
+
+
+def dict_key(key: Hashable) -> DictKey:
+    """Return the key of an item of a mapping; those of strings are made only once."""
+    return _word_key(key) if type(key) is str else DictKey(key)
+
+
+_word_key = functools.lru_cache(4 * _MANY)(DictKey)
 
 
 @set_module("evertrace.tree_util")

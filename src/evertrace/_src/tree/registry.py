@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from evertrace._src.errors import user_error
 from evertrace._src.support import set_module
-from evertrace._src.tree.keys import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from evertrace._src.tree.keys import FlattenedIndexKey, GetAttrKey, dict_key, sequence_keys
 
 T = TypeVar("T")
 ClassT = TypeVar("ClassT", bound=Any)
@@ -77,15 +77,15 @@ def _unflatten_defaultdict(aux: tuple[Any, tuple[Any, ...]], children: Iterable[
 
 
 def _dict_keys(aux: tuple[Any, ...], _children: Children) -> list[Any]:
-    return [DictKey(key) for key in aux]
+    return list(map(dict_key, aux))
 
 
 def _defaultdict_keys(aux: tuple[Any, tuple[Any, ...]], _children: Children) -> list[Any]:
-    return [DictKey(key) for key in aux[1]]
+    return list(map(dict_key, aux[1]))
 
 
-def _sequence_keys(_aux: None, children: Children) -> list[Any]:
-    return [SequenceKey(index) for index in range(len(children))]
+def _sequence_keys(_aux: None, children: Children) -> Sequence[Any]:
+    return sequence_keys(len(children))
 
 
 def _flat_index_keys(_aux: Any, children: Children) -> list[Any]:

@@ -1,8 +1,7 @@
 """Flattening trees into leaves, with or without their key paths, and building them again.
 
-The plain traversal is on the path of every call of a compiled function, so it is done in C++ where
-that is built. In Python it looks at the types of all children of a node at once: where none can be
-a node, the leaves are copied in one step and the node's spec stores just their number.
+All but the paths is done in C++ where that is built (`src/native/python/tree.cc`); the functions
+here say what it does.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,11 +10,12 @@ from typing import Any
 from evertrace._src.extension import native
 from evertrace._src.support import set_module
 from evertrace._src.tree.keys import KeyPath
-from evertrace._src.tree.registry import KINDS, find_kind, flatten_dict
+from evertrace._src.tree.registry import KINDS, find_kind
 from evertrace._src.tree.spec import Spec, bad_verdict, pack, too_deep
 from evertrace._src.tree.treedef import LEAF, PyTreeDef, build
 
 IsLeaf = Callable[[Any], bool]
+Stop = Callable[[KeyPath[Any], Any], bool]
 
 
 @set_module("evertrace.tree")
@@ -149,14 +149,14 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
       (True, False)
     """
     if is_leaf is None:
-        root: Any = _structure(tuple(iterable), None).spec
+        root: Any = structure(tuple(iterable)).spec
         return type(root[2]) is int  # the form in which all children are leaves
     return all(structure(item, is_leaf) is LEAF for item in iterable)
 
 
 def _flatten_in_python(tree: object, is_leaf: IsLeaf | None) -> tuple[list[Any], PyTreeDef]:
     out: list[Any] = []
-    spec = _walk(tree, out) if is_leaf is None else _walk_until(tree, out, is_leaf)
+    spec = _walk(tree, out, is_leaf)
     return out, LEAF if spec is None else PyTreeDef(spec, len(out))
 
 
@@ -173,40 +173,29 @@ _leaves = _leaves_in_python if native is None else native.tree_leaves
 _structure = _structure_in_python if native is None else native.tree_structure
 
 
-def _walk(tree: object, out: list[Any]) -> Spec:
+def _walk(tree: object, out: list[Any], is_leaf: IsLeaf | None) -> Spec:
     """Append the leaves of `tree` to `out` and return its spec."""
     node_type = type(tree)
-    if node_type is dict:  # most nodes are dicts; a shortcut
-        children, aux = flatten_dict(tree)
-    else:
-        kind = KINDS.get(node_type) or find_kind(node_type)
-        if kind is None:
-            out.append(tree)
-            return None
-        children, aux = kind.flatten(tree)
-    for child_type in set(map(type, children)):
-        if child_type in KINDS or issubclass(child_type, tuple):
-            return node_type, aux, pack(tuple([_walk(child, out) for child in children]))
-    out.extend(children)
-    return node_type, aux, len(children)
-
-
-def _walk_until(tree: object, out: list[Any], is_leaf: IsLeaf) -> Spec:
-    """Do the same, taking what satisfies `is_leaf` as a leaf."""
-    kind = None if _holds(is_leaf(tree)) else find_kind(type(tree))
+    stops = is_leaf is not None and _holds(is_leaf(tree))
+    kind = None if stops else find_kind(node_type)
     if kind is None:
         out.append(tree)
         return None
     children, aux = kind.flatten(tree)
-    specs = tuple([_walk_until(child, out, is_leaf) for child in children])
-    return type(tree), aux, pack(specs)
+    if is_leaf is None and not any(map(_may_be_node, map(type, children))):
+        out.extend(children)
+        return node_type, aux, len(children)
+    return node_type, aux, pack(tuple([_walk(child, out, is_leaf) for child in children]))
 
 
-def _walk_with_path(
-    path: KeyPath[Any], tree: object, out: list[Any], stop: Callable[[KeyPath[Any], Any], bool]
-) -> Spec:
+def _may_be_node(node_type: type) -> bool:
+    return node_type in KINDS or issubclass(node_type, tuple)
+
+
+def _walk_with_path(path: KeyPath[Any], tree: object, out: list[Any], stop: Stop | None) -> Spec:
     """Do the same, appending ``(path, leaf)`` pairs."""
-    kind = None if _holds(stop(path, tree)) else find_kind(type(tree))
+    stops = stop is not None and _holds(stop(path, tree))
+    kind = None if stops else find_kind(type(tree))
     if kind is None:
         out.append((path, tree))
         return None
@@ -218,13 +207,11 @@ def _walk_with_path(
     return type(tree), aux, pack(tuple(specs))
 
 
-def _stop_with_path(
-    is_leaf: Callable[..., bool] | None, takes_path: bool
-) -> Callable[[KeyPath[Any], Any], bool]:
+def _stop_with_path(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Stop | None:
     """Return `is_leaf` as a function of a path and a subtree."""
-    if is_leaf is None:
-        return lambda path, subtree: False
-    return is_leaf if takes_path else lambda path, subtree: is_leaf(subtree)
+    if is_leaf is None or takes_path:
+        return is_leaf
+    return lambda path, subtree: is_leaf(subtree)
 
 
 def _holds(verdict: Any) -> bool:

@@ -43,7 +43,7 @@ def _step_vars(obj, key):
 
 def namespace_of(obj):
     """Return an instance's dict without running user code; AttributeError if it has none."""
-    if isinstance(obj, threading.local):  # whose dict is this thread's
+    if issubclass(type(obj), threading.local):  # whose dict is this thread's
         return obj.__dict__
     return object.__getattribute__(obj, "__dict__")
 
