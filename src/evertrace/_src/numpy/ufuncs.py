@@ -283,7 +283,8 @@ def _remainder(x, y):
     if dtypes.issubdtype(rest.aval.dtype, np.unsignedinteger):
         return rest
     is_other_sign = not_equal(less(rest, 0), less(y, 0))
-    return choose_by(logical_and(is_other_sign, not_equal(rest, 0)), add(rest, y), rest)
+    # Chosen is what is added, not the sum: then the slope by x is 1 without a choice.
+    return add(rest, choose_by(logical_and(is_other_sign, not_equal(rest, 0)), y, 0))
 
 
 fmod = binary(

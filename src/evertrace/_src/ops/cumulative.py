@@ -2,8 +2,8 @@
 
 Each is a scan ``y[k] = combine(y[k-1], x[k])``. The sum is linear. For the others the tangents
 obey a linear recurrence, ``dy[k] = a[k] dy[k-1] + b[k] dx[k]``, where `a` and `b` are the
-derivatives of `combine`; `linear_recurrence` solves it in a logarithmic number of elementwise
-steps, without a division, so zeros in a product do no harm.
+derivatives of `combine`; `linear_recurrence` solves it without a division, so zeros in a
+product do no harm.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import abs_p, add_p, const, div_p, exp_p, mul_p, sub_p
 from evertrace._src.ops.select import select
-from evertrace._src.ops.slicing import pad_p
-from evertrace._src.ops.structural import full
+from evertrace._src.ops.slicing import pad, pad_p, slice_in_dim, slice_p
+from evertrace._src.ops.structural import full, rev_p
 
 
 def _scan(name, accepts, accumulate, **rules):
@@ -59,26 +59,53 @@ def _batch(prim, x, dim, *, axis, reverse):
     return prim.bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
 
 
-def shifted(x, axis, fill, *, reverse=False, by=1):
-    """Move elements `by` places on along `axis` (back if reverse), `fill` taking their place."""
-    by = min(by, x.aval.shape[axis])
+def shifted(x, axis, fill, *, reverse=False):
+    """Move elements one place on along `axis` (back if reverse), `fill` taking the free one."""
+    by = min(1, x.aval.shape[axis])
     config = [(0, 0, 0)] * x.aval.ndim
     config[axis] = (-by, by, 0) if reverse else (by, -by, 0)
     return pad_p.bind(x, const(x, fill), padding_config=tuple(config))
 
 
 def linear_recurrence(a, b, axis, reverse):
-    """Return `y` with ``y[k] = a[k] y[k-1] + b[k]``, by doubling the distance k bridges.
+    """Return `y` with ``y[k] = a[k] y[k-1] + b[k]``, in a time linear in its length.
 
-    Source: P. Kogge and H. Stone, "A parallel algorithm for the efficient solution of a general
-    class of recurrence equations", IEEE Transactions on Computers C-22 (1973).
+    Each odd equation takes in the even one before it: what is left is a recurrence of half the
+    length, and its solution gives the even elements.
+
+    Source: G. Blelloch, "Prefix sums and their applications", CMU-CS-90-190 (1990), section 1.4.
     """
-    size, distance = a.aval.shape[axis], 1
-    while distance < size:
-        b = add_p.bind(b, mul_p.bind(a, shifted(b, axis, 0, reverse=reverse, by=distance)))
-        a = mul_p.bind(a, shifted(a, axis, 0, reverse=reverse, by=distance))
-        distance *= 2
-    return b
+    if reverse:
+        a, b = [rev_p.bind(x, dimensions=(axis,)) for x in (a, b)]
+        return rev_p.bind(linear_recurrence(a, b, axis, False), dimensions=(axis,))
+    size = b.aval.shape[axis]
+    if size < 2:
+        return b
+    half, is_odd = size // 2, size % 2
+    (a_even, b_even), (a_odd, b_odd) = [
+        [_every_other(x, start, axis) for x in (a, b)] for start in (0, 1)
+    ]
+    a_paired, b_paired = [slice_in_dim(x, 0, half, axis) for x in (a_even, b_even)]
+    odd = linear_recurrence(
+        mul_p.bind(a_odd, a_paired), add_p.bind(b_odd, mul_p.bind(a_odd, b_paired)), axis, False
+    )
+    before = _padded(odd, axis, (1, is_odd - 1, 0))
+    even = add_p.bind(b_even, mul_p.bind(a_even, before))
+    # Each goes between zeros, and the sum of both has all elements.
+    return add_p.bind(
+        _padded(even, axis, (0, 1 - is_odd, 1)), _padded(odd, axis, (1, is_odd, 1))
+    )  # fmt: skip
+
+
+def _every_other(x, start, axis):
+    """Return the elements along `axis` at `start` and at every second place behind it."""
+    starts = tuple(start if i == axis else 0 for i in range(x.aval.ndim))
+    strides = tuple(2 if i == axis else 1 for i in range(x.aval.ndim))
+    return slice_p.bind(x, start_indices=starts, limit_indices=x.aval.shape, strides=strides)
+
+
+def _padded(x, axis, config):
+    return pad(x, [config if i == axis else (0, 0, 0) for i in range(x.aval.ndim)])
 
 
 # ---------------------------------------------------------------- sum and product

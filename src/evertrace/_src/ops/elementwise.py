@@ -225,8 +225,8 @@ def real_dtype(dtype):
 
 def _share(mine, other, out):
     """Derivative of an extreme by the operand `mine`: a half where both operands attain it."""
-    attained = convert(eq_p.bind(mine, out), out.aval.dtype)
-    return div_p.bind(attained, _one_plus(convert(eq_p.bind(other, out), out.aval.dtype)))
+    alone = select(eq_p.bind(other, out), full(out.aval, 0.5), full(out.aval, 1))
+    return select(eq_p.bind(mine, out), alone, zeros(out.aval))
 
 
 def _clamp_abstract(lo, x, hi):
