@@ -139,6 +139,28 @@ def test_rules_are_loaded_until_one_is_found():
     assert run(FIRST + RULES) == "['elementwise']\n3.0 False"
 
 
+METHODS = """
+import evertrace.numpy as jnp
+x = jnp.arange(3)
+print({use}, x + 1, x.at[0].set(7), x @ x, 2 in x, x.sum())
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "wanted"),
+    [
+        ("x.at[1].add(1)", "[0 2 2]"),
+        ("x @ x", "5"),
+        ("2 in x", "True"),
+        ("x.T", "[0 1 2]"),
+        ("-x", "[ 0 -1 -2]"),
+        ("x.sum()", "3"),
+    ],
+)
+def test_any_operator_or_method_may_come_first(use, wanted):
+    assert run(METHODS.format(use=use)) == f"{wanted} [1 2 3] [7 1 2] 5 True 3"
+
+
 # ---------------------------------------------------------------- names that are loaded when asked
 
 

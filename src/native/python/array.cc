@@ -218,8 +218,10 @@ PyObject* get_of_aval(PyObject* object, void* offset) {
   return PyObject_GetAttrString(aval, names[place]);
 }
 
-// `x.at`
-PyObject* get_at(PyObject* object, void*) { return make_helper(object); }
+// `x.at`, whose classes come with its first use
+PyObject* get_at(PyObject* object, void*) {
+  return has_helper() ? make_helper(object) : python_property(object, "at");
+}
 
 // What a class in Python gets that has weak references.
 PyObject* get_weakref(PyObject* object, void*) {

@@ -130,6 +130,8 @@ PyMethodDef methods[] = {
 
 }  // namespace
 
+bool has_helper() { return helper_class != nullptr; }
+
 PyObject* make_helper(PyObject* array) { return make(helper_class, array, nullptr); }
 
 bool is_place(PyObject* x, PyObject** array, PyObject** index) {

@@ -6,6 +6,9 @@
 
 namespace evertrace {
 
+// Whether the classes of `x.at` are there.
+bool has_helper();
+
 // `x.at`, once Python has named the classes; null with a Python error.
 PyObject* make_helper(PyObject* array);
 

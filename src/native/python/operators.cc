@@ -283,6 +283,13 @@ const PyType_Slot kOperatorSlots[] = {
 
 void set_operators_class(PyObject* cls) { Py_XSETREF(operators_class, Py_NewRef(cls)); }
 
+PyObject* python_property(PyObject* array, const char* name) {
+  Ref found(PyObject_GetAttrString(operators_class, name));
+  if (!found) return nullptr;
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(array));
+  return Py_TYPE(found.get())->tp_descr_get(found.get(), array, type);
+}
+
 int add_operators(PyObject* module) { return PyModule_AddFunctions(module, methods); }
 
 }  // namespace evertrace
