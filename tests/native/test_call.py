@@ -450,7 +450,7 @@ NUMBERS = [
 PROGRAMS = {
     "arithmetic": lambda a, b: (a + b, a - b, a * b),
     "division": lambda a, b: (a / b if b else a, a // b if b else b, a % b if b else a),
-    "bits": lambda a, b: (a & b, a | b, a ^ b, ~a) if isinstance(a, int) else a,
+    "bits": lambda a, b: (a & b, a | b, a ^ b, ~a) if type(a) is int else a,
     "comparison": lambda a, b: 1 if a < b else 2 if a == b else 3,
     "signs": lambda a, b: (-a, +b, abs(a)),
     "raises": lambda a, b: _quotient(a, b),
