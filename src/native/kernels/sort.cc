@@ -75,16 +75,12 @@ void sort_by_counting(const typename Coding::Bits* from, typename Coding::Bits* 
 
 template <class Coding>
 void sort_by_keys(const typename Coding::Bits* from, typename Coding::Bits* to, int64_t size,
-                  typename Coding::Key* keys, bool parallel) {
+                  typename Coding::Key* keys) {
   using Key = typename Coding::Key;
-  over_pieces(size, parallel, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) keys[i] = Coding::template encode<Order::kTotal>(from[i]);
-  });
+  for (int64_t i = 0; i < size; ++i) keys[i] = Coding::template encode<Order::kTotal>(from[i]);
   const KeySort sort_keys = sizeof(Key) == 8 ? wide_sort : narrow_sort;
   sort_keys(keys, size, nullptr);
-  over_pieces(size, parallel, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) to[i] = Coding::decode(keys[i]);
-  });
+  for (int64_t i = 0; i < size; ++i) to[i] = Coding::decode(keys[i]);
 }
 
 template <class Coding>
@@ -96,15 +92,15 @@ void sort_values(const Array& in, const Array& out) {
   const int64_t size = in.row_size();
   const bool counts = kIsNarrow && size >= static_cast<int64_t>(kCounters) / 4;
   const size_t bytes = counts ? kCounters * sizeof(uint32_t) : kIsNarrow ? size * sizeof(Key) : 0;
-  over_rows(in.rows(), size, aligned(bytes), [&](int64_t row, char* space, bool parallel) {
+  over_rows(in.rows(), size, aligned(bytes), [&](int64_t row, char* space, bool) {
     const Bits* from = in.as<const Bits>() + row * size;
     Bits* to = out.as<Bits>() + row * size;
     if constexpr (!kIsNarrow) {
-      sort_by_keys<Coding>(from, to, size, to, parallel);
+      sort_by_keys<Coding>(from, to, size, to);
     } else if (counts) {
       sort_by_counting<Coding>(from, to, size, reinterpret_cast<uint32_t*>(space));
     } else {
-      sort_by_keys<Coding>(from, to, size, reinterpret_cast<Key*>(space), parallel);
+      sort_by_keys<Coding>(from, to, size, reinterpret_cast<Key*>(space));
     }
   });
 }
