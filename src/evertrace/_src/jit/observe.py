@@ -244,6 +244,9 @@ class Observer(Recorder):
             view.entry = view.placed = view.contents()
             self.enter(view)
 
+    def _depend_on_object(self, value, at):
+        """Note nothing: no later call has to fit what is traced here."""
+
 
 class _Idle:
     """A lifter, with its functions and objects, that has nothing to do."""
