@@ -10,6 +10,7 @@ import ctypes
 import dataclasses
 import functools
 import gc
+import logging
 import sys
 import time
 
@@ -19,6 +20,8 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace._src import native
+
+log = logging.getLogger("evertrace.tests.growth")
 
 X = jnp.arange(3.0)
 KEY = ev.random.key(0)
@@ -73,6 +76,17 @@ def updates():
     return X.at[0].set(1.0), X.at[1:].add(X[1:]), X.at[jnp.array([0, 1])].mul(2)
 
 
+def by_block(call):
+    """Call with an option in force that is set for the call alone."""
+    with ev.numpy_rank_promotion("allow"):
+        return call(X)
+
+
+def noted(x):
+    log.info("one more")
+    return x + 1
+
+
 def refused(call, *args):
     """Call what raises."""
     with contextlib.suppress(ValueError, TypeError):
@@ -96,6 +110,9 @@ def calls():
         "engine of XLA": functools.partial(ev.jit(lambda x: x * 2 + 1, engine="xla"), X),
         "strict": functools.partial(ev.jit(lambda x: x * 2 + 1, strict=True), X),
         "tree": functools.partial(trees, tree_of(X)),
+        "100 leaves": functools.partial(
+            ev.jit(lambda t: {k: v + 1 for k, v in t.items()}), {f"k{i}": X + i for i in range(100)}
+        ),
         "keyword and static": lambda: (static(x=X, n=2), static(x=X, n=3)),
         "method": functools.partial(ev.jit(MODEL.predict), X),
         "objects in turn": lambda: (predict(first, X), predict(second, X)),
@@ -109,6 +126,9 @@ def calls():
         "callback": functools.partial(
             ev.jit(lambda x: ev.pure_callback(np.sin, x, x, vmap_method="sequential")), X
         ),
+        "clock": functools.partial(ev.jit(lambda x: (x, time.time())), X),
+        "effect": functools.partial(ev.jit(noted), X),
+        "option in a block": functools.partial(by_block, one),
         "random": functools.partial(ev.jit(lambda key: ev.random.normal(key, (3,))), KEY),
         "error in a function": functools.partial(refused, ev.jit(failing), X),
         "error of an operation": lambda: refused(jnp.add, X, jnp.ones(4)),

@@ -5,7 +5,10 @@ Only the script shows what fills caches, which are bounded: classes, shapes, sta
 
 import pytest
 
+import evertrace as ev
+from evertrace._src.extension import native
 from tests.native import growth
+from tests.native.test_call import hostile_values
 
 CALLS, MADE = growth.calls(), growth.made()
 FILLING = {"arrays", "classes", "eager shapes", "shapes", "static values"}
@@ -25,4 +28,15 @@ def test_calls_leave_nothing(name):
 def test_what_is_made_and_dropped_leaves_nothing(name):
     blocks, size = growth.growth(growth.numbered(MADE[name]), 50, 200)
     assert blocks < 100
+    assert size < BYTES
+
+
+@pytest.mark.skipif(native is None, reason="the extension module was not built")
+def test_matches_of_hostile_values_leave_nothing():
+    f = ev.jit(lambda x, m: x + len(m))
+    f(growth.X, [1])
+    guards, values = f._kept()[0].guards.compiled, hostile_values()
+    roots = [(f._fun, growth.X, value) for value in values]
+    blocks, size = growth.growth(lambda: [guards.match(r) for r in roots], 50, 500)
+    assert blocks < 60
     assert size < BYTES
