@@ -18,8 +18,8 @@ BYTES = 1 << 16  # what threads of XLA, free lists and tables may take
 @pytest.mark.engine
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_leave_nothing(name):
-    blocks, size = growth.growth(CALLS[name], 50, 300)
-    assert blocks < 150
+    blocks, size = growth.growth(CALLS[name], 50, 600)
+    assert blocks < 400  # a leak takes one a call; Python's free lists fill meanwhile
     assert size < BYTES
 
 
