@@ -9,6 +9,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import errors, random
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,21 @@ def test_dlpack_there_and_back():
 def test_buffers():
     assert memoryview(jnp.arange(3)).readonly
     assert bytes(jnp.asarray([1, 2], "uint8")) == b"\x01\x02"
+
+
+@pytest.mark.parametrize(
+    ("lend", "what"),
+    [
+        (np.asarray, "__array__ \\(an array handed to NumPy\\)"),
+        (np.from_dlpack, "__dlpack__ \\(an array handed to another library\\)"),
+        (jnp.from_dlpack, "__dlpack__ \\(an array handed to another library\\)"),
+        (lambda key: key.__buffer__(0), "__buffer__ \\(an array handed to what takes buffers\\)"),
+    ],
+)
+def test_keys_are_lent_to_nobody(lend, what):
+    text = f"^{what}: random keys are no numbers, got key<fry>"
+    with pytest.raises(errors.DTypeError, match=text):
+        lend(random.key(0))
 
 
 def test_array_namespace_and_type():

@@ -187,6 +187,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
 
     def __buffer__(self, flags):
         """Lend the contents, read-only, to what takes buffers (from Python 3.12 on)."""
+        refuse_keys(self, "__buffer__ (an array handed to what takes buffers)")
         return memoryview(self.host()).toreadonly()
 
     def __dlpack_device__(self):
@@ -195,6 +196,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Lend the contents to another library; a copy where it could not be told not to write."""
+        refuse_keys(self, "__dlpack__ (an array handed to another library)")
         host = self.host()
         if max_version is None or max_version < (1, 0):
             return np.array(host).__dlpack__()
@@ -281,6 +283,17 @@ def from_host(host, aval=None):
     if aval is None:
         aval = ShapedArray(host.shape, host.dtype)
     return Array(aval, host)
+
+
+def refuse_keys(x, what):
+    """Raise if an array or tracer holds random keys, which are no numbers."""
+    if isinstance(x.aval.dtype, dtypes.ExtendedDType):
+        raise errors.user_error(
+            errors.DTypeError,
+            f"{what}: random keys are no numbers, got {x.aval.str_short()}.",
+            fix="`random.key_data(key)` returns the words of a key as an array.",
+            anchor="random-key",
+        )
 
 
 def deleted_error(x):

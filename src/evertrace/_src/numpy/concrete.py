@@ -7,6 +7,7 @@ for, the arguments that the value depends on, and the way to say the same thing 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import refuse_keys
 from evertrace._src.core.jaxpr import Var
 from evertrace._src.core.tracer import Tracer, concrete_value, escaped_tracer_error
 from evertrace._src.transforms.staging import provenance
@@ -48,7 +49,7 @@ def _describe(x):
 
 def to_bool(x):
     """Return the truth of an array of one element."""
-    _refuse_keys(x, "bool()")
+    refuse_keys(x, "bool()")
     value = host_value(x)
     if value is None:
         raise traced_value_error(
@@ -67,20 +68,9 @@ def to_bool(x):
     return bool(value.reshape(()))
 
 
-def _refuse_keys(x, what):
-    """Raise if an array holds random keys, which are no numbers."""
-    if isinstance(x.aval.dtype, dtypes.ExtendedDType):
-        raise errors.user_error(
-            errors.DTypeError,
-            f"{what}: random keys are no numbers, got {x.aval.str_short()}.",
-            fix="`random.key_data(key)` returns the words of a key as an array.",
-            anchor="random-key",
-        )
-
-
 def _scalar_contents(x, name):
     """Return the contents of an array of rank 0 for the conversion `name`."""
-    _refuse_keys(x, f"{name}()")
+    refuse_keys(x, f"{name}()")
     value = host_value(x)
     if value is None:
         raise traced_value_error(
@@ -143,7 +133,7 @@ def to_numpy(x, dtype=None, copy=None):
       dtype: dtype to convert to.
       copy: True for an array of one's own, False to raise where a copy would be needed.
     """
-    _refuse_keys(x, "__array__ (an array handed to NumPy)")
+    refuse_keys(x, "__array__ (an array handed to NumPy)")
     value = host_value(x)
     if value is None:
         raise traced_value_error(
