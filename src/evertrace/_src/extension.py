@@ -11,7 +11,11 @@ from typing import Any
 native: Any = None
 
 _wanted = os.environ.get("EVERTRACE_NATIVE")
-if _wanted != "0":
+
+is_wanted = _wanted != "0"
+"""Whether to do without it was not asked for."""
+
+if is_wanted:
     try:
         from evertrace._src import _native  # pyright: ignore[reportAttributeAccessIssue]
     except ImportError:  # it was not built, or for another Python

@@ -27,6 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _planned: list[Any] = []
 
+_is_missing_said = False
+
 _MISSED_FROM = 1 << 18  # elements: from here on the kernels save milliseconds
 _REDUCE_FROM = 512  # elements: for fewer, NumPy's functions are called faster
 _ROW_LIMIT = 1 << 31  # positions in a row are 32-bit integers
@@ -198,7 +200,7 @@ def is_kernel_dtype(aval: Any) -> bool:
 def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPES) -> bool:
     """Whether to call a kernel on arrays of such a shape and dtypes.
 
-    Warns once where the extension module would be used, is missing, and the difference counts.
+    Where many elements would be worked on, `warn_missing` says that the kernels are not there.
 
     Args:
       shape: of the arrays; the last dimension is the one that is worked along.
@@ -210,20 +212,23 @@ def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPE
     if any([_name(dtype) not in known for dtype in dtypes]):
         return False
     if _native is None and np.prod(shape) >= _MISSED_FROM:
-        _warn_missing()
+        warn_missing()
     return _native is not None
 
 
-def _warn_missing() -> None:
-    """Say once per process that the kernels are missing."""
-    global _warn_missing
-    _warn_missing = lambda: None  # noqa: E731
+def warn_missing() -> None:
+    """Say once per process that the extension module is not there, unless that was asked for."""
+    global _is_missing_said
+    if _is_missing_said or not extension.is_wanted or not config.current().native_kernels:
+        return
+    _is_missing_said = True
     errors.user_warning(
         errors.PerformanceWarning,
-        "evertrace was installed without its C++ extension module, so sorting, searching and "
-        "running sums of large arrays are up to a hundred times slower.",
-        fix="install a C++ compiler and evertrace again, or set the option native_kernels to False "
-        "to accept it.",
+        "evertrace was installed without its C++ extension module. Everything works, but each "
+        "jitted program waits for XLA, small calls take tens of times as long, and sorting, "
+        "searching and running sums of large arrays are up to a hundred times slower.",
+        fix="install a C++ compiler and evertrace again, or set EVERTRACE_NATIVE=0 in the "
+        "environment to accept it.",
         anchor="native-kernels",
     )
 

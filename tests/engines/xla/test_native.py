@@ -13,7 +13,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import config, errors, native
+from evertrace._src import config, native
 from evertrace._src.engines.xla.lower import lower_jaxpr
 from tests.laws.test_engines import calls_of
 from tests.specs import cumulative, search, sort
@@ -250,6 +250,7 @@ def test_narrow_dtypes_without_kernels():
     assert "evertrace_sort" not in text
 
 
+@built
 def test_a_program_on_disk_does_not_need_kernels(run_python):
     """What one process keeps with kernels, another one without them compiles anew."""
     program = """
@@ -263,17 +264,6 @@ print(ev.jit(jnp.argsort, engine="xla")(jnp.array([3., 1., 2.])), cache.cache_st
 
 
 # ---------------------------------------------------------------- the extension module
-
-
-def test_missing_kernels_are_said_once(monkeypatch, recwarn):
-    monkeypatch.setattr(native, "_native", None)
-    monkeypatch.setattr(native, "_warn_missing", native._warn_missing)  # put back afterwards
-    few, many = jnp.arange(9), jnp.zeros(native._MISSED_FROM)
-    jnp.argsort(few)
-    with pytest.warns(errors.PerformanceWarning, match="without its C\\+\\+ extension module"):
-        jnp.argsort(many)
-    jnp.argsort(many)
-    assert not recwarn.list
 
 
 @built

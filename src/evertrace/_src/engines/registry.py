@@ -176,6 +176,7 @@ def choose(jaxpr, name, wanted, excluded, donated=()):
         return "xla", "that is asked for", None, (None, None)
     if not native.is_built():
         excluded = "the C++ extension module is not there"
+        native.warn_missing()
     elif not config.current().native_kernels:
         excluded = "the option native_kernels is off"
     elif excluded is None and not _computes_on_cpu():
