@@ -2,10 +2,10 @@
 
 import functools
 
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     COPY,
     LARGEST_CONSTANT,
-    NS_PER_BYTE,
     NotNative,
     emission,
     item_size,
@@ -203,7 +203,7 @@ def joined(e, xs, kind, numbers, filling=()):
     """Copy views of several values into one."""
     made = e.new(kind)
     e.add(COPY, (made,), (*xs, *filling), "", tuple(n for part in numbers for n in part))
-    e.cost += NS_PER_BYTE * kind[1] * item_size(kind[0])
+    e.spend(*costs.copy_costs(kind[1] * item_size(kind[0])))
     return made
 
 
