@@ -16,7 +16,7 @@ LARGEST_COST = 2e6
 Calls are long there, so what the estimate does not know of matters more than the compilation.
 """
 
-FAR_BEHIND = 2.0
+FAR_BEHIND = 1.5
 
 # A tape.
 NS_PER_OP = 15.0
@@ -28,6 +28,10 @@ NS_PER_BYTE_REDUCED = 0.06
 NS_PER_ROW_REDUCED = 12.0
 NS_PER_HALF = 0.4
 SHORT_ROW = 4
+NS_PER_ROW_FILLED = 30.0
+NARROW = 32
+NARROW_FACTOR = 5.0
+"""How much slower matrices are read of which two dimensions are shorter than NARROW."""
 NS_PER_ELEMENT_COMPARED = 4.0
 NS_PER_BYTE_SORTED = 2.0
 NS_PER_WINDOW_READ = 8.0
@@ -40,7 +44,7 @@ XLA_NS_PER_CALL = 1e4
 XLA_NS_PER_BYTE_OF_ARGUMENTS = 0.04
 XLA_NS_PER_ADDITION = 0.03
 XLA_NS_PER_BYTE = 0.06
-XLA_NS_PER_PRODUCT = 0.02
+XLA_NS_PER_PRODUCT = 0.025
 XLA_NS_PER_MATRIX = 1e3
 XLA_NS_PER_BYTE_REDUCED = 0.03
 XLA_NS_PER_ROW_REDUCED = 8.0
@@ -50,8 +54,8 @@ XLA_NS_PER_ELEMENT_WRITTEN = 4.0
 
 _XLA_FLOATS = {
     "sqrt": (0.3, 0.5), "rsqrt": (2, 5), "div": (0.1, 0.5), "rem": (30, 30), "pow": (12, 35),
-    "exp": (0.4, 1.5), "exp2": (3, 10), "expm1": (0.8, 4), "log": (0.5, 12), "log1p": (0.8, 14),
-    "logistic": (0.6, 2), "tanh": (0.5, 0.5), "sin": (8, 20), "cos": (8, 20), "tan": (25, 25),
+    "exp": (0.6, 2), "exp2": (3, 10), "expm1": (1.2, 5), "log": (0.8, 12), "log1p": (1.4, 14),
+    "logistic": (1, 3), "tanh": (0.7, 0.7), "sin": (8, 20), "cos": (8, 20), "tan": (25, 25),
     "asin": (30, 40), "acos": (40, 60), "atan": (25, 15), "atan2": (40, 45), "sinh": (4, 12),
     "cosh": (2, 3), "asinh": (4, 14), "acosh": (4, 13), "atanh": (4, 13), "erf": (0.3, 6),
     "erfc": (2, 4), "erf_inv": (4, 18), "cbrt": (30, 24), "lgamma": (13, 60), "digamma": (24, 70),
@@ -134,6 +138,8 @@ def product_costs(batch, m, n, k, item):
     """Return what `batch` products of matrices of (m, k) and (k, n) cost as (tape, XLA)."""
     count = batch * m * n * k * item / 4
     moved = NS_PER_BYTE_MULTIPLIED * batch * (m * k + k * n) * item
+    if sorted((m, n, k))[1] < NARROW:
+        moved *= NARROW_FACTOR
     matrices = XLA_NS_PER_MATRIX * batch if batch > 1 else 0
     return NS_PER_PRODUCT * count + moved, XLA_NS_PER_PRODUCT * count + matrices
 

@@ -56,6 +56,9 @@ NAMES = list(CODES)
     SCATTER,
 ) = range(14)
 
+SCALAR, ROW, COLUMN = range(3)
+"""Patterns of broadcasts that loops read in place: `Pattern` in `tape/program.h`."""
+
 ANY = -1
 """In the place of the output that may be given the memory of an input: whichever it fits."""
 
@@ -205,9 +208,11 @@ class Emitter:
         return made
 
     def spread(self, x, kind, pattern):
-        """Broadcast a value by a pattern: see `structural`."""
+        """Broadcast a value by a pattern, such as ROW."""
         made = self.new(kind)
         self.code.append((SPREAD, (made,), (x,), "", (pattern,), ()))
+        if pattern == COLUMN:
+            self.spend(costs.NS_PER_ROW_FILLED * self.values[x][1], 0.0)
         return made
 
     def reduce(self, name, x, code, sizes):

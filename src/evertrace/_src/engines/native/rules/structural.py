@@ -4,8 +4,11 @@ import functools
 
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
+    COLUMN,
     COPY,
     LARGEST_CONSTANT,
+    ROW,
+    SCALAR,
     NotNative,
     emission,
     item_size,
@@ -14,9 +17,6 @@ from evertrace._src.engines.native.emit import (
 from evertrace._src.ops import creation, slicing
 from evertrace._src.ops import structural as ops
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
-
-SCALAR, ROW, COLUMN = range(3)
-"""Patterns of broadcasts that loops read in place: `Pattern` in `tape/program.h`."""
 
 
 def dense(shape):
