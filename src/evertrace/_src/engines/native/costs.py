@@ -17,6 +17,7 @@ Calls are long there, so what the estimate does not know of matters more than th
 """
 
 FAR_BEHIND = 1.5
+"""How many times as long XLA is then estimated to need."""
 
 # A tape.
 NS_PER_OP = 15.0
