@@ -6,7 +6,6 @@ function is itself a stack that was checked before, so no numerical derivative i
 """
 
 import dataclasses
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -102,7 +101,7 @@ def jit(fun, args, rng, tolerance):
 def tape_agrees(fun, args, want, tolerance):
     """Run a function as a tape of native kernels, if it can be one; returns whether it can."""
     closed = ev.make_jaxpr(lambda *xs: tuple(fun(*xs)))(*args)
-    made = compile_jaxpr(hoist_consts(closed.jaxpr), math.inf) if native.is_built() else None
+    made = compile_jaxpr(hoist_consts(closed.jaxpr), is_wanted=True) if native.is_built() else None
     if made is None or made.tape is None:
         return False
     inputs = [*closed.consts, *[as_array(x) for x in args]]

@@ -43,10 +43,12 @@ CHOICES = {
         lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.real(jnp.fft.fft(c)), x), {}, X,
         "fft has no native kernel",
     ),
-    "much work": (lambda x: x.T @ x, {}, TALL, r"a call is estimated at \d+ ms of work"),
+    "much work": (
+        lambda x: x.T @ x, {}, TALL, r"a call is estimated at \d+ ms of work, \d+ ms with XLA"
+    ),
     "a long count of numbers": (
         lambda x: lax.fori_loop(0, x.astype(int), lambda i, c: c * 0.5 + i, x), {}, np.float32(3),
-        r"a call is estimated at [\d.]+ ms of work",
+        r"a call is estimated at [\d.]+ ms of work, [\d.]+ ms with XLA",
     ),
     "a callback": (
         lambda x: (ev.debug.callback(lambda x: None, x), x + 1)[1], {}, X,

@@ -4,8 +4,6 @@ Each case of each row is a program of its own. What has no native kernel is name
 rule that no longer applies is noticed.
 """
 
-import math
-
 import pytest
 
 from evertrace._src import config, native
@@ -46,7 +44,7 @@ def compiled(fun, operands):
     """Return the `Made` of a function of ndarrays, and the arrays to run it on."""
     args = [array(x) for x in operands]
     jaxpr, captured = jaxpr_of(fun, *args)
-    return compile_jaxpr(jaxpr, math.inf), [*captured, *args]
+    return compile_jaxpr(jaxpr, is_wanted=True), [*captured, *args]
 
 
 @over_rows()

@@ -174,7 +174,7 @@ def test_carry(name, body, carried):
     del name
     x = jnp.asarray(VECTOR)
     jaxpr, _ = jaxpr_of(lambda x: body((x,)), x)
-    tape, _ = tape_of_body(jaxpr, [0], [0], [(0, 0)])
+    tape, *_ = tape_of_body(jaxpr, [0], [0], [(0, 0)])
     assert tape.donors() == (0 if carried else -1,)
 
 

@@ -89,7 +89,7 @@ def test_indexing(name):
 
 def test_a_scatter_in_a_loop_copies_nothing():
     jaxpr, _ = jaxpr_of(lambda x, i: x.at[i].set(1.0), MATRIX, np.int32(3))
-    tape, _ = tape_of_body(jaxpr, [0, 1], [0], [(0, 0)])
+    tape, *_ = tape_of_body(jaxpr, [0, 1], [0], [(0, 0)])
     assert tape.donors() == (0,)
 
 
@@ -146,3 +146,23 @@ def test_a_pivot_beyond_the_rows_is_refused():
     tape, _ = tape_of(lambda p: lax.linalg.lu_pivots_to_permutation(p, 3), np.zeros(2, np.int32))
     with pytest.raises(RuntimeError, match="a pivot is no row"):
         tape.run([np.array([0, 7], np.int32)])
+
+
+ROOTS = {0.5: lambda x: x**0.5, -0.5: lambda x: x**-0.5}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("exponent", ROOTS)
+def test_powers_that_are_roots(exponent, dtype):
+    """They are computed otherwise than powers, and are what those are, to an ulp."""
+    tiny, huge = np.finfo(dtype).tiny, np.finfo(dtype).max
+    regular = np.array([tiny, 1e-9, 0.3, 2, 4, huge], dtype)
+    special = np.array([-np.inf, -0.0, 0, np.inf, -2, np.nan], dtype)
+    zero, inf = (0, np.inf) if exponent > 0 else (np.inf, 0)
+    want = [*(float(x) ** exponent for x in regular), inf, zero, zero, inf, np.nan, np.nan]
+    with ev.enable_x64():
+        f = ev.jit(ROOTS[exponent], engine="native")
+        found = np.asarray(f(np.concatenate([regular, special])))
+    assert found.dtype == dtype
+    np.testing.assert_array_max_ulp(found, np.array(want, dtype), 1)
+    assert not np.signbit(found[:-2]).any()

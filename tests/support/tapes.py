@@ -14,7 +14,7 @@ from tests.support.closeness import assert_same
 def tape_of(fun, *args):
     """Return the tape of a function of arrays, and the arrays to run it on."""
     jaxpr, inputs = jaxpr_of(fun, *args)
-    made = compile_jaxpr(jaxpr)
+    made = compile_jaxpr(jaxpr, is_wanted=True)
     assert made.tape is not None, made.why
     return made.tape, inputs
 

@@ -6,7 +6,6 @@ whole jaxprs, are compiled by the XLA engine, which is imported when it is first
 
 import functools
 import importlib.util
-import math
 import os
 import sys
 
@@ -184,8 +183,7 @@ def choose(jaxpr, name, wanted, excluded, donated=()):
     if excluded is not None:
         why, eqn = excluded, None
     else:
-        limit = math.inf if wanted == "native" else native_engine().LARGEST_COST
-        tape, why, eqn, seconds = native_engine().compile_jaxpr(jaxpr, limit, donated)
+        tape, why, eqn, seconds = native_engine().compile_jaxpr(jaxpr, wanted == "native", donated)
         if tape is not None:
             return "native", why, tape, seconds
     if wanted == "native":

@@ -19,6 +19,7 @@ from evertrace._src import dtypes, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
+from evertrace._src.engines.native import costs
 
 _FAMILIES = "elementwise structural reduce dot indexing dynamic random windows linalg control"
 
@@ -55,17 +56,14 @@ NAMES = list(CODES)
     SCATTER,
 ) = range(14)
 
+SCALAR, ROW, COLUMN = range(3)
+"""Patterns of broadcasts that loops read in place: `Pattern` in `tape/program.h`."""
+
 ANY = -1
 """In the place of the output that may be given the memory of an input: whichever it fits."""
 
 LARGEST_CONSTANT = 1 << 16
 """Elements of arrays that are put into a tape, such as those of iota."""
-
-# What things cost, in nanoseconds, by rough measurement: see "Which engine runs a program".
-NS_PER_OP = 15.0
-NS_PER_ADDITION = 0.1
-NS_PER_BYTE = 0.1
-NS_PER_PRODUCT = 0.03
 
 
 class NotNative(Exception):
@@ -112,12 +110,13 @@ class Emitter:
       values: (dtype, size) of each value so far, by its number.
       code: the instructions so far.
       constants: (value, bytes) of those values that are part of the program.
-      cost: an estimate of what a run takes, in nanoseconds.
+      cost: an estimate of what a run takes, in nanoseconds: see `costs`.
+      xla_cost: the same of XLA's code for it, without what a call takes.
     """
 
     def __init__(self):
         self.values, self.code, self.constants = [], [], []
-        self.cost = 0.0
+        self.cost = self.xla_cost = 0.0
         self._literals = {}
 
     # ------------------------------------------------------------ values
@@ -163,22 +162,29 @@ class Emitter:
 
     # ------------------------------------------------------------ instructions
 
+    def spend(self, tape, xla=None):
+        """Add nanoseconds to the estimates; without the second XLA is taken to need the same."""
+        self.cost += tape
+        self.xla_cost += tape if xla is None else xla
+
     def add(self, op, outs, ins, name="", numbers=(), bodies=()):
         """Append an instruction."""
-        self.cost += NS_PER_OP
+        self.cost += costs.NS_PER_OP
         self.code.append((op, outs, ins, name, numbers, bodies))
 
     def loop(self, name, ins, out, param=0):
         """Apply an elementwise kernel; returns a value of kind `out`."""
         key = (name, out[0], *[self.values[x][0] for x in ins])
-        cost = _loops.get(key)
-        if cost is None:
-            cost = _loops[key] = _loop_cost(key)
-        if cost < 0:
+        try:
+            tape, xla = _loops[key]
+        except KeyError:
+            tape, xla = _loops[key] = _loop_costs(key)
+        if tape < 0:
             raise NotNative(f"there is no kernel for {name} of {_names(key[2:])}")
         made = self.new(out)
         self.code.append((LOOP, (made,), ins, name, (param,) if param else (), ()))
-        self.cost += NS_PER_OP + cost * out[1]
+        self.cost += costs.NS_PER_OP + tape * out[1]
+        self.xla_cost += xla * out[1]
         return made
 
     def convert(self, x, code):
@@ -190,7 +196,7 @@ class Emitter:
         """Copy a view of one value into a new one of the same dtype."""
         made = self.new(kind)
         self.add(COPY, (made,), (x,), "", numbers)
-        self.cost += NS_PER_BYTE * kind[1] * item_size(kind[0])
+        self.spend(*costs.copy_costs(kind[1] * item_size(kind[0]), numbers))
         return made
 
     def alias(self, x, kind, offset=0):
@@ -202,9 +208,11 @@ class Emitter:
         return made
 
     def spread(self, x, kind, pattern):
-        """Broadcast a value by a pattern: see `structural`."""
+        """Broadcast a value by a pattern, such as ROW."""
         made = self.new(kind)
         self.code.append((SPREAD, (made,), (x,), "", (pattern,), ()))
+        if pattern == COLUMN:
+            self.spend(costs.NS_PER_ROW_FILLED * self.values[x][1], 0.0)
         return made
 
     def reduce(self, name, x, code, sizes):
@@ -215,7 +223,8 @@ class Emitter:
         outer, reduced, inner = sizes
         made = self.new((code, outer * inner))
         self.add(REDUCE, (made,), (x,), name, sizes)
-        self.cost += NS_PER_BYTE * outer * reduced * inner * item_size(self.values[x][0])
+        item = item_size(self.values[x][0])
+        self.spend(*costs.reduction_costs(name, outer, reduced, inner, item))
         return made
 
     # ------------------------------------------------------------ programs
@@ -290,7 +299,7 @@ def item_size(code):
 
 _ITEM_SIZES = (1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16)
 
-_loops: dict[Any, float] = {}  # (name, result, *operands) -> ns per element; -1: no kernel
+_loops: dict[Any, Any] = {}  # (name, result, *operands) -> ns per element; -1: no kernel
 _kernels: dict[Any, bool] = {}
 
 
@@ -302,11 +311,11 @@ def has_kernel(key):
     return found
 
 
-def _loop_cost(key):
+def _loop_costs(key):
     name, result, *operands = key
     if not has_kernel(("loop", name, tuple(operands), result)):
-        return -1.0
-    return native.loop_cost(name) * NS_PER_ADDITION * item_size(result) / 4
+        return -1.0, 0.0
+    return costs.loop_costs(name, NAMES[result], item_size(result))
 
 
 def _names(codes):

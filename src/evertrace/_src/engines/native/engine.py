@@ -6,10 +6,15 @@ A program is made a tape once; it hangs on the jaxpr, with the reason if it cann
 import time
 from typing import Any, NamedTuple
 
-from evertrace._src.engines.native.emit import ANY, Emitter, NotNative, kind_of, memory_of
-
-LARGEST_COST = 2e6
-"""Nanoseconds of work per call, as estimated, from which on XLA's code is worth its compilation."""
+from evertrace._src.engines.native import costs
+from evertrace._src.engines.native.emit import (
+    ANY,
+    Emitter,
+    NotNative,
+    item_size,
+    kind_of,
+    memory_of,
+)
 
 LONG_COST = 1e4
 """Nanoseconds of work from which on other threads may run Python meanwhile."""
@@ -31,22 +36,22 @@ class Made(NamedTuple):
     seconds: tuple = (None, None)
 
 
-def compile_jaxpr(jaxpr, largest_cost=LARGEST_COST, donated=()):
+def compile_jaxpr(jaxpr, is_wanted=False, donated=()):
     """Return what a jaxpr without constvars becomes; kept on it.
 
     Args:
       jaxpr: the program.
-      largest_cost: what it may cost, in nanoseconds as estimated, to become a tape.
+      is_wanted: whether it is to become a tape if it can, whatever that costs.
       donated: indices of the inputs whose memory outputs may be given.
     """
-    key = ("native", largest_cost, donated)
+    key = ("native", is_wanted, donated)
     found = jaxpr.cache.get(key)
     if found is None:
-        found = jaxpr.cache[key] = _compile(jaxpr, largest_cost, donated)
+        found = jaxpr.cache[key] = _compile(jaxpr, is_wanted, donated)
     return found
 
 
-def _compile(jaxpr, largest_cost, donated):
+def _compile(jaxpr, is_wanted, donated):
     e, start = Emitter(), time.perf_counter()
     try:
         inputs = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
@@ -54,8 +59,11 @@ def _compile(jaxpr, largest_cost, donated):
         for aval in avals:
             kind_of(aval)
         outputs = e.inline(jaxpr, inputs)
+        xla = e.xla_cost + costs.xla_call_cost(_bytes(e, {*inputs, *outputs}))
         why = f"a call is estimated at {_duration(e.cost)} of work"
-        if e.cost > largest_cost:
+        if e.cost > costs.SMALL_COST:
+            why += f", {_duration(xla)} with XLA"
+        if not (is_wanted or costs.prefers_tape(e.cost, xla)):
             return Made(None, why)
         emitted = time.perf_counter()
         pairs = [(i, ANY) for i in donated]
@@ -63,6 +71,11 @@ def _compile(jaxpr, largest_cost, donated):
         return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted))
     except NotNative as error:
         return Made(None, error.reason, error.eqn)
+
+
+def _bytes(e, values):
+    """Return how many bytes some values have."""
+    return sum(e.values[x][1] * item_size(e.values[x][0]) for x in values)
 
 
 def _duration(cost):

@@ -82,7 +82,7 @@ def _platform_index(e, eqn, xs):
 
 
 def body(jaxpr, inputs, outputs, carried=()):
-    """Return the tape of a jaxpr, whose inputs and outputs come in a given order, and its cost.
+    """Return the tape of a jaxpr, whose inputs and outputs come in a given order, and its costs.
 
     Args:
       jaxpr: without constvars.
@@ -97,7 +97,7 @@ def body(jaxpr, inputs, outputs, carried=()):
         values = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         outs = e.inline(jaxpr, values)
         tape = e.tape([values[i] for i in inputs], [outs[i] for i in outputs], carried)
-        found = jaxpr.cache[key] = tape, e.cost
+        found = jaxpr.cache[key] = tape, e.cost, e.xla_cost
     return found
 
 
@@ -106,8 +106,8 @@ def _cond(e, eqn, xs):
     branches = [b.jaxpr for b in eqn.params["branches"]]
     made = [body(j, range(len(xs) - 1), range(len(eqn.outvars))) for j in branches]
     outs = [e.new(memory_of(v.aval)) for v in eqn.outvars]
-    e.add(COND, tuple(outs), xs, "", (), tuple(tape for tape, _ in made))
-    e.cost += max(cost for _, cost in made)
+    e.add(COND, tuple(outs), xs, "", (), tuple(tape for tape, *_ in made))
+    e.spend(max(cost for _, cost, _ in made), max(xla for *_, xla in made))
     return outs
 
 
@@ -130,13 +130,22 @@ def _scan(e, eqn, xs):
     kept = [*moving, *range(carries, len(eqn.outvars))]
     first = consts + len(fixed)
     pairs = [(first + i, i) for i in range(len(moving))]
-    tape, cost = body(jaxpr, order, kept, pairs)
+    tape, cost, xla = body(jaxpr, order, kept, pairs)
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in kept}
     numbers = (first, len(moving), p["length"], int(p["reverse"]))
     outs, ins = tuple(made[k] for k in kept), tuple(xs[i] for i in order)
     e.add(SCAN, outs, ins, "", numbers, (tape,))
-    e.cost += p["length"] * cost
+    _spend_turns(e, p["length"], cost, xla)
     return [made.get(k, xs[consts + k] if k < carries else None) for k in range(len(eqn.outvars))]
+
+
+def _spend_turns(e, turns, cost, xla):
+    """Count a body as often as it turns.
+
+    What XLA takes for a turn besides its work depends on what it makes of the body: it is taken to
+    need no less than a tape.
+    """
+    e.spend(turns * cost, turns * max(cost, xla))
 
 
 def _turns(test, turn, a, b):
@@ -170,19 +179,19 @@ def _while(e, eqn, xs):
     same = invariant(turn, b, len(carry))
     fixed = [k for k in range(len(carry)) if same[k]]
     moving = [k for k in range(len(carry)) if not same[k]]
-    test_tape, test_cost = body(
+    test_tape, test_cost, test_xla = body(
         test, [*range(a), *[a + k for k in fixed], *[a + k for k in moving]], [0]
     )
     first = b + len(fixed)
     turn_order = [*range(b), *[b + k for k in fixed], *[b + k for k in moving]]
     pairs = [(first + i, i) for i in range(len(moving))]
-    turn_tape, turn_cost = body(turn, turn_order, moving, pairs)
+    turn_tape, turn_cost, turn_xla = body(turn, turn_order, moving, pairs)
     constant = [carry[k] for k in fixed]
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in moving}
     ins = [*test_consts, *constant, *turn_consts, *constant, *[carry[k] for k in moving]]
     numbers = (a + len(fixed), first)
     e.add(WHILE, tuple(made.values()), tuple(ins), "", numbers, (test_tape, turn_tape))
-    e.cost += _turns(test, turn, a, b) * (test_cost + turn_cost)
+    _spend_turns(e, _turns(test, turn, a, b), test_cost + turn_cost, test_xla + turn_xla)
     return [made.get(k, carry[k]) for k in range(len(carry))]
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     CODES,
     MATMUL,
     NAMES,
-    NS_PER_PRODUCT,
     NotNative,
     emission,
     has_kernel,
@@ -81,7 +81,7 @@ def product(e, x, y, numbers):
     code, (batch, m, n, k) = e.values[x][0], numbers[:4]
     made = e.new((code, batch * m * n))
     e.add(MATMUL, (made,), (x, y), "", numbers)
-    e.cost += NS_PER_PRODUCT * item_size(code) / 4 * batch * m * n * k
+    e.spend(*costs.product_costs(batch, m, n, k, item_size(code)))
     return made
 
 

@@ -1,8 +1,8 @@
 """Slices that begin where scalars say."""
 
 from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
-    NS_PER_BYTE,
     SLICE,
     UPDATE,
     emission,
@@ -25,7 +25,7 @@ def _dynamic_slice(e, eqn, xs):
         return sliced(e, x, shape, first, sizes)
     made = e.new(out)
     e.add(SLICE, (made,), xs, "", (len(shape), *shape, *sizes))
-    e.cost += NS_PER_BYTE * out[1] * item_size(out[0])
+    e.spend(*costs.copy_costs(out[1] * item_size(out[0])))
     return made
 
 
@@ -35,5 +35,5 @@ def _dynamic_update_slice(e, eqn, xs):
     shape, sizes = eqn.invars[0].aval.shape, eqn.invars[1].aval.shape
     made = e.new(out)
     e.add(UPDATE, (made,), xs, "", (len(shape), *shape, *sizes))
-    e.cost += NS_PER_BYTE * (out[1] + e.values[xs[1]][1]) * item_size(out[0])
+    e.spend(*costs.copy_costs((out[1] + e.values[xs[1]][1]) * item_size(out[0])))
     return made

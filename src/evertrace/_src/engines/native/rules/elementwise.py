@@ -3,6 +3,7 @@
 import numpy as np
 
 from evertrace._src import dtypes
+from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.native.emit import CODES, NotNative, emission, kind_of
 from evertrace._src.ops import bits, compare, convert, select, special
 from evertrace._src.ops import elementwise as ops
@@ -29,8 +30,21 @@ direct(ops.round_p, lambda params: int(params["rounding_method"]))
 
 @emission.define(ops.pow_p)
 def _pow(e, eqn, xs):
-    out = kind_of(eqn.outvars[0].aval)
+    out, exponent = kind_of(eqn.outvars[0].aval), eqn.invars[1]
+    if type(exponent) is Literal and out[0] in _ROOTED and abs(exponent.val) == 0.5:
+        root = _square_root(e, xs[0], out)
+        return root if exponent.val > 0 else e.loop("div", (e.scalar(1, out[0]), root), out)
     return e.loop("pow", (xs[0], e.convert(xs[1], out[0])), out)
+
+
+_ROOTED = (CODES["float32"], CODES["float64"])
+
+
+def _square_root(e, x, out):
+    """Take the power of 0.5, which is the root but of -0.0, of which it is 0, and of -inf: inf."""
+    root = e.loop("sqrt", (e.loop("add", (x, e.scalar(0, out[0])), out),), out)
+    is_lowest = e.loop("eq", (x, e.scalar(-np.inf, out[0])), (CODES["bool"], out[1]))
+    return e.loop("select_n", (is_lowest, root, e.scalar(np.inf, out[0])), out)
 
 
 @emission.define(ops.integer_pow_p)

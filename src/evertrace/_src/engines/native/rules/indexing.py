@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     GATHER,
-    NS_PER_BYTE,
     SCATTER,
     NotNative,
     emission,
@@ -38,7 +38,8 @@ def _gather(e, eqn, xs):
     made = e.new(out)
     numbers = _numbers(x.shape, indices.shape, p["slice_sizes"], p["dimension_numbers"])
     e.add(GATHER, (made,), (*xs, *filler), "", numbers)
-    e.cost += 5 * NS_PER_BYTE * out[1] * item_size(out[0])
+    windows = indices.size // max(1, indices.shape[-1])
+    e.spend(*costs.gather_costs(windows, out[1] * item_size(out[0])))
     return made
 
 
@@ -65,5 +66,6 @@ def _scatter(e, eqn, xs):
     made = e.new(out)
     numbers = _numbers(x.shape, indices.shape, sizes, dnums, drops)
     e.add(SCATTER, (made,), xs, join, numbers)
-    e.cost += NS_PER_BYTE * item_size(out[0]) * (out[1] + 20 * updates.size)
+    windows = indices.size // max(1, indices.shape[-1])
+    e.spend(*costs.scatter_costs(windows, updates.size, out[1], item_size(out[0])))
     return made

@@ -19,14 +19,14 @@ def _code(aval):
 @emission.define(ops.cholesky_p)
 def _cholesky(e, eqn, xs):
     aval = eqn.invars[0].aval
-    e.cost += _NS_PER_STEP * aval.size * aval.shape[-1] / 3
+    e.spend(_NS_PER_STEP * aval.size * aval.shape[-1] / 3)
     return kernel(e, "cholesky", [(xs[0], aval.shape)], [(_code(aval), aval.shape)])[0]
 
 
 @emission.define(ops.lu_p)
 def _lu(e, eqn, xs):
     aval, (_, pivots, rows) = eqn.invars[0].aval, [v.aval for v in eqn.outvars]
-    e.cost += _NS_PER_STEP * aval.size * min(aval.shape[-2:])
+    e.spend(_NS_PER_STEP * aval.size * min(aval.shape[-2:]))
     outs = [(_code(aval), aval.shape), (_INT32, pivots.shape)]
     factors, swaps = kernel(e, "lu", [(xs[0], aval.shape)], outs)
     return [factors, swaps, _permutation(e, swaps, pivots, rows)]
@@ -46,7 +46,7 @@ def _triangular_solve(e, eqn, xs):
     """Solve from the left: what is solved from the right is so when all is transposed."""
     p, (a, b) = eqn.params, [v.aval for v in eqn.invars]
     code, on_left = _code(a), p["left_side"]
-    e.cost += _NS_PER_STEP * b.size * a.shape[-1]
+    e.spend(_NS_PER_STEP * b.size * a.shape[-1])
     turn = (*range(b.ndim - 2), b.ndim - 1, b.ndim - 2)
     shape = b.shape if on_left else tuple(b.shape[d] for d in turn)
     side = xs[1] if on_left else permuted(e, xs[1], b.shape, turn)

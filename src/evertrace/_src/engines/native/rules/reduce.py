@@ -3,10 +3,10 @@
 import functools
 
 from evertrace._src import native
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     CODES,
     KERNEL,
-    NS_PER_BYTE,
     NotNative,
     emission,
     item_size,
@@ -75,7 +75,7 @@ def kernel(e, name, arrays, outs, options=()):
     e.add(KERNEL, tuple(made), tuple(x for x, _ in arrays), name, tuple(numbers))
     for x in made:
         code, size = e.values[x]
-        e.cost += 20 * NS_PER_BYTE * size * item_size(code)
+        e.spend(costs.NS_PER_BYTE_SORTED * size * item_size(code))
     return made
 
 

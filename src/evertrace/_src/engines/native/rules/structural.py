@@ -2,10 +2,13 @@
 
 import functools
 
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
+    COLUMN,
     COPY,
     LARGEST_CONSTANT,
-    NS_PER_BYTE,
+    ROW,
+    SCALAR,
     NotNative,
     emission,
     item_size,
@@ -14,9 +17,6 @@ from evertrace._src.engines.native.emit import (
 from evertrace._src.ops import creation, slicing
 from evertrace._src.ops import structural as ops
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
-
-SCALAR, ROW, COLUMN = range(3)
-"""Patterns of broadcasts that loops read in place: `Pattern` in `tape/program.h`."""
 
 
 def dense(shape):
@@ -203,7 +203,7 @@ def joined(e, xs, kind, numbers, filling=()):
     """Copy views of several values into one."""
     made = e.new(kind)
     e.add(COPY, (made,), (*xs, *filling), "", tuple(n for part in numbers for n in part))
-    e.cost += NS_PER_BYTE * kind[1] * item_size(kind[0])
+    e.spend(*costs.copy_costs(kind[1] * item_size(kind[0])))
     return made
 
 

@@ -1,0 +1,132 @@
+"""The estimates by which a program gets its engine: choices that were measured to be right."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax, nn
+from evertrace._src import native
+from evertrace._src.engines.native import costs, emit, engine
+from evertrace._src.transforms.staging import hoist_consts
+
+pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+
+MANY, SOME, FEW = 1_000_000, 300_000, 10_000
+
+
+def spec(*shape, dtype: Any = np.float32):
+    return ev.ShapeDtypeStruct(shape, dtype)
+
+
+def made_of(fun, *specs):
+    with ev.enable_x64():
+        closed: Any = ev.make_jaxpr(fun)(*specs)
+    return engine.compile_jaxpr(hoist_consts(closed.jaxpr))
+
+
+def polynomial(x):
+    return ((x * x + 1) * x - 2) * x + 3 * x * x
+
+
+def stencil(x):
+    inner = x[1:-1, 1:-1]
+    return inner * 4 - x[2:, 1:-1] - x[:-2, 1:-1] - x[1:-1, 2:] - x[1:-1, :-2]
+
+
+def normalized(x):
+    return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+MANY_64 = spec(MANY, dtype=np.float64)
+INDICES = spec(FEW * 2, dtype=np.int32)
+TAPES = {
+    "small and fused": (polynomial, spec(FEW)),
+    "memory alone": (lambda x: x + 1, spec(MANY)),
+    "exp": (jnp.exp, spec(MANY)),
+    "sines": (jnp.sin, spec(MANY)),
+    "sines of float64": (jnp.sin, MANY_64),
+    "logarithms of float64": (jnp.log, MANY_64),
+    "cube roots": (jnp.cbrt, spec(MANY)),
+    "powers": (lambda x: x**x, spec(MANY)),
+    "short rows": (lambda x: x.sum(1), spec(SOME, 3)),
+    "small matrices": (lambda x: x @ x, spec(FEW, 4, 4)),
+    "a transposition": (lambda x: x.T, spec(1000, 1000)),
+    "padding": (lambda x: jnp.pad(x, 1), spec(1000, 1000)),
+    "a roll": (lambda x: jnp.roll(x, 3, 1), spec(1000, 1000)),
+    "few gathered": (lambda x, i: x[i], spec(FEW), spec(FEW // 10, dtype=np.int32)),
+    "sines in a loop": (lambda x: lax.fori_loop(0, 9, lambda _, x: jnp.sin(x), x), MANY_64),
+}  # fmt: skip
+PROGRAMS_FOR_XLA = {
+    "fused": (polynomial, spec(SOME)),
+    "an error function": (lambda x: nn.gelu(x, approximate=False), spec(SOME)),
+    "hard_swish": (nn.hard_swish, spec(SOME)),
+    "softmax": (nn.softmax, spec(3000, 100)),
+    "its gradient": (ev.grad(lambda x: jnp.sum(nn.softmax(x) ** 2)), spec(10_000, 100)),
+    "layer norm": (normalized, spec(3000, 100)),
+    "slices that are added": (stencil, spec(550, 550)),
+    "many gathered": (lambda x, i: x[i], spec(FEW), INDICES),
+    "many scattered": (lambda x, i: x.at[i].add(1), spec(FEW), INDICES),
+    "half precision": (lambda x: x * 2 + 1, spec(MANY, dtype=np.float16)),
+    "largest of rows": (lambda x: x.max(1), spec(100_000, 10)),
+    "a tall product": (lambda x: x.T @ x, spec(100_000, 10)),
+    "a long product": (lambda x: x @ x, spec(1000, 1000)),
+}
+
+
+@pytest.mark.parametrize("name", TAPES)
+def test_tapes(name):
+    made = made_of(*TAPES[name])
+    assert made.tape is not None, made.why
+
+
+@pytest.mark.parametrize("name", PROGRAMS_FOR_XLA)
+def test_programs_for_xla(name):
+    made = made_of(*PROGRAMS_FOR_XLA[name])
+    assert made.tape is None, made.why
+
+
+@pytest.mark.parametrize(
+    ("tape", "xla", "is_tape"),
+    [
+        (costs.SMALL_COST, 0, True),
+        (costs.SMALL_COST + 1, costs.SMALL_COST, False),
+        (costs.SMALL_COST + 1, costs.SMALL_COST + 1, True),
+        (costs.LARGEST_COST, costs.LARGEST_COST, True),
+        (costs.LARGEST_COST + 1, costs.LARGEST_COST + 1, False),
+        (costs.LARGEST_COST * 2, costs.LARGEST_COST * 4, True),
+    ],
+)
+def test_the_choice(tape, xla, is_tape):
+    assert costs.prefers_tape(tape, xla) is is_tape
+
+
+def test_what_both_are_estimated_at_is_said():
+    assert made_of(polynomial, spec(SOME)).why == (
+        "a call is estimated at 240 us of work, 180 us with XLA"
+    )
+    assert made_of(polynomial, spec(FEW)).why == "a call is estimated at 8.1 us of work"
+
+
+def test_a_loop_counts_as_often_as_it_turns():
+    def body(_, x):
+        return jnp.sin(x) * 2
+
+    def costs_of(turns):
+        e = emit.Emitter()
+        closed: Any = ev.make_jaxpr(lambda x: lax.fori_loop(0, turns, body, x))(spec(FEW))
+        e.inline(hoist_consts(closed.jaxpr), [e.new((emit.CODES["float32"], FEW))])
+        return np.array([e.cost, e.xla_cost])
+
+    (tape, xla), (more, more_xla) = costs_of(10), costs_of(20)
+    np.testing.assert_allclose([more, more_xla], [2 * tape, 2 * xla], rtol=1e-3)
+    assert xla > tape
+
+
+def test_tables_name_primitives():
+    for name in (*costs._XLA_FLOATS, *costs._XLA_INTEGERS):
+        arity = 2 if name in ("div", "rem", "pow", "atan2") else 1
+        code = emit.CODES["float32"]
+        assert emit.has_kernel(("loop", name, (code,) * arity, code)), name
