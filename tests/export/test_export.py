@@ -309,15 +309,11 @@ class Pair:
 ev.tree_util.register_pytree_node(
     Pair, lambda p: (p.children, p.unit), lambda unit, children: Pair(tuple(children), unit)
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _registered():
-    export.register_namedtuple_serialization(Point, serialized_name="test.Point")
-    export.register_pytree_node_serialization(
-        Pair, serialized_name="test.Pair",
-        serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode,
-    )  # fmt: skip
+export.register_namedtuple_serialization(Point, serialized_name="test.Point")
+export.register_pytree_node_serialization(
+    Pair, serialized_name="test.Pair",
+    serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode,
+)  # fmt: skip
 
 
 def test_registered_nodes():

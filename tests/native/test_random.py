@@ -117,3 +117,12 @@ def test_steps_of_draws_are_checked():
             assert (type(out) is ev.Array) == (step is right)
     finally:
         native.set_planner(plan)
+
+
+@pytest.mark.parametrize("make", [ev.random.key, ev.random.PRNGKey])
+@pytest.mark.parametrize("size", [3, 100_000])  # of work for which the GIL is kept, and released
+def test_a_tape_takes_keys_at_each_call(make, size):
+    draw = ev.jit(lambda key: ev.random.uniform(key, (size,)), engine="native")
+    by_xla = ev.jit(lambda key: ev.random.uniform(key, (size,)), engine="xla")
+    for seed in (0, 1, 0):
+        np.testing.assert_array_equal(draw(make(seed)), by_xla(make(seed)))

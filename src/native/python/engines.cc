@@ -314,7 +314,7 @@ class OnTape : public Engine {
 
   // The address of any input, with what has to be kept alive for it; null with an error set.
   const void* find(const TapeObject& tape, PyObject* x, size_t i, std::vector<Ref>& held) {
-    const int64_t bytes = avals_[i]->count * avals_[i]->item_size;
+    const int64_t bytes = (*tape.tape)->input_bytes(i);  // an aval does not know how long keys are
     Ref keep, host;
     if (!is_array(x)) {
       PyObject* args[] = {x, PyTuple_GET_ITEM(parts_[0], static_cast<Py_ssize_t>(i))};
