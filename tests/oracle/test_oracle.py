@@ -103,6 +103,7 @@ def test_jax_answers_with_values_dtypes_and_errors(oracle):
         Case("numpy.result_type", ("int8", "uint8")),
         Case("numpy.asarray", (1.5,)),
         Case("numpy.no_such_function"),
+        Case("lambda: lambda x: x"),
     ]
     got = oracle.run(cases)
     assert (got[0].leaves[0].dtype, got[0].leaves[0].weak_type) == ("float32", True)
@@ -117,6 +118,9 @@ def test_jax_answers_with_values_dtypes_and_errors(oracle):
     # A misspelt case never counts as agreement.
     assert got[9].error[0] == "BadCaseError"
     assert differences(cases[9], got[9], got[9])[0].startswith("the case is wrong")
+    # A function is known by its name: its address is another one in each process.
+    assert "<lambda>" in got[10].leaves[0].value
+    assert "0x" not in got[10].leaves[0].value
 
 
 def test_an_oracle_that_dies_names_the_case():
