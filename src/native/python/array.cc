@@ -437,12 +437,13 @@ void delete_array(PyObject* array) {
   Py_CLEAR(as_array(array)->buffer);
 }
 
-PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {
+PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device, bool is_committed) {
   ArrayObject* self = allocate(0);
   if (self == nullptr) return nullptr;
   self->aval = Py_NewRef(aval);
   self->buffer = Py_NewRef(buffer);
   self->device = Py_NewRef(device);
+  self->committed = is_committed;
   return reinterpret_cast<PyObject*>(self);
 }
 

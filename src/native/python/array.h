@@ -103,8 +103,8 @@ PyObject* new_array_on(PyObject* aval, PyObject* donor, void** data);
 // Gives up the contents of an array, as its method `delete()` does.
 void delete_array(PyObject* array);
 
-// A new, uncommitted array whose contents are an engine's buffer on a device.
-PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);
+// A new array whose contents are an engine's buffer on a device.
+PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device, bool is_committed);
 
 // A new array that shares the memory of another, `data` lies in that. Holds a reference to its owner.
 PyObject* new_view(PyObject* aval, PyObject* array, const void* data);
