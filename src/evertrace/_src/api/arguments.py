@@ -19,8 +19,11 @@ def chosen_arguments(where, argnums, args):
     try:
         nums = tuple(map(operator.index, nums))
     except TypeError:
-        raise TypeError(
-            f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}"
+        raise errors.user_error(
+            TypeError,
+            f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}.",
+            fix="count the arguments from 0.",
+            anchor="argnums",
         ) from None
     for n in nums:
         if not -len(args) <= n < len(args):

@@ -147,7 +147,7 @@ def value_and_grad(
       Array([4., 5.], dtype=float32)
     """
     if reduce_axes:
-        raise NotImplementedError("value_and_grad: reduce_axes is not supported")
+        raise errors.unsupported("value_and_grad", "reduce_axes", reduce_axes)
     name = function_name(check_callable("grad", fun))
 
     @functools.wraps(fun)
@@ -215,7 +215,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
       (Array(43., dtype=float32), Array([ 2., 20.], dtype=float32))
     """
     if reduce_axes:
-        raise NotImplementedError("vjp: reduce_axes is not supported")
+        raise errors.unsupported("vjp", "reduce_axes", reduce_axes)
     where = f"vjp({function_name(check_callable('vjp', fun))})"
     leaves, treedef = flatten_arguments(where, primals)
     taped = _Taped(fun, treedef, leaves, where, has_aux)
@@ -384,7 +384,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
       (Array([3., 2., 2.], dtype=float32),)
     """
     if reduce_axes:
-        raise NotImplementedError("linear_transpose: reduce_axes is not supported")
+        raise errors.unsupported("linear_transpose", "reduce_axes", reduce_axes)
     where = f"linear_transpose({function_name(check_callable('linear_transpose', fun))})"
     leaves, treedef = tree.flatten(primals)
     avals = [x.aval if hasattr(x, "aval") else as_operand(x, where).aval for x in leaves]

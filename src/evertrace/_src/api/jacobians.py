@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from evertrace._src import dtypes, tree
+from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.arguments import (
     check_callable,
     check_differentiable,
@@ -70,7 +70,10 @@ def _check_jacobian_input(where, leaves, holomorphic, allow_int=False):
     check_differentiable(where, leaves, holomorphic, allow_int)
     for x in leaves:
         if not holomorphic and dtypes.issubdtype(x.aval.dtype, np.complexfloating):
-            raise TypeError(f"{where}: complex inputs require holomorphic=True")
+            raise errors.user_error(
+                TypeError, f"{where}: complex inputs require holomorphic=True.",
+                fix="say so, if the function is holomorphic.", anchor="grad-dtype",
+            )  # fmt: skip
 
 
 def _flat(fun, structure):
