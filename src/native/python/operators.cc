@@ -228,12 +228,11 @@ PyMethodDef array_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// set_operators(functions): the functions of operators by the names of their methods.
+// set_operators(functions): functions of operators by the names of their methods; others stay.
 PyObject* set_operators(PyObject*, PyObject* functions) {
   for (Names& names : operations) {
     PyObject* function = PyDict_GetItemString(functions, names.method);
-    Py_XINCREF(function);
-    Py_XSETREF(names.function, function);
+    if (function != nullptr) Py_XSETREF(names.function, Py_NewRef(function));
   }
   Py_RETURN_NONE;
 }

@@ -13,20 +13,24 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, native
 from evertrace._src.lax.dot import precision_param
-from evertrace._src.numpy import elementary, indexing, ufuncs
+from evertrace._src.lazy import LazyModule
+from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
-from evertrace._src.numpy.joining import stack
 from evertrace._src.numpy.promotion import (
     broadcast_to,
     common_shape,
     promote_dtypes,
 )
-from evertrace._src.numpy.reductions import sum as sum_elements
-from evertrace._src.numpy.shape import moveaxis, ravel
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dot import dot_general_p
 from evertrace._src.ops.slicing import unstack_p
 from evertrace._src.ops.structural import expand_dims, permute, reshape, squeeze
+
+elementary: Any = LazyModule("evertrace._src.numpy.elementary")
+indexing: Any = LazyModule("evertrace._src.numpy.indexing")
+joining: Any = LazyModule("evertrace._src.numpy.joining")
+reductions: Any = LazyModule("evertrace._src.numpy.reductions")
+shapes: Any = LazyModule("evertrace._src.numpy.shape")
 
 __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
@@ -237,7 +241,7 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
     """
     x, y = promote_dtypes("vdot", a, b)
     return dot(
-        elementary.conj(ravel(x)), ravel(y), precision=precision,
+        elementary.conj(shapes.ravel(x)), shapes.ravel(y), precision=precision,
         preferred_element_type=preferred_element_type,
     )  # fmt: skip
 
@@ -250,7 +254,7 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
       Array([12, 34], dtype=int32)
     """
     x, y = promote_dtypes("vecdot", x1, x2)
-    x, y = moveaxis(elementary.conj(x), axis, -1), moveaxis(y, axis, -1)
+    x, y = shapes.moveaxis(elementary.conj(x), axis, -1), shapes.moveaxis(y, axis, -1)
     if x.aval.shape[-1] != y.aval.shape[-1]:
         raise errors.user_error(
             errors.ShapeError,
@@ -298,7 +302,7 @@ def outer(a, b, out=None):
     """
     no_out("outer", out)
     x, y = promote_dtypes("outer", a, b)
-    return ufuncs.multiply(expand_dims(ravel(x), (1,)), expand_dims(ravel(y), (0,)))
+    return ufuncs.multiply(expand_dims(shapes.ravel(x), (1,)), expand_dims(shapes.ravel(y), (0,)))
 
 
 @native.planned(by_type=False)
@@ -397,7 +401,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = promote_dtypes("cross", a, b)
-    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    x, y = shapes.moveaxis(x, axisa, -1), shapes.moveaxis(y, axisb, -1)
     sizes = x.aval.shape[-1], y.aval.shape[-1]
     if not set(sizes) <= {2, 3}:
         raise errors.user_error(
@@ -412,7 +416,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         return z
     first = (x1 * y2[0] if y2 else 0) - (x2[0] * y1 if x2 else 0)
     second = (x2[0] * y0 if x2 else 0) - (x0 * y2[0] if y2 else 0)
-    return moveaxis(stack([first, second, z], axis=-1), -1, axisc)
+    return shapes.moveaxis(joining.stack([first, second, z], axis=-1), -1, axisc)
 
 
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
@@ -430,4 +434,4 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """
     no_out("trace", out)
     x = operand("trace", a)
-    return sum_elements(indexing.diagonal(x, offset, axis1, axis2), -1, dtype)
+    return reductions.sum(indexing.diagonal(x, offset, axis1, axis2), -1, dtype)
