@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
-from evertrace._src.lax.dot import precision_param
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
@@ -23,6 +22,7 @@ from evertrace._src.numpy.promotion import (
 )
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dot import dot_general_p
+from evertrace._src.ops.precision import precision_param
 from evertrace._src.ops.slicing import unstack_p
 from evertrace._src.ops.structural import expand_dims, permute, reshape, squeeze
 
