@@ -4,10 +4,6 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import compare as ops
 
-__all__ = [
-    "eq", "ge", "gt", "is_finite", "le", "lt", "ne",
-]  # fmt: skip
-
 
 def eq(x, y):
     """Return whether x == y, elementwise.

@@ -38,9 +38,6 @@ from evertrace._src.transforms.linearize import TapeTrace
 
 bounded: Any = LazyModule("evertrace._src.control.bounded")
 
-__all__ = ["fori_loop", "map", "scan", "while_loop"]
-
-
 # ---------------------------------------------------------------- while_loop
 
 

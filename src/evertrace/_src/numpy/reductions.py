@@ -42,11 +42,6 @@ from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import expand_dims, reduce_sum_p, reshape
 from evertrace._src.support import Cache
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean",
-    "min", "prod", "ptp", "std", "sum", "var",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- the one mechanism
 
 
