@@ -142,12 +142,14 @@ def test_rules_are_loaded_until_one_is_found():
 def test_a_rule_is_looked_for_where_its_primitive_is():
     program = """
         from evertrace import lax
-        text = ev.jit(lambda x: lax.scan(lambda c, x: (c + x, c), x[0], x)).lower(jnp.ones((3, 2)))
+        ev.jit(lambda x: lax.scan(lambda c, x: (c + x, c), x[0], x)).lower(jnp.ones((3, 2)))
         from evertrace._src.engines.xla.lower import lowering
         print(*[name.rpartition(".")[2] for name in lowering.modules if name in sys.modules])
     """
     head = "import sys\nimport evertrace as ev\nimport evertrace.numpy as jnp\n"
-    assert run(head + textwrap.dedent(program)) == "elementwise structural slicing scan"
+    loaded = set(run(head + textwrap.dedent(program)).split())
+    assert "scan" in loaded
+    assert not loaded & {"call", "custom", "dot", "indexing", "dynamic", "cumulative", "random"}
 
 
 TRACED = """

@@ -35,13 +35,6 @@ struct Array {
 using Arrays = std::vector<Array>;
 using Failure = const char*;
 
-// Sorts n unsigned integers in place, as in NumPy's C-API; the last argument is not used, and the
-// result 0.
-using KeySort = int (*)(void* keys, std::ptrdiff_t n, void*);
-
-// Names functions that sort uint32 and uint64 quickly; null where there is none.
-void set_key_sorts(KeySort narrow, KeySort wide);
-
 // Sorts each row (the last dimension) of all arrays by the first `num_keys`, keeping the order of
 // equal elements. A single array is put in the order `kTotal`, keys in `kNumber`.
 Failure sort(const Arrays& in, const Arrays& out, int64_t num_keys);

@@ -473,9 +473,10 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     if not given:
         raise errors.user_error(TypeError, "arange: requires a stop.", fix="pass a size.")
     found = dtypes.result_type(*given) if dtype is None else user_dtype("arange", dtype)
+    first = "stop" if stop is None else "start"
     start, stop, step = (
         x if x is None else _static_number("arange", name, x)
-        for name, x in (("start", start), ("stop", stop), ("step", step))
+        for name, x in ((first, start), ("stop", stop), ("step", step))
     )
     if stop is None:
         start, stop = 0, start

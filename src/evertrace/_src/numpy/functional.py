@@ -196,7 +196,9 @@ def choose(a, choices, out=None, mode="raise"):
     index, *arrays = broadcast_arrays(index, *arrays)
     count = len(arrays)
     if mode == "raise":
-        host = known_values("choose (unless mode is 'wrap' or 'clip')", index).host()
+        host = known_values(
+            "choose", index, "whether an index is out of bounds depends", 'pass `mode="clip"`'
+        ).host()
         if ((host < 0) | (host >= count)).any():
             raise errors.user_error(
                 ValueError,

@@ -274,6 +274,7 @@ def transpose(a, axes=None):
     x = operand("transpose", a)
     if axes is None:
         return _reversed(x)
+    axes = (axes,) if isinstance(axes, int | np.integer) else axes
     axes = distinct_axes("transpose", axes, x.aval.ndim)
     if len(axes) != x.aval.ndim:
         raise errors.user_error(

@@ -382,7 +382,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
             anchor="dtype",
         )
     if length is None:
-        host = known_values("bincount (as `length=`)", x).host()
+        host = known_values("bincount", x, fix="pass `length=`").host()
         length = max(static_int("bincount", "minlength", minlength), int(host.max(initial=-1)) + 1)
     weights = np.ones((), dtypes.default_dtype(int)) if weights is None else weights
     weights = operand("bincount", weights)
