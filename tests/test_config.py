@@ -214,14 +214,14 @@ def test_context_managers_under_other_names():
 
 def test_user_contexts():
     one, other = make_user_context(1), make_user_context()
-    key = options.semantic_key()
+    key = options.current().semantic
     with one(2), other("x"):
         assert (one.value, other.value) == (2, "x")
-        assert options.semantic_key() != key
+        assert options.current().semantic != key
         with one(3):
             assert (one.value, other.value) == (3, "x")
     assert (one.value, other.value) == (1, None)
-    assert options.semantic_key() == key
+    assert options.current().semantic == key
     with pytest.raises(TypeError, match="unhashable"):
         one([])
 
@@ -285,13 +285,13 @@ def test_watched_sums_up_the_options_that_look_at_operations():
 
 
 def test_semantic_key_sees_what_changes_a_trace():
-    key = options.semantic_key()
+    key = options.current().semantic
     hash(key)
     for name in options.SEMANTIC_FIELDS:
         with options.override(**{name: CONTEXTS.get(name, not config.read(name))}):
-            assert options.semantic_key() != key, name
+            assert options.current().semantic != key, name
     with options.log_compiles():
-        assert options.semantic_key() == key
+        assert options.current().semantic == key
 
 
 def test_environment():

@@ -5,7 +5,7 @@ An option is read as ``config.current().enable_x64``. It is set for the process 
 a block of code in one thread by a context manager such as ``with enable_x64():``. Overrides stand
 above the process default, so an update inside a block changes what the block does not override.
 
-`semantic_key` holds the options that change what tracing a function gives. Every cache of traced
+`Config.semantic` holds the options that change what tracing a function gives. Every cache of traced
 programs has it in its key.
 """
 
@@ -351,11 +351,6 @@ def _set_process(options: Config) -> None:
 if native is not None:
     native.set_config(_process, current)
     current = native.current_config  # which calls the above where there is something to make
-
-
-def semantic_key() -> tuple[Any, ...]:
-    """Return the values of the options that change what tracing a function gives."""
-    return current().semantic
 
 
 def update(name: str, value: Any) -> None:

@@ -10,9 +10,7 @@ from evertrace._src.api.arguments import (
     check_scalar_output,
     check_tangent,
     chosen_arguments,
-    flatten_result,
     float0_zeros,
-    function_name,
     split_aux,
 )
 from evertrace._src.api.objects import ObjectTree, flatten_arguments, place, restore
@@ -22,6 +20,7 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.jit.capture import flatten_result, function_name
 from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import zeros
 from evertrace._src.support import set_module

@@ -10,7 +10,6 @@ from evertrace._src.api.arguments import (
     check_differentiable,
     check_output_dtype,
     chosen_arguments,
-    function_name,
 )
 from evertrace._src.api.autodiff import jvp, vjp, with_chosen
 from evertrace._src.api.objects import flatten_arguments, place, restore
@@ -19,6 +18,7 @@ from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
+from evertrace._src.jit.capture import function_name
 from evertrace._src.jit.observe import runs_at_once
 from evertrace._src.lax.slicing import slice_in_dim
 from evertrace._src.ops.compare import eq_p

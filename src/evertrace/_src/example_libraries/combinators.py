@@ -6,8 +6,6 @@ from evertrace._src.numpy.joining import concatenate
 from evertrace._src.random.keys import split
 from evertrace._src.support import set_module, unzip2
 
-__all__ = ["FanInConcat", "FanInSum", "FanOut", "parallel", "serial", "shape_dependent"]
-
 public = set_module("evertrace.example_libraries.stax")
 
 

@@ -16,12 +16,6 @@ from evertrace._src.numpy import products, ufuncs
 from evertrace._src.numpy.elementary import real, where
 from evertrace._src.support import set_module, unzip2
 
-__all__ = [
-    "Array", "InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "State",
-    "Step", "UpdateFn", "Updates", "clip_grads", "l2_norm", "optimizer", "pack_optimizer_state",
-    "unpack_optimizer_state",
-]  # fmt: skip
-
 public = set_module("evertrace.example_libraries.optimizers")
 
 

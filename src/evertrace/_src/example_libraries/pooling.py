@@ -9,8 +9,6 @@ from evertrace._src.numpy import creation, inspection, shape
 from evertrace._src.ops.windows import reduce_window_max_p, reduce_window_sum_p
 from evertrace._src.support import set_module
 
-__all__ = ["AvgPool", "Flatten", "MaxPool", "SumPool"]
-
 public = set_module("evertrace.example_libraries.stax")
 
 

@@ -13,11 +13,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import add_p, const, mul_p
 from evertrace._src.ops.structural import expand_dims, moveaxis, reshape
 
-__all__ = [
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean", "pmin",
-    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
-]  # fmt: skip
-
 
 def axis_size(axis_name):
     """Return the size of a mapped axis, an int.

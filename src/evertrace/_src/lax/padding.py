@@ -2,8 +2,6 @@
 
 from evertrace._src import errors
 
-__all__ = ["padtype_to_pads"]
-
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     """Return the padding that a name stands for.

@@ -21,10 +21,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import squeeze
 
-__all__ = [
-    "apply_along_axis", "apply_over_axes", "choose", "piecewise", "select", "vectorize",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- application along axes
 
 

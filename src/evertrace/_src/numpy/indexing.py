@@ -28,8 +28,6 @@ dynamic: Any = LazyModule("evertrace._src.ops.dynamic")
 gathers: Any = LazyModule("evertrace._src.ops.indexing")
 numbers: Any = LazyModule("evertrace._src.ops.dimension_numbers")
 
-__all__ = ["diagonal", "take", "take_along_axis"]
-
 _static_plans = Cache("plans of static indices", 20_000)
 _plans = _static_plans.data
 

@@ -32,11 +32,6 @@ from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import expand_dims
 
-__all__ = [
-    "average", "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges",
-    "histogramdd", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- quantiles
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")

@@ -23,11 +23,6 @@ from evertrace._src.ops.structural import squeeze
 from evertrace._src.random.arguments import as_keys, drawing, no_sharding, one_key, sizes
 from evertrace._src.support import set_module
 
-__all__ = [
-    "PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
-    "wrap_key_data",
-]  # fmt: skip
-
 public = set_module("evertrace.random")
 
 # ---------------------------------------------------------------- arguments
