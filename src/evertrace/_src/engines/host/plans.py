@@ -156,7 +156,8 @@ class _Description:
         ):
             return  # a constant, which is found as such where it is used
         avals = [x.aval for x in outs]
-        if any(prim.moves_physical(x) for x in avals) and prim.name not in _OF_KEYS_TOO:
+        is_of_keys = prim.moves_physical(avals if prim.multiple_results else avals[0])
+        if is_of_keys and prim.name not in _OF_KEYS_TOO:
             raise _NoPlan
         if prim.name in _AS_TAPES:
             slots = self._tape(prim, params, avals)
