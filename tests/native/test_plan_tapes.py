@@ -78,6 +78,28 @@ def test_searches():
     check(jnp.take_along_axis, jnp.asarray(NUMBERS), jnp.argsort(jnp.asarray(NUMBERS)), axis=-1)
 
 
+@pytest.mark.parametrize(
+    "function", [jnp.sort, jnp.argsort, jnp.median, jnp.nanmedian, jnp.cumsum, jnp.cumprod]
+)
+def test_contents_are_no_part_of_a_plan(function):
+    """Those that a plan is first made with are like those that it is tried with."""
+    function._forget_plans()
+    function(jnp.ones(8))
+    numbers = jnp.asarray(NUMBERS.ravel()[:8].astype(np.float32))
+    np.testing.assert_array_equal(function(numbers), getattr(np, function.__name__)(numbers))
+
+
+def test_places_are_no_part_of_a_plan():
+    jnp.take._forget_plans()
+    jnp.take_along_axis._forget_plans()
+    x, ones = jnp.arange(5.0), jnp.ones(3, int)
+    for places in (ones, jnp.array([4, -1, 0]), -ones, ones * 9):
+        want = np.asarray([x[i] if -5 <= i < 5 else np.nan for i in np.asarray(places)])
+        np.testing.assert_array_equal(jnp.take(x, places), want)
+        np.testing.assert_array_equal(jnp.take_along_axis(x, places), want)
+        np.testing.assert_array_equal(jnp.take(x, places[0]), want[0])
+
+
 def test_nothing_is_sorted_for_long_by_a_plan():
     """Other threads run Python meanwhile."""
     jnp.sort._forget_plans()

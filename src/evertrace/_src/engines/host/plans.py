@@ -112,7 +112,9 @@ class _Run:
         if type(x) is Array:
             if not native.is_kernel_dtype(_in_memory(x.aval)):
                 raise _NoPlan
-            host = x.host() if self.which == 0 else np.ones_like(x.host())
+            host = x.host()
+            if self.which:  # something else
+                host = np.zeros_like(host) if np.all(host == 1) else np.ones_like(host)
             return Array(x.aval, host)
         found = _STAND_INS[self.which].get(type(x)) if by_type else None
         if found is None:
