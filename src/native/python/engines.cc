@@ -261,9 +261,9 @@ class OnTape : public Engine {
     Few<void*> out(num_outputs_);
     Few<Scalar> scalars(num_in);
     std::vector<Ref> held;
-    return lend_outputs(tape, inputs, in.data(), out.data(), outs) &&
+    return make_outputs(tape, inputs, in.data(), out.data(), outs) &&
            find_inputs(*tape, inputs, in.data(), scalars.data(), held) &&
-           execute_tape(tape, in.data(), out.data(), outs);
+           execute_tape(tape, in.data(), out.data());
   }
 
   int traverse(visitproc visit, void* arg) override {

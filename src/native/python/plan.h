@@ -49,14 +49,14 @@ class Plan {
   };
 
   struct Step {
-    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw } kind;
+    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kFold } kind;
     int out, count, operands[kMostOperands];
     int64_t n, param;                  // of loops
     int64_t outer, reduced, inner;     // of reductions
     int64_t offset, item_size;         // of copies: where they start, in bytes
     std::vector<int64_t> shape, strides, out_strides;
     MatmulShape matmul_shape;
-    int64_t num_keys, num_draws;       // of random numbers: how many of each key
+    int64_t num_keys, num_draws;       // of random numbers and keys: how many of each key
     Draw draw;
     Loop loop;
     Reduce reduce;
@@ -71,6 +71,7 @@ class Plan {
   bool add_copy(Step& step, PyObject* rest);
   bool add_matmul(Step& step, PyObject* rest);
   bool add_draw(Step& step, PyObject* rest);
+  bool add_fold(Step& step);
   bool prepare(PyObject* const* args) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
   static void execute(const Step& step, void* const* at, const Slot* slots);

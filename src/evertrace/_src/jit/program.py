@@ -63,7 +63,8 @@ class Program:
                     seen[id(v)] = len(computed)
                     computed.append(i)
                 sources.append((_COMPUTED, seen[id(v)]))
-        wanted = [i in set(computed) for i in range(len(jaxpr.outvars))]
+        of_program = set(computed)
+        wanted = [i in of_program for i in range(len(jaxpr.outvars))]
         keep = range(len(jaxpr.invars)) if keep_unused else ()
         self.jaxpr, used = dce_jaxpr(jaxpr, wanted, keep_inputs=keep)
         self.kept = [i for i, u in enumerate(used) if u]

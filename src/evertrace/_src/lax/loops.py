@@ -21,7 +21,6 @@ from evertrace._src.control.bodies import (
     type_text,
 )
 from evertrace._src.control.lifted import unchanging
-from evertrace._src.control.loop import bind_while
 from evertrace._src.control.scan import bind_scan, slice_aval
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import concrete_value, state
@@ -37,6 +36,7 @@ from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace
 
 bounded: Any = LazyModule("evertrace._src.control.bounded")
+loop: Any = LazyModule("evertrace._src.control.loop")
 
 # ---------------------------------------------------------------- while_loop
 
@@ -116,7 +116,7 @@ def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
         finish=finish_condition,
     )  # fmt: skip
     _check_condition(cond)
-    bind = bind_while
+    bind = loop.bind_while
     if max_steps is not None:
         bind = functools.partial(bounded.bind_bounded, max_steps=operator.index(max_steps))
     outs = bind(cond.jaxpr, cond.captured, body.jaxpr, body.captured, carry.values)

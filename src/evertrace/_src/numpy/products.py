@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
-from evertrace._src.lax.dot import precision_param
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
@@ -23,6 +22,7 @@ from evertrace._src.numpy.promotion import (
 )
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dot import dot_general_p
+from evertrace._src.ops.precision import precision_param
 from evertrace._src.ops.slicing import unstack_p
 from evertrace._src.ops.structural import expand_dims, permute, reshape, squeeze
 
@@ -64,16 +64,6 @@ _NO_DIMS = (), ()
 # ---------------------------------------------------------------- matmul
 
 
-class _MatmulPlan(NamedTuple):
-    """How two shapes are multiplied: axes to drop first, axes to pair, order of the result."""
-
-    squeeze_x: tuple
-    squeeze_y: tuple
-    contracting: tuple
-    batch: tuple
-    order: tuple
-
-
 @native.planned(by_type=False)
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Multiply matrices.
@@ -100,15 +90,15 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
       (5, 2, 4)
     """
     x, y = promote_dtypes("matmul", a, b)
-    plan = _matmul_plan(x.aval.shape, y.aval.shape)
+    squeeze_x, squeeze_y, contracting, batch, order = _matmul_plan(x.aval.shape, y.aval.shape)
     opts = options("matmul", x, y, precision, preferred_element_type)
-    x, y = squeeze(x, plan.squeeze_x), squeeze(y, plan.squeeze_y)
-    return permute(contract(x, y, plan.contracting, plan.batch, opts), plan.order)
+    x, y = squeeze(x, squeeze_x), squeeze(y, squeeze_y)
+    return permute(contract(x, y, contracting, batch, opts), order)
 
 
 @functools.lru_cache(maxsize=4096)
 def _matmul_plan(x, y):
-    """Pair the axes of two shapes.
+    """Return how two shapes are multiplied: axes to drop, axes to pair, order of the result.
 
     Leading axes that both have are batch axes of `dot_general`; an axis that one operand lacks, or
     has with size 1 only, is a free axis of the other. The result is then put in order.
@@ -128,13 +118,10 @@ def _matmul_plan(x, y):
         *[i for i in right if i not in (*shared, "k")],
     ]  # fmt: skip
     wanted = [*sorted(i for i in made if isinstance(i, int)), *[i for i in "mn" if i in made]]
-    return _MatmulPlan(
-        tuple(map(x_labels.index, drop_x)),
-        tuple(map(y_labels.index, drop_y)),
-        ((left.index("k"),), (right.index("k"),)),
-        (tuple(map(left.index, shared)), tuple(map(right.index, shared))),
-        tuple(map(made.index, wanted)),
-    )
+    squeeze_x, squeeze_y = tuple(map(x_labels.index, drop_x)), tuple(map(y_labels.index, drop_y))
+    contracting = (left.index("k"),), (right.index("k"),)
+    batch = tuple(map(left.index, shared)), tuple(map(right.index, shared))
+    return squeeze_x, squeeze_y, contracting, batch, tuple(map(made.index, wanted))
 
 
 def _gives_way(label, mine, other):

@@ -68,6 +68,7 @@ from evertrace._src.ops.elementwise import (
     tan_p,
     tanh_p,
 )
+from evertrace._src.ops.random import same_keys
 from evertrace._src.ops.select import select_n_p
 
 BOOL = np.dtype(bool)
@@ -358,8 +359,24 @@ def _ordering(prim):
     return lambda dtype: _complex_order(prim.bind) if is_complex(dtype) else prim.bind
 
 
-equal = binary("equal", eq_p.bind, "Return ``x == y``, element by element.")
-not_equal = binary("not_equal", ne_p.bind, "Return ``x != y``, element by element.")
+def _is_keys(dtype):
+    return isinstance(dtype, dtypes.KeyType)
+
+
+equal = binary(
+    "equal", doc="Return ``x == y``, element by element; of random keys too.",
+    choose=lambda dtype: same_keys if _is_keys(dtype) else eq_p.bind,
+)  # fmt: skip
+not_equal = binary(
+    "not_equal", doc="Return ``x != y``, element by element; of random keys too.",
+    choose=lambda dtype: _other_keys if _is_keys(dtype) else ne_p.bind,
+)  # fmt: skip
+
+
+def _other_keys(x, y):
+    return not_p.bind(same_keys(x, y))
+
+
 less = binary("less", doc="Return ``x < y``, element by element.", choose=_ordering(lt_p))
 less_equal = binary(
     "less_equal", doc="Return ``x <= y``, element by element.", choose=_ordering(le_p)
