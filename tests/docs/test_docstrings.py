@@ -12,6 +12,7 @@ NO_EXAMPLE = {
         ["EvertraceError", "EvertraceWarning", "JAXIndexError", "JAXTypeError"],
         "stands above other classes, which show programs",
     ),
+    "CacheWarning": "is given once in a process, which docs/errors.md shows",
     "InconclusiveDimensionOperation": "is never raised",
     "UnfollowedStateError": "is shown by the class above it, UnexpectedTracerError",
     "register_ffi_target": "takes a handler that was compiled from C++",

@@ -175,7 +175,7 @@ class ConcretizationTypeError(JAXTypeError):
       >>> ramp(jnp.asarray(3))
       Traceback (most recent call last):
         ...
-      evertrace.errors.ConcretizationTypeError: arange: start must be known while tracing...
+      evertrace.errors.ConcretizationTypeError: arange: stop must be known while tracing...
       >>> ramp(4)
       Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
@@ -560,14 +560,7 @@ class PerformanceWarning(EvertraceWarning):
 class CacheWarning(EvertraceWarning):
     """The folder of compiled programs cannot be used, so programs are compiled again.
 
-    Choose a folder that only you can write to, or switch the cache off.
-
-    Example:
-      >>> import warnings
-      >>> ev.config.update("compilation_cache_dir", "/dev/null/cache")
-      >>> with warnings.catch_warnings(record=True, action="always") as caught:
-      ...     y = ev.jit(lambda x: x - 0.75, engine="xla")(jnp.ones(1))
-      >>> str(caught[0].message).split(" (")[0]
-      'compilation cache: the folder /dev/null/cache cannot be made'
-      >>> ev.config.update("compilation_cache_dir", None)
+    It is given once in a process for each kind of failure. Choose a folder that only you can write
+    to, by the option ``compilation_cache_dir``, or switch the cache off by
+    ``enable_compilation_cache``.
     """

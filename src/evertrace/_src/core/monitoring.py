@@ -41,7 +41,7 @@ def _unregister(kind, callback):
         if callback not in rest:
             raise errors.user_error(
                 ValueError,
-                f"monitoring: {callback!r} is not registered for {kind} events.",
+                f"monitoring: {callback!r} is not registered as a listener of kind {kind!r}.",
                 fix="unregister each function once, where it was registered.",
             )
         rest.remove(callback)
@@ -139,7 +139,7 @@ def unregister_event_listener(callback):
       >>> monitoring.unregister_event_listener(print)
       Traceback (most recent call last):
           ...
-      ValueError: monitoring: <built-in function print> is not registered for event events.
+      ValueError: monitoring: <built-in function print> is not registered as a ...
     """
     _unregister("event", callback)
 
