@@ -422,8 +422,7 @@ class Cook:
         owner, name = parts(value)
         if owner is None:
             raise object.__getattribute__(value, "error")()
-        node = self.recorder.lifter.objects.attribute_node(owner, name)
-        return self.existing(node)
+        return self.existing(self.recorder.lifter.objects.attribute_node(owner, name))
 
     def _note(self, value, recipe):
         self._new[id(value)] = recipe
