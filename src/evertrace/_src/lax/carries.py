@@ -1,5 +1,7 @@
 """The carries of loops: their structure and types from turn to turn, and names for leaves."""
 
+import types
+
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_type, same_type, structure_difference, type_text
@@ -121,6 +123,10 @@ def _type_fix(a, b):
 
 def parameter(fun, position):
     """Return the name of a positional parameter of the user's function."""
+    if type(fun) is types.FunctionType and not fun.__dict__:  # nobody says otherwise: no search
+        code = fun.__code__
+        if position < code.co_argcount:
+            return code.co_varnames[position]
     try:
         return list(signature_of(fun).parameters)[position]
     except (IndexError, TypeError, ValueError):

@@ -299,7 +299,8 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpos
 def _scan(where, label, f, init, xs, length, reverse, unroll):
     pairs, xs_tree = tree.flatten_with_path(xs)
     slices = [as_operand(x, where) for _, x in pairs]
-    names = [parameter(f, 1) + tree.keystr(path) for path, _ in pairs]
+    x_name = parameter(f, 1)
+    names = [x_name + tree.keystr(path) for path, _ in pairs]
     length = _scan_length(names, [x.aval for x in slices], length)
     unroll = _unroll_count(unroll, length)
     if config.current().disable_jit:

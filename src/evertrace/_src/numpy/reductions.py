@@ -11,8 +11,7 @@ floats.
 
 import builtins
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -48,27 +47,40 @@ elementary: Any = LazyModule("evertrace._src.numpy.elementary")
 # ---------------------------------------------------------------- the one mechanism
 
 
-class _Reduction(NamedTuple):
-    """What distinguishes one reduction from another."""
+class _Reduction:
+    """What distinguishes one reduction from another.
 
-    name: str
-    bind: Callable[[Any, tuple], Any]
-    identity: Callable[[np.dtype], Any]
-    combine: Callable[[Any, Any], Any]
-    accumulates: bool = False
-    """Whether narrow integers and 16-bit floats are widened while reducing."""
-    to_bool: bool = False
-    has_identity: bool = True
+    Attributes:
+      bind: function of an operand and the axes.
+      identity: function of a dtype.
+      combine: function of two operands.
+      accumulates: whether narrow integers and 16-bit floats are widened while reducing.
+    """
+
+    __slots__ = (
+        "accumulates", "bind", "combine", "has_identity", "identity", "name", "to_bool",
+    )  # fmt: skip
+
+    def __init__(
+        self, name, bind, identity, combine, accumulates=False, to_bool=False, has_identity=True
+    ):
+        self.name, self.bind, self.identity, self.combine = name, bind, identity, combine
+        self.accumulates, self.to_bool, self.has_identity = accumulates, to_bool, has_identity
 
 
-class _Plan(NamedTuple):
-    """What to do with arrays of one aval under some static arguments."""
+class _Plan:
+    """What to do with arrays of one aval under some static arguments.
 
-    axes: tuple
-    compute: np.dtype
-    result: np.dtype
-    kept: tuple
-    """Axes of size 1 to put back."""
+    Attributes:
+      axes: to be reduced.
+      compute, result: dtypes.
+      kept: axes of size 1 to put back.
+    """
+
+    __slots__ = ("axes", "compute", "kept", "result")
+
+    def __init__(self, axes, compute, result, kept):
+        self.axes, self.compute, self.result, self.kept = axes, compute, result, kept
 
 
 _plans = Cache("reduction plans", 20_000)

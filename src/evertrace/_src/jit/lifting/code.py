@@ -63,7 +63,7 @@ def info_of(code):
 
 def _analyse(code):
     seen = _Seen(code)
-    instructions = list(_instructions(code))
+    instructions = _instructions(code)
     for instruction, after in itertools.zip_longest(instructions, instructions[1:]):
         if instruction is not None:
             seen.instruction(instruction, after)
@@ -86,41 +86,48 @@ class _Instruction(NamedTuple):
 _FLAGGED = {"LOAD_GLOBAL": 1, "LOAD_ATTR": int(sys.version_info >= (3, 12)), "LOAD_SUPER_ATTR": 2}
 """Operation -> how many low bits of its argument are flags, not the number of a name."""
 
-_ABOUT_NAMES = {
-    code: name
-    for name, code in dis.opmap.items()
-    if code in dis.hasname or code in dis.haslocal or code in dis.hasfree
+_OF_NAMES = {number: name for name, number in dis.opmap.items() if number in dis.hasname}
+_OF_VARIABLES = {
+    number: name
+    for name, number in dis.opmap.items()
+    if (number in dis.haslocal or number in dis.hasfree)
+    and name not in ("STORE_FAST", "DELETE_FAST")
 }
+_CACHE, _EXTENDED_ARG = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
 
 
 def _instructions(code):
-    """Yield the instructions of a code object that are about names, None for any other.
+    """Return the instructions of a code object, None for those of which names say nothing.
 
     `dis.get_instructions` would do, at ten times the price: it finds lines and texts as well.
     """
     local = [*code.co_varnames, *(c for c in code.co_cellvars if c not in code.co_varnames)]
     local += code.co_freevars
-    raw, arg = code.co_code, 0
-    for offset in range(0, len(raw), 2):
-        number, arg = raw[offset], arg << 8 | raw[offset + 1]
-        if number == dis.EXTENDED_ARG:
+    raw, found, extension = code.co_code, [], 0
+    for i, number in enumerate(raw[::2]):
+        if number == _CACHE:
             continue
-        op = _ABOUT_NAMES.get(number)
-        if op is not None:
-            yield _instruction(offset, op, arg, number in dis.hasname, code.co_names, local)
-        elif number != _CACHE:
-            yield None
-        arg = 0
+        arg = extension << 8 | raw[2 * i + 1]
+        if number == _EXTENDED_ARG:
+            extension = arg
+            continue
+        extension = 0
+        if number in _OF_NAMES:
+            found.append(_of_name(2 * i, _OF_NAMES[number], arg, code.co_names))
+        elif number in _OF_VARIABLES:
+            found.append(_of_variable(2 * i, _OF_VARIABLES[number], arg, local))
+        else:
+            found.append(None)
+    return found
 
 
-_CACHE = dis.opmap.get("CACHE", 0)
+def _of_name(offset, op, arg, names):
+    flags = _FLAGGED.get(op, 0)
+    is_method = op == "LOAD_METHOD" or (op == "LOAD_ATTR" and bool(flags & arg))
+    return _Instruction(offset, op, (names[arg >> flags],), is_method)
 
 
-def _instruction(offset, op, arg, is_name, names, local):
-    if is_name:
-        flags = _FLAGGED.get(op, 0)
-        is_method = op == "LOAD_METHOD" or (op == "LOAD_ATTR" and bool(flags & arg))
-        return _Instruction(offset, op, (names[arg >> flags],), is_method)
+def _of_variable(offset, op, arg, local):
     if op.count("_FAST") > 1:  # of two variables at once, from Python 3.13 on
         return _Instruction(offset, op, (local[arg >> 4], local[arg & 15]), False)
     return _Instruction(offset, op, (local[arg],), False)
@@ -157,7 +164,8 @@ class _Seen:
             else:
                 found.add(None)
         loaded = self._loaded(op, names)
-        self.uses.update(loaded)
+        for name in loaded:  # `Counter.update` takes longer than all the rest
+            self.uses[name] += 1
         if after is not None and after.is_method and (loaded or op == "LOAD_ATTR"):
             self.method_after[offset] = after.names[0]
             if loaded and after.names[0] in WRITE_ONLY_METHODS:
