@@ -12,7 +12,7 @@
 namespace evertrace::EVERTRACE_TARGET {
 namespace {
 
-// By t = exp(2 x) - 1: t / (2 + t), or 1 - 2 / (2 + t) where that is near 1.
+// t / (2 + t) of t = exp(2 x) - 1, with what is lost in both. Of a large t the sum does not count.
 struct Tanh {
   template <class T>
   static T of(T x) { return quick(clamped(x, -kMost<T>, kMost<T>)); }
@@ -23,12 +23,11 @@ struct Tanh {
     const ExpParts<T> e = exp_parts(2 * std::fabs(x));
     const T power = power_of_two<T>(e.k), less = power - 1;
     const T t = fused(power, e.p, less), t_lost = fused(power, e.p, less - t);
-    const bool is_far = t > 2;
     const T sum = 2 + t, sum_lost = (t - (sum - 2)) + t_lost;
-    const T quotient = (is_far ? 2 : t) / sum;
-    const T rest = fused(-quotient, sum, t) + fused(-quotient, sum_lost, t_lost);
-    const T near = fused(rest, rough_reciprocal(sum, T{2}), quotient);
-    return with_sign_of(is_far ? 1 - quotient : near, x);
+    const T reciprocal = 1 / sum, quotient = kFuses ? t * reciprocal : t / sum;
+    const T inexact = kFuses ? fused(-quotient, sum, t) : 0;
+    const T rest = inexact + fused(-quotient, sum_lost, t_lost);
+    return with_sign_of(fused(rest, reciprocal, quotient), x);
   }
 
  private:
