@@ -6,10 +6,6 @@ from evertrace._src.ops import compare as ops
 from evertrace._src.ops.bits import not_p
 from evertrace._src.ops.random import are_keys, same_keys
 
-__all__ = [
-    "eq", "ge", "gt", "is_finite", "le", "lt", "ne",
-]  # fmt: skip
-
 
 def eq(x, y):
     """Return whether x == y, elementwise.

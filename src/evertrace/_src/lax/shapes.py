@@ -7,8 +7,6 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.ops.builders import broadcast_error
 
-__all__ = ["broadcast_shapes"]
-
 
 def as_shape(shape):
     """Return a shape as a tuple of Python integers; one integer is a shape of rank 1."""

@@ -29,11 +29,6 @@ from evertrace._src.ops.convert import convert, copy_p
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.slicing import stack_p
 
-__all__ = [
-    "arange", "array", "asarray", "astype", "copy", "empty", "empty_like", "eye", "from_dlpack",
-    "fromfunction", "full", "full_like", "identity", "ones", "ones_like", "zeros", "zeros_like",
-]  # fmt: skip
-
 
 def user_dtype(name, dtype):
     """Return the canonical form of a dtype that the user passed, None for None."""

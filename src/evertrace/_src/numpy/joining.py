@@ -25,11 +25,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, split_p, stack_p
 from evertrace._src.ops.structural import expand_dims
 
-__all__ = [
-    "append", "array_split", "block", "c_", "column_stack", "concat", "concatenate", "delete",
-    "dsplit", "dstack", "hsplit", "hstack", "insert", "r_", "split", "stack", "vsplit", "vstack",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- joining
 
 

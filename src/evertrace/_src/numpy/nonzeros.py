@@ -18,8 +18,6 @@ from evertrace._src.ops.cumulative import cumsum_p
 from evertrace._src.ops.slicing import stack_p
 from evertrace._src.ops.structural import reshape
 
-__all__ = ["argwhere", "flatnonzero", "nonzero"]
-
 
 def nonzero(a, *, size=None, fill_value=None):
     """Return the indices of the elements that are not zero.

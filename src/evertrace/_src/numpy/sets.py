@@ -20,11 +20,6 @@ from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.numpy.sorting import argsort, lexsort, sort
 
-__all__ = [
-    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values",
-]  # fmt: skip
-
 
 class _UniqueAllResult(NamedTuple):
     """Result of `unique_all`."""

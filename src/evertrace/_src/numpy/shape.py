@@ -23,13 +23,6 @@ from evertrace._src.ops import structural
 from evertrace._src.ops.slicing import slice_in_dim, unstack_p
 from evertrace._src.ops.structural import permute, rev_p
 
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
-    "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "squeeze",
-    "swapaxes", "transpose", "trim_zeros", "unstack",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- shapes
 
 

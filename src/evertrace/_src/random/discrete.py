@@ -35,8 +35,6 @@ from evertrace._src.random.arguments import (
 from evertrace._src.random.continuous import is_high, standard_gumbel, unit
 from evertrace._src.support import set_module
 
-__all__ = ["bernoulli", "categorical", "geometric", "rademacher", "randint"]
-
 public = set_module("evertrace.random")
 
 # ---------------------------------------------------------------- integers

@@ -37,6 +37,10 @@ class Entered:
         """Replace the contents."""
         raise NotImplementedError
 
+    def name_of(self, key):
+        """Return what people call one place in it."""
+        return self.node.name
+
     def place(self, contents):
         """Put lifted contents in place, to be compared with at the end."""
         self.placed = contents
@@ -63,6 +67,15 @@ class Entered:
                 now[k] is not placed[k] for k in now
             )
         return list(map(id, now)) != list(map(id, placed))
+
+
+def _name_of_attribute(self, key):
+    return f"{self.node.name.removesuffix('.__dict__')}.{key}"
+
+
+def _name_of_item(self, key):
+    shown = repr(key) if type(key) in (str, int) else type(key).__name__  # no user's `__repr__`
+    return f"{self.node.name}[{shown}]"
 
 
 def slot_descriptors(cls):
@@ -123,6 +136,7 @@ class Attributes(Entered):
     """The attributes of an object, in its dict and in its slots."""
 
     __slots__ = ("cls", "seen", "slots")
+    name_of = _name_of_attribute
 
     def __init__(self, obj, node):
         self.cls = type(obj)
@@ -186,6 +200,7 @@ class Items(Entered):
     """The items of a list or deque."""
 
     __slots__ = ("write_only",)
+    name_of = _name_of_item
 
     def __init__(self, obj, node):
         self.write_only = False
@@ -206,6 +221,7 @@ class Entries(Entered):
     """The entries of a dict."""
 
     __slots__ = ()
+    name_of = _name_of_item
 
     def contents(self):
         """Return the entries."""
@@ -277,6 +293,12 @@ class Names(Entered):
         self.names, self.whole = {}, False
         super().__init__(namespace, node)
 
+    def name_of(self, key):
+        """Return what people call one of the names: an attribute of a module, or a global."""
+        path = self.node.name
+        in_module = path and not path.endswith("__globals__")
+        return _name_of_attribute(self, key) if in_module else f"global {key}"
+
     def all_names(self):
         """Return the names that count, and are there or were asked for."""
         if not self.whole:
@@ -316,6 +338,7 @@ class FunctionAttributes(Entered):
     """The attributes that a user has set on a function."""
 
     __slots__ = ()
+    name_of = _name_of_attribute
 
     def contents(self):
         """Return the attributes."""
@@ -335,6 +358,7 @@ class ClassEntries(Entered):
     """The namespace of a class."""
 
     __slots__ = ()
+    name_of = _name_of_attribute
 
     def contents(self):
         """Return the entries, without those that hooks and CPython make."""
