@@ -5,6 +5,7 @@ and puts everything back at its end. By JAX's rules (``strict``, and ahead of ti
 traces a function of flat arguments, and what it reads besides is a constant.
 """
 
+import contextvars
 import inspect
 import threading
 import time
@@ -46,7 +47,8 @@ def record(call, name):
         lifter = Lifter(recorder, eager, constants)
         try:
             with uncollected():  # what a finalizer writes is not the function's
-                return _record(call, name, recorder, lifter)
+                # In a copy of the context: a variable without a value cannot be restored to that.
+                return contextvars.copy_context().run(_record, call, name, recorder, lifter)
         except PastTheHook as missed:
             if missed.cls in eager:
                 raise AssertionError(f"{missed.cls} is read past its hook") from None

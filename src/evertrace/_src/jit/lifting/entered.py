@@ -389,7 +389,7 @@ def _base(obj):
 
 
 class ContextValue(Entered):
-    """What a context variable holds in this context."""
+    """What a context variable holds in this context, a copy that is dropped after the trace."""
 
     __slots__ = ()
 
@@ -399,5 +399,9 @@ class ContextValue(Entered):
         return {} if value is ABSENT else {"": value}
 
     def put(self, contents):
-        """Set the variable."""
-        self.obj.set(contents[""])
+        """Set the variable; nothing can take its value away again, so no loop may first set it."""
+        if contents:
+            self.obj.set(contents[""])
+
+    def restore(self):
+        """Do nothing: outside of the trace's context the variable was never set."""

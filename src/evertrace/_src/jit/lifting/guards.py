@@ -106,9 +106,8 @@ def _step_viewed(view, key):
 
 
 def viewed(view):
-    """Return the mapping that a proxy shows, or a view of a dict's keys, values or items."""
-    (mapping,) = gc.get_referents(view)
-    return mapping
+    """Return the mapping behind a proxy or a view of a dict, or a context variable's default."""
+    return gc.get_referents(view)[-1]
 
 
 def _step_context(var, key):

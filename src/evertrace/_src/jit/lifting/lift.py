@@ -10,6 +10,7 @@ import collections
 import contextvars
 import enum
 import functools
+import gc
 import io
 import math
 import operator
@@ -329,16 +330,14 @@ def _lift_module(lifter, value, node):
 
 def _lift_reference(lifter, value, node):
     node.check, node.want = "type", type(value)
-    target = value()
-    child = lifter.recorder.node(node, "deref", None, f"{node.name}()")
-    lifter.lift(target, child)
+    lifter.lift(value(), lifter.recorder.node(node, "deref", None, f"{node.name}()"))
     return value
 
 
 def _lift_view(lifter, value, node):
     """Lift a view of a mapping: it shows what is lifted in place there."""
     mapping = guards.viewed(value)
-    if "__module__" in mapping and "__doc__" in mapping:  # that of a class
+    if type(mapping) is dict and "__module__" in mapping:  # that of a class
         return _lift_opaque(lifter, value, node)
     node.check, node.want = "type", type(value)
     if lifter.recorder.alias(value, node) is None:
@@ -349,14 +348,16 @@ def _lift_view(lifter, value, node):
 
 def _lift_context(lifter, value, node):
     _lift_identity(lifter, value, node)
+    if id(value) in lifter.recorder.by_id:
+        return value
     child = lifter.recorder.node(node, "context", None, f"{node.name}.get()")
-    found = value.get(values.ABSENT)
-    if found is values.ABSENT:
-        child.check, child.want = "identity", values.ABSENT
-    else:
-        lifted = lifter.lift(found, child)
-        if lifted is not found:
-            lifter.recorder.enter(ContextValue(value, child)).place({"": lifted})
+    entered = lifter.recorder.enter(ContextValue(value, child))
+    if entered.entry:
+        entered.place({"": lifter.lift(entered.entry[""], child)})
+        return value
+    child.check, child.want = "identity", values.ABSENT
+    if len(gc.get_referents(value)) > 1:  # its default, which may be a list or an object
+        lifter.lift(guards.viewed(value), lifter.recorder.node(node, "viewed", None, child.name))
     return value
 
 

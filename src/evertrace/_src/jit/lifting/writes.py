@@ -235,7 +235,7 @@ def _cell(entered, recorder, cook):
 
 
 def _context(entered, recorder, cook):
-    recipe = cook.state(entered.contents()[""], entered.node.name)
+    recipe = cook.state(entered.contents()[""], entered.node.name, entered.entry.get(""))
     return [Write(entered.node.parent.index, entered.node.name, "context", recipe, None)]
 
 
