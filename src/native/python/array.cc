@@ -69,15 +69,39 @@ bool share_data(ArrayObject* self) {
   return true;
 }
 
+// What elements of an extended dtype are made of: their dtype, and the dimensions that one takes are
+// put after the others. Null with a Python error.
+PyObject* find_parts(PyObject* dtype, std::vector<int64_t>& dims) {
+  const Ref suffix(PyObject_GetAttrString(dtype, "physical_suffix"));
+  if (!suffix) return nullptr;
+  if (!PyTuple_Check(suffix.get())) {
+    PyErr_SetString(PyExc_TypeError, "the sizes of an element are a tuple");
+    return nullptr;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(suffix.get()); ++i) {
+    dims.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(suffix.get(), i)));
+  }
+  if (PyErr_Occurred()) return nullptr;
+  Ref parts(PyObject_GetAttrString(dtype, "physical_dtype"));
+  if (parts && !PyArray_DescrCheck(parts.get())) {
+    PyErr_SetString(PyExc_TypeError, "elements are made of those of a NumPy dtype");
+    return nullptr;
+  }
+  return parts.release();
+}
+
 // A NumPy array over the memory of an array: dense, and read-only. Null with a Python error.
 PyObject* make_view(ArrayObject* self) {
   const AvalObject* aval = aval_facts(self->aval);
   if (aval == nullptr || !share_data(self)) return nullptr;
+  std::vector<int64_t> dims(aval->dims, aval->dims + aval->rank);
+  PyObject* dtype = PyArray_DescrCheck(aval->dtype) ? Py_NewRef(aval->dtype)
+                                                    : find_parts(aval->dtype, dims);
+  if (dtype == nullptr) return nullptr;
   static_assert(sizeof(npy_intp) == sizeof(int64_t));
-  PyObject* dtype = Py_NewRef(aval->dtype);
   PyObject* view = PyArray_NewFromDescr(
-      &PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), aval->rank,
-      reinterpret_cast<npy_intp*>(aval->dims), nullptr, const_cast<void*>(self->data),
+      &PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), static_cast<int>(dims.size()),
+      reinterpret_cast<npy_intp*>(dims.data()), nullptr, const_cast<void*>(self->data),
       NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED, nullptr);
   if (view == nullptr) return nullptr;
   auto* array = reinterpret_cast<PyArrayObject*>(view);
@@ -414,10 +438,6 @@ PyObject* numpy_view(PyObject* array) { return make_view(as_array(array)); }
 PyObject* new_array(PyObject* aval, void** data) {
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return nullptr;
-  if (facts->item_size == 0) {
-    PyErr_SetString(PyExc_TypeError, "new_array: not a dtype of numbers");
-    return nullptr;
-  }
   const auto bytes = static_cast<size_t>(facts->count * facts->item_size);
   const size_t small = bytes == 0 ? 1 : (bytes + kBlockAlignment - 1) / kBlockAlignment;
   const size_t lines = small <= kMostLines ? small : 0;
@@ -442,12 +462,13 @@ void delete_array(PyObject* array) {
   Py_CLEAR(as_array(array)->buffer);
 }
 
-PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {
+PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device, bool is_committed) {
   ArrayObject* self = allocate(0);
   if (self == nullptr) return nullptr;
   self->aval = Py_NewRef(aval);
   self->buffer = Py_NewRef(buffer);
   self->device = Py_NewRef(device);
+  self->committed = is_committed;
   return reinterpret_cast<PyObject*>(self);
 }
 

@@ -17,14 +17,15 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
+from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.promotion import is_operand
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
-from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import (
     broadcast_in_dim_p,
@@ -32,6 +33,8 @@ from evertrace._src.ops.structural import (
     rev_p,
     squeeze_p,
 )
+
+numbers: Any = LazyModule("evertrace._src.ops.dimension_numbers")
 
 NEW, SLICE, INT, ARRAY = "new", "slice", "int", "array"
 
@@ -345,7 +348,8 @@ def from_front(array, size):
     dtype = array.aval.dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return array
-    known = concrete_value(array) if state.trace is EVAL else None
+    # On known indices at once, but where operations are noted to make a plan of them.
+    known = concrete_value(array) if state.trace is EVAL and mode.steps is None else None
     if known is not None:
         host = known.host()
         return from_host(np.where(host < 0, host + host.dtype.type(size), host))
@@ -365,7 +369,7 @@ class Layout(NamedTuple):
       is_plain: whether all indices are ints and slices, so that windows cannot overlap.
     """
 
-    dnums: GatherDimensionNumbers
+    dnums: Any
     sizes: tuple
     indices: Any
     shape: tuple
@@ -432,7 +436,7 @@ def _frame(shape, items):
     ]
     collapsed = tuple(dim for dim, whole in enumerate(is_window) if not whole)
     frame = Layout(
-        GatherDimensionNumbers(tuple(sorted(windows)), collapsed, index_map),
+        numbers.GatherDimensionNumbers(tuple(sorted(windows)), collapsed, index_map),
         tuple(  # no more than there is: an axis may be empty where no index asks for any of it
             item.count if is_window[dim] else min(shape[dim], 1)
             for dim, (_, item) in enumerate(dims)
