@@ -102,7 +102,7 @@ def measure(library, options):
 
 def main():
     """Measure each library in a process of its own and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of the names of what to measure")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=0.2)
