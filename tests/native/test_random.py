@@ -10,7 +10,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import random
 from evertrace._src import config, errors, native
-from evertrace._src.engines.host.plans import plan
+from evertrace._src.engines.registry import planner
 from evertrace._src.ops import threefry
 from tests.support.closeness import assert_same
 
@@ -238,7 +238,7 @@ def test_steps_of_draws_are_checked():
     """Of a step that does not fit no plan is made: the function's own result is returned."""
     two, four = (jnp.zeros(n, "uint32").aval for n in (2, 4))
     slots = ("array", 0, two), ("step", None, four)
-    right = ("draw", 1, (0,), 1, 4, False)
+    right = ("draw", (1,), (0,), 1, 4, False)
     try:
         for step in (right, (*right[:3], 2, 4, False), (*right[:3], 1, 3, False), (*right[:5], 1)):
             native.set_planner(lambda *_, step=step: ("called", (slots, (step,), 1, four)))
@@ -255,7 +255,7 @@ def test_steps_of_draws_are_checked():
             out = native._native.Function(lambda x, n: None)(jnp.zeros(2, "uint32"), jnp.uint32(0))
             assert (type(out) is ev.Array) == (operands == (0, 1))
     finally:
-        native.set_planner(plan)
+        native.set_planner(planner)
 
 
 @pytest.mark.parametrize("make", [ev.random.key, ev.random.PRNGKey])

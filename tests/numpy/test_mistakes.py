@@ -1,5 +1,6 @@
 """Mistakes that people make with jit and arrays: what the errors say."""
 
+import numpy as np
 import pytest
 
 import evertrace as ev
@@ -42,12 +43,34 @@ CASES = {
         ev.errors.AxisError,
         r"axes \(0,\) do not match an array of shape \(2, 3\)",
     ),
+    "assignment to a traced array": (
+        lambda: ev.jit(lambda x: x.__setitem__(0, 1))(jnp.ones(5)),
+        TypeError,
+        "Array object does not support item assignment",
+    ),
+    "a traced key of a dict": (
+        lambda: ev.jit(lambda x: {x: 1})(jnp.ones(5)),
+        TypeError,
+        r"unhashable type: a traced array f32\[5\] has no value yet(.|\n)*"
+        "Fix: use a Python number as the key",
+    ),
     "slice of a traced size": (
         lambda: ev.jit(lambda x, n: lax.dynamic_slice(x, (0,), (n,)))(jnp.ones(5), jnp.int32(2)),
         ev.errors.TracerIntegerConversionError,
         "an array as a Python integer.*it depends on n",
     ),
 }
+
+
+def test_the_line_is_the_users_where_numpy_asks():
+    def mean_of_both(x):
+        return np.stack([x, x]).mean()
+
+    with pytest.raises(ev.errors.TracerArrayConversionError) as caught:
+        ev.jit(mean_of_both)(jnp.ones(2))
+    place = str(caught.value).splitlines()[1]
+    assert "test_mistakes.py" in place
+    assert "in mean_of_both" in place
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -92,6 +92,18 @@ struct Codes {
       items[i] = key << 32 | static_cast<uint64_t>(i);
     }
   }
+
+  // Writes the numbers of items; those whose keys may stand for several are looked up.
+  static void decode_items(const uint64_t* items, int64_t begin, int64_t end, const Bits* from,
+                           Bits* to) {
+    const Key zero = Coding::template encode<Order::kNumber>(Bits{0});
+    const Key nan = Coding::template encode<Order::kNumber>(static_cast<Bits>(~Bits{0}));
+    for (int64_t i = begin; i < end; ++i) {
+      const Key key = static_cast<Key>(items[i] >> 32);
+      const bool is_many = key == zero || key == nan;
+      to[i] = is_many ? from[static_cast<uint32_t>(items[i])] : Coding::decode(key);
+    }
+  }
 };
 
 template <class Coding>
@@ -213,9 +225,11 @@ void sort_places(const uint64_t* keys, uint64_t* items, uint64_t* spare, int64_t
   }
 }
 
-// Sorts the order of a row by one more key; the first one begins with the elements as they are.
+// Sorts the order of a row by one more key; the first one begins with the elements as they are. If
+// it is the only one, narrow, and dense, it can be had sorted in `values`.
 template <class Coding>
-void sort_order(const SortKey& key, int64_t row, int64_t size, Room& room, bool first) {
+void sort_order(const SortKey& key, int64_t row, int64_t size, Room& room, bool first,
+                typename Coding::Bits* values) {
   using Bits = typename Coding::Bits;
   const Bits* from = reinterpret_cast<const Bits*>(key.data) + row * size * key.stride;
   const auto number_at = [&](int64_t i) -> uint64_t {
@@ -241,7 +255,11 @@ void sort_order(const SortKey& key, int64_t row, int64_t size, Room& room, bool 
       if (first) return Codes<Coding>::encode_items(from, key.stride, begin, end, room.items);
       for (int64_t i = begin; i < end; ++i) room.items[i] = number_at(i) << 32 | i;
     };
-    sort_keys(KeySorting<uint64_t>{room.items, room.spare, size, make, take});
+    const auto take_both = [&](const uint64_t* sorted, int64_t begin, int64_t end) {
+      take(sorted, begin, end);
+      if (values != nullptr) Codes<Coding>::decode_items(sorted, begin, end, from, values);
+    };
+    sort_keys(KeySorting<uint64_t>{room.items, room.spare, size, make, take_both});
   }
   std::swap(room.order, room.new_order);
 }
@@ -274,15 +292,21 @@ void sort_records(const Arrays& in, const Arrays& out, int64_t num_keys) {
   const int64_t size = in[0].row_size();
   const std::vector<SortKey> keys = sort_keys(in, num_keys);
   const size_t bytes = Room(size).bytes();
+  // Numbers are made of keys where they can be: looking them up is a walk through all memory.
+  const bool has_values = keys.size() == 1 && item_size(keys[0].dtype) < sizeof(uint64_t);
   over_rows(in[0].rows(), size, bytes, [&](int64_t row, char* space) {
     Room room(size);
     room.use(space, shares(size));
     for (size_t k = keys.size(); k-- > 0;) {
       with_coding(keys[k].dtype, [&](auto coding) {
-        sort_order<decltype(coding)>(keys[k], row, size, room, k + 1 == keys.size());
+        using Bits = typename decltype(coding)::Bits;
+        Bits* values = has_values ? out[0].template as<Bits>() + row * size : nullptr;
+        sort_order<decltype(coding)>(keys[k], row, size, room, k + 1 == keys.size(), values);
       });
     }
-    for (size_t i = 0; i < in.size(); ++i) gather_items(in[i], out[i], row, room.order);
+    for (size_t i = has_values ? 1 : 0; i < in.size(); ++i) {
+      gather_items(in[i], out[i], row, room.order);
+    }
   });
 }
 

@@ -475,11 +475,12 @@ PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device, b
 PyObject* new_view(PyObject* aval, PyObject* array, const void* data) {
   ArrayObject* source = as_array(array);
   if (!share_data(source)) return nullptr;
+  Ref owner = Ref::borrow(source->owner);  // a finalizer that is run now may delete the array
   ArrayObject* self = allocate(0);
   if (self == nullptr) return nullptr;
   self->aval = Py_NewRef(aval);
   self->data = data;
-  self->owner = Py_NewRef(source->owner);
+  self->owner = owner.release();
   return reinterpret_cast<PyObject*>(self);
 }
 

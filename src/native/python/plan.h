@@ -13,6 +13,7 @@
 #include "kernels/loops.h"
 #include "kernels/structure.h"
 #include "python/array.h"
+#include "tape/tape.h"
 
 namespace evertrace {
 
@@ -35,8 +36,9 @@ class Plan {
   PyObject* run(PyObject* const* args) const;
 
  private:
-  static constexpr int kMostSlots = 32;
-  static constexpr int kMostOperands = 3;
+  static constexpr int kMostSlots = 64;
+  static constexpr int kMostOuts = 4;
+  static constexpr int kMostOperands = 8;
 
   // A place for an array: of an operand, or what steps write and read.
   struct Slot {
@@ -49,8 +51,10 @@ class Plan {
   };
 
   struct Step {
-    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kFold } kind;
+    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kFold, kTape } kind;
     int out, count, operands[kMostOperands];
+    int num_outs, outs[kMostOuts];     // of tapes, of which `out` is the first
+    const tape::Tape* tape;            // owned by kept_
     int64_t n, param;                  // of loops
     int64_t outer, reduced, inner;     // of reductions
     int64_t offset, item_size;         // of copies: where they start, in bytes
@@ -72,9 +76,10 @@ class Plan {
   bool add_matmul(Step& step, PyObject* rest);
   bool add_draw(Step& step, PyObject* rest);
   bool add_fold(Step& step);
+  bool add_tape(Step& step, PyObject* rest);
   bool prepare(PyObject* const* args) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
-  static void execute(const Step& step, void* const* at, const Slot* slots);
+  static bool execute(const Step& step, void* const* at, const Slot* slots);
 
   ~Plan() = default;
 

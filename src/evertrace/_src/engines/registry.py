@@ -19,8 +19,7 @@ from evertrace._src.core.tracer import EVAL, escaped_tracer_error, set_trace
 from evertrace._src.engines import watch
 from evertrace._src.engines.host.plans import plan
 from evertrace._src.engines.host.run import run as run_on_host
-
-native.set_planner(plan)
+from evertrace._src.transforms.staging import restage
 
 _XLA = "evertrace._src.engines.xla.engine"
 
@@ -158,6 +157,22 @@ def native_engine():
     from evertrace._src.engines.native import engine
 
     return engine
+
+
+def _tape_of(prim, avals, params):
+    """Return the tape of one operation, or None."""
+
+    def operation(*xs):
+        out = prim.bind(*xs, **params)
+        return out if prim.multiple_results else [out]
+
+    return native_engine().compile_jaxpr(restage(operation, avals), is_wanted=True).tape
+
+
+planner = functools.partial(plan, _tape_of)
+"""What makes the plans of eager functions."""
+
+native.set_planner(planner)
 
 
 def choose(jaxpr, name, wanted, excluded, donated=()):

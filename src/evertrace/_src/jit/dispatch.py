@@ -32,6 +32,7 @@ from evertrace._src.jit.stages import Lowered, Traced
 from evertrace._src.jit.strict import StrictVariant, flat_key, is_flat, strict_key
 from evertrace._src.jit.variant import Variant
 from evertrace._src.lazy import LazyModule
+from evertrace._src.signatures import signature_of
 from evertrace._src.support import set_module
 
 differences: Any = LazyModule("evertrace._src.jit.differences")
@@ -517,7 +518,7 @@ if native is not None:
 
 def _signature_text(fun):
     try:
-        return str(inspect.signature(fun))
+        return str(signature_of(fun))
     except (ValueError, TypeError):
         return ""
 

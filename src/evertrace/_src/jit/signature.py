@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.tracer import Tracer
+from evertrace._src.signatures import signature_of
 
 
 class FlatCall(NamedTuple):
@@ -178,9 +179,9 @@ def _check_names(option, names, parameters):
 def _parameters(fun):
     if not isinstance(fun, type) and not inspect.isroutine(fun) and _is_python(type(fun).__call__):
         # An object's own signature would be looked for with its `__eq__`.
-        return tuple(inspect.signature(type(fun).__call__).parameters.values())[1:]
+        return tuple(signature_of(type(fun).__call__).parameters.values())[1:]
     try:
-        return tuple(inspect.signature(fun).parameters.values())
+        return tuple(signature_of(fun).parameters.values())
     except (ValueError, TypeError):
         return None
 

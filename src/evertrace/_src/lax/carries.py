@@ -1,11 +1,10 @@
 """The carries of loops: their structure and types from turn to turn, and names for leaves."""
 
-import inspect
-
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_type, same_type, structure_difference, type_text
 from evertrace._src.control.lifted import LoopState
+from evertrace._src.signatures import signature_of
 
 
 class Carry:
@@ -123,7 +122,7 @@ def _type_fix(a, b):
 def parameter(fun, position):
     """Return the name of a positional parameter of the user's function."""
     try:
-        return list(inspect.signature(fun).parameters)[position]
+        return list(signature_of(fun).parameters)[position]
     except (IndexError, TypeError, ValueError):
         return ("carry", "x")[position]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation, elementary, indexing, reductions, ufuncs
 from evertrace._src.numpy.arguments import (
@@ -37,6 +37,7 @@ from evertrace._src.ops.structural import expand_dims
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+@native.planned(by_type=False)
 def quantile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None,
@@ -68,6 +69,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims, weights, skip_nans=False)
 
 
+@native.planned(by_type=False)
 def nanquantile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None,
@@ -82,6 +84,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, skip_nans=True)
 
 
+@native.planned(by_type=False)
 def percentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None, out_sharding=None,
@@ -97,6 +100,7 @@ def percentile(
     return _quantile("percentile", a, q, axis, method, keepdims, weights, skip_nans=False)
 
 
+@native.planned(by_type=False)
 def nanpercentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None,
@@ -112,6 +116,7 @@ def nanpercentile(
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, skip_nans=True)
 
 
+@native.planned(by_type=False)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """Return the middle element along axes, or the mean of the two in the middle.
 
@@ -126,6 +131,7 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, skip_nans=False)
 
 
+@native.planned(by_type=False)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """Return the median of the elements along axes that are not NaN; NaN if there are none.
 
