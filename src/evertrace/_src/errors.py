@@ -94,10 +94,12 @@ def user_error(
     return cls("\n".join(lines))
 
 
-def unsupported(name: str, parameter: str, value: object) -> NotImplementedError:
-    """Build the error of a parameter of JAX's that has no meaning here but its default."""
+def unsupported(
+    name: str, parameter: str, value: object, fix: str = "leave it out."
+) -> NotImplementedError:
+    """Build the error of a parameter of JAX's, or a value of one, that is not taken here."""
     return user_error(
-        NotImplementedError, f"{name}: {parameter}={value!r} is not supported.", fix="leave it out."
+        NotImplementedError, f"{name}: {parameter}={value!r} is not supported.", fix=fix
     )
 
 

@@ -327,11 +327,7 @@ def export(
       [0. 0.] [1. 1.]
     """
     if _override_lowering_rules is not None:
-        raise _error(
-            NotImplementedError,
-            "export: _override_lowering_rules is not supported.",
-            "leave it out.",
-        )
+        raise errors.unsupported("export", "_override_lowering_rules", _override_lowering_rules)
     if not hasattr(fun_jit, "trace"):
         raise _error(
             ValueError, f"export: {fun_jit!r} is not made by `jit`.", "call `export(jit(f))`."

@@ -129,10 +129,7 @@ def ragged_dot_general(
     name = "ragged_dot_general"
     for option, value in (("group_offset", group_offset), ("out_sharding", out_sharding)):
         if value is not None:
-            raise errors.user_error(
-                NotImplementedError, f"{name}: {option} is not supported.",
-                fix="leave it out.", anchor="shape-dot",
-            )  # fmt: skip
+            raise errors.unsupported(name, option, value)
     lhs, rhs, sizes = (as_operand(x, name) for x in (lhs, rhs, group_sizes))
     numbers = ragged_dot_dimension_numbers
     _check(name, lhs, rhs, sizes, numbers)

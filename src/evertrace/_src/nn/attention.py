@@ -61,11 +61,7 @@ def dot_product_attention(
       Array([1. , 1.5, 3. ], dtype=float32)
     """
     if implementation not in (None, "xla"):
-        raise errors.user_error(
-            NotImplementedError,
-            f"dot_product_attention: the implementation {implementation!r} is not supported yet.",
-            fix="leave it out.",
-        )
+        raise errors.unsupported("dot_product_attention", "implementation", implementation)
     query, key, value = (operand("dot_product_attention", x) for x in (query, key, value))
     has_batch = query.ndim == 4
     if not has_batch:

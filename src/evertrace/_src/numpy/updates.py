@@ -393,9 +393,7 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
     _must_be_copy("fill_diagonal", inplace)
     x, values = operand("fill_diagonal", a), _flat(operand("fill_diagonal", val))
     if wrap:
-        raise errors.user_error(
-            NotImplementedError, "fill_diagonal: wrap=True is not supported.", fix="leave it out."
-        )
+        raise errors.unsupported("fill_diagonal", "wrap", wrap)
     if x.aval.ndim < 2 or (x.aval.ndim > 2 and len(set(x.aval.shape)) > 1):
         raise errors.user_error(
             ValueError,

@@ -35,13 +35,6 @@ def zeros_beside(x, *sizes, dtype=None):
     return zeros(matrices.shaped(x.aval, *sizes, dtype=dtype))
 
 
-def unsupported(name, argument, value, fix):
-    """Build the error for an option that is not there."""
-    return errors.user_error(
-        NotImplementedError, f"{name}: {argument}={value!r} is not supported.", fix=fix
-    )
-
-
 def complex_dtype(dtype):
     """Return the complex dtype of the same precision."""
     return np.result_type(dtype, np.complex64)

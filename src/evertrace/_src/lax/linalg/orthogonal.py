@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from evertrace._src import errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.linalg.common import (
     as_matrices,
     as_square,
     is_empty,
     public,
-    unsupported,
     zeros_beside,
 )
 from evertrace._src.ops import linalg as ops
@@ -137,7 +137,9 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
     """
     x = as_matrices("schur", x)
     if sort_eig_vals or select_callable is not None:
-        raise unsupported("schur", "sort_eig_vals", sort_eig_vals, "sort the factors afterwards.")
+        raise errors.unsupported(
+            "schur", "sort_eig_vals", sort_eig_vals, "sort the factors afterwards."
+        )
     if is_empty(x):
         return [x] * (2 if compute_schur_vectors else 1)
     return list(

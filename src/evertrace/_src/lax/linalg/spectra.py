@@ -9,7 +9,6 @@ from evertrace._src.lax.linalg.common import (
     complex_dtype,
     is_empty,
     public,
-    unsupported,
     zeros_beside,
 )
 from evertrace._src.ops import linalg as ops
@@ -28,7 +27,7 @@ _SVD_ALGORITHMS = (
 
 def _check_algorithm(name, argument, value, known):
     if value not in known:
-        raise unsupported(
+        raise errors.unsupported(
             name, argument, value, f"leave `{argument}` out; on CPUs the algorithm is LAPACK's."
         )
 

@@ -8,12 +8,13 @@ import math
 
 import numpy as np
 
+from evertrace._src import errors
 from evertrace._src.api.autodiff import jvp
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.branches import cond
 from evertrace._src.lax.convert import stop_gradient
-from evertrace._src.lax.linalg.common import complex_dtype, shape_error, unsupported
+from evertrace._src.lax.linalg.common import complex_dtype, shape_error
 from evertrace._src.lax.loops import fori_loop
 from evertrace._src.lax.solves import custom_linear_solve
 from evertrace._src.numpy import (
@@ -252,7 +253,7 @@ def sqrtm(A, blocksize=1):
              [0., 3.]], dtype=float32)
     """
     if blocksize > 1:
-        raise unsupported(
+        raise errors.unsupported(
             "sqrtm", "blocksize", blocksize, "leave it out: it would change the speed alone."
         )
     (a,) = as_square("sqrtm", A)

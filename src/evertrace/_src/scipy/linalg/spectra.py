@@ -4,7 +4,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.lax import linalg as lax
-from evertrace._src.lax.linalg.common import complex_dtype, unsupported
+from evertrace._src.lax.linalg.common import complex_dtype
 from evertrace._src.lax.loops import fori_loop
 from evertrace._src.lax.slicing import dynamic_slice, dynamic_update_slice
 from evertrace._src.numpy import (
@@ -63,7 +63,7 @@ def eigh(
       Array([1., 3.], dtype=float32)
     """
     if eigvals is not None:
-        raise unsupported("eigh", "eigvals", eigvals, "take a slice of the results.")
+        raise errors.unsupported("eigh", "eigvals", eigvals, "take a slice of the results.")
     choice("eigh", "type", type, (1, 2, 3))
     if b is None:
         (a,) = as_square("eigh", a)
@@ -118,7 +118,7 @@ def eigh_tridiagonal(
       Array([1., 3.], dtype=float32)
     """
     if select in ("v", 1):
-        raise unsupported("eigh_tridiagonal", "select", select, "use select='a' or 'i'.")
+        raise errors.unsupported("eigh_tridiagonal", "select", select, "use select='a' or 'i'.")
     choice("eigh_tridiagonal", "select", select, ("a", 0, "i", 2))
     d, e = promote_dtypes_inexact(
         "eigh_tridiagonal", operand("eigh_tridiagonal", d), operand("eigh_tridiagonal", e)
