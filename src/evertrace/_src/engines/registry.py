@@ -254,7 +254,7 @@ def lowered_ir(jaxpr, name, donated, dialect):
 
 def write_portable(jaxpr, consts, name, family, allowed):
     """Return a jaxpr without constvars as portable bytes, see `engines.xla.portable`."""
-    return xla().write_portable(jaxpr, consts, name, family, allowed)
+    return xla().portable.write(jaxpr, consts, name, family, allowed)
 
 
 def portable_text(blob):

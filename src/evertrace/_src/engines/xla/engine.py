@@ -5,6 +5,7 @@ as long as the program does.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -13,17 +14,18 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.placement import device_of
-from evertrace._src.engines.xla import buffers, client, compat, portable
+from evertrace._src.engines.xla import buffers, client, compat
 from evertrace._src.engines.xla.executable import compile_text
 from evertrace._src.engines.xla.lower import lower_jaxpr
 from evertrace._src.engines.xla.options import Options
 from evertrace._src.engines.xla.text import physical_aval
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import Cache
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
+portable: Any = LazyModule("evertrace._src.engines.xla.portable")
 put = buffers.put
 to_host = buffers.to_host
-write_portable = portable.write
 NO_OPTIONS = Options()
 # By their text: what is traced anew, as eager loops are, is not compiled anew.
 _programs = Cache("compiled programs", 512)

@@ -6,11 +6,10 @@ not depend on the arguments once, so that a call is a loop over the arguments an
 jaxlib.
 """
 
-import dataclasses
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -40,8 +39,7 @@ class Aval(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class MemoryStats:
+class MemoryStats(NamedTuple):
     """Bytes that one run of a program takes, by what for; on the device and on its host."""
 
     generated_code_size_in_bytes: int
@@ -172,8 +170,7 @@ class Executable:
     def memory_analysis(self) -> MemoryStats:
         """The bytes that one run takes."""
         raw = self._raw.get_compiled_memory_stats()
-        names = [field.name for field in dataclasses.fields(MemoryStats)]
-        return MemoryStats(**{name: getattr(raw, name) for name in names})
+        return MemoryStats(*[getattr(raw, name) for name in MemoryStats._fields])
 
 
 def compile_text(

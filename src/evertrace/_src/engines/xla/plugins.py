@@ -14,9 +14,8 @@ import functools
 import importlib
 import importlib.util
 import os
-from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import compat
@@ -25,8 +24,7 @@ from evertrace._src.lazy import LazyModule
 glob: Any = LazyModule("glob")
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(NamedTuple):
     """A shared library that serves one platform.
 
     Attributes:
