@@ -65,7 +65,7 @@ def run_threads(make, count, seconds):
 
     def work(call):
         calls = 0
-        while time.perf_counter() < end:
+        while calls == 0 or time.perf_counter() < end:
             for _ in range(10):
                 call()
             calls += 10
@@ -119,7 +119,7 @@ def main():
         if not python:
             continue
         command = [python, __file__, "--library", library, *sys.argv[1:]]
-        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         for name, ((one, many), (cpu, cpu_many)) in json.loads(text).items():
             title = f"{library}: {name}"
             print(f"{title:28} {one:10.0f} {many:10.0f} {many / one:6.2f} {cpu_many / cpu:5.2f}")
