@@ -47,6 +47,7 @@ def test_names_and_signatures(prefix, name):
 def test_arrays_have_what_the_standard_asks():
     standard = array_api_strict.ones((2, 2))
     names = [n for n in dir(standard) if not n.startswith("_") or n.endswith("__")]
+    names = [n for n in names if n != "__annotations__"]  # listed from Python 3.14 on
     missing = {n for n in names if not hasattr(jnp.eye(2), n)}
     # Without methods of their own, `+=` and the like make a new array, as the standard allows.
     in_place = {n for n in names if n.startswith("__i") and f"__{n[3:]}" in names}

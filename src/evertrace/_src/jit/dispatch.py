@@ -395,7 +395,11 @@ class JitFunction(_JitBase):
         avals = self._signature.avals(call, f"jit({self._name})")
         key = strict_key(call, avals)
         variants = self._strict
-        variant = variants.by_key.get(key)
+        try:
+            variant = variants.by_key.get(key)
+        except TypeError:
+            hash(key)  # raises the error itself; dicts wrap it from Python 3.14 on
+            raise
         if variant is not None:
             variants.hit(variant)
             return variant

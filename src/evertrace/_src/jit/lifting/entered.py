@@ -349,8 +349,10 @@ class FunctionAttributes(Entered):
         replace_entries(self.obj.__dict__, contents)
 
 
+# From Python 3.14 on, the closure of what makes a class's annotations holds the namespace itself.
 _OWN_TO_CLASS = frozenset({
     "__dict__", "__weakref__", "__getattribute__", "__abstractmethods__", "_abc_impl",
+    "__annotate_func__", "__annotations_cache__",
 })  # fmt: skip
 
 
