@@ -49,7 +49,6 @@ RAISED_AS_THEY_ARE = {
     "_src/api/objects.py": "the caller words the error",
     "_src/arrays/array.py": "Python's own words for what is not hashable",
     "_src/core/aval.py": "Python's own words for `len`",
-    "_src/core/jaxpr.py": "Python's own words for what is not hashable",
     "_src/engines/xla/cache.py": "an entry that cannot be read, which the cache warns of",
     "_src/experimental/checkify/error.py": "the error is the user's",
     "_src/experimental/sparse/arrays.py": "Python's own words for `len`",
