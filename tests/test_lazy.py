@@ -59,7 +59,7 @@ def test_import_loads_no_implementation():
         "evertrace._src.core.operators", "evertrace._src.lazy", "evertrace._src.support",
         "evertrace.lax", "evertrace.numpy",
     }  # fmt: skip
-    assert {n for n in loaded if not n.startswith("evertrace")} == {"gc", "threading"}
+    assert {n for n in loaded if not n.startswith("evertrace")} <= {"gc", "threading"}
 
 
 def test_a_first_jitted_call_loads_little():

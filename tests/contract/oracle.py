@@ -251,7 +251,8 @@ def _difference_of_states(plain, jitted):
 _ATOMS = (types.NoneType, bool, int, float, complex, str, bytes, range, slice)
 _UNSEEN = frozenset({
     "__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__dataclass_fields__",
-    "__dataclass_params__", "__slotnames__",
+    "__dataclass_params__", "__slotnames__", "__annotations__", "__annotate_func__",
+    "__annotations_cache__",
 })  # fmt: skip
 
 

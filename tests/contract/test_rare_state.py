@@ -2,17 +2,21 @@
 
 import collections.abc
 import functools
+import inspect
 import math
 import queue
 import random
+import sys
 import types
 import weakref
+from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 import evertrace.numpy as jnp
-from tests.contract.compare import Record, X, case, module
+from evertrace.errors import OpaqueStateError
+from tests.contract.compare import Record, X, case, module, raised, refused
 
 pytestmark = pytest.mark.engine
 
@@ -113,14 +117,78 @@ def test_queue_of_the_library(jit):
     yield [q.get() for _ in range(2)]
 
 
-@case(may_refuse=True)
+@case(traces=2)
 def test_mapping_proxy(jit):
     cfg = {"k": 2.0}
     s = Record(view=types.MappingProxyType(cfg))
-    f = jit(lambda x: x * s.view["k"])
-    yield f(X)
-    cfg["k"] = 3.0
-    yield f(X)
+    f = jit(lambda x: x * s.view["k"] + len(s.view))
+    for cfg["k"] in (2.0, 3.0):
+        yield f(X)
+    cfg["other"] = 1
+    yield f(X), s
+
+
+@case(traces=3)
+def test_views_of_a_dict_that_are_kept(jit):
+    cfg = {"a": 1.0}
+    s = Record(keys=cfg.keys(), values=cfg.values(), items=OrderedDict(b=2.0).items())
+
+    def step(x):
+        cfg["n"] = cfg.get("n", 0) + 1
+        return x * sum(s.values) + len(s.keys) + sum(v for _, v in s.items)
+
+    step = jit(step)
+    for cfg["a"] in (1.0, 5.0, 7.0):
+        yield step(X), cfg
+    s.items = OrderedDict(c=3.0).items()
+    yield step(X), cfg
+
+
+@refused(OpaqueStateError, "entries is a mappingproxy: what it holds cannot be seen")
+def test_entries_of_a_class_that_are_kept(jit):
+    class Model:
+        k = 2.0
+
+    entries = vars(Model)
+    jit(lambda x: x * entries["k"])(X)
+
+
+@case(at_most=5)
+def test_arguments_are_bound_by_a_signature(jit):
+    def bound(fun):
+        signature = inspect.signature(fun)
+
+        @functools.wraps(fun)
+        def wrapper(*args, **kwargs):
+            arguments = signature.bind(*args, **kwargs)
+            arguments.apply_defaults()
+            return fun(**arguments.arguments)
+
+        return wrapper
+
+    @bound
+    def scaled(x, by=2, *, plus=1.0):
+        return x * by + plus
+
+    f = jit(scaled)
+    yield f(X), f(X, 3), f(X, plus=4.0), f(x=X, by=1.5)
+    yield raised(f, X, 3, 4)
+
+
+@case(at_most=2)
+def test_function_asks_who_calls_it(jit):
+    def caller():
+        return sys._getframe(1).f_code.co_name
+
+    m = Record(names=[])
+
+    def step(x):
+        m.names.append(caller())
+        return x
+
+    step = jit(step)
+    for _ in range(2):
+        yield step(X), m
 
 
 @case(may_refuse=True)

@@ -385,14 +385,17 @@ def test_math_is_recorded(prologue):
     assert program.run([5]) is None
 
 
+_NEGATIVE = "math domain error|expected a nonnegative input"  # the latter from Python 3.14 on
+
+
 def test_math_of_other_arguments_is_left_alone(prologue):
     assert math_stand_in.sqrt(4) == 2.0
     assert math_stand_in.hypot(np.float64(3), 4) == 5
-    with pytest.raises(ValueError, match="domain"):
+    with pytest.raises(ValueError, match=_NEGATIVE):
         math_stand_in.sqrt(-1)
     with pytest.raises(TypeError):
         math_stand_in.cos("1")
-    with pytest.raises(ValueError, match="domain"):
+    with pytest.raises(ValueError, match=_NEGATIVE):
         math_stand_in.sqrt(prologue.leaf(-1))
 
 

@@ -1,11 +1,13 @@
 """Which arguments are static, donated or traced, and what they are called."""
 
 import functools
+import sys
 
 import numpy as np
 import pytest
 
 import evertrace as ev
+import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace._src.jit.signature import Signature
 
@@ -126,6 +128,32 @@ def test_functions_without_a_signature_work():
     assert signature.donated(call) == (0,)
     assert signature.leaf_names(call) == ["argument 0", "argument 1"]
     assert f.__name__ == "max"
+
+
+def with_rule(f):
+    f.defjvp(lambda n, xs, tangents: (f(*xs, n), tangents[0]))
+    return f
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="Python itself evaluates annotations")
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda f: ev.jit(f)(X, 2),
+        lambda f: ev.jit(f, static_argnames="n")(X, n=2),
+        lambda f: ev.jit(functools.partial(f, n=2))(X),
+        lambda f: ev.checkpoint(f)(X, 2),
+        lambda f: with_rule(ev.custom_jvp(f, nondiff_argnames=["n"]))(X, n=2),
+        lambda f: jnp.vectorize(f)(x=X, n=2),
+        lambda f: lax.scan(f, X, length=1)[1][0],
+    ],
+)
+def test_annotations_are_not_evaluated(run):
+    def f(x: only_type_checkers_know.Array, n) -> defined_further_down:  # noqa: F821
+        return (x, x * 2) if n is None else x * n
+
+    assert "n)" in repr(ev.jit(f))
+    np.testing.assert_array_equal(run(f), 2 * X)
 
 
 @pytest.mark.parametrize(

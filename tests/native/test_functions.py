@@ -64,6 +64,9 @@ def samples(dtype, seed=1):
     edges += [k * math.pi / 4 for k in (*range(1, 40), 1000, 10**6, 10**9, 10**15)]
     edges += [math.log(float(info.max)), -math.log(float(info.smallest_subnormal)), math.log(2) / 2]
     edges += [2.0**k for k in (-60, -30, -27, -12, 20, 30, 40, 60, 100)] + [127.5, 128, 149.5, 1024]
+    edges += [1 - k * info.eps for k in range(2, 12)]
+    # Where functions go over to other formulas.
+    edges += [22.0, 86, 87, 1e19, 1e30] if size == 4 else [22.0, 707, 708, 1e154, 1e300]
     near = np.array(edges, dtype)
     near = np.concatenate([near, np.nextafter(near, dtype.type(0)), np.nextafter(near, info.max)])
     parts = [
@@ -153,6 +156,17 @@ def test_functions_of_one_number(instructions, name, dtype):
     x = samples(dtype)
     with np.errstate(all="ignore"):
         check(name, loop(name, x), ONE[name](wide(x)), x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [*ONE, *TWO])
+def test_results_do_not_depend_on_neighbours(instructions, name, dtype):
+    # Blocks with extreme arguments take another path than those without.
+    x = samples(np.dtype(dtype))
+    order = np.random.default_rng(2).permutation(x.size)
+    operands = (x,) if name in ONE else (x, x[::-1].copy())
+    shuffled = loop(name, *[operand[order] for operand in operands])
+    assert_same(shuffled, loop(name, *operands)[order])
 
 
 @pytest.mark.parametrize("dtype", dtypes_tested(), ids=str)

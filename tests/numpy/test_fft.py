@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.fft
 
 import evertrace as ev
 import evertrace.numpy as jnp
@@ -85,6 +86,13 @@ def test_inverses_undo_in_both_engines(size, rules):
     compiled = ev.jit(lambda x: list(there_and_back(x)))(x)
     for found in [*compiled, *there_and_back(x)]:
         np.testing.assert_allclose(found, x, rtol=0, atol=1e-5)
+
+
+def test_large_arrays_are_transformed_by_threads_to_the_same_bits():
+    x = np.random.default_rng(0).normal(size=(260, 256)).astype(np.complex64)
+    assert np.array_equal(jnp.fft.fft(x), scipy.fft.fft(x))
+    assert np.array_equal(jnp.fft.ifft2(x), scipy.fft.ifft2(x))
+    assert np.array_equal(jnp.fft.fft(x.ravel()), scipy.fft.fft(x.ravel()))
 
 
 def test_gradient_of_the_energy_is_by_parseval():

@@ -15,13 +15,16 @@ from evertrace._src import config, errors, extension
 
 _native: Any = extension.native
 
-REALS = frozenset([
+NAMES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-    "bfloat16", "float32", "float64",
-])  # fmt: skip
-"""Names of the dtypes of which an element is one number, that kernels take; `scan` knows fewer."""
+    "bfloat16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+"""Of the dtypes that kernels take, in the order of `DType` in `src/native/kernels/dtypes.h`."""
 
-DTYPES = REALS | {"complex64", "complex128"}
+DTYPES = frozenset(NAMES)
+
+REALS = DTYPES - {"complex64", "complex128"}
+"""Those of which an element is one number; `scan` knows fewer."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -391,12 +394,6 @@ def _in_order(x: np.ndarray) -> np.ndarray:
     return out
 
 
-_NAMES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-    "bfloat16", "float32", "float64", "complex64", "complex128",
-)  # fmt: skip
-"""In the order of `DType` in `src/native/kernels/dtypes.h`."""
-
 _codes: dict[np.dtype, int] = {}
 
 
@@ -410,8 +407,8 @@ def _code(dtype: np.dtype) -> int:
     """Return the number that C++ has for a dtype; -1 if it does not know it."""
     code = _codes.get(dtype)
     if code is None:
-        known = dtype.isnative and dtype.name in _NAMES
-        code = _codes[dtype] = _NAMES.index(dtype.name) if known else -1
+        known = dtype.isnative and dtype.name in DTYPES
+        code = _codes[dtype] = NAMES.index(dtype.name) if known else -1
     return code
 
 

@@ -1,4 +1,4 @@
-"""Where in the user's program are we: the innermost frame outside evertrace.
+"""Where in the user's program are we: the innermost frame outside evertrace and NumPy.
 
 Noting a place happens once per traced equation, so it is only a pair ``(code, lasti)``. Turning
 the pair into a file, a line and the text of that line waits until somebody has to read it.
@@ -17,11 +17,16 @@ import sys
 from types import CodeType
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 Source: TypeAlias = tuple[Any, ...]
 """A code object and the offset of an instruction in it; see above for what may follow."""
 
 PACKAGE_PREFIX = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _MACHINERY = frozenset({functools.__file__, contextlib.__file__})
+_PACKAGES = os.path.dirname(os.path.dirname(np.__file__))
+_HIDDEN = (PACKAGE_PREFIX, *(os.path.join(_PACKAGES, name, "") for name in ("numpy", "scipy")))
+"""Folders of code that works in the name of its caller, who asked NumPy to look at an array."""
 
 
 class Location(NamedTuple):
@@ -40,7 +45,7 @@ class _SkippedFiles(dict[str, bool]):
         skipped = (
             filename in _MACHINERY
             or filename.startswith(("<frozen ", PACKAGE_PREFIX))
-            or os.path.abspath(filename).startswith(PACKAGE_PREFIX)
+            or os.path.abspath(filename).startswith(_HIDDEN)
         )
         self[filename] = skipped
         return skipped
@@ -50,7 +55,7 @@ _skipped = _SkippedFiles()
 
 
 def is_users(filename: str) -> bool:
-    """Whether frames of this file are shown to users: it is neither ours nor Python's machinery."""
+    """Whether frames of this file are shown to users: not ours, NumPy's or Python's machinery."""
     return not _skipped[filename]
 
 

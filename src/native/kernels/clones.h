@@ -14,6 +14,11 @@
 #define EVERTRACE_CLONES
 #endif
 
+// Whether single functions can be compiled for them by `__attribute__((target("arch=x86-64-v4")))`.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define EVERTRACE_HAS_GENERATIONS 1
+#endif
+
 #if defined(__GNUC__)
 #define EVERTRACE_INLINE inline __attribute__((always_inline))
 #else

@@ -35,13 +35,6 @@ struct Array {
 using Arrays = std::vector<Array>;
 using Failure = const char*;
 
-// Sorts n unsigned integers in place, as in NumPy's C-API; the last argument is not used, and the
-// result 0.
-using KeySort = int (*)(void* keys, std::ptrdiff_t n, void*);
-
-// Names functions that sort uint32 and uint64 quickly; null where there is none.
-void set_key_sorts(KeySort narrow, KeySort wide);
-
 // Sorts each row (the last dimension) of all arrays by the first `num_keys`, keeping the order of
 // equal elements. A single array is put in the order `kTotal`, keys in `kNumber`.
 Failure sort(const Arrays& in, const Arrays& out, int64_t num_keys);
@@ -89,7 +82,10 @@ bool find_draw(DType dtype, Draw& what);  // of bits; whether there is one
 
 void draw(Draw what, const uint32_t* keys, int64_t n, int64_t m, void* out);
 
-// The same with arrays: keys [n, 2] to bits [n, m] of the dtype of `out`, or to keys [n, m, 2].
+// Makes a key of each of n keys and a number: the block of that counter.
+void fold_in(const uint32_t* keys, const uint32_t* numbers, int64_t n, void* out);
+
+// The same as `draw` with arrays: keys [n, 2] to bits [n, m] of the dtype of `out`, or to keys [n, m, 2].
 Failure random_words(const Array& keys, const Array& out);
 
 }  // namespace evertrace

@@ -84,9 +84,7 @@ EVERTRACE_INLINE void run_tile(const TileArgs<T>& args) {
   }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define EVERTRACE_HAS_GENERATIONS 1
-
+#if defined(EVERTRACE_HAS_GENERATIONS)
 template <class T, int kRows, int kVectors>
 __attribute__((target("arch=x86-64-v4"))) void tile_v4(const TileArgs<T>& args) {
   run_tile<T, 64, kRows, kVectors>(args);

@@ -9,6 +9,7 @@
 
 #include "kernels/blocks.h"
 #include "kernels/kernels.h"
+#include "kernels/key_sort.h"
 #include "kernels/scratch.h"
 #include "python/array.h"
 #include "python/buffers.h"

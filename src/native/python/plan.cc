@@ -1,12 +1,15 @@
 #include "python/plan.h"
 
+#include <algorithm>
 #include <complex>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <string_view>
 
 #include "kernels/blocks.h"
 #include "kernels/small_copy.h"
+#include "python/tape.h"
 
 namespace evertrace {
 namespace {
@@ -153,7 +156,7 @@ Plan* Plan::make(PyObject* description) {
   return nullptr;
 }
 
-// (slots, steps, slot of the result, aval)
+// (slots, steps, slot of the result, aval of it, of keys where the slot is of their words)
 bool Plan::read(PyObject* description) {
   PyObject *slots, *steps, *aval;
   if (!PyArg_ParseTuple(description, "O!O!iO", &PyTuple_Type, &slots, &PyTuple_Type, &steps,
@@ -173,7 +176,10 @@ bool Plan::read(PyObject* description) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); ++i) {
     if (!add_step(PyTuple_GET_ITEM(steps, i))) return false;
   }
-  return true;
+  const AvalObject* facts = aval_facts(aval);
+  if (facts == nullptr) return false;
+  const auto bytes = counts_[result_] * static_cast<int64_t>(item_size(dtypes_[result_]));
+  return facts->count * facts->item_size == bytes || no_kernel("another result");
 }
 
 // (kind, argument or array, aval)
@@ -183,7 +189,7 @@ bool Plan::add_slot(PyObject* description) {
   if (!PyArg_ParseTuple(description, "sOO", &kind, &what, &aval)) return false;
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return false;
-  if (facts->item_size == 0) return no_kernel("extended dtypes");
+  if (facts->code == DType::kUnknown) return no_kernel("this dtype");
   const std::string_view name = kind;
   Slot slot{};
   slot.dtype = facts->code;
@@ -212,37 +218,43 @@ bool Plan::add_slot(PyObject* description) {
   return true;
 }
 
-// (kind, slot of the result, slots of the operands, ...)
+// (kind, slots of the results, slots of the operands, ...); all but tapes have one result
 bool Plan::add_step(PyObject* description) {
   if (!PyTuple_Check(description) || PyTuple_GET_SIZE(description) < 3) {
-    PyErr_SetString(PyExc_TypeError, "a step is (kind, result, operands, ...)");
+    PyErr_SetString(PyExc_TypeError, "a step is (kind, results, operands, ...)");
     return false;
   }
   const char* kind = PyUnicode_AsUTF8(PyTuple_GET_ITEM(description, 0));
   if (kind == nullptr) return false;
   Step step{};
-  step.out = static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(description, 1)));
-  std::vector<int64_t> operands;
+  std::vector<int64_t> outs, operands;
+  if (!read_ints(PyTuple_GET_ITEM(description, 1), outs)) return false;
   if (!read_ints(PyTuple_GET_ITEM(description, 2), operands)) return false;
-  if (operands.size() > kMostOperands) return no_kernel("so many operands");
-  const auto num_slots = static_cast<int64_t>(slots_.size());
-  operands.push_back(step.out);
-  for (const int64_t i : operands) {
-    if (i < 0 || i >= num_slots) {
-      PyErr_SetString(PyExc_IndexError, "there is no such slot");
-      return false;
-    }
+  const std::string_view name = kind;
+  if (operands.size() > kMostOperands || outs.empty() ||
+      outs.size() > (name == "tape" ? kMostOuts : 1)) {
+    return no_kernel("so many operands or results");
   }
-  operands.pop_back();
+  const auto is_slot = [&](int64_t i) {
+    return i >= 0 && i < static_cast<int64_t>(slots_.size());
+  };
+  if (!std::all_of(outs.begin(), outs.end(), is_slot) ||
+      !std::all_of(operands.begin(), operands.end(), is_slot)) {
+    PyErr_SetString(PyExc_IndexError, "there is no such slot");
+    return false;
+  }
+  for (const int64_t i : outs) step.outs[step.num_outs++] = static_cast<int>(i);
   for (const int64_t i : operands) step.operands[step.count++] = static_cast<int>(i);
+  step.out = step.outs[0];
   Ref rest(PyTuple_GetSlice(description, 3, PyTuple_GET_SIZE(description)));
   if (!rest) return false;
-  const std::string_view name = kind;
   const bool ok = name == "loop"     ? add_loop(step, rest.get())
                   : name == "reduce" ? add_reduce(step, rest.get())
                   : name == "copy"   ? add_copy(step, rest.get())
                   : name == "matmul" ? add_matmul(step, rest.get())
                   : name == "draw"   ? add_draw(step, rest.get())
+                  : name == "fold"   ? add_fold(step)
+                  : name == "tape"   ? add_tape(step, rest.get())
                                      : no_kernel(kind);
   if (ok) steps_.push_back(std::move(step));
   return ok;
@@ -341,6 +353,44 @@ bool Plan::add_draw(Step& step, PyObject* rest) {
   return true;
 }
 
+// A number for each key.
+bool Plan::add_fold(Step& step) {
+  step.kind = Step::Kind::kFold;
+  step.num_keys = counts_[step.out] / 2;
+  const bool fits = step.count == 2 && counts_[step.out] == 2 * step.num_keys &&
+                    counts_[step.operands[0]] == 2 * step.num_keys &&
+                    counts_[step.operands[1]] == step.num_keys;
+  const auto is_word = [&](int slot) { return dtypes_[slot] == DType::kUInt32; };
+  if (!fits || !is_word(step.out) || !is_word(step.operands[0]) || !is_word(step.operands[1])) {
+    return no_kernel("such keys");
+  }
+  return true;
+}
+
+// (tape), of an operation that has no step of its own
+bool Plan::add_tape(Step& step, PyObject* rest) {
+  PyObject* object;
+  if (!PyArg_ParseTuple(rest, "O!", tape_type(), &object)) return false;
+  const auto* made = reinterpret_cast<TapeObject*>(object);
+  if (made->is_long) return no_kernel("work for which other threads should run");
+  step.kind = Step::Kind::kTape;
+  step.tape = made->tape->get();
+  const auto bytes = [&](int slot) {
+    return counts_[slot] * static_cast<int64_t>(item_size(dtypes_[slot]));
+  };
+  bool fits = static_cast<size_t>(step.count) == step.tape->num_inputs() &&
+              static_cast<size_t>(step.num_outs) == step.tape->num_outputs();
+  for (int i = 0; fits && i < step.count; ++i) {
+    fits = bytes(step.operands[i]) == step.tape->input_bytes(static_cast<size_t>(i));
+  }
+  for (int i = 0; fits && i < step.num_outs; ++i) {
+    fits = bytes(step.outs[i]) == step.tape->output_bytes(static_cast<size_t>(i));
+  }
+  if (!fits) return no_kernel("such arrays");
+  kept_.push_back(Ref::borrow(object));
+  return true;
+}
+
 // ---------------------------------------------------------------- running
 
 // Has arrays bring their contents to the host, which may run Python. False: the Python path.
@@ -371,7 +421,8 @@ bool Plan::find_operands(PyObject* const* args, void** at, char* numbers) const 
   return true;
 }
 
-void Plan::execute(const Step& step, void* const* at, const Slot* slots) {
+// False: the Python path has the error.
+bool Plan::execute(const Step& step, void* const* at, const Slot* slots) {
   void* out = at[step.out];
   const void* in = at[step.operands[0]];
   switch (step.kind) {
@@ -395,7 +446,24 @@ void Plan::execute(const Step& step, void* const* at, const Slot* slots) {
     case Step::Kind::kDraw:
       draw(step.draw, static_cast<const uint32_t*>(in), step.num_keys, step.num_draws, out);
       break;
+    case Step::Kind::kFold:
+      fold_in(static_cast<const uint32_t*>(in), static_cast<const uint32_t*>(at[step.operands[1]]),
+              step.num_keys, out);
+      break;
+    case Step::Kind::kTape: {
+      const void* ins[kMostOperands];
+      void* outs[kMostOuts];
+      for (int i = 0; i < step.count; ++i) ins[i] = at[step.operands[i]];
+      for (int i = 0; i < step.num_outs; ++i) outs[i] = at[step.outs[i]];
+      try {
+        step.tape->run(ins, outs);
+      } catch (const std::exception&) {
+        return false;
+      }
+      break;
+    }
   }
+  return true;
 }
 
 PyObject* Plan::run(PyObject* const* args) const {
@@ -417,7 +485,9 @@ PyObject* Plan::run(PyObject* const* args) const {
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].kind == Slot::Kind::kTemporary) at[i] = working.data + slots_[i].offset;
   }
-  for (const Step& step : steps_) execute(step, at, slots_.data());
+  for (const Step& step : steps_) {
+    if (!execute(step, at, slots_.data())) return nullptr;
+  }
   return result.release();
 }
 

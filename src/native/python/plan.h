@@ -13,6 +13,7 @@
 #include "kernels/loops.h"
 #include "kernels/structure.h"
 #include "python/array.h"
+#include "tape/tape.h"
 
 namespace evertrace {
 
@@ -35,8 +36,9 @@ class Plan {
   PyObject* run(PyObject* const* args) const;
 
  private:
-  static constexpr int kMostSlots = 32;
-  static constexpr int kMostOperands = 3;
+  static constexpr int kMostSlots = 64;
+  static constexpr int kMostOuts = 4;
+  static constexpr int kMostOperands = 8;
 
   // A place for an array: of an operand, or what steps write and read.
   struct Slot {
@@ -49,14 +51,16 @@ class Plan {
   };
 
   struct Step {
-    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw } kind;
+    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kFold, kTape } kind;
     int out, count, operands[kMostOperands];
+    int num_outs, outs[kMostOuts];     // of tapes, of which `out` is the first
+    const tape::Tape* tape;            // owned by kept_
     int64_t n, param;                  // of loops
     int64_t outer, reduced, inner;     // of reductions
     int64_t offset, item_size;         // of copies: where they start, in bytes
     std::vector<int64_t> shape, strides, out_strides;
     MatmulShape matmul_shape;
-    int64_t num_keys, num_draws;       // of random numbers: how many of each key
+    int64_t num_keys, num_draws;       // of random numbers and keys: how many of each key
     Draw draw;
     Loop loop;
     Reduce reduce;
@@ -71,9 +75,11 @@ class Plan {
   bool add_copy(Step& step, PyObject* rest);
   bool add_matmul(Step& step, PyObject* rest);
   bool add_draw(Step& step, PyObject* rest);
+  bool add_fold(Step& step);
+  bool add_tape(Step& step, PyObject* rest);
   bool prepare(PyObject* const* args) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
-  static void execute(const Step& step, void* const* at, const Slot* slots);
+  static bool execute(const Step& step, void* const* at, const Slot* slots);
 
   ~Plan() = default;
 

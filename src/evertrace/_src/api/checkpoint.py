@@ -16,6 +16,7 @@ from evertrace._src.control.policies import name_p
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.jit.observe import stateful
+from evertrace._src.signatures import signature_of
 from evertrace._src.support import set_module
 from evertrace._src.transforms.linearize import linearize_jaxpr
 
@@ -76,7 +77,7 @@ def saved_residuals(f, *args, **kwargs):
 def _argument_names(f, pairs):
     """Return the names of the leaves of ``(args, kwargs)``."""
     try:
-        parameters = list(inspect.signature(f).parameters.values())
+        parameters = list(signature_of(f).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

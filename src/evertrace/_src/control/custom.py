@@ -6,7 +6,6 @@ captured values become the first operands (`num_consts` of them). `apply` runs e
 """
 
 import functools
-import inspect
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from evertrace._src.core.effects import NO_EFFECTS, observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.ops.structural import move_batch_dim, zeros
+from evertrace._src.signatures import signature_of
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
 from evertrace._src.transforms.dce import dce_jaxpr
@@ -274,7 +274,7 @@ class Arguments:
         argnums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
         names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
         try:
-            self.signature = inspect.signature(fun)
+            self.signature = signature_of(fun)
         except (TypeError, ValueError):
             self.signature = None
         parameters = [] if self.signature is None else list(self.signature.parameters)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, errors
 from evertrace._src.core import pretty
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NO_EFFECTS
@@ -36,7 +36,12 @@ class Var(Tracer):
 
     def __hash__(self):
         if not self._trace.closed:
-            raise TypeError(f"unhashable type: a traced array {self.aval.str_short()}")
+            raise errors.user_error(
+                TypeError,
+                f"unhashable type: a traced array {self.aval.str_short()} has no value yet to be "
+                "found by in a dict or set.",
+                fix="use a Python number as the key, or index an array instead of a dict.",
+            )
         return object.__hash__(self)
 
     def __repr__(self):

@@ -39,7 +39,11 @@ def _unregister(kind, callback):
     with _lock:
         rest = list(_listeners[kind])
         if callback not in rest:
-            raise ValueError(f"monitoring: {callback!r} is not registered for {kind} events.")
+            raise errors.user_error(
+                ValueError,
+                f"monitoring: {callback!r} is not registered as a listener of kind {kind!r}.",
+                fix="unregister each function once, where it was registered.",
+            )
         rest.remove(callback)
         _listeners[kind] = tuple(rest)
 
@@ -135,7 +139,7 @@ def unregister_event_listener(callback):
       >>> monitoring.unregister_event_listener(print)
       Traceback (most recent call last):
           ...
-      ValueError: monitoring: <built-in function print> is not registered for event events.
+      ValueError: monitoring: <built-in function print> is not registered as a ...
     """
     _unregister("event", callback)
 

@@ -3,6 +3,7 @@
 In every rule `None` in place of a tangent or cotangent means a symbolic zero.
 """
 
+from evertrace._src import errors
 from evertrace._src.lazy import load
 
 
@@ -97,5 +98,9 @@ class RuleTable:
     def __getitem__(self, prim):
         rule = self.find(prim)
         if rule is None:
-            raise NotImplementedError(f"{prim.name} has no rule for {self.name}")
+            raise errors.user_error(
+                NotImplementedError,
+                f"{prim.name} has no rule for {self.name}.",
+                fix="add one to the table.",
+            )
         return rule

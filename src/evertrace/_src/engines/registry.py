@@ -19,8 +19,7 @@ from evertrace._src.core.tracer import EVAL, escaped_tracer_error, set_trace
 from evertrace._src.engines import watch
 from evertrace._src.engines.host.plans import plan
 from evertrace._src.engines.host.run import run as run_on_host
-
-native.set_planner(plan)
+from evertrace._src.transforms.staging import restage
 
 _XLA = "evertrace._src.engines.xla.engine"
 
@@ -142,6 +141,11 @@ def first_device():
     return xla().client.devices()[0]
 
 
+def is_first(device):
+    """Whether a device is the first one, which None stands for."""
+    return device is None or device is first_device()
+
+
 def placement(args):
     """Return the device where flat arguments live: the committed ones' first."""
     return xla().placement(args)
@@ -153,6 +157,22 @@ def native_engine():
     from evertrace._src.engines.native import engine
 
     return engine
+
+
+def _tape_of(prim, avals, params):
+    """Return the tape of one operation, or None."""
+
+    def operation(*xs):
+        out = prim.bind(*xs, **params)
+        return out if prim.multiple_results else [out]
+
+    return native_engine().compile_jaxpr(restage(operation, avals), is_wanted=True).tape
+
+
+planner = functools.partial(plan, _tape_of)
+"""What makes the plans of eager functions."""
+
+native.set_planner(planner)
 
 
 def choose(jaxpr, name, wanted, excluded, donated=()):
@@ -206,11 +226,10 @@ def _computes_on_cpu():
 
 
 def runs_natively(args):
-    """Whether arrays are where tapes run: in host memory, or on the first CPU device."""
-    for x in args:
-        if type(x) is Array and x._device is not None and x._device is not first_device():
-            return False
-    return config.current().default_device is None
+    """Whether arrays are where tapes run, and their results are: on the first CPU device."""
+    if config.current().default_device is not None and not is_first(default_device()):
+        return False
+    return all([is_first(x._device) for x in args if type(x) is Array])
 
 
 def compile_jaxpr(jaxpr, name, device, donated, compiler_options):

@@ -17,10 +17,10 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core import leaks
 from evertrace._src.core.jaxpr import Jaxpr
 from evertrace._src.core.tracer import Tracer, set_trace, state
+from evertrace._src.jit.lifting.cook import Cook, is_under
 from evertrace._src.jit.lifting.hooks import PastTheHook
 from evertrace._src.jit.lifting.impure import Patches, stand_in_of
 from evertrace._src.jit.lifting.lift import Lifter
-from evertrace._src.jit.lifting.recipes import Cook, is_under
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Effect, Recorded
@@ -90,6 +90,7 @@ def _record(call, name, recorder, lifter):
         root.closed = True
         state.src = previous
         lifter.restore()
+    cook.close()
     gathers = [g if type(g) is tuple else g.index for g in recorder.gathers]
     slots = {g[1] for g in gathers if type(g) is tuple} | cook.slots
     leaves = tuple([node.index for _, node in recorder.leaves])

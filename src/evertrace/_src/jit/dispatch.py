@@ -13,7 +13,7 @@ import types
 import weakref
 from typing import Any, NamedTuple
 
-from evertrace._src import config, tree
+from evertrace._src import config, errors, tree
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.control.kept import kept_call
 from evertrace._src.core import monitoring
@@ -32,6 +32,7 @@ from evertrace._src.jit.stages import Lowered, Traced
 from evertrace._src.jit.strict import StrictVariant, flat_key, is_flat, strict_key
 from evertrace._src.jit.variant import Variant
 from evertrace._src.lazy import LazyModule
+from evertrace._src.signatures import signature_of
 from evertrace._src.support import set_module
 
 differences: Any = LazyModule("evertrace._src.jit.differences")
@@ -517,7 +518,7 @@ if native is not None:
 
 def _signature_text(fun):
     try:
-        return str(inspect.signature(fun))
+        return str(signature_of(fun))
     except (ValueError, TypeError):
         return ""
 
@@ -538,7 +539,12 @@ def make_jit(
         if p is not None
     } - {None}
     if len(placements) > 1:
-        raise NotImplementedError(f"jit: placement on several devices ({placements}) is not built")
+        raise errors.user_error(
+            NotImplementedError,
+            f"jit: placement on {len(placements)} devices is not built yet.",
+            fix="name one device.",
+            anchor="devices",
+        )
     options = JitOptions(
         keep_unused, inline, next(iter(placements), None),
         tuple(sorted((compiler_options or {}).items())), strict, max_traces, engine,

@@ -151,7 +151,7 @@ def _settle_view(view, replace):
     contents, found = view.contents(), False
     for key, value in list(contents.items() if type(contents) is dict else enumerate(contents)):
         if issubclass(type(value), (Tracer, tuple, functools.partial)):
-            settled = _settled(value, replace, name_of(view, key))
+            settled = _settled(value, replace, view.name_of(key))
             if settled is not value:
                 contents[key], found = settled, True
     if found:
@@ -174,16 +174,6 @@ def _settled(value, replace, name):
         same = args is value.args and all(keywords[k] is v for k, v in value.keywords.items())
         return value if same else kind(value.func, *args, **keywords)
     return value
-
-
-def name_of(view, key):
-    """Return what people call one place in a thing."""
-    path = view.node.name
-    if isinstance(view, Attributes | ClassEntries | FunctionAttributes):
-        return f"{path}.{key}"
-    if isinstance(view, Names):
-        return f"global {key}" if not path else f"{path}.{key}"
-    return f"{path}[{key!r}]" if isinstance(view, Items | Entries) else path
 
 
 # ------------------------------------------------------------------------ constructs outside of jit
@@ -370,7 +360,7 @@ class _Walk:
                 continue
             # Python's own entries of a class are no state.
             if type(view) is not ClassEntries or not str(key).startswith("__") or callable(value):
-                self.queue.append((value, name_of(view, key)))
+                self.queue.append((value, view.name_of(key)))
 
     def open(self, value, name):
         """Yield the views of one thing, and push what it leads to."""

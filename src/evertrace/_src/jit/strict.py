@@ -59,7 +59,7 @@ def _nothing_on_host():
 
 def strict_key(call, avals):
     """Return what a variant is kept under, for a `FlatCall` and the avals of its leaves."""
-    return config.semantic_key(), state.trace.axes, call.treedef, call.statics, avals
+    return config.current().semantic, state.trace.axes, call.treedef, call.statics, avals
 
 
 def flat_key(args):

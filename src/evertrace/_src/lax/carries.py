@@ -1,12 +1,12 @@
 """The carries of loops: their structure and types from turn to turn, and names for leaves."""
 
-import inspect
 import types
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_type, same_type, structure_difference, type_text
 from evertrace._src.control.lifted import LoopState
+from evertrace._src.signatures import signature_of
 
 
 class Carry:
@@ -128,7 +128,7 @@ def parameter(fun, position):
         if position < code.co_argcount:
             return code.co_varnames[position]
     try:
-        return list(inspect.signature(fun).parameters)[position]
+        return list(signature_of(fun).parameters)[position]
     except (IndexError, TypeError, ValueError):
         return ("carry", "x")[position]
 

@@ -17,13 +17,6 @@ from evertrace._src.ops.precision import precision_param
 from evertrace._src.ops.structural import inverse_permutation, permute, rev_p
 from evertrace._src.ops.windows import dilated
 
-__all__ = [
-    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",
-    "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
-    "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
-    "conv_transpose_shape_tuple", "conv_with_general_padding",
-]  # fmt: skip
-
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
 """What `conv_general_dilated` takes as `dimension_numbers`."""
 

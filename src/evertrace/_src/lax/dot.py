@@ -19,11 +19,6 @@ from evertrace._src.ops.precision import (
 )
 from evertrace._src.ops.structural import broadcast_in_dim_p, reshape
 
-__all__ = [
-    "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike",
-    "batch_matmul", "dot", "dot_general", "scaled_dot",
-]  # fmt: skip
-
 _PairOfDims: TypeAlias = tuple[Sequence[int], Sequence[int]]
 
 DotDimensionNumbers: TypeAlias = tuple[_PairOfDims, _PairOfDims]

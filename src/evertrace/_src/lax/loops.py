@@ -38,9 +38,6 @@ from evertrace._src.transforms.linearize import TapeTrace
 bounded: Any = LazyModule("evertrace._src.control.bounded")
 loop: Any = LazyModule("evertrace._src.control.loop")
 
-__all__ = ["fori_loop", "map", "scan", "while_loop"]
-
-
 # ---------------------------------------------------------------- while_loop
 
 

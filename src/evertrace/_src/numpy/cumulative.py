@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand
 from evertrace._src.numpy.reductions import sum_dtype
@@ -11,9 +11,8 @@ from evertrace._src.ops.cumulative import cumprod_p, cumsum_p
 from evertrace._src.ops.slicing import pad_p
 from evertrace._src.ops.structural import reshape
 
-__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
 
-
+@native.planned(by_type=False)
 def cumsum(a, axis=None, dtype=None, out=None):
     """Return running sums along one axis, or over the flattened array.
 
@@ -38,6 +37,7 @@ def cumsum(a, axis=None, dtype=None, out=None):
     return _cumulate("cumsum", cumsum_p, a, axis, dtype)
 
 
+@native.planned(by_type=False)
 def cumprod(a, axis=None, dtype=None, out=None):
     """Return running products along one axis, or over the flattened array; see `cumsum`.
 
@@ -66,6 +66,7 @@ def _cumulate(name, prim, a, axis, dtype):
     return prim.bind(x, axis=axis, reverse=False)
 
 
+@native.planned(by_type=False)
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """Return running sums along one axis, as the array standard defines them.
 
@@ -88,6 +89,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     return _cumulative("cumulative_sum", cumsum_p, 0, x, axis, dtype, include_initial)
 
 
+@native.planned(by_type=False)
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """Return running products along one axis; see `cumulative_sum`.
 

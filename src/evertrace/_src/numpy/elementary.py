@@ -29,14 +29,6 @@ from evertrace._src.ops.special import bessel_i0e_p
 
 nonzeros: Any = LazyModule("evertrace._src.numpy.nonzeros")
 
-__all__ = [
-    "angle", "around", "ceil", "clip", "conj", "conjugate", "deg2rad", "degrees",
-    "floor", "fmax", "fmin", "heaviside", "hypot", "i0", "imag", "iscomplex",
-    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "logaddexp",
-    "logaddexp2", "nan_to_num", "positive", "rad2deg", "radians", "real", "rint", "round",
-    "sinc", "trunc", "where",
-]  # fmt: skip
-
 
 def _operand(name, x):
     check_arraylike(name, x)

@@ -1,7 +1,6 @@
 """Functions that apply functions to arrays, and that choose among arrays."""
 
 import functools
-import inspect
 import re
 
 import numpy as np
@@ -20,10 +19,7 @@ from evertrace._src.numpy.shape import broadcast_arrays, expand_dims
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import squeeze
-
-__all__ = [
-    "apply_along_axis", "apply_over_axes", "choose", "piecewise", "select", "vectorize",
-]  # fmt: skip
+from evertrace._src.signatures import signature_of
 
 # ---------------------------------------------------------------- application along axes
 
@@ -200,7 +196,9 @@ def choose(a, choices, out=None, mode="raise"):
     index, *arrays = broadcast_arrays(index, *arrays)
     count = len(arrays)
     if mode == "raise":
-        host = known_values("choose (unless mode is 'wrap' or 'clip')", index).host()
+        host = known_values(
+            "choose", index, "whether an index is out of bounds depends", 'pass `mode="clip"`'
+        ).host()
         if ((host < 0) | (host >= count)).any():
             raise errors.user_error(
                 ValueError,
@@ -275,7 +273,7 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
 
 def _positional(function, args, kwargs):
     """Return arguments by position where the function was called with names."""
-    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound = signature_of(function).bind(*args, **kwargs)
     return bound.args, bound.kwargs
 
 

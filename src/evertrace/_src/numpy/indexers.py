@@ -17,6 +17,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.lazy import LazyModule
@@ -347,7 +348,8 @@ def from_front(array, size):
     dtype = array.aval.dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return array
-    known = concrete_value(array) if state.trace is EVAL else None
+    # On known indices at once, but where operations are noted to make a plan of them.
+    known = concrete_value(array) if state.trace is EVAL and mode.steps is None else None
     if known is not None:
         host = known.host()
         return from_host(np.where(host < 0, host + host.dtype.type(size), host))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.lazy import LazyModule
@@ -27,8 +27,6 @@ dslice: Any = LazyModule("evertrace._src.numpy.dslice")
 dynamic: Any = LazyModule("evertrace._src.ops.dynamic")
 gathers: Any = LazyModule("evertrace._src.ops.indexing")
 numbers: Any = LazyModule("evertrace._src.ops.dimension_numbers")
-
-__all__ = ["diagonal", "take", "take_along_axis"]
 
 _static_plans = Cache("plans of static indices", 20_000)
 _plans = _static_plans.data
@@ -172,6 +170,7 @@ def _default_fill(dtype):
 # ---------------------------------------------------------------- functions
 
 
+@native.planned(by_type=False)
 def take(
     a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False,
     fill_value=None,
@@ -221,6 +220,7 @@ def take(
     return take_layout(x, found, mode, fill_value, indices_are_sorted, unique_indices)
 
 
+@native.planned(by_type=False)
 def take_along_axis(
     arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=None
 ):  # fmt: skip

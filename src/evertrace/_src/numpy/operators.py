@@ -121,7 +121,7 @@ def _reversed(self):
 def _setitem(self, index, value):
     raise errors.user_error(
         TypeError,
-        f"{type(self).__name__} object does not support item assignment: arrays are immutable.",
+        "Array object does not support item assignment: arrays are immutable.",
         fix="use `x = x.at[index].set(value)`, which returns a changed copy; see also "
         "`.at[...].add()`.",
         anchor="immutable",

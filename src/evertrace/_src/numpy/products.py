@@ -32,11 +32,6 @@ joining: Any = LazyModule("evertrace._src.numpy.joining")
 reductions: Any = LazyModule("evertrace._src.numpy.reductions")
 shapes: Any = LazyModule("evertrace._src.numpy.shape")
 
-__all__ = [
-    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
-    "vecdot", "vecmat",
-]  # fmt: skip
-
 
 class Options(NamedTuple):
     """What a product is asked for besides its operands."""

@@ -278,7 +278,6 @@ class Selection(Promotion):
 promote = Promotion(common_dtype)
 promote_selection = Selection()
 promote_inexact = Promotion(inexact_dtype)
-promote_numeric = Promotion(numeric_dtype)
 promote_shapes = Promotion(None)
 promote_dtypes = Promotion(common_dtype, shapes=False)
 promote_dtypes_inexact = Promotion(inexact_dtype, shapes=False)

@@ -44,11 +44,6 @@ from evertrace._src.support import Cache
 
 elementary: Any = LazyModule("evertrace._src.numpy.elementary")
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean",
-    "min", "prod", "ptp", "std", "sum", "var",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- the one mechanism
 
 

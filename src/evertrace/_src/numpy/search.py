@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.numpy import creation, elementary, indexing
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_size
 from evertrace._src.numpy.nonzeros import first_true, flatnonzero, known_values
@@ -11,13 +11,12 @@ from evertrace._src.numpy.shape import ravel, reshape
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.search import by_halving, searchsorted_p
 
-__all__ = ["compress", "digitize", "extract", "searchsorted"]
-
 # ---------------------------------------------------------------- binary search
 
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
 
 
+@native.planned(by_type=False)
 def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     """Return where values would have to be inserted into a sorted vector.
 
@@ -55,6 +54,7 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
     return reshape(search(a, ravel(v), right=side == "right", dtype=dtype), v.aval.shape)
 
 
+@native.planned(by_type=False)
 def digitize(x, bins, right=False, *, method=None):
     """Return the number of the bin that each element is in.
 

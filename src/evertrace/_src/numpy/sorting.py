@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.shape import flip, ravel
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.sort import sort_p
 
-__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex"]
 
-
+@native.planned(by_type=False)
 def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     """Sort along an axis.
 
@@ -38,6 +37,7 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
     return flip(out, axis) if descending else out
 
 
+@native.planned(by_type=False)
 def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
     """Return the indices that sort an array along an axis.
 
@@ -121,6 +121,7 @@ def lexsort(keys, axis=-1):
     return out
 
 
+@native.planned(by_type=False)
 def partition(a, kth, axis=-1):
     """Reorder so that the element at `kth` is the one a sort would put there.
 
@@ -144,6 +145,7 @@ def partition(a, kth, axis=-1):
     return sort(x, axis)
 
 
+@native.planned(by_type=False)
 def argpartition(a, kth, axis=-1):
     """Return the indices that partition an array; see `partition`.
 

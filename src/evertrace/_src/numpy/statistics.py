@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation, elementary, indexing, reductions, ufuncs
 from evertrace._src.numpy.arguments import (
@@ -32,16 +32,12 @@ from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import expand_dims
 
-__all__ = [
-    "average", "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges",
-    "histogramdd", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- quantiles
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+@native.planned(by_type=False)
 def quantile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None,
@@ -73,6 +69,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims, weights, skip_nans=False)
 
 
+@native.planned(by_type=False)
 def nanquantile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None,
@@ -87,6 +84,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, skip_nans=True)
 
 
+@native.planned(by_type=False)
 def percentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None, out_sharding=None,
@@ -102,6 +100,7 @@ def percentile(
     return _quantile("percentile", a, q, axis, method, keepdims, weights, skip_nans=False)
 
 
+@native.planned(by_type=False)
 def nanpercentile(
     a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
     weights=None,
@@ -117,6 +116,7 @@ def nanpercentile(
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, skip_nans=True)
 
 
+@native.planned(by_type=False)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """Return the middle element along axes, or the mean of the two in the middle.
 
@@ -131,6 +131,7 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, skip_nans=False)
 
 
+@native.planned(by_type=False)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """Return the median of the elements along axes that are not NaN; NaN if there are none.
 
@@ -387,7 +388,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
             anchor="dtype",
         )
     if length is None:
-        host = known_values("bincount (as `length=`)", x).host()
+        host = known_values("bincount", x, fix="pass `length=`").host()
         length = max(static_int("bincount", "minlength", minlength), int(host.max(initial=-1)) + 1)
     weights = np.ones((), dtypes.default_dtype(int)) if weights is None else weights
     weights = operand("bincount", weights)

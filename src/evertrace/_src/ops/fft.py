@@ -94,6 +94,8 @@ def half(n):
 
 # ---------------------------------------------------------------- host
 
+_MANY = 1 << 16  # elements from which on threads are worth waking
+
 
 @functools.cache
 def _transforms():
@@ -111,7 +113,9 @@ def _fft_host(x, *, fft_type, fft_lengths):
         )
         return np.zeros(out.shape, out.dtype)
     axes = range(x.ndim - len(fft_lengths), x.ndim)
-    return _transforms()[fft_type](x, fft_lengths, axes)
+    # Threads share the rows, of which a single transform in one dimension has one.
+    workers = -1 if x.ndim > 1 and x.size >= _MANY else None
+    return _transforms()[fft_type](x, fft_lengths, axes, workers=workers)
 
 
 # ---------------------------------------------------------------- transpose

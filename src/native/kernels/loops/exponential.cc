@@ -9,93 +9,151 @@ namespace {
 struct Logistic {
   template <class T>
   static T of(T x) {
-    const T e = Exp::of(-std::fabs(x));
-    return quotient_by_sum(x < 0 ? e : T{1}, T{1}, e, true);
+    const T e = Exp::of(-std::fabs(x)), sum = 1 + e, lost = e - (sum - 1);
+    const T quotient = (x < 0 ? e : T{1}) / sum;
+    return fused(-quotient, lost * rough_reciprocal(sum, T{1}), quotient);
   }
 };
 
-// (sinh(x) - x) / x ** 3 of the square of x, for |x| <= 1.
+// (sinh(x) - x) / x ** 3 and (cosh(x) - 1 - x ** 2 / 2) / x ** 4 of the square of x, for
+// |x| <= ln(2) / 2.
 inline float sinh_remainder(float z) {
-  return polynomial(z, 0.166666672, 0.00833330676, 0.000198437978, 2.77695722e-6);
+  return polynomial(z, 0.16666667, 0.00833328794, 0.000199056843);
 }
 inline double sinh_remainder(double z) {
-  return polynomial(z, 0.16666666666666669, 0.00833333333333287, 0.0001984126984163428,
-                    2.7557319092157784e-6, 2.5052133426048015e-8, 1.6056468380707964e-10,
-                    7.7823337461430718e-13);
+  return polynomial(z, 0.16666666666666677, 0.0083333333333210741, 0.00019841269887706213,
+                    2.7557242466684016e-6, 2.5109692087193746e-8);
 }
+inline float cosh_remainder(float z) { return polynomial(z, 0.0416664547, 0.00139359332); }
+inline double cosh_remainder(double z) {
+  return polynomial(z, 0.041666666666599895, 0.0013888888928566765, 2.4801506316327663e-5,
+                    2.7626178676310044e-7);
+}
+
+// x = n ln(2) + r: sinh(r), cosh(r) - 1, and the sum and difference of half of 2 ** n and 2 ** -n.
+template <class T>
+struct HyperbolicParts {
+  T sinh, cosh_less_one, sum, difference;
+};
+
+template <class T>
+inline HyperbolicParts<T> hyperbolic_parts(T x) {
+  const Rounded<T> n = rounded(x * Ln2<T>::kInverse);
+  const T r = fused(-n.value, Ln2<T>::kLow, fused(-n.value, Ln2<T>::kHigh, x)), z = r * r;
+  const T up = power_of_two<T>(n.bits - 1), down = power_of_two<T>(-1 - n.bits);
+  return {fused(z * r, sinh_remainder(z), r), z * fused(z, cosh_remainder(z), T{0.5}), up + down,
+          up - down};
+}
+
+// Up to where both powers are normal numbers. Beyond that the smaller one does not count.
+template <class T>
+constexpr T kHyperbolicMost = sizeof(T) == 4 ? 86 : 707;
 
 struct Sinh {
   template <class T>
   static T of(T x) {
-    const T z = x * x, half = half_exp(std::fabs(x));
-    const T near = fused(z * x, sinh_remainder(z), x);
-    return z < 1 ? near : with_sign_of(half - T{0.25} / half, x);
+    return is_rare(x) ? with_sign_of(half_exp(std::fabs(x)), x) : quick(x);
+  }
+  template <class T>
+  static bool is_rare(T x) { return !(std::fabs(x) <= kHyperbolicMost<T>); }
+  template <class T>
+  static T quick(T x) {
+    const HyperbolicParts<T> h = hyperbolic_parts(std::fabs(x));
+    const T more = h.difference * h.cosh_less_one;
+    const T rest = kFuses ? fused(h.sum, h.sinh, more) : h.sinh + ((h.sum - 1) * h.sinh + more);
+    return with_sign_of(h.difference + rest, x);
   }
 };
 
 struct Cosh {
   template <class T>
-  static T of(T x) {
-    const T half = half_exp(std::fabs(x));
-    return half + T{0.25} / half;
+  static T of(T x) { return is_rare(x) ? half_exp(std::fabs(x)) : quick(x); }
+  template <class T>
+  static bool is_rare(T x) { return Sinh::is_rare(x); }
+  template <class T>
+  static T quick(T x) {
+    const HyperbolicParts<T> h = hyperbolic_parts(x);
+    return h.sum + fused(h.sum, h.cosh_less_one, h.difference * h.sinh);
   }
 };
 
-// The inverse functions: for float by formulas in double, for double with what is lost on the way.
+// The inverse functions, with what is lost on the way. Where products are not fused that cannot be
+// had of all, and the C library serves.
 
-// log(1 + x + more), or log(2 large) from where on that is the same.
-inline double log1p_or_twice(double x, double more, double large) {
-  const bool is_large = large > 1e8;
-  const double value = log1p_of(is_large ? large : x, is_large ? -1 : more);
-  return value + (is_large ? 0.69314718055994530942 : 0);
+// From where on squares overflow, and asinh and acosh are log(2 |x|).
+template <class T>
+constexpr T kSquareMost = static_cast<T>(sizeof(T) == 4 ? 1e19 : 1e154);
+
+template <class T>
+inline T log_of_twice(T x) {
+  return Log::of(x) + T{0.69314718055994530942};
 }
 
 struct Asinh {
-  static double of(double x) {
-    const double magnitude = std::fabs(x);
-    const double square = magnitude * magnitude;
-    const double value = Log1p::of(magnitude + square / (1 + std::sqrt(1 + square)));
-    return with_sign_of(square < kInfinity<double> ? value : magnitude, x);
+  template <class T>
+  static T of(T x) {
+    const T magnitude = std::fabs(x);
+    return magnitude < kSquareMost<T> ? quick(x) : with_sign_of(log_of_twice(magnitude), x);
+  }
+  template <class T>
+  static bool is_rare(T x) { return !(std::fabs(x) < kSquareMost<T>); }
+  template <class T>
+  static T quick(T x) {
+    const T magnitude = std::fabs(x), square = magnitude * magnitude;
+    const T more = square / (1 + std::sqrt(1 + square)), sum = magnitude + more;
+    return with_sign_of(log1p_of(sum, (magnitude - sum) + more), x);
   }
 };
 
-inline double exact_asinh(double x) {
-  const double magnitude = std::fabs(x), square = magnitude * magnitude;
-  const double more = square / (1 + std::sqrt(1 + square)), sum = magnitude + more;
-  return with_sign_of(log1p_or_twice(sum, (magnitude - sum) + more, magnitude), x);
-}
-
+// Of 1 + t, t + sqrt(t (t + 2)) being a sum and what it lacks.
 struct Acosh {
-  static double of(double x) {
-    const double t = x - 1;
-    const double value = Log1p::of(t + std::sqrt(t * (t + 2)));
-    return x >= 1 ? value : kNaN<double>;
+  template <class T>
+  static T of(T x) {
+    const T value = x < kSquareMost<T> ? quick(x) : log_of_twice(x);
+    return x >= 1 ? value : kNaN<T>;
+  }
+  template <class T>
+  static bool is_rare(T x) { return !(x >= 1) | !(x < kSquareMost<T>); }
+  template <class T>
+  static T quick(T x) {
+    if constexpr (!kFuses) return std::acosh(static_cast<Wider<T>>(x));
+    const T t = x - 1, t_lost = (x - t) - 1, v = x + 1, v_lost = 1 - (v - x);
+    const T product = t * v, lost = fused(t, v, -product) + fused(t, v_lost, t_lost * v);
+    const T root = std::sqrt(product);
+    const T root_lost = root > 0 ? (fused(-root, root, product) + lost) / (2 * root) : 0;
+    const T sum = root + t;
+    return log1p_of(sum, ((root - sum) + t) + (root_lost + t_lost));
   }
 };
-
-// Of 1 + t, t + sqrt(t (t + 2)) being `sum` and what it lacks.
-inline double exact_acosh(double x) {
-  if constexpr (!kFuses) return static_cast<double>(std::acosh(static_cast<long double>(x)));
-  const double t = x - 1, t_lost = (x - t) - 1, v = x + 1, v_lost = 1 - (v - x);
-  const double product = t * v, lost = fused(t, v, -product) + fused(t, v_lost, t_lost * v);
-  const double root = std::sqrt(product);
-  const double root_lost = root > 0 ? (fused(-root, root, product) + lost) / (2 * root) : 0;
-  const double sum = root + t, sum_lost = ((root - sum) + t) + (root_lost + t_lost);
-  const double value = log1p_or_twice(sum, sum_lost, x);
-  return x >= 1 ? value : kNaN<double>;
-}
 
 struct Atanh {
-  static double of(double x) { return 0.5 * Log1p::of(2 * x / (1 - x)); }
-};
+  template <class T>
+  static T of(T x) {
+    const T magnitude = std::fabs(x);
+    const T log = Log::of((1 + magnitude) / (1 - magnitude));
+    return magnitude <= kMost<T> ? quick(x) : with_sign_of(T{0.5} * log, x);
+  }
+  template <class T>
+  static bool is_rare(T x) { return !(std::fabs(x) <= kMost<T>); }
+  template <class T>
+  static T quick(T x) {
+    if constexpr (!kFuses) return static_cast<T>(std::atanh(static_cast<double>(x)));
+    // (1 + x) / (1 - x) is nearly a power of two, whose exponent is about a difference of bits.
+    constexpr BitsOf<T> kUnit = BitsOf<T>{1} << Format<T>::kMantissa;
+    const T magnitude = std::fabs(x);
+    const BitsOf<T> bits = bits_as<BitsOf<T>>(1 + magnitude) - bits_as<BitsOf<T>>(1 - magnitude) +
+                           (Format<T>::kBias * kUnit + kUnit / 2);
+    const T power = bits_as<T>(bits & ~(kUnit - 1)), more = power + 1, less = power - 1;
+    const T s = fused(magnitude, more, -less) / fused(-magnitude, less, more);
+    const T k = exponent_of(bits), z = s * s;
+    const T small = fused(s * z, log_remainder(z), k * Ln2<T>::kLow);
+    return with_sign_of(T{0.5} * fused(k, Ln2<T>::kHigh, fused(T{2}, s, small)), x);
+  }
 
-inline double exact_atanh(double x) {
-  if constexpr (!kFuses) return std::atanh(x);
-  const double twice = 2 * std::fabs(x), t = 1 - std::fabs(x), lost = (1 - t) - std::fabs(x);
-  const double quotient = twice / t;
-  const double more = (fused(-quotient, t, twice) - quotient * lost) / t;
-  return with_sign_of(0.5 * log1p_of(quotient, more), x);
-}
+ private:
+  template <class T>
+  static constexpr T kMost = 1 - 8 * std::numeric_limits<T>::epsilon();  // powers less one are exact
+};
 
 }  // namespace
 
@@ -104,16 +162,16 @@ Loop find_exponential(const Query& query) {
   switch (query.op) {
     case Op::kExp: return find_quick<Exp>(query.in);
     case Op::kExp2: return find_quick<Exp2>(query.in);
-    case Op::kExpm1: return find_unary_of_floats<Expm1>(query.in);
+    case Op::kExpm1: return find_quick<Expm1>(query.in);
     case Op::kLog: return find_quick<Log>(query.in);
-    case Op::kLog1p: return find_unary_of_floats<Log1p>(query.in);
+    case Op::kLog1p: return find_quick<Log1p>(query.in);
     case Op::kLogistic: return find_unary_of_floats<Logistic>(query.in);
     case Op::kTanh: return find_tanh(query);
-    case Op::kSinh: return find_unary_of_floats<Sinh>(query.in);
-    case Op::kCosh: return find_unary_of_floats<Cosh>(query.in);
-    case Op::kAsinh: return find_unary_of_floats<InDouble<Asinh, exact_asinh>>(query.in);
-    case Op::kAcosh: return find_unary_of_floats<InDouble<Acosh, exact_acosh>>(query.in);
-    case Op::kAtanh: return find_unary_of_floats<InDouble<Atanh, exact_atanh>>(query.in);
+    case Op::kSinh: return find_quick<Sinh>(query.in);
+    case Op::kCosh: return find_quick<Cosh>(query.in);
+    case Op::kAsinh: return find_quick<Asinh>(query.in);
+    case Op::kAcosh: return find_quick<Acosh>(query.in);
+    case Op::kAtanh: return find_quick<Atanh>(query.in);
     default: return nullptr;
   }
 }

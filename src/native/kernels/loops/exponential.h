@@ -97,10 +97,18 @@ struct Exp2 {
 struct Expm1 {
   template <class T>
   static T of(T x) {
-    const ExpParts<T> e = exp_parts(clamped(x, T{-40}, kExpMost<T>));
+    const T within = clamped(x, T{-40}, kExpMost<T>);
+    const ExpParts<T> e = exp_parts(within);
     const T half = power_of_two<T>(e.k - 1);
-    const T value = 2 * fused(half, e.p, half - T{0.5});
-    return std::fabs(x) < T{1e-20} ? x : value;
+    return x == 0 ? x : 2 * fused(half, e.p, half - T{0.5});
+  }
+  template <class T>
+  static bool is_rare(T x) { return !(std::fabs(x) <= T{sizeof(T) == 4 ? 87 : 708}); }
+  template <class T>
+  static T quick(T x) {
+    const ExpParts<T> e = exp_parts(x);
+    const T power = power_of_two<T>(e.k);
+    return x == 0 ? x : fused(power, e.p, power - 1);
   }
 };
 
@@ -111,30 +119,30 @@ inline T half_exp(T x) {
   return scaled(T{1} + e.p, e.k - 1);
 }
 
-// x = 2 ** k (1 + f) with 1 / sqrt(2) <= 1 + f < sqrt(2), for positive normal x.
+// The exponent of a positive number with these bits.
+inline float exponent_of(uint32_t bits) {
+  return static_cast<float>(static_cast<int32_t>(bits >> 23) - 127);
+}
+inline double exponent_of(uint64_t bits) {
+  // By the fraction of a large number: not every processor converts integers of 64 bits.
+  constexpr uint64_t kLarge = 0x4330000000000000u;  // 2 ** 52
+  return bits_as<double>((bits >> 52) | kLarge) - (0x1p52 + 1023);
+}
+
+// x = power (1 + f) with 1 / sqrt(2) <= 1 + f < sqrt(2) and power = 2 ** k, for positive normal x.
 template <class T>
 struct LogParts {
-  T k, f;
+  T k, f, power;
 };
 
 template <class T>
 inline LogParts<T> log_parts(T x) {
-  using Int = typename Format<T>::Int;
+  constexpr int kShift = Format<T>::kMantissa;
+  constexpr BitsOf<T> kMask = (BitsOf<T>{1} << kShift) - 1, kOne = Format<T>::kBias << kShift;
   constexpr BitsOf<T> kRoot = sizeof(T) == 4 ? static_cast<BitsOf<T>>(0x3F3504F3)
                                              : static_cast<BitsOf<T>>(0x3FE6A09E667F3BCD);
-  constexpr int kShift = Format<T>::kMantissa;
-  constexpr BitsOf<T> kMask = (BitsOf<T>{1} << kShift) - 1;
-  const BitsOf<T> bits = bits_as<BitsOf<T>>(x) - kRoot;
-  const T f = bits_as<T>((bits & kMask) + kRoot) - 1;
-  if constexpr (sizeof(T) == 4) {
-    return {static_cast<T>(static_cast<Int>(bits) >> kShift), f};
-  } else {
-    // The exponent, made positive, goes into the fraction of a large number: not every processor
-    // converts integers of 64 bits.
-    constexpr BitsOf<T> kLarge = 0x4330000000000000u;  // 2 ** 52
-    const BitsOf<T> exponent = (bits + (BitsOf<T>{2048} << kShift)) >> kShift;
-    return {bits_as<T>(exponent | kLarge) - (0x1p52 + 2048), f};
-  }
+  const BitsOf<T> bits = bits_as<BitsOf<T>>(x) + (kOne - kRoot);
+  return {exponent_of(bits), bits_as<T>((bits & kMask) + kRoot) - 1, bits_as<T>(bits & ~kMask)};
 }
 
 // log((1 + f) 2 ** k).
@@ -179,36 +187,48 @@ struct Log {
   }
 };
 
-// log(1 + x + more), for |more| below a unit in the last place of x.
+// log((1 + s) / (1 - s)) / s - 2 over s ** 2, of that square, for |s| <= 0.2.
+inline float log_remainder(float z) {
+  return polynomial(z, 0.666669583, 0.399567302, 0.303840037);
+}
+inline double log_remainder(double z) {
+  return polynomial(z, 0.66666666666673273, 0.39999999995856693, 0.28571429449720442,
+                    0.22222134079241199, 0.18186536247374331, 0.15246602085337183,
+                    0.153959424011777);
+}
+
+// log(1 + x + more) for -1 < x <= kLog1pMost, for |more| below a unit in the last place of x. By the
+// form f - s (f - ...) of log(1 + f), whose first term is exact for small x.
 template <class T>
 inline T log1p_of(T x, T more) {
-  // 1 + x exactly: sum + rest.
-  const T sum = 1 + x, grown = sum - 1, rest = (1 - (sum - grown)) + (x - grown) + more;
-  const LogParts<T> parts = log_parts(sum);
-  const T k = clamped(parts.k, T{-126}, T{126});  // a sum that is larger has no rest that counts
-  const T scale = bits_as<T>(
-      (Format<T>::kBias << Format<T>::kMantissa) -
-      (rounded(k).bits << Format<T>::kMantissa));
-  T value = log_of_parts(parts.k, fused(rest, scale, parts.f));
-  value = sum == kInfinity<T> ? sum : value;
-  value = sum == 0 ? -kInfinity<T> : value;
-  value = x == 0 ? x : value;
-  return sum >= 0 ? value : kNaN<T>;
+  constexpr BitsOf<T> kTwice = 2 * (Format<T>::kBias << Format<T>::kMantissa);
+  const LogParts<T> parts = log_parts(1 + x);
+  const T inverse = bits_as<T>(kTwice - bits_as<BitsOf<T>>(parts.power));
+  const T less = x + (1 - parts.power), s = less / (x + (1 + parts.power)), z = s * s;
+  const T f = less * inverse, rest = fused(parts.k, Ln2<T>::kLow, more * inverse);
+  return fused(parts.k, Ln2<T>::kHigh, f - fused(s, fused(-z, log_remainder(z), f), -rest));
 }
+
+template <class T>
+constexpr T kLog1pMost = static_cast<T>(sizeof(T) == 4 ? 1e30 : 1e300);
 
 struct Log1p {
   template <class T>
-  static T of(T x) { return log1p_of(x, T{0}); }
+  static T of(T x) {
+    T value = x <= kLog1pMost<T> ? quick(x) : Log::of(x);
+    value = x == -1 ? -kInfinity<T> : value;
+    return x < -1 ? kNaN<T> : value;
+  }
+  template <class T>
+  static bool is_rare(T x) { return !(x > -1) | !(x <= kLog1pMost<T>); }
+  template <class T>
+  static T quick(T x) { return x == 0 ? x : log1p_of(x, T{0}); }
 };
 
-// numerator / (least + more), for least >= more >= 0, without most of the error of the sum where it
-// corrects that: a line is near enough to the reciprocal of a number from `least` to twice that.
+// A line near the reciprocal of a number from `least` to twice that: enough for corrections.
 template <class T>
-inline T quotient_by_sum(T numerator, T least, T more, bool corrects) {
-  const T sum = least + more, lost = corrects ? more - (sum - least) : 0;
-  const T quotient = numerator / sum;
-  const T reciprocal = (T{1.457} - T{0.5} / least * sum) / least;
-  return fused(-quotient, lost * reciprocal, quotient);
+inline T rough_reciprocal(T x, T least) {
+  return (T{1.457} - T{0.5} / least * x) / least;
 }
 
 }  // namespace evertrace::EVERTRACE_TARGET

@@ -106,60 +106,76 @@ inline double exact_erfc(double x) {
   return magnitude < 0.47 ? 1 - exact_erf_near(x, 0) : x < 0 ? 2 - tail : tail;
 }
 
-// Halley's method, twice, from a third of the exponent; then Newton's for double.
-inline double cube_root(double x, bool is_last) {
-  const uint32_t high = static_cast<uint32_t>(bits_as<uint64_t>(x) >> 32);
-  double t = bits_as<double>(static_cast<uint64_t>(high / 3 + 0x2A9F7893) << 32);
-  for (int step = 0; step < 2; ++step) {
-    const double cube = t * t * t;
-    t *= (cube + 2 * x) / (2 * cube + x);
-  }
-  return is_last ? t : t - (t * t * t - x) / (3 * t * t);
+// An estimate of x ** (-1 / 3) from a third of the exponent: (1 - r) ** (1 / 3) of it, |r| < 0.1025.
+inline float rough_inverse_root(float x) {
+  const float bits = static_cast<float>(bits_as<int32_t>(x));
+  return bits_as<float>(static_cast<int32_t>(fused(bits, -1 / 3.0f, 1419900676.0f)));
+}
+inline double rough_inverse_root(double x) {
+  // The upper half of the bits, as the fraction of a large number.
+  const double bits = bits_as<double>((bits_as<uint64_t>(x) >> 32) | 0x4330000000000000u) - 0x1p52;
+  const double third = fused(bits, -1 / 3.0, 0x1.8p52 + 1430186252.0);
+  return bits_as<double>(bits_as<uint64_t>(third) << 32);
+}
+
+// (1 - r) ** (-1 / 3) for |r| <= 0.1025.
+inline float inverse_root_polynomial(float r) {
+  return polynomial(r, 0.9999979923, 0.3333263484, 0.2237470668, 0.1748270006);
+}
+inline double inverse_root_polynomial(double r) {
+  return polynomial(r, 0.99999999998208039, 0.33333334628930083, 0.22222226480244586,
+                    0.17282965984289182, 0.14401610163064576, 0.12669572170646966,
+                    0.11316506196284056);
 }
 
 struct Cbrt {
-  static double of(double x) {
-    const double magnitude = std::fabs(x);
-    const bool is_small = magnitude < 1e-280, is_large = magnitude > 1e280;
-    const double up = is_small ? 0x1p108 : 1, down = is_large ? 0x1p-108 : up;
-    const double back = is_small ? 0x1p-36 : is_large ? 0x1p36 : 1;
-    const double root = cube_root(magnitude * down, false) * back;
-    return magnitude == 0 || !(magnitude < kInfinity<double>) ? x : with_sign_of(root, x);
-  }
-  static float of(float x) {
-    const double magnitude = std::fabs(x);
-    const float root = static_cast<float>(cube_root(magnitude, true));
-    return magnitude == 0 || !(magnitude < kInfinity<double>) ? x : with_sign_of(root, x);
+  template <class T>
+  static T of(T x) {
+    constexpr T kGrow = sizeof(T) == 4 ? T{0x1p24} : T{0x1p54};
+    constexpr T kBack = sizeof(T) == 4 ? T{0x1p-8} : T{0x1p-18};
+    const T magnitude = std::fabs(x);
+    const bool is_small = magnitude < std::numeric_limits<T>::min();
+    const T a = is_small ? magnitude * kGrow : magnitude;
+    const T rough = rough_inverse_root(a);
+    const T inverse = rough * inverse_root_polynomial(fused(-(a * rough * rough), rough, T{1}));
+    // A step of Newton's method towards the root itself.
+    const T square = inverse * inverse, near = a * square;
+    const T root = fused(fused(-(near * near), near, a), square * T{1 / 3.0}, near);
+    const T value = is_small ? root * kBack : root;
+    return magnitude < kInfinity<T> ? with_sign_of(value, x) : x;
   }
 };
 
 // What powers are where the logarithm of the base does not say it.
-inline double with_special_powers(double x, double y, double value) {
-  const double base = std::fabs(x);
-  const bool is_one = (base == 1) & (std::fabs(y) == kInfinity<double>);
+template <class T>
+inline T with_special_powers(T x, T y, T value) {
+  const T base = std::fabs(x);
+  const bool is_one = (base == 1) & (std::fabs(y) == kInfinity<T>);
   value = is_one ? 1 : value;
   const bool is_whole = std::floor(y) == y;
-  const double half = y / 2;
+  const T half = y / 2;
   const bool is_odd = is_whole & (std::floor(half) != half);
-  const bool has_none = (x < 0) & (base < kInfinity<double>) & !is_whole;
-  value = has_none ? kNaN<double> : value;
-  const uint64_t sign = is_odd ? bits_as<uint64_t>(x) & Format<double>::kSign : 0;
-  value = bits_as<double>(bits_as<uint64_t>(value) ^ sign);
+  const bool has_none = (x < 0) & (base < kInfinity<T>) & !is_whole;
+  value = has_none ? kNaN<T> : value;
+  const BitsOf<T> sign = is_odd ? bits_as<BitsOf<T>>(x) & Format<T>::kSign : 0;
+  value = bits_as<T>(bits_as<BitsOf<T>>(value) ^ sign);
   const bool is_trivial = (y == 0) | (x == 1);
   return is_trivial ? 1 : value;
 }
 
-// Of floats given as doubles.
-struct Pow {
-  static double of(double x, double y) {
-    const double base = std::fabs(x);
-    const LogParts<double> parts = log_parts(base);
-    double log = log_of_parts(parts.k, parts.f);
-    log = base == 0 ? -kInfinity<double> : log;
-    log = base < kInfinity<double> ? log : base;
-    return with_special_powers(x, y, Exp::of(y * log));
-  }
-};
+// 2 ** (y log2(base)) in double, as exactly as float needs it, for a normal base.
+inline float float_pow(float base, float y) {
+  const LogParts<double> parts = log_parts(static_cast<double>(base));
+  const double s = parts.f / (2 + parts.f);
+  const double log = fused(s, polynomial(s * s, 2.8853900817904, 0.96179667288343, 0.57708367809551,
+                                         0.41166683153521, 0.34084404982961), parts.k);
+  const double exponent = clamped(y * log, -160.0, 160.0);
+  const Rounded<double> n = rounded(exponent);
+  const double power = polynomial(exponent - n.value, 1.00000000056, 0.693147205767,
+                                  0.240226468858, 0.0555032871235, 0.00961848927312,
+                                  0.00133999574582, 0.000153457810317);
+  return static_cast<float>(power * power_of_two<double>(n.bits));
+}
 
 // A number as the sum of two, the second below a unit in the last place of the first.
 struct Pair {
@@ -196,17 +212,28 @@ inline Pair log_pair(double k, double f) {
   return {value, (high - value) + low};
 }
 
-inline double exact_pow(double x, double y) {
-  if constexpr (!kFuses) return std::pow(x, y);
-  const double base = std::fabs(x);
-  const bool is_small = base < std::numeric_limits<double>::min();
-  const LogParts<double> parts = log_parts(is_small ? base * 0x1p52 : base);
-  Pair log = log_pair(is_small ? parts.k - 52 : parts.k, parts.f);
-  log.high = base == 0 ? -kInfinity<double> : log.high;
-  log.high = base < kInfinity<double> ? log.high : base;
-  const Pair exponent = product(y, log.high);
-  return with_special_powers(x, y, exp_of_pair(exponent.high, fused(y, log.low, exponent.low), 1, 0));
-}
+struct Pow {
+  static float of(float x, float y) {
+    const float base = std::fabs(x);
+    const bool is_edge = !(base > 0) | !(base < kInfinity<float>), is_nan = (x != x) | (y != y);
+    const float edge = (base == 0) == (y < 0) ? kInfinity<float> : 0;
+    const float value = is_edge ? edge : float_pow(base, y);
+    return with_special_powers(x, y, is_nan ? kNaN<float> : value);
+  }
+
+  static double of(double x, double y) {
+    if constexpr (!kFuses) return std::pow(x, y);
+    const double base = std::fabs(x);
+    const bool is_small = base < std::numeric_limits<double>::min();
+    const LogParts<double> parts = log_parts(is_small ? base * 0x1p52 : base);
+    Pair log = log_pair(is_small ? parts.k - 52 : parts.k, parts.f);
+    log.high = base == 0 ? -kInfinity<double> : log.high;
+    log.high = base < kInfinity<double> ? log.high : base;
+    const Pair exponent = product(y, log.high);
+    const double low = fused(y, log.low, exponent.low);
+    return with_special_powers(x, y, exp_of_pair(exponent.high, low, 1, 0));
+  }
+};
 
 // After M. Giles, Approximating the erfinv function, GPU Computing Gems Jade Edition (2011): two
 // polynomials in w = -log(1 - x * x) and its root, here exact to 2 ** -24.
@@ -251,7 +278,7 @@ Loop find_functions(const Query& query) {
     case Op::kErf: return find_unary_of_floats<InDouble<Erf, exact_erf>>(dtype);
     case Op::kErfc: return find_unary_of_floats<InDouble<Erfc, exact_erfc>>(dtype);
     case Op::kErfInv: return find_unary_of_floats<ErfInv>(dtype);
-    case Op::kPow: return find_binary_of_floats<InDouble2<Pow, exact_pow>>(dtype);
+    case Op::kPow: return find_binary_of_floats<Pow>(dtype);
     case Op::kCbrt: return find_unary_of_floats<Cbrt>(dtype);
     default: return nullptr;
   }

@@ -115,19 +115,15 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 template <class T>
 constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 
+// In which the C library's functions are exact enough where ours are not.
+template <class T>
+using Wider = std::conditional_t<sizeof(T) == 4, double, long double>;
+
 // The function F of doubles for floats, that of the C library for doubles.
 template <class F, double (*fun)(double)>
 struct InDouble {
   static float of(float x) { return static_cast<float>(F::of(static_cast<double>(x))); }
   static double of(double x) { return fun(x); }
-};
-
-template <class F, double (*fun)(double, double)>
-struct InDouble2 {
-  static float of(float x, float y) {
-    return static_cast<float>(F::of(static_cast<double>(x), static_cast<double>(y)));
-  }
-  static double of(double x, double y) { return fun(x, y); }
 };
 
 // A loop of F::of, for arguments of which F::is_rare says that they are for F::rare instead.

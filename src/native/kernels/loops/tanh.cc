@@ -12,14 +12,28 @@
 namespace evertrace::EVERTRACE_TARGET {
 namespace {
 
+// By t = exp(2 x) - 1: t / (2 + t), or 1 - 2 / (2 + t) where that is near 1.
 struct Tanh {
   template <class T>
-  static T of(T x) {
-    const T t = Expm1::of(clamped(2 * std::fabs(x), T{0}, T{48}));
+  static T of(T x) { return quick(clamped(x, -kMost<T>, kMost<T>)); }
+  template <class T>
+  static bool is_rare(T x) { return !(std::fabs(x) <= kMost<T>); }
+  template <class T>
+  static T quick(T x) {
+    const ExpParts<T> e = exp_parts(2 * std::fabs(x));
+    const T power = power_of_two<T>(e.k), less = power - 1;
+    const T t = fused(power, e.p, less), t_lost = fused(power, e.p, less - t);
     const bool is_far = t > 2;
-    const T quotient = quotient_by_sum(is_far ? 2 : t, T{2}, t, !is_far);
-    return with_sign_of(is_far ? 1 - quotient : quotient, x);
+    const T sum = 2 + t, sum_lost = (t - (sum - 2)) + t_lost;
+    const T quotient = (is_far ? 2 : t) / sum;
+    const T rest = fused(-quotient, sum, t) + fused(-quotient, sum_lost, t_lost);
+    const T near = fused(rest, rough_reciprocal(sum, T{2}), quotient);
+    return with_sign_of(is_far ? 1 - quotient : near, x);
   }
+
+ private:
+  template <class T>
+  static constexpr T kMost = 22;  // where it is 1
 };
 
 #ifdef __AVX512F__
@@ -101,7 +115,7 @@ void tanh_loop(const Operand* operands, void* result, int64_t n, int64_t) {
 
 #else
 
-constexpr Loop tanh_loop = &unary<Tanh, float>;
+constexpr Loop tanh_loop = &unary_quick<Tanh, float>;
 
 #endif
 
@@ -109,7 +123,7 @@ constexpr Loop tanh_loop = &unary<Tanh, float>;
 
 Loop find_tanh(const Query& query) {
   if (query.op != Op::kTanh || query.out != query.in) return nullptr;
-  if (query.in == DType::kFloat64) return &unary<Tanh, double>;
+  if (query.in == DType::kFloat64) return &unary_quick<Tanh, double>;
   return query.in == DType::kFloat32 ? tanh_loop : find_half<tanh_loop, 1>(query.in);
 }
 

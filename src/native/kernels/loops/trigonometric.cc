@@ -108,64 +108,74 @@ struct Cos {
   static T rare(T x) { return static_cast<T>(std::cos(static_cast<double>(x))); }
 };
 
+// (tan(x) - x) / x ** 3 of the square of x, for |x| <= pi / 4.
+inline float tan_remainder(float z) {
+  return polynomial(z, 0.3333335172, 0.1333260018, 0.0540666691, 0.02124902644, 0.01091807888,
+                    -1.078941203e-5, 0.004424086762);
+}
+
+inline double tan_remainder(double z) {
+  return polynomial(z, 0.33333333333332771, 0.13333333333415578, 0.053968253926209836,
+                    0.021869489620024787, 0.0088632190082670963, 0.0035922904931097274,
+                    0.0014547493282619714, 0.00059510129809933566, 0.00022227143013221564,
+                    0.00013674994251989111, -2.6703978228342081e-5, 8.9745739047005667e-5,
+                    -4.5035631643997279e-5, 2.0901674318993567e-5);
+}
+
+// The same as `reduced`, with a rest.
+inline Angle<double> reduced_exactly(double x) { return reduced(x); }
+inline Angle<float> reduced_exactly(float x) {
+  // The second part has 11 bits, so that its products are exact.
+  constexpr float kPart1 = 0x1.921fb6p+0f, kPart2 = -0x1.778p-25f, kPart3 = 0x1.68c234p-39f;
+  const Rounded<float> n = rounded(x * static_cast<float>(2 / kPi));
+  const float first = fused(-n.value, kPart1, x), product = n.value * kPart2;
+  const float value = first - product;
+  return {value, fused(-n.value, kPart3, (first - value) - product), n.bits};
+}
+
 struct Tan {
-  static double of(double x) {
-    const Angle<double> angle = reduced(x);
-    return quotient(x, angle.n, sine(angle.value, angle.rest), cosine(angle.value, angle.rest));
+  template <class T>
+  static T of(T x) {
+    if constexpr (!kFuses && sizeof(T) == 4) return static_cast<T>(of(static_cast<double>(x)));
+    const Angle<T> angle = reduced_exactly(x);
+    const T r = angle.value, z = r * r;
+    const T more = fused(z * r, tan_remainder(z), fused(z, angle.rest, angle.rest)), value = r + more;
+    return x == 0 ? x : (angle.n & 1) != 0 ? -1 / value : value;
   }
-
-  // In double, with the polynomials of float.
-  static float of(float x) {
-    const double wide = x;
-    const Rounded<double> n = rounded(wide * (2 / kPi));
-    const double r = fused(-n.value, 0x1.0b4611a626331p-34, fused(-n.value, 0x1.921fb544p+0, wide));
-    return static_cast<float>(quotient(wide, n.bits, float_sine(r), float_cosine(r)));
-  }
-
   template <class T>
   static bool is_rare(T x) { return is_large(x); }
   template <class T>
   static T rare(T x) { return static_cast<T>(std::tan(static_cast<double>(x))); }
-
- private:
-  static double quotient(double x, uint64_t n, double s, double c) {
-    const bool is_odd = (n & 1) != 0;
-    return x == 0 ? x : (is_odd ? -c : s) / (is_odd ? s : c);
-  }
 };
 
 // ---------------------------------------------------------------- inverse functions
 
-// (atan(t) - t) / t ** 3 of the square of t, for |t| <= 1 / 2.
+// (atan(t) - t) / t ** 3 of the square of t, for |t| <= 1.
 inline float atan_remainder(float z) {
-  return polynomial(z, -0.333333284, 0.199995562, -0.142731503, 0.109488361, -0.0801081136,
-                    0.039067328);
+  return polynomial(z, -0.333332991, 0.199985484, -0.142642431, 0.109521924, -0.0840346746,
+                    0.0579578554, -0.0311780812, 0.0109147209, -0.00179364539);
 }
 inline double atan_remainder(double z) {
-  return polynomial(z, -0.33333333333333326, 0.19999999999995968, -0.14285714285168366,
-                    0.11111111076437623, -0.090909078408092203, 0.076922793586749513,
-                    -0.066662380131642857, 0.058778673979356544, -0.052300652207837625,
-                    0.045887000045419242, -0.03708025439414353, 0.023575157015252996,
-                    -0.0083016252475085102);
+  return polynomial(z, -0.33333333333331858, 0.19999999999754983, -0.14285714271333931,
+                    0.11111110678742894, -0.090909012354868576, 0.076922129329872189,
+                    -0.066658603894230367, 0.058773079465459519, -0.052392338098239243,
+                    0.046739523109949817, -0.040926449441458019, 0.034067936940898369,
+                    -0.025826975606572798, 0.016978226886652802, -0.0091847103443715782,
+                    0.0038560607553067079, -0.0011641048567302344, 0.00022303015359171054,
+                    -2.0259386132883553e-5);
+}
+template <class T>
+inline T atan_of_ratio(T t) {
+  const T z = t * t;
+  return fused(z * t, atan_remainder(z), t);
 }
 
-constexpr double kPiRest = 1.2246467991473532e-16;  // pi - kPi
-
-// part * pi + arc + rest, part being a power of two and no less than |arc|, rest small.
+// part * pi + arc, part being 0 or a power of two, and no less than |arc| but for 0.
 template <class T>
-inline T turned(double part, T arc, T rest) {
-  const T angle = static_cast<T>(part * kPi), sum = angle + arc;
-  const T lost = static_cast<T>(part * kPi - angle + part * kPiRest);
-  return sum + (((angle - sum) + arc) + (lost + rest));
-}
-
-// The arc of the tangent y / x, for 0 <= y <= x.
-template <class T>
-inline T atan_of_ratio(T y, T x) {
-  const bool turns = y > T{0.5} * x;
-  const T t = (turns ? y - x : y) / (turns ? y + x : x), z = t * t;
-  const T rest = z * t * atan_remainder(z);
-  return turns ? turned(0.25, t, rest) : t + rest;
+inline T turned(T part, T arc) {
+  constexpr T kHigh = static_cast<T>(kPi);
+  constexpr T kLow = static_cast<T>(kPi - kHigh + 1.2246467991473532e-16);
+  return fused(part, kHigh, fused(part, kLow, arc));
 }
 
 struct Atan {
@@ -173,28 +183,21 @@ struct Atan {
   static T of(T x) {
     const T magnitude = std::fabs(x);
     const bool is_steep = magnitude > 1;
-    const T arc = atan_of_ratio(is_steep ? T{1} : magnitude, is_steep ? magnitude : T{1});
-    const T value = is_steep ? turned(0.5, -arc, T{0}) : arc;
-    return with_sign_of(magnitude == kInfinity<T> ? static_cast<T>(kPi / 2) : value, x);
+    const T arc = atan_of_ratio((is_steep ? -1 : magnitude) / (is_steep ? magnitude : 1));
+    return with_sign_of(turned(is_steep ? T{0.5} : T{0}, arc), x);
   }
 };
 
 struct Atan2 {
   template <class T>
   static T of(T y, T x) {
-    // A quarter, so that sums are finite; numbers that are lost by that do not count.
     const T rise = std::fabs(y), run = std::fabs(x);
-    const bool is_steep = rise > run;
-    T least = is_steep ? run : rise, most = is_steep ? rise : run;
-    const T scale = most > T{1e30} ? T{0.25} : T{1};
-    least = least == kInfinity<T> ? 1 : least * scale;  // then both are infinite
-    most = most == kInfinity<T> && rise == run ? 1 : most * scale;
-    most = most == 0 ? 1 : most;
-    const T ratio_arc = atan_of_ratio(least, most);
-    const T small_arc = most == kInfinity<T> ? T{0} : ratio_arc;
-    const T steep_arc = is_steep ? turned(0.5, -small_arc, T{0}) : small_arc;
-    const T arc = is_negative(x) ? turned(1, -steep_arc, T{0}) : steep_arc;
-    return x != x || y != y ? kNaN<T> : with_sign_of(arc, y);
+    const bool is_steep = rise > run, is_back = is_negative(x);
+    const T least = is_steep ? run : rise, most = is_steep ? rise : run;
+    const T equal = most == 0 ? T{0} : T{1};  // also where both are infinite
+    const T arc = atan_of_ratio(least == most ? equal : least / most);
+    const T part = is_steep ? T{0.5} : is_back ? T{1} : T{0};
+    return with_sign_of(turned(part, is_steep != is_back ? -arc : arc), y);
   }
 };
 
@@ -227,7 +230,7 @@ struct Asin {
     const T magnitude = std::fabs(x);
     const bool is_steep = magnitude > static_cast<T>(kSteep);
     const T arc = asin_of_less(magnitude, is_steep);
-    return with_sign_of(is_steep ? turned(0.5, -2 * arc, T{0}) : arc, x);
+    return with_sign_of(is_steep ? turned(T{0.5}, -2 * arc) : arc, x);
   }
 };
 
@@ -237,8 +240,8 @@ struct Acos {
     const T magnitude = std::fabs(x);
     const bool is_steep = magnitude > static_cast<T>(kSteep);
     const T arc = asin_of_less(magnitude, is_steep);
-    const T steep = x < 0 ? turned(1, -2 * arc, T{0}) : 2 * arc;
-    return is_steep ? steep : turned(0.5, x < 0 ? arc : -arc, T{0});
+    const T steep = x < 0 ? turned(T{1}, -2 * arc) : 2 * arc;
+    return is_steep ? steep : turned(T{0.5}, x < 0 ? arc : -arc);
   }
 };
 

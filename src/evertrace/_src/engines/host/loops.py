@@ -16,9 +16,10 @@ _SLOW_IN_NUMPY = [
     "shift_right_arithmetic", "shift_right_logical", "sign",
 ]  # fmt: skip
 _QUICK_IN_NUMPY = [
-    "abs", "acos", "add", "add_any", "and", "asin", "ceil", "cos", "eq", "exp", "exp2", "expm1",
-    "floor", "ge", "gt", "is_finite", "le", "log", "log1p", "lt", "max", "min", "mul", "ne", "neg",
-    "not", "or", "shift_left", "sin", "sqrt", "square", "sub", "tanh", "xor",
+    "abs", "acos", "acosh", "add", "add_any", "and", "asin", "asinh", "atan", "atan2", "atanh",
+    "cbrt", "ceil", "cos", "cosh", "eq", "exp", "exp2", "expm1", "floor", "ge", "gt", "is_finite",
+    "le", "log", "log1p", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "pow", "shift_left",
+    "sin", "sinh", "sqrt", "square", "sub", "tan", "tanh", "xor",
 ]  # fmt: skip
 
 # Elements from which on a loop pays, by name.

@@ -9,8 +9,8 @@ without Python. A function that does anything else has no plan.
 A description is ``(slots, steps, result, aval)``. A slot is a place for an array: ``("array", i,
 aval)`` and ``("number", i, aval)`` are argument `i`, ``("constant", array, aval)`` is always the
 same, ``("step", None, aval)`` is written by a step, ``("unused", None, aval)`` by none. A step is
-``(kind, slot, operands, ...)``, with kinds as in `python/plan.cc`. `result` is the slot of the
-result.
+``(kind, slots, operands, ...)``, with kinds as in `python/plan.cc`. `result` is the slot of the
+result, whose aval is `aval`; slots of random keys have that of their words.
 """
 
 import math
@@ -39,10 +39,11 @@ class _NoPlan(Exception):
     """The function does something that no kernel repeats."""
 
 
-def plan(function, args, names, by_type):
+def plan(tape_of, function, args, names, by_type):
     """Call a function, and describe what it does.
 
     Args:
+      tape_of: makes a tape of a primitive, the avals of its operands, and its params; or None.
       function: the Python function.
       args: its arguments; those by name come last.
       names: the names of those, or None.
@@ -56,7 +57,7 @@ def plan(function, args, names, by_type):
     if errors.num_warnings() != warned or not _is_small(out, *args):
         return out, None
     try:
-        return out, _description(function, args, names, by_type)
+        return out, _description(tape_of, function, args, names, by_type)
     except _NoPlan:
         return out, None
 
@@ -79,11 +80,11 @@ def _is_small(*values):
 # ---------------------------------------------------------------- recording
 
 
-def _description(function, args, names, by_type):
+def _description(tape_of, function, args, names, by_type):
     first, second = (_Run(function, args, names, by_type, k) for k in (0, 1))
     if len(first.steps) != len(second.steps):
         raise _NoPlan
-    made = _Description(args, first, second)
+    made = _Description(tape_of, args, first, second)
     for one, other in zip(first.steps, second.steps, strict=True):
         made.add(one, other)
     return made.finish()
@@ -111,7 +112,9 @@ class _Run:
         if type(x) is Array:
             if not native.is_kernel_dtype(_in_memory(x.aval)):
                 raise _NoPlan
-            host = x.host() if self.which == 0 else np.ones_like(x.host())
+            host = x.host()
+            if self.which:  # something else
+                host = np.zeros_like(host) if np.all(host == 1) else np.ones_like(host)
             return Array(x.aval, host)
         found = _STAND_INS[self.which].get(type(x)) if by_type else None
         if found is None:
@@ -128,8 +131,8 @@ class _Run:
 class _Description:
     """The description of a function, being made of two runs."""
 
-    def __init__(self, args, *runs):
-        self.slots, self.steps, self.runs = [], [], runs
+    def __init__(self, tape_of, args, *runs):
+        self.tape_of, self.slots, self.steps, self.runs = tape_of, [], [], runs
         self.spread = {}  # slots that hold copies of one element: that of the element
         self.numbers = [i for i, x in enumerate(args) if type(x) in (int, float)]
         # Slots by the identity of an array in the first run, with what it is in the second.
@@ -141,18 +144,42 @@ class _Description:
     def add(self, one, other):
         """Add what both runs did as one step."""
         (prim, args, params, out), (prim2, args2, params2, out2) = one, other
-        if prim is not prim2 or type(out) is not Array or out.aval is not out2.aval:
+        if prim is not prim2 or len(args) != len(args2) or not _are_equal(params, params2):
             raise _NoPlan
-        if len(args) != len(args2) or not _are_equal(params, params2):
+        if out is None or out2 is None:  # made by an eager rule
             raise _NoPlan
-        pairs = *zip(args, args2, strict=True), (out, out2)
-        if all(id(x) not in self.places and _same(x.host(), y.host()) for x, y in pairs):
+        outs, outs2 = (list(x) if prim.multiple_results else [x] for x in (out, out2))
+        pairs = list(zip(outs, outs2, strict=True))
+        if any(type(x) is not Array or x.aval is not y.aval for x, y in pairs):
+            raise _NoPlan
+        self.current = list(zip(args, args2, strict=True))
+        if all(
+            id(x) not in self.places and _same(x.host(), y.host()) for x, y in self.current + pairs
+        ):
             return  # a constant, which is found as such where it is used
-        translate = _TRANSLATIONS.get(prim.name) or (_loop if prim.elementwise else None)
-        if translate is None or (prim.moves_physical(out.aval) and prim.name not in _OF_KEYS_TOO):
+        avals = [x.aval for x in outs]
+        is_of_keys = prim.moves_physical(avals if prim.multiple_results else avals[0])
+        if is_of_keys and prim.name not in _OF_KEYS_TOO:
             raise _NoPlan
-        self.current = pairs[:-1]
-        self.places[id(out)] = translate(self, prim.name, params, args, out.aval), out2
+        if prim.name in _AS_TAPES:
+            slots = self._tape(prim, params, avals)
+        else:
+            translate = _TRANSLATIONS.get(prim.name) or (_loop if prim.elementwise else None)
+            if translate is None or prim.multiple_results:
+                raise _NoPlan
+            slots = [translate(self, prim.name, params, args, avals[0])]
+        for (x, y), slot in zip(pairs, slots, strict=True):
+            self.places[id(x)] = slot, y
+
+    def _tape(self, prim, params, avals):
+        """Add an operation as a tape of its own; returns the slots of its results."""
+        tape = self.tape_of(prim, [x.aval for x, _ in self.current], params)
+        if tape is None:
+            raise _NoPlan
+        operands = tuple(self.operand(i) for i in range(len(self.current)))
+        outs = tuple(self.new(aval) for aval in avals)
+        self.steps.append(("tape", outs, operands, tape))
+        return outs
 
     def operand(self, i):
         """Return the slot of an operand of the current step."""
@@ -175,13 +202,11 @@ class _Description:
     def finish(self):
         """Return the description."""
         first, second = (run.out for run in self.runs)
-        if not native.is_kernel_dtype(first.aval):  # arrays of keys are made in Python
-            raise _NoPlan
         result = self._slot_of(first, second)
         used, steps = {result}, []
         for step in reversed(self.steps):
-            if step[1] in used:
-                used.update(step[2])
+            if not used.isdisjoint(step[1]):
+                used.update(step[1], step[2])
                 steps.append(step)
         slots = [
             ("unused", None, aval) if kind == "step" and i not in used else (kind, what, aval)
@@ -195,7 +220,8 @@ class _Description:
             raise _NoPlan
         a, b = np.asarray(x.host()), np.asarray(y.host())
         if a.tobytes() == b.tobytes():
-            array = x if type(x) is Array else Array(x.aval, np.ascontiguousarray(a))
+            is_dense = type(x) is Array and a.flags.c_contiguous
+            array = x if is_dense else Array(x.aval, np.ascontiguousarray(a))
             return self._put("constant", array, x.aval)
         if not x.aval.shape:
             for i in self.numbers:
@@ -219,7 +245,7 @@ class _Description:
     def step(self, kind, aval, operands, *rest):
         """Add a step; returns its slot."""
         out = self.new(aval)
-        self.steps.append((kind, out, operands, *rest))
+        self.steps.append((kind, (out,), operands, *rest))
         return out
 
 
@@ -386,12 +412,25 @@ def _draw(made, params, args, aval, makes_keys):
     return made.step("draw", aval, (made.operand(0),), *sizes, makes_keys)
 
 
+def _fold_in(made, name, params, args, aval):
+    if params["impl"] != "threefry2x32":
+        raise _NoPlan
+    return made.step("fold", _in_memory(aval), (made.operand(0), made.operand(1)))
+
+
 def _in_memory(aval):
     """Return an aval as its contents lie in memory: keys are words."""
     if type(aval.dtype) is not dtypes.KeyType:
         return aval
     return ShapedArray((*aval.shape, *aval.dtype.physical_suffix), np.dtype(np.uint32))
 
+
+# What is done by a tape of its own. It gives the bits that the host engine gives, but for running
+# sums of floats, which kernels compute in doubles.
+_AS_TAPES = frozenset([
+    "concatenate", "cummax", "cummin", "cumsum", "cumprod", "gather", "pad", "scatter",
+    "searchsorted", "sort", "top_k",
+])  # fmt: skip
 
 _TRANSLATIONS = {
     "bitcast_convert_type": _bitcast,
@@ -400,6 +439,8 @@ _TRANSLATIONS = {
     "dot_general": _product,
     "expand_dims": _same_elements,
     "random_bits": _random_bits,
+    "random_clone": _same_elements,
+    "random_fold_in": _fold_in,
     "random_split": _random_split,
     "random_unwrap": _same_elements,
     "random_wrap": _same_elements,

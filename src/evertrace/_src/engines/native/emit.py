@@ -27,16 +27,8 @@ emission = RuleTable(
     "the native engine", [f"evertrace._src.engines.native.rules.{f}" for f in _FAMILIES.split()]
 )
 
-CODES = {
-    name: code
-    for code, name in enumerate([
-        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
-    ])
-}  # fmt: skip
-"""The dtypes of values; the numbers are those of `DType` in `kernels/dtypes.h`."""
-
-NAMES = list(CODES)
+CODES = {name: code for code, name in enumerate(native.NAMES)}
+"""The dtypes of values, by the numbers that C++ has for them."""
 
 # Operations of tapes: `Op` in `tape/program.h`.
 (
@@ -315,13 +307,13 @@ def _loop_costs(key):
     name, result, *operands = key
     if not has_kernel(("loop", name, tuple(operands), result)):
         return -1.0, 0.0
-    return costs.loop_costs(name, NAMES[result], item_size(result))
+    return costs.loop_costs(name, native.NAMES[result], item_size(result))
 
 
 def _names(codes):
-    return ", ".join(NAMES[code] for code in codes)
+    return ", ".join(native.NAMES[code] for code in codes)
 
 
 def _as_scalar(value, code):
-    name = NAMES[code]
+    name = native.NAMES[code]
     return np.asarray(value, dtypes.bfloat16 if name == "bfloat16" else np.dtype(name))

@@ -9,5 +9,5 @@ hostarray, numpykind   NumPy arrays, and what NumPy makes of them
 impure, impure_calls   clocks, draws, files, prints: done again, or refused
 entered, state      things whose contents a trace takes over: snapshots, comparison, rewinding
 guards              what a variant depends on, as data, and the match
-recipes, writes     what it returns and what it leaves behind, as data
+recipes, cook, writes   what it returns and what it leaves behind, as data
 """

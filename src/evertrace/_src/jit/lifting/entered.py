@@ -37,6 +37,10 @@ class Entered:
         """Replace the contents."""
         raise NotImplementedError
 
+    def name_of(self, key):
+        """Return what people call one place in it."""
+        return self.node.name
+
     def place(self, contents):
         """Put lifted contents in place, to be compared with at the end."""
         self.placed = contents
@@ -65,6 +69,15 @@ class Entered:
         return list(map(id, now)) != list(map(id, placed))
 
 
+def _name_of_attribute(self, key):
+    return f"{self.node.name.removesuffix('.__dict__')}.{key}"
+
+
+def _name_of_item(self, key):
+    shown = repr(key) if type(key) in (str, int) else type(key).__name__  # no user's `__repr__`
+    return f"{self.node.name}[{shown}]"
+
+
 def slot_descriptors(cls):
     """Return the member descriptors of a class's slots by name, outer classes winning."""
     found = {}
@@ -83,6 +96,18 @@ def slot_descriptors(cls):
 
 OUR_BASES: tuple[Any, ...] = () if native is None else (native.JitBase,)
 """Types of ours in C whose structs hold only what the attributes say as well."""
+
+
+class _Template:
+    """What an object that was made while tracing is in the end: it has no `__del__`."""
+
+
+def leave_unfinalized(objects):
+    """Keep the finalizers of some objects from running, but for slots, which tie to a class."""
+    for x in objects:
+        if hasattr(type(x), "__del__"):
+            with contextlib.suppress(TypeError):
+                object.__setattr__(x, "__class__", _Template)
 
 
 def new_instance(cls):
@@ -111,6 +136,7 @@ class Attributes(Entered):
     """The attributes of an object, in its dict and in its slots."""
 
     __slots__ = ("cls", "seen", "slots")
+    name_of = _name_of_attribute
 
     def __init__(self, obj, node):
         self.cls = type(obj)
@@ -174,6 +200,7 @@ class Items(Entered):
     """The items of a list or deque."""
 
     __slots__ = ("write_only",)
+    name_of = _name_of_item
 
     def __init__(self, obj, node):
         self.write_only = False
@@ -194,6 +221,7 @@ class Entries(Entered):
     """The entries of a dict."""
 
     __slots__ = ()
+    name_of = _name_of_item
 
     def contents(self):
         """Return the entries."""
@@ -265,6 +293,12 @@ class Names(Entered):
         self.names, self.whole = {}, False
         super().__init__(namespace, node)
 
+    def name_of(self, key):
+        """Return what people call one of the names: an attribute of a module, or a global."""
+        path = self.node.name
+        in_module = path and not path.endswith("__globals__")
+        return _name_of_attribute(self, key) if in_module else f"global {key}"
+
     def all_names(self):
         """Return the names that count, and are there or were asked for."""
         if not self.whole:
@@ -304,6 +338,7 @@ class FunctionAttributes(Entered):
     """The attributes that a user has set on a function."""
 
     __slots__ = ()
+    name_of = _name_of_attribute
 
     def contents(self):
         """Return the attributes."""
@@ -323,6 +358,7 @@ class ClassEntries(Entered):
     """The namespace of a class."""
 
     __slots__ = ()
+    name_of = _name_of_attribute
 
     def contents(self):
         """Return the entries, without those that hooks and CPython make."""

@@ -39,6 +39,7 @@ _FUNCTION = types.FunctionType
 
 
 _BUILTINS = vars(builtins)
+_CALLERS = frozenset({"_getframe", "currentframe", "f_back"})
 _DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 
 
@@ -121,7 +122,8 @@ class Functions:
             found.called = True
             self._reach_cells(found)
             return
-        if found.code.co_flags & inspect.CO_ASYNC_GENERATOR:  # which cannot delegate
+        looks_back = not _CALLERS.isdisjoint(found.code.co_names)
+        if looks_back or found.code.co_flags & inspect.CO_ASYNC_GENERATOR:  # cannot delegate
             self.enter(found)
             return
         install_trampoline(fun, functools.partial(self._first_call, found))
@@ -537,7 +539,9 @@ def functions_in(entry):
 
 
 def _objects_in(entry):
-    """Return the objects of users' classes that an entry of a class calls: itself, its parts."""
+    """Return what an entry of a class calls that has state: users' objects, a registry."""
+    if type(entry) is functools.singledispatchmethod:
+        return [entry.dispatcher]  # whose closure holds it
     parts = (entry.fget, entry.fset, entry.fdel) if type(entry) is property else (entry,)
     return [
         x

@@ -8,6 +8,7 @@ mismatch: the trace that follows raises it at the user's own line, or finds who 
 """
 
 import abc
+import gc
 import threading
 import types
 from typing import Any, NamedTuple
@@ -100,6 +101,16 @@ def _step_deref(ref, key):
     return ref()
 
 
+def _step_viewed(view, key):
+    return viewed(view)
+
+
+def viewed(view):
+    """Return the mapping that a proxy shows, or a view of a dict's keys, values or items."""
+    (mapping,) = gc.get_referents(view)
+    return mapping
+
+
 def _step_context(var, key):
     return var.get(ABSENT)
 
@@ -167,7 +178,7 @@ STEPS = {
     "attribute": _step_attribute, "type": _step_type, "contents": _step_contents,
     "cell_state": _step_cell_state,
     "defaults": _step_defaults, "kwdefaults": _step_kwdefaults,
-    "deref": _step_deref, "context": _step_context,
+    "deref": _step_deref, "viewed": _step_viewed, "context": _step_context,
     "class_entry": _step_class_entry, "constant": _step_constant,
     "asarray": _step_asarray, "child": _step_child, "aux": _step_aux, "environ": _step_environ,
     "mapping": _step_mapping, "locked": _step_locked, "plain": _step_plain,

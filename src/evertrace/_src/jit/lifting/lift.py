@@ -335,6 +335,18 @@ def _lift_reference(lifter, value, node):
     return value
 
 
+def _lift_view(lifter, value, node):
+    """Lift a view of a mapping: it shows what is lifted in place there."""
+    mapping = guards.viewed(value)
+    if "__module__" in mapping and "__doc__" in mapping:  # that of a class
+        return _lift_opaque(lifter, value, node)
+    node.check, node.want = "type", type(value)
+    if lifter.recorder.alias(value, node) is None:
+        lifter.recorder.remember(value, value, node)
+        lifter.lift(mapping, lifter.recorder.node(node, "viewed", None, node.name))
+    return value
+
+
 def _lift_context(lifter, value, node):
     _lift_identity(lifter, value, node)
     child = lifter.recorder.node(node, "context", None, f"{node.name}.get()")
@@ -542,6 +554,10 @@ _BASES = (
     (tuple, lift_tuple), (list, lift_items), (dict, lift_dict), (set, lift_set),
     (frozenset, lift_frozenset), (collections.deque, lift_items),
 )  # fmt: skip
+_VIEWS = (
+    types.MappingProxyType,
+    *(type(v) for d in ({}, collections.OrderedDict()) for v in (d.keys(), d.values(), d.items())),
+)
 _CONTAINERS: dict[type, Any] = {
     list: lift_items, set: lift_set, collections.deque: lift_items,
 }  # fmt: skip
@@ -576,6 +592,7 @@ _HANDLERS: dict[type, Any] = {
     types.ModuleType: _lift_module,
     type: _lift_class,
     weakref.ref: _lift_reference,
+    **dict.fromkeys(_VIEWS, _lift_view),
     contextvars.ContextVar: _lift_context,
     Host: lambda lifter, value, node: value,
 }  # fmt: skip

@@ -58,13 +58,7 @@ class Slot:
     @property
     def name(self):
         """What people call it."""
-        path, key, kind = self.entered.node.name, self.key, type(self.entered)
-        if kind in (Items, Entries):
-            shown = repr(key) if type(key) in (str, int) else type(key).__name__
-            return f"{path}[{shown}]"
-        if kind is Names:
-            return f"global {key}"
-        return f"{path.removesuffix('.__dict__')}.{key}" if key else path
+        return self.entered.name_of(self.key)
 
     def get(self):
         """Return the present value; one that was not read yet is lifted."""
@@ -97,7 +91,7 @@ class Contents:
             self.keys = list(now)
             others = [k for k in now if k not in then] + [k for k in then if k not in now]
             if others:
-                self.name = Slot(None, entered, others[0]).name
+                self.name = entered.name_of(others[0])
 
     place = property(lambda self: (id(self.entered.obj), None))
 
@@ -369,7 +363,7 @@ def _values(entered, contents, placed=()):
     lifted = {*map(id, placed.values() if isinstance(placed, dict) else placed)}
     pairs = contents.items() if isinstance(contents, dict) else enumerate(contents)
     return [
-        (value, Slot(None, entered, key).name)
+        (value, entered.name_of(key))
         for key, value in pairs
         if type(value) not in _LEAVES and id(value) not in lifted
     ]

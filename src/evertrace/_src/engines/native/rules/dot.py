@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from evertrace._src import native
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     CODES,
     MATMUL,
-    NAMES,
     NotNative,
     emission,
     has_kernel,
@@ -71,7 +71,7 @@ def product_code(lhs, rhs, out, precision):
     code = CODES.get(np.dtype(dtype).name)
     if code is None or not has_kernel(("matmul", "", (), code)):
         raise NotNative(f"there is no kernel for products of {dtype}")
-    if NAMES[code].startswith("complex") and not NAMES[kind_of(out)[0]].startswith("complex"):
+    if out.dtype.kind != "c" and native.NAMES[code].startswith("complex"):
         raise NotNative("a complex product is made real")
     return code
 

@@ -13,7 +13,7 @@ from evertrace._src.engines.native.emit import (
     kind_of,
 )
 from evertrace._src.engines.native.rules.structural import permuted
-from evertrace._src.ops import cumulative, sort
+from evertrace._src.ops import cumulative, search, sort
 from evertrace._src.ops import reduce as ops
 from evertrace._src.ops.structural import inverse_permutation, reduce_sum_p
 
@@ -138,3 +138,13 @@ def _top_k(e, eqn, xs):
     outs = [(e.values[x][0], taken), (CODES["int32"], taken)]
     ys = kernel(e, "top_k", [(x, shape)], outs)
     return [permuted(e, y, taken, inverse_permutation(order)) for y in ys]
+
+
+@emission.define(search.searchsorted_p)
+def _search(e, eqn, xs):
+    avals = [v.aval for v in eqn.invars]
+    _check(avals[0], native.REALS, "searchsorted")
+    _check(avals[1], native.REALS, "searchsorted")
+    arrays = [(x, aval.shape) for x, aval in zip(xs, avals, strict=True)]
+    out = kind_of(eqn.outvars[0].aval)[0], avals[1].shape
+    return kernel(e, "search", arrays, [out], (int(eqn.params["right"]),))[0]

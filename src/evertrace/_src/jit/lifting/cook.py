@@ -1,0 +1,343 @@
+"""The cook: writes down, at the end of a trace, how what it leaves behind is made anew.
+
+A value that was there before the call is looked up, what the program or the prologue computes is
+taken from them, what Python has made in the trace is made again, and what cannot be made again is
+refused.
+"""
+
+import collections
+import contextlib
+import enum
+import functools
+import sys
+import types
+import weakref
+from typing import Any
+
+import numpy as np
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.cell import Cell
+from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.tracer import Tracer, escaped_tracer_error
+from evertrace._src.jit.lifting import values
+from evertrace._src.jit.lifting.code import code_of, is_library_function
+from evertrace._src.jit.lifting.entered import (
+    has_no_hidden_state,
+    instance_dict,
+    leave_unfinalized,
+)
+from evertrace._src.jit.lifting.hooks import StandIn, opaque_error, parts
+from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.impure import real_of
+from evertrace._src.jit.lifting.recipes import (
+    Constant,
+    Definition,
+    Existing,
+    NewCall,
+    NewCell,
+    NewContainer,
+    NewDict,
+    NewFunction,
+    NewInstance,
+    NewTuple,
+    Number,
+    NumberAsArray,
+    Out,
+    number_as_array,
+)
+from evertrace._src.ops.convert import convert
+from evertrace._src.tree import registry
+
+_PLAIN_BASES: tuple[Any, ...] = (str, bytes, int, float, complex)
+_CONTAINER_BASES: tuple[Any, ...] = (list, set, collections.deque)
+
+
+class Cook:
+    """Writes the recipes of one trace.
+
+    Args:
+      recorder: the trace's recorder.
+
+    Attributes:
+      outs: operands that the program has to return.
+      slots: prologue slots that recipes use; used: indices of nodes.
+      donated: positions of the roots whose arrays the program takes over.
+    """
+
+    donated = frozenset()
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+        self.outs, self.slots, self.used = [], set(), set()
+        self._out_index, self._new, self._keep = {}, {}, []
+
+    def result(self, value):
+        """Return the recipe of something returned: Python scalars in new trees become arrays."""
+        return self._recipe(value, "result", True)
+
+    def close(self):
+        """End the use of what the trace has made: plain Python would not have made it twice."""
+        leave_unfinalized(self._keep)
+
+    def state(self, value, where, like=None):
+        """Return the recipe of something left in a container or attribute.
+
+        Args:
+          value: the value.
+          where: its place, for errors.
+          like: what was there at entry; an array's weak type is kept where dtypes agree.
+        """
+        if type(like) is Array and isinstance(value, Tracer):
+            old, new = like.aval, value.aval
+            if (old.shape, old.dtype) == (new.shape, new.dtype) and old is not new:
+                value = convert(value, old.dtype, old.weak_type)
+        return self._recipe(value, where, False)
+
+    def call(self, fn, *args):
+        """Return the recipe of a call of a function with made arguments."""
+        recipe = NewCall(fn)
+        recipe.args = args
+        return recipe
+
+    def existing(self, node):
+        """Return the recipe of what is at a node."""
+        self.used.add(node.index)
+        return Existing(node.index)
+
+    def out(self, value, where):
+        """Return the recipe of a traced value."""
+        if isinstance(value, Tracer):
+            self._check_own(value, where)
+        index = self._out_index.get(id(value))
+        if index is None:
+            index = self._out_index[id(value)] = len(self.outs)
+            self.outs.append(value)
+            self._keep.append(value)
+        return Out(index)
+
+    def _check_own(self, value, where):
+        if value._trace is not self.recorder.root:
+            raise escaped_tracer_error(value, f"jit: {where}")
+
+    def _recipe(self, value, where, is_result):
+        value = real_of(value)
+        kind = type(value)
+        if kind is Host:
+            self.slots.add(value.slot)
+            return NumberAsArray(value.slot) if is_result else Number(value.slot)
+        if is_result and isinstance(value, (np.ndarray, np.generic)) and kind is not HostArray:
+            return self._result_of_numpy(value)
+        if is_result and kind is HostArray:
+            return self.out(as_operand(value), where)  # what jit returns is arrays
+        origin = self.recorder.origin.get(id(value))
+        if origin is not None and not (self.donated and is_under(origin, self.donated)):
+            return self.existing(origin)
+        if kind is StandIn:
+            return self._of_stand_in(value)
+        if kind is HostArray:
+            return self._new.get(id(value)) or self._write_hostarray(value, where)
+        if isinstance(value, Tracer):
+            return self.out(value, where)
+        if kind in (int, float, complex, bool):
+            return Constant(number_as_array(value)) if is_result else Constant(value)
+        known = self.recorder.known.get(id(value))
+        if known is not None and known.obj is value:
+            return self.existing(known.node)
+        if kind is Array or _is_constant(value):
+            return Constant(value)
+        made = self._new.get(id(value))
+        if made is None:
+            made = self._write(value, where, is_result)
+        return made
+
+    def _result_of_numpy(self, value):
+        """Return the recipe of an array that NumPy has made in the trace: jit returns ours."""
+        try:
+            return Constant(as_array(value))
+        except TypeError:  # of strings, dates, objects
+            return Constant(value)
+
+    def _of_stand_in(self, value):
+        owner, name = parts(value)
+        if owner is None:
+            raise object.__getattribute__(value, "error")()
+        node = self.recorder.lifter.objects.attribute_node(owner, name)
+        return self.existing(node)
+
+    def _note(self, value, recipe):
+        self._new[id(value)] = recipe
+        self._keep.append(value)
+        return recipe
+
+    def _write(self, value, where, is_result):
+        kind = type(value)
+
+        def write(x, place):
+            return self._recipe(x, place, is_result)
+
+        if isinstance(value, tuple):
+            items = [write(x, f"{where}[{i}]") for i, x in enumerate(tuple.__iter__(value))]
+            if all(type(x) is Constant and type(x.value) is not Array for x in items):
+                return Constant(value)
+            recipe = self._note(value, NewTuple(kind))
+            recipe.items = items
+            return recipe
+        for base in _CONTAINER_BASES:
+            if isinstance(value, base):
+                extra = ((), value.maxlen) if base is collections.deque else ()
+                recipe = self._note(value, NewContainer(kind, base, extra))
+                recipe.items = [write(x, f"{where}[...]") for x in base.__iter__(value)]
+                return self._with_namespace(recipe, value, where)
+        if isinstance(value, dict):
+            return self._write_dict(value, where, write)
+        if kind in _WRITERS:
+            return _WRITERS[kind](self, value, where)
+        if kind.__module__.startswith("evertrace.") and not issubclass(kind, Cell):
+            is_tree = kind in registry.KINDS
+            return self._write_tree(value, where, write) if is_tree else Constant(value)
+        if isinstance(value, np.ndarray):
+            recipe = self._note(value, NewCall(np.array))
+            recipe.args = (Constant(value.copy()),)
+            return recipe
+        is_python = kind.__flags__ & (1 << 9) or isinstance(value, types.SimpleNamespace)
+        if is_python and not isinstance(value, (type, BaseException)):
+            return self._write_instance(value, where)
+        return self._constant_or_refuse(value, where)
+
+    def _with_namespace(self, recipe, value, where):
+        namespace = instance_dict(value)
+        if namespace:
+            recipe.namespace = {k: self.state(v, f"{where}.{k}") for k, v in namespace.items()}
+        return recipe
+
+    def _write_dict(self, value, where, write):
+        kind = type(value)
+        base = next(
+            b for b in (collections.defaultdict, collections.OrderedDict, dict)
+            if isinstance(value, b)
+        )  # fmt: skip
+        recipe = self._note(value, NewDict(kind, base, getattr(value, "default_factory", None)))
+        recipe.entries = [
+            (self.state(k, f"a key of {where}"), write(dict.__getitem__(value, k), f"{where}[...]"))
+            for k in values.dict_type(value).__iter__(value)
+        ]  # fmt: skip
+        return self._with_namespace(recipe, value, where)
+
+    def _write_tree(self, value, where, write):
+        tree_kind = registry.KINDS[type(value)]
+        children, aux = tree_kind.flatten(value)
+        recipe = self._note(value, NewCall(_unflattened(tree_kind.unflatten, aux)))
+        recipe.args = tuple([write(x, f"{where}[{i}]") for i, x in enumerate(children)])
+        return recipe
+
+    def _write_instance(self, value, where):
+        base = next((b for b in _PLAIN_BASES if isinstance(value, b)), None)
+        is_namespace = isinstance(value, types.SimpleNamespace)
+        if base is None and not is_namespace and not has_no_hidden_state(type(value)):
+            raise opaque_error(value, where)
+        recipe = self._note(value, NewInstance(type(value)))
+        if base is not None:
+            recipe.base, recipe.plain = base, base(value)
+        attributes = dict(instance_dict(value) or {})
+        for name, descriptor in recipe.slots.items():
+            with contextlib.suppress(AttributeError):
+                attributes[name] = descriptor.__get__(value)
+        for name, x in attributes.items():
+            recipe.attributes[name] = self.state(x, f"{where}.{name}")
+        return recipe
+
+    def _write_function(self, value, where):
+        home = sys.modules.get(value.__module__)
+        if is_library_function(value) and getattr(home, value.__name__, None) is value:
+            return Constant(value)
+        definition = Definition(
+            code_of(value), value.__globals__, value.__name__, value.__qualname__, value.__doc__
+        )
+        recipe = self._note(value, NewFunction(definition))
+        name = value.__name__
+        recipe.cells = tuple(self._recipe(c, f"{where}: {name}", False)
+                             for c in value.__closure__ or ())  # fmt: skip
+        if value.__defaults__:
+            recipe.defaults = self.state(value.__defaults__, f"{where}: {name}.__defaults__")
+        if value.__kwdefaults__:
+            recipe.kwdefaults = self.state(value.__kwdefaults__, f"{where}: {name}.__kwdefaults__")
+        recipe.attributes = {k: self.state(v, f"{where}.{k}") for k, v in value.__dict__.items()}
+        return recipe
+
+    def _write_cell(self, value, where):
+        entered = self.recorder.by_id.get(id(value))
+        if entered is not None:
+            return self.existing(entered.node)
+        recipe = self._note(value, NewCell())
+        with contextlib.suppress(ValueError):
+            recipe.contents = self.state(value.cell_contents, where)
+        return recipe
+
+    def _write_method(self, value, where):
+        recipe = self._note(value, NewCall(types.MethodType))
+        recipe.args = (self.state(value.__func__, where), self.state(value.__self__, where))
+        return recipe
+
+    def _write_partial(self, value, where):
+        recipe = self._note(value, NewCall(functools.partial))
+        recipe.args = tuple(self.state(x, where) for x in (value.func, *value.args))
+        recipe.kwargs = {k: self.state(v, where) for k, v in value.keywords.items()}
+        return recipe
+
+    def _write_weakref(self, value, where):
+        if value() is None:
+            return Constant(value)
+        recipe = self._note(value, NewCall(weakref.ref))
+        recipe.args = tuple(self.state(x, where) for x in (value(), value.__callback__))
+        return recipe
+
+    def _write_hostarray(self, value, where):
+        """Return the recipe of an array of NumPy's that the trace has made, or a view of one."""
+        fn, base = value.rebuild()
+        recipe = self._note(value, NewCall(fn))
+        recipe.args = (self._recipe(base, where, False),)
+        return recipe
+
+    def _constant_or_refuse(self, value, where):
+        kind = type(value)
+        if isinstance(value, (type, BaseException)) or kind.__module__.startswith(
+            ("evertrace.", "jaxlib")
+        ):
+            return Constant(value)
+        if callable(value) and not hasattr(value, "__next__"):
+            return Constant(value)
+        raise opaque_error(value, where)
+
+
+def is_under(node, roots):
+    """Whether a node is reached from one of some roots of the call."""
+    while node.parent is not None:
+        node = node.parent
+    return node.kind == "root" and node.key in roots
+
+
+def _unflattened(unflatten, aux):
+    def make(*children):
+        return unflatten(aux, children)
+
+    return make
+
+
+def _is_constant(value):
+    return values.is_value(value) or isinstance(
+        value,
+        (
+            types.ModuleType, types.BuiltinFunctionType, type, np.generic, np.dtype, Literal,
+            enum.Enum,
+        ),
+    )  # fmt: skip
+
+
+_WRITERS: dict[type, Any] = {
+    types.FunctionType: Cook._write_function, types.CellType: Cook._write_cell,
+    types.MethodType: Cook._write_method, functools.partial: Cook._write_partial,
+    weakref.ref: Cook._write_weakref, HostArray: Cook._write_hostarray,
+}  # fmt: skip
