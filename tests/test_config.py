@@ -8,6 +8,8 @@ import threading
 
 import pytest
 
+import evertrace as ev
+import evertrace.numpy as jnp
 from evertrace._src import config as options
 from evertrace._src.api.scopes import make_user_context
 from evertrace._src.config import config
@@ -212,16 +214,52 @@ def test_context_managers_under_other_names():
 
 def test_user_contexts():
     one, other = make_user_context(1), make_user_context()
-    key = options.semantic_key()
+    key = options.current().semantic
     with one(2), other("x"):
         assert (one.value, other.value) == (2, "x")
-        assert options.semantic_key() != key
+        assert options.current().semantic != key
         with one(3):
             assert (one.value, other.value) == (3, "x")
     assert (one.value, other.value) == (1, None)
-    assert options.semantic_key() == key
+    assert options.current().semantic == key
     with pytest.raises(TypeError, match="unhashable"):
         one([])
+
+
+def test_equal_values_of_other_types_are_other_user_contexts():
+    context = make_user_context("none")
+    f = ev.jit(lambda x: x * context.value)
+    for _ in range(2):
+        for value, dtype in ((1, "int32"), (1.0, "float32"), (True, "int32")):
+            with context(value):
+                assert type(context.value) is type(value)
+                assert f(jnp.arange(3)).dtype == dtype
+
+
+def test_an_override_may_be_entered_again():
+    block = options.override(enable_x64=True)
+    for _ in range(2):
+        with block, options.enable_x64(False), block:
+            assert config.enable_x64
+        assert not config.enable_x64
+
+
+def test_blocks_inside_of_blocks_see_later_updates():
+    seen = []
+    for debug in (False, True, False):
+        config.update("debug_nans", debug)
+        with options.enable_x64():
+            with options.no_retrace():
+                seen.append((config.enable_x64, config.no_retrace, config.debug_nans))
+                config.update("debug_nans", not debug)
+                seen.append((config.enable_x64, config.no_retrace, config.debug_nans))
+            seen.append((config.enable_x64, config.no_retrace, config.debug_nans))
+    config.update("debug_nans", False)
+    assert seen == [
+        (True, inside, is_on)
+        for debug in (False, True, False)
+        for inside, is_on in ((True, debug), (True, not debug), (False, not debug))
+    ]
 
 
 def test_transfer_guard_is_that_of_all_directions():
@@ -247,13 +285,13 @@ def test_watched_sums_up_the_options_that_look_at_operations():
 
 
 def test_semantic_key_sees_what_changes_a_trace():
-    key = options.semantic_key()
+    key = options.current().semantic
     hash(key)
     for name in options.SEMANTIC_FIELDS:
         with options.override(**{name: CONTEXTS.get(name, not config.read(name))}):
-            assert options.semantic_key() != key, name
+            assert options.current().semantic != key, name
     with options.log_compiles():
-        assert options.semantic_key() == key
+        assert options.current().semantic == key
 
 
 def test_environment():

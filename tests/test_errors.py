@@ -96,12 +96,6 @@ def test_class_is_public_and_documented(cls):
     assert type(pickle.loads(pickle.dumps(error))) is cls
 
 
-@pytest.mark.parametrize("cls", [c for c in CLASSES if c.__name__ in BUILTIN])
-def test_tutorial_has_a_failing_and_a_fixed_program(cls):
-    """Programs stand indented after a double colon; there are two at least."""
-    assert cls.__doc__.count("::\n") >= 2
-
-
 def test_tree_at_the_top_names_every_class():
     comment = inspect.getsource(errors).split("import warnings")[0]
     assert [cls.__name__ for cls in CLASSES if f" {cls.__name__}" not in comment] == []

@@ -139,6 +139,40 @@ def test_rules_are_loaded_until_one_is_found():
     assert run(FIRST + RULES) == "['elementwise']\n3.0 False"
 
 
+def test_a_rule_is_looked_for_where_its_primitive_is():
+    program = """
+        from evertrace import lax
+        ev.jit(lambda x: lax.scan(lambda c, x: (c + x, c), x[0], x)).lower(jnp.ones((3, 2)))
+        from evertrace._src.engines.xla.lower import lowering
+        print(*[name.rpartition(".")[2] for name in lowering.modules if name in sys.modules])
+    """
+    head = "import sys\nimport evertrace as ev\nimport evertrace.numpy as jnp\n"
+    loaded = set(run(head + textwrap.dedent(program)).split())
+    assert "scan" in loaded
+    assert not loaded & {"call", "custom", "dot", "indexing", "dynamic", "cumulative", "random"}
+
+
+TRACED = """
+import sys
+import evertrace as ev
+import evertrace.numpy as jnp
+
+def loss(w, x):
+    return jnp.mean(ev.nn.relu(x @ w + w[0]).reshape(-1) ** 2)
+
+ev.jit(ev.grad(loss)).trace(jnp.ones((3, 3)), jnp.ones((2, 3)))
+print(*[name.removeprefix("evertrace._src.") for name in sys.modules])
+"""
+
+
+def test_tracing_loads_what_is_used():
+    loaded = set(run(TRACED).split())
+    assert {"numpy.products", "numpy.reductions", "numpy.indexing", "nn.activations"} <= loaded
+    unused = "sorting search joining cumulative functional updates nonzeros dslice repeating"
+    assert not loaded & {f"numpy.{name}" for name in unused.split()}
+    assert not loaded & {"nn.attention", "nn.quantized", "nn.normalization", "ops.indexing"}
+
+
 METHODS = """
 import evertrace.numpy as jnp
 x = jnp.arange(3)
@@ -168,14 +202,14 @@ def test_names_of_a_stub():
     assert {"sin", "fft", "bool", "ndarray", "__array_api_version__"} <= set(jnp.__all__)
     assert jnp.ndarray is ev.Array
     assert "ConvGeneralDilatedDimensionNumbers" in dir(lax)
-    assert all(hasattr(module, name) for module in (ev, jnp, lax) for name in dir(module))
+    assert all(hasattr(module, name) for module in (ev, jnp, lax, ev.nn) for name in dir(module))
 
 
 def test_a_name_is_looked_up_once():
     assert jnp.tanh is vars(jnp)["tanh"]
 
 
-@pytest.mark.parametrize("module", [ev, jnp, lax])
+@pytest.mark.parametrize("module", [ev, jnp, lax, ev.nn])
 def test_an_unknown_name(module):
     with pytest.raises(AttributeError) as caught:
         module.no_such_name  # noqa: B018

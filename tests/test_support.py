@@ -1,4 +1,4 @@
-"""Loops check lengths, partition and merge are inverse, caches are bounded and counted."""
+"""Partition and merge are inverse, caches are bounded and counted."""
 
 import pytest
 
@@ -8,19 +8,8 @@ from evertrace._src.support import (
     clear_all,
     merge,
     partition,
-    safe_map,
-    safe_zip,
     unzip2,
 )
-
-
-def test_loops_check_lengths():
-    assert safe_map(lambda a, b: a + b, [1, 2], (3, 4)) == [4, 6]
-    assert safe_zip([1, 2], "ab") == [(1, "a"), (2, "b")]
-    with pytest.raises(AssertionError, match=r"lengths differ: \[1, 2\]"):
-        safe_map(max, [1], [1, 2])
-    with pytest.raises(AssertionError, match=r"lengths differ: \[2, 1\]"):
-        safe_zip([1, 2], [1])
 
 
 def test_unzip2():

@@ -14,4 +14,4 @@ __version__ = "0.1.0"
 _engine.resolver = lambda: _lazy.load("evertrace._src.engines.registry")
 _operators.modules = ("evertrace._src.numpy.operators", "evertrace._src.numpy.methods")
 
-__getattr__, __dir__, __all__ = _lazy.exports(__name__)
+__getattr__, __dir__ = _lazy.exports(__name__)

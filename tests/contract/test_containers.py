@@ -414,7 +414,7 @@ def test_large_container_is_warned_of_by_name():
     f = ev.jit(lambda x: x * s.table[3])
     with pytest.warns(ev.errors.PerformanceWarning, match=r"s\.table has 100,000 elements") as seen:
         assert f(X).tolist() == [0.5, 1.0, 1.5]
-    assert "Keep numbers in one array" in str(seen[0].message)
+    assert "Fix: keep numbers in one array" in str(seen[0].message)
     s.table[3] = 2.0
     assert f(X).tolist() == [2.0, 4.0, 6.0]
     assert f.cache_info().misses == 1

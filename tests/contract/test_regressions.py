@@ -2,7 +2,9 @@
 
 import enum
 import functools
+import gc
 import threading
+import weakref
 from collections import namedtuple
 
 import numpy as np
@@ -246,3 +248,76 @@ def test_functions_in_named_tuples_of_the_library_are_watched():
     np.testing.assert_array_equal(optimizer.params_fn(update(state)), [-0.5, -0.5])
     rate = 2.0
     np.testing.assert_array_equal(optimizer.params_fn(update(state)), [-2.0, -2.0])
+
+
+@case(at_most=4)
+def test_method_registered_later_with_a_generic_method(jit):
+    class Model:
+        @functools.singledispatchmethod
+        def scaled(self, by, x):
+            return x
+
+        @scaled.register
+        def _(self, by: int, x):
+            return x * by
+
+    m = Model()
+    f = jit(m.scaled)
+    yield f(3, X), f(2.5, X), f(4, X)
+    Model.scaled.register(float, lambda self, by, x: x * by * 100)
+    yield f(3, X), f(2.5, X)
+
+
+@case(traces=1)
+def test_finalizer_runs_once_for_each_object(jit):
+    class Owner:
+        def __init__(self, n):
+            self.n = n
+
+        def __del__(self):
+            log.append(self.n)
+
+    log, m = [], Record(owner=Owner(0), n=0)
+
+    def step(x):
+        m.n += 1
+        m.owner = Owner(m.n)
+        return x
+
+    step = jit(step)
+    for _ in range(3):
+        out = step(X)
+        gc.collect()  # what was traced dies late
+        yield out, m.owner.n, list(log)
+
+
+@case(traces=1)
+def test_weak_reference_with_a_callback(jit):
+    class Node:
+        pass
+
+    log, m = [], Record(node=None, n=0)
+
+    def step(x):
+        m.n += 1
+        m.node = Node()
+        m.ref = weakref.ref(m.node, lambda ref, n=m.n: log.append(n))
+        return x
+
+    step = jit(step)
+    for _ in range(2):
+        yield step(X), m.ref() is m.node
+    ref, m.node = m.ref, None
+    yield log, ref() is None
+
+
+@refused(ev.errors.ImpurityError, "weakref.finalize.__init__: a compiled call would not do this")
+def test_finalizer_is_registered_inside(jit):
+    m = Record(node=None)
+
+    def step(x):
+        m.node = Record()
+        weakref.finalize(m.node, print)
+        return x
+
+    jit(step)(X)

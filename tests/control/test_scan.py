@@ -68,7 +68,7 @@ def test_large_loops_are_compiled(monkeypatch):
     programs = []
     original = eager.run_compiled
     monkeypatch.setattr(
-        "evertrace._src.control.scan.run_compiled",
+        "evertrace._src.control.scan.eager.run_compiled",
         lambda *args: programs.append(args[0]) or original(*args),
     )
     small = lax.scan(running_sum, np.float32(0), np.ones(10, np.float32))[0]

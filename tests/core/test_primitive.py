@@ -111,7 +111,7 @@ def test_the_names_of_jax_register_rules():
 
 def test_missing_rules_say_so():
     p = Primitive("p", abstract=lambda a: a, host=lambda x: x, batch=undefined("an example"))
-    with pytest.raises(NotImplementedError, match=r"p has no batching rule: undefined\('an ex"):
+    with pytest.raises(NotImplementedError, match="p has no batching rule: an example"):
         ev.vmap(p.bind)(X)
     with pytest.raises(NotImplementedError, match="p has no derivative"):
         ev.jvp(p.bind, (X,), (X,))

@@ -46,12 +46,6 @@ def has_example(value: Any) -> bool:
     return ">>> " in (inspect.getdoc(value) or "")
 
 
-def shows_programs(value: Any) -> bool:
-    """Say whether an object is an error that shows a program which fails and one that does not."""
-    ours = (evertrace.errors.EvertraceError, evertrace.errors.EvertraceWarning)
-    return isinstance(value, type) and issubclass(value, ours) and "::\n" in (value.__doc__ or "")
-
-
 def run_docstring(name: str, value: Any) -> None:
     """Run the example of a docstring.
 

@@ -1,4 +1,7 @@
-"""Every message points at a section of docs/errors.md; the page itself is run by tests/docs."""
+"""Messages have all their parts, and the sections of docs/errors.md that they point at are there.
+
+The page itself is run by tests/docs.
+"""
 
 import ast
 import re
@@ -42,6 +45,38 @@ def _anchors_of(call):
     return [name] if ours else []
 
 
+RAISED_AS_THEY_ARE = {
+    "_src/api/objects.py": "the caller words the error",
+    "_src/arrays/array.py": "Python's own words for what is not hashable",
+    "_src/core/aval.py": "Python's own words for `len`",
+    "_src/core/jaxpr.py": "Python's own words for what is not hashable",
+    "_src/engines/xla/cache.py": "an entry that cannot be read, which the cache warns of",
+    "_src/experimental/checkify/error.py": "the error is the user's",
+    "_src/experimental/sparse/arrays.py": "Python's own words for `len`",
+    "_src/jit/lifting/hostarray.py": "NumPy's own words, since the array stands for one of NumPy's",
+    "_src/numpy/concrete.py": "NumPy's own words for `__array__(copy=False)`",
+    "_src/numpy/operators.py": "NumPy's own words for `len` and `iter`",
+}
+"""Files that raise errors without `user_error`, each with the reason."""
+
+WORDED = {
+    name for name, cls in vars(errors).items() if isinstance(cls, type)
+    if issubclass(cls, errors.EvertraceError)
+} | {
+    "IndexError", "KeyError", "NotImplementedError", "RuntimeError", "TypeError", "ValueError",
+}  # fmt: skip
+
+
+def test_errors_are_worded_by_user_error():
+    raised = set()
+    for path in sorted((PACKAGE / "_src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            made = node.exc if isinstance(node, ast.Raise) else None
+            if isinstance(made, ast.Call) and _name(made.func) in WORDED:
+                raised.add(path.relative_to(PACKAGE).as_posix())
+    assert raised == set(RAISED_AS_THEY_ARE)
+
+
 @pytest.fixture(scope="module")
 def where():
     return anchors()
@@ -64,7 +99,8 @@ WITHOUT_FAILURE = (
     "devices",  # needs two of them
     "x64",  # a warning
     "native-kernels",  # a warning, where there is no compiler
-    "CacheWarning",
+    "large-container",  # a warning
+    "CacheWarning",  # another
 )
 
 

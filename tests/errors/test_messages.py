@@ -119,7 +119,7 @@ def test_deleted_array():
         "Array: the array of type f32[3] has been deleted or donated to a call.",
         "  at FILE:N in use:  return x + 1",
         "  Fix: use the result of that call instead, or drop it from `donate_argnums`.",
-        "  See https://evertrace.dev/errors#deleted",
+        "  See https://evertrace.dev/errors#DeletedArrayError",
     ]
 
 

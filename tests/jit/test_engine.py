@@ -54,7 +54,6 @@ CHOICES = {
         lambda x: (ev.debug.callback(lambda x: None, x), x + 1)[1], {}, X,
         "it has effects, such as callbacks",
     ),
-    "a device": (lambda x: x + 1, {"device": ev.devices()[0]}, X, "it was given a device"),
     "options of XLA": (
         lambda x: x + 1, {"compiler_options": {"xla_embed_ir_in_executable": True}}, X,
         "it was given options of XLA",

@@ -65,7 +65,7 @@ def test_lowered_text():
     assert lowered.as_text() == lowered.as_text("stablehlo")
     assert lowered.as_text("hlo").startswith("HloModule")
     assert lowered.as_text("hlo").count("sine(") == 1
-    with pytest.raises(ValueError, match="dialect must be 'stablehlo' or 'hlo', got 'c'"):
+    with pytest.raises(ValueError, match="there is no dialect 'c'"):
         lowered.as_text("c")
 
 
@@ -141,7 +141,7 @@ def test_compiler_options():
 def test_bad_arguments_are_named():
     with pytest.raises(TypeError, match=r"jit\(model\): argument params\['w'\] of type str"):
         jitted.lower({"w": "a"}, X)
-    with pytest.raises(NotImplementedError, match="one platform at a time"):
+    with pytest.raises(NotImplementedError, match="lower: cannot lower for 2 platforms at once"):
         jitted.trace(PARAMS, X).lower(lowering_platforms=("cpu", "tpu"))
 
 
@@ -161,7 +161,7 @@ def test_compiler_ir():
     lowered = ev.jit(jnp.sin).lower(X)
     assert "stablehlo.sine" in str(lowered.compiler_ir())
     assert "sine" in lowered.compiler_ir("hlo").as_hlo_text()
-    with pytest.raises(ValueError, match="compiler_ir: dialect must be 'stablehlo' or 'hlo'"):
+    with pytest.raises(ValueError, match="compiler_ir: there is no dialect"):
         lowered.compiler_ir("mhlo")
 
 

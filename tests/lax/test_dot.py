@@ -7,7 +7,7 @@ import pytest
 from evertrace._src import config
 from evertrace._src.errors import AxisError, ShapeError
 from evertrace._src.lax import dot
-from evertrace._src.lax.dot import DotAlgorithm, DotAlgorithmPreset, Precision
+from evertrace._src.ops.precision import DotAlgorithm, DotAlgorithmPreset, Precision
 from evertrace._src.transforms.linearize import tape_flat
 from evertrace._src.transforms.transpose import pull
 from tests.support.runtime import array, flat, jaxpr_of, run_compiled, to_numpy

@@ -6,12 +6,13 @@ import pytest
 from evertrace import errors
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.lax import indexing as lax
+from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from evertrace._src.transforms.jvp import jvp_flat
 from evertrace._src.transforms.transpose import transpose_flat
 from tests.support.runtime import array, flat, jaxpr_of, run_compiled, to_numpy
 
-ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
-ELEMENTS = lax.ScatterDimensionNumbers((), (0,), (0,))
+ROWS = GatherDimensionNumbers((1,), (0,), (0,))
+ELEMENTS = ScatterDimensionNumbers((), (0,), (0,))
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 OUTSIDE = np.array([[-1], [1], [7]], np.int32)
 
@@ -63,7 +64,7 @@ def test_modes_of_scatter():
 
 
 def test_windows_are_dropped_whole():
-    windows = lax.ScatterDimensionNumbers((1,), (), (0,))
+    windows = ScatterDimensionNumbers((1,), (), (0,))
     x, updates = np.zeros(4, np.float32), np.ones((2, 3), np.float32)
     indices = np.array([[2], [0]], np.int32)
     out = both(lambda *xs: lax.scatter_add(*xs, windows), x, indices, updates)
@@ -78,7 +79,7 @@ def test_scatter_add_of_meeting_windows(width):
     indices, updates = rng.integers(0, 5, (40, 1)), rng.integers(0, 9, (40, width), np.int32)
     want = x.copy()
     np.add.at(want, indices[:, 0], updates)
-    dnums = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    dnums = ScatterDimensionNumbers((1,), (0,), (0,))
     np.testing.assert_array_equal(
         both(lambda *xs: lax.scatter_add(*xs, dnums), x, indices, updates), want
     )
@@ -179,7 +180,7 @@ def test_index_take_is_modulo_the_size():
 
 
 def test_scatter_apply():
-    dnums = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    dnums = ScatterDimensionNumbers((1,), (0,), (0,))
     out = both(
         lambda x, i: lax.scatter_apply(x, i, lambda w: w, dnums, update_shape=(3, 2)), X, OUTSIDE
     )

@@ -8,12 +8,7 @@ from evertrace._src.arrays.array import from_host
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.dtypes import KeyType
 from evertrace._src.lax import slicing as lax
-from evertrace._src.lax.indexing import (
-    GatherDimensionNumbers,
-    ScatterDimensionNumbers,
-    gather,
-    scatter,
-)
+from evertrace._src.lax.indexing import gather, scatter
 from evertrace._src.lax.select import select_n
 from evertrace._src.lax.shapes import broadcast_shapes
 from evertrace._src.lax.structural import (
@@ -25,6 +20,7 @@ from evertrace._src.lax.structural import (
     squeeze,
     transpose,
 )
+from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from tests.support.runtime import array, flat, jaxpr_of, run_compiled, to_numpy
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -129,7 +129,11 @@ def calls():
         "clock": functools.partial(ev.jit(lambda x: (x, time.time())), X),
         "effect": functools.partial(ev.jit(noted), X),
         "option in a block": functools.partial(by_block, one),
+        "device": functools.partial(ev.jit(lambda x: x * 2, device=ev.devices()[0]), X),
         "random": functools.partial(ev.jit(lambda key: ev.random.normal(key, (3,))), KEY),
+        "keys": lambda: [ev.random.fold_in(key, 3) for key in ev.random.split(KEY, 3)],
+        "jitted keys": functools.partial(ev.jit(ev.random.split), KEY),
+        "paths": lambda: ev.tree.map_with_path(lambda path, x: path, tree_of(1)),
         "error in a function": functools.partial(refused, ev.jit(failing), X),
         "error of an operation": lambda: refused(jnp.add, X, jnp.ones(4)),
         "error of an argument": functools.partial(refused, one, "text"),
@@ -167,6 +171,7 @@ def made():
         "gradients": lambda i: ev.grad(lambda x: jnp.sum(x) * (i % 7))(X),
         "arrays": lambda i: jnp.full(3, i) + i,
         "structures": lambda i: ev.tree.map(lambda x: x, {f"key{i}": (i, [i])}),
+        "paths": lambda i: ev.tree.leaves_with_path({f"key{i}": (i, [i])}),
     }
 
 

@@ -324,6 +324,12 @@ def tree_case(r):
         "hash": lambda: hash(tree.structure(one)) == hash(tree.structure(other)),
         "all leaves": lambda: tree_util.all_leaves([one, other], is_leaf),
         "paths": lambda: [tree_util.keystr(p) for p, _ in tree.leaves_with_path(one, is_leaf)],
+        "by path": lambda: tree.map_with_path(
+            lambda path, x: (list(map(repr, path)), x),
+            one,
+            is_leaf_takes_path=True,
+            is_leaf=lambda path, x: len(path) > 1 and is_leaf is not None and is_leaf(x),
+        ),
         "broadcast": lambda: tree.broadcast(one, other),
         "children": lambda: list(map(repr, tree.structure(one).children())),
         "compose": lambda: repr(tree.structure(one).compose(tree.structure(other))),

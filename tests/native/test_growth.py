@@ -11,7 +11,7 @@ from tests.native import growth
 from tests.native.test_call import hostile_values
 
 CALLS, MADE = growth.calls(), growth.made()
-FILLING = {"arrays", "classes", "eager shapes", "shapes", "static values"}
+FILLING = {"arrays", "classes", "eager shapes", "paths", "shapes", "static values"}
 TIMES, BLOCKS = 600, 400  # a leak takes a block each time; Python's free lists fill meanwhile
 ROUNDS = 3  # a leak shows in each
 BYTES = 1 << 16  # what threads of XLA, free lists and tables may take

@@ -1,5 +1,8 @@
 """Random words by the kernel and by plans against the Python path, which says what they mean."""
 
+import functools
+import pickle
+
 import numpy as np
 import pytest
 
@@ -76,13 +79,139 @@ def test_planned_draws(make, draw, args, ulps):
     assert draw._num_plans() == 1
 
 
-def test_planned_splits():
-    random.split._forget_plans()
-    for num in (2, (2, 3)):
-        for seed in (0, 7):
-            typed = random.key_data(random.split(random.key(seed), num))
-            np.testing.assert_array_equal(random.split(random.PRNGKey(seed), num), typed)
-    assert random.split._num_plans() == 2
+# Calls with each number of plans that they come to.
+OF_KEYS = [
+    (random.split, [(), (2,), (3,), ((2, 3),), (0,), ((),)], 6),
+    (random.fold_in, [(0,), (5,), (2**32 - 1,)], 1),
+    (random.fold_in, [(jnp.uint32(7),), (jnp.int32(-1),), (2.5,)], 3),
+    (random.clone, [()], 1),
+    (random.key_data, [()], 1),
+]
+
+
+@pytest.mark.parametrize("make", [random.PRNGKey, random.key])
+@pytest.mark.parametrize(("function", "calls", "plans"), OF_KEYS)
+def test_planned_functions_of_keys(make, function, calls, plans):
+    function._forget_plans()
+    for args in calls:
+        for seed in (0, 7, 2**31):
+            got = function(make(seed), *args)
+            with config.override(native_kernels=False):
+                want = function(make(seed), *args)
+            assert got.aval is want.aval
+            np.testing.assert_array_equal(got.host(), want.host())
+    assert function._num_plans() == plans
+
+
+def test_planned_keys_of_words():
+    random.wrap_key_data._forget_plans()
+    for words in (jnp.array([1, 2], "uint32"), jnp.arange(6, dtype="uint32").reshape(3, 2)):
+        for _ in range(2):
+            keys = random.wrap_key_data(words)
+            assert keys.shape == words.shape[:-1]
+            assert keys.dtype == random.key_dtype()
+            np.testing.assert_array_equal(random.key_data(keys), words)
+    assert random.wrap_key_data._num_plans() == 2
+
+
+def test_numbers_that_do_not_fit_are_refused_each_time():
+    key = random.key(0)
+    assert random.fold_in(key, 3).shape == ()
+    for number in (-1, 2**32, 2**70):
+        with pytest.raises(OverflowError):
+            random.fold_in(key, number)
+    with pytest.raises(errors.ShapeError, match="the number must be a scalar"):
+        random.fold_in(key, jnp.zeros(2, "uint32"))
+
+
+@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
+def test_keys_of_other_generators(impl):
+    for _ in range(2):
+        keys = random.split(random.key(3, impl=impl), 4)
+        assert random.key_data(keys).shape == (4, 4)
+        np.testing.assert_array_equal(random.key_data(keys)[2], random.key_data(keys[2]))
+        assert random.fold_in(keys[0], 3).dtype == keys.dtype
+        assert [random.key_impl(key) for key in keys] == [impl] * 4
+
+
+def python_path(function, *args):
+    """Return what the Python path makes of arguments."""
+    with config.override(native_kernels=False):
+        return function(*args)
+
+
+INDICES = [0, -1, slice(1, 3), (1, 2), (slice(None), 1), (..., slice(None, None, -1)), (None, 0)]
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_parts_of_arrays_of_keys(index):
+    keys = random.split(random.key(1), (4, 3))
+    for _ in range(2):
+        got, want = keys[index], python_path(lambda: keys[index])
+        assert got.aval is want.aval
+        np.testing.assert_array_equal(random.key_data(got), random.key_data(want))
+
+
+def test_keys_one_by_one():
+    keys = random.split(random.key(1), 3)
+    words = random.key_data(keys)
+    for key, row in zip(keys, words, strict=True):
+        assert key.aval is random.key(0).aval
+        np.testing.assert_array_equal(random.key_data(key), row)
+    assert len(keys) == 3
+
+
+def test_the_memory_of_keys_is_that_of_their_words():
+    keys = random.split(random.key(1), (2, 3))
+    host = keys.host()
+    assert (host.shape, host.dtype, host.flags.writeable) == ((2, 3, 2), np.uint32, False)
+    assert keys.host() is host
+    again = pickle.loads(pickle.dumps(keys))
+    assert again.aval is keys.aval
+    assert again.dtype is keys.dtype
+    np.testing.assert_array_equal(again.host(), host)
+    with pytest.raises(errors.DTypeError, match="random keys are no numbers"):
+        np.asarray(keys)
+    for take in (float, int, bool, jnp.asarray(1.0).__add__):
+        with pytest.raises((TypeError, errors.DTypeError)):
+            take(keys[0, 0])
+    keys.delete()
+    with pytest.raises(errors.DeletedArrayError):
+        random.bits(keys[0, 0])
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_jitted_functions_return_keys(engine):
+    @functools.partial(ev.jit, engine=engine)
+    def step(state):
+        key, use = random.split(state["key"])
+        many = random.split(use, 5)
+        looped = ev.lax.fori_loop(0, 3, lambda i, k: random.fold_in(k, i), use)
+        return {"key": key}, (many[1:3], looped, random.normal(use, (2,)))
+
+    state = want = {"key": random.key(5)}
+    for _ in range(4):
+        state, outs = step(state)
+        want, wanted = python_path(step.__wrapped__, want)
+        for x, y in zip(ev.tree.leaves((state, outs)), ev.tree.leaves((want, wanted)), strict=True):
+            assert x.aval is y.aval
+            if x.dtype == np.float32:
+                np.testing.assert_allclose(x, y, rtol=1e-6)
+            else:
+                np.testing.assert_array_equal(random.key_data(x), random.key_data(y))
+    assert step.explain().variants[0].engine.startswith(engine)
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_donated_keys_are_deleted(engine):
+    f = ev.jit(
+        lambda keys: ev.vmap(random.fold_in)(keys, jnp.arange(3)), donate_argnums=0, engine=engine
+    )
+    for _ in range(4):
+        keys = random.split(random.key(2), 3)
+        want = [random.key_data(random.fold_in(key, i)) for i, key in enumerate(keys)]
+        np.testing.assert_array_equal(random.key_data(f(keys)), jnp.stack(want))
+        assert keys.is_deleted()
 
 
 def test_plans_are_those_of_the_options():
@@ -115,6 +244,16 @@ def test_steps_of_draws_are_checked():
             native.set_planner(lambda *_, step=step: ("called", (slots, (step,), 1, four)))
             out = native._native.Function(lambda x: None)(jnp.zeros(2, "uint32"))
             assert (type(out) is ev.Array) == (step is right)
+        for aval in (two, jnp.zeros(4).aval, random.split(random.key(0)).aval, random.key(0).aval):
+            native.set_planner(lambda *_, aval=aval: ("called", (slots, (right,), 1, aval)))
+            out = native._native.Function(lambda x: None)(jnp.zeros(2, "uint32"))
+            assert (type(out) is ev.Array) == (aval.size * aval.dtype.itemsize == 16)
+        slots = ("array", 0, two), ("array", 1, jnp.uint32(0).aval), ("step", None, two)
+        for operands in ((0, 1), (1, 0), (0, 0), (0,), (0, 1, 1)):
+            step = ("fold", (2,), operands)
+            native.set_planner(lambda *_, step=step: ("called", (slots, (step,), 2, two)))
+            out = native._native.Function(lambda x, n: None)(jnp.zeros(2, "uint32"), jnp.uint32(0))
+            assert (type(out) is ev.Array) == (operands == (0, 1))
     finally:
         native.set_planner(planner)
 

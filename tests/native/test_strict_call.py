@@ -10,7 +10,6 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import tree, tree_util
 from evertrace._src import extension
-from evertrace._src.jit import compiled, dispatch
 
 native = extension.native
 pytestmark = pytest.mark.skipif(native is None, reason="the extension module was not built")
@@ -38,23 +37,6 @@ class Box:
 
 
 tree_util.register_pytree_node_class(Box)
-
-
-@pytest.fixture
-def called_in_python(monkeypatch):
-    """Return a list that gets the name of each function that is called in Python."""
-    calls = []
-    plain = dispatch.JitFunction.__call__
-
-    def call(self, *args, **kwargs):
-        calls.append(self._name)
-        return plain(self, *args, **kwargs)
-
-    monkeypatch.setattr(dispatch.JitFunction, "__call__", call)
-    native.set_jit_class(dispatch.JitFunction, compiled.entry)
-    yield calls
-    monkeypatch.undo()
-    native.set_jit_class(dispatch.JitFunction, compiled.entry)
 
 
 @pytest.fixture

@@ -33,9 +33,3 @@ CASES += [
     using("random", "ev.jit(lambda: m.stateful_rng().uniform())()"),
     using("random", "m.stateful_rng('a')"),
 ]
-
-DIFFERENCES = {
-    str(case): "bounds of integers that are no integers are an error, as those of randint"
-    for case in CASES
-    if "integers(2.5)" in str(case)
-}

@@ -158,6 +158,16 @@ def test_vmap_over_seeds_and_numbers():
     np.testing.assert_array_equal(words(folded), [words(random.fold_in(KEY, i)) for i in range(3)])
 
 
+def test_keys_are_compared():
+    first = np.arange(4) == 0
+    np.testing.assert_array_equal(KEYS[0] == KEYS, first)
+    np.testing.assert_array_equal(ev.jit(lambda k, ks: k != ks)(KEYS[0], KEYS), ~first)
+    np.testing.assert_array_equal(ev.vmap(lambda k: k == KEYS[0])(KEYS), first)
+    np.testing.assert_array_equal(KEYS[None] == KEYS[:, None], np.eye(4, dtype=bool))
+    np.testing.assert_array_equal(ev.lax.eq(KEYS, KEYS[0]), first)
+    np.testing.assert_array_equal(ev.lax.ne(KEYS, KEYS[0]), ~first)
+
+
 ERRORS = {
     "add": (lambda: KEY + 1, DTypeError, "key<fry>"),
     "sum": (lambda: KEYS.sum(), DTypeError, "keys are no numbers"),
@@ -176,7 +186,9 @@ ERRORS = {
     "uniform": (lambda: random.uniform(KEY, dtype="int32"), DTypeError, "floating"),
     "size": (lambda: random.normal(KEY, (-1,)), ShapeError, "negative"),
     "shape": (lambda: random.uniform(KEY, (2,), minval=np.ones(3)), ShapeError, r"\(3,\)"),
-    "randint": (lambda: random.randint(KEY, (), 0.5, 2), DTypeError, "minval"),
+    "randint": (lambda: random.randint(KEY, (), 0.5j, 2), DTypeError, "minval must be an integer"),
+    "order": (lambda: KEY < KEY, DTypeError, "lt: random keys are no numbers"),
+    "other generator": (lambda: random.key(0, impl="rbg") == KEY, DTypeError, "no common dtype"),
     "choice": (lambda: random.choice(KEY, 3, (5,), replace=False), ValueError, "5 different"),
 }
 

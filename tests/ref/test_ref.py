@@ -211,11 +211,11 @@ REFUSED = {
     "rows": (lambda r: list(r), TypeError, "not iterable"),
     "a ref in a ref": (lambda r: ev.new_ref(r), TypeError, "a Ref is a place"),
     "a list": (lambda r: ev.new_ref([1, 2]), TypeError, "new_ref: list is not an array type"),
-    "kind": (lambda r: ev.new_ref(1.0, kind="any"), ValueError, "new_ref: kind must be one of"),
+    "kind": (lambda r: ev.new_ref(1.0, kind="any"), ValueError, "new_ref: there is no kind"),
     "memory": (
         lambda r: ev.new_ref(1.0, memory_space="vmem"),
         NotImplementedError,
-        "memory_space 'vmem' is not built",
+        "new_ref: memory_space='vmem' is not supported",
     ),
     "no type": (
         lambda r: ev.empty_ref(3),

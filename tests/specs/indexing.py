@@ -4,9 +4,9 @@ import numpy as np
 
 from evertrace._src.lax import indexing as lax
 from evertrace._src.ops import indexing as ops
+from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers as Gather
+from evertrace._src.ops.dimension_numbers import ScatterDimensionNumbers as Scatter
 from tests.specs.opspec import ALL, FLOATING, NUMERIC, OpSpec, case
-
-Gather, Scatter = lax.GatherDimensionNumbers, lax.ScatterDimensionNumbers
 
 
 def indices(shape, dtype=np.int32, low=-2, high=8):

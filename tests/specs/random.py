@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from evertrace._src.lax.bit_generator import RandomAlgorithm, rng_bit_generator
+from evertrace._src.lax.bit_generator import rng_bit_generator
 from evertrace._src.ops import random as ops
-from evertrace._src.ops.bit_generator import rng_bit_generator_p
+from evertrace._src.ops.bit_generator import RandomAlgorithm, rng_bit_generator_p
 from tests.specs.opspec import OpSpec, case
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 from collections import OrderedDict, defaultdict
+from typing import ClassVar
 
 import pytest
 
@@ -28,6 +29,64 @@ PATHS = [
 def test_path_to_the_only_leaf(value, path, text):
     assert tree.leaves_with_path(value) == [(path, 1)]
     assert tree_util.keystr(path) == text
+
+
+def test_a_path_has_the_keys_of_all_levels():
+    value = {"b": [Point(1, {}), (2,)], "a": {4: Named([3, None])}}
+    assert [(tree_util.keystr(path), leaf) for path, leaf in tree.leaves_with_path(value)] == [
+        ("['a'][4].child[0]", 3), ("['b'][0].x", 1), ("['b'][1][0]", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_keys_of_many_items(kind):
+    pairs = tree.leaves_with_path(kind(range(1500)))
+    assert pairs == [((SequenceKey(i),), i) for i in range(1500)]
+
+
+def test_keys_of_more_words_than_are_kept():
+    words = [f"{i:05}" for i in range(9000)]
+    for _ in range(2):
+        assert tree.leaves_with_path(dict.fromkeys(words, 0)) == [
+            ((DictKey(word),), 0) for word in words
+        ]
+
+
+class Word(str):
+    """A string whose keys are not kept for others."""
+
+
+def test_keys_are_what_the_user_has_put_there():
+    keys = [True, Word("a"), "a", 1.0]
+    for key in keys:
+        (((found,), _),) = tree.leaves_with_path({key: 0})
+        assert found.key is key
+
+
+class Short(tuple):
+    """A named tuple with fewer names than items."""
+
+    _fields = ("x",)
+
+
+class Listed(tuple):
+    """A named tuple whose names are a list."""
+
+    _fields: ClassVar = ["x", Word("y")]
+
+
+def test_names_of_the_fields_of_tuples():
+    pairs = tree.leaves_with_path(Listed((1, 2)))
+    assert pairs == [((GetAttrKey("x"),), 1), ((GetAttrKey("y"),), 2)]
+    assert type(pairs[1][0][0].name) is Word
+    for walk in (tree.leaves_with_path, tree_util.flatten_one_level_with_keys):
+        with pytest.raises(
+            ValueError,
+            match=r"tree: a Short has 2 items, but _fields names 1\.(?s:.*)Fix: give a tuple that "
+            "has `_fields` one name for each item, or register its type",
+        ):
+            walk(Short((1, 2)))
+    assert tree.leaves(Short((1, 2))) == [1, 2]
 
 
 def test_keystr_of_a_long_path():

@@ -20,6 +20,23 @@ def test_map_passes_subtrees_of_the_other_trees():
     ]
 
 
+def test_map_with_path_of_several_trees():
+    one, other = {"a": [1, 2], "b": ()}, {"a": [(3,), 4], "b": ()}
+    found = tree.map_with_path(lambda *xs: (len(xs[0]), *xs[1:]), one, other, one)
+    assert found == {"a": [(2, 1, (3,), 1), (2, 2, 4, 2)], "b": ()}
+    assert tree.map_with_path(lambda *xs: 0, [], []) == []
+    with pytest.raises(ValueError, match=r"tree\.map_with_path: tree 2 differs in structure at"):
+        tree.map_with_path(lambda *xs: 0, one, {"a": 1, "b": ()})
+
+
+def test_map_with_path_passes_all_errors_on():
+    def stop(path, x):
+        raise StopIteration
+
+    with pytest.raises(StopIteration):
+        tree.map_with_path(stop, [1])
+
+
 def test_map_with_path():
     result = tree.map_with_path(
         lambda path, x, y: (str(path[-1]), x, y), [1, Point(2, 3)], [4, Point(5, 6)]

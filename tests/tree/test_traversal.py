@@ -44,6 +44,31 @@ def test_is_leaf_may_take_the_path():
     assert [leaf for _, leaf in pairs] == [1, (2, 3)]
 
 
+def test_is_leaf_sees_the_path_of_each_subtree():
+    seen = []
+    tree.flatten_with_path(
+        {"a": (1, [2]), "b": None}, is_leaf_takes_path=1,
+        is_leaf=lambda path, subtree: seen.append((tree_util.keystr(path), subtree)),
+    )  # fmt: skip
+    assert seen == [
+        ("", {"a": (1, [2]), "b": None}), ("['a']", (1, [2])), ("['a'][0]", 1), ("['a'][1]", [2]),
+        ("['a'][1][0]", 2), ("['b']", None),
+    ]  # fmt: skip
+
+
+def test_paths_outlive_what_is_walked():
+    def forget(path, subtree):
+        if type(subtree) is dict:
+            subtree.clear()
+        return False
+
+    value = {"a": [1, {"b": 2}], "c": {"d": 3}}
+    assert tree.leaves_with_path(value, forget, is_leaf_takes_path=True) == []
+    value = [[{"a": 1}], 2]
+    pairs = tree.leaves_with_path(value, lambda x: type(x) is list and value.clear())
+    assert pairs == []
+
+
 @pytest.mark.parametrize("flatten", [tree.flatten, tree.flatten_with_path])
 def test_is_leaf_must_return_a_bool(flatten):
     with pytest.raises(ValueError, match=r"tree: is_leaf returned 1, not a bool\."):

@@ -5,7 +5,7 @@ An option is read as ``config.current().enable_x64``. It is set for the process 
 a block of code in one thread by a context manager such as ``with enable_x64():``. Overrides stand
 above the process default, so an update inside a block changes what the block does not override.
 
-`semantic_key` holds the options that change what tracing a function gives. Every cache of traced
+`Config.semantic` holds the options that change what tracing a function gives. Every cache of traced
 programs has it in its key.
 """
 
@@ -16,7 +16,7 @@ import os
 import threading
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
 from evertrace._src.config_docs import OPTIONS
@@ -90,7 +90,7 @@ class Config:
     log_compiles: bool = False
     """Log each trace and each compilation."""
     user_contexts: Any = ()
-    """Values of the contexts of `make_user_context`: pairs of a context and its value."""
+    """Values of the contexts of `make_user_context`: each a context, a type and a value."""
     default_device: Any = None
     """Device of arrays that no argument places; None is the first one of the default platform."""
     mesh: Any = None
@@ -353,11 +353,6 @@ if native is not None:
     current = native.current_config  # which calls the above where there is something to make
 
 
-def semantic_key() -> tuple[Any, ...]:
-    """Return the values of the options that change what tracing a function gives."""
-    return current().semantic
-
-
 def update(name: str, value: Any) -> None:
     """Set an option for the whole process.
 
@@ -375,21 +370,55 @@ def update(name: str, value: Any) -> None:
         _set_process(dataclasses.replace(_process, **changes))
 
 
-@contextlib.contextmanager
-def override(**changes: Any) -> Iterator[None]:
+class override(contextlib.ContextDecorator):  # it is called like a function
     """Set options in this thread for the duration of a ``with`` block."""
+
+    def __init__(self, **changes: Any):
+        self._changes, self._outside = changes, []
+
+    def _recreate_cm(self) -> "override":
+        """Return what a call of a decorated function enters: calls may be on several threads."""
+        return override(**self._changes)
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+        now, thread = current(), _thread
+        outside = thread.overrides, thread.base, thread.config
+        thread.overrides, thread.base, thread.config = _inside(now, outside[0], self._changes)
+        self._outside.append(outside)
+
+    def __exit__(self, *error: object) -> None:
+        """End the block."""
+        _thread.overrides, _thread.base, _thread.config = self._outside.pop()
+
+
+_entered: dict[tuple[Any, ...], tuple[Config, tuple[Any, ...]]] = {}
+
+
+def _inside(now: Config, overrides: dict[str, Any] | None, changes: dict[str, Any]) -> Any:
+    """Return overrides, base and config of a block, where `now` is what the overrides make."""
+    key = (id(now), *changes.items(), *map(type, changes.values()))
+    try:
+        known, found = _entered.get(key, (None, ()))
+    except TypeError:  # a value without a hash
+        return _changed(overrides, changes)
+    if known is not now:
+        found = _changed(overrides, changes)
+        if len(_entered) >= _MOST_MADE:
+            _entered.clear()
+        _entered[key] = now, found
+    return found
+
+
+def _changed(overrides: dict[str, Any] | None, changes: dict[str, Any]) -> tuple[Any, ...]:
+    """Return overrides that have been changed, the base and the config."""
     validated = {
         field: _validated(field, value)
         for name, value in changes.items()
         for field in _fields_of(name)
     }
-    saved = _thread.overrides, _thread.base, _thread.config
-    _thread.overrides = {**(saved[0] or {}), **validated}
-    _thread.base = _thread.config = None
-    try:
-        yield
-    finally:
-        _thread.overrides, _thread.base, _thread.config = saved
+    base, inside = _process, {**(overrides or {}), **validated}
+    return inside, base, _overridden(base, inside)
 
 
 def _option_context(name: str) -> Callable[..., contextlib.AbstractContextManager[None]]:

@@ -1,10 +1,10 @@
 """The errors of evertrace, and the one helper that words them.
 
 Every message says what went wrong (the operation and the actual shapes, dtypes or paths), where
-(the line of the user's program and the transformations around it), how to fix it, and where to
-read more. `user_error` puts the four together so that no message can forget one. Every class
-derives from the built-in error a Python programmer would catch; its docstring is its page in the
-manual, with a failing and a fixed program.
+(the line of the user's program and the transformations around it), how to fix it, and, where there
+is more to say, where to read it. `user_error` puts the four together so that no message can forget
+one. Every class derives from the built-in error a Python programmer would catch, and its docstring
+shows a program that fails and one that works. The manual is docs/errors.md.
 """
 
 # EvertraceError < Exception
@@ -20,8 +20,8 @@ manual, with a failing and a fixed program.
 #     NonConcreteBooleanIndexError         ... as a mask whose values are not known
 #   ShapeError < TypeError, ValueError     shapes do not fit
 #     InconclusiveDimensionOperation       ... or it cannot be decided for symbolic sizes
-#   AxisError < ValueError, IndexError     an axis is out of range or given twice
-#   DTypeError < TypeError                 an operation does not take this dtype
+#   AxisError < TypeError, ValueError, IndexError   an axis is out of range or given twice
+#   DTypeError < TypeError, ValueError     an operation does not take this dtype
 #   NotLinearError < TypeError             a function to be transposed is not linear
 #   TypePromotionError < ValueError        dtypes have no common dtype
 #   JaxprTypeError < TypeError             a jaxpr is ill-formed
@@ -94,6 +94,13 @@ def user_error(
     return cls("\n".join(lines))
 
 
+def unsupported(name: str, parameter: str, value: object) -> NotImplementedError:
+    """Build the error of a parameter of JAX's that has no meaning here but its default."""
+    return user_error(
+        NotImplementedError, f"{name}: {parameter}={value!r} is not supported.", fix="leave it out."
+    )
+
+
 _num_warnings = 0
 
 
@@ -160,26 +167,17 @@ class ConcretizationTypeError(JAXTypeError):
 
     While a function is traced its array arguments stand for every array of their type, so nothing
     in the function can depend on the numbers in them. Shapes are the usual case, since a compiled
-    program has fixed ones::
+    program has fixed ones. A Python number can be asked; or take a shape that is large enough, and
+    mask what is not wanted.
 
-        @ev.jit
-        def ramp(n):
-            return enp.arange(n) / n  # ConcretizationTypeError: n decides the shape
-
-
-        ramp(enp.asarray(3))
-
-    Say that `n` is a value to compile for, with one program for each::
-
-        ramp = ev.jit(ramp, static_argnames="n")
-        ramp(n=3)
-
-    Or take a shape that is large enough, and mask what is not wanted::
-
-        @ev.jit
-        def ramp(n):
-            i = enp.arange(100)
-            return enp.where(i < n, i / n, 0)
+    Example:
+      >>> ramp = ev.jit(lambda n: jnp.arange(n) / n)
+      >>> ramp(jnp.asarray(3))
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.ConcretizationTypeError: arange: start must be known while tracing...
+      >>> ramp(4)
+      Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
 
 
@@ -187,21 +185,17 @@ class ConcretizationTypeError(JAXTypeError):
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced array was used as a condition: ``if``, ``while``, ``assert``, ``and``, ``not``.
 
-    Python has to know now which branch to take, but the array has its value only when the
-    compiled program runs::
+    Python has to know now which branch to take, but the array has its value only when the compiled
+    program runs. Choose between values with `where`, between computations with `cond`, and loop
+    with `while_loop`. A condition on something static (a shape, a dtype, a Python value) is fine.
 
-        @ev.jit
-        def relu(x):
-            return x if x > 0 else 0.0  # TracerBoolConversionError
-
-    Choose between values with `where`, between computations with `cond`, and loop with
-    `while_loop`; all three decide when the program runs::
-
-        @ev.jit
-        def relu(x):
-            return enp.where(x > 0, x, 0.0)
-
-    A condition on something static (a shape, a dtype, a Python value) is fine as it is.
+    Example:
+      >>> ev.jit(lambda x: x if x > 0 else 0.0)(jnp.asarray(2.0))
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.TracerBoolConversionError: bool (an array as the condition of if, ...
+      >>> ev.jit(lambda x: jnp.where(x > 0, x, 0.0))(jnp.asarray(2.0))
+      Array(2., dtype=float32, weak_type=True)
     """
 
 
@@ -209,20 +203,16 @@ class TracerBoolConversionError(ConcretizationTypeError):
 class TracerArrayConversionError(JAXTypeError):
     """A traced array was handed to code that wants a NumPy array.
 
-    NumPy computes at once, on numbers that a traced array does not have yet::
+    NumPy computes at once, on numbers that a traced array does not have yet. Use the function of
+    the same name in `evertrace.numpy`; where a library really must see numbers, `pure_callback`.
 
-        @ev.jit
-        def norm(x):
-            return np.sqrt(np.dot(x, x))  # TracerArrayConversionError
-
-    Use the function of the same name in `evertrace.numpy`, which can be traced::
-
-        @ev.jit
-        def norm(x):
-            return enp.sqrt(enp.dot(x, x))
-
-    Where a library really must see numbers, call it through `ev.pure_callback`. Indexing a NumPy
-    array with a traced index fails in the same way: convert the array with `enp.asarray` first.
+    Example:
+      >>> ev.jit(lambda x: np.sqrt(x))(jnp.ones(2))
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.TracerArrayConversionError: __array__ (an array handed to NumPy): ...
+      >>> ev.jit(lambda x: jnp.sqrt(x))(jnp.ones(2))
+      Array([1., 1.], dtype=float32)
     """
 
 
@@ -230,20 +220,17 @@ class TracerArrayConversionError(JAXTypeError):
 class TracerIntegerConversionError(JAXTypeError):
     """A traced integer was used as a Python integer, e.g. to index a list or to call `range`.
 
-    The program is compiled before the integer is known::
+    The program is compiled before the integer is known. Index an array instead of a list, or pass
+    a Python integer.
 
-        @ev.jit
-        def pick(layers, i, x):
-            return layers[i] @ x  # TracerIntegerConversionError: layers is a list
-
-    Index an array instead of a list, or make the integer static::
-
-        @ev.jit
-        def pick(layers, i, x):
-            return enp.stack(layers)[i] @ x
-
-
-        pick = ev.jit(pick, static_argnames="i")
+    Example:
+      >>> pick = ev.jit(lambda i, choices: choices[i])
+      >>> pick(jnp.asarray(1), [10, 20])
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.TracerIntegerConversionError: __index__ (an array as a Python integer: ...
+      >>> pick(jnp.asarray(1), jnp.asarray([10, 20]))
+      Array(20, dtype=int32)
     """
 
 
@@ -252,22 +239,16 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     """A traced boolean array was used as an index that selects elements.
 
     The result would have as many elements as the mask has true entries, and a compiled program
-    must know its shapes::
+    must know its shapes. Keep the shape and neutralise what the mask excludes. Assigning through a
+    mask, ``x.at[x < 0].set(0)`` with a scalar, keeps the shape and is allowed.
 
-        @ev.jit
-        def positive_sum(x):
-            return x[x > 0].sum()  # NonConcreteBooleanIndexError
-
-    Keep the shape and neutralise what the mask excludes, or bound the size yourself::
-
-        @ev.jit
-        def positive_sum(x):
-            return enp.where(x > 0, x, 0).sum()
-
-
-        rows = enp.nonzero(x > 0, size=10, fill_value=0)
-
-    Assigning through a mask, ``x.at[x < 0].set(0)`` with a scalar, keeps the shape and is allowed.
+    Example:
+      >>> ev.jit(lambda x: x[x > 0].sum())(jnp.asarray([-1.0, 2.0]))
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.NonConcreteBooleanIndexError: Array boolean indices must be concrete; ...
+      >>> ev.jit(lambda x: jnp.where(x > 0, x, 0).sum())(jnp.asarray([-1.0, 2.0]))
+      Array(2., dtype=float32)
     """
 
 
@@ -275,26 +256,18 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 class UnexpectedTracerError(JAXTypeError):
     """A tracer was used outside the transformation that made it.
 
-    A tracer stands for a value only while its function is traced. It escapes when the function
-    stores it somewhere that lives longer::
+    A tracer stands for a value only while its function is traced. It escapes where a function that
+    is traced by strict rules stores it in something that lives longer. Return it instead.
 
-        seen = []
-
-
-        @ev.jit
-        def step(x):
-            seen.append(x * 2)
-            return x + 1
-
-
-        step(1.0)
-        seen[0] + 1  # UnexpectedTracerError
-
-    Return what is needed later; values leave a transformation only as its results::
-
-        @ev.jit
-        def step(x):
-            return x + 1, x * 2
+    Example:
+      >>> seen = []
+      >>> step = ev.jit(lambda x: seen.append(2 * x) or x + 1, strict=True)
+      >>> y = step(1.0)
+      >>> seen[0] + 1
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.UnexpectedTracerError: add: a traced value f32[] of jit(<lambda>) is used ...
+      >>> y, twice = ev.jit(lambda x: (x + 1, 2 * x), strict=True)(1.0)
     """
 
 
@@ -302,25 +275,18 @@ class UnexpectedTracerError(JAXTypeError):
 class LeakedTracerError(UnexpectedTracerError):
     """The leak checker found a tracer that was still referenced when its trace ended.
 
-    With ``ev.checking_leaks()`` the error comes where the tracer escapes, not where it is used::
+    With ``ev.checking_leaks()`` the error comes where the tracer escapes, not where it is used.
 
-        cache = {}
-
-
-        @ev.jit
-        def step(x):
-            cache["x"] = x  # still referenced after the trace
-            return x + 1
-
-
-        with ev.checking_leaks():
-            step(1.0)  # LeakedTracerError
-
-    Return the value instead of storing it::
-
-        @ev.jit
-        def step(x):
-            return x + 1, x
+    Example:
+      >>> seen = []
+      >>> step = ev.jit(lambda x: seen.append(2 * x) or x + 1, strict=True)
+      >>> with ev.checking_leaks():
+      ...     step(1.0)
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.LeakedTracerError: jit(<lambda>): a traced value f32[] is still ...
+      >>> with ev.checking_leaks():
+      ...     y, twice = ev.jit(lambda x: (x + 1, 2 * x), strict=True)(1.0)
     """
 
 
@@ -328,17 +294,18 @@ class LeakedTracerError(UnexpectedTracerError):
 class KeyReuseError(JAXTypeError):
     """A random key was consumed twice while ``debug_key_reuse`` was on.
 
-    The same key always gives the same numbers, so two draws from one key are not independent::
+    The same key always gives the same numbers, so two draws from one key are not independent.
+    Split the key, once for every draw.
 
-        key = ev.random.key(0)
-        x = ev.random.normal(key)
-        y = ev.random.normal(key)  # KeyReuseError: y would equal x
-
-    Split the key once for every draw::
-
-        x_key, y_key = ev.random.split(ev.random.key(0))
-        x = ev.random.normal(x_key)
-        y = ev.random.normal(y_key)
+    Example:
+      >>> key = random.key(0)
+      >>> with ev.debug_key_reuse():
+      ...     x, y = random.normal(key), random.normal(key)
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.KeyReuseError: random_bits: the random key was consumed before, ...
+      >>> with ev.debug_key_reuse():
+      ...     x, y = [random.normal(k) for k in random.split(random.key(0))]
     """
 
 
@@ -346,14 +313,17 @@ class KeyReuseError(JAXTypeError):
 class ShapeError(EvertraceError, TypeError, ValueError):
     """The shapes of the operands do not fit the operation.
 
-    It is both a TypeError and a ValueError, because NumPy and JAX raise one or the other::
+    It is both a TypeError and a ValueError, because NumPy and JAX raise one or the other. Shapes
+    are aligned at their last axis, where sizes must be equal or 1.
 
-        bias = enp.zeros(3)
-        enp.zeros((3, 4)) + bias  # ShapeError: (3, 4) and (3,) do not broadcast
-
-    Shapes are aligned at their last axis, where sizes must be equal or 1::
-
-        enp.zeros((3, 4)) + bias[:, None]
+    Example:
+      >>> jnp.zeros((3, 4)) + jnp.zeros(3)
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.ShapeError: add: shapes (3, 4) and (3,) do not broadcast.
+        ...
+      >>> (jnp.zeros((3, 4)) + jnp.zeros(3)[:, None]).shape
+      (3, 4)
     """
 
 
@@ -361,15 +331,7 @@ class ShapeError(EvertraceError, TypeError, ValueError):
 class InconclusiveDimensionOperation(ShapeError):
     """A question about a symbolic size has no answer that holds for all its values.
 
-    A function exported for a symbolic size must be right for each value of it::
-
-        (n,) = ev.export.symbolic_shape("n")
-        shape = ev.ShapeDtypeStruct((n,), "float32")
-        ev.export.export(ev.jit(lambda x: x[:3]))(shape)  # is n >= 3? Inconclusive.
-
-    State what is known of the size::
-
-        (n,) = ev.export.symbolic_shape("n", constraints=["n >= 3"])
+    Sizes are numbers here, so nothing raises it; the name is there for programs that catch it.
     """
 
 
@@ -377,13 +339,16 @@ class InconclusiveDimensionOperation(ShapeError):
 class AxisError(EvertraceError, TypeError, ValueError, IndexError):
     """An axis does not exist in the array, or is given twice.
 
-    An array of rank n has the axes ``-n, ..., n - 1``::
+    An array of rank n has the axes ``-n, ..., n - 1``.
 
-        enp.sum(enp.zeros((3, 4)), axis=2)  # AxisError: 2 is out of range for rank 2
-
-    Use one of the axes that exist, or count from the end::
-
-        enp.sum(enp.zeros((3, 4)), axis=-1)
+    Example:
+      >>> jnp.sum(jnp.zeros((3, 4)), axis=2)
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.AxisError: sum: axis 2 is out of bounds for array of dimension 2.
+        ...
+      >>> jnp.sum(jnp.zeros((3, 4)), axis=-1)
+      Array([0., 0., 0.], dtype=float32)
     """
 
 
@@ -391,15 +356,17 @@ class AxisError(EvertraceError, TypeError, ValueError, IndexError):
 class DTypeError(EvertraceError, TypeError, ValueError):
     """The operation is not defined for this dtype, or its operands' dtypes differ.
 
-    Functions of `evertrace.lax` do not promote, and some operations are only for some dtypes::
+    Functions of `evertrace.lax` do not promote, and some operations are only for some dtypes.
+    Convert explicitly, or use the promoting function of `evertrace.numpy`.
 
-        ev.lax.add(enp.int32(1), enp.float32(2))  # DTypeError: int32 and float32
-        enp.bitwise_and(1.5, 2)  # DTypeError: floats have no bits to and
-
-    Convert explicitly, or use the promoting function of `evertrace.numpy`::
-
-        ev.lax.add(enp.float32(1), enp.float32(2))
-        enp.add(enp.int32(1), enp.float32(2))
+    Example:
+      >>> lax.add(jnp.int32(1), jnp.float32(2))
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.DTypeError: add: operands must have the same dtype, got int32, float32.
+        ...
+      >>> jnp.add(jnp.int32(1), jnp.float32(2))
+      Array(3., dtype=float32)
     """
 
 
@@ -407,14 +374,17 @@ class DTypeError(EvertraceError, TypeError, ValueError):
 class NotLinearError(EvertraceError, TypeError):
     """A function was transposed with respect to an argument in which it is not linear.
 
-    Only linear functions have a transpose::
+    Only linear functions have a transpose. The derivative of a function at a point is linear, and
+    `vjp` gives its transpose.
 
-        ev.linear_transpose(enp.sin, x)(ct)  # NotLinearError
-
-    The derivative of a function at a point is linear, and `vjp` gives its transpose::
-
-        _, pull_back = ev.vjp(enp.sin, x)
-        pull_back(ct)
+    Example:
+      >>> ev.linear_transpose(jnp.sin, 0.0)(1.0)
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.NotLinearError: sin: transposed with respect to an operand in which ...
+      >>> _, pull_back = ev.vjp(jnp.sin, 0.0)
+      >>> pull_back(1.0)
+      (Array(1., dtype=float32, weak_type=True),)
     """
 
 
@@ -423,14 +393,16 @@ class TypePromotionError(EvertraceError, ValueError):
     """Two dtypes have no common dtype to which they convert by themselves.
 
     That is so for 8-bit floats and narrower types, where a silent conversion is rarely meant, and
-    for most pairs under ``numpy_dtype_promotion("strict")``::
+    for most pairs under ``numpy_dtype_promotion("strict")``. Say which type to compute in.
 
-        x = enp.ones(3, "float8_e4m3fn")
-        x + enp.ones(3, "float32")  # TypePromotionError
-
-    Say which type to compute in::
-
-        x.astype("float32") + enp.ones(3, "float32")
+    Example:
+      >>> x = jnp.ones(2, "float8_e4m3fn")
+      >>> x + jnp.ones(2, "float32")
+      Traceback (most recent call last):
+        ...
+      evertrace.dtypes.TypePromotionError: promotion: ...
+      >>> x.astype("float32") + jnp.ones(2, "float32")
+      Array([2., 2.], dtype=float32)
     """
 
 
@@ -438,15 +410,16 @@ class TypePromotionError(EvertraceError, ValueError):
 class JaxprTypeError(EvertraceError, TypeError):
     """A jaxpr is ill-formed: an operand is undefined, or a type differs from what a rule says.
 
-    Jaxprs made by tracing are well-formed; those changed by hand may not be::
+    Jaxprs made by tracing are well-formed; those changed by hand may not be.
 
-        jaxpr = ev.make_jaxpr(lambda x: x + 1)(1.0).jaxpr
-        bad = jaxpr.replace(eqns=[])
-        ev.core.check_jaxpr(bad)  # JaxprTypeError: the result is never defined
-
-    Make programs by tracing a function that does what is wanted::
-
-        good = ev.make_jaxpr(lambda x: x)(1.0).jaxpr
+    Example:
+      >>> jaxpr = ev.make_jaxpr(lambda x: x + 1)(1.0).jaxpr
+      >>> ev.core.check_jaxpr(jaxpr.replace(eqns=[]))
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.JaxprTypeError: outputs: a variable of type f32[] is used but not defined.
+        ...
+      >>> ev.core.check_jaxpr(jaxpr)
     """
 
 
@@ -454,16 +427,18 @@ class JaxprTypeError(EvertraceError, TypeError):
 class DeletedArrayError(EvertraceError, RuntimeError):
     """An array was used after its memory had been given away.
 
-    A donated argument lends its memory to the results, and ``x.delete()`` frees it::
+    A donated argument lends its memory to the results, and ``x.delete()`` frees it. Go on with the
+    result, or do not donate what is needed again.
 
-        step = ev.jit(lambda x: x + 1, donate_argnums=0)
-        y = step(x)
-        x.sum()  # DeletedArrayError: x was donated to step
-
-    Go on with the result, or do not donate what is needed again::
-
-        x = step(x)
-        x.sum()
+    Example:
+      >>> x = jnp.ones(2)
+      >>> y = ev.jit(lambda x: x + 1, donate_argnums=0)(x)
+      >>> x.sum()
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.DeletedArrayError: Array: the array of type f32[2] has been deleted or ...
+      >>> y.sum()
+      Array(4., dtype=float32)
     """
 
 
@@ -472,15 +447,18 @@ class RetraceError(EvertraceError, RuntimeError):
     """A function was traced again although that was forbidden.
 
     ``jit(..., max_traces=n)`` and ``with ev.no_retrace():`` turn a new trace into an error; the
-    message says which input differed from what the traced programs expect::
+    message says which input differed from what the traced programs expect. Bring the inputs to one
+    shape and dtype, or allow as many programs as there are shapes.
 
-        step = ev.jit(lambda x: x * 2, max_traces=1)
-        step(enp.zeros(3))
-        step(enp.zeros(4))  # RetraceError: x has shape (4,), was (3,)
-
-    Bring the inputs to one shape and dtype, or allow as many programs as there are shapes::
-
-        step(enp.pad(x, (0, 4 - x.size)))
+    Example:
+      >>> double = ev.jit(lambda x: x * 2, max_traces=1)
+      >>> y = double(jnp.ones(3))
+      >>> double(jnp.ones(2))
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.RetraceError: jit(<lambda>): one trace more than max_traces=1, because ...
+      >>> double(jnp.pad(jnp.ones(2), (0, 1)))
+      Array([2., 2., 0.], dtype=float32)
     """
 
 
@@ -489,20 +467,18 @@ class ImpurityError(EvertraceError, RuntimeError):
     """A traced function did something that its compiled program could not do again.
 
     A compiled call does not run the Python code, so what a function decides by something outside of
-    it would be decided once, at the trace, and never again::
-
-        @ev.jit
-        def step(x):
-            return x if time.time() < end else -x  # ImpurityError
-
-    Pass in what changes from call to call, and return what is to be stored::
-
-        @ev.jit
-        def step(x, now):
-            return enp.where(now < end, x, -x)
-
+    it would be decided once, at the trace, and never again. Pass in what changes from call to call.
     ``ev.impurity("warn")`` and ``ev.impurity("ignore")`` accept the single execution, e.g. of
     ``os.listdir``, but not decisions by the time or by random numbers.
+
+    Example:
+      >>> import time
+      >>> ev.jit(lambda x: x if time.time() > 0 else -x)(1.0)
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.ImpurityError: time.time at ...
+      >>> ev.jit(lambda x, now: jnp.where(now > 0, x, -x))(1.0, time.time())
+      Array(1., dtype=float32, weak_type=True)
     """
 
 
@@ -511,23 +487,17 @@ class OpaqueStateError(EvertraceError, TypeError):
     """A traced function reads an object whose state cannot be seen, so cannot be watched.
 
     A compiled program is used again only while everything it read is unchanged. Iterators,
-    proxies and most objects of C extensions do not show whether they changed::
+    proxies and most objects of C extensions do not show whether they changed. Read the object
+    outside and pass in the value.
 
-        batches = iter(data)
-
-
-        @ev.jit
-        def step(w):
-            return w + next(batches)  # OpaqueStateError: batches
-
-    Read the object outside and pass in the value::
-
-        @ev.jit
-        def step(w, batch):
-            return w + batch
-
-
-        step(w, next(batches))
+    Example:
+      >>> batches = iter([1.0, 2.0])
+      >>> ev.jit(lambda w: w + next(batches))(3.0)
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.OpaqueStateError: jit: global batches is a list_iterator: ...
+      >>> ev.jit(lambda w, batch: w + batch)(3.0, next(batches))
+      Array(4., dtype=float32, weak_type=True)
     """
 
 
@@ -535,13 +505,16 @@ class OpaqueStateError(EvertraceError, TypeError):
 class JaxRuntimeError(EvertraceError, RuntimeError):
     """An engine failed to compile or to run a program: out of memory, a lost device, a callback.
 
-    ::
+    The message begins with the engine's status code.
 
-        enp.zeros((1 << 40,))  # JaxRuntimeError: RESOURCE_EXHAUSTED
-
-    The message begins with the engine's status code. Here, compute in pieces::
-
-        ev.lax.map(f, chunks)  # one chunk in memory at a time
+    Example:
+      >>> ev.jit(lambda x: x + 1, compiler_options={"xla_moon": True})(jnp.ones(1))
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.JaxRuntimeError: INVALID_ARGUMENT: No such compile option: 'xla_moon'
+        ...
+      >>> ev.jit(lambda x: x + 1)(jnp.ones(1))
+      Array([2.], dtype=float32)
     """
 
 
@@ -549,15 +522,18 @@ class JaxRuntimeError(EvertraceError, RuntimeError):
 class RetraceWarning(EvertraceWarning):
     """A function keeps being traced, each time because the same input has a new value.
 
-    Every trace costs a compilation, and the message names the input and its last values::
+    Every trace costs a compilation, and the message names the input and its last values. Make the
+    changing thing a traced value, or reduce it to few cases.
 
-        for n in range(1000):
-            step(x[:n])  # RetraceWarning: x.shape 7, 8, 9, ...
-
-    Make the changing thing a traced value, or reduce it to few cases::
-
-        for n in range(1000):
-            step(x, enp.asarray(n))  # masks the rest inside
+    Example:
+      >>> import warnings
+      >>> def total(x, n):
+      ...     return sum(x for _ in range(n))
+      >>> with warnings.catch_warnings(record=True, action="always") as caught:
+      ...     sums = [ev.jit(total)(2.0, n) for n in range(10)]
+      >>> print(str(caught[0].message).split(",")[0])
+      jit(total): traced for 9 values of n
+      >>> sums = [ev.jit(lambda x, n: n * x)(2.0, n) for n in range(10)]
     """
 
 
@@ -565,19 +541,18 @@ class RetraceWarning(EvertraceWarning):
 class PerformanceWarning(EvertraceWarning):
     """The program is right but does something slow that a small change avoids.
 
-    ::
+    Each number in a container that a jitted function reads is checked at each call. The message
+    names the container and the cure: one array, whose numbers may change freely.
 
-        config = {name: 0.0 for name in names}  # 100,000 numbers
-
-
-        @ev.jit
-        def total(x):
-            return x * sum(config.values())  # PerformanceWarning: config has 100,000 elements
-
-    Each of them is checked at each call. The message names the container and the cure; here, one
-    array, whose numbers may change freely::
-
-        config = enp.asarray(list(config.values()))
+    Example:
+      >>> import warnings
+      >>> weights = [0.5] * 20_000
+      >>> with warnings.catch_warnings(record=True, action="always") as caught:
+      ...     y = ev.jit(lambda x: x * sum(weights))(1.0)
+      >>> caught[0].category.__name__
+      'PerformanceWarning'
+      >>> weights = jnp.asarray(weights)
+      >>> y = ev.jit(lambda x: x * weights.sum())(1.0)
     """
 
 
@@ -585,12 +560,14 @@ class PerformanceWarning(EvertraceWarning):
 class CacheWarning(EvertraceWarning):
     """The folder of compiled programs cannot be used, so programs are compiled again.
 
-    ::
+    Choose a folder that only you can write to, or switch the cache off.
 
-        ev.config.update("compilation_cache_dir", "/read-only")  # CacheWarning at first use
-
-    Choose a folder that only you can write to, or switch the cache off::
-
-        ev.config.update("compilation_cache_dir", "~/.cache/evertrace")
-        ev.config.update("enable_compilation_cache", False)
+    Example:
+      >>> import warnings
+      >>> ev.config.update("compilation_cache_dir", "/dev/null/cache")
+      >>> with warnings.catch_warnings(record=True, action="always") as caught:
+      ...     y = ev.jit(lambda x: x - 0.75, engine="xla")(jnp.ones(1))
+      >>> str(caught[0].message).split(" (")[0]
+      'compilation cache: the folder /dev/null/cache cannot be made'
+      >>> ev.config.update("compilation_cache_dir", None)
     """

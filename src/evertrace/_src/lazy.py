@@ -4,6 +4,7 @@ A process pays for what it uses: a first small program needs a third of the pack
 the standard library.
 """
 
+import functools
 import importlib
 import os
 import sys
@@ -32,35 +33,40 @@ class LazyModule:
         return value
 
 
-def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package that has a stub.
+def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package that has a stub; `__all__` is found by them.
 
     The stub, ``__init__.pyi`` beside the package's ``__init__.py``, is what type checkers read, and
-    the only list of the package's names: each is a line ``from module import name as public``.
+    the only list of the package's names: each is a line ``from module import name as public``. It
+    is read when the first name is asked for, and searched for that name only.
 
     Args:
       package: the name of the package, which is being imported.
     """
     module = sys.modules[package]
     namespace = vars(module)
-    places = _read(module)
 
     def get(name: str) -> Any:
-        if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        source, original = places[name]
-        if source == ".":
-            return load(f"{package}.{name}")
-        value = namespace[name] = getattr(load(source), original)
+        text = _stub(module)
+        if name == "__all__":
+            value = sorted(line.split()[-1] for line in text.split("\n") if line[:5] == "from ")
+        else:
+            end = text.find(f" as {name}\n")
+            if end < 0:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            _, source, _, original = text[text.rfind("\n", 0, end) : end].split()
+            if source == ".":
+                return load(f"{package}.{name}")
+            value = getattr(load(source), original)
+        namespace[name] = value
         return value
 
-    return get, lambda: sorted({*namespace, *places}), sorted(places)
+    return get, lambda: sorted({*namespace, *module.__all__})
 
 
-def _read(module: Any) -> dict[str, tuple[str, str]]:
-    """Return the public names of a stub, each with the module and the name it has there."""
-    stub = os.path.join(module.__path__[0], "__init__.pyi")
-    text = module.__loader__.get_data(stub).decode()
-    lines = text.replace("(\n    ", "").replace(",\n)", "").split("\n")
-    imports = [line.split() for line in lines if line.startswith("from ")]
-    return {public: (source, name) for _, source, _, name, _, public in imports}
+@functools.cache
+def _stub(module: Any) -> str:
+    """Return the text of a package's stub, each import in one line."""
+    path = os.path.join(module.__path__[0], "__init__.pyi")
+    text = module.__loader__.get_data(path).decode()
+    return "\n" + text.replace("(\n    ", "").replace(",\n)", "")

@@ -39,7 +39,7 @@ class _SkippedFiles(dict[str, bool]):
     def __missing__(self, filename: str) -> bool:
         skipped = (
             filename in _MACHINERY
-            or filename.startswith("<frozen ")
+            or filename.startswith(("<frozen ", PACKAGE_PREFIX))
             or os.path.abspath(filename).startswith(PACKAGE_PREFIX)
         )
         self[filename] = skipped
@@ -99,10 +99,12 @@ def in_derivative(src: Source | None, operation: str, backward: bool) -> Source 
     """
     if src is None:
         return None
-    known = operation_of(src)
-    if known is not None and (src[4] or not backward):
+    if len(src) == 2:
+        return (*src, operation, "", backward)
+    code, lasti, known, scope, was_backward = src
+    if known is not None and (was_backward or not backward):
         return src
-    return (src[0], src[1], known or operation, scope_of(src), backward)
+    return (code, lasti, known or operation, scope, backward)
 
 
 def operation_of(src: Source | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Small helpers that every layer uses: length-checked loops, bounded caches, public names."""
+"""Small helpers that every layer uses: splitting of lists, bounded caches, public names."""
 
 import contextlib
 import gc
@@ -14,20 +14,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _all_caches: "weakref.WeakSet[Cache[Any, Any]]" = weakref.WeakSet()
-
-
-def safe_map(f: Callable[..., T], *xs: Iterable[Any]) -> list[T]:
-    """Return ``[f(a, b, ...), ...]`` over sequences of one length; another length is our bug."""
-    columns = [list(x) for x in xs]
-    _assert_same_length(columns)
-    return list(map(f, *columns))
-
-
-def safe_zip(*xs: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Return the list of tuples of ``zip``; sequences of different lengths are our bug."""
-    columns = [list(x) for x in xs]
-    _assert_same_length(columns)
-    return list(zip(*columns, strict=True))
 
 
 def unzip2(pairs: Iterable[tuple[A, B]]) -> tuple[list[A], list[B]]:
@@ -146,9 +132,3 @@ def clear_all() -> None:
     """Empty every cache of the process."""
     for cache in all_caches():
         cache.clear()
-
-
-def _assert_same_length(columns: Sequence[Sequence[Any]]) -> None:
-    """Check that all columns are as long as the first."""
-    lengths = [len(column) for column in columns]
-    assert len(set(lengths)) <= 1, f"lengths differ: {lengths}"

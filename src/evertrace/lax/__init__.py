@@ -2,4 +2,4 @@
 
 from evertrace._src import lazy
 
-__getattr__, __dir__, __all__ = lazy.exports(__name__)
+__getattr__, __dir__ = lazy.exports(__name__)

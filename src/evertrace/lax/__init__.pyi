@@ -10,7 +10,6 @@ from evertrace._src.control.reduction import select_and_scatter_p as select_and_
 from evertrace._src.control.scan import scan_p as scan_p
 from evertrace._src.dtypes.kinds import dtype as dtype
 from evertrace._src.lax.associative import associative_scan as associative_scan
-from evertrace._src.lax.bit_generator import RandomAlgorithm as RandomAlgorithm
 from evertrace._src.lax.bit_generator import rng_bit_generator as rng_bit_generator
 from evertrace._src.lax.bit_generator import rng_uniform as rng_uniform
 from evertrace._src.lax.bits import bitwise_and as bitwise_and
@@ -45,7 +44,6 @@ from evertrace._src.lax.compare import is_finite as is_finite
 from evertrace._src.lax.compare import le as le
 from evertrace._src.lax.compare import lt as lt
 from evertrace._src.lax.compare import ne as ne
-from evertrace._src.lax.conv import ConvDimensionNumbers as ConvDimensionNumbers
 from evertrace._src.lax.conv import (
     ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers,
 )
@@ -74,10 +72,7 @@ from evertrace._src.lax.cumulative import cummax as cummax
 from evertrace._src.lax.cumulative import cummin as cummin
 from evertrace._src.lax.cumulative import cumprod as cumprod
 from evertrace._src.lax.cumulative import cumsum as cumsum
-from evertrace._src.lax.dot import DotAlgorithm as DotAlgorithm
-from evertrace._src.lax.dot import DotAlgorithmPreset as DotAlgorithmPreset
 from evertrace._src.lax.dot import DotDimensionNumbers as DotDimensionNumbers
-from evertrace._src.lax.dot import Precision as Precision
 from evertrace._src.lax.dot import PrecisionLike as PrecisionLike
 from evertrace._src.lax.dot import batch_matmul as batch_matmul
 from evertrace._src.lax.dot import dot as dot
@@ -103,7 +98,6 @@ from evertrace._src.lax.elementwise import rem as rem
 from evertrace._src.lax.elementwise import round as round
 from evertrace._src.lax.elementwise import sign as sign
 from evertrace._src.lax.elementwise import sub as sub
-from evertrace._src.lax.fft import FftType as FftType
 from evertrace._src.lax.fft import fft as fft
 from evertrace._src.lax.fft import fft_p as fft_p
 from evertrace._src.lax.functions import AccuracyMode as AccuracyMode
@@ -139,9 +133,6 @@ from evertrace._src.lax.identity import dce_sink as dce_sink
 from evertrace._src.lax.identity import shape_as_value as shape_as_value
 from evertrace._src.lax.identity import stage as stage
 from evertrace._src.lax.identity import with_sharding_constraint as with_sharding_constraint
-from evertrace._src.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
-from evertrace._src.lax.indexing import GatherScatterMode as GatherScatterMode
-from evertrace._src.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
 from evertrace._src.lax.indexing import gather as gather
 from evertrace._src.lax.indexing import index_take as index_take
 from evertrace._src.lax.indexing import scatter as scatter
@@ -220,6 +211,7 @@ from evertrace._src.lax.structural import reshape as reshape
 from evertrace._src.lax.structural import rev as rev
 from evertrace._src.lax.structural import squeeze as squeeze
 from evertrace._src.lax.structural import transpose as transpose
+from evertrace._src.ops.bit_generator import RandomAlgorithm as RandomAlgorithm
 from evertrace._src.ops.bit_generator import rng_bit_generator_p as rng_bit_generator_p
 from evertrace._src.ops.bits import and_p as and_p
 from evertrace._src.ops.bits import clz_p as clz_p
@@ -248,6 +240,7 @@ from evertrace._src.ops.compare import le_to_p as le_to_p
 from evertrace._src.ops.compare import lt_p as lt_p
 from evertrace._src.ops.compare import lt_to_p as lt_to_p
 from evertrace._src.ops.compare import ne_p as ne_p
+from evertrace._src.ops.conv import ConvDimensionNumbers as ConvDimensionNumbers
 from evertrace._src.ops.conv import conv_general_dilated_p as conv_general_dilated_p
 from evertrace._src.ops.convert import bitcast_convert_type_p as bitcast_convert_type_p
 from evertrace._src.ops.convert import convert_element_type_p as convert_element_type_p
@@ -260,6 +253,9 @@ from evertrace._src.ops.cumulative import cummax_p as cummax_p
 from evertrace._src.ops.cumulative import cummin_p as cummin_p
 from evertrace._src.ops.cumulative import cumprod_p as cumprod_p
 from evertrace._src.ops.cumulative import cumsum_p as cumsum_p
+from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers as GatherDimensionNumbers
+from evertrace._src.ops.dimension_numbers import GatherScatterMode as GatherScatterMode
+from evertrace._src.ops.dimension_numbers import ScatterDimensionNumbers as ScatterDimensionNumbers
 from evertrace._src.ops.dot import dot_general_p as dot_general_p
 from evertrace._src.ops.dynamic import dynamic_slice_p as dynamic_slice_p
 from evertrace._src.ops.dynamic import dynamic_update_slice_p as dynamic_update_slice_p
@@ -307,6 +303,7 @@ from evertrace._src.ops.elementwise import square_p as square_p
 from evertrace._src.ops.elementwise import sub_p as sub_p
 from evertrace._src.ops.elementwise import tan_p as tan_p
 from evertrace._src.ops.elementwise import tanh_p as tanh_p
+from evertrace._src.ops.fft import FftType as FftType
 from evertrace._src.ops.gamma import igamma_grad_a_p as igamma_grad_a_p
 from evertrace._src.ops.gamma import igamma_p as igamma_p
 from evertrace._src.ops.gamma import igammac_p as igammac_p
@@ -319,6 +316,9 @@ from evertrace._src.ops.indexing import scatter_min_p as scatter_min_p
 from evertrace._src.ops.indexing import scatter_mul_p as scatter_mul_p
 from evertrace._src.ops.indexing import scatter_p as scatter_p
 from evertrace._src.ops.indexing import scatter_sub_p as scatter_sub_p
+from evertrace._src.ops.precision import DotAlgorithm as DotAlgorithm
+from evertrace._src.ops.precision import DotAlgorithmPreset as DotAlgorithmPreset
+from evertrace._src.ops.precision import Precision as Precision
 from evertrace._src.ops.reduce import argmax_p as argmax_p
 from evertrace._src.ops.reduce import argmin_p as argmin_p
 from evertrace._src.ops.reduce import reduce_and_p as reduce_and_p

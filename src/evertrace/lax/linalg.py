@@ -7,9 +7,6 @@ from evertrace._src.lax.linalg.orthogonal import ormqr as ormqr
 from evertrace._src.lax.linalg.orthogonal import qr as qr
 from evertrace._src.lax.linalg.orthogonal import schur as schur
 from evertrace._src.lax.linalg.orthogonal import tridiagonal as tridiagonal
-from evertrace._src.lax.linalg.spectra import EighImplementation as EighImplementation
-from evertrace._src.lax.linalg.spectra import EigImplementation as EigImplementation
-from evertrace._src.lax.linalg.spectra import SvdAlgorithm as SvdAlgorithm
 from evertrace._src.lax.linalg.spectra import eig as eig
 from evertrace._src.lax.linalg.spectra import eigh as eigh
 from evertrace._src.lax.linalg.spectra import svd as svd
@@ -35,6 +32,9 @@ from evertrace._src.ops.linalg import symmetric_product_p as symmetric_product_p
 from evertrace._src.ops.linalg import triangular_solve_p as triangular_solve_p
 from evertrace._src.ops.linalg import tridiagonal_p as tridiagonal_p
 from evertrace._src.ops.linalg import tridiagonal_solve_p as tridiagonal_solve_p
+from evertrace._src.ops.linalg.algorithms import EighImplementation as EighImplementation
+from evertrace._src.ops.linalg.algorithms import EigImplementation as EigImplementation
+from evertrace._src.ops.linalg.algorithms import SvdAlgorithm as SvdAlgorithm
 from evertrace._src.scipy.linalg.polar import qdwh as qdwh
 
 __all__ = [

@@ -69,15 +69,39 @@ bool share_data(ArrayObject* self) {
   return true;
 }
 
+// What elements of an extended dtype are made of: their dtype, and the dimensions that one takes are
+// put after the others. Null with a Python error.
+PyObject* find_parts(PyObject* dtype, std::vector<int64_t>& dims) {
+  const Ref suffix(PyObject_GetAttrString(dtype, "physical_suffix"));
+  if (!suffix) return nullptr;
+  if (!PyTuple_Check(suffix.get())) {
+    PyErr_SetString(PyExc_TypeError, "the sizes of an element are a tuple");
+    return nullptr;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(suffix.get()); ++i) {
+    dims.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(suffix.get(), i)));
+  }
+  if (PyErr_Occurred()) return nullptr;
+  Ref parts(PyObject_GetAttrString(dtype, "physical_dtype"));
+  if (parts && !PyArray_DescrCheck(parts.get())) {
+    PyErr_SetString(PyExc_TypeError, "elements are made of those of a NumPy dtype");
+    return nullptr;
+  }
+  return parts.release();
+}
+
 // A NumPy array over the memory of an array: dense, and read-only. Null with a Python error.
 PyObject* make_view(ArrayObject* self) {
   const AvalObject* aval = aval_facts(self->aval);
   if (aval == nullptr || !share_data(self)) return nullptr;
+  std::vector<int64_t> dims(aval->dims, aval->dims + aval->rank);
+  PyObject* dtype = PyArray_DescrCheck(aval->dtype) ? Py_NewRef(aval->dtype)
+                                                    : find_parts(aval->dtype, dims);
+  if (dtype == nullptr) return nullptr;
   static_assert(sizeof(npy_intp) == sizeof(int64_t));
-  PyObject* dtype = Py_NewRef(aval->dtype);
   PyObject* view = PyArray_NewFromDescr(
-      &PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), aval->rank,
-      reinterpret_cast<npy_intp*>(aval->dims), nullptr, const_cast<void*>(self->data),
+      &PyArray_Type, reinterpret_cast<PyArray_Descr*>(dtype), static_cast<int>(dims.size()),
+      reinterpret_cast<npy_intp*>(dims.data()), nullptr, const_cast<void*>(self->data),
       NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED, nullptr);
   if (view == nullptr) return nullptr;
   auto* array = reinterpret_cast<PyArrayObject*>(view);
@@ -162,6 +186,7 @@ bool keep_spare(ArrayObject* self) {
   ++list.count;
   self->aval = reinterpret_cast<PyObject*>(list.first);
   list.first = self;
+  hide_memory(const_cast<void*>(self->data), self->lines * kBlockAlignment);
   hide_memory(self, sizeof(ArrayObject));
   return true;
 }
@@ -367,6 +392,18 @@ ArrayObject* allocate(size_t lines) {
   return lines == 0 ? as_array(array_class->tp_alloc(array_class, 0)) : allocate(0);
 }
 
+// Whether an array has memory of its own that nothing else sees.
+bool is_alone(const ArrayObject* self) {
+  const bool has_buffer = self->buffer != nullptr && self->buffer != Py_None;
+  if (self->data == nullptr || has_buffer || self->sharding != nullptr) return false;
+  if (self->owner == nullptr) return true;
+  // The array, and the NumPy array that it alone knows, are all that may hold the block.
+  const Py_ssize_t holders = self->host == nullptr ? 1 : 2;
+  return Py_TYPE(self->owner) == block_class && Py_REFCNT(self->owner) == holders &&
+         reinterpret_cast<BlockObject*>(self->owner)->data == self->data &&
+         (self->host == nullptr || Py_REFCNT(self->host) == 1);
+}
+
 }  // namespace
 
 PyTypeObject* array_base() { return base_class; }
@@ -382,28 +419,18 @@ const void* find_data(PyObject* array) {
 }
 
 PyObject* new_array_on(PyObject* aval, PyObject* array, void** data) {
+  Ref result(reinterpret_cast<PyObject*>(allocate(0)));  // may run Python, which may see the donor
   ArrayObject* donor = as_array(array);
-  const bool has_buffer = donor->buffer != nullptr && donor->buffer != Py_None;
-  if (donor->data == nullptr || has_buffer || donor->sharding != nullptr) return nullptr;
-  auto* block = reinterpret_cast<BlockObject*>(donor->owner);
-  if (block != nullptr) {
-    // The array, and the NumPy array that it alone knows, are all that may hold the block.
-    const Py_ssize_t holders = donor->host == nullptr ? 1 : 2;
-    if (Py_TYPE(donor->owner) != block_class || Py_REFCNT(donor->owner) != holders ||
-        block->data != donor->data || (donor->host != nullptr && Py_REFCNT(donor->host) != 1)) {
-      return nullptr;
-    }
-  }
-  ArrayObject* self = allocate(0);
-  if (self == nullptr) return nullptr;
+  if (!result || !is_alone(donor)) return nullptr;
+  ArrayObject* self = as_array(result.get());
   self->aval = Py_NewRef(aval);
   self->data = std::exchange(donor->data, nullptr);
   self->lines = std::exchange(donor->lines, 0);
-  if (block != nullptr) block->data = nullptr;
+  if (donor->owner != nullptr) reinterpret_cast<BlockObject*>(donor->owner)->data = nullptr;
   *data = const_cast<void*>(self->data);
   Py_CLEAR(donor->owner);
   Py_CLEAR(donor->host);
-  return reinterpret_cast<PyObject*>(self);
+  return result.release();
 }
 
 PyObject* numpy_view(PyObject* array) { return make_view(as_array(array)); }
@@ -411,10 +438,6 @@ PyObject* numpy_view(PyObject* array) { return make_view(as_array(array)); }
 PyObject* new_array(PyObject* aval, void** data) {
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return nullptr;
-  if (facts->item_size == 0) {
-    PyErr_SetString(PyExc_TypeError, "new_array: not a dtype of numbers");
-    return nullptr;
-  }
   const auto bytes = static_cast<size_t>(facts->count * facts->item_size);
   const size_t small = bytes == 0 ? 1 : (bytes + kBlockAlignment - 1) / kBlockAlignment;
   const size_t lines = small <= kMostLines ? small : 0;
@@ -424,6 +447,8 @@ PyObject* new_array(PyObject* aval, void** data) {
   if (self->data == nullptr) {
     self->data = take_block(bytes);
     self->lines = self->data == nullptr ? 0 : static_cast<unsigned char>(lines);
+  } else {
+    show_memory(const_cast<void*>(self->data), bytes);
   }
   *data = const_cast<void*>(self->data);
   if (self->data != nullptr) return reinterpret_cast<PyObject*>(self);
@@ -437,12 +462,13 @@ void delete_array(PyObject* array) {
   Py_CLEAR(as_array(array)->buffer);
 }
 
-PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device) {
+PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device, bool is_committed) {
   ArrayObject* self = allocate(0);
   if (self == nullptr) return nullptr;
   self->aval = Py_NewRef(aval);
   self->buffer = Py_NewRef(buffer);
   self->device = Py_NewRef(device);
+  self->committed = is_committed;
   return reinterpret_cast<PyObject*>(self);
 }
 

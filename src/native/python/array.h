@@ -19,7 +19,7 @@ struct AvalObject {
   PyObject *shape, *dtype, *weak_type, *ndim, *size, *cache, *weakrefs;
   int64_t* dims;      // `rank` of them; null before `aval_facts`
   int64_t count;      // of elements
-  int64_t item_size;  // 0 for extended dtypes, whose arrays have no memory of our own
+  int64_t item_size;  // in bytes; a random key's is that of its words
   int rank;
   uint64_t hash;  // of `find_aval`, if `is_known` to it
   DType code;     // kUnknown for dtypes that kernels do not know
@@ -89,11 +89,12 @@ inline const void* array_data(PyObject* array) {
   return data != nullptr ? data : find_data(array);
 }
 
-// A read-only NumPy array over the contents of an array that has `array_data`, not of keys.
+// A read-only NumPy array over the contents of an array that has `array_data`: of keys, over their
+// words.
 PyObject* numpy_view(PyObject* array);
 
 // A new array, uncommitted, whose contents the caller writes to `data` before Python runs. Null with
-// a Python error if memory is short or the dtype is an extended one.
+// a Python error if memory is short.
 PyObject* new_array(PyObject* aval, void** data);
 
 // A new array in the memory of another of as many bytes, which is deleted by that. Null where that
@@ -103,8 +104,8 @@ PyObject* new_array_on(PyObject* aval, PyObject* donor, void** data);
 // Gives up the contents of an array, as its method `delete()` does.
 void delete_array(PyObject* array);
 
-// A new, uncommitted array whose contents are an engine's buffer on a device.
-PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device);
+// A new array whose contents are an engine's buffer on a device.
+PyObject* new_buffer_array(PyObject* aval, PyObject* buffer, PyObject* device, bool is_committed);
 
 // A new array that shares the memory of another, `data` lies in that. Holds a reference to its owner.
 PyObject* new_view(PyObject* aval, PyObject* array, const void* data);

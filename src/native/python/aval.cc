@@ -91,15 +91,12 @@ PyType_Spec spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots,
 };
 
-// Puts the size of an element in bytes, and the code, of a NumPy dtype. False with a Python error.
+// Puts the size of an element in bytes, and the code, of a dtype. False with a Python error.
 bool find_dtype(PyObject* dtype, AvalObject* out) {
-  out->code = DType::kUnknown;
-  out->item_size = 0;
-  if (!PyArray_DescrCheck(dtype)) return true;  // an extended dtype
   Ref item_size(PyObject_GetAttrString(dtype, "itemsize"));
   if (!item_size) return false;
   out->item_size = PyLong_AsLongLong(item_size.get());
-  out->code = dtype_code(dtype);
+  out->code = PyArray_DescrCheck(dtype) ? dtype_code(dtype) : DType::kUnknown;  // of an extended one
   return !PyErr_Occurred();
 }
 

@@ -41,11 +41,12 @@ class Owned {
 
 // Parts: (types of the inputs, `execute`, handlers of the outputs, device, types of the outputs,
 // what makes a buffer of any input, what tells why a run has failed, what frees the rest of old runs,
-// which inputs are donated, what makes a buffer of an array that nothing else sees).
+// which inputs are donated, what makes a buffer of an array that nothing else sees, whether results
+// are committed to the device).
 class Xla : public Engine {
  public:
   bool compile(PyObject* parts) {
-    if (!parts_.take(parts, 10)) return false;
+    if (!parts_.take(parts, 11)) return false;
     for (const int tuple : {0, 4, 8}) {
       if (PyTuple_Check(parts_[tuple])) continue;
       PyErr_SetString(PyExc_TypeError, "types come in a tuple");
@@ -172,7 +173,7 @@ class Xla : public Engine {
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
       PyObject* aval = PyTuple_GET_ITEM(parts_[4], i);
-      outs[i] = new_buffer_array(aval, PyList_GET_ITEM(raws, i), parts_[3]);
+      outs[i] = new_buffer_array(aval, PyList_GET_ITEM(raws, i), parts_[3], parts_[10] == Py_True);
       if (outs[i] == nullptr) return false;
     }
     return true;
@@ -260,9 +261,9 @@ class OnTape : public Engine {
     Few<void*> out(num_outputs_);
     Few<Scalar> scalars(num_in);
     std::vector<Ref> held;
-    return lend_outputs(tape, inputs, in.data(), out.data(), outs) &&
+    return make_outputs(tape, inputs, in.data(), out.data(), outs) &&
            find_inputs(*tape, inputs, in.data(), scalars.data(), held) &&
-           execute_tape(tape, in.data(), out.data(), outs);
+           execute_tape(tape, in.data(), out.data());
   }
 
   int traverse(visitproc visit, void* arg) override {

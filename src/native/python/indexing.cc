@@ -128,12 +128,12 @@ bool find_view(const AvalObject* aval, PyObject* index, View& view) {
   return walk.keep_rest();
 }
 
-// What can be indexed here: an array on the host of a dtype with items. Null: the Python path.
+// What can be indexed here: an array on the host. Null: the Python path.
 const AvalObject* facts_of(PyObject* array) {
   if (!is_on_host(array)) return nullptr;
   const AvalObject* aval = aval_facts(array_aval(array));
   if (aval == nullptr) PyErr_Clear();
-  return aval == nullptr || aval->item_size == 0 ? nullptr : aval;
+  return aval;
 }
 
 void copy_view(const char* in, const View& view, char* out, int64_t item_size) {

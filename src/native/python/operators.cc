@@ -10,6 +10,7 @@
 #include "python/array.h"
 #include "python/function.h"
 #include "python/indexing.h"
+#include "python/numpy_api.h"
 #include "python/plan.h"
 
 namespace evertrace {
@@ -212,7 +213,8 @@ PyObject* to_numpy(PyObject* x, PyObject* const* args, Py_ssize_t count, PyObjec
   if (count == 0 && names == nullptr && is_array(x) && may_use_plans() && is_on_host(x)) {
     const AvalObject* aval = aval_facts(array_aval(x));
     if (aval == nullptr) return nullptr;
-    if (aval->item_size != 0 && array_contents(x) != nullptr) return numpy_view(x);
+    const bool is_of_numbers = PyArray_DescrCheck(aval->dtype);
+    if (is_of_numbers && array_contents(x) != nullptr) return numpy_view(x);
   }
   const Py_ssize_t num_names = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
   std::vector<PyObject*> all{x};
@@ -228,12 +230,11 @@ PyMethodDef array_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// set_operators(functions): the functions of operators by the names of their methods.
+// set_operators(functions): functions of operators by the names of their methods; others stay.
 PyObject* set_operators(PyObject*, PyObject* functions) {
   for (Names& names : operations) {
     PyObject* function = PyDict_GetItemString(functions, names.method);
-    Py_XINCREF(function);
-    Py_XSETREF(names.function, function);
+    if (function != nullptr) Py_XSETREF(names.function, Py_NewRef(function));
   }
   Py_RETURN_NONE;
 }

@@ -156,7 +156,7 @@ Plan* Plan::make(PyObject* description) {
   return nullptr;
 }
 
-// (slots, steps, slot of the result, aval)
+// (slots, steps, slot of the result, aval of it, of keys where the slot is of their words)
 bool Plan::read(PyObject* description) {
   PyObject *slots, *steps, *aval;
   if (!PyArg_ParseTuple(description, "O!O!iO", &PyTuple_Type, &slots, &PyTuple_Type, &steps,
@@ -176,7 +176,10 @@ bool Plan::read(PyObject* description) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); ++i) {
     if (!add_step(PyTuple_GET_ITEM(steps, i))) return false;
   }
-  return true;
+  const AvalObject* facts = aval_facts(aval);
+  if (facts == nullptr) return false;
+  const auto bytes = counts_[result_] * static_cast<int64_t>(item_size(dtypes_[result_]));
+  return facts->count * facts->item_size == bytes || no_kernel("another result");
 }
 
 // (kind, argument or array, aval)
@@ -186,7 +189,7 @@ bool Plan::add_slot(PyObject* description) {
   if (!PyArg_ParseTuple(description, "sOO", &kind, &what, &aval)) return false;
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return false;
-  if (facts->item_size == 0) return no_kernel("extended dtypes");
+  if (facts->code == DType::kUnknown) return no_kernel("this dtype");
   const std::string_view name = kind;
   Slot slot{};
   slot.dtype = facts->code;
@@ -250,6 +253,7 @@ bool Plan::add_step(PyObject* description) {
                   : name == "copy"   ? add_copy(step, rest.get())
                   : name == "matmul" ? add_matmul(step, rest.get())
                   : name == "draw"   ? add_draw(step, rest.get())
+                  : name == "fold"   ? add_fold(step)
                   : name == "tape"   ? add_tape(step, rest.get())
                                      : no_kernel(kind);
   if (ok) steps_.push_back(std::move(step));
@@ -373,6 +377,20 @@ bool Plan::add_tape(Step& step, PyObject* rest) {
   return true;
 }
 
+// A number for each key.
+bool Plan::add_fold(Step& step) {
+  step.kind = Step::Kind::kFold;
+  step.num_keys = counts_[step.out] / 2;
+  const bool fits = step.count == 2 && counts_[step.out] == 2 * step.num_keys &&
+                    counts_[step.operands[0]] == 2 * step.num_keys &&
+                    counts_[step.operands[1]] == step.num_keys;
+  const auto is_word = [&](int slot) { return dtypes_[slot] == DType::kUInt32; };
+  if (!fits || !is_word(step.out) || !is_word(step.operands[0]) || !is_word(step.operands[1])) {
+    return no_kernel("such keys");
+  }
+  return true;
+}
+
 // ---------------------------------------------------------------- running
 
 // Has arrays bring their contents to the host, which may run Python. False: the Python path.
@@ -427,6 +445,10 @@ bool Plan::execute(const Step& step, void* const* at, const Slot* slots) {
     case Step::Kind::kMatmul: step.matmul(in, at[step.operands[1]], out, step.matmul_shape); break;
     case Step::Kind::kDraw:
       draw(step.draw, static_cast<const uint32_t*>(in), step.num_keys, step.num_draws, out);
+      break;
+    case Step::Kind::kFold:
+      fold_in(static_cast<const uint32_t*>(in), static_cast<const uint32_t*>(at[step.operands[1]]),
+              step.num_keys, out);
       break;
     case Step::Kind::kTape: {
       const void* ins[kMostOperands];

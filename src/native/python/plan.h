@@ -51,7 +51,7 @@ class Plan {
   };
 
   struct Step {
-    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kTape } kind;
+    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kFold, kTape } kind;
     int out, count, operands[kMostOperands];
     int num_outs, outs[kMostOuts];     // of tapes, of which `out` is the first
     const tape::Tape* tape;            // owned by kept_
@@ -60,7 +60,7 @@ class Plan {
     int64_t offset, item_size;         // of copies: where they start, in bytes
     std::vector<int64_t> shape, strides, out_strides;
     MatmulShape matmul_shape;
-    int64_t num_keys, num_draws;       // of random numbers: how many of each key
+    int64_t num_keys, num_draws;       // of random numbers and keys: how many of each key
     Draw draw;
     Loop loop;
     Reduce reduce;
@@ -76,6 +76,7 @@ class Plan {
   bool add_matmul(Step& step, PyObject* rest);
   bool add_draw(Step& step, PyObject* rest);
   bool add_tape(Step& step, PyObject* rest);
+  bool add_fold(Step& step);
   bool prepare(PyObject* const* args) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
   static bool execute(const Step& step, void* const* at, const Slot* slots);

@@ -189,13 +189,13 @@ PyObject* run(PyObject* self, PyObject* args) {
     Few<const void*> in(tape.num_inputs());
     Few<void*> out(tape.num_outputs());
     std::vector<Ref> held(tape.num_inputs());
-    if (!lend_outputs(object, items, in.data(), out.data(), outs)) return nullptr;
+    if (!make_outputs(object, items, in.data(), out.data(), outs)) return nullptr;
     for (size_t i = 0; i < tape.num_inputs(); ++i) {
       if (tape.has_donors() && in[i] != nullptr) continue;
       in[i] = tape_input(items[i], tape.input_bytes(i), object->is_long, held[i]);
       if (in[i] == nullptr) return nullptr;
     }
-    const bool done = execute_tape(object, in.data(), out.data(), outs);
+    const bool done = execute_tape(object, in.data(), out.data());
     return done ? Py_NewRef(results.get()) : nullptr;
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
@@ -280,6 +280,30 @@ PyType_Slot slots[] = {
 
 PyType_Spec spec = {"evertrace._src._native.Tape", sizeof(TapeObject), 0, Py_TPFLAGS_DEFAULT, slots};
 
+// Makes those outputs whose donors can give their memory away.
+bool lend_outputs(const TapeObject* self, PyObject* const* inputs, const void** in, void** out,
+                  PyObject** outs) {
+  const tape::Tape& tape = **self->tape;
+  std::fill(in, in + tape.num_inputs(), nullptr);
+  // An array that is passed twice is still read as the other one.
+  std::vector<PyObject*> sorted(inputs, inputs + tape.num_inputs());
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < tape.num_outputs(); ++i) {
+    if (tape.donor(i) < 0) continue;
+    const auto donor = static_cast<size_t>(tape.donor(i));
+    PyObject* x = inputs[donor];
+    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), x);
+    if (!is_array(x) || last - first != 1) continue;
+    const AvalObject* aval = aval_facts(array_aval(x));
+    if (aval == nullptr) return false;
+    if (aval->count * aval->item_size != tape.input_bytes(donor)) continue;
+    outs[i] = new_array_on(PyTuple_GET_ITEM(self->avals, static_cast<Py_ssize_t>(i)), x, &out[i]);
+    if (outs[i] != nullptr) in[donor] = out[i];
+    else if (PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 PyTypeObject* tape_type() { return type; }
@@ -318,36 +342,18 @@ const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held) {
   return bytes == 0 ? empty : PyArray_DATA(array);
 }
 
-bool lend_outputs(const TapeObject* self, PyObject* const* inputs, const void** in, void** out,
+bool make_outputs(const TapeObject* self, PyObject* const* inputs, const void** in, void** out,
                   PyObject** outs) {
-  const tape::Tape& tape = **self->tape;
-  if (!tape.has_donors()) return true;
-  std::fill(in, in + tape.num_inputs(), nullptr);
-  // An array that is passed twice is still read as the other one.
-  std::vector<PyObject*> sorted(inputs, inputs + tape.num_inputs());
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 0; i < tape.num_outputs(); ++i) {
-    if (tape.donor(i) < 0) continue;
-    const auto donor = static_cast<size_t>(tape.donor(i));
-    PyObject* x = inputs[donor];
-    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), x);
-    if (!is_array(x) || last - first != 1) continue;
-    const AvalObject* aval = aval_facts(array_aval(x));
-    if (aval == nullptr) return false;
-    if (aval->count * aval->item_size != tape.input_bytes(donor)) continue;
-    outs[i] = new_array_on(PyTuple_GET_ITEM(self->avals, static_cast<Py_ssize_t>(i)), x, &out[i]);
-    if (outs[i] != nullptr) in[donor] = out[i];
-    else if (PyErr_Occurred()) return false;
-  }
-  return true;
-}
-
-bool execute_tape(const TapeObject* self, const void* const* in, void** out, PyObject** outs) {
+  if ((*self->tape)->has_donors() && !lend_outputs(self, inputs, in, out, outs)) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->avals); ++i) {
     if (outs[i] != nullptr) continue;
     outs[i] = new_array(PyTuple_GET_ITEM(self->avals, i), &out[i]);
     if (outs[i] == nullptr) return false;
   }
+  return true;
+}
+
+bool execute_tape(const TapeObject* self, const void* const* in, void* const* out) {
   PyThreadState* state = self->is_long ? PyEval_SaveThread() : nullptr;
   std::string failure;
   bool exhausted = false;

@@ -23,15 +23,14 @@ PyTypeObject* tape_type();
 // kept alive for it is put into `held`; `is_long`: the GIL will be released while it is read.
 const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held);
 
-// Makes those outputs of a run whose donors can give their memory away, which is then in `in` and
-// `out`; `in` is null for the other inputs. Does nothing for a tape without donors. False with an
-// error.
-bool lend_outputs(const TapeObject* tape, PyObject* const* inputs, const void** in, void** out,
+// Makes the outputs of a run, which may run Python: before the inputs are looked for. Those whose
+// donors can give their memory away have that, and it is in `in` as well, which is null for the
+// other inputs; a tape without donors leaves `in` alone. False with an error.
+bool make_outputs(const TapeObject* tape, PyObject* const* inputs, const void** in, void** out,
                   PyObject** outs);
 
-// Makes the outputs that are null, and runs a tape on memory, without the GIL if it is long; false
-// with an error.
-bool execute_tape(const TapeObject* tape, const void* const* in, void** out, PyObject** outs);
+// Runs a tape on memory, without the GIL if it is long; false with an error.
+bool execute_tape(const TapeObject* tape, const void* const* in, void* const* out);
 
 // As many things as a call has inputs or outputs: on the stack, if they are few.
 template <class T>

@@ -7,175 +7,16 @@
 
 #include "python/tree.h"
 
-#include <algorithm>
+#include "python/nodes.h"
 
 namespace evertrace {
 namespace {
 
-PyObject* kinds = nullptr;  // `registry.KINDS`: type -> NodeKind
 PyObject* faults[kFaults];
 
 bool refuse(const char* what) {
   PyErr_SetString(PyExc_ValueError, what);
   return false;
-}
-
-// One level of a recursion. There is a limit besides Python's, since that can be set higher than a
-// stack is.
-class Level {
- public:
-  explicit Level(int& depth) : depth_(depth) {
-    constexpr int kDeepest = 10000;
-    if (++depth_ > kDeepest) {
-      PyErr_SetString(PyExc_RecursionError, "a tree is nested too deeply");
-    } else {
-      entered_ = Py_EnterRecursiveCall(" while walking a tree") == 0;
-    }
-  }
-  Level(const Level&) = delete;
-  Level& operator=(const Level&) = delete;
-  ~Level() {
-    --depth_;
-    if (entered_) Py_LeaveRecursiveCall();
-  }
-  explicit operator bool() const { return entered_; }
-
- private:
-  int& depth_;
-  bool entered_ = false;
-};
-
-// ---------------------------------------------------------------- one level
-
-enum class Kind { kError, kLeaf, kNone, kTuple, kList, kDict, kNamed, kRegistered };
-
-// What the values of types are.
-class Kinds {
- public:
-  // `functions` gets the `NodeKind` of a type that is registered.
-  Kind find(PyTypeObject* type, Ref& functions) {
-    if (type == last_leaf_ && PyDict_GET_SIZE(kinds) == num_kinds_) return Kind::kLeaf;
-    if (type == &PyTuple_Type) return Kind::kTuple;
-    if (type == &PyList_Type) return Kind::kList;
-    if (type == &PyDict_Type) return Kind::kDict;
-    if (type == Py_TYPE(Py_None)) return Kind::kNone;
-    PyObject* object = reinterpret_cast<PyObject*>(type);
-    PyObject* found = PyDict_GetItemWithError(kinds, object);
-    if (found != nullptr) {
-      functions = Ref::borrow(found);
-      return Kind::kRegistered;
-    }
-    if (PyErr_Occurred()) return Kind::kError;
-    if (PyType_HasFeature(type, Py_TPFLAGS_TUPLE_SUBCLASS)) return tuple_kind(object);
-    last_leaf_ = type;
-    num_kinds_ = PyDict_GET_SIZE(kinds);  // which grows where a type is registered meanwhile
-    return Kind::kLeaf;
-  }
-
- private:
-  static Kind tuple_kind(PyObject* type) {
-    static PyObject* const name = PyUnicode_InternFromString("_fields");
-    const Ref fields(PyObject_GetAttr(type, name));
-    if (fields) return Kind::kNamed;
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return Kind::kError;
-    PyErr_Clear();
-    return Kind::kLeaf;
-  }
-
-  PyTypeObject* last_leaf_ = nullptr;  // a leaf among those that were taken has it
-  Py_ssize_t num_kinds_ = 0;
-};
-
-bool are_strings(PyObject* keys) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); ++i) {
-    if (!PyUnicode_CheckExact(PyTuple_GET_ITEM(keys, i))) return false;
-  }
-  return true;
-}
-
-// The keys of a dict as a sorted tuple; null with an error set.
-PyObject* sorted_keys(PyObject* dict, bool& strings) {
-  Ref keys(PyTuple_New(PyDict_GET_SIZE(dict)));
-  if (!keys) return nullptr;
-  PyObject *key, *value;
-  for (Py_ssize_t at = 0, i = 0; PyDict_Next(dict, &at, &key, &value); ++i) {
-    PyTuple_SET_ITEM(keys.get(), i, Py_NewRef(key));
-  }
-  strings = are_strings(keys.get());
-  if (strings) {
-    constexpr Py_ssize_t kFew = 16;  // of more, Python's own sort compares fewer
-    PyObject** items = &PyTuple_GET_ITEM(keys.get(), 0);
-    PyObject** const end = items + PyTuple_GET_SIZE(keys.get());
-    const auto less = [](PyObject* a, PyObject* b) { return PyUnicode_Compare(a, b) < 0; };
-    if (end - items <= kFew) std::sort(items, end, less);
-    if (end - items <= kFew || std::is_sorted(items, end, less)) return keys.release();
-  }
-  const Ref list(PySequence_List(keys.get()));
-  if (!list) return nullptr;
-  if (PyList_Sort(list.get()) == 0) return PyList_AsTuple(list.get());
-  if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError)) {
-    raise_fault_from_error(kKeys, dict);
-  }
-  return nullptr;
-}
-
-bool open_dict(PyObject* dict, References& children, Ref& aux) {
-  bool strings = false;
-  Ref keys(sorted_keys(dict, strings));
-  if (!keys) return false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys.get()); ++i) {
-    PyObject* key = PyTuple_GET_ITEM(keys.get(), i);
-    PyObject* value = strings ? Py_XNewRef(PyDict_GetItemWithError(dict, key))
-                              : PyObject_GetItem(dict, key);
-    if (value == nullptr) return false;
-    children.push(value);
-  }
-  aux = std::move(keys);
-  return true;
-}
-
-template <class Item>
-void push_items(PyObject* node, Py_ssize_t count, const Item& item, References& children) {
-  for (Py_ssize_t i = 0; i < count; ++i) children.push(Py_NewRef(item(node, i)));
-}
-
-bool open_registered(PyObject* node, PyObject* functions, References& children, Ref& aux) {
-  static PyObject* const name = PyUnicode_InternFromString("flatten");
-  const Ref flatten(PyObject_GetAttr(functions, name));
-  const Ref pair(flatten ? PyObject_CallOneArg(flatten.get(), node) : nullptr);
-  if (!pair) return false;
-  if (!PyTuple_CheckExact(pair.get()) || PyTuple_GET_SIZE(pair.get()) != 2 ||
-      !PyTuple_CheckExact(PyTuple_GET_ITEM(pair.get(), 0))) {
-    return refuse("tree: a node is taken apart into a tuple of children and static data");
-  }
-  PyObject* items = PyTuple_GET_ITEM(pair.get(), 0);
-  const auto item = [](PyObject* x, Py_ssize_t i) { return PyTuple_GET_ITEM(x, i); };
-  push_items(items, PyTuple_GET_SIZE(items), item, children);
-  aux = Ref::borrow(PyTuple_GET_ITEM(pair.get(), 1));
-  return true;
-}
-
-// Pushes the children of a node and gets its static data; false with an error set.
-bool open(PyObject* node, Kind kind, PyObject* functions, References& children, Ref& aux) {
-  switch (kind) {
-    case Kind::kDict:
-      return open_dict(node, children, aux);
-    case Kind::kRegistered:
-      return open_registered(node, functions, children, aux);
-    case Kind::kList:
-      push_items(node, PyList_GET_SIZE(node),
-                 [](PyObject* x, Py_ssize_t i) { return PyList_GET_ITEM(x, i); }, children);
-      break;
-    case Kind::kTuple:
-    case Kind::kNamed:
-      push_items(node, PyTuple_GET_SIZE(node),
-                 [](PyObject* x, Py_ssize_t i) { return PyTuple_GET_ITEM(x, i); }, children);
-      break;
-    default:
-      break;
-  }
-  aux = Ref::borrow(kind == Kind::kNamed ? reinterpret_cast<PyObject*>(Py_TYPE(node)) : Py_None);
-  return true;
 }
 
 // ---------------------------------------------------------------- flattening
@@ -216,9 +57,9 @@ PyObject* tuple_of(Ref a, Ref b, Ref c) {
 
 class Flattener {
  public:
-  // `is_leaf` may be null. Without `structured`, there are no specs.
-  Flattener(PyObject* is_leaf, bool structured, References& leaves)
-      : is_leaf_(is_leaf), structured_(structured), leaves_(leaves) {}
+  // `is_leaf` may be null.
+  Flattener(PyObject* is_leaf, const Wanted& wanted, References& leaves)
+      : is_leaf_(is_leaf), wanted_(wanted), leaves_(leaves) {}
 
   // Appends the leaves of a tree and returns its spec; null with an error set.
   PyObject* walk(PyObject* tree) {
@@ -228,7 +69,9 @@ class Flattener {
     const Kind kind = stops == 1 ? Kind::kLeaf : kinds_.find(Py_TYPE(tree), functions);
     if (kind == Kind::kError) return nullptr;
     if (kind != Kind::kLeaf) return walk_node(tree, kind, functions.get());
-    leaves_.push(Py_NewRef(tree));
+    PyObject* leaf = wanted_.paths ? with_path(tree) : Py_NewRef(tree);
+    if (leaf == nullptr) return nullptr;
+    leaves_.push(leaf);
     return Py_NewRef(Py_None);
   }
 
@@ -237,23 +80,47 @@ class Flattener {
     const Level level(depth_);
     if (!level) return nullptr;
     Ref type = Ref::borrow(reinterpret_cast<PyObject*>(Py_TYPE(node)));
-    const size_t first = children_.size();
+    const size_t first = children_.size(), first_key = keys_.size();
     Ref aux;
-    if (!open(node, kind, functions, children_, aux)) return nullptr;
+    const bool opened =
+        wanted_.paths ? open_node_with_keys(node, kind, functions, keys_, children_, aux)
+                      : open_node(node, kind, functions, children_, aux);
+    if (!opened) return nullptr;
     const size_t count = children_.size() - first;
     Specs specs(count);
     for (size_t i = 0; i < count; ++i) {
+      if (wanted_.paths) path_.push_back(keys_[first_key + i]);
       Ref spec(walk(children_[first + i]));
       if (!spec) return nullptr;
-      if (structured_ && !specs.add(std::move(spec))) return nullptr;
+      if (wanted_.paths) path_.pop_back();
+      if (wanted_.spec && !specs.add(std::move(spec))) return nullptr;
     }
     children_.pop_to(first);
-    if (!structured_) return Py_NewRef(Py_None);
+    keys_.pop_to(first_key);
+    if (!wanted_.spec) return Py_NewRef(Py_None);
     return tuple_of(std::move(type), std::move(aux), Ref(specs.finish()));
   }
 
+  // Where the walk is: a new tuple of keys.
+  PyObject* path() const {
+    PyObject* made = PyTuple_New(static_cast<Py_ssize_t>(path_.size()));
+    for (size_t i = 0; made != nullptr && i < path_.size(); ++i) {
+      PyTuple_SET_ITEM(made, static_cast<Py_ssize_t>(i), Py_NewRef(path_[i]));
+    }
+    return made;
+  }
+
+  PyObject* with_path(PyObject* leaf) const {
+    const Ref where(path());
+    return where ? PyTuple_Pack(2, where.get(), leaf) : nullptr;
+  }
+
   int ask(PyObject* tree) {
-    const Ref verdict(PyObject_CallOneArg(is_leaf_, tree));
+    const Ref where(wanted_.leaf_by_path ? path() : nullptr);
+    if (wanted_.leaf_by_path && !where) return -1;
+    PyObject* args[] = {where.get(), tree};
+    const bool skip = !wanted_.leaf_by_path;
+    const Ref verdict(PyObject_Vectorcall(is_leaf_, args + skip, 2u - skip, nullptr));
     if (!verdict) return -1;
     if (verdict.get() == Py_True) return 1;
     if (verdict.get() == Py_False || verdict.get() == Py_None) return 0;
@@ -262,9 +129,10 @@ class Flattener {
   }
 
   PyObject* is_leaf_;
-  bool structured_;
+  const Wanted wanted_;
   References& leaves_;
-  References children_;
+  References children_, keys_;
+  std::vector<PyObject*> path_;  // those of the keys that lead to where the walk is
   Kinds kinds_;
   int depth_ = 0;
 };
@@ -358,7 +226,7 @@ class Builder {
   }
 
   static PyObject* node(const Parts& parts, PyObject* children) {
-    PyObject* found = PyDict_GetItemWithError(kinds, reinterpret_cast<PyObject*>(parts.type));
+    PyObject* found = find_functions(parts.type);
     if (found == nullptr) return PyErr_Occurred() ? nullptr : PyObject_CallObject(parts.aux, children);
     const Ref functions = Ref::borrow(found);
     static PyObject* const name = PyUnicode_InternFromString("unflatten");
@@ -423,7 +291,7 @@ class Matcher {
     Ref functions, aux;
     const Kind kind = kinds_.find(parts.type, functions);
     if (kind == Kind::kLeaf) return 0;
-    if (kind == Kind::kError || !open(node, kind, functions.get(), children_, aux)) return -1;
+    if (kind == Kind::kError || !open_node(node, kind, functions.get(), children_, aux)) return -1;
     if (children_.size() - first != static_cast<size_t>(parts.count)) return 0;
     const int same = PyObject_RichCompareBool(parts.aux, aux.get(), Py_EQ);
     if (same < 0 && PyErr_ExceptionMatches(PyExc_Exception)) {
@@ -456,9 +324,8 @@ void raise_fault_from_error(Fault fault, PyObject* a) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
 }
 
-void set_tree_functions(PyObject* table, PyObject* functions) {
+void set_faults(PyObject* functions) {
   for (int i = 0; i < kFaults; ++i) Py_XSETREF(faults[i], Py_NewRef(PyTuple_GET_ITEM(functions, i)));
-  Py_XSETREF(kinds, Py_NewRef(table));
 }
 
 void References::grow() {
@@ -486,12 +353,8 @@ PyObject* build_tree(PyObject* spec, PyObject* const* leaves, Py_ssize_t count) 
   return Builder(leaves, count).build(spec);
 }
 
-bool flatten_tree(PyObject* tree, PyObject* is_leaf, References& leaves, Ref* spec) {
-  Flattener flattener(is_leaf == Py_None ? nullptr : is_leaf, spec != nullptr, leaves);
-  Ref found(flattener.walk(tree));
-  const bool done = static_cast<bool>(found);
-  if (spec != nullptr) *spec = std::move(found);
-  return done;
+Ref flatten_tree(PyObject* tree, PyObject* is_leaf, const Wanted& wanted, References& leaves) {
+  return Ref(Flattener(is_leaf == Py_None ? nullptr : is_leaf, wanted, leaves).walk(tree));
 }
 
 }  // namespace evertrace

@@ -41,9 +41,15 @@ class References {
   std::vector<PyObject*> many_;
 };
 
-// Appends the leaves of a tree, and gets its spec if that is not null; false with an error set.
-// `is_leaf` may be None.
-bool flatten_tree(PyObject* tree, PyObject* is_leaf, References& leaves, Ref* spec);
+// What is asked of the walk over a tree.
+struct Wanted {
+  bool spec = true;           // else it is None
+  bool paths = false;         // leaves come as pairs of a path, a tuple of keys, and the leaf
+  bool leaf_by_path = false;  // `is_leaf` takes a path first; only where there are paths
+};
+
+// Appends the leaves of a tree and returns its spec; null with an error set. `is_leaf` may be None.
+Ref flatten_tree(PyObject* tree, PyObject* is_leaf, const Wanted& wanted, References& leaves);
 
 // Appends the subtrees that sit where a spec has its leaves. Returns 1, 0 where the spec is no prefix
 // of the tree's structure, or -1 with an error set.
@@ -60,7 +66,7 @@ void raise_fault(Fault fault, PyObject* a, PyObject* b = nullptr);
 // The same of a thing and the error that is set, which becomes the cause.
 void raise_fault_from_error(Fault fault, PyObject* a);
 
-// Takes the table of node types (`registry.KINDS`), and a tuple of functions, one for each fault.
-void set_tree_functions(PyObject* table, PyObject* functions);
+// Takes a tuple of functions, one for each fault.
+void set_faults(PyObject* functions);
 
 }  // namespace evertrace

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "python/nodes.h"
+
 namespace evertrace {
 namespace {
 
@@ -124,25 +126,39 @@ Ref wrapped(Ref spec, size_t num_leaves) {
   return Ref(make_treedef(class_type, std::move(spec), static_cast<Py_ssize_t>(num_leaves)));
 }
 
-PyObject* py_flatten(PyObject*, PyObject* const* args, Py_ssize_t count) {
+// The leaves in a list, and the treedef.
+PyObject* flattened(PyObject* tree, PyObject* is_leaf, const Wanted& wanted) {
   References leaves;
-  Ref spec;
-  if (!takes(count, 2) || !flatten_tree(args[0], args[1], leaves, &spec)) return nullptr;
+  Ref spec = flatten_tree(tree, is_leaf, wanted, leaves);
   const Ref treedef = wrapped(std::move(spec), leaves.size());
   const Ref list(treedef ? leaves.into_list() : nullptr);
   return list ? PyTuple_Pack(2, list.get(), treedef.get()) : nullptr;
 }
 
+PyObject* py_flatten(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return takes(count, 2) ? flattened(args[0], args[1], Wanted()) : nullptr;
+}
+
+PyObject* py_flatten_with_path(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (!takes(count, 3)) return nullptr;
+  Wanted wanted;
+  wanted.paths = true;
+  wanted.leaf_by_path = args[2] == Py_True;
+  return flattened(args[0], args[1], wanted);
+}
+
 PyObject* py_leaves(PyObject*, PyObject* const* args, Py_ssize_t count) {
   References leaves;
-  if (!takes(count, 2) || !flatten_tree(args[0], args[1], leaves, nullptr)) return nullptr;
+  Wanted wanted;
+  wanted.spec = false;
+  if (!takes(count, 2) || !flatten_tree(args[0], args[1], wanted, leaves)) return nullptr;
   return leaves.into_list();
 }
 
 PyObject* py_structure(PyObject*, PyObject* const* args, Py_ssize_t count) {
   References leaves;
-  Ref spec;
-  if (!takes(count, 2) || !flatten_tree(args[0], args[1], leaves, &spec)) return nullptr;
+  if (!takes(count, 2)) return nullptr;
+  Ref spec = flatten_tree(args[0], args[1], Wanted(), leaves);
   return wrapped(std::move(spec), leaves.size()).release();
 }
 
@@ -170,11 +186,11 @@ PyObject* py_match(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return same == 0 ? Py_NewRef(Py_None) : leaves.into_list();
 }
 
-// set_tree(kinds, class of treedefs, LEAF, functions that make errors)
+// set_tree(kinds, class of treedefs, LEAF, functions that make errors, what makes keys)
 PyObject* set_tree(PyObject*, PyObject* args) {
-  PyObject *table, *cls, *leaf, *functions;
-  if (!PyArg_ParseTuple(args, "O!O!OO!", &PyDict_Type, &table, &PyType_Type, &cls, &leaf,
-                        &PyTuple_Type, &functions)) {
+  PyObject *table, *cls, *leaf, *functions, *keys;
+  if (!PyArg_ParseTuple(args, "O!O!OO!O!", &PyDict_Type, &table, &PyType_Type, &cls, &leaf,
+                        &PyTuple_Type, &functions, &PyTuple_Type, &keys)) {
     return nullptr;
   }
   auto* type = reinterpret_cast<PyTypeObject*>(cls);
@@ -182,7 +198,8 @@ PyObject* set_tree(PyObject*, PyObject* args) {
     PyErr_SetString(PyExc_ValueError, "set_tree: a class over TreeDefBase, and all functions");
     return nullptr;
   }
-  set_tree_functions(table, functions);
+  if (!set_nodes(table, keys)) return nullptr;
+  set_faults(functions);
   Py_XSETREF(class_type, reinterpret_cast<PyTypeObject*>(Py_NewRef(cls)));
   Py_XSETREF(the_leaf, Py_NewRef(leaf));
   Py_RETURN_NONE;
@@ -190,6 +207,8 @@ PyObject* set_tree(PyObject*, PyObject* args) {
 
 PyMethodDef methods[] = {
     {"tree_flatten", as_method<py_flatten>(), METH_FASTCALL, "tree_flatten(tree, is_leaf)"},
+    {"tree_flatten_with_path", as_method<py_flatten_with_path>(), METH_FASTCALL,
+     "tree_flatten_with_path(tree, is_leaf, whether that takes paths)"},
     {"tree_leaves", as_method<py_leaves>(), METH_FASTCALL, "tree_leaves(tree, is_leaf)"},
     {"tree_structure", as_method<py_structure>(), METH_FASTCALL, "tree_structure(tree, is_leaf)"},
     {"tree_unflatten", as_method<py_unflatten>(), METH_FASTCALL, "tree_unflatten(treedef, leaves)"},

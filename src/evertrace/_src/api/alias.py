@@ -16,8 +16,6 @@ import types
 from evertrace._src import errors
 from evertrace._src.support import set_module
 
-__all__ = ["as_jax"]
-
 NAME, OURS = "jax", "evertrace"
 
 # What ``import jax`` loads and libraries look for among the loaded modules before they import it.

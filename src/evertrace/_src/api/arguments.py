@@ -8,9 +8,6 @@ from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, aval_of
 from evertrace._src.core.aval import is_inexact
-from evertrace._src.jit.capture import flatten_result, function_name, is_float0
-
-__all__ = ["flatten_result", "function_name", "is_float0"]
 
 
 def chosen_arguments(where, argnums, args):
@@ -19,8 +16,11 @@ def chosen_arguments(where, argnums, args):
     try:
         nums = tuple(map(operator.index, nums))
     except TypeError:
-        raise TypeError(
-            f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}"
+        raise errors.user_error(
+            TypeError,
+            f"{where}: argnums must be an int or a tuple of ints, got {argnums!r}.",
+            fix="count the arguments from 0.",
+            anchor="argnums",
         ) from None
     for n in nums:
         if not -len(args) <= n < len(args):

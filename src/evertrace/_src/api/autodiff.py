@@ -10,9 +10,7 @@ from evertrace._src.api.arguments import (
     check_scalar_output,
     check_tangent,
     chosen_arguments,
-    flatten_result,
     float0_zeros,
-    function_name,
     split_aux,
 )
 from evertrace._src.api.objects import ObjectTree, flatten_arguments, place, restore
@@ -22,6 +20,7 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.jit.capture import flatten_result, function_name
 from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import zeros
 from evertrace._src.support import set_module
@@ -147,7 +146,7 @@ def value_and_grad(
       Array([4., 5.], dtype=float32)
     """
     if reduce_axes:
-        raise NotImplementedError("value_and_grad: reduce_axes is not supported")
+        raise errors.unsupported("value_and_grad", "reduce_axes", reduce_axes)
     name = function_name(check_callable("grad", fun))
 
     @functools.wraps(fun)
@@ -215,7 +214,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
       (Array(43., dtype=float32), Array([ 2., 20.], dtype=float32))
     """
     if reduce_axes:
-        raise NotImplementedError("vjp: reduce_axes is not supported")
+        raise errors.unsupported("vjp", "reduce_axes", reduce_axes)
     where = f"vjp({function_name(check_callable('vjp', fun))})"
     leaves, treedef = flatten_arguments(where, primals)
     taped = _Taped(fun, treedef, leaves, where, has_aux)
@@ -384,7 +383,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
       (Array([3., 2., 2.], dtype=float32),)
     """
     if reduce_axes:
-        raise NotImplementedError("linear_transpose: reduce_axes is not supported")
+        raise errors.unsupported("linear_transpose", "reduce_axes", reduce_axes)
     where = f"linear_transpose({function_name(check_callable('linear_transpose', fun))})"
     leaves, treedef = tree.flatten(primals)
     avals = [x.aval if hasattr(x, "aval") else as_operand(x, where).aval for x in leaves]

@@ -1,6 +1,6 @@
 """Devices, and moving arrays to and from them."""
 
-from evertrace._src import dtypes, native, support, tree
+from evertrace._src import dtypes, errors, native, support, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core import transfers
@@ -147,9 +147,10 @@ def _put_leaf(leaf, target, donate):
 def _checked_space(x, space):
     """Return where an array is: memory of the host and of a CPU are one."""
     if space is Space.Host and not isinstance(x, Tracer) and x.device.platform != "cpu":
-        raise NotImplementedError(
-            "device_put: memory of the host can be named for arrays on a CPU only; use "
-            "`device_put(x, evertrace.devices('cpu')[0])`"
+        raise errors.user_error(
+            NotImplementedError,
+            "device_put: memory of the host can be named for arrays on a CPU only.",
+            fix="use `device_put(x, evertrace.devices('cpu')[0])`.",
         )
     return
 
@@ -158,9 +159,12 @@ def _first_device(sharding):
     """Return the device that computes with an array that is laid out over several."""
     first, *rest = sharding.device_list()
     if rest and first.platform != "cpu":
-        raise NotImplementedError(
+        raise errors.user_error(
+            NotImplementedError,
             f"device_put: placement on {1 + len(rest)} devices of platform {first.platform} is not "
-            "built yet; only devices of the CPU, which share their memory, can hold parts"
+            "built yet.",
+            fix="use devices of the CPU, which share their memory, or one device.",
+            anchor="devices",
         )
     return first
 

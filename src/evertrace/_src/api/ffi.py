@@ -18,11 +18,6 @@ from evertrace._src.engines.xla.foreign import custom_call
 from evertrace._src.ops.callback import VMAP_METHODS
 from evertrace._src.support import set_module
 
-__all__ = [
-    "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
-    "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
-]  # fmt: skip
-
 public = set_module("evertrace.ffi")
 
 

@@ -187,7 +187,10 @@ def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=
     modes = (modes,) if isinstance(modes, str) else tuple(modes)
     unknown = set(modes) - {"fwd", "rev"}
     if unknown:
-        raise ValueError(f"check_grads: modes are 'fwd' and 'rev', got {sorted(unknown)}")
+        raise errors.user_error(
+            ValueError, f"check_grads: there are no modes {sorted(unknown)}.",
+            fix="use 'fwd' and 'rev'.", anchor="check-grads",
+        )  # fmt: skip
     settings = {"atol": atol, "rtol": rtol, "eps": eps}
     _check(f, tuple(args), order, modes, settings, "")
 

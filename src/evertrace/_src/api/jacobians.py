@@ -4,13 +4,12 @@ import functools
 
 import numpy as np
 
-from evertrace._src import dtypes, tree
+from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.arguments import (
     check_callable,
     check_differentiable,
     check_output_dtype,
     chosen_arguments,
-    function_name,
 )
 from evertrace._src.api.autodiff import jvp, vjp, with_chosen
 from evertrace._src.api.objects import flatten_arguments, place, restore
@@ -19,6 +18,7 @@ from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
+from evertrace._src.jit.capture import function_name
 from evertrace._src.jit.observe import runs_at_once
 from evertrace._src.lax.slicing import slice_in_dim
 from evertrace._src.ops.compare import eq_p
@@ -70,7 +70,10 @@ def _check_jacobian_input(where, leaves, holomorphic, allow_int=False):
     check_differentiable(where, leaves, holomorphic, allow_int)
     for x in leaves:
         if not holomorphic and dtypes.issubdtype(x.aval.dtype, np.complexfloating):
-            raise TypeError(f"{where}: complex inputs require holomorphic=True")
+            raise errors.user_error(
+                TypeError, f"{where}: complex inputs require holomorphic=True.",
+                fix="say so, if the function is holomorphic.", anchor="grad-dtype",
+            )  # fmt: skip
 
 
 def _flat(fun, structure):

@@ -148,13 +148,15 @@ class UserContext:
     @property
     def value(self) -> Any:
         """The value in force in this thread."""
-        return dict(config.current().user_contexts).get(self, self._default)
+        entries = config.current().user_contexts
+        return next((value for context, _, value in entries if context is self), self._default)
 
     def __call__(self, value: Any) -> contextlib.AbstractContextManager[None]:
         """Set the value, which has to be hashable, for a ``with`` block."""
         hash(value)
-        others = [pair for pair in config.current().user_contexts if pair[0] is not self]
-        return config.override(user_contexts=(*others, (self, value)))
+        others = [entry for entry in config.current().user_contexts if entry[0] is not self]
+        # 1, 1.0 and True are equal.
+        return config.override(user_contexts=(*others, (self, type(value), value)))
 
 
 @public

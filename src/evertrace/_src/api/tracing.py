@@ -80,7 +80,7 @@ def jit(
       Array(5., dtype=float32)
     """
     if abstracted_axes is not None:
-        raise NotImplementedError("jit: abstracted_axes is not supported; shapes are concrete.")
+        raise errors.unsupported("jit", "abstracted_axes", abstracted_axes)
     if engine not in (None, "auto", "native", "xla"):
         raise errors.user_error(
             ValueError, f"jit: there is no engine {engine!r}.",
@@ -130,7 +130,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
       { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }
     """
     if abstracted_axes is not None:
-        raise NotImplementedError("make_jaxpr: abstracted_axes is not supported")
+        raise errors.unsupported("make_jaxpr", "abstracted_axes", abstracted_axes)
     where = f"make_jaxpr({function_name(check_callable('make_jaxpr', fun))})"
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     signature = Signature(fun, nums or None, None, None, None)

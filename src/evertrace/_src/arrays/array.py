@@ -302,5 +302,4 @@ def deleted_error(x):
         errors.DeletedArrayError,
         f"Array: the array of type {x.aval.str_short()} has been deleted or donated to a call.",
         fix="use the result of that call instead, or drop it from `donate_argnums`.",
-        anchor="deleted",
     )

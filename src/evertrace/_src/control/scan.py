@@ -15,17 +15,19 @@ A carry gets a tangent (or a batch dim) if its initial value has one or the body
 is found by repeating the derivation until nothing changes.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.control.bodies import memo, take
 from evertrace._src.control.call import split_tangents
-from evertrace._src.control.eager import cost, interpreting, may_interpret, on_host, run_compiled
 from evertrace._src.core import engine
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import LinearArg, is_linear
+from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.support import merge, partition
@@ -35,6 +37,8 @@ from evertrace._src.transforms.jvp import jvp_jaxpr
 from evertrace._src.transforms.linearize import linearize_jaxpr
 from evertrace._src.transforms.staging import close_jaxpr, inline, restage
 from evertrace._src.transforms.transpose import transpose_flat
+
+eager: Any = LazyModule("evertrace._src.control.eager")
 
 
 def bind_scan(jaxpr, consts, carry, xs, *, length, reverse, unroll):
@@ -71,15 +75,15 @@ def _scan_abstract(*avals, jaxpr, length, num_carry, **_):
 
 def _scan_eager(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
     consts, carry, xs = split_operands(args, num_consts, num_carry)
-    if on_host(args):
-        with interpreting():
-            if may_interpret(length * cost(jaxpr.jaxpr)):
+    if eager.on_host(args):
+        with eager.interpreting():
+            if eager.may_interpret(length * eager.cost(jaxpr.jaxpr)):
                 return _interpret(jaxpr, length, reverse, consts, carry, xs)
     params = {
         "jaxpr": jaxpr, "length": length, "reverse": reverse, "num_consts": num_consts,
         "num_carry": num_carry, "unroll": unroll,
     }  # fmt: skip
-    return run_compiled(scan_p, args, params, jaxpr.jaxpr)
+    return eager.run_compiled(scan_p, args, params, jaxpr.jaxpr)
 
 
 def _interpret(jaxpr, length, reverse, consts, carry, xs):

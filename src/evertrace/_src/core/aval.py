@@ -12,7 +12,7 @@ import weakref
 
 import numpy as np
 
-from evertrace._src import dtypes, native
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.formats import Format
 
 _interned = weakref.WeakValueDictionary()
@@ -140,7 +140,9 @@ class ShapeDtypeStruct:
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype must not be None")
+            raise errors.user_error(
+                ValueError, "ShapeDtypeStruct: dtype must not be None.", fix="name it."
+            )
         aval = ShapedArray(shape, dtypes.canonicalize_dtype(dtype, True), weak_type)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
         self.sharding = sharding
@@ -155,7 +157,11 @@ class ShapeDtypeStruct:
         facts = {name: getattr(self, name) for name in self.__slots__}
         unknown = sorted(set(kwargs) - set(facts))
         if unknown:
-            raise TypeError(f"ShapeDtypeStruct.update: there is no {', '.join(unknown)}")
+            raise errors.user_error(
+                TypeError,
+                f"ShapeDtypeStruct.update: there is no {', '.join(unknown)}.",
+                fix=f"use {', '.join(self.__slots__)}.",
+            )
         facts.update(kwargs)
         return ShapeDtypeStruct(facts.pop("shape"), facts.pop("dtype"), **facts)
 

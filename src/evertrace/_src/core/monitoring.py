@@ -39,7 +39,11 @@ def _unregister(kind, callback):
     with _lock:
         rest = list(_listeners[kind])
         if callback not in rest:
-            raise ValueError(f"monitoring: {callback!r} is not registered for {kind} events.")
+            raise errors.user_error(
+                ValueError,
+                f"monitoring: {callback!r} is not registered for {kind} events.",
+                fix="unregister each function once, where it was registered.",
+            )
         rest.remove(callback)
         _listeners[kind] = tuple(rest)
 

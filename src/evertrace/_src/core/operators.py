@@ -2,7 +2,8 @@
 
 `Operators` declares every operator, NumPy method and property. What they do is defined four layers
 up, in `numpy/operators.py` and `numpy/methods.py`; the first use of any of them imports the file,
-which then puts the real functions in place with `install`.
+which then puts the real functions in place with `install`, or says with `install_later` how the
+rarer ones are found when they are used.
 """
 
 from collections.abc import Callable, Iterator
@@ -138,6 +139,8 @@ def _load(name):
     """Put the real functions in place and return the one called `name`."""
     for module in modules:
         load(module)
+        if name in _later and Operators.__dict__[name] is _deferred[name]:
+            install(**{name: _later[name]()})
         if Operators.__dict__[name] is not _deferred[name]:
             return Operators.__dict__[name]
     raise AssertionError(f"none of {modules}, which evertrace/__init__ names, installs {name}")
@@ -161,6 +164,12 @@ def install(**functions):
         setattr(Operators, name, function)
 
 
+def install_later(**makers):
+    """Set methods and properties by functions that return them, called at their first use."""
+    _later.update(makers)
+
+
+_later = {}
 _deferred = {
     name: (_deferred_property if kind is Property else _deferred_method)(name)
     for name, kind in Operators.__annotations__.items()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evertrace._src import errors
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.sharding")
@@ -160,5 +161,10 @@ def device_of(placement: Any) -> Any:
         return placement
     devices = placement.device_set
     if len(devices) != 1:
-        raise NotImplementedError(f"placement on {len(devices)} devices is not built yet")
+        raise errors.user_error(
+            NotImplementedError,
+            f"placement on {len(devices)} devices is not built yet.",
+            fix="name one device.",
+            anchor="devices",
+        )
     return next(iter(devices))

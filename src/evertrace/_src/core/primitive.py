@@ -116,6 +116,23 @@ def undefined(reason):
     return Undefined(reason)
 
 
+def missing_rule(prim, what, slot):
+    """Build the error of a transformation that needs a rule which a primitive does not have.
+
+    Args:
+      prim: the primitive.
+      what: what it lacks.
+      slot: what stands there: None, or `undefined` with the reason.
+    """
+    reason = f": {slot.reason}" if isinstance(slot, Undefined) else ""
+    return errors.user_error(
+        NotImplementedError,
+        f"{prim.name} has no {what}{reason}.",
+        fix="give the primitive one, or do without this transformation.",
+        anchor="extend",
+    )
+
+
 class Primitive:
     """An operation that transformations and engines know how to treat.
 

@@ -3,6 +3,7 @@
 In every rule `None` in place of a tangent or cotangent means a symbolic zero.
 """
 
+from evertrace._src import errors
 from evertrace._src.lazy import load
 
 
@@ -50,7 +51,8 @@ class RuleTable:
     Args:
       name: says what the rules are for; used in the error about a missing one.
       modules: names of modules that define rules: they are imported, one after the other, until the
-        rule that is looked for is there.
+        rule that is looked for is there; first the one called as the file of the primitive's type
+        rule, where it mostly is.
 
     Example:
       >>> from evertrace import extend
@@ -81,10 +83,13 @@ class RuleTable:
     def find(self, prim):
         """Return the rule of a primitive, or None."""
         rule = self.rules.get(prim)
-        modules = iter(self.modules)
-        while rule is None and (module := next(modules, None)) is not None:
-            load(module)
-            rule = self.rules.get(prim)
+        if rule is None and self.modules:
+            file = getattr(prim.abstract, "__module__", "").rpartition(".")[2]
+            for module in sorted(self.modules, key=lambda m: m.rpartition(".")[2] != file):
+                load(module)
+                rule = self.rules.get(prim)
+                if rule is not None:
+                    break
         return rule
 
     def __contains__(self, prim):
@@ -93,5 +98,9 @@ class RuleTable:
     def __getitem__(self, prim):
         rule = self.find(prim)
         if rule is None:
-            raise NotImplementedError(f"{prim.name} has no rule for {self.name}")
+            raise errors.user_error(
+                NotImplementedError,
+                f"{prim.name} has no rule for {self.name}.",
+                fix="add one to the table.",
+            )
         return rule

@@ -76,6 +76,9 @@ _key_layouts: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 
 
+_key_types: "dict[str, KeyType]" = {}
+
+
 def register_key_type(impl: str, tag: str, shape: tuple[int, ...]) -> None:
     """Make ``KeyType(impl)`` known: keys are uint32 arrays of `shape`, printed ``key<tag>``."""
     _key_layouts[impl] = (tag, shape)
@@ -89,6 +92,14 @@ class KeyType(ExtendedDType):
 
     type: ClassVar[Any] = prng_key
 
+    def __new__(cls, impl: str) -> "KeyType":
+        """Return the one object of a generator, as NumPy has one of each dtype."""
+        return _key_types.get(impl) or object.__new__(cls)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled and copied by name."""
+        return KeyType, (self.impl,)
+
     def __post_init__(self) -> None:
         """Refuse a generator that nobody registered."""
         if self.impl not in _key_layouts:
@@ -99,6 +110,7 @@ class KeyType(ExtendedDType):
                 fix=f"use {' or '.join(map(repr, close))}.",
                 anchor="prng-impl",
             )
+        _key_types[self.impl] = self
 
     @property
     def name(self) -> str:

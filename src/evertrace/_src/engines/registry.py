@@ -141,6 +141,11 @@ def first_device():
     return xla().client.devices()[0]
 
 
+def is_first(device):
+    """Whether a device is the first one, which None stands for."""
+    return device is None or device is first_device()
+
+
 def placement(args):
     """Return the device where flat arguments live: the committed ones' first."""
     return xla().placement(args)
@@ -221,11 +226,10 @@ def _computes_on_cpu():
 
 
 def runs_natively(args):
-    """Whether arrays are where tapes run: in host memory, or on the first CPU device."""
-    for x in args:
-        if type(x) is Array and x._device is not None and x._device is not first_device():
-            return False
-    return config.current().default_device is None
+    """Whether arrays are where tapes run, and their results are: on the first CPU device."""
+    if config.current().default_device is not None and not is_first(default_device()):
+        return False
+    return all([is_first(x._device) for x in args if type(x) is Array])
 
 
 def compile_jaxpr(jaxpr, name, device, donated, compiler_options):

@@ -4,9 +4,7 @@ from evertrace._src import errors
 from evertrace._src.numpy import inspection
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.random.keys import split
-from evertrace._src.support import safe_zip, set_module, unzip2
-
-__all__ = ["FanInConcat", "FanInSum", "FanOut", "parallel", "serial", "shape_dependent"]
+from evertrace._src.support import set_module, unzip2
 
 public = set_module("evertrace.example_libraries.stax")
 
@@ -144,7 +142,7 @@ def parallel(*layers):
 
     def init_fun(rng, input_shape):
         check(input_shape)
-        made = safe_zip(inits, _keys(rng, len(inits)), input_shape)
+        made = zip(inits, _keys(rng, len(inits)), input_shape, strict=True)
         shapes, params = unzip2(init(key, sizes) for init, key, sizes in made)
         return tuple(shapes), tuple(params)
 

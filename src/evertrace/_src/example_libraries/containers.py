@@ -14,13 +14,7 @@ from evertrace._src import errors
 from evertrace._src import tree as trees
 from evertrace._src.numpy import products, ufuncs
 from evertrace._src.numpy.elementary import real, where
-from evertrace._src.support import safe_zip, set_module, unzip2
-
-__all__ = [
-    "Array", "InitFn", "JoinPoint", "Optimizer", "OptimizerState", "Params", "ParamsFn", "State",
-    "Step", "UpdateFn", "Updates", "clip_grads", "l2_norm", "optimizer", "pack_optimizer_state",
-    "unpack_optimizer_state",
-]  # fmt: skip
+from evertrace._src.support import set_module, unzip2
 
 public = set_module("evertrace.example_libraries.optimizers")
 
@@ -136,7 +130,9 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
             )  # fmt: skip
             packed = []
             structures = opt_state.subtree_defs
-            for grad, state, structure in safe_zip(gradients, _states(opt_state), structures):
+            for grad, state, structure in zip(
+                gradients, _states(opt_state), structures, strict=True
+            ):
                 new_leaves, new_structure = trees.flatten(update(step, grad, state))
                 _check_structure(
                     "an update must keep the structure of the state", structure, new_structure,
@@ -156,7 +152,9 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 def _states(opt_state):
     """Return the state of each leaf of the parameters."""
     packed, _, structures = opt_state
-    return [structure.unflatten(leaves) for leaves, structure in safe_zip(packed, structures)]
+    return [
+        structure.unflatten(leaves) for leaves, structure in zip(packed, structures, strict=True)
+    ]
 
 
 # ---------------------------------------------------------------- trees of gradients

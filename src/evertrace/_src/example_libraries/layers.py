@@ -19,13 +19,6 @@ from evertrace._src.random.discrete import bernoulli
 from evertrace._src.random.keys import split
 from evertrace._src.support import set_module
 
-__all__ = [
-    "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu", "Exp",
-    "Gelu", "GeneralConv", "GeneralConvTranspose", "Identity", "LeakyRelu", "LogSoftmax", "Relu",
-    "Selu", "Sigmoid", "Softmax", "Softplus", "Tanh", "elementwise", "glorot", "logsoftmax",
-    "randn",
-]  # fmt: skip
-
 public = set_module("evertrace.example_libraries.stax")
 
 glorot = glorot_normal

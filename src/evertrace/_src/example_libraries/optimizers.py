@@ -14,11 +14,6 @@ from evertrace._src.numpy.dtype_names import result_type
 from evertrace._src.numpy.elementary import where
 from evertrace._src.support import set_module
 
-__all__ = [
-    "adagrad", "adam", "adamax", "momentum", "nesterov", "rmsprop", "rmsprop_momentum", "sgd",
-    "sm3",
-]  # fmt: skip
-
 public = set_module("evertrace.example_libraries.optimizers")
 
 

@@ -7,9 +7,7 @@ from evertrace._src.lax.padding import padtype_to_pads
 from evertrace._src.lax.reduce import reduce_window_shape_tuple
 from evertrace._src.numpy import creation, inspection, shape
 from evertrace._src.ops.windows import reduce_window_max_p, reduce_window_sum_p
-from evertrace._src.support import safe_zip, set_module
-
-__all__ = ["AvgPool", "Flatten", "MaxPool", "SumPool"]
+from evertrace._src.support import set_module
 
 public = set_module("evertrace.example_libraries.stax")
 
@@ -58,7 +56,7 @@ def _pooling(reduction_p, window_shape, strides, padding, spec, rescale=None):
     def init_fun(rng, input_shape):
         known = [1 if n == -1 else n for n in input_shape]
         found = reduce_window_shape_tuple(known, *windows(known))
-        return tuple(-1 if n == -1 else m for n, m in safe_zip(input_shape, found)), ()
+        return tuple(-1 if n == -1 else m for n, m in zip(input_shape, found, strict=True)), ()
 
     def apply_fun(params, inputs, **kwargs):
         x = creation.asarray(inputs)

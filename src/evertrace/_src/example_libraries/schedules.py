@@ -12,11 +12,6 @@ from evertrace._src.numpy.indexing import take
 from evertrace._src.numpy.promotion import is_arraylike
 from evertrace._src.support import set_module
 
-__all__ = [
-    "Schedule", "constant", "exponential_decay", "inverse_time_decay", "make_schedule",
-    "piecewise_constant", "polynomial_decay",
-]  # fmt: skip
-
 public = set_module("evertrace.example_libraries.optimizers")
 
 Schedule = Callable[[int], float]

@@ -30,8 +30,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import is_complex
 from evertrace._src.support import merge, partition, set_module
 
-__all__ = ["odeint"]
-
 
 @set_module("evertrace.experimental.ode")
 def odeint(

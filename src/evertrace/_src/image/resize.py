@@ -23,8 +23,6 @@ from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.ops.precision import Precision
 from evertrace._src.support import set_module
 
-__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
-
 public = set_module("evertrace.image")
 
 

@@ -90,6 +90,7 @@ def _record(call, name, recorder, lifter):
         root.closed = True
         state.src = previous
         lifter.restore()
+    cook.close()
     gathers = [g if type(g) is tuple else g.index for g in recorder.gathers]
     slots = {g[1] for g in gathers if type(g) is tuple} | cook.slots
     leaves = tuple([node.index for _, node in recorder.leaves])

@@ -153,8 +153,7 @@ class _InPythonError(Exception):
 def run_of(variant):
     """Return what runs a variant, None if that has to be in Python, NotImplemented for not yet."""
     program = variant.program
-    elsewhere = program.device is not None or config.current().default_device is not None
-    if program.watched or elsewhere:
+    if program.watched:
         return None
     engine, parts, device = "", None, None
     if not program.trivial:
@@ -175,11 +174,14 @@ def run_of(variant):
 
 
 def _engine(program):
-    """Return the engine's name, its parts, and the device on which its arrays are."""
+    """Return the engine's name, its parts, and the device on which its arrays are.
+
+    The option that names a device is one of those that variants are kept by.
+    """
     avals = tuple([v.aval for v in program.jaxpr.invars])
-    if program.tape is not None:
+    if program.tape is not None and registry.runs_natively(()):
         return "native", (avals, program.tape, host_input), None
-    device = registry.first_device()
+    device = program.device or registry.default_device()
     executable = program.executables.get(device)
     if executable is None:
         return NotImplemented
@@ -194,6 +196,7 @@ def _engine(program):
     parts = (
         avals, executable._execute, executable._handlers, device, tuple(program.out_avals), buffer,
         executable.failed, executable.collect_garbage, program.kept_donated, own,
+        not registry.is_first(device),
     )  # fmt: skip
     return "xla", parts, device
 

@@ -13,7 +13,7 @@ import types
 import weakref
 from typing import Any, NamedTuple
 
-from evertrace._src import config, tree
+from evertrace._src import config, errors, tree
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.control.kept import kept_call
 from evertrace._src.core import monitoring
@@ -538,7 +538,12 @@ def make_jit(
         if p is not None
     } - {None}
     if len(placements) > 1:
-        raise NotImplementedError(f"jit: placement on several devices ({placements}) is not built")
+        raise errors.user_error(
+            NotImplementedError,
+            f"jit: placement on {len(placements)} devices is not built yet.",
+            fix="name one device.",
+            anchor="devices",
+        )
     options = JitOptions(
         keep_unused, inline, next(iter(placements), None),
         tuple(sorted((compiler_options or {}).items())), strict, max_traces, engine,

@@ -63,7 +63,8 @@ class Program:
                     seen[id(v)] = len(computed)
                     computed.append(i)
                 sources.append((_COMPUTED, seen[id(v)]))
-        wanted = [i in set(computed) for i in range(len(jaxpr.outvars))]
+        of_program = set(computed)
+        wanted = [i in of_program for i in range(len(jaxpr.outvars))]
         keep = range(len(jaxpr.invars)) if keep_unused else ()
         self.jaxpr, used = dce_jaxpr(jaxpr, wanted, keep_inputs=keep)
         self.kept = [i for i, u in enumerate(used) if u]
@@ -115,8 +116,8 @@ class Program:
         """Return why no tape may run it, whatever it holds, or None."""
         if self.watched:
             return "an option has its results looked at"
-        if self.device is not None:
-            return "it was given a device"
+        if not registry.is_first(self.device):
+            return "it was given another device than the first"
         return "it was given options of XLA" if self.compiler_options else None
 
     def executable(self, device):
@@ -187,7 +188,7 @@ class Program:
             raise _elsewhere_error(self.name)
         device = self.device or registry.placement(args)
         executable = self.executables.get(device) or self.executable(device)
-        committed = device is not registry.first_device()
+        committed = not registry.is_first(device)
         buffers = []
         for j, i in enumerate(self.kept):
             x = args[i]

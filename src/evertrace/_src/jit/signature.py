@@ -38,7 +38,11 @@ class Signature:
         self.donate_nums, self.donate_names = self._roles("donate", donate_argnums, donate_argnames)
         both = (self.static_nums & self.donate_nums) | (self.static_names & self.donate_names)
         if both:
-            raise ValueError(f"jit: arguments {sorted(both, key=str)} cannot be static and donated")
+            raise errors.user_error(
+                ValueError,
+                f"jit: arguments {sorted(both, key=str)} cannot be static and donated.",
+                fix="donate arrays; they are not static.",
+            )
         self.all_traced = not (self.static_nums or self.static_names)
         self.donates = bool(self.donate_nums or self.donate_names)
         self.roles = self.static_nums, self.static_names, self.donate_nums, self.donate_names
@@ -192,7 +196,10 @@ def _as_indices(option, nums):
     try:
         return tuple(map(operator.index, nums))
     except TypeError:
-        raise TypeError(f"jit: {option} must be an int or a sequence of ints, got {nums}") from None
+        raise errors.user_error(
+            TypeError, f"jit: {option} must be an int or a sequence of ints, got {nums}.",
+            fix="count the arguments from 0.",
+        ) from None  # fmt: skip
 
 
 def _as_names(option, names):
@@ -200,7 +207,10 @@ def _as_names(option, names):
         return frozenset()
     names = tuple(names) if isinstance(names, Iterable) and type(names) is not str else (names,)
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"jit: {option} must be a str or a sequence of strs, got {names}")
+        raise errors.user_error(
+            TypeError, f"jit: {option} must be a str or a sequence of strs, got {names}.",
+            fix="write names of arguments.",
+        )  # fmt: skip
     return frozenset(names)
 
 

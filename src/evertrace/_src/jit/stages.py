@@ -121,7 +121,11 @@ class Traced(Stage):
     def lower(self, *, lowering_platforms=None):
         """Return the `Lowered`; several platforms at once are not supported yet."""
         if lowering_platforms is not None and len(lowering_platforms) > 1:
-            raise NotImplementedError("lower: one platform at a time")
+            raise errors.user_error(
+                NotImplementedError,
+                f"lower: cannot lower for {len(lowering_platforms)} platforms at once.",
+                fix="name one platform.",
+            )
         return Lowered(self._variant, self._call, self._signature)
 
 

@@ -3,7 +3,6 @@
 The leaves of the arguments are the roots of such a variant, which checks nothing: its key says all.
 """
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -37,16 +36,15 @@ class StrictVariant(Variant):
         super().__init__(recorded, options)
 
 
-@dataclasses.dataclass(frozen=True)
 class _Leaf:
     """A node of guards that is a leaf of the arguments."""
 
-    index: int
-    key: int
-    parent: None = None
-    kind: str = "root"
-    check: str = "any"
-    want: None = None
+    __slots__ = ("index", "key")
+
+    parent, kind, check, want = None, "root", "any", None
+
+    def __init__(self, index, key):
+        self.index, self.key = index, key
 
 
 @functools.lru_cache(1024)
@@ -61,7 +59,7 @@ def _nothing_on_host():
 
 def strict_key(call, avals):
     """Return what a variant is kept under, for a `FlatCall` and the avals of its leaves."""
-    return config.semantic_key(), state.trace.axes, call.treedef, call.statics, avals
+    return config.current().semantic, state.trace.axes, call.treedef, call.statics, avals
 
 
 def flat_key(args):

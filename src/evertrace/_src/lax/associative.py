@@ -7,8 +7,6 @@ from evertrace._src.jit.observe import stateful
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import reshape, rev_p
 
-__all__ = ["associative_scan"]
-
 
 @stateful
 def associative_scan(fn, elems, reverse=False, axis=0):

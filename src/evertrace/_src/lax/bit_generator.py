@@ -9,8 +9,6 @@ from evertrace._src.ops import bit_generator as ops
 from evertrace._src.ops.bit_generator import RandomAlgorithm
 from evertrace._src.ops.rng_uniform import rng_uniform_p
 
-__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
-
 
 def rng_bit_generator(
     key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None

@@ -4,11 +4,6 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import bits as ops
 
-__all__ = [
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "mulhi", "population_count",
-    "shift_left", "shift_right_arithmetic", "shift_right_logical",
-]  # fmt: skip
-
 
 def bitwise_and(x, y):
     """Return the bitwise and.

@@ -31,8 +31,6 @@ from evertrace._src.ops.elementwise import clamp_p
 from evertrace._src.support import merge, partition
 from evertrace._src.transforms.staging import inline, restage
 
-__all__ = ["cond", "switch"]
-
 _INDEX = np.dtype(np.int32)
 _MISSING = object()
 

@@ -13,11 +13,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import add_p, const, mul_p
 from evertrace._src.ops.structural import expand_dims, moveaxis, reshape
 
-__all__ = [
-    "all_gather", "all_to_all", "axis_index", "axis_size", "pbroadcast", "pmax", "pmean", "pmin",
-    "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes",
-]  # fmt: skip
-
 
 def axis_size(axis_name):
     """Return the size of a mapped axis, an int.
@@ -282,7 +277,7 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     """
     names = _names("all_gather", axis_name, axis_index_groups)
     if to != "varying":
-        raise NotImplementedError(f"all_gather: to={to!r} is not supported, only 'varying'")
+        raise errors.unsupported("all_gather", "to", to)
 
     def gather(leaf):
         leaf = as_array(leaf, "all_gather")
@@ -371,7 +366,12 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         if len(names) == 1:
             return ops.all_to_all(leaf, names[0], split, concat, tiled)
         if tiled:
-            raise NotImplementedError("all_to_all: tiled over several axes at once is not built")
+            raise errors.user_error(
+                NotImplementedError,
+                "all_to_all: `tiled` over several axes at once is not built.",
+                fix="exchange along one axis after the other.",
+                anchor="collective",
+            )
         out = _places(moveaxis(leaf, split, 0), names, 0)
         for i, name in enumerate(names):
             out = ops.all_to_all(out, name, i, i, False)
@@ -409,7 +409,7 @@ def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
 def _names(op, axis_name, axis_index_groups):
     """Return the names as a tuple, after checking that they are in scope."""
     if axis_index_groups is not None:
-        raise NotImplementedError(f"{op}: axis_index_groups is not supported under vmap")
+        raise errors.unsupported(op, "axis_index_groups", axis_index_groups)
     ops.size_in_scope(op, axis_name)
     return ops.as_names(axis_name)
 

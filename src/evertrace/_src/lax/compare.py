@@ -3,17 +3,15 @@
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import compare as ops
-
-__all__ = [
-    "eq", "ge", "gt", "is_finite", "le", "lt", "ne",
-]  # fmt: skip
+from evertrace._src.ops.bits import not_p
+from evertrace._src.ops.random import are_keys, same_keys
 
 
 def eq(x, y):
     """Return whether x == y, elementwise.
 
     Args:
-      x: an array of numbers or booleans.
+      x: an array of numbers, booleans or random keys.
       y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
 
     Returns:
@@ -26,14 +24,15 @@ def eq(x, y):
       >>> lax.eq(jnp.array([1.0, 2.0, jnp.nan]), jnp.array([1.0, 3.0, jnp.nan]))
       Array([ True, False, False], dtype=bool)
     """
-    return ops.eq_p.bind(*same_dtype_operands("eq", x, y))
+    x, y = same_dtype_operands("eq", x, y)
+    return (same_keys if are_keys(x, y) else ops.eq_p.bind)(x, y)
 
 
 def ne(x, y):
     """Return whether x != y, elementwise.
 
     Args:
-      x: an array of numbers or booleans.
+      x: an array of numbers, booleans or random keys.
       y: the same; shapes are equal, or one is of rank 0, or sizes are 1.
 
     Returns:
@@ -47,7 +46,8 @@ def ne(x, y):
       >>> lax.ne(jnp.array([1.0, 2.0, jnp.nan]), jnp.array([1.0, 3.0, jnp.nan]))
       Array([False,  True,  True], dtype=bool)
     """
-    return ops.ne_p.bind(*same_dtype_operands("ne", x, y))
+    x, y = same_dtype_operands("ne", x, y)
+    return not_p.bind(same_keys(x, y)) if are_keys(x, y) else ops.ne_p.bind(x, y)
 
 
 def lt(x, y):

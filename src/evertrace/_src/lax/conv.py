@@ -8,20 +8,14 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_operand
-from evertrace._src.lax.dot import dot_general, element_type_param, precision_param
+from evertrace._src.lax.dot import dot_general, element_type_param
 from evertrace._src.lax.padding import padtype_to_pads
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import conv as ops
 from evertrace._src.ops.conv import ConvDimensionNumbers
+from evertrace._src.ops.precision import precision_param
 from evertrace._src.ops.structural import inverse_permutation, permute, rev_p
 from evertrace._src.ops.windows import dilated
-
-__all__ = [
-    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",
-    "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
-    "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
-    "conv_transpose_shape_tuple", "conv_with_general_padding",
-]  # fmt: skip
 
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
 """What `conv_general_dilated` takes as `dimension_numbers`."""

@@ -12,10 +12,6 @@ from evertrace._src.ops.convert import (
     stop_gradient_p,
 )
 
-__all__ = [
-    "bitcast_convert_type", "convert_element_type", "reduce_precision", "stop_gradient",
-]  # fmt: skip
-
 
 def convert_element_type(operand, new_dtype):
     """Convert to another dtype by value.

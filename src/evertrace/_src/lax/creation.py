@@ -11,8 +11,6 @@ from evertrace._src.ops import creation as ops
 from evertrace._src.ops.convert import convert, convert_element_type_p
 from evertrace._src.ops.structural import spread
 
-__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
-
 
 def iota(dtype, size):
     """Return ``[0, 1, 2, ...]``.

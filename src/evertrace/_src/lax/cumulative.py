@@ -5,8 +5,6 @@ import operator
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.ops import cumulative as ops
 
-__all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
-
 
 def _bind(prim, operand, axis, reverse):
     x = as_operand(operand, prim.name)

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors
+from evertrace._src import dtypes, errors
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.ops import dot as ops
 from evertrace._src.ops.convert import convert
@@ -15,14 +15,9 @@ from evertrace._src.ops.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
     Precision,
-    canonicalize_precision,
+    precision_param,
 )
 from evertrace._src.ops.structural import broadcast_in_dim_p, reshape
-
-__all__ = [
-    "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike",
-    "batch_matmul", "dot", "dot_general", "scaled_dot",
-]  # fmt: skip
 
 _PairOfDims: TypeAlias = tuple[Sequence[int], Sequence[int]]
 
@@ -39,11 +34,6 @@ PrecisionLike: TypeAlias = (
     | None
 )
 """What `dot_general` takes as `precision`."""
-
-
-def precision_param(precision):
-    """Return the `precision` param, the user's default filled in."""
-    return canonicalize_precision(precision, config.current().default_matmul_precision)
 
 
 def element_type_param(preferred_element_type):

@@ -12,11 +12,6 @@ from evertrace._src.lax.broadcasting import same_dtype_operands, scalars_like_ar
 from evertrace._src.ops import elementwise as ops
 from evertrace._src.ops.convert import convert
 
-__all__ = [
-    "RoundingMethod", "abs", "add", "ceil", "clamp", "complex", "conj", "div", "floor", "imag",
-    "max", "min", "mul", "neg", "nextafter", "real", "rem", "round", "sign", "sub",
-]  # fmt: skip
-
 
 def add(x, y):
     """Return x + y.

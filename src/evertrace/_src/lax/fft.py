@@ -10,8 +10,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.fft import FftType
 from evertrace._src.ops.fft import fft_p as fft_p
 
-__all__ = ["FftType", "fft"]
-
 
 def fft(x, fft_type, fft_lengths):
     """Return the discrete Fourier transform over the last dimensions of an array.

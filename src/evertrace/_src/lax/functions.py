@@ -12,12 +12,6 @@ from evertrace._src.errors import user_error
 from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import elementwise as ops
 
-__all__ = [
-    "AccuracyMode", "Tolerance", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh",
-    "cbrt", "cos", "cosh", "exp", "exp2", "expm1", "integer_pow", "log", "log1p", "logistic",
-    "pow", "reciprocal", "rsqrt", "sin", "sinh", "sqrt", "square", "tan", "tanh",
-]  # fmt: skip
-
 
 class AccuracyMode(enum.Enum):
     """How exact a function of the engine is to be.

@@ -10,8 +10,6 @@ from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.ops.sink import dce_sink_p
 from evertrace._src.ops.structural import broadcast_in_dim_p
 
-__all__ = ["broadcast_like", "dce_sink", "shape_as_value", "stage", "with_sharding_constraint"]
-
 
 def stage(x, /):
     """Return a value as an array: a number, a NumPy array or an array.

@@ -14,7 +14,6 @@ from evertrace._src.ops.compare import lt_p
 from evertrace._src.ops.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
-    ScatterDimensionNumbers,
     of_gather,
 )
 from evertrace._src.ops.elementwise import add_p, rem_p
@@ -22,12 +21,6 @@ from evertrace._src.ops.indexing_host import default_fill
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import concatenate_p, unstack_p
 from evertrace._src.ops.structural import expand_dims
-
-__all__ = [
-    "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather",
-    "index_take", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min",
-    "scatter_mul", "scatter_sub",
-]  # fmt: skip
 
 
 def gather(

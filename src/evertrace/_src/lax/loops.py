@@ -7,6 +7,7 @@ values from around them. A carry keeps its type from turn to turn; a weakly type
 
 import functools
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +20,13 @@ from evertrace._src.control.bodies import (
     stage_body,
     type_text,
 )
-from evertrace._src.control.bounded import bind_bounded
 from evertrace._src.control.lifted import unchanging
-from evertrace._src.control.loop import bind_while
 from evertrace._src.control.scan import bind_scan, slice_aval
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import concrete_value, state
 from evertrace._src.jit.observe import stateful
 from evertrace._src.lax.carries import Carry, labelled, named, parameter, stage_until_settled
+from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.compare import lt_p
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, stack_p, unstack_p
@@ -35,8 +35,8 @@ from evertrace._src.transforms.batching import Axis, batch_flat
 from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace
 
-__all__ = ["fori_loop", "map", "scan", "while_loop"]
-
+bounded: Any = LazyModule("evertrace._src.control.bounded")
+loop: Any = LazyModule("evertrace._src.control.loop")
 
 # ---------------------------------------------------------------- while_loop
 
@@ -116,9 +116,9 @@ def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
         finish=finish_condition,
     )  # fmt: skip
     _check_condition(cond)
-    bind = bind_while
+    bind = loop.bind_while
     if max_steps is not None:
-        bind = functools.partial(bind_bounded, max_steps=operator.index(max_steps))
+        bind = functools.partial(bounded.bind_bounded, max_steps=operator.index(max_steps))
     outs = bind(cond.jaxpr, cond.captured, body.jaxpr, body.captured, carry.values)
     return carry.result(share_results(as_arrays(outs), body.jaxpr.outvars, carry.values))
 

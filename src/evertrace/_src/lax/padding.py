@@ -1,9 +1,6 @@
 """Padding by name."""
 
 from evertrace._src import errors
-from evertrace._src.support import safe_zip
-
-__all__ = ["padtype_to_pads"]
 
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):
@@ -38,7 +35,7 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
     if name == "VALID":
         return [(0, 0)] * len(window_shape)
     pads = []
-    for size, window, stride in safe_zip(in_shape, window_shape, window_strides):
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         total = max((-(-size // stride) - 1) * stride + window - size, 0)
         low = total // 2 if name == "SAME" else total - total // 2
         pads.append((low, total - low))

@@ -4,8 +4,6 @@ from evertrace._src import errors
 from evertrace._src.lax.branches import switch
 from evertrace._src.ops import platform as ops
 
-__all__ = ["platform_dependent"]
-
 
 def platform_dependent(*args, default=None, **per_platform):
     """Call the function for the platform that the program runs on.

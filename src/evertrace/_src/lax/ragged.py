@@ -19,8 +19,6 @@ from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import broadcast_in_dim_p, moveaxis, permute, zeros
 from evertrace._src.support import set_module
 
-__all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
-
 
 @set_module("evertrace.lax")
 @dataclasses.dataclass(frozen=True)

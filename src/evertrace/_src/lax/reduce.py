@@ -25,12 +25,6 @@ from evertrace._src.ops.identities import all_ones, highest, lowest
 from evertrace._src.ops.structural import reduce_sum_p
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
-__all__ = [
-    "argmax", "argmin", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
-    "reduce_prod", "reduce_sum", "reduce_window", "reduce_window_shape_tuple", "reduce_xor",
-]  # fmt: skip
-
-
 # ---------------------------------------------------------------- named reductions
 
 

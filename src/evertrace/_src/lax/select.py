@@ -4,8 +4,6 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.broadcasting import scalars_like_arrays
 from evertrace._src.ops import select as ops
 
-__all__ = ["select", "select_n"]
-
 
 def select(pred, on_true, on_false):
     """Choose between two arrays, element by element.

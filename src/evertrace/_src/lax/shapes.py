@@ -7,12 +7,10 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.ops.builders import broadcast_error
 
-__all__ = ["broadcast_shapes"]
-
 
 def as_shape(shape):
     """Return a shape as a tuple of Python integers; one integer is a shape of rank 1."""
-    if np.ndim(shape) == 0 and not isinstance(shape, tuple | list):
+    if not isinstance(shape, tuple | list) and np.ndim(shape) == 0:
         return (operator.index(shape),)
     return tuple(map(operator.index, shape))
 

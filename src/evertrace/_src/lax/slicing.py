@@ -20,12 +20,6 @@ from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.select import select
 from evertrace._src.ops.structural import check_dims, expand_dims, squeeze
 
-__all__ = [
-    "concatenate", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
-    "index_in_dim", "pad", "slice", "slice_in_dim", "split", "stack", "tile", "unstack",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- at known places
 
 

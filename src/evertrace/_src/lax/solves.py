@@ -24,8 +24,6 @@ from evertrace._src.transforms.jvp import jvp_flat
 from evertrace._src.transforms.staging import close_jaxpr, inline
 from evertrace._src.transforms.transpose import transpose_jaxpr
 
-__all__ = ["custom_linear_solve", "custom_root"]
-
 
 class _Vector:
     """The trees that an equation is about: their structure and types.

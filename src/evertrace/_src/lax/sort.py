@@ -7,8 +7,6 @@ from evertrace._src.lax.shapes import as_dim
 from evertrace._src.ops import sort as ops
 from evertrace._src.ops.elementwise import neg_p
 
-__all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
-
 
 def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     """Sort along a dimension, in ascending order.

@@ -6,11 +6,6 @@ from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import gamma
 from evertrace._src.ops import special as ops
 
-__all__ = [
-    "bessel_i0e", "bessel_i1e", "betainc", "digamma", "erf", "erf_inv", "erfc", "igamma",
-    "igamma_grad_a", "igammac", "lgamma", "polygamma", "random_gamma_grad", "zeta",
-]  # fmt: skip
-
 
 def erf(x):
     """Return the error function, 2 / sqrt(pi) * integral of exp(-t**2) from 0 to x.

@@ -11,11 +11,6 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.shapes import as_dim, as_dims, as_shape
 from evertrace._src.ops import structural as ops
 
-__all__ = [
-    "broadcast", "broadcast_in_dim", "broadcast_to_rank", "collapse", "expand_dims", "reshape",
-    "rev", "squeeze", "transpose",
-]  # fmt: skip
-
 
 def broadcast(operand, sizes, *, out_sharding=None):
     """Add dimensions in front and repeat the array along them.

@@ -16,13 +16,6 @@ from evertrace._src.ops.slicing import split_p
 from evertrace._src.ops.special import erfc_p
 from evertrace._src.support import set_module
 
-__all__ = [
-    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
-    "identity", "leaky_relu", "log1mexp", "log_sigmoid", "mish", "relu", "relu6", "selu",
-    "sigmoid", "silu", "soft_sign", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus",
-    "swish", "tanh",
-]  # fmt: skip
-
 public = set_module("evertrace.nn")
 
 # Klambauer et al., "Self-Normalizing Neural Networks", 2017: the fixed point is mean 0, variance 1.

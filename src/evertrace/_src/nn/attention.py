@@ -18,8 +18,6 @@ from evertrace._src.ops.creation import iota
 from evertrace._src.ops.structural import expand_dims, permute, reshape, squeeze
 from evertrace._src.support import set_module
 
-__all__ = ["dot_product_attention"]
-
 # What masked logits become, as a part of the largest float: sums of two of them do not overflow.
 MASKED = -0.7
 

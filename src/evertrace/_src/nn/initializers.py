@@ -23,13 +23,6 @@ from evertrace._src.random import continuous, keys, multivariate
 from evertrace._src.random.arguments import inexact_dtype, no_sharding, one_key, sizes
 from evertrace._src.support import set_module
 
-__all__ = [
-    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
-    "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal",
-    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling",
-    "xavier_normal", "xavier_uniform", "zeros",
-]  # fmt: skip
-
 public = set_module("evertrace.nn.initializers")
 
 TRUNCATION = 2

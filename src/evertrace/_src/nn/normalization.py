@@ -27,8 +27,6 @@ from evertrace._src.ops.elementwise import real_p, rsqrt_p
 from evertrace._src.ops.structural import expand_dims, full, squeeze
 from evertrace._src.support import set_module
 
-__all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
-
 public = set_module("evertrace.nn")
 
 choose = where  # `where` is also the name of an argument

@@ -24,8 +24,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import permute, reshape
 from evertrace._src.support import set_module
 
-__all__ = ["get_scaled_dot_general_config", "scaled_dot_general"]
-
 FLOAT32 = np.dtype(np.float32)
 RESULTS = tuple(np.dtype(t) for t in (np.float32, ml_dtypes.bfloat16, np.float16))
 E8M0_BIAS, E4M3_MAX, E2M1_MAX = 127, 448.0, 6.0

@@ -16,8 +16,6 @@ from evertrace._src.numpy.shape import moveaxis, ravel
 from evertrace._src.numpy.sorting import argsort
 from evertrace._src.ops.slicing import slice_in_dim
 
-__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
-
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
     """Return differences of neighbours along an axis, taken `n` times.

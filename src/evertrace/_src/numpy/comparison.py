@@ -7,8 +7,6 @@ from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import promote, promote_dtypes
 
-__all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
-
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return whether elements are equal within ``atol + rtol * abs(b)``.

@@ -7,8 +7,6 @@ from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.numpy.shape import flip
 
-__all__ = ["convolve", "correlate"]
-
 
 def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
     """Return the convolution of two vectors.

@@ -29,11 +29,6 @@ from evertrace._src.ops.convert import convert, copy_p
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.slicing import stack_p
 
-__all__ = [
-    "arange", "array", "asarray", "astype", "copy", "empty", "empty_like", "eye", "from_dlpack",
-    "fromfunction", "full", "full_like", "identity", "ones", "ones_like", "zeros", "zeros_like",
-]  # fmt: skip
-
 
 def user_dtype(name, dtype):
     """Return the canonical form of a dtype that the user passed, None for None."""
@@ -478,9 +473,10 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     if not given:
         raise errors.user_error(TypeError, "arange: requires a stop.", fix="pass a size.")
     found = dtypes.result_type(*given) if dtype is None else user_dtype("arange", dtype)
+    first = "stop" if stop is None else "start"
     start, stop, step = (
         x if x is None else _static_number("arange", name, x)
-        for name, x in (("start", start), ("stop", stop), ("step", step))
+        for name, x in ((first, start), ("stop", stop), ("step", step))
     )
     if stop is None:
         start, stop = 0, start

@@ -11,8 +11,6 @@ from evertrace._src.ops.cumulative import cumprod_p, cumsum_p
 from evertrace._src.ops.slicing import pad_p
 from evertrace._src.ops.structural import reshape
 
-__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum"]
-
 
 @native.planned(by_type=False)
 def cumsum(a, axis=None, dtype=None, out=None):

@@ -20,10 +20,6 @@ from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes_inexact
 from evertrace._src.numpy.spectra import adjoint, as_matrices, as_square, public, svd
 from evertrace._src.ops.linalg import geqrf_p, matrices, solving
 
-__all__ = [
-    "cholesky", "det", "inv", "lstsq", "pinv", "qr", "slogdet", "solve", "tensorinv", "tensorsolve",
-]  # fmt: skip
-
 
 @public
 class QRResult(NamedTuple):

@@ -7,8 +7,6 @@ from evertrace._src.numpy.elementary import promoted, where
 from evertrace._src.numpy.promotion import broadcast_to, common_shape, promote
 from evertrace._src.numpy.ufuncs import is_integer
 
-__all__ = ["gcd", "lcm"]
-
 
 def gcd(x1, x2):
     """Return the greatest common divisor of integers, never negative.

@@ -18,8 +18,6 @@ from evertrace._src.numpy.reductions import sum as sum_elements
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import permute, squeeze
 
-__all__ = ["einsum", "einsum_path"]
-
 
 @functools.cache
 def _opt_einsum():

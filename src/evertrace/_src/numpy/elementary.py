@@ -10,10 +10,10 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.creation import asarray
-from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import (
     check_arraylike,
     promote,
@@ -27,13 +27,7 @@ from evertrace._src.ops.compare import is_finite_p, ne_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.special import bessel_i0e_p
 
-__all__ = [
-    "angle", "around", "ceil", "clip", "conj", "conjugate", "deg2rad", "degrees",
-    "floor", "fmax", "fmin", "heaviside", "hypot", "i0", "imag", "iscomplex",
-    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "logaddexp",
-    "logaddexp2", "nan_to_num", "positive", "rad2deg", "radians", "real", "rint", "round",
-    "sinc", "trunc", "where",
-]  # fmt: skip
+nonzeros: Any = LazyModule("evertrace._src.numpy.nonzeros")
 
 
 def _operand(name, x):
@@ -100,7 +94,7 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None) -> Any:
       (Array([1], dtype=int32),)
     """
     if x is None and y is None:
-        return nonzero(condition, size=size, fill_value=fill_value)
+        return nonzeros.nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise errors.user_error(
             ValueError,

@@ -11,18 +11,12 @@ import math
 
 from evertrace._src import errors
 from evertrace._src.lax import fft as lax_fft
-from evertrace._src.lax.fft import FftType
 from evertrace._src.numpy import elementary
 from evertrace._src.numpy.arguments import distinct_axes, operand, static_int
 from evertrace._src.ops.elementwise import scale
-from evertrace._src.ops.fft import MAX_DIMS, half
+from evertrace._src.ops.fft import MAX_DIMS, FftType, half
 from evertrace._src.ops.slicing import pad
 from evertrace._src.ops.structural import inverse_permutation, permute
-
-__all__ = [
-    "fft", "fft2", "fftn", "hfft", "ifft", "ifft2", "ifftn", "ihfft", "irfft", "irfft2", "irfftn",
-    "rfft", "rfft2", "rfftn",
-]  # fmt: skip
 
 _INVERSES = (FftType.IFFT, FftType.IRFFT)
 

@@ -14,8 +14,6 @@ from evertrace._src.numpy.ufuncs import BOOL, choose_by, is_integer
 from evertrace._src.ops.bits import shift_right_logical_p
 from evertrace._src.ops.convert import bitcast_convert_type_p, convert
 
-__all__ = ["copysign", "frexp", "ldexp", "modf", "signbit", "spacing"]
-
 
 def signbit(x, /):
     """Return whether the sign is negative, also that of zero and NaN.

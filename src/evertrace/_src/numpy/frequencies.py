@@ -12,8 +12,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import is_complex
 from evertrace._src.ops.fft import half
 
-__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
-
 # ---------------------------------------------------------------- frequencies
 
 

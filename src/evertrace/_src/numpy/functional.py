@@ -21,10 +21,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import squeeze
 
-__all__ = [
-    "apply_along_axis", "apply_over_axes", "choose", "piecewise", "select", "vectorize",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- application along axes
 
 
@@ -200,7 +196,9 @@ def choose(a, choices, out=None, mode="raise"):
     index, *arrays = broadcast_arrays(index, *arrays)
     count = len(arrays)
     if mode == "raise":
-        host = known_values("choose (unless mode is 'wrap' or 'clip')", index).host()
+        host = known_values(
+            "choose", index, "whether an index is out of bounds depends", 'pass `mode="clip"`'
+        ).host()
         if ((host < 0) | (host >= count)).any():
             raise errors.user_error(
                 ValueError,

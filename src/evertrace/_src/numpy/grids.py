@@ -18,13 +18,6 @@ from evertrace._src.ops.creation import iota
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.slicing import pad_p, stack_p
 
-__all__ = [
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "index_exp", "indices", "ix_",
-    "mask_indices", "meshgrid", "mgrid", "ogrid", "ravel_multi_index", "s_", "tri", "tril",
-    "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from",
-    "unravel_index",
-]  # fmt: skip
-
 INT32 = np.dtype(np.int32)
 
 # ---------------------------------------------------------------- coordinates

@@ -20,12 +20,12 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
+from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.promotion import is_operand
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
-from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers
 from evertrace._src.ops.slicing import concatenate_p, slice_p
 from evertrace._src.ops.structural import (
     broadcast_in_dim_p,
@@ -33,6 +33,8 @@ from evertrace._src.ops.structural import (
     rev_p,
     squeeze_p,
 )
+
+numbers: Any = LazyModule("evertrace._src.ops.dimension_numbers")
 
 NEW, SLICE, INT, ARRAY = "new", "slice", "int", "array"
 
@@ -367,7 +369,7 @@ class Layout(NamedTuple):
       is_plain: whether all indices are ints and slices, so that windows cannot overlap.
     """
 
-    dnums: GatherDimensionNumbers
+    dnums: Any
     sizes: tuple
     indices: Any
     shape: tuple
@@ -434,7 +436,7 @@ def _frame(shape, items):
     ]
     collapsed = tuple(dim for dim, whole in enumerate(is_window) if not whole)
     frame = Layout(
-        GatherDimensionNumbers(tuple(sorted(windows)), collapsed, index_map),
+        numbers.GatherDimensionNumbers(tuple(sorted(windows)), collapsed, index_map),
         tuple(  # no more than there is: an axis may be empty where no index asks for any of it
             item.count if is_window[dim] else min(shape[dim], 1)
             for dim, (_, item) in enumerate(dims)

@@ -6,25 +6,27 @@ inside, except where a mode says otherwise.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.numpy import dslice, indexers, ufuncs
+from evertrace._src.lazy import LazyModule
+from evertrace._src.numpy import indexers, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
 from evertrace._src.numpy.indexers import ARRAY, INT, NEW, SLICE
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.ops import structural
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
-from evertrace._src.ops.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
-from evertrace._src.ops.dynamic import dynamic_slice_p
-from evertrace._src.ops.indexing import gather
 from evertrace._src.support import Cache
 
-__all__ = ["diagonal", "take", "take_along_axis"]
+dslice: Any = LazyModule("evertrace._src.numpy.dslice")
+dynamic: Any = LazyModule("evertrace._src.ops.dynamic")
+gathers: Any = LazyModule("evertrace._src.ops.indexing")
+numbers: Any = LazyModule("evertrace._src.ops.dimension_numbers")
 
 _static_plans = Cache("plans of static indices", 20_000)
 _plans = _static_plans.data
@@ -92,7 +94,7 @@ def _dynamic(x, items):
         for item, n in zip(dims, x.aval.shape, strict=True)
     ]
     sizes = tuple(item.count if item.kind is SLICE else 1 for item in dims)
-    out = dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
+    out = dynamic.dynamic_slice_p.bind(x, *starts, slice_sizes=sizes)
     return _apply(indexers.reshaping_steps(items, sizes), out)
 
 
@@ -110,11 +112,11 @@ def _merged(items, dims):
 
 
 def take_layout(
-    x, layout, mode=GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=None,
+    x, layout, mode=numbers.GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=None,
     indices_are_sorted=False, unique_indices=False,
 ):  # fmt: skip
     """Gather what a layout says."""
-    out = gather(
+    out = gathers.gather(
         x, layout.indices, layout.dnums, layout.sizes, mode=mode, fill_value=fill_value,
         unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
     )  # fmt: skip
@@ -142,13 +144,13 @@ def get(
 
 def gather_mode(x, mode, fill_value):
     """Return the mode of a gather and its fill value: NaN, the lowest int, the largest unsigned."""
-    mode = GatherScatterMode.from_any(mode)
-    if mode is not GatherScatterMode.FILL_OR_DROP:
+    mode = numbers.GatherScatterMode.from_any(mode)
+    if mode is not numbers.GatherScatterMode.FILL_OR_DROP:
         return mode, None
     dtype = x.aval.dtype
     if fill_value is None:
         if isinstance(dtype, dtypes.ExtendedDType):
-            return GatherScatterMode.CLIP, None
+            return numbers.GatherScatterMode.CLIP, None
         fill_value = _default_fill(dtype)
     elif not isinstance(fill_value, (bool, int, float, complex)):
         fill_value = np.asarray(fill_value).item()
@@ -253,10 +255,10 @@ def take_along_axis(
         indices = indexers.from_front(indices, x.aval.shape[axis])
     mode, fill_value = gather_mode(x, mode, fill_value)
     others = tuple(i for i in range(x.aval.ndim) if i != axis)
-    dnums = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    dnums = numbers.GatherDimensionNumbers((), (axis,), (axis,), others, others)
     vectors = structural.reshape(indices, (*indices.aval.shape, 1))
     sizes = [min(n, 1) for n in x.aval.shape]
-    return gather(x, vectors, dnums, sizes, mode=mode, fill_value=fill_value)
+    return gathers.gather(x, vectors, dnums, sizes, mode=mode, fill_value=fill_value)
 
 
 def along_axis(name, x, indices, axis):

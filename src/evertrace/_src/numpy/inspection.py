@@ -9,12 +9,6 @@ from evertrace._src.numpy.arguments import canonical_axes
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.promotion import check_arraylike, is_operand
 
-__all__ = [
-    "array_repr", "array_str", "get_printoptions", "iscomplexobj", "isrealobj", "isscalar",
-    "iterable", "load", "ndim", "printoptions", "save", "savez", "set_printoptions", "shape",
-    "size",
-]  # fmt: skip
-
 
 def shape(a):
     """Return the shape of an array, of nested lists or of a scalar, as a tuple.

@@ -25,11 +25,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, split_p, stack_p
 from evertrace._src.ops.structural import expand_dims
 
-__all__ = [
-    "append", "array_split", "block", "c_", "column_stack", "concat", "concatenate", "delete",
-    "dsplit", "dstack", "hsplit", "hstack", "insert", "r_", "split", "stack", "vsplit", "vstack",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- joining
 
 
@@ -59,10 +54,16 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
     arrays = _operands("concatenate", arrays, dtype)
     if axis is None:
         arrays, axis = [ravel(x) for x in arrays], 0
-    axis = canonical_axis("concatenate", axis, arrays[0].aval.ndim)
-    ranks = {x.aval.ndim for x in arrays}
-    if len(ranks) > 1:
+    if len({x.aval.ndim for x in arrays}) > 1:
         raise _rank_error("concatenate", arrays)
+    if arrays[0].aval.ndim == 0:
+        raise errors.user_error(
+            errors.ShapeError,
+            "concatenate: arrays of rank 0 have no axis to be joined along.",
+            fix="use `stack`, which makes one.",
+            anchor="shape",
+        )
+    axis = canonical_axis("concatenate", axis, arrays[0].aval.ndim)
     if len(arrays) == 1:
         return arrays[0]
     return concatenate_p.bind(*arrays, dimension=axis)

@@ -12,11 +12,6 @@ from evertrace._src.numpy.decompositions import inv
 from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
 from evertrace._src.numpy.spectra import svdvals
 
-__all__ = [
-    "cond", "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose",
-    "multi_dot", "norm", "outer", "tensordot", "trace", "vecdot", "vector_norm",
-]  # fmt: skip
-
 matmul = products.matmul
 matrix_transpose = shape.matrix_transpose
 tensordot = products.tensordot

@@ -1,32 +1,24 @@
 """NumPy's methods of arrays and tracers, put in place when the first of them is used."""
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
-from evertrace._src.api.devices import device_put
-from evertrace._src.core.operators import install
-from evertrace._src.lax.elementwise import complex as complex_
-from evertrace._src.lax.structural import rev
-from evertrace._src.numpy import (
-    concrete,
-    creation,
-    cumulative,
-    elementary,
-    functional,
-    indexing,
-    nonzeros,
-    operators,
-    products,
-    reductions,
-    repeating,
-    search,
-    shape,
-    sorting,
-    ufuncs,
-)
-from evertrace._src.numpy.updates import IndexHelper
+from evertrace._src.core.operators import Operators, Property, install, install_later
+from evertrace._src.lazy import LazyModule, load
 from evertrace._src.ops.convert import bitcast_convert_type_p, convert
 from evertrace._src.ops.structural import reshape as to_shape
+from evertrace._src.ops.structural import rev_p
+
+creation: Any = LazyModule("evertrace._src.numpy.creation")
+devices: Any = LazyModule("evertrace._src.api.devices")
+elementwise: Any = LazyModule("evertrace._src.lax.elementwise")
+reductions: Any = LazyModule("evertrace._src.numpy.reductions")
+search: Any = LazyModule("evertrace._src.numpy.search")
+shape: Any = LazyModule("evertrace._src.numpy.shape")
+sorting: Any = LazyModule("evertrace._src.numpy.sorting")
+ufuncs: Any = LazyModule("evertrace._src.numpy.ufuncs")
 
 
 def _contains(self, value):
@@ -64,7 +56,7 @@ def _sort(self, axis=-1, *, kind=None, order=None, stable=True, descending=False
 
 
 def _to_device(self, device, *, stream=None):
-    return device_put(self, device)
+    return devices.device_put(self, device)
 
 
 @native.planned(by_type=False)
@@ -82,11 +74,11 @@ def _byteswap(self):
       Array([256,   1], dtype=int16)
     """
     if self.dtype.kind == "c":
-        return complex_(_byteswap(self.real), _byteswap(self.imag))
+        return elementwise.complex(_byteswap(self.real), _byteswap(self.imag))
     if self.dtype.itemsize == 1:
         return self
     octets = bitcast_convert_type_p.bind(self, new_dtype=np.dtype(np.uint8))
-    reversed_ = rev(octets, (octets.ndim - 1,))
+    reversed_ = rev_p.bind(octets, dimensions=(octets.ndim - 1,))
     return bitcast_convert_type_p.bind(reversed_, new_dtype=self.dtype)
 
 
@@ -125,62 +117,74 @@ def _nbytes(self):
     return self.size * self.dtype.itemsize
 
 
-_matmul, _rmatmul = operators.make_operator("@", products.matmul)
-native.set_operators({**operators.NATIVE, "__matmul__": products.matmul})
+def _maker(name, place):
+    """Return what finds a method or property in another module of this package, "module.name"."""
+    module, _, function = place.partition(".")
+
+    def make():
+        found = getattr(load(f"evertrace._src.numpy.{module}"), function)
+        return property(found) if Operators.__annotations__[name] is Property else found
+
+    return make
+
+
+_PLACES = {
+    "T": "shape.transpose",
+    "all": "reductions.all",
+    "any": "reductions.any",
+    "argmax": "reductions.argmax",
+    "argmin": "reductions.argmin",
+    "argpartition": "sorting.argpartition",
+    "argsort": "sorting.argsort",
+    "at": "updates.IndexHelper",
+    "choose": "functional.choose",
+    "clip": "elementary.clip",
+    "conj": "elementary.conj",
+    "conjugate": "elementary.conj",
+    "cumprod": "cumulative.cumprod",
+    "cumsum": "cumulative.cumsum",
+    "diagonal": "indexing.diagonal",
+    "dot": "products.dot",
+    "flat": "shape.ravel",
+    "imag": "elementary.imag",
+    "item": "concrete.item",
+    "mT": "shape.matrix_transpose",
+    "max": "reductions.max",
+    "mean": "reductions.mean",
+    "min": "reductions.min",
+    "nonzero": "nonzeros.nonzero",
+    "partition": "sorting.partition",
+    "prod": "reductions.prod",
+    "ptp": "reductions.ptp",
+    "ravel": "shape.ravel",
+    "real": "elementary.real",
+    "repeat": "repeating.repeat",
+    "round": "elementary.round",
+    "searchsorted": "search.searchsorted",
+    "squeeze": "shape.squeeze",
+    "std": "reductions.std",
+    "sum": "reductions.sum",
+    "swapaxes": "shape.swapaxes",
+    "take": "indexing.take",
+    "tolist": "concrete.tolist",
+    "trace": "products.trace",
+    "var": "reductions.var",
+}
+"""Where the functions are that are methods as they are."""
+
 install(
     __contains__=_contains,
-    __matmul__=_matmul,
-    __rmatmul__=_rmatmul,
-    T=property(shape.transpose),
-    all=reductions.all,
-    any=reductions.any,
-    argmax=reductions.argmax,
-    argmin=reductions.argmin,
-    argpartition=sorting.argpartition,
-    argsort=sorting.argsort,
     astype=_astype,
-    at=property(IndexHelper),  # pyright: ignore[reportArgumentType]  (a call of it, in C)
-    choose=functional.choose,
-    clip=elementary.clip,
-    compress=_compress,
-    conj=elementary.conj,
-    conjugate=elementary.conj,
-    copy=_copy,
-    cumprod=cumulative.cumprod,
-    cumsum=cumulative.cumsum,
-    diagonal=indexing.diagonal,
-    dot=products.dot,
-    flat=property(shape.ravel),
-    flatten=_flatten,
-    imag=property(elementary.imag),
-    item=concrete.item,
-    itemsize=property(_itemsize),
-    mT=property(shape.matrix_transpose),
-    max=reductions.max,
-    mean=reductions.mean,
-    min=reductions.min,
-    nbytes=property(_nbytes),
-    nonzero=nonzeros.nonzero,
-    partition=sorting.partition,
-    prod=reductions.prod,
-    ptp=reductions.ptp,
-    ravel=shape.ravel,
-    real=property(elementary.real),
-    repeat=repeating.repeat,
-    reshape=_reshape,
-    round=elementary.round,
-    searchsorted=search.searchsorted,
-    sort=_sort,
-    squeeze=shape.squeeze,
-    std=reductions.std,
-    sum=reductions.sum,
-    swapaxes=shape.swapaxes,
-    take=indexing.take,
-    to_device=_to_device,
-    tolist=concrete.tolist,
-    trace=products.trace,
-    transpose=_transpose,
-    var=reductions.var,
     byteswap=_byteswap,
+    compress=_compress,
+    copy=_copy,
+    flatten=_flatten,
+    itemsize=property(_itemsize),
+    nbytes=property(_nbytes),
+    reshape=_reshape,
+    sort=_sort,
+    to_device=_to_device,
+    transpose=_transpose,
     view=_view,
 )
+install_later(**{name: _maker(name, place) for name, place in _PLACES.items()})

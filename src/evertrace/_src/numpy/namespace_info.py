@@ -9,8 +9,6 @@ from evertrace._src.api.devices import devices
 from evertrace._src.core import engine
 from evertrace._src.support import set_module
 
-__all__ = ["API_VERSION", "ArrayNamespaceInfo", "array_namespace_info", "namespace_of"]
-
 API_VERSION = "2024.12"
 
 _BY_KIND = {

@@ -12,11 +12,6 @@ from evertrace._src.numpy.cumulative import cumprod, cumsum
 from evertrace._src.ops.identities import highest, lowest
 from evertrace._src.ops.reduce import argmax_p, argmin_p
 
-__all__ = [
-    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",
-    "nanstd", "nansum", "nanvar",
-]  # fmt: skip
-
 
 def has_nans(x):
     """Whether the dtype of `x` has NaNs."""

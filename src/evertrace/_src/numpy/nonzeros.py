@@ -18,8 +18,6 @@ from evertrace._src.ops.cumulative import cumsum_p
 from evertrace._src.ops.slicing import stack_p
 from evertrace._src.ops.structural import reshape
 
-__all__ = ["argwhere", "flatnonzero", "nonzero"]
-
 
 def nonzero(a, *, size=None, fill_value=None):
     """Return the indices of the elements that are not zero.
@@ -75,15 +73,22 @@ def nonzero(a, *, size=None, fill_value=None):
     )
 
 
-def known_values(name, x):
-    """Return the concrete array behind `x`; raise if its values are not known."""
+def known_values(name, x, decide="the size of the result depends", fix=None):
+    """Return the concrete array behind `x`; raise if its values are not known.
+
+    Args:
+      name: the function that asks.
+      x: an operand.
+      decide: what depends on the values, for the error.
+      fix: what to pass; default a `size`.
+    """
     known = concrete_value(x)
     if known is None:
+        default = f"pass `size=`, e.g. `{name}(x, size=x.size)`"
         raise errors.user_error(
             errors.ConcretizationTypeError,
-            f"{name}: the size of the result depends on the values of a traced array "
-            f"{x.aval.str_short()}.",
-            fix=f"pass `size=`, e.g. `{name}(x, size=x.size)`, or call it outside of jit.",
+            f"{name}: {decide} on the values of a traced array {x.aval.str_short()}.",
+            fix=f"{fix or default}, or call it outside of jit.",
             anchor="ConcretizationTypeError",
         )
     return known

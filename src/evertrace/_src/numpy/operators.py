@@ -4,13 +4,21 @@ Operators give way (`NotImplemented`) to types they do not know, so that a user'
 ``__radd__``. Lists and tuples are refused, since a silent conversion of a long list is slow.
 """
 
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import errors, native
-from evertrace._src.core.operators import install
-from evertrace._src.numpy import concrete, elementary, indexing, shape, ufuncs
-from evertrace._src.numpy.namespace_info import namespace_of
+from evertrace._src.core.operators import install, install_later
+from evertrace._src.lazy import LazyModule
+from evertrace._src.numpy import concrete, ufuncs
 from evertrace._src.numpy.promotion import is_operand
+
+elementary: Any = LazyModule("evertrace._src.numpy.elementary")
+indexing: Any = LazyModule("evertrace._src.numpy.indexing")
+namespace_info: Any = LazyModule("evertrace._src.numpy.namespace_info")
+products: Any = LazyModule("evertrace._src.numpy.products")
+shape: Any = LazyModule("evertrace._src.numpy.shape")
 
 # ---------------------------------------------------------------- binary operators
 
@@ -28,7 +36,7 @@ class _Accepted(dict):
 _accepted = _Accepted()
 
 
-def make_operator(symbol, function):
+def _make_operator(symbol, function):
     """Return the method for ``self <symbol> other`` and the reflected one."""
 
     def forward(self, other):
@@ -85,10 +93,10 @@ _COMPARISONS = {
 
 def _install_operators():
     for name, (symbol, function) in _BINARY.items():
-        forward, reflected = make_operator(symbol, function)
+        forward, reflected = _make_operator(symbol, function)
         install(**{f"__{name}__": forward, f"__r{name}__": reflected})
     for name, (symbol, function) in _COMPARISONS.items():
-        install(**{name: make_operator(symbol, function)[0]})
+        install(**{name: _make_operator(symbol, function)[0]})
 
 
 # ---------------------------------------------------------------- sequences
@@ -124,35 +132,53 @@ def _round(self, ndigits=None):
     return elementary.round(self, 0 if ndigits is None else ndigits)
 
 
-NATIVE = {
+def _matmul(index):
+    """Return what makes the method of ``@`` (0), or the reflected one (1)."""
+
+    def make():
+        native.set_operators({"__matmul__": products.matmul})
+        return _make_operator("@", products.matmul)[index]
+
+    return make
+
+
+def _positive():
+    native.set_operators({"__pos__": elementary.positive})
+    return elementary.positive
+
+
+_NATIVE = {
     **{f"__{name}__": function for name, (_, function) in _BINARY.items()},
     **{name: function for name, (_, function) in _COMPARISONS.items()},
     "__neg__": ufuncs.negative,
-    "__pos__": elementary.positive,
     "__abs__": ufuncs.absolute,
     "__invert__": ufuncs.invert,
 }
 """What operators call, by the names of their methods."""
 
 _install_operators()
-native.set_operators(NATIVE)
+native.set_operators(_NATIVE)
 install(
     __abs__=ufuncs.absolute,
     __array__=concrete.to_numpy,
-    __array_namespace__=namespace_of,
     __bool__=concrete.to_bool,
     __complex__=concrete.to_complex,
     __float__=concrete.to_float,
     __format__=concrete.format_array,
-    __getitem__=indexing.getitem,
     __index__=concrete.to_index,
     __int__=concrete.to_int,
     __invert__=ufuncs.invert,
     __iter__=_iter,
     __len__=_len,
     __neg__=ufuncs.negative,
-    __pos__=elementary.positive,
     __reversed__=_reversed,
     __round__=_round,
     __setitem__=_setitem,
+)
+install_later(
+    __array_namespace__=lambda: namespace_info.namespace_of,
+    __getitem__=lambda: indexing.getitem,
+    __matmul__=_matmul(0),
+    __pos__=_positive,
+    __rmatmul__=_matmul(1),
 )

@@ -9,8 +9,6 @@ from evertrace._src.numpy.padding import pad
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.ops.convert import convert
 
-__all__ = ["packbits", "unpackbits"]
-
 
 def _places(bitorder):
     """Return how far each of the 8 bits of a byte is shifted."""

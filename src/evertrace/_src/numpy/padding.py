@@ -15,8 +15,6 @@ from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, pad_p, slice_in_dim
 
-__all__ = ["pad"]
-
 
 def pad(array, pad_width, mode="constant", **kwargs):
     """Add elements at the ends of axes.

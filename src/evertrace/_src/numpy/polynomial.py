@@ -13,11 +13,6 @@ from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes, promote
 from evertrace._src.numpy.shape import atleast_1d, trim_zeros
 from evertrace._src.numpy.spectra import eigvals
 
-__all__ = [
-    "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
-    "roots", "vander",
-]  # fmt: skip
-
 
 def polyval(p, x, *, unroll=16):
     """Return the values of a polynomial, by Horner's rule.

@@ -12,26 +12,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
-from evertrace._src.lax.dot import precision_param
-from evertrace._src.numpy import elementary, indexing, ufuncs
+from evertrace._src.lazy import LazyModule
+from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
-from evertrace._src.numpy.joining import stack
 from evertrace._src.numpy.promotion import (
     broadcast_to,
     common_shape,
     promote_dtypes,
 )
-from evertrace._src.numpy.reductions import sum as sum_elements
-from evertrace._src.numpy.shape import moveaxis, ravel
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dot import dot_general_p
+from evertrace._src.ops.precision import precision_param
 from evertrace._src.ops.slicing import unstack_p
 from evertrace._src.ops.structural import expand_dims, permute, reshape, squeeze
 
-__all__ = [
-    "cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot",
-    "vecdot", "vecmat",
-]  # fmt: skip
+elementary: Any = LazyModule("evertrace._src.numpy.elementary")
+indexing: Any = LazyModule("evertrace._src.numpy.indexing")
+joining: Any = LazyModule("evertrace._src.numpy.joining")
+reductions: Any = LazyModule("evertrace._src.numpy.reductions")
+shapes: Any = LazyModule("evertrace._src.numpy.shape")
 
 
 class Options(NamedTuple):
@@ -65,16 +64,6 @@ _NO_DIMS = (), ()
 # ---------------------------------------------------------------- matmul
 
 
-class _MatmulPlan(NamedTuple):
-    """How two shapes are multiplied: axes to drop first, axes to pair, order of the result."""
-
-    squeeze_x: tuple
-    squeeze_y: tuple
-    contracting: tuple
-    batch: tuple
-    order: tuple
-
-
 @native.planned(by_type=False)
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Multiply matrices.
@@ -101,15 +90,15 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
       (5, 2, 4)
     """
     x, y = promote_dtypes("matmul", a, b)
-    plan = _matmul_plan(x.aval.shape, y.aval.shape)
+    squeeze_x, squeeze_y, contracting, batch, order = _matmul_plan(x.aval.shape, y.aval.shape)
     opts = options("matmul", x, y, precision, preferred_element_type)
-    x, y = squeeze(x, plan.squeeze_x), squeeze(y, plan.squeeze_y)
-    return permute(contract(x, y, plan.contracting, plan.batch, opts), plan.order)
+    x, y = squeeze(x, squeeze_x), squeeze(y, squeeze_y)
+    return permute(contract(x, y, contracting, batch, opts), order)
 
 
 @functools.lru_cache(maxsize=4096)
 def _matmul_plan(x, y):
-    """Pair the axes of two shapes.
+    """Return how two shapes are multiplied: axes to drop, axes to pair, order of the result.
 
     Leading axes that both have are batch axes of `dot_general`; an axis that one operand lacks, or
     has with size 1 only, is a free axis of the other. The result is then put in order.
@@ -129,13 +118,10 @@ def _matmul_plan(x, y):
         *[i for i in right if i not in (*shared, "k")],
     ]  # fmt: skip
     wanted = [*sorted(i for i in made if isinstance(i, int)), *[i for i in "mn" if i in made]]
-    return _MatmulPlan(
-        tuple(map(x_labels.index, drop_x)),
-        tuple(map(y_labels.index, drop_y)),
-        ((left.index("k"),), (right.index("k"),)),
-        (tuple(map(left.index, shared)), tuple(map(right.index, shared))),
-        tuple(map(made.index, wanted)),
-    )
+    squeeze_x, squeeze_y = tuple(map(x_labels.index, drop_x)), tuple(map(y_labels.index, drop_y))
+    contracting = (left.index("k"),), (right.index("k"),)
+    batch = tuple(map(left.index, shared)), tuple(map(right.index, shared))
+    return squeeze_x, squeeze_y, contracting, batch, tuple(map(made.index, wanted))
 
 
 def _gives_way(label, mine, other):
@@ -237,7 +223,7 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
     """
     x, y = promote_dtypes("vdot", a, b)
     return dot(
-        elementary.conj(ravel(x)), ravel(y), precision=precision,
+        elementary.conj(shapes.ravel(x)), shapes.ravel(y), precision=precision,
         preferred_element_type=preferred_element_type,
     )  # fmt: skip
 
@@ -250,7 +236,7 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
       Array([12, 34], dtype=int32)
     """
     x, y = promote_dtypes("vecdot", x1, x2)
-    x, y = moveaxis(elementary.conj(x), axis, -1), moveaxis(y, axis, -1)
+    x, y = shapes.moveaxis(elementary.conj(x), axis, -1), shapes.moveaxis(y, axis, -1)
     if x.aval.shape[-1] != y.aval.shape[-1]:
         raise errors.user_error(
             errors.ShapeError,
@@ -298,7 +284,7 @@ def outer(a, b, out=None):
     """
     no_out("outer", out)
     x, y = promote_dtypes("outer", a, b)
-    return ufuncs.multiply(expand_dims(ravel(x), (1,)), expand_dims(ravel(y), (0,)))
+    return ufuncs.multiply(expand_dims(shapes.ravel(x), (1,)), expand_dims(shapes.ravel(y), (0,)))
 
 
 @native.planned(by_type=False)
@@ -397,7 +383,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = promote_dtypes("cross", a, b)
-    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    x, y = shapes.moveaxis(x, axisa, -1), shapes.moveaxis(y, axisb, -1)
     sizes = x.aval.shape[-1], y.aval.shape[-1]
     if not set(sizes) <= {2, 3}:
         raise errors.user_error(
@@ -412,7 +398,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         return z
     first = (x1 * y2[0] if y2 else 0) - (x2[0] * y1 if x2 else 0)
     second = (x2[0] * y0 if x2 else 0) - (x0 * y2[0] if y2 else 0)
-    return moveaxis(stack([first, second, z], axis=-1), -1, axisc)
+    return shapes.moveaxis(joining.stack([first, second, z], axis=-1), -1, axisc)
 
 
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
@@ -430,4 +416,4 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """
     no_out("trace", out)
     x = operand("trace", a)
-    return sum_elements(indexing.diagonal(x, offset, axis1, axis2), -1, dtype)
+    return reductions.sum(indexing.diagonal(x, offset, axis1, axis2), -1, dtype)

@@ -105,18 +105,26 @@ def key_of(x):
 
 def common_dtype(keys):
     """Return the common (dtype, weak type) of avals and Python scalar types."""
-    return dtypes.lattice_result_type(*keys)
+    kinds = tuple([k if k in SCALARS else (k.dtype, k.weak_type) for k in keys])
+    key = (config.current().promotion, kinds)
+    try:
+        return _common.data[key]
+    except KeyError:
+        return _common.put(key, dtypes.lattice_result_type(*keys))
+
+
+_common = Cache("common dtypes")
 
 
 def inexact_dtype(keys):
     """Return the common dtype, or a float one where that is boolean or an integer."""
-    dtype, weak = dtypes.lattice_result_type(*keys)
+    dtype, weak = common_dtype(keys)
     return dtypes.to_inexact_dtype(dtype), weak
 
 
 def numeric_dtype(keys):
     """Return the common dtype, or int32 where that is boolean."""
-    dtype, weak = dtypes.lattice_result_type(*keys)
+    dtype, weak = common_dtype(keys)
     return dtypes.to_numeric_dtype(dtype), weak
 
 
@@ -270,7 +278,6 @@ class Selection(Promotion):
 promote = Promotion(common_dtype)
 promote_selection = Selection()
 promote_inexact = Promotion(inexact_dtype)
-promote_numeric = Promotion(numeric_dtype)
 promote_shapes = Promotion(None)
 promote_dtypes = Promotion(common_dtype, shapes=False)
 promote_dtypes_inexact = Promotion(inexact_dtype, shapes=False)

@@ -13,8 +13,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.support import set_module
 from evertrace._src.tree import Partial
 
-__all__ = ["ravel_pytree"]
-
 
 @set_module("evertrace.flatten_util")
 def ravel_pytree(pytree):

@@ -4,8 +4,6 @@ import numpy as np
 
 from evertrace._src.numpy.creation import asarray, user_dtype
 
-__all__ = ["frombuffer", "fromfile", "fromiter", "fromstring"]
-
 
 def frombuffer(buffer, dtype=float, count=-1, offset=0):
     """Return the bytes of a buffer as an array, see `numpy.frombuffer`.

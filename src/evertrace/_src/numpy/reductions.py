@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import config, dtypes, errors, native
-from evertrace._src.numpy import elementary, ufuncs
+from evertrace._src.lazy import LazyModule
+from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,
     canonical_axis,
@@ -42,10 +43,7 @@ from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import expand_dims, reduce_sum_p, reshape
 from evertrace._src.support import Cache
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "max", "mean",
-    "min", "prod", "ptp", "std", "sum", "var",
-]  # fmt: skip
+elementary: Any = LazyModule("evertrace._src.numpy.elementary")
 
 # ---------------------------------------------------------------- the one mechanism
 

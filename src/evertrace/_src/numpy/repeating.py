@@ -26,8 +26,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.dynamic import dynamic_slice_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, tile_p
 
-__all__ = ["repeat", "resize", "roll", "tile"]
-
 
 def roll(a, shift, axis=None):
     """Shift elements along axes; what leaves at one end comes in at the other.

@@ -11,8 +11,6 @@ from evertrace._src.numpy.shape import ravel, reshape
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.search import by_halving, searchsorted_p
 
-__all__ = ["compress", "digitize", "extract", "searchsorted"]
-
 # ---------------------------------------------------------------- binary search
 
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")

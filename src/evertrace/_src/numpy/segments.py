@@ -10,8 +10,6 @@ from evertrace._src.numpy.reductions import max as maximum_of
 from evertrace._src.ops.identities import highest, lowest
 from evertrace._src.support import set_module
 
-__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
-
 public = set_module("evertrace.ops")
 
 

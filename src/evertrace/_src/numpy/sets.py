@@ -20,11 +20,6 @@ from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.numpy.sorting import argsort, lexsort, sort
 
-__all__ = [
-    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values",
-]  # fmt: skip
-
 
 class _UniqueAllResult(NamedTuple):
     """Result of `unique_all`."""
@@ -281,7 +276,7 @@ def _vectors(name, ar1, ar2):
 def _gather(x, mask, size, fill_value):
     """Return the elements of a vector where a mask holds, in `size` places or as many as needed."""
     if size is None:
-        return x[known_values("set operation", mask).host()]
+        return x[known_values("set operation", mask, fix="pass `size=`").host()]
     places, count = first_true(mask, static_size("set operation", "size", size))
     is_found = creation.arange(size) < count
     values = indexing.take(x, elementary.where(is_found, places, places[:1]), axis=0)

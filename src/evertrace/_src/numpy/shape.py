@@ -23,13 +23,6 @@ from evertrace._src.ops import structural
 from evertrace._src.ops.slicing import slice_in_dim, unstack_p
 from evertrace._src.ops.structural import permute, rev_p
 
-__all__ = [
-    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
-    "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "squeeze",
-    "swapaxes", "transpose", "trim_zeros", "unstack",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- shapes
 
 
@@ -281,6 +274,7 @@ def transpose(a, axes=None):
     x = operand("transpose", a)
     if axes is None:
         return _reversed(x)
+    axes = (axes,) if isinstance(axes, int | np.integer) else axes
     axes = distinct_axes("transpose", axes, x.aval.ndim)
     if len(axes) != x.aval.ndim:
         raise errors.user_error(

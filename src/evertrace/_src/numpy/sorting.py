@@ -9,8 +9,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.sort import sort_p
 
-__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex"]
-
 
 @native.planned(by_type=False)
 def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):

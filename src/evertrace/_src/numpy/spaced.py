@@ -20,8 +20,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.slicing import concatenate_p
 
-__all__ = ["geomspace", "linspace", "logspace"]
-
 
 def linspace(
     start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None

@@ -16,8 +16,6 @@ from evertrace._src.numpy.sorting import argsort
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.support import set_module
 
-__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "svd", "svdvals"]
-
 public = set_module("evertrace.numpy.linalg")
 
 

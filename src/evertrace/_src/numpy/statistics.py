@@ -32,11 +32,6 @@ from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import expand_dims
 
-__all__ = [
-    "average", "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges",
-    "histogramdd", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- quantiles
 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -393,7 +388,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
             anchor="dtype",
         )
     if length is None:
-        host = known_values("bincount (as `length=`)", x).host()
+        host = known_values("bincount", x, fix="pass `length=`").host()
         length = max(static_int("bincount", "minlength", minlength), int(host.max(initial=-1)) + 1)
     weights = np.ones((), dtypes.default_dtype(int)) if weights is None else weights
     weights = operand("bincount", weights)

@@ -36,14 +36,15 @@ class _Plans:
 
     Args:
       name: of the function.
-      choose: function of the operands' common dtype returning what is called with the operands.
+      bind: what is called with the operands, or None.
+      choose: instead, function of the operands' common dtype returning it.
       promotion: how operands are prepared.
     """
 
-    __slots__ = ("cache", "choose", "name", "promotion")
+    __slots__ = ("bind", "cache", "choose", "name", "promotion")
 
-    def __init__(self, name, choose, promotion):
-        self.name, self.choose, self.promotion = name, choose, promotion
+    def __init__(self, name, bind, choose, promotion):
+        self.name, self.bind, self.choose, self.promotion = name, bind, choose, promotion
         self.cache = Cache(f"plans of {name}", MAX_PLANS)
 
     def prepare(self, args):
@@ -52,7 +53,7 @@ class _Plans:
         args = [as_argument(self.name, i, x, promotion.borrow) for i, x in enumerate(args)]
         keys = tuple(map(key_of, args))
         steps = promotion.plan(self.name, keys) or (None,) * len(keys)
-        apply = self.choose(promotion.dtype_rule(keys)[0])
+        apply = self.bind or self.choose(promotion.dtype_rule(keys)[0])
         plan = (*steps, apply)
         mode = current().promotion
         if "warn" not in mode:
@@ -70,7 +71,7 @@ def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
       choose: instead of `bind`, a function of the promoted dtype that returns it.
       promotion: how the operand is prepared.
     """
-    made = _Plans(name, choose or (lambda dtype: bind), promotion)
+    made = _Plans(name, bind, choose, promotion)
     plans = made.cache.data
 
     def function(x, /, out=None, where=None):
@@ -92,7 +93,7 @@ def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON, by_type=Tr
 
     Without `by_type`, what is done depends on the values of Python numbers.
     """
-    made = _Plans(name, choose or (lambda dtype: bind), promotion)
+    made = _Plans(name, bind, choose, promotion)
     plans = made.cache.data
 
     def function(x, y, /, out=None, where=None):

@@ -26,8 +26,6 @@ from evertrace._src.numpy.shape import expand_dims, moveaxis, ravel, reshape
 from evertrace._src.numpy.ufunc import refused_option
 from evertrace._src.ops.convert import convert
 
-__all__ = ["frompyfunc", "ufunc"]
-
 
 class ufunc:  # NumPy's name
     """An elementwise function of arrays that broadcast, with methods that apply it in other ways.

@@ -17,11 +17,6 @@ from evertrace._src.numpy.shape import expand_dims
 from evertrace._src.numpy.ufunc_class import one_axis_error, ufunc, with_options
 from evertrace._src.ops.convert import convert
 
-__all__ = [
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "logaddexp2", "logical_and",
-    "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "subtract",
-]  # fmt: skip
-
 
 def _extreme(function, a, *, axis, dtype, keepdims, initial, where):
     """Reduce by `max` or `min`, which have no dtype."""

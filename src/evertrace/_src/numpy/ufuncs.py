@@ -68,83 +68,8 @@ from evertrace._src.ops.elementwise import (
     tan_p,
     tanh_p,
 )
+from evertrace._src.ops.random import same_keys
 from evertrace._src.ops.select import select_n_p
-
-__all__ = [
-    "abs",
-    "absolute",
-    "acos",
-    "acosh",
-    "add",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_and",
-    "bitwise_count",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "cbrt",
-    "cos",
-    "cosh",
-    "divide",
-    "divmod",
-    "equal",
-    "exp",
-    "exp2",
-    "expm1",
-    "fabs",
-    "float_power",
-    "floor_divide",
-    "fmod",
-    "greater",
-    "greater_equal",
-    "invert",
-    "left_shift",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "mod",
-    "multiply",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "pow",
-    "power",
-    "reciprocal",
-    "remainder",
-    "right_shift",
-    "sign",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "subtract",
-    "tan",
-    "tanh",
-    "true_divide",
-]  # fmt: skip
 
 BOOL = np.dtype(bool)
 
@@ -434,8 +359,24 @@ def _ordering(prim):
     return lambda dtype: _complex_order(prim.bind) if is_complex(dtype) else prim.bind
 
 
-equal = binary("equal", eq_p.bind, "Return ``x == y``, element by element.")
-not_equal = binary("not_equal", ne_p.bind, "Return ``x != y``, element by element.")
+def _is_keys(dtype):
+    return isinstance(dtype, dtypes.KeyType)
+
+
+equal = binary(
+    "equal", doc="Return ``x == y``, element by element; of random keys too.",
+    choose=lambda dtype: same_keys if _is_keys(dtype) else eq_p.bind,
+)  # fmt: skip
+not_equal = binary(
+    "not_equal", doc="Return ``x != y``, element by element; of random keys too.",
+    choose=lambda dtype: _other_keys if _is_keys(dtype) else ne_p.bind,
+)  # fmt: skip
+
+
+def _other_keys(x, y):
+    return not_p.bind(same_keys(x, y))
+
+
 less = binary("less", doc="Return ``x < y``, element by element.", choose=_ordering(lt_p))
 less_equal = binary(
     "less_equal", doc="Return ``x <= y``, element by element.", choose=_ordering(le_p)

@@ -26,8 +26,6 @@ from evertrace._src.ops.dimension_numbers import (
 )
 from evertrace._src.support import Cache
 
-__all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
-
 
 class IndexHelper(native.IndexHelperBase):
     """``x.at``: indexing it gives what the updates are methods of."""

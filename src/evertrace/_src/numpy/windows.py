@@ -7,8 +7,6 @@ from evertrace._src.numpy import creation, elementary
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.promotion import as_operands
 
-__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
-
 
 def _window(name, M, window):
     """Return a window computed in NumPy: its size is known, so all of it is."""

@@ -120,6 +120,8 @@ def in_bytes(fun):
 
 def check_dtype(name, aval, allowed):
     """Raise unless the aval's dtype is of one of the allowed scalar types."""
+    if (aval.dtype, allowed) in _allowed:
+        return
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         raise errors.user_error(
             errors.DTypeError,
@@ -136,6 +138,10 @@ def check_dtype(name, aval, allowed):
             fix=f"convert the operand first, e.g. `x.astype({_example(allowed)})`.",
             anchor="dtype",
         )
+    _allowed.add((aval.dtype, allowed))
+
+
+_allowed = set()
 
 
 def _example(allowed):

@@ -207,7 +207,12 @@ def _ppermute_abstract(x, size, *, axis_name, perm):
 def _ppermute_along(axis, x, dim, *, axis_name, perm):
     """Join runs of neighbouring sources, such as the two of a rotation, and zeros."""
     if len(axis_name) > 1:
-        raise NotImplementedError("ppermute: over several axes at once is not built")
+        raise errors.user_error(
+            NotImplementedError,
+            "ppermute: over several axes at once is not built.",
+            fix="permute along one axis after the other.",
+            anchor="collective",
+        )
     x = move_batch_dim(x, dim, 0, axis.size)
     source = {destination: start for start, destination in perm}
     distances = [source[i] - i if i in source else None for i in range(axis.size)]

@@ -3,7 +3,7 @@
 import enum
 from typing import Any, NamedTuple
 
-from evertrace._src import errors
+from evertrace._src import config, errors
 from evertrace._src.support import set_module
 
 
@@ -114,16 +114,15 @@ def is_pair(precision):
     return isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm)
 
 
-def canonicalize_precision(precision, default=None):
+def precision_param(precision):
     """Return the `precision` param: None, a pair of `Precision`, or an algorithm.
 
     Args:
       precision: None, a `Precision` or its name, a pair of these, or a `DotAlgorithm`, a
-        `DotAlgorithmPreset` or its name.
-      default: what None stands for.
+        `DotAlgorithmPreset` or its name. None is what the option `default_matmul_precision` says.
     """
     if precision is None:
-        precision = default
+        precision = config.current().default_matmul_precision
     if precision is None or isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return precision
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:

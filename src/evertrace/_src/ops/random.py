@@ -16,7 +16,9 @@ from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
 from evertrace._src.ops import rbg, threefry
-from evertrace._src.ops.structural import move_batch_dim
+from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.reduce import reduce_and_p
+from evertrace._src.ops.structural import move_batch_dim, spread
 
 NO_TANGENT = undefined("random keys and bits have no tangents")
 WORD = np.dtype(np.uint32)
@@ -121,6 +123,19 @@ random_unwrap_p = Primitive(
     "random_unwrap", abstract=_unwrap_abstract, host=lambda keys: keys, jvp=NO_TANGENT,
     physical=AS_IS,
 )  # fmt: skip
+
+
+def are_keys(x, y):
+    """Whether both operands hold random keys of one generator."""
+    return is_key(x.aval) and x.aval.dtype == y.aval.dtype
+
+
+def same_keys(x, y):
+    """Return whether keys of one generator are equal, elementwise; one array may be of rank 0."""
+    shape = x.aval.shape or y.aval.shape
+    words = [random_unwrap_p.bind(spread(keys, shape)) for keys in (x, y)]
+    return reduce_and_p.bind(eq_p.bind(*words), axes=(len(shape),))
+
 
 # ---------------------------------------------------------------- keys from keys
 

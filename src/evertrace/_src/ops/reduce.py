@@ -6,16 +6,17 @@ the first NaN is that of argmax and argmin.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.builders import ANY, BITS, BOOL, NUMERIC, REAL, check_dtype, in_bytes
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
-from evertrace._src.ops.cumulative import cumprod, shifted
 from evertrace._src.ops.elementwise import div_p, mul_p
 from evertrace._src.ops.identities import highest, lowest
 from evertrace._src.ops.structural import (
@@ -26,6 +27,8 @@ from evertrace._src.ops.structural import (
     reduced_aval,
     reshape,
 )
+
+cumulative: Any = LazyModule("evertrace._src.ops.cumulative")
 
 _SHORT = 64
 
@@ -105,8 +108,8 @@ def _reduce_prod_jvp(tangents, primals, out, *, axes):
         reshape(permute(v, (*axes, *kept)), (count, *[shape[i] for i in kept]))
         for v in (tangents[0], primals[0])
     )
-    before = shifted(cumprod(x, 0), 0, 1)
-    after = shifted(cumprod(x, 0, reverse=True), 0, 1, reverse=True)
+    before = cumulative.shifted(cumulative.cumprod(x, 0), 0, 1)
+    after = cumulative.shifted(cumulative.cumprod(x, 0, reverse=True), 0, 1, reverse=True)
     terms = mul_p.bind(dx, mul_p.bind(before, after))
     return reduce_sum_p.bind(terms, axes=(0,), out_sharding=None)
 

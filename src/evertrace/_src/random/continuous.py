@@ -43,12 +43,6 @@ from evertrace._src.random.arguments import (
 )
 from evertrace._src.support import set_module
 
-__all__ = [
-    "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal",
-    "maxwell", "normal", "pareto", "rayleigh", "triangular", "truncated_normal", "uniform", "wald",
-    "weibull_min",
-]  # fmt: skip
-
 public = set_module("evertrace.random")
 
 # ---------------------------------------------------------------- uniform

@@ -39,8 +39,6 @@ from evertrace._src.random.arguments import (
 from evertrace._src.random.continuous import unit
 from evertrace._src.support import set_module
 
-__all__ = ["binomial", "multinomial", "poisson"]
-
 public = set_module("evertrace.random")
 
 INT32 = np.dtype(np.int32)

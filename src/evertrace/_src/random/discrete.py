@@ -35,8 +35,6 @@ from evertrace._src.random.arguments import (
 from evertrace._src.random.continuous import is_high, standard_gumbel, unit
 from evertrace._src.support import set_module
 
-__all__ = ["bernoulli", "categorical", "geometric", "rademacher", "randint"]
-
 public = set_module("evertrace.random")
 
 # ---------------------------------------------------------------- integers
@@ -49,7 +47,8 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
     Args:
       key: one key.
       shape: of the result.
-      minval: integers that broadcast to `shape`; limited to the range of `dtype`.
+      minval: integers that broadcast to `shape`; limited to the range of `dtype`. Floats, such as
+        ``1e4``, are truncated first.
       maxval: the same, but may be one more than the largest number, to include that.
       dtype: an integer dtype, by default int32 (int64 if x64 is on).
       out_sharding: not supported yet.
@@ -58,7 +57,7 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
       An array of `shape` and `dtype`; where ``minval >= maxval``, it holds `minval`.
 
     Raises:
-      DTypeError: a bound is not an integer.
+      DTypeError: a bound is complex or a key.
 
     Example:
       >>> random.randint(random.key(0), (5,), 1, 7)
@@ -80,6 +79,8 @@ def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
 
 def _bound(argument, x):
     x = operand("randint", x)
+    if x.dtype == np.bool_ or dtypes.issubdtype(x.dtype, np.floating):
+        return convert(x, dtypes.default_dtype(int))
     if not dtypes.issubdtype(x.dtype, np.integer):
         raise errors.user_error(
             errors.DTypeError,

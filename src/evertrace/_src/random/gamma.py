@@ -41,10 +41,6 @@ from evertrace._src.random.continuous import (
 from evertrace._src.random.discrete import signs
 from evertrace._src.support import set_module
 
-__all__ = [
-    "ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "t",
-]  # fmt: skip
-
 public = set_module("evertrace.random")
 
 SQUEEZE = 0.0331

@@ -13,7 +13,7 @@ quicker and of unproven quality. Under the last two, `vmap` over keys draws all 
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors
+from evertrace._src import config, dtypes, errors, native
 from evertrace._src.arrays.interop import as_operand, from_numpy
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.ops import random as ops
@@ -22,11 +22,6 @@ from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import squeeze
 from evertrace._src.random.arguments import as_keys, drawing, no_sharding, one_key, sizes
 from evertrace._src.support import set_module
-
-__all__ = [
-    "PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
-    "wrap_key_data",
-]  # fmt: skip
 
 public = set_module("evertrace.random")
 
@@ -130,7 +125,7 @@ def key_dtype(impl_spec=None):
     return dtypes.KeyType(_implementation(impl_spec))
 
 
-@public
+@drawing
 def key_data(keys):
     """Return the words of typed keys, uint32: 2 (rbg: 4) of them for each, as a last axis.
 
@@ -146,7 +141,7 @@ def key_data(keys):
     return keys if is_raw else ops.random_unwrap_p.bind(typed)
 
 
-@public
+@drawing
 def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     """Return typed keys from their words.
 
@@ -186,7 +181,7 @@ def key_impl(keys):
     return typed.dtype.impl
 
 
-@public
+@drawing
 def clone(key):
     """Return the same key, as one that has not been used yet to a checker of key reuse.
 
@@ -253,6 +248,7 @@ def split(key, num=2):
 
 
 @public
+@native.planned(by_type=True)
 def fold_in(key, data):
     """Return a key made from a key and an integer, such as the number of a step.
 

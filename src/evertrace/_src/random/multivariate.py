@@ -19,8 +19,6 @@ from evertrace._src.random.arguments import (
 from evertrace._src.random.continuous import normal
 from evertrace._src.support import set_module
 
-__all__ = ["multivariate_normal", "orthogonal"]
-
 public = set_module("evertrace.random")
 
 

@@ -25,8 +25,6 @@ from evertrace._src.random.continuous import standard_gumbel, unit
 from evertrace._src.random.discrete import randint
 from evertrace._src.support import set_module
 
-__all__ = ["choice", "permutation"]
-
 public = set_module("evertrace.random")
 
 LARGEST_WORD = 2**32 - 1

@@ -34,11 +34,12 @@ def new_ref(init_val, *, memory_space=None, kind=None):
       Ref([ 0, 10, 20,  3], dtype=int32)
     """
     if memory_space is not None:
-        raise NotImplementedError(
-            f"new_ref: memory_space {memory_space!r} is not built; leave it out"
-        )
+        raise errors.unsupported("new_ref", "memory_space", memory_space)
     if kind not in _KINDS:
-        raise ValueError(f"new_ref: kind must be one of {_KINDS}, got {kind!r}")
+        raise errors.user_error(
+            ValueError, f"new_ref: there is no kind {kind!r}.",
+            fix=f"use one of {', '.join(map(repr, _KINDS))}.",
+        )  # fmt: skip
     return make(as_array(init_val, "new_ref"))
 
 

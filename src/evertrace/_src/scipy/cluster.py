@@ -6,8 +6,6 @@ from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.support import set_module
 
-__all__ = ["vq"]
-
 
 @set_module("evertrace.scipy.cluster.vq")
 def vq(obs, code_book, check_finite=True):

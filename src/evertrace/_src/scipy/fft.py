@@ -28,8 +28,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p, imag_p, is_complex, real_p, scale
 from evertrace._src.ops.slicing import pad
 
-__all__ = ["dct", "dctn", "idct", "idctn"]
-
 
 def dct(x, type=2, n=None, axis=-1, norm=None):
     """Return the discrete cosine transform along an axis.

@@ -17,8 +17,6 @@ from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.support import set_module
 
-__all__ = ["RegularGridInterpolator"]
-
 
 def _linear(index, share):
     return [(index, 1 - share), (index + 1, share)]

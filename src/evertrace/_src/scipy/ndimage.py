@@ -14,8 +14,6 @@ from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.ops.convert import convert
 from evertrace._src.support import set_module
 
-__all__ = ["map_coordinates"]
-
 
 def _mirrored(index, size):
     """Reflect positions about the first and last elements, which are not repeated."""

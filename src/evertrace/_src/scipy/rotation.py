@@ -33,8 +33,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.random.continuous import normal
 from evertrace._src.support import set_module
 
-__all__ = ["Rotation", "Slerp"]
-
 public = set_module("evertrace.scipy.spatial.transform")
 
 

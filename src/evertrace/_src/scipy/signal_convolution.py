@@ -16,8 +16,6 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import is_complex
 from evertrace._src.ops.slicing import slice_in_dim
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
-
 
 def convolve(in1, in2, mode="full", method="auto", precision=None):
     """Return the convolution of two arrays of one rank.

@@ -26,8 +26,6 @@ from evertrace._src.ops.elementwise import complex_p, is_complex
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.scipy import signal_trend
 
-__all__ = ["csd", "istft", "stft", "welch"]
-
 # ---------------------------------------------------------------- public functions
 
 

@@ -12,8 +12,6 @@ from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.ops.elementwise import is_complex
 
-__all__ = ["detrend"]
-
 
 def detrend(data, axis=-1, type="linear", bp: Any = 0, overwrite_data=None):
     """Return a signal without its trend: the mean, or the straight line that is nearest to it.

@@ -23,8 +23,6 @@ from evertrace._src.ops.elementwise import is_complex
 from evertrace._src.scipy.linalg.systems import solve_triangular
 from evertrace._src.support import set_module
 
-__all__ = ["bicgstab", "cg", "gmres"]
-
 public = set_module("evertrace.scipy.sparse.linalg")
 
 

@@ -10,12 +10,7 @@ import functools
 from typing import Any, NamedTuple
 
 from evertrace._src import errors, tree
-from evertrace._src.api.arguments import (
-    check_callable,
-    flatten_arrays,
-    flatten_result,
-    function_name,
-)
+from evertrace._src.api.arguments import check_callable, flatten_arrays
 from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
 from evertrace._src.api.vectorize import vmap
@@ -23,6 +18,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import registry
+from evertrace._src.jit.capture import flatten_result, function_name
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import move_batch_dim, permute, reshape, squeeze
 from evertrace._src.sharding.layout import (

@@ -227,7 +227,10 @@ class Mesh(_Axes):
         return self
 
     def __reduce__(self):
-        raise TypeError("Mesh: a mesh holds devices of this process and cannot be pickled")
+        raise errors.user_error(
+            TypeError, "Mesh: a mesh holds devices of this process and cannot be pickled.",
+            fix="pickle `mesh.abstract_mesh`, and make the mesh where it is loaded.", anchor="mesh",
+        )  # fmt: skip
 
     def __str__(self):
         return self._text()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.jaxpr import eval_jaxpr
+from evertrace._src.core.primitive import missing_rule
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.transforms.staging import restage
@@ -81,7 +82,7 @@ class BatchTrace(Trace):
             elif prim.batch:
                 out, out_dims = prim.batch(self.axis.size, values, dims, **params)
             else:
-                raise NotImplementedError(f"{prim.name} has no batching rule: {prim.batch!r}")
+                raise missing_rule(prim, "batching rule", prim.batch)
         finally:
             state.trace = previous
         if not prim.multiple_results:

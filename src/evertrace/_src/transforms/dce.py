@@ -17,7 +17,9 @@ def dce_jaxpr(jaxpr, used_outputs, *, keep_inputs=()):
     live = set(map(id, outvars))  # and literals, which do no harm
     eqns = []
     for eqn in reversed(jaxpr.eqns):
-        if not live.isdisjoint(map(id, eqn.outvars)) or (eqn.effects and observable(eqn.effects)):
+        outs = eqn.outvars
+        is_used = id(outs[0]) in live if len(outs) == 1 else not live.isdisjoint(map(id, outs))
+        if is_used or (eqn.effects and observable(eqn.effects)):
             eqns.append(eqn)
             live.update(map(id, eqn.invars))
     used = tuple(id(v) in live or i in keep_inputs for i, v in enumerate(jaxpr.invars))

@@ -8,7 +8,7 @@ from typing import Any
 
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr
-from evertrace._src.core.primitive import JOINTLY
+from evertrace._src.core.primitive import JOINTLY, missing_rule
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.ops.elementwise import add_any, mul_p
 from evertrace._src.ops.structural import zeros
@@ -114,7 +114,7 @@ def _term(prim, i, tangent, primals, out, params):
         operands[i] = tangent
         return prim.bind(*operands, **params)
     if not prim.deriv:
-        raise NotImplementedError(f"{prim.name} has no derivative: {prim.jvp or prim.deriv!r}")
+        raise missing_rule(prim, "derivative", prim.jvp or prim.deriv)
     derivative = prim.deriv[i]
     return None if derivative is None else mul_p.bind(tangent, derivative(out, *primals, **params))
 

@@ -122,18 +122,21 @@ class TapeTrace(Trace):
             return out
         if not prim.multiple_results:
             result = self.tracer(out)
-            outs = [result.node] if type(result) is TapeTracer and result._trace is self else None
+            if not self.owns(result):
+                return result
+            outs, first = [result.node], out
         else:
             result = [self.tracer(x) for x in out]
             outs = [x.node if self.owns(x) else None for x in result]
-        if outs is None or not any(outs):
-            return result
-        keep = _needed(prim, nodes)
-        operands = [
-            n if n is not None and not keep else x for x, n in zip(values, nodes, strict=True)
-        ]
-        saved = out if keep and (prim.deriv or prim.jvp is not None) else None
-        src = state.src or _staged_source(out[0] if prim.multiple_results else out)
+            if not any(outs):
+                return result
+            first = out[0]
+        operands, saved = values, None
+        if not _needed(prim, nodes):
+            operands = [x if n is None else n for x, n in zip(values, nodes, strict=True)]
+        elif prim.deriv or prim.jvp is not None:
+            saved = out
+        src = state.src or _staged_source(first)
         if src is None and config.current().watched:
             src = source.user_source()
         self.entries.append(Entry(prim, operands, nodes, outs, saved, params, src, unknown=False))

@@ -7,7 +7,7 @@ turn. There is no other source of vector-Jacobian products.
 """
 
 from evertrace._src.core.jaxpr import eval_jaxpr
-from evertrace._src.core.primitive import JOINTLY
+from evertrace._src.core.primitive import JOINTLY, missing_rule
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.ops.elementwise import add_any, mul_p
@@ -63,7 +63,7 @@ def _back_operand(e, i, node, ct):
         operands[i] = node
         return prim.transpose(ct, *operands, **e.params)[i]
     if not prim.deriv:
-        raise NotImplementedError(f"{prim.name} has no derivative: {prim.deriv!r}")
+        raise missing_rule(prim, "derivative", prim.deriv)
     derivative = prim.deriv[i]
     if derivative is None:
         return None

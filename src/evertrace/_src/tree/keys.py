@@ -1,13 +1,13 @@
 """Key paths: where in a tree a leaf sits, as a tuple of key entries, and how a path is printed."""
 
-import functools
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, TypeVar
 
 from evertrace._src.support import set_module
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
+Entry = TypeVar("Entry")
 
 
 class _Entry:
@@ -132,22 +132,36 @@ class FlattenedIndexKey(_Entry):
 
 _MANY = 1024
 
-_sequence_keys = tuple([SequenceKey(index) for index in range(_MANY)])
+# Keys that are made only once; C++ reads them too.
+FIRST_PLACES = tuple([SequenceKey(index) for index in range(_MANY)])
+WORDS: dict[str, DictKey] = {}
+FIELDS: dict[str, GetAttrKey] = {}
 
 
-def sequence_keys(count: int) -> Sequence[SequenceKey]:
-    """Return the keys of that many items in order; the first ones are made only once."""
+def sequence_keys(count: int) -> tuple[SequenceKey, ...]:
+    """Return the keys of that many items in order."""
     if count <= _MANY:
-        return _sequence_keys[:count]
-    return (*_sequence_keys, *map(SequenceKey, range(_MANY, count)))
+        return FIRST_PLACES[:count]
+    return (*FIRST_PLACES, *map(SequenceKey, range(_MANY, count)))
 
 
 def dict_key(key: Hashable) -> DictKey:
-    """Return the key of an item of a mapping; those of strings are made only once."""
-    return _word_key(key) if type(key) is str else DictKey(key)
+    """Return the key of an item of a mapping."""
+    return _kept(WORDS, DictKey, key) if type(key) is str else DictKey(key)
 
 
-_word_key = functools.lru_cache(4 * _MANY)(DictKey)
+def field_key(name: str) -> GetAttrKey:
+    """Return the key of a field of a named tuple."""
+    return _kept(FIELDS, GetAttrKey, name) if type(name) is str else GetAttrKey(name)
+
+
+def _kept(table: dict[str, Entry], make: Callable[[str], Entry], word: str) -> Entry:
+    found = table.get(word)
+    if found is None:
+        if len(table) >= 4 * _MANY:
+            table.clear()
+        found = table[word] = make(word)
+    return found
 
 
 @set_module("evertrace.tree_util")

@@ -78,8 +78,11 @@ def tree_map_with_path(
       {'a': "['a'] = 1", 'b': ["['b'][0] = 2"]}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    if not rest:
+        return unflatten(treedef, [f(path, x) for path, x in pairs])
     columns = _match_rest("tree.map_with_path", treedef, rest)
-    results = [f(*pair, *xs) for pair, *xs in zip(pairs, *columns, strict=True)]
+    others = zip(*columns, strict=True)
+    results = [f(path, x, *xs) for (path, x), xs in zip(pairs, others, strict=True)]
     return unflatten(treedef, results)
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from evertrace._src.errors import user_error
 from evertrace._src.support import set_module
-from evertrace._src.tree.keys import FlattenedIndexKey, GetAttrKey, dict_key, sequence_keys
+from evertrace._src.tree.keys import FlattenedIndexKey, dict_key, field_key, sequence_keys
 
 T = TypeVar("T")
 ClassT = TypeVar("ClassT", bound=Any)
@@ -92,8 +92,16 @@ def _flat_index_keys(_aux: Any, children: Children) -> list[Any]:
     return [FlattenedIndexKey(index) for index in range(len(children))]
 
 
-def _field_keys(aux: Any, _children: Children) -> list[Any]:
-    return [GetAttrKey(name) for name in aux._fields]
+def _field_keys(aux: Any, children: Children) -> list[Any]:
+    names = tuple(aux._fields)
+    if len(names) != len(children):
+        raise user_error(
+            ValueError,
+            f"tree: a {aux.__name__} has {len(children)} items, but _fields names {len(names)}.",
+            fix="give a tuple that has `_fields` one name for each item, or register its type.",
+            anchor="tree-register",
+        )
+    return list(map(field_key, names))
 
 
 def _flatten_named_tuple(node: tuple[Any, ...]) -> tuple[Children, Any]:

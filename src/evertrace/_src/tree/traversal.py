@@ -1,7 +1,7 @@
 """Flattening trees into leaves, with or without their key paths, and building them again.
 
-All but the paths is done in C++ where that is built (`src/native/python/tree.cc`); the functions
-here say what it does.
+It is done in C++ where that is built (`src/native/python/tree.cc`); the functions here say what
+that does.
 """
 
 from collections.abc import Callable, Iterable
@@ -118,13 +118,10 @@ def flatten_with_path(
       >>> [(ev.tree_util.keystr(path), leaf) for path, leaf in pairs]
       [("['a']", 1), ("['b'][0]", 2), ("['b'][1]", 3)]
     """
-    stop = _stop_with_path(is_leaf, is_leaf_takes_path)
-    pairs: list[tuple[KeyPath[Any], Any]] = []
     try:
-        spec = _walk_with_path((), tree, pairs, stop)
+        return _flatten_with_path(tree, is_leaf, bool(is_leaf_takes_path))
     except RecursionError:
         raise too_deep() from None
-    return pairs, LEAF if spec is None else PyTreeDef(spec, len(pairs))
 
 
 @set_module("evertrace.tree")
@@ -168,6 +165,18 @@ def _structure_in_python(tree: object, is_leaf: IsLeaf | None) -> PyTreeDef:
     return _flatten_in_python(tree, is_leaf)[1]
 
 
+def _flatten_with_path_in_python(
+    tree: object, is_leaf: Callable[..., bool] | None, takes_path: bool
+) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
+    stop = _stop_with_path(is_leaf, takes_path)
+    pairs: list[tuple[KeyPath[Any], Any]] = []
+    spec = _walk_with_path((), tree, pairs, stop)
+    return pairs, LEAF if spec is None else PyTreeDef(spec, len(pairs))
+
+
+_flatten_with_path = (
+    _flatten_with_path_in_python if native is None else native.tree_flatten_with_path
+)
 _flatten = _flatten_in_python if native is None else native.tree_flatten
 _leaves = _leaves_in_python if native is None else native.tree_leaves
 _structure = _structure_in_python if native is None else native.tree_structure

@@ -6,6 +6,7 @@ from typing import Any, cast
 from evertrace._src.errors import user_error
 from evertrace._src.extension import native
 from evertrace._src.support import set_module
+from evertrace._src.tree import keys
 from evertrace._src.tree import spec as specs
 from evertrace._src.tree.registry import KINDS, NAMED_TUPLE, bad_keys, find_kind
 from evertrace._src.tree.spec import Spec
@@ -205,6 +206,8 @@ if native is not None:
     native.set_tree(
         KINDS, PyTreeDef, LEAF,
         (bad_keys, specs.bad_verdict, specs.incomparable, _wrong_count, _incomparable, _unhashable),
+        (keys.FIRST_PLACES, keys.sequence_keys, keys.WORDS, keys.dict_key, keys.FIELDS,
+         keys.field_key, NAMED_TUPLE.flatten_with_keys),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ A description is ``(slots, steps, result, aval)``. A slot is a place for an arra
 aval)`` and ``("number", i, aval)`` are argument `i`, ``("constant", array, aval)`` is always the
 same, ``("step", None, aval)`` is written by a step, ``("unused", None, aval)`` by none. A step is
 ``(kind, slots, operands, ...)``, with kinds as in `python/plan.cc`. `result` is the slot of the
-result.
+result, whose aval is `aval`; slots of random keys have that of their words.
 """
 
 import math
@@ -202,8 +202,6 @@ class _Description:
     def finish(self):
         """Return the description."""
         first, second = (run.out for run in self.runs)
-        if not native.is_kernel_dtype(first.aval):  # arrays of keys are made in Python
-            raise _NoPlan
         result = self._slot_of(first, second)
         used, steps = {result}, []
         for step in reversed(self.steps):
@@ -414,6 +412,12 @@ def _draw(made, params, args, aval, makes_keys):
     return made.step("draw", aval, (made.operand(0),), *sizes, makes_keys)
 
 
+def _fold_in(made, name, params, args, aval):
+    if params["impl"] != "threefry2x32":
+        raise _NoPlan
+    return made.step("fold", _in_memory(aval), (made.operand(0), made.operand(1)))
+
+
 def _in_memory(aval):
     """Return an aval as its contents lie in memory: keys are words."""
     if type(aval.dtype) is not dtypes.KeyType:
@@ -435,6 +439,8 @@ _TRANSLATIONS = {
     "dot_general": _product,
     "expand_dims": _same_elements,
     "random_bits": _random_bits,
+    "random_clone": _same_elements,
+    "random_fold_in": _fold_in,
     "random_split": _random_split,
     "random_unwrap": _same_elements,
     "random_wrap": _same_elements,

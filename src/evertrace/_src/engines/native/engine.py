@@ -12,7 +12,6 @@ from evertrace._src.engines.native.emit import (
     Emitter,
     NotNative,
     item_size,
-    kind_of,
     memory_of,
 )
 
@@ -57,7 +56,7 @@ def _compile(jaxpr, is_wanted, donated):
         inputs = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         avals = [v.aval for v in jaxpr.outvars]
         for aval in avals:
-            kind_of(aval)
+            memory_of(aval)
         outputs = e.inline(jaxpr, inputs)
         xla = e.xla_cost + costs.xla_call_cost(_bytes(e, {*inputs, *outputs}))
         why = f"a call is estimated at {_duration(e.cost)} of work"

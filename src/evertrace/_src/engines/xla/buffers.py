@@ -174,19 +174,6 @@ def is_deleted(raw: Any) -> bool:
     return raw.is_deleted()
 
 
-def to_dlpack(raw: Any) -> Any:
-    """Return a DLPack capsule (unversioned) that shares the buffer's memory."""
-    check_alive(raw, "__dlpack__")
-    try:
-        return compat.export_dlpack(raw)
-    except compat.BackendError as error:
-        raise errors.user_error(
-            BufferError,
-            f"__dlpack__: DLPack cannot express {raw.aval.dtype} arrays: {error}",
-            fix="convert the array to a dtype of whole bytes first.",
-        ) from error
-
-
 def from_dlpack(source: Any, device: Device | None = None) -> Any:
     """Make a buffer from an array of another library, sharing its memory where possible.
 

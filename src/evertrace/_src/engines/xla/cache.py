@@ -20,15 +20,18 @@ import platform
 import stat
 import struct
 import sys
-import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from evertrace._src import config, errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.client import Device
+from evertrace._src.lazy import LazyModule
+
+tempfile: Any = LazyModule("tempfile")
 
 _MAGIC = b"EVTXLA01"  # the last two digits are the version of this format
 _HEADER = struct.Struct("<8s32sQ32s")

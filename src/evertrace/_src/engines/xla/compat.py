@@ -43,10 +43,6 @@ if JAXLIB_RELEASE < MINIMUM_JAXLIB:
 # loop of calls on arrays that are there already would use more and more memory.
 _jax.set_tracebacks_enabled(False)
 
-RawArray = xla_client.ArrayImpl
-RawDevice = xla_client.Device
-RawClient = xla_client.Client
-RawExecutable = xla_client.LoadedExecutable
 RawCompileOptions = xla_client.CompileOptions
 DeviceList = xla_client.DeviceList
 DeviceAssignment = xla_client.DeviceAssignment

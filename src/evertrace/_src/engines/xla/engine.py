@@ -153,7 +153,9 @@ def lowered_ir(jaxpr, name, donated, dialect):
 
 def _check_dialect(name, dialect):
     if dialect not in (None, "stablehlo", "hlo"):
-        raise ValueError(f"{name}: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
+        raise errors.user_error(
+            ValueError, f"{name}: there is no dialect {dialect!r}.", fix="use 'stablehlo' or 'hlo'."
+        )
 
 
 def cost_of_text(jaxpr, name, donated):

@@ -11,7 +11,6 @@ the extra kernels of a GPU platform does not depend on JAX and is imported.
 import contextlib
 import ctypes
 import functools
-import glob
 import importlib
 import importlib.util
 import os
@@ -21,6 +20,9 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import compat
+from evertrace._src.lazy import LazyModule
+
+glob: Any = LazyModule("glob")
 
 
 @dataclass(frozen=True, slots=True)

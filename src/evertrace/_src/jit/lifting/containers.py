@@ -4,8 +4,6 @@ Tuples cannot change and are rebuilt instead. The functions take the trace's `Li
 and the node that it was found at.
 """
 
-import warnings
-
 from evertrace._src import errors
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.entered import Entries, Items, Members
@@ -128,10 +126,9 @@ def enter_member(lifter, value, name):
 
 def _warn_if_large(count, node):
     if count > LARGE:
-        warnings.warn(
-            errors.PerformanceWarning(
-                f"jit: {node.name} has {count:,} elements, each of which is checked at each call. "
-                f"Keep numbers in one array, or do not read the container in a jitted function."
-            ),
-            stacklevel=2,
+        errors.user_warning(
+            errors.PerformanceWarning,
+            f"jit: {node.name} has {count:,} elements, each of which is checked at each call.",
+            fix="keep numbers in one array, or do not read the container in a jitted function.",
+            anchor="large-container",
         )

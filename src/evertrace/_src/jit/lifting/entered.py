@@ -85,6 +85,18 @@ OUR_BASES: tuple[Any, ...] = () if native is None else (native.JitBase,)
 """Types of ours in C whose structs hold only what the attributes say as well."""
 
 
+class _Template:
+    """What an object that was made while tracing is in the end: it has no `__del__`."""
+
+
+def leave_unfinalized(objects):
+    """Keep the finalizers of some objects from running, but for slots, which tie to a class."""
+    for x in objects:
+        if hasattr(type(x), "__del__"):
+            with contextlib.suppress(TypeError):
+                object.__setattr__(x, "__class__", _Template)
+
+
 def new_instance(cls):
     """Return an instance of a class without hidden state, without running its `__init__`."""
     return (OUR_BASES[0] if issubclass(cls, OUR_BASES) else object).__new__(cls)

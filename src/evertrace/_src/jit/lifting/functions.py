@@ -537,7 +537,9 @@ def functions_in(entry):
 
 
 def _objects_in(entry):
-    """Return the objects of users' classes that an entry of a class calls: itself, its parts."""
+    """Return what an entry of a class calls that has state: users' objects, a registry."""
+    if type(entry) is functools.singledispatchmethod:
+        return [entry.dispatcher]  # whose closure holds it
     parts = (entry.fget, entry.fset, entry.fdel) if type(entry) is property else (entry,)
     return [
         x

@@ -180,6 +180,7 @@ def _rows():
         Row("threading", "Thread", "threading.Thread.", "start", system),
         Row("signal", "", "signal.", "alarm raise_signal setitimer signal", system),
         Row("atexit", "", "atexit.", "register unregister", system),
+        Row("weakref", "finalize", "weakref.finalize.", "__init__", system),
         Row("socket", "socket", "socket.", "__init__", system),
         Row("socket", "", "socket.", "getaddrinfo gethostbyaddr gethostbyname", system),
         Row("socket", "", "socket.", "gethostname getnameinfo socketpair", system),

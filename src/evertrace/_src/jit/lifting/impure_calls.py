@@ -5,7 +5,6 @@ each call of the compiled program, or repeated afterwards as an effect, or what 
 it refuses the call. Which function has which handler, and how calls are seen, is in `impure`.
 """
 
-import dataclasses
 import functools
 import io
 import pickle
@@ -111,12 +110,13 @@ def _is_in_memory(stream):
 # ------------------------------------------------------------------------ redone
 
 
-@dataclasses.dataclass(frozen=True)
 class Redo:
     """An impure function of the leaves of its arguments."""
 
-    real: Callable[..., Any]
-    treedef: Any
+    __slots__ = ("real", "treedef")
+
+    def __init__(self, real, treedef):
+        self.real, self.treedef = real, treedef
 
     @property
     def __name__(self):
@@ -331,14 +331,13 @@ def write_again(call):
     return len(*args) if call.real.__name__ == "write" else None
 
 
-@dataclasses.dataclass(frozen=True)
 class LogAgain:
     """Logs a message as if from the user's line; with the traceback and stack of the trace."""
 
-    logger: Any
-    place: tuple[str, int, str]
-    exception: str | None
-    stack: str | None
+    __slots__ = ("exception", "logger", "place", "stack")
+
+    def __init__(self, logger, place, exception, stack):
+        self.logger, self.place, self.exception, self.stack = logger, place, exception, stack
 
     def __call__(self, level, message, *args, extra=None):
         name, (file, line, function) = self.logger.name, self.place
@@ -373,14 +372,13 @@ def _record_log(
     call.patches.recorder.effect(again, (level, msg, *_copied(args)), kwargs)
 
 
-@dataclasses.dataclass(frozen=True)
 class WarnAgain:
     """Issues a warning as if from the user's line."""
 
-    category: type[Warning]
-    file: str
-    line: int
-    namespace: dict[str, Any] = dataclasses.field(repr=False)
+    __slots__ = ("category", "file", "line", "namespace")
+
+    def __init__(self, category, file, line, namespace):
+        self.category, self.file, self.line, self.namespace = category, file, line, namespace
 
     def __call__(self, message):
         registry = self.namespace.setdefault("__warningregistry__", {})

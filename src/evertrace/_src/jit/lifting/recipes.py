@@ -29,6 +29,7 @@ from evertrace._src.jit.lifting.code import code_of, is_library_function
 from evertrace._src.jit.lifting.entered import (
     has_no_hidden_state,
     instance_dict,
+    leave_unfinalized,
     new_instance,
     slot_descriptors,
 )
@@ -335,6 +336,10 @@ class Cook:
         """Return the recipe of something returned: Python scalars in new trees become arrays."""
         return self._recipe(value, "result", True)
 
+    def close(self):
+        """End the use of what the trace has made: plain Python would not have made it twice."""
+        leave_unfinalized(self._keep)
+
     def state(self, value, where, like=None):
         """Return the recipe of something left in a container or attribute.
 
@@ -544,7 +549,7 @@ class Cook:
         if value() is None:
             return Constant(value)
         recipe = self._note(value, NewCall(weakref.ref))
-        recipe.args = (self.state(value(), where),)
+        recipe.args = tuple(self.state(x, where) for x in (value(), value.__callback__))
         return recipe
 
     def _write_hostarray(self, value, where):

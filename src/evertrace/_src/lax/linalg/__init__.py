@@ -12,9 +12,6 @@ from evertrace._src.lax.linalg.orthogonal import ormqr as ormqr
 from evertrace._src.lax.linalg.orthogonal import qr as qr
 from evertrace._src.lax.linalg.orthogonal import schur as schur
 from evertrace._src.lax.linalg.orthogonal import tridiagonal as tridiagonal
-from evertrace._src.lax.linalg.spectra import EighImplementation as EighImplementation
-from evertrace._src.lax.linalg.spectra import EigImplementation as EigImplementation
-from evertrace._src.lax.linalg.spectra import SvdAlgorithm as SvdAlgorithm
 from evertrace._src.lax.linalg.spectra import eig as eig
 from evertrace._src.lax.linalg.spectra import eigh as eigh
 from evertrace._src.lax.linalg.spectra import svd as svd
@@ -24,3 +21,6 @@ from evertrace._src.lax.linalg.systems import lu as lu
 from evertrace._src.lax.linalg.systems import lu_pivots_to_permutation as lu_pivots_to_permutation
 from evertrace._src.lax.linalg.systems import symmetric_product as symmetric_product
 from evertrace._src.lax.linalg.systems import triangular_solve as triangular_solve
+from evertrace._src.ops.linalg.algorithms import EighImplementation as EighImplementation
+from evertrace._src.ops.linalg.algorithms import EigImplementation as EigImplementation
+from evertrace._src.ops.linalg.algorithms import SvdAlgorithm as SvdAlgorithm

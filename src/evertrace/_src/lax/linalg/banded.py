@@ -22,8 +22,6 @@ from evertrace._src.ops.structural import (
     zeros,
 )
 
-__all__ = ["tridiagonal_solve"]
-
 
 @public
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):

@@ -18,8 +18,6 @@ from evertrace._src.ops.creation import iota
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.ops.slicing import slice_in_dim
 
-__all__ = ["hessenberg", "householder_product", "ormqr", "qr", "schur", "tridiagonal"]
-
 # ---------------------------------------------------------------- reflectors
 
 

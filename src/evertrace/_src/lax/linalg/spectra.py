@@ -21,8 +21,6 @@ from evertrace._src.ops.linalg.algorithms import (
 )
 from evertrace._src.ops.slicing import slice_in_dim
 
-__all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "eig", "eigh", "svd"]
-
 _SVD_ALGORITHMS = (
     None, SvdAlgorithm.DEFAULT, SvdAlgorithm.DIVIDE_AND_CONQUER, SvdAlgorithm.QR,
 )  # fmt: skip

@@ -16,11 +16,6 @@ from evertrace._src.ops import linalg as ops
 from evertrace._src.ops.linalg import matrices, solving
 from evertrace._src.ops.structural import expand_dims, squeeze
 
-__all__ = [
-    "cholesky", "cholesky_update", "lu", "lu_pivots_to_permutation", "symmetric_product",
-    "triangular_solve",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- cholesky
 
 

@@ -33,8 +33,6 @@ from evertrace._src.ops.linalg import matrices
 from evertrace._src.scipy.linalg.arguments import adjoint, as_square, choice, public
 from evertrace._src.scipy.linalg.spectra import rsf2csf, schur
 
-__all__ = ["expm", "expm_frechet", "funm", "solve_sylvester", "sqrtm"]
-
 mul = products.matmul
 
 # ---------------------------------------------------------------- the exponential

@@ -36,8 +36,6 @@ from evertrace._src.scipy.linalg.arguments import adjoint, as_matrices, choice, 
 from evertrace._src.scipy.linalg.functions import solve_sylvester
 from evertrace._src.support import set_module
 
-__all__ = ["polar"]
-
 MAX_ITERATIONS = 10  # convergence takes 6 in float64, whatever the condition number
 
 

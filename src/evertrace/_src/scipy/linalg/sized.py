@@ -12,8 +12,6 @@ from evertrace._src.numpy import creation
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.scipy.linalg.arguments import choice, public
 
-__all__ = ["dft", "hadamard", "helmert", "hilbert", "invhilbert", "invpascal", "pascal"]
-
 
 def _rounded(values):
     """Return a NumPy array of numbers as an array of the default float dtype."""

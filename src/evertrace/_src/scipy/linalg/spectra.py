@@ -25,10 +25,6 @@ from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.scipy.linalg.arguments import adjoint, as_matrices, as_square, choice, public
 
-__all__ = [
-    "eigh", "eigh_tridiagonal", "hessenberg", "qr", "qr_multiply", "rsf2csf", "schur", "svd",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- Hermitian matrices
 
 

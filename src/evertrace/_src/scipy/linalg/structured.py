@@ -9,11 +9,6 @@ from evertrace._src.numpy.padding import pad
 from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
 from evertrace._src.scipy.linalg.arguments import choice, public
 
-__all__ = [
-    "block_diag", "circulant", "companion", "convolution_matrix", "fiedler", "fiedler_companion",
-    "hankel", "leslie", "toeplitz",
-]  # fmt: skip
-
 
 def _vectors(name, a, at_least=0):
     """Return an argument as vectors ``[..., n]``, a scalar as one element."""

@@ -14,11 +14,6 @@ from evertrace._src.numpy.promotion import broadcast_to, common_shape
 from evertrace._src.ops.linalg import matrices, solving
 from evertrace._src.scipy.linalg.arguments import as_matrices, as_square, choice, public
 
-__all__ = [
-    "cho_factor", "cho_solve", "cholesky", "det", "inv", "lu", "lu_factor", "lu_solve", "solve",
-    "solve_triangular",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- any matrices
 
 

@@ -22,8 +22,6 @@ from evertrace._src.ops.elementwise import is_complex
 from evertrace._src.scipy.optimize.search import search
 from evertrace._src.support import close_matches, set_module
 
-__all__ = ["OptimizeResults", "minimize"]
-
 public = set_module("evertrace.scipy.optimize")
 
 LBFGS = "l-bfgs-experimental-do-not-rely-on-this"

@@ -14,8 +14,6 @@ from evertrace._src import dtypes
 from evertrace._src.lax.loops import while_loop
 from evertrace._src.numpy import creation, elementary, products, ufuncs
 
-__all__ = ["MAX_TRIALS", "NO_DESCENT", "NO_INTERVAL", "Found", "Point", "search"]
-
 DECREASE = 1e-4  # share of the decrease that the slope promises, Nocedal and Wright's c1
 CURVATURE = 0.9  # share of the slope that may be left, their c2 for quasi-Newton methods
 MARGIN = 0.1  # share of an interval at its ends that the next step keeps out of

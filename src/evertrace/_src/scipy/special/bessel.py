@@ -32,8 +32,6 @@ from evertrace._src.ops.formula import (
 from evertrace._src.ops.structural import spread
 from evertrace._src.scipy.special.formulas import public, special
 
-__all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e", "sph_harm_y"]
-
 # ---------------------------------------------------------------- modified, of orders 0 and 1
 
 

@@ -20,8 +20,6 @@ from evertrace._src.scipy.special.gamma import (
     sign_of_gamma,
 )
 
-__all__ = ["bernoulli", "comb", "factorial", "poch"]
-
 # ---------------------------------------------------------------- factorials and combinations
 
 

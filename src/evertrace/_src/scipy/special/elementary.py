@@ -11,11 +11,6 @@ from evertrace._src.ops.elementwise import logistic_p
 from evertrace._src.ops.formula import choose, exp, expm1, log, log1p, polynomial
 from evertrace._src.scipy.special.formulas import is_complex, public, special
 
-__all__ = [
-    "boxcox", "boxcox1p", "entr", "expit", "kl_div", "log_softmax", "logit", "rel_entr",
-    "softmax", "xlog1py", "xlogy",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- x log y
 
 

@@ -39,11 +39,6 @@ from evertrace._src.ops.formula import erf as erf_of
 from evertrace._src.ops.formula import erfc as erfc_of
 from evertrace._src.scipy.special.formulas import is_complex, public, special
 
-__all__ = [
-    "dawsn", "erf", "erfc", "erfcx", "erfinv", "fresnel", "log_ndtr", "ndtr", "ndtri", "owens_t",
-    "wofz",
-]  # fmt: skip
-
 ROOT_PI = math.sqrt(math.pi)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 

@@ -39,11 +39,6 @@ from evertrace._src.ops.formula import (
 )
 from evertrace._src.scipy.special.formulas import check_real, is_complex, public, special
 
-__all__ = [
-    "beta", "betainc", "betaln", "digamma", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn",
-    "loggamma", "multigammaln", "polygamma", "zeta",
-]  # fmt: skip
-
 # ---------------------------------------------------------------- formulas
 
 

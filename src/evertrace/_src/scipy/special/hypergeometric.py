@@ -15,8 +15,6 @@ from evertrace._src.ops.formula import Formula, choose, digamma, exp, floor, lga
 from evertrace._src.scipy.special.formulas import slope_of, special
 from evertrace._src.scipy.special.gamma import sign_of_gamma
 
-__all__ = ["hyp1f1", "hyp2f1"]
-
 
 def _is_whole(x):
     return floor(x) == x

@@ -25,8 +25,6 @@ from evertrace._src.ops.formula import (
 )
 from evertrace._src.scipy.special.formulas import public, special
 
-__all__ = ["exp1", "expi", "expn", "sici", "spence"]
-
 # ---------------------------------------------------------------- formulas
 
 

@@ -7,8 +7,6 @@ from evertrace._src.numpy.ufuncs import exp
 from evertrace._src.scipy.special.elementary import xlog1py, xlogy
 from evertrace._src.scipy.stats.standard import member, unless, within
 
-__all__ = ["cdf", "logpmf", "pmf", "ppf"]
-
 function = member("bernoulli")
 
 

@@ -8,8 +8,6 @@ from evertrace._src.scipy.special.elementary import xlog1py, xlogy
 from evertrace._src.scipy.special.gamma import betainc, betaln
 from evertrace._src.scipy.stats.standard import member, unless, within
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
-
 function = member("beta")
 
 

@@ -7,8 +7,6 @@ from evertrace._src.numpy.ufuncs import exp
 from evertrace._src.scipy.special.gamma import betaln
 from evertrace._src.scipy.stats.standard import log_choices, member, unless, within
 
-__all__ = ["logpmf", "pmf"]
-
 function = member("betabinom")
 
 

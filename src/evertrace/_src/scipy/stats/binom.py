@@ -6,8 +6,6 @@ from evertrace._src.numpy.ufuncs import exp
 from evertrace._src.scipy.special.elementary import xlog1py, xlogy
 from evertrace._src.scipy.stats.standard import log_choices, member, within
 
-__all__ = ["logpmf", "pmf"]
-
 function = member("binom")
 
 

@@ -6,8 +6,6 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import arctan2, exp, log, log1p, tan
 from evertrace._src.scipy.stats.standard import member, within
 
-__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-
 function = member("cauchy")
 
 

@@ -3,8 +3,6 @@
 from evertrace._src.scipy.stats import gamma
 from evertrace._src.scipy.stats.standard import member
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
-
 function = member("chi2")
 
 

@@ -7,8 +7,6 @@ from evertrace._src.scipy.special.elementary import xlogy
 from evertrace._src.scipy.special.gamma import gammainc, gammaincc, gammaln
 from evertrace._src.scipy.stats.standard import member, unless, within
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
-
 function = member("gamma")
 
 

@@ -5,8 +5,6 @@ from evertrace._src.numpy.ufuncs import abs, exp, log
 from evertrace._src.scipy.special.gamma import gammaincc, gammaln
 from evertrace._src.scipy.stats.standard import member, within
 
-__all__ = ["cdf", "logpdf", "pdf"]
-
 function = member("gennorm")
 
 

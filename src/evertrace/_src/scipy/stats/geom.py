@@ -6,8 +6,6 @@ from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.special.elementary import xlog1py
 from evertrace._src.scipy.stats.standard import member, within
 
-__all__ = ["logpmf", "pmf"]
-
 function = member("geom")
 
 

@@ -6,8 +6,6 @@ from evertrace._src.numpy.ufuncs import log, log1p
 from evertrace._src.scipy.stats import gumbel_r
 from evertrace._src.scipy.stats.standard import member, within
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-
 function = member("gumbel_l")
 
 

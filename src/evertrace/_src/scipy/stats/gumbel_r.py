@@ -5,8 +5,6 @@ import math
 from evertrace._src.numpy.ufuncs import exp, expm1, log
 from evertrace._src.scipy.stats.standard import log_one_minus_exp, member, unless, within
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-
 function = member("gumbel_r")
 
 

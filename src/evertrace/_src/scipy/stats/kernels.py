@@ -23,8 +23,6 @@ from evertrace._src.scipy.special.error import ndtr
 from evertrace._src.support import set_module
 from evertrace._src.tree.registry import register_pytree_node_class
 
-__all__ = ["gaussian_kde"]
-
 _NAME = "gaussian_kde"
 
 # How the bandwidth is found from the dimension and the effective number of samples.

@@ -4,8 +4,6 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import abs, exp, log
 from evertrace._src.scipy.stats.standard import member
 
-__all__ = ["cdf", "logpdf", "pdf"]
-
 function = member("laplace")
 
 

@@ -5,8 +5,6 @@ from evertrace._src.numpy.ufuncs import exp, log, log1p
 from evertrace._src.scipy.special.elementary import expit, logit
 from evertrace._src.scipy.stats.standard import member
 
-__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
-
 function = member("logistic")
 
 

@@ -16,8 +16,6 @@ from evertrace._src.scipy.special.formulas import check_real
 from evertrace._src.scipy.special.gamma import gammaln
 from evertrace._src.support import set_module
 
-__all__ = ["logpmf", "pmf"]
-
 public = set_module("evertrace.scipy.stats.multinomial")
 
 

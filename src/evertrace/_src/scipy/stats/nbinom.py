@@ -7,8 +7,6 @@ from evertrace._src.scipy.special.elementary import xlog1py, xlogy
 from evertrace._src.scipy.special.gamma import betaln
 from evertrace._src.scipy.stats.standard import member, within
 
-__all__ = ["logpmf", "pmf"]
-
 function = member("nbinom")
 
 

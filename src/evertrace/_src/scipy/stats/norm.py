@@ -6,8 +6,6 @@ from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.special.error import log_ndtr, ndtr, ndtri
 from evertrace._src.scipy.stats.standard import member
 
-__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-
 function = member("norm")
 
 

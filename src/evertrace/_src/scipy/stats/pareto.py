@@ -5,8 +5,6 @@ import math
 from evertrace._src.numpy.ufuncs import exp, expm1, log, log1p
 from evertrace._src.scipy.stats.standard import log_one_minus_exp, member, within
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-
 function = member("pareto")
 
 

@@ -13,8 +13,6 @@ from evertrace._src.scipy.special.elementary import xlogy
 from evertrace._src.scipy.special.gamma import gammaincc, gammaln
 from evertrace._src.scipy.stats.standard import is_count, member, unless, within
 
-__all__ = ["cdf", "entropy", "logpmf", "pmf"]
-
 function = member("poisson")
 
 

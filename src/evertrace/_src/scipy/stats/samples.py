@@ -22,8 +22,6 @@ from evertrace._src.numpy.sorting import argsort, sort
 from evertrace._src.numpy.ufuncs import sqrt
 from evertrace._src.support import set_module
 
-__all__ = ["mode", "rankdata", "sem"]
-
 public = set_module("evertrace.scipy.stats")
 
 ModeResult = public(namedtuple("ModeResult", ("mode", "count")))

@@ -20,8 +20,6 @@ from evertrace._src.scipy.special.formulas import check_real
 from evertrace._src.scipy.special.gamma import betaln
 from evertrace._src.support import set_module
 
-__all__ = ["is_count", "log_choices", "log_one_minus_exp", "member", "unless", "within"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

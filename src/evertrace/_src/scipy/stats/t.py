@@ -4,8 +4,6 @@ from evertrace._src.numpy.ufuncs import exp, log, log1p
 from evertrace._src.scipy.special.gamma import betaln
 from evertrace._src.scipy.stats.standard import member
 
-__all__ = ["logpdf", "pdf"]
-
 function = member("t")
 
 

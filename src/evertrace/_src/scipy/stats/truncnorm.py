@@ -8,8 +8,6 @@ from evertrace._src.scipy.special.error import log_ndtr
 from evertrace._src.scipy.stats import norm
 from evertrace._src.scipy.stats.standard import log_one_minus_exp, member, unless, within
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
-
 function = member("truncnorm")
 
 

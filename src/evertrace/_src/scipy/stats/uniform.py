@@ -6,8 +6,6 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.stats.standard import member, within
 
-__all__ = ["cdf", "logpdf", "pdf", "ppf"]
-
 function = member("uniform")
 
 

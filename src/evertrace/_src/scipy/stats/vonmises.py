@@ -6,8 +6,6 @@ from evertrace._src.numpy.ufuncs import exp, log, sin
 from evertrace._src.scipy.special.bessel import i0e
 from evertrace._src.scipy.stats.standard import member, unless
 
-__all__ = ["logpdf", "pdf"]
-
 function = member("vonmises")
 
 

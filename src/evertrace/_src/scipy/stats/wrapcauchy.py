@@ -5,8 +5,6 @@ import math
 from evertrace._src.numpy.ufuncs import exp, log, log1p, sin
 from evertrace._src.scipy.stats.standard import member, unless, within
 
-__all__ = ["logpdf", "pdf"]
-
 function = member("wrapcauchy")
 
 

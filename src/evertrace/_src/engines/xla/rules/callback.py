@@ -7,6 +7,7 @@ take and return the token that keeps them in order.
 
 import numpy as np
 
+from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines.xla.foreign import TYPED_FFI, row_major
 from evertrace._src.engines.xla.lower import lowering
@@ -53,7 +54,12 @@ def _effect(b, operands, outs, handler):
 def _custom_call(b, operands, outs, handler, has_side_effect="false"):
     platform = b.module.platform
     if platform not in _TARGETS:
-        raise NotImplementedError(f"callbacks are not supported on the platform {platform!r}")
+        raise errors.user_error(
+            NotImplementedError,
+            f"callbacks are not supported on the platform {platform!r}.",
+            fix="compute what calls back on the CPU.",
+            anchor="callback",
+        )
     b.module.callbacks.append(handler)
     attrs = {
         "call_target_name": f'"{_TARGETS[platform]}"',

@@ -1,0 +1,99 @@
+"""What garbage collection may do in the middle of a call: finalizers delete or take arrays."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace._src import native
+from evertrace.errors import DeletedArrayError
+
+pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+
+X = np.arange(1000, dtype=np.float32)
+
+
+def both(x):
+    """Return two results: one that took the memory of `x` would spoil the other."""
+    return x + 1, x[::-1] - x
+
+
+plain, donating = ev.jit(both), ev.jit(both, donate_argnums=0)
+
+
+class Finalizer:
+    """Does something when it is collected as part of a cycle, and never before."""
+
+    def __init__(self, action):
+        self.action, self.cycle = action, self
+
+    def __del__(self):
+        self.action()
+
+
+@pytest.fixture
+def collections():
+    """Let nothing be collected until the test says so."""
+    threshold = gc.get_threshold()
+    yield
+    gc.set_threshold(*threshold)
+    gc.collect()
+
+
+def collected_after(allocations, action, call):
+    """Call while the action is run by the collection after so many allocations, at the latest then.
+
+    Python 3.11 collects in the middle of an allocation, later ones between instructions alone.
+    """
+    gc.set_threshold(0)
+    gc.collect()
+    native.release_memory()  # kept arrays would spare the allocations
+    Finalizer(action)
+    gc.set_threshold(allocations)
+    try:
+        return call()
+    finally:
+        gc.set_threshold(0)
+
+
+def compiled(fun):
+    """Return a function that has been called so often that nothing is left to prepare."""
+    for _ in range(4):
+        fun(jnp.asarray(X) * 1)
+    return fun
+
+
+def same(got):
+    for result, want in zip(got, (X + 1, X[::-1] - X), strict=True):
+        np.testing.assert_array_equal(result, want)
+
+
+@pytest.mark.parametrize("allocations", range(1, 9))
+@pytest.mark.parametrize("fun", [plain, donating], ids=["plain", "donating"])
+@pytest.mark.usefixtures("collections")
+def test_an_argument_that_is_deleted(fun, allocations):
+    compiled(fun)
+    x = jnp.asarray(X) * 1
+    try:
+        got = collected_after(allocations, x.delete, lambda: fun(x))
+    except DeletedArrayError:
+        return
+    same(got)
+
+
+@pytest.mark.parametrize("allocations", range(1, 9))
+@pytest.mark.usefixtures("collections")
+def test_a_donated_argument_that_is_viewed(allocations):
+    compiled(donating)
+    x, views = jnp.asarray(X) * 1, []
+
+    def view():
+        if not x.is_deleted():
+            views.append(np.asarray(x))
+
+    got = collected_after(allocations, view, lambda: donating(x))
+    same(got)
+    for view in views:
+        np.testing.assert_array_equal(view, X)
