@@ -230,8 +230,8 @@ def warn_missing() -> None:
         "evertrace was installed without its C++ extension module. Everything works, but each "
         "jitted program waits for XLA, small calls take tens of times as long, and sorting, "
         "searching and running sums of large arrays are up to a hundred times slower.",
-        fix="install a C++ compiler and evertrace again, or set EVERTRACE_NATIVE=0 in the "
-        "environment to accept it.",
+        fix="install a C++ compiler, then `pip install --force-reinstall --no-cache-dir evertrace` "
+        "(pip keeps what it has built), or set EVERTRACE_NATIVE=0 in the environment to accept it.",
         anchor="native-kernels",
     )
 
