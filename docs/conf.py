@@ -20,6 +20,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 html_theme = "furo"
 html_title = f"Evertrace {version}"
 default_role = "code"  # single backquotes are code, as in Markdown
+myst_heading_anchors = 2  # pages may link to sections of others
 pygments_style = "friendly"
 
 autodoc_typehints = "none"  # signatures are short; docstrings state shapes and dtypes
