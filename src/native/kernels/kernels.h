@@ -82,9 +82,6 @@ bool find_draw(DType dtype, Draw& what);  // of bits; whether there is one
 
 void draw(Draw what, const uint32_t* keys, int64_t n, int64_t m, void* out);
 
-// Makes a key of each of n keys and a number: the block of that counter.
-void fold_in(const uint32_t* keys, const uint32_t* numbers, int64_t n, void* out);
-
 // The same as `draw` with arrays: keys [n, 2] to bits [n, m] of the dtype of `out`, or to keys [n, m, 2].
 Failure random_words(const Array& keys, const Array& out);
 

@@ -158,12 +158,6 @@ void draw(Draw what, const uint32_t* keys, int64_t n, int64_t m, void* out) {
   });
 }
 
-void fold_in(const uint32_t* keys, const uint32_t* numbers, int64_t n, void* out) {
-  for (int64_t i = 0; i < n; ++i) {
-    write_keys(keys + 2 * i, numbers[i], 1, static_cast<Key*>(out) + i);
-  }
-}
-
 Failure random_words(const Array& keys, const Array& out) {
   if (!is_matrix(keys) || keys.shape[1] != 2 || out.shape.size() < 2 ||
       out.shape[0] != keys.shape[0]) {

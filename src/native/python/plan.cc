@@ -253,7 +253,6 @@ bool Plan::add_step(PyObject* description) {
                   : name == "copy"   ? add_copy(step, rest.get())
                   : name == "matmul" ? add_matmul(step, rest.get())
                   : name == "draw"   ? add_draw(step, rest.get())
-                  : name == "fold"   ? add_fold(step)
                   : name == "tape"   ? add_tape(step, rest.get())
                                      : no_kernel(kind);
   if (ok) steps_.push_back(std::move(step));
@@ -353,20 +352,6 @@ bool Plan::add_draw(Step& step, PyObject* rest) {
   return true;
 }
 
-// A number for each key.
-bool Plan::add_fold(Step& step) {
-  step.kind = Step::Kind::kFold;
-  step.num_keys = counts_[step.out] / 2;
-  const bool fits = step.count == 2 && counts_[step.out] == 2 * step.num_keys &&
-                    counts_[step.operands[0]] == 2 * step.num_keys &&
-                    counts_[step.operands[1]] == step.num_keys;
-  const auto is_word = [&](int slot) { return dtypes_[slot] == DType::kUInt32; };
-  if (!fits || !is_word(step.out) || !is_word(step.operands[0]) || !is_word(step.operands[1])) {
-    return no_kernel("such keys");
-  }
-  return true;
-}
-
 // (tape), of an operation that has no step of its own
 bool Plan::add_tape(Step& step, PyObject* rest) {
   PyObject* object;
@@ -445,10 +430,6 @@ bool Plan::execute(const Step& step, void* const* at, const Slot* slots) {
     case Step::Kind::kMatmul: step.matmul(in, at[step.operands[1]], out, step.matmul_shape); break;
     case Step::Kind::kDraw:
       draw(step.draw, static_cast<const uint32_t*>(in), step.num_keys, step.num_draws, out);
-      break;
-    case Step::Kind::kFold:
-      fold_in(static_cast<const uint32_t*>(in), static_cast<const uint32_t*>(at[step.operands[1]]),
-              step.num_keys, out);
       break;
     case Step::Kind::kTape: {
       const void* ins[kMostOperands];

@@ -51,7 +51,7 @@ class Plan {
   };
 
   struct Step {
-    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kFold, kTape } kind;
+    enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kTape } kind;
     int out, count, operands[kMostOperands];
     int num_outs, outs[kMostOuts];     // of tapes, of which `out` is the first
     const tape::Tape* tape;            // owned by kept_
@@ -75,7 +75,6 @@ class Plan {
   bool add_copy(Step& step, PyObject* rest);
   bool add_matmul(Step& step, PyObject* rest);
   bool add_draw(Step& step, PyObject* rest);
-  bool add_fold(Step& step);
   bool add_tape(Step& step, PyObject* rest);
   bool prepare(PyObject* const* args) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;

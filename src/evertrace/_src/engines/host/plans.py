@@ -177,7 +177,7 @@ class _Description:
         if tape is None:
             raise _NoPlan
         operands = tuple(self.operand(i) for i in range(len(self.current)))
-        outs = tuple(self.new(aval) for aval in avals)
+        outs = tuple(self.new(_in_memory(aval)) for aval in avals)
         self.steps.append(("tape", outs, operands, tape))
         return outs
 
@@ -412,12 +412,6 @@ def _draw(made, params, args, aval, makes_keys):
     return made.step("draw", aval, (made.operand(0),), *sizes, makes_keys)
 
 
-def _fold_in(made, name, params, args, aval):
-    if params["impl"] != "threefry2x32":
-        raise _NoPlan
-    return made.step("fold", _in_memory(aval), (made.operand(0), made.operand(1)))
-
-
 def _in_memory(aval):
     """Return an aval as its contents lie in memory: keys are words."""
     if type(aval.dtype) is not dtypes.KeyType:
@@ -428,8 +422,8 @@ def _in_memory(aval):
 # What is done by a tape of its own. It gives the bits that the host engine gives, but for running
 # sums of floats, which kernels compute in doubles.
 _AS_TAPES = frozenset([
-    "concatenate", "cummax", "cummin", "cumsum", "cumprod", "gather", "pad", "scatter",
-    "searchsorted", "sort", "top_k",
+    "concatenate", "cummax", "cummin", "cumsum", "cumprod", "gather", "pad", "random_fold_in",
+    "scatter", "searchsorted", "sort", "top_k",
 ])  # fmt: skip
 
 _TRANSLATIONS = {
@@ -440,7 +434,6 @@ _TRANSLATIONS = {
     "expand_dims": _same_elements,
     "random_bits": _random_bits,
     "random_clone": _same_elements,
-    "random_fold_in": _fold_in,
     "random_split": _random_split,
     "random_unwrap": _same_elements,
     "random_wrap": _same_elements,
