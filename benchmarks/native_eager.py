@@ -80,9 +80,14 @@ def measure(library, seconds):
     np = __import__(LIBRARIES[library], fromlist=["arange"])
     x = np.arange(8, dtype="float32")
     names = {
-        "np": np, "x": x, "i": np.arange(8, dtype="int32"), "m": x.reshape(2, 4), "s": x[3],
-        "loop": loop, "assigned": assigned,
-    }  # fmt: skip
+        "np": np,
+        "x": x,
+        "i": np.arange(8, dtype="int32"),
+        "m": x.reshape(2, 4),
+        "s": x[3],
+        "loop": loop,
+        "assigned": assigned,
+    }
     times = []
     for ours, of_numpy in EXPRESSIONS:
         expression = (of_numpy or ours) if library == "numpy" else ours

@@ -56,10 +56,12 @@ def workloads(X):
     return {
         "trivial": (lambda x: x + 1, [draw(3)]),
         "mlp": (X.value_and_grad(loss), [params, draw(SIZE, SIZE), draw(SIZE, SIZE)]),
-        "rnn": (X.value_and_grad(rnn, (0, 1)),
-                [draw(SIZE, SIZE) / 10, draw(32, SIZE) / 10, draw(50, 16, 32)]),
+        "rnn": (
+            X.value_and_grad(rnn, (0, 1)),
+            [draw(SIZE, SIZE) / 10, draw(32, SIZE) / 10, draw(50, 16, 32)],
+        ),
         "lorenz": (lambda s: lax.scan(rk4, s, None, length=LORENZ_STEPS)[1], [jnp.ones(3)]),
-    }  # fmt: skip
+    }
 
 
 def measure(X, names, **options):

@@ -40,15 +40,23 @@ def transformer(library, jnp, random):
     """Training step of a transformer of 4 blocks."""
     vocab, length, dim, heads = 100, 32, 64, 4
     shapes = {
-        "g1": (dim,), "b1": (dim,), "g2": (dim,), "b2": (dim,), "qkv": (dim, 3 * dim),
-        "proj": (dim, dim), "up": (dim, 4 * dim), "upb": (4 * dim,), "down": (4 * dim, dim),
+        "g1": (dim,),
+        "b1": (dim,),
+        "g2": (dim,),
+        "b2": (dim,),
+        "qkv": (dim, 3 * dim),
+        "proj": (dim, dim),
+        "up": (dim, 4 * dim),
+        "upb": (4 * dim,),
+        "down": (4 * dim, dim),
         "downb": (dim,),
-    }  # fmt: skip
+    }
     params = {
-        "embedding": random(vocab, dim), "position": random(length, dim),
+        "embedding": random(vocab, dim),
+        "position": random(length, dim),
         "out": random(dim, vocab),
         "blocks": [{k: random(*shape) for k, shape in shapes.items()} for _ in range(4)],
-    }  # fmt: skip
+    }
     tokens = (np.arange(2 * length, dtype=np.int32) % vocab).reshape(2, length)
 
     def norm(x, gain, bias):
@@ -116,9 +124,12 @@ def trivial(library, jnp, random):
 
 
 PROGRAMS = {
-    "mlp20": mlp, "transformer4": transformer, "rnn50": recurrent, "rnn50 scan": scanned,
+    "mlp20": mlp,
+    "transformer4": transformer,
+    "rnn50": recurrent,
+    "rnn50 scan": scanned,
     "trivial": trivial,
-}  # fmt: skip
+}
 
 
 def cross_entropy(library, jnp, logits, targets):
@@ -180,8 +191,10 @@ def show(name, ours, theirs):
     """Print the lines of one program."""
     for when in ("first", "again"):
         cells = [f"{name:14}{when:8}"]
-        cells += [f"{trace:9.2f} +{lower:8.2f}" for trace, lower in filter(None, map(
-            lambda r: r and r[when], (ours, theirs)))]  # fmt: skip
+        cells += [
+            f"{trace:9.2f} +{lower:8.2f}"
+            for trace, lower in filter(None, map(lambda r: r and r[when], (ours, theirs)))
+        ]
         if theirs:
             cells.append(f"{sum(ours[when]) / sum(theirs[when]):8.3f}")
         print("".join(cells), flush=True)

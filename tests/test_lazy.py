@@ -55,10 +55,15 @@ LIBRARY = {
 def test_import_loads_no_implementation():
     loaded = loads("import evertrace, evertrace.numpy, evertrace.lax")
     assert {n for n in loaded if n.startswith("evertrace.")} == {
-        "evertrace._src", "evertrace._src.core", "evertrace._src.core.engine",
-        "evertrace._src.core.operators", "evertrace._src.lazy", "evertrace._src.support",
-        "evertrace.lax", "evertrace.numpy",
-    }  # fmt: skip
+        "evertrace._src",
+        "evertrace._src.core",
+        "evertrace._src.core.engine",
+        "evertrace._src.core.operators",
+        "evertrace._src.lazy",
+        "evertrace._src.support",
+        "evertrace.lax",
+        "evertrace.numpy",
+    }
     assert {n for n in loaded if not n.startswith("evertrace")} <= {"gc", "threading"}
 
 

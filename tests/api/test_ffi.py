@@ -67,9 +67,13 @@ def test_vmap(method, in_axes):
 
 @pytest.mark.parametrize(
     ("method", "shape"),
-    [("sequential", (3,)), ("expand_dims", (1, 3)), ("broadcast_all", (4, 3)),
-     ("legacy_vectorized", (3,))],
-)  # fmt: skip
+    [
+        ("sequential", (3,)),
+        ("expand_dims", (1, 3)),
+        ("broadcast_all", (4, 3)),
+        ("legacy_vectorized", (3,)),
+    ],
+)
 def test_unbatched_operands_get_the_dimension_that_is_asked_for(method, shape):
     call = ffi.ffi_call("none", S((3,), np.float32), vmap_method=method)
     mapped = ev.vmap(lambda x, y: call(y, x), in_axes=(0, None))

@@ -68,8 +68,9 @@ def test_one_direction_alone():
     checks.check_jvp(jnp.sin, functools.partial(ev.jvp, jnp.sin), (X,))
     checks.check_vjp(jnp.sin, functools.partial(ev.vjp, jnp.sin), (X,))
     with pytest.raises(AssertionError, match=r"check_vjp: .* Of mine\."):
-        checks.check_vjp(jnp.sin, lambda x: (
-            jnp.sin(x), lambda ct: (ct * 0 + 9,)), (X,), err_msg="Of mine.")  # fmt: skip
+        checks.check_vjp(
+            jnp.sin, lambda x: (jnp.sin(x), lambda ct: (ct * 0 + 9,)), (X,), err_msg="Of mine."
+        )
 
 
 def test_unknown_mode():

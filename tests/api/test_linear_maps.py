@@ -58,7 +58,7 @@ def test_vjp_of_integers_is_float0():
         ((T,), ValueError, r"has structure PyTreeDef\(\(\*,\)\), the output PyTreeDef\(\*\)"),
         ("a", TypeError, "str is not an array type"),
     ],
-)  # fmt: skip
+)
 def test_vjp_checks_the_cotangent(cotangent, error, text):
     _, pull = ev.vjp(jnp.sin, X)
     with pytest.raises(error, match=text):

@@ -42,9 +42,10 @@ class Net:
 def params_of(net):
     """Return the differentiated arrays of a `Net` as a tree."""
     return {
-        "layers": [(layer.w, layer.b) for layer in net.layers], "k": net.head["k"],
+        "layers": [(layer.w, layer.b) for layer in net.layers],
+        "k": net.head["k"],
         "scale": net.head["n"][1],
-    }  # fmt: skip
+    }
 
 
 def pure_loss(params, x):
@@ -131,9 +132,7 @@ def test_value_and_grad_with_auxiliary_output(run):
         y = net.loss(x)
         return y, {"twice": y * 2, "name": 1}
 
-    (value, aux), grads = run(
-        lambda net, x: ev.value_and_grad(loss, has_aux=True)(net, x), net, X
-    )  # fmt: skip
+    (value, aux), grads = run(lambda net, x: ev.value_and_grad(loss, has_aux=True)(net, x), net, X)
     want, want_grads = ev.value_and_grad(pure_loss)(params_of(net), X)
     np.testing.assert_allclose(value, want, rtol=1e-6)
     np.testing.assert_allclose(aux["twice"], 2 * want, rtol=1e-6)
@@ -240,15 +239,21 @@ def test_containers_of_every_kind():
         queue=collections.deque([jnp.asarray(1.0)], maxlen=4),
         ordered=collections.OrderedDict(b=jnp.asarray(2.0), a=1),
         table=collections.defaultdict(list, k=[jnp.asarray(3.0)]),
-        pair=Pair(jnp.asarray(4.0), [jnp.asarray(5.0)]), stack=Stack([jnp.asarray(6.0)]),
-    )  # fmt: skip
+        pair=Pair(jnp.asarray(4.0), [jnp.asarray(5.0)]),
+        stack=Stack([jnp.asarray(6.0)]),
+    )
     m.stack.scale = jnp.asarray(7.0)
 
     def product(m):
         return (
-            m.queue[0] * m.ordered["b"] * m.table["k"][0] * m.pair.x * m.pair.y[0] * m.stack[0]
+            m.queue[0]
+            * m.ordered["b"]
+            * m.table["k"][0]
+            * m.pair.x
+            * m.pair.y[0]
+            * m.stack[0]
             * m.stack.scale
-        )  # fmt: skip
+        )
 
     grads, total = ev.grad(product)(m), 5040.0
     assert (type(grads.queue), grads.queue.maxlen) == (collections.deque, 4)
@@ -257,9 +262,14 @@ def test_containers_of_every_kind():
     assert type(grads.pair) is Pair
     assert type(grads.stack) is Stack
     found = [
-        grads.queue[0], grads.ordered["b"], grads.table["k"][0], grads.pair.x, grads.pair.y[0],
-        grads.stack[0], grads.stack.scale,
-    ]  # fmt: skip
+        grads.queue[0],
+        grads.ordered["b"],
+        grads.table["k"][0],
+        grads.pair.x,
+        grads.pair.y[0],
+        grads.stack[0],
+        grads.stack.scale,
+    ]
     np.testing.assert_allclose(found, [total / k for k in range(1, 8)], rtol=1e-6)
     np.testing.assert_allclose(product(m), total)
 
@@ -295,10 +305,14 @@ def test_vjp(run):
     np.testing.assert_allclose(dx, want_x, rtol=1e-5)
 
 
-@pytest.mark.parametrize("forward", [
-    lambda f, x, t: ev.jvp(f, (x,), (t,)),
-    lambda f, x, t: ((pair := ev.linearize(f, x))[0], pair[1](t)),
-], ids=["jvp", "linearize"])  # fmt: skip
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda f, x, t: ev.jvp(f, (x,), (t,)),
+        lambda f, x, t: ((pair := ev.linearize(f, x))[0], pair[1](t)),
+    ],
+    ids=["jvp", "linearize"],
+)
 def test_forward_mode_along_an_object(forward):
     net = Net()
     along = ev.grad(Net.loss)(net, X)  # an object of the same structure

@@ -54,9 +54,11 @@ def test_axes_of_two_arguments(in_axes, x, y, want):
 @pytest.mark.parametrize(
     "in_axes",
     [
-        ({"w": 0, "b": None}, 0), [{"w": 0, "b": None}, 0], ({"w": 0, "b": None}, [0, 0]),
+        ({"w": 0, "b": None}, 0),
+        [{"w": 0, "b": None}, 0],
+        ({"w": 0, "b": None}, [0, 0]),
     ],
-)  # fmt: skip
+)
 def test_axes_may_be_a_tree_prefix(in_axes):
     f = ev.vmap(lambda p, xs: p["w"] * xs[0] + xs[1] + p["b"], in_axes)
     np.testing.assert_array_equal(f({"w": X, "b": 1.0}, [X, X]), X * X + X + 1)

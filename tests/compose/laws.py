@@ -163,10 +163,14 @@ def vmap(fun, args, rng, tolerance):
     mapped = [bool(rng.random() < 0.7) and hasattr(x, "aval") for x in args]
     if not any(mapped):
         mapped[0] = True
-    in_axes = [int(rng.integers(-1, np.ndim(x) + 1)) if m else None
-               for x, m in zip(args, mapped, strict=True)]  # fmt: skip
-    rows = [[_vary(x, rng) if m and i else x for x, m in zip(args, mapped, strict=True)]
-            for i in range(size)]  # fmt: skip
+    in_axes = [
+        int(rng.integers(-1, np.ndim(x) + 1)) if m else None
+        for x, m in zip(args, mapped, strict=True)
+    ]
+    rows = [
+        [_vary(x, rng) if m and i else x for x, m in zip(args, mapped, strict=True)]
+        for i in range(size)
+    ]
     batches = [
         x if a is None else jnp.stack([jnp.asarray(row[j]) for row in rows], a)
         for j, (x, a) in enumerate(zip(args, in_axes, strict=True))

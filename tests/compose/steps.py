@@ -449,12 +449,14 @@ def _random(b):
         ),
         "cond": lambda v: random.normal(
             lax.cond(v[i].sum() > 0, lambda k: random.fold_in(k, n), lambda k: k, key_of(v)),
-            (2,), dtype,
+            (2,),
+            dtype,
         ),
         "bernoulli": lambda v: random.bernoulli(key_of(v), 0.4, (n, 2)),
-        "stack": lambda v: random.key_data(jnp.stack([key_of(v), random.key(n)])).astype("int32")
-        % 5,
-    }  # fmt: skip
+        "stack": lambda v: (
+            random.key_data(jnp.stack([key_of(v), random.key(n)])).astype("int32") % 5
+        ),
+    }
     name = b.choose(list(table))
     return f"random {name} v{i} {n}", table[name]
 

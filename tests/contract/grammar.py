@@ -399,6 +399,9 @@ ARGUMENTS = {
     "a": "np", "q": "maybe",
 }  # fmt: skip
 DEFAULTS = {
-    "num": ["0.5", "2"], "int": ["1", "2"], "str": ["'a'"], "bool": ["False", "True"],
+    "num": ["0.5", "2"],
+    "int": ["1", "2"],
+    "str": ["'a'"],
+    "bool": ["False", "True"],
     "maybe": ["None", "1"],
-}  # fmt: skip
+}

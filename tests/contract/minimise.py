@@ -38,9 +38,14 @@ class Tally:
         if outcome.difference:
             self.failures.append(Failure(seed, program, outcome.difference))
         self.counts.update(
-            programs=1, calls=outcome.calls, hits=outcome.hits, traces=outcome.traces,
-            refused=len(outcome.refused), raised=len(outcome.raised), magnified=outcome.magnified,
-        )  # fmt: skip
+            programs=1,
+            calls=outcome.calls,
+            hits=outcome.hits,
+            traces=outcome.traces,
+            refused=len(outcome.refused),
+            raised=len(outcome.raised),
+            magnified=outcome.magnified,
+        )
         self.refusals.update(outcome.refused)
         self.errors.update(outcome.raised)
 

@@ -377,8 +377,10 @@ def test_flag_and_int_enum(jit):
 
     f = jit(f)
     for s.mode, s.level in (
-        (Mode.BIAS, Level.LOW), (Mode.SCALE, Level.HIGH), (Mode.BIAS, Level.LOW),
-    ):  # fmt: skip
+        (Mode.BIAS, Level.LOW),
+        (Mode.SCALE, Level.HIGH),
+        (Mode.BIAS, Level.LOW),
+    ):
         yield f(X), s
 
 

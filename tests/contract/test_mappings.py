@@ -193,9 +193,12 @@ def test_defaultdict_keeps_its_factory(jit):
 @case(at_most=2)
 def test_counter_ordereddict_chainmap_userdict_userlist(jit):
     s = Record(
-        counts=Counter(a=1), ordered=OrderedDict(a=1.0, b=2.0), chain=ChainMap({"a": 1.0}, {}),
-        user=UserDict(k=2.0), items=UserList([1.0]),
-    )  # fmt: skip
+        counts=Counter(a=1),
+        ordered=OrderedDict(a=1.0, b=2.0),
+        chain=ChainMap({"a": 1.0}, {}),
+        user=UserDict(k=2.0),
+        items=UserList([1.0]),
+    )
 
     def step(x):
         s.counts["a"] += 1

@@ -59,9 +59,10 @@ def test_examples_that_stop_at_different_times(max_steps):
     fun = lambda x: until_large(x, max_steps=max_steps)  # noqa: E731
     want = [ev.grad(in_python)(x) for x in ROWS]
     for derivative in (
-        ev.vmap(ev.grad(fun)), ev.vmap(ev.jacfwd(fun)),
+        ev.vmap(ev.grad(fun)),
+        ev.vmap(ev.jacfwd(fun)),
         ev.grad(lambda xs: ev.vmap(fun)(xs).sum()),
-    ):  # fmt: skip
+    ):
         np.testing.assert_allclose(derivative(ROWS), want, rtol=1e-5)
 
 

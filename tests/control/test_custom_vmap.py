@@ -133,15 +133,17 @@ ERRORS = [
     (lambda n, b, x: (x, {"a": x}, 1), TypeError, "the vmap rule must return a pair"),
     (lambda n, b, x: ((x, x), True), ValueError, r"differ in structure at \[1\]"),
     (
-        lambda n, b, x: ((x, {"a": x}), (True, True, True)), ValueError,
+        lambda n, b, x: ((x, {"a": x}), (True, True, True)),
+        ValueError,
         "must say of each output whether it is batched",
     ),
     (lambda n, b, x: ((x, {"a": x}), 1), ValueError, "whether it is batched, by booleans"),
     (
-        lambda n, b, x: ((x, {"a": x[:2]}), True), ValueError,
+        lambda n, b, x: ((x, {"a": x[:2]}), True),
+        ValueError,
         r"an output of shape \(2,\) that it is batched; its first dimension must be .* of size 3",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, ev.jit])

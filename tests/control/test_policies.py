@@ -54,9 +54,11 @@ DOT, SIN, COS = "output of dot_general", "output of sin", "output of cos"
 SCAN, COND, CALL = "output of scan", "output of cond", "output of jit"
 only_a = cp.save_only_these_names("a")
 offload = cp.save_and_offload_only_these_names(
-    names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"], offload_src="device",
+    names_which_can_be_saved=["a"],
+    names_which_can_be_offloaded=["b"],
+    offload_src="device",
     offload_dst="pinned_host",
-)  # fmt: skip
+)
 
 KEPT = [
     (layers, None, []),

@@ -63,14 +63,16 @@ VJPS = [
 ]  # fmt: skip
 STAGED_VJPS = [
     (
-        lambda a: ((a, a), None), lambda r, c: (c[0],),
+        lambda a: ((a, a), None),
+        lambda r, c: (c[0],),
         "outputs of the function and of the forward function differ in structure at the root",
     ),
     (
-        lambda a: (a[:2], None), lambda r, c: (jnp.ones(3),),
+        lambda a: (a[:2], None),
+        lambda r, c: (jnp.ones(3),),
         "the forward function returns an output of type f32[2], where the function returns f32[3]",
     ),
-]  # fmt: skip
+]
 
 # By JAX's rules and by the contract, whether the function has been traced before its rule runs.
 DIRECT = [

@@ -17,9 +17,12 @@ B = np.array([1.0, -2.0, 0.5], np.float32)
 
 def lu_solve(a, b, **options):
     return lax.custom_linear_solve(
-        lambda x: a @ x, b, lambda _, b: jnp.linalg.solve(lax.stop_gradient(a), b),
-        lambda _, b: jnp.linalg.solve(lax.stop_gradient(a).T, b), **options,
-    )  # fmt: skip
+        lambda x: a @ x,
+        b,
+        lambda _, b: jnp.linalg.solve(lax.stop_gradient(a), b),
+        lambda _, b: jnp.linalg.solve(lax.stop_gradient(a).T, b),
+        **options,
+    )
 
 
 def symmetric_solve(a, b):
@@ -47,20 +50,24 @@ SOLVES = {
     "iterated": (iterated_solve, lambda a, b: jnp.linalg.solve(a, b)),
     "aux": (
         lambda a, b: lax.custom_linear_solve(
-            lambda x: a @ x, b, lambda m, b: (jacobi(m, b), {"n": 3}),
-            lambda m, b: (jacobi(m, b), {"n": 4}), has_aux=True,
+            lambda x: a @ x,
+            b,
+            lambda m, b: (jacobi(m, b), {"n": 3}),
+            lambda m, b: (jacobi(m, b), {"n": 4}),
+            has_aux=True,
         )[0],
         lambda a, b: jnp.linalg.solve(a, b),
     ),
     "tree": (
         lambda a, b: lax.custom_linear_solve(
-            lambda v: {"k": a @ v["k"]}, {"k": b},
+            lambda v: {"k": a @ v["k"]},
+            {"k": b},
             lambda m, b: {"k": jacobi(lambda x: m({"k": x})["k"], b["k"])},
             lambda m, b: {"k": jacobi(lambda x: m({"k": x})["k"], b["k"])},
         )["k"],
         lambda a, b: jnp.linalg.solve(a, b),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", SOLVES)

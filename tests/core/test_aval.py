@@ -32,9 +32,11 @@ def test_one_object_per_type(spelling):
 
 def test_each_of_the_three_facts_tells_types_apart():
     types = {
-        ShapedArray((2,), F32), ShapedArray((), F32), ShapedArray((2,), "int32"),
+        ShapedArray((2,), F32),
+        ShapedArray((), F32),
+        ShapedArray((2,), "int32"),
         ShapedArray((2,), F32, True),
-    }  # fmt: skip
+    }
     assert len(types) == 4
 
 

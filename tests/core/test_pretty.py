@@ -88,8 +88,11 @@ def test_literals_show_the_digits_that_their_dtype_has(value, dtype, text):
 def test_names_continue_with_two_letters():
     names = Names()
     assert [names(object_) for object_ in [object() for _ in range(28)]][24:] == [
-        "y", "z", "ba", "bb",
-    ]  # fmt: skip
+        "y",
+        "z",
+        "ba",
+        "bb",
+    ]
 
 
 def test_names_of_shared_jaxprs_are_not_given_to_variables():

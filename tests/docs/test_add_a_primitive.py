@@ -27,16 +27,28 @@ def specs():
     page = run_page(PAGE)
     return {
         "log1mexp": OpSpec(
-            "log1mexp", [page["log1mexp_p"]], page["log1mexp"], log1mexp_oracle,
-            elementwise_cases(1), WIDE_FLOATING, domain=(0.1, 9), ulps=4, engine_ulps=8,
+            "log1mexp",
+            [page["log1mexp_p"]],
+            page["log1mexp"],
+            log1mexp_oracle,
+            elementwise_cases(1),
+            WIDE_FLOATING,
+            domain=(0.1, 9),
+            ulps=4,
+            engine_ulps=8,
         ),
         "ring_difference": OpSpec(
-            "ring_difference", [page["ring_p"]], page["ring_difference"],
+            "ring_difference",
+            [page["ring_p"]],
+            page["ring_difference"],
             lambda x, axis: np.roll(x, -1, axis) - x,
-            [case((4,), axis=0), case((2, 3), axis=1), case((2, 3), axis=0)], WIDE_FLOATING,
-            linear=[(0,)], ulps=2, engine_ulps=2,
+            [case((4,), axis=0), case((2, 3), axis=1), case((2, 3), axis=0)],
+            WIDE_FLOATING,
+            linear=[(0,)],
+            ulps=2,
+            engine_ulps=2,
         ),
-    }  # fmt: skip
+    }
 
 
 over_names = pytest.mark.parametrize("name", ["log1mexp", "ring_difference"])

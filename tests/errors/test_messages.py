@@ -57,9 +57,10 @@ def test_shapes():
         return w @ x
 
     what, where, fix, see = message(
-        errors.ShapeError, ev.grad(lambda w: ev.vmap(layer, (None, 0))(w, np.ones((5, 4))).sum()),
+        errors.ShapeError,
+        ev.grad(lambda w: ev.vmap(layer, (None, 0))(w, np.ones((5, 4))).sum()),
         np.ones((2, 3)),
-    )  # fmt: skip
+    )
     assert "(2, 3)" in what
     assert "(4,)" in what
     assert where == ("  at FILE:N in layer, called from vmap(layer), grad(<lambda>):  return w @ x")

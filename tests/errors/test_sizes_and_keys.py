@@ -74,10 +74,13 @@ def test_device_get_leaves_keys_as_they_are():
     assert ev.device_get({"key": key, "x": jnp.ones(1)})["key"] is key
 
 
-@pytest.mark.parametrize("compile_", [
-    lambda f, options: ev.jit(f, compiler_options=options)(jnp.ones(())),
-    lambda f, options: ev.jit(f).lower(1.0).compile(options),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "compile_",
+    [
+        lambda f, options: ev.jit(f, compiler_options=options)(jnp.ones(())),
+        lambda f, options: ev.jit(f).lower(1.0).compile(options),
+    ],
+)
 def test_unknown_compiler_option(compile_):
     with pytest.raises(ev.errors.JaxRuntimeError) as raised:
         compile_(lambda x: x + 1, {"xla_cpu_enable_fast_mth": True})

@@ -45,9 +45,11 @@ def test_modules_are_found_as_attributes():
 MISTAKES = [
     (lambda: mesh_utils.create_device_mesh((2,)), "need 2 devices, and there are 1"),
     (lambda: mesh_utils.create_hybrid_device_mesh((1,), (1,)), "which slice they belong to"),
-    (lambda: mesh_utils.create_hybrid_device_mesh((1,), (2,), process_is_granule=True),
-     "for one process"),
-]  # fmt: skip
+    (
+        lambda: mesh_utils.create_hybrid_device_mesh((1,), (2,), process_is_granule=True),
+        "for one process",
+    ),
+]
 
 
 @pytest.mark.parametrize(("run", "text"), MISTAKES)

@@ -89,9 +89,11 @@ KNOWN = {
     "sin": (jnp.sin, 0.3, lambda n: math.sin(0.3 + n * math.pi / 2)),
     "reciprocal": (lambda x: 1 / x, 0.5, lambda n: (-1) ** n * math.factorial(n) * 2.0 ** (n + 1)),
     "sqrt": (
-        jnp.sqrt, 1.0, lambda n: math.prod(0.5 - k for k in range(n)),
+        jnp.sqrt,
+        1.0,
+        lambda n: math.prod(0.5 - k for k in range(n)),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", KNOWN)

@@ -233,9 +233,11 @@ def test_largest_eigenvalues(kind):
     a = ((basis * values) @ basis.T).astype(np.float32)
     start = rng.normal(size=(n, k)).astype(np.float32)
     given = {
-        "dense": jnp.asarray(a), "jit": jnp.asarray(a), "function": lambda x: jnp.asarray(a) @ x,
+        "dense": jnp.asarray(a),
+        "jit": jnp.asarray(a),
+        "function": lambda x: jnp.asarray(a) @ x,
         "sparse": sparse.CSR.fromdense(a),
-    }[kind]  # fmt: skip
+    }[kind]
     run = sparse.linalg.lobpcg_standard
     w, u, i = ev.jit(lambda x: run(given, x))(start) if kind == "jit" else run(given, start)
     np.testing.assert_allclose(w, [100, 80, 60], rtol=1e-4)

@@ -63,8 +63,9 @@ def test_a_function_binds_its_primitive(name):
 
 def test_what_is_linear_stays_one_operation_in_derivatives():
     m = of(sparse.BCOO)
-    tangent = primitives_of(lambda d, t: ev.jvp(lambda d: m.with_data(d) @ DENSE, (d,), (t,)),
-                            m.data, m.data)  # fmt: skip
+    tangent = primitives_of(
+        lambda d, t: ev.jvp(lambda d: m.with_data(d) @ DENSE, (d,), (t,)), m.data, m.data
+    )
     assert tangent.count(sparse.bcoo_dot_general_p) == 2
     gradient = primitives_of(ev.grad(lambda d: (m.with_data(d).todense() ** 2).sum()), m.data)
     assert gradient.count(sparse.bcoo_todense_p) == 1
@@ -87,8 +88,10 @@ def test_batches_of_both_operands_and_second_derivatives():
         return sparse.csr_matvec(m.with_data(data), v)
 
     data, v = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3) + 1
-    one_by_one = [fun(jnp.asarray(d, "float32"), jnp.asarray(x, "float32"))
-                  for d, x in zip(data, v, strict=True)]  # fmt: skip
+    one_by_one = [
+        fun(jnp.asarray(d, "float32"), jnp.asarray(x, "float32"))
+        for d, x in zip(data, v, strict=True)
+    ]
     found = ev.vmap(fun)(jnp.asarray(data, "float32"), jnp.asarray(v, "float32"))
     np.testing.assert_array_equal(found, np.stack(one_by_one))
     check_grads(lambda d, x: fun(d, x) ** 2, [data[1], v[1]])
@@ -106,5 +109,7 @@ def test_booleans_at_one_place():
     assert m.todense().tolist() == [False, True, False]
     assert m.sum_duplicates().data.tolist() == [True]
     assert m.update_layout(n_dense=1, on_inefficient=None).todense().tolist() == [
-        False, True, False
-    ]  # fmt: skip
+        False,
+        True,
+        False,
+    ]

@@ -311,9 +311,11 @@ ev.tree_util.register_pytree_node(
 )
 export.register_namedtuple_serialization(Point, serialized_name="test.Point")
 export.register_pytree_node_serialization(
-    Pair, serialized_name="test.Pair",
-    serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode,
-)  # fmt: skip
+    Pair,
+    serialized_name="test.Pair",
+    serialize_auxdata=str.encode,
+    deserialize_auxdata=bytes.decode,
+)
 
 
 def test_registered_nodes():

@@ -11,11 +11,12 @@ from tests.support.gradcheck import check_grads
 RNG = np.random.default_rng(0)
 KERNELS = {
     "linear": lambda x: max(1 - x, 0),
-    "cubic": lambda x: (1.5 * x - 2.5) * x * x + 1 if x < 1
-    else ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0,
+    "cubic": lambda x: (
+        (1.5 * x - 2.5) * x * x + 1 if x < 1 else ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0
+    ),
     "lanczos3": lambda x: np.sinc(x) * np.sinc(x / 3) if x < 3 else 0,
     "lanczos5": lambda x: np.sinc(x) * np.sinc(x / 5) if x < 5 else 0,
-}  # fmt: skip
+}
 METHODS = [m for m in ResizeMethod if m is not ResizeMethod.NEAREST]
 
 

@@ -76,8 +76,10 @@ def test_other_versions_are_refused():
 def test_info():
     info = jnp.__array_namespace_info__()
     assert set(info.capabilities()) == {
-        "boolean indexing", "data-dependent shapes", "max dimensions",
-    }  # fmt: skip
+        "boolean indexing",
+        "data-dependent shapes",
+        "max dimensions",
+    }
     assert info.default_device() in info.devices()
     assert jnp.ones(2).device is info.default_device()
     for x64, width in ((False, 32), (True, 64)):
@@ -90,8 +92,9 @@ def test_info():
     assert list(info.dtypes(kind="bool")) == ["bool"]
     assert set(info.dtypes(kind="numeric")) | {"bool"} == set(info.dtypes())
     assert set(info.dtypes(kind=("real floating", "complex floating"))) == {
-        "float32", "complex64",
-    }  # fmt: skip
+        "float32",
+        "complex64",
+    }
     with pytest.raises(ValueError, match="no kind of dtypes is called 'float'"):
         info.dtypes(kind="float")
 

@@ -18,8 +18,11 @@ def run(program, path=()):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCES, *map(str, path)])}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

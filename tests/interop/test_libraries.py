@@ -57,6 +57,10 @@ def test_library_works(library, program, arguments, tmp_path):
     }
     done = subprocess.run(
         [sys.executable, PROGRAMS / program, *arguments],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]

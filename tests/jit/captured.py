@@ -19,9 +19,9 @@ class Recorder:
     def run(self, fun, *args):
         """Return the result of ``fun(captured, *args)``; the array is then as it left it."""
         self.aval = aval_of(self.original)
-        jaxpr, consts = stage_open(lambda x, *rest: self._trace(fun, x, rest), [
-            self.aval, *map(aval_of, args)
-        ])  # fmt: skip
+        jaxpr, consts = stage_open(
+            lambda x, *rest: self._trace(fun, x, rest), [self.aval, *map(aval_of, args)]
+        )
         self.host.closed = True
         *outs, final = eval_jaxpr(jaxpr, consts, *map(enp.asarray, (self.original, *args)))
         if self.host.written:

@@ -66,11 +66,12 @@ def test_static_values_are_part_of_the_key():
 @pytest.mark.parametrize(
     "option",
     [
-        ev.enable_x64, lambda: ev.threefry_partitionable(False),
+        ev.enable_x64,
+        lambda: ev.threefry_partitionable(False),
         lambda: ev.default_matmul_precision("highest"),
         lambda: ev.numpy_rank_promotion("raise"),
     ],
-)  # fmt: skip
+)
 def test_options_that_change_traces_are_part_of_the_key(option):
     f = ev.jit(lambda x: x)
     f(X)

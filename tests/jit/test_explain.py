@@ -114,9 +114,13 @@ def test_types_of_arguments():
         f(x)
         reasons.append(why(f))
     assert reasons == [
-        "", "x: f32[3] -> f32[4]", "x: f32[4] -> i32[4]", "x: i32[4] -> float", "x: float -> None",
+        "",
+        "x: f32[3] -> f32[4]",
+        "x: f32[4] -> i32[4]",
+        "x: i32[4] -> float",
+        "x: float -> None",
         "x: None -> 'a'",
-    ]  # fmt: skip
+    ]
 
 
 def test_weak_type_shows():

@@ -254,8 +254,9 @@ def test_late_calls_are_redone_after_the_match_in_order(prologue):
     program.run_late(slots)
     assert slots[total.slot] == 0.5 * 2 + 2 * 3.0
     assert program.describe()[:2] == [
-        "draw() at here.py:1, anew at each call", "draw(n) at here.py:2, anew at each call",
-    ]  # fmt: skip
+        "draw() at here.py:1, anew at each call",
+        "draw(n) at here.py:2, anew at each call",
+    ]
 
 
 @pytest.mark.parametrize("ask", [lambda x: x > 1, int, str, lambda x: range(3)[x], hash, bool])

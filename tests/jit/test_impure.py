@@ -192,10 +192,21 @@ def test_names_exist_in_this_python():
     impure._table().renew()
     names = {p.row.shown + p.name for p in impure._table().places}
     wanted = {
-        "time.time", "random.gauss", "numpy.random.rand", "os.stat", "open", "print", "uuid.uuid1",
-        "datetime.now", "os.environ.__getitem__", "logging.Logger._log", "random.Random.seed",
-        "file.read", "socket.send", "entropy for numpy.random: randbits",
-    }  # fmt: skip
+        "time.time",
+        "random.gauss",
+        "numpy.random.rand",
+        "os.stat",
+        "open",
+        "print",
+        "uuid.uuid1",
+        "datetime.now",
+        "os.environ.__getitem__",
+        "logging.Logger._log",
+        "random.Random.seed",
+        "file.read",
+        "socket.send",
+        "entropy for numpy.random: randbits",
+    }
     assert wanted <= names
 
 

@@ -46,15 +46,19 @@ def test_log_compiles(caplog):
 KINDS = {
     "event": ("register_event_listener", "unregister_event_listener", "record_event", ()),
     "duration": (
-        "register_event_duration_secs_listener", "unregister_event_duration_listener",
-        "record_event_duration_secs", (1.5,),
+        "register_event_duration_secs_listener",
+        "unregister_event_duration_listener",
+        "record_event_duration_secs",
+        (1.5,),
     ),
     "scalar": ("register_scalar_listener", "unregister_scalar_listener", "record_scalar", (3,)),
     "time span": (
-        "register_event_time_span_listener", "unregister_event_time_span_listener",
-        "record_event_time_span", (1.0, 2.0),
+        "register_event_time_span_listener",
+        "unregister_event_time_span_listener",
+        "record_event_time_span",
+        (1.0, 2.0),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -117,8 +117,14 @@ def test_leaves_have_the_names_that_users_write():
     params = {"w": [1.0, 2.0], "b": 3.0}
     call = signature.flatten((params, 4.0, 5.0, 6.0), {"key": 7.0, "z": {"k": 8.0}})
     assert signature.leaf_names(call) == [
-        "params['b']", "params['w'][0]", "params['w'][1]", "rest[0]", "rest[1]", "key", "z['k']",
-    ]  # fmt: skip
+        "params['b']",
+        "params['w'][0]",
+        "params['w'][1]",
+        "rest[0]",
+        "rest[1]",
+        "key",
+        "z['k']",
+    ]
 
 
 def test_functions_without_a_signature_work():

@@ -144,9 +144,7 @@ def test_scan_without_mapped_operands():
 
 def test_cond():
     check(named(lambda x: lax.cond(True, lambda: lax.psum(x, "i"), lambda: x))(X), [TOTAL, TOTAL])
-    chosen = named(
-        lambda x: lax.cond(x[0] > 2, lambda x: lax.psum(x, "i"), lambda x: x * 10, x)
-    )(X)  # fmt: skip
+    chosen = named(lambda x: lax.cond(x[0] > 2, lambda x: lax.psum(x, "i"), lambda x: x * 10, x))(X)
     check(chosen, [X[0] * 10, TOTAL])
     index = lambda p: lax.cond(p, lambda: lax.axis_index("i"), lambda: 7)  # noqa: E731
     check(named(index, in_axes=None, axis_size=2)(True), [0, 1])
@@ -224,8 +222,13 @@ def test_places_along_several_axes():
     check(on_both(lambda x: lax.axis_index(("j", "i"))), [[0, 2, 4], [1, 3, 5]])
     assert on_both(lambda x: lax.all_gather(x, both)).tolist() == [[X.ravel().tolist()] * 3] * 2
     assert on_both(lambda x: lax.all_gather(x[None], both, tiled=True))[1, 1].tolist() == [
-        1.0, 2.0, 3.0, 4.0, 5.0, 6.0
-    ]  # fmt: skip
+        1.0,
+        2.0,
+        3.0,
+        4.0,
+        5.0,
+        6.0,
+    ]
     weights = jnp.arange(6.0)
     check(on_both(lambda x: lax.psum_scatter(x * weights, both)), np.multiply(places, 21.0))
     check(

@@ -80,9 +80,12 @@ def test_the_platform_chooses():
 def test_blocks_are_scaled():
     x, y = np.ones((2, 4), np.float32), np.ones((4, 3), np.float32)
     found = lax.scaled_dot(
-        x, y, lhs_scale=np.array([[1, 2], [3, 4]], np.float32),
-        rhs_scale=np.full((4, 3), 0.5, np.float32), preferred_element_type=np.float32,
-    )  # fmt: skip
+        x,
+        y,
+        lhs_scale=np.array([[1, 2], [3, 4]], np.float32),
+        rhs_scale=np.full((4, 3), 0.5, np.float32),
+        preferred_element_type=np.float32,
+    )
     np.testing.assert_array_equal(found, np.repeat([[3.0], [7.0]], 3, axis=1))
 
 

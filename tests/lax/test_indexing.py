@@ -190,8 +190,10 @@ def test_scatter_apply():
 def test_scatter_add_prints_as_in_jax():
     jaxpr, _ = jaxpr_of(
         lambda x, i, u: lax.scatter_add(x, i, u, ELEMENTS),
-        array(np.zeros(3, np.float32)), array(OUTSIDE), array(np.zeros(3, np.float32)),
-    )  # fmt: skip
+        array(np.zeros(3, np.float32)),
+        array(OUTSIDE),
+        array(np.zeros(3, np.float32)),
+    )
     text = str(jaxpr)
     assert "scatter-add[" in text
     assert "dimension_numbers=ScatterDimensionNumbers(update_window_dims=(), inserted" in text

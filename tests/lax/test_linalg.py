@@ -222,9 +222,10 @@ DIFFERENTIABLE = {
     "cholesky_update": (lambda r, w: linalg.cholesky_update(jnp.triu(r), w[0]), 2),
     "symmetric_product": (lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=3.0), 2),
     "perturbed": (
-        lambda a, b: linalg.tridiagonal_solve(a[0], a[1], a[2], b, perturb_singular=True), 2,
+        lambda a, b: linalg.tridiagonal_solve(a[0], a[1], a[2], b, perturb_singular=True),
+        2,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("fun", "count"), DIFFERENTIABLE.values(), ids=DIFFERENTIABLE)

@@ -65,19 +65,22 @@ WRONG = {
         lambda: lax.ragged_dot_general(
             ROWS, ROWS, np.ones(3, int), Numbers((((1,), (1,)), ((), ())), (0,), ())
         ),
-        AxisError, "must be 1 of the 2",
+        AxisError,
+        "must be 1 of the 2",
     ),
     "two ragged": (
         lambda: lax.ragged_dot_general(
             ROWS, MATRICES, np.ones(3, int), Numbers((((1,), (1,)), ((), ())), (0, 1), (0,))
         ),
-        AxisError, "must be one of",
+        AxisError,
+        "must be one of",
     ),
     "offset": (
         lambda: lax.ragged_dot(ROWS, MATRICES, np.ones(3, int), group_offset=np.zeros(1)),
-        NotImplementedError, "group_offset",
+        NotImplementedError,
+        "group_offset",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)

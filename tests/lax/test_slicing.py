@@ -93,8 +93,10 @@ def test_narrow_indices_reach_beyond_their_range():
 def test_starts_of_different_dtypes_go_together():
     out = run_compiled(
         lambda x, i, j: lax.dynamic_slice(x, (i, j), (1, 1)),
-        array(X), array(np.int8(2)), array(np.uint16(1)),
-    )  # fmt: skip
+        array(X),
+        array(np.int8(2)),
+        array(np.uint16(1)),
+    )
     np.testing.assert_array_equal(out[0], [[9]])
 
 

@@ -306,10 +306,16 @@ def tree_case(r):
     wildness = r.choice((0.0, 0.1, 0.3))
     one = random_tree(r, wildness)
     other = random_tree(r, wildness) if r.random() < 0.5 else one
-    is_leaf = r.choice((
-        None, lambda x: type(x) is tuple, lambda x: None, lambda x: x, lambda x: x == 1,
-        lambda x: type(x) is list and len(x) > 1 and x.pop() is None,
-    ))  # fmt: skip
+    is_leaf = r.choice(
+        (
+            None,
+            lambda x: type(x) is tuple,
+            lambda x: None,
+            lambda x: x,
+            lambda x: x == 1,
+            lambda x: type(x) is list and len(x) > 1 and x.pop() is None,
+        )
+    )
     actions = {
         "flatten": lambda: tree.flatten(one, is_leaf)[0],
         "leaves": lambda: tree.leaves(one, is_leaf),

@@ -385,10 +385,26 @@ def hostile_values():
     loop = {}
     loop["loop"] = loop
     return [
-        itself, loop, Mutating([victim]), victim, {Mutating([victim]): X}, Raising(), [Raising()],
-        {"k": Raising()}, (Raising(), Mutating([victim])), type, object(), lambda: 0, iter([X]),
-        float("nan"), 10**400, np.array(["text"]), memoryview(b"x"), NotImplemented, Mutating,
-    ]  # fmt: skip
+        itself,
+        loop,
+        Mutating([victim]),
+        victim,
+        {Mutating([victim]): X},
+        Raising(),
+        [Raising()],
+        {"k": Raising()},
+        (Raising(), Mutating([victim])),
+        type,
+        object(),
+        lambda: 0,
+        iter([X]),
+        float("nan"),
+        10**400,
+        np.array(["text"]),
+        memoryview(b"x"),
+        NotImplemented,
+        Mutating,
+    ]
 
 
 def test_hostile_values_are_no_match():
@@ -399,10 +415,15 @@ def test_hostile_values_are_no_match():
     guards = f._kept()[0].guards
     for value in hostile_values():
         for roots in (
-            (f._fun, value, 2.0), (value, good, 2.0), (f._fun, good, value),
-            (f._fun, {"a": value, "b": good["b"]}, 2.0), (f._fun, {"a": X, "b": value}, 2.0),
-            (f._fun, {"a": X, "b": [value]}, 2.0), (f._fun, {value.__repr__: X}, 2.0), (f._fun,),
-        ):  # fmt: skip
+            (f._fun, value, 2.0),
+            (value, good, 2.0),
+            (f._fun, good, value),
+            (f._fun, {"a": value, "b": good["b"]}, 2.0),
+            (f._fun, {"a": X, "b": value}, 2.0),
+            (f._fun, {"a": X, "b": [value]}, 2.0),
+            (f._fun, {value.__repr__: X}, 2.0),
+            (f._fun,),
+        ):
             same_match(guards, roots)
     assert guards.compiled.match((f._fun, good, 2.0)) is not None
 
@@ -519,10 +540,12 @@ def test_threads_call_at_once():
 def test_what_makes_no_sense_is_refused():
     step = (0, -1, "root", 0, "any", None, None, None)
     for wrong in (
-        ([(0, 5, "root", 0, "any", None, None, None)], [], [], 1), ([step], [(0, 3)], [], 1),
-        ([step], [], [9], 1), ([(3, -1, "root", 0, "any", None, None, None)], [], [], 1),
+        ([(0, 5, "root", 0, "any", None, None, None)], [], [], 1),
+        ([step], [(0, 3)], [], 1),
+        ([step], [], [9], 1),
+        ([(3, -1, "root", 0, "any", None, None, None)], [], [], 1),
         ([(0, -1, "root", -4, "any", None, None, None)], [], [], 1),
-    ):  # fmt: skip
+    ):
         with pytest.raises((ValueError, TypeError)):
             native.Guards(*wrong)
     for wrong in (([1], [5], []), ([1], [], [(len, (7,), 0, int, None)])):

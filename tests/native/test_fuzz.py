@@ -20,8 +20,11 @@ def start(native, kind, first, count):
     """Start a process that prints a line for each of some seeds."""
     source = pathlib.Path(evertrace.__file__).parents[1]
     environment = {
-        **os.environ, "EVERTRACE_NATIVE": native, "PYTHONHASHSEED": "0", "PYTHONPATH": str(source)
-    }  # fmt: skip
+        **os.environ,
+        "EVERTRACE_NATIVE": native,
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": str(source),
+    }
     command = [sys.executable, "-X", "faulthandler", hostile.__file__, kind, str(first), str(count)]
     return subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -27,14 +27,18 @@ SORTS = [
     (jnp.nanpercentile, {"q": 99}),
 ]  # fmt: skip
 TAKES = [
-    (jnp.take, {}), (jnp.take, {"axis": 0}), (jnp.take, {"axis": 0, "mode": "wrap"}),
-    (jnp.take, {"axis": -1, "mode": "clip"}), (jnp.take, {"axis": 0, "fill_value": 7}),
-]  # fmt: skip
+    (jnp.take, {}),
+    (jnp.take, {"axis": 0}),
+    (jnp.take, {"axis": 0, "mode": "wrap"}),
+    (jnp.take, {"axis": -1, "mode": "clip"}),
+    (jnp.take, {"axis": 0, "fill_value": 7}),
+]
 SUMS = [
-    (jnp.cumsum, {"axis": 0}), (jnp.cumprod, {"axis": -1}),
+    (jnp.cumsum, {"axis": 0}),
+    (jnp.cumprod, {"axis": -1}),
     (jnp.cumulative_sum, {"axis": 0, "include_initial": True}),
     (jnp.cumulative_prod, {"axis": -1}),
-]  # fmt: skip
+]
 
 
 def check(function, *args, **kwargs):
@@ -129,10 +133,14 @@ def test_steps_of_tapes_are_checked():
         slots = ("array", 0, three), ("step", None, three), ("step", None, four)
         right = ("tape", outs, operands, tape)
         wrong = [
-            ("tape", (2,), operands, tape), ("tape", (1, 2), operands, tape),
-            ("tape", (), operands, tape), ("tape", (9,), operands, tape),
-            ("tape", outs, (), tape), ("tape", outs, (0, 0), tape), ("tape", outs, (-1,), tape),
-        ]  # fmt: skip
+            ("tape", (2,), operands, tape),
+            ("tape", (1, 2), operands, tape),
+            ("tape", (), operands, tape),
+            ("tape", (9,), operands, tape),
+            ("tape", outs, (), tape),
+            ("tape", outs, (0, 0), tape),
+            ("tape", outs, (-1,), tape),
+        ]
         for step in (right, *wrong):
             native.set_planner(lambda *_, step=step: ("called", (slots, (step,), result, aval)))
             called = module.Function(lambda x: None)

@@ -273,8 +273,14 @@ def test_nothing_is_allocated_for_what_donors_hold():
 def test_inputs_of_all_layouts():
     tape, _ = tape_of(lambda x: x + 1, MATRIX)
     unaligned = np.frombuffer(b"x" + MATRIX.tobytes(), np.uint8)[1:].view(np.float32)
-    for x in (MATRIX, MATRIX.T, np.broadcast_to(VECTOR, (64, 64)), unaligned.reshape(64, 64),
-              MATRIX[::-1], MATRIX.astype(">f4")):  # fmt: skip
+    for x in (
+        MATRIX,
+        MATRIX.T,
+        np.broadcast_to(VECTOR, (64, 64)),
+        unaligned.reshape(64, 64),
+        MATRIX[::-1],
+        MATRIX.astype(">f4"),
+    ):
         np.testing.assert_array_equal(tape.run([x])[0], x.astype("=f4") + 1)
 
 

@@ -47,8 +47,13 @@ def images(x, kernel):
 
     The sine's angles are small: it would magnify how sums round, which differs between processors.
     """
-    x = lax.conv_general_dilated(x.reshape(2, 16, 16, 8), kernel.reshape(2, 2, 8, 16), (2, 1),
-                                 "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))  # fmt: skip
+    x = lax.conv_general_dilated(
+        x.reshape(2, 16, 16, 8),
+        kernel.reshape(2, 2, 8, 16),
+        (2, 1),
+        "SAME",
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    )
     return lax.reduce_window(jnp.sin(x / 16), -jnp.inf, lax.max, (1, 2, 3, 1), (1, 2, 2, 1), "SAME")
 
 

@@ -28,8 +28,9 @@ def test_a_thread_begins_with_the_defaults_whatever_others_have():
     with tracer.set_trace(tracer.AxisScope(tracer.EVAL, ())), ev.strict():
         assert state.trace is not tracer.EVAL
         assert config.current().strict
-        found = in_thread(lambda: (state.trace, state.src, state.scope, state.recorder,
-                                   config.current().strict))  # fmt: skip
+        found = in_thread(
+            lambda: (state.trace, state.src, state.scope, state.recorder, config.current().strict)
+        )
     assert found == (tracer.EVAL, None, "", None, False)
 
 

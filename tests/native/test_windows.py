@@ -66,9 +66,13 @@ def test_windows_are_taken_as_numpy_takes_them(dtype):
         for mode in (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP):
             fills = mode is GatherScatterMode.FILL_OR_DROP
             expected = indexing_host.gather(
-                x, indices, dimension_numbers=GatherDimensionNumbers(*numbers), slice_sizes=sizes,
-                mode=mode, fill_value=7,
-            )  # fmt: skip
+                x,
+                indices,
+                dimension_numbers=GatherDimensionNumbers(*numbers),
+                slice_sizes=sizes,
+                mode=mode,
+                fill_value=7,
+            )
             filler = np.array(7, dtype) if fills else None
             out = native.gather(x, indices, numbers, sizes, out_shape, filler)
             np.testing.assert_array_equal(out, expected, f"{trial}: {numbers} {sizes}")
@@ -85,9 +89,14 @@ def test_windows_are_put_as_numpy_puts_them(loop, dtype):
         indices = random_indices(rng, indices_shape, INDEX_DTYPES[trial % 8])
         for mode in (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP):
             expected = indexing_host.scatter(
-                UFUNCS[loop], x, indices, updates, unique_indices=False, mode=mode,
+                UFUNCS[loop],
+                x,
+                indices,
+                updates,
+                unique_indices=False,
+                mode=mode,
                 dimension_numbers=ScatterDimensionNumbers(*numbers),
-            )  # fmt: skip
+            )
             drops = mode is not GatherScatterMode.CLIP
             out = native.scatter(loop, x, indices, updates, numbers, sizes, drops=drops)
             np.testing.assert_array_equal(

@@ -153,13 +153,19 @@ def test_dimensions_go_where_dot_general_has_them():
     [
         (ValueError, "configs has 2 entries", {"configs": [MXFP8] * 2}),
         (DTypeError, "preferred_element_type is float64", {"preferred_element_type": "float64"}),
-        (ShapeError, "a global scale has shape", {"configs": [
-            nn.get_scaled_dot_general_config("nvfp4", np.ones(2))] * 3}),
+        (
+            ShapeError,
+            "a global scale has shape",
+            {"configs": [nn.get_scaled_dot_general_config("nvfp4", np.ones(2))] * 3},
+        ),
         (AxisError, r"dimensions \(0, 3\) of lhs", {"dimension_numbers": (((3,), (2,)), ROWS[1])}),
-        (ShapeError, "contracting dimensions have sizes", {
-            "dimension_numbers": (((2,), (1,)), ROWS[1])}),
+        (
+            ShapeError,
+            "contracting dimensions have sizes",
+            {"dimension_numbers": (((2,), (1,)), ROWS[1])},
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes(error, text, change):
     arguments = {"dimension_numbers": ROWS, "configs": [MXFP8] * 3} | change
     with pytest.raises(error, match=f"scaled_dot_general: {text}"):

@@ -13,11 +13,19 @@ def _arrays():
     nans = x.copy()
     nans[0, 1] = np.nan
     return {
-        "x": x, "y": y, "sq": sq, "v": rng.standard_normal(4).astype(np.float32),
-        "c": rng.standard_normal((2, 3, 4)).astype(np.float32), "i": ints,
-        "i8": ints.astype(np.int8), "b": x > 0, "n": nans, "z": (x + 1j * y).astype(np.complex64),
-        "u": np.array([3, 1, 2, 3, 1], np.int32), "e": np.array([-1.0, 0.0, 1.0], np.float32),
-    }  # fmt: skip
+        "x": x,
+        "y": y,
+        "sq": sq,
+        "v": rng.standard_normal(4).astype(np.float32),
+        "c": rng.standard_normal((2, 3, 4)).astype(np.float32),
+        "i": ints,
+        "i8": ints.astype(np.int8),
+        "b": x > 0,
+        "n": nans,
+        "z": (x + 1j * y).astype(np.complex64),
+        "u": np.array([3, 1, 2, 3, 1], np.int32),
+        "e": np.array([-1.0, 0.0, 1.0], np.float32),
+    }
 
 
 ARRAYS = _arrays()

@@ -134,9 +134,10 @@ def test_spaced(num, endpoint):
     )
     for name in ("logspace", "geomspace"):
         np.testing.assert_allclose(
-            getattr(jnp, name)(1, 3, num, endpoint), getattr(np, name)(1, 3, num, endpoint),
+            getattr(jnp, name)(1, 3, num, endpoint),
+            getattr(np, name)(1, 3, num, endpoint),
             rtol=1e-5,
-        )  # fmt: skip
+        )
 
 
 def test_linspace_of_arrays():

@@ -74,14 +74,16 @@ def test_select_needs_a_choice_per_condition():
 MISTAKES = [
     (
         lambda: jnp.vectorize(lambda a: a, signature="(n)->()")(jnp.ones((2, 3))),
-        ev.errors.ShapeError, r"the function returned shape \(3,\), the signature has axes \(\)",
+        ev.errors.ShapeError,
+        r"the function returned shape \(3,\), the signature has axes \(\)",
     ),
     (
         lambda: jnp.vectorize(lambda a, b: a, excluded={-1}),
-        ValueError, "excluded must not contain negative numbers",
+        ValueError,
+        "excluded must not contain negative numbers",
     ),
     (lambda: jnp.piecewise(jnp.ones(2), [], [1]), ValueError, "there are no conditions"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "kind", "match"), MISTAKES)

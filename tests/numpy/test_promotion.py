@@ -34,8 +34,10 @@ def test_the_common_dtype_is_that_of_the_lattice(left, right):
     ],
 )
 def test_python_scalars_give_way_to_arrays(dtype, scalar, expected, weak):
-    for out in (jnp.maximum(jnp.ones(2, dtype), scalar) if scalar != 2j else None,
-                jnp.multiply(jnp.ones(2, dtype), scalar)):  # fmt: skip
+    for out in (
+        jnp.maximum(jnp.ones(2, dtype), scalar) if scalar != 2j else None,
+        jnp.multiply(jnp.ones(2, dtype), scalar),
+    ):
         if out is not None:
             assert (out.dtype, out.weak_type) == (np.dtype(expected), weak)
 

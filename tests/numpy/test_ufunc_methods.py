@@ -46,9 +46,11 @@ def test_objects_describe_themselves_as_numpys(name):
 def test_reduce(name, axis):
     x = data(name)
     for keepdims in (False, True):
-        want = getattr(np, name).reduce(x, axis=axis, keepdims=keepdims) if (
-            axis is not None or name != "subtract"
-        ) else np.subtract.reduce(x.ravel()).reshape((1, 1) if keepdims else ())  # fmt: skip
+        want = (
+            getattr(np, name).reduce(x, axis=axis, keepdims=keepdims)
+            if (axis is not None or name != "subtract")
+            else np.subtract.reduce(x.ravel()).reshape((1, 1) if keepdims else ())
+        )
         check(getattr(jnp, name).reduce(x, axis, keepdims=keepdims), want)
 
 
@@ -108,9 +110,12 @@ def test_dtypes(name, method, given, dtype):
 
 
 EMPTY = [
-    ("add", 0), ("multiply", 1), ("logaddexp", -np.inf), ("logical_and", True),
+    ("add", 0),
+    ("multiply", 1),
+    ("logaddexp", -np.inf),
+    ("logical_and", True),
     ("bitwise_or", 0),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "want"), EMPTY)

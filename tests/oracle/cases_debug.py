@@ -100,7 +100,8 @@ RANKS = """
 """
 
 STAGES = [
-    *programs("""
+    *programs(
+        """
     str(ev.jit(jnp.sin).trace(x).out_avals)
     str(ev.jit(lambda a, b: {'c': a + b}).trace(x, 1.0).out_avals)
     ev.jit(jnp.sin).trace(x).fun_name
@@ -131,11 +132,14 @@ STAGES = [
     len(ev.ShapeDtypeStruct((), 'int8'))
     ev.ShapeDtypeStruct((2,), 'int8') == ev.ShapeDtypeStruct((2,), 'int8')
     ev.ShapeDtypeStruct((2,), 'int8') == ev.ShapeDtypeStruct((2,), 'int16')
-    """, X),
-]  # fmt: skip
+    """,
+        X,
+    ),
+]
 
 TOP = [
-    *programs("""
+    *programs(
+        """
     str(ev.typeof(x))
     str(ev.typeof(1.0))
     str(ev.typeof(True))
@@ -158,21 +162,27 @@ TOP = [
     ev.transfer_guard('never').__enter__()
     ev.config.update('jax_transfer_guard', 'never')
     ev.softmax_custom_jvp(True).__enter__()
-    """, X),
-    *programs("""
+    """,
+        X,
+    ),
+    *programs(
+        """
     x.byteswap()
     x.astype('int16').byteswap()
     x.astype('int8').byteswap()
     x.astype('bfloat16').byteswap().view('uint16')
     (x > 0).byteswap()
     x[:0].byteswap()
-    """, K),
+    """,
+        K,
+    ),
     program("x.astype('complex64').byteswap().byteswap()", X),
     program("ev.jit(lambda a: a.byteswap())(x)", K),
     program("x.byteswap()", B),
-]  # fmt: skip
+]
 
-NUMBERS = programs("""
+NUMBERS = programs(
+    """
     jnp.int32(2 ** 40)
     jnp.array(2 ** 40)
     jnp.array(2 ** 70)
@@ -192,9 +202,12 @@ NUMBERS = programs("""
     jnp.ones(10 ** 14) * 2
     jnp.arange(10 ** 14) + 1
     ev.jit(lambda: jnp.ones(10 ** 14) * 2)()
-    """, X1)  # fmt: skip
+    """,
+    X1,
+)
 
-AS_ARRAYS = programs("""
+AS_ARRAYS = programs(
+    """
     x + 1
     1 + x
     x * 2.0
@@ -231,9 +244,12 @@ AS_ARRAYS = programs("""
     random.normal(random.split(x))
     random.normal('a')
     random.split(x, -1)
-    """, Key())  # fmt: skip
+    """,
+    Key(),
+)
 
-DEBUG = programs("""
+DEBUG = programs(
+    """
     ev.debug.print('{}', x)
     ev.debug.print('{y}', x)
     ev.debug.print('{}', x, x)
@@ -246,7 +262,9 @@ DEBUG = programs("""
     ev.debug.inspect_array_sharding(x, callback=lambda s: None)
     isinstance(ev.debug.DebugEffect(), ev.core.Effect)
     ev.make_jaxpr(lambda a: ev.debug.print('{}', a))(x).effects == set()
-    """, X)  # fmt: skip
+    """,
+    X,
+)
 
 GUARDED = [
     Case(f"lambda x: {text}", (PUT,), {}, {f"transfer_guard_{direction}": level},

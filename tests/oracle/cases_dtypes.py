@@ -62,7 +62,7 @@ MAKING = per_dtype(
     MADE,
     SMALL,
     tolerance=0,
-)  # fmt: skip
+)
 
 # XLA aborts on a concatenation of integers of 2 bits.
 WIDER = tuple(name for name in MADE if not name.endswith("int2"))
@@ -142,7 +142,7 @@ LIMITS = [
         (*NARROW_INTS, *INTS, "int64", "uint64", "bool"),
         tolerance=0,
     ),
-]  # fmt: skip
+]
 
 MODES = [
     programs(
@@ -224,11 +224,14 @@ random.normal(random.key(0), (6,)).shape
 
 STRICT = [
     Case(
-        f"lambda x: ({line})", (SMALL,), {}, {"numpy_dtype_promotion": "strict"},
+        f"lambda x: ({line})",
+        (SMALL,),
+        {},
+        {"numpy_dtype_promotion": "strict"},
         note=f"{line} strict",
     )
     for line in STRICT_BODIES.strip().splitlines()
-]  # fmt: skip
+]
 
 CASES = [*MAKING, *ARITHMETIC, *CONVERSIONS, *LIMITS, *MODES, *STRICT]
 
@@ -260,4 +263,4 @@ DIFFERENCES = {
     "jnp.promote_types('int64', 'float32'), jnp.promote_types('uint32', 'int32')": (
         "the lattice does not depend on the mode, only the dtypes of arrays do"
     ),
-}  # fmt: skip
+}

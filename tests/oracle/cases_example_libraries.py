@@ -30,9 +30,11 @@ MAKERS = [
     "adam(0.1)", "adam(0.1, 0.5, 0.6, 0.1)", "adamax(0.1)", "adamax(0.1, 0.5, 0.6, 0.1)", "sm3(0.1)", "sm3(0.1, momentum=0.5)",
 ]  # fmt: skip
 SCHEDULED = [
-    "sgd(m.exponential_decay(0.1, 3, 0.5))", "adam(lambda i: 0.1 / (i + 1))",
-    "momentum(m.piecewise_constant([1], [1.0, 0.1]), 0.9)", "rmsprop(m.polynomial_decay(0.1, 3, 0.01))",
-]  # fmt: skip
+    "sgd(m.exponential_decay(0.1, 3, 0.5))",
+    "adam(lambda i: 0.1 / (i + 1))",
+    "momentum(m.piecewise_constant([1], [1.0, 0.1]), 0.9)",
+    "rmsprop(m.polynomial_decay(0.1, 3, 0.01))",
+]
 
 # Three steps on a tree; the gradient of one entry is always 0.
 STEPS = (
@@ -198,11 +200,15 @@ PROGRAMS = [
 
 CASES = [
     *(using("optimizers", text, 16) for text in OPTIMIZERS + LOW + TREES + FAULTS),
-    *(using("optimizers", f"(lambda f: {x})(m.{f})", 16) for f in SCHEDULES for x in STEP_NUMBERS
-      if not (x in VECTORS and f.startswith("piecewise"))),
+    *(
+        using("optimizers", f"(lambda f: {x})(m.{f})", 16)
+        for f in SCHEDULES
+        for x in STEP_NUMBERS
+        if not (x in VECTORS and f.startswith("piecewise"))
+    ),
     *(using("stax", shown(layer, shape), 32) for layer, shapes in LAYERS for shape in shapes),
     *(using("stax", text, 32) for text in PROGRAMS),
-]  # fmt: skip
+]
 
 DIFFERENCES = {
     "optimizers: m.make_schedule(None)(0)": SCALAR,

@@ -152,16 +152,22 @@ CASES = [
 DENSE_LAST = [(0, 1), (1, 1)]
 DIFFERENCES = {
     str(found("lambda x: lax.rem(x, x)", "jnp.zeros(3, int)", "float_checks")): UNGUARDED,
-    str(found("lambda i: jnp.arange(3.).at[i].get(mode='clip')", "jnp.int32(5)", "index_checks")): CLIPPED,
+    str(
+        found("lambda i: jnp.arange(3.).at[i].get(mode='clip')", "jnp.int32(5)", "index_checks")
+    ): CLIPPED,
     str(using("checkify", "m.check(jnp.array(True), '{} {}', jnp.ones(2))")): CLASS,
     str(using("sparse", "m.bcoo_transpose(m.eye(2, 3), permutation=(0, 0))")): CLASS,
     **{
         str(sparse(text, layout)): LENIENT
         for text, layouts in (
-            ("s @ jnp.arange(4.)", DENSE_LAST), ("s @ jnp.arange(8.).reshape(4, 2)", DENSE_LAST),
+            ("s @ jnp.arange(4.)", DENSE_LAST),
+            ("s @ jnp.arange(8.).reshape(4, 2)", DENSE_LAST),
             ("m.sparsify(lambda s, x: (s * 2) @ x)(s, jnp.ones(4))", DENSE_LAST),
-            ("m.bcoo_dot_general(s, jnp.ones((2, 4)), dimension_numbers=(((2,), (1,)), ((0,), (0,))))", [(0, 0), *DENSE_LAST]),
+            (
+                "m.bcoo_dot_general(s, jnp.ones((2, 4)), dimension_numbers=(((2,), (1,)), ((0,), (0,))))",
+                [(0, 0), *DENSE_LAST],
+            ),
         )
         for layout in layouts
     },
-}  # fmt: skip
+}

@@ -56,7 +56,7 @@ GENERATORS += [
         tolerance=0,
         x64=True,
     ),
-]  # fmt: skip
+]
 
 KEYS = [
     *(
@@ -183,7 +183,7 @@ PRODUCTS = [
         Draw((4, 5)),
         tolerance=8,
     ),
-]  # fmt: skip
+]
 
 OTHERS = [
     *programs(

@@ -16,9 +16,11 @@ ONE = {
 }  # fmt: skip
 TWO = {"fft2": (X, C, N), "ifft2": (X, C, N), "rfft2": (X, N), "irfft2": (X, C, N)}
 SEVERAL = {
-    "fftn": (X, C, N1, CUBE, REST), "ifftn": (X, C, N1, CUBE, REST_C), "rfftn": (X, N1, CUBE, REST),
+    "fftn": (X, C, N1, CUBE, REST),
+    "ifftn": (X, C, N1, CUBE, REST_C),
+    "rfftn": (X, N1, CUBE, REST),
     "irfftn": (X, C, N1, CUBE_C, REST_C),
-}  # fmt: skip
+}
 ONE_OPTIONS = [
     {"n": 3}, {"n": 7}, {"n": 5, "axis": 0}, {"axis": 0}, {"axis": -2}, {"norm": "ortho"},
     {"norm": "forward"}, {"norm": "backward", "n": 3}, {"norm": "ortho", "n": 7}, {"n": 1},
@@ -27,8 +29,12 @@ ONE_ERRORS = [
     {"n": 0}, {"n": -1}, {"n": 3.0}, {"axis": 2}, {"axis": (0,)}, {"norm": "x"}, {"norm": 1},
 ]  # fmt: skip
 TWO_OPTIONS = [
-    {"s": (2, 3)}, {"s": (4, 7)}, {"axes": (1, 0)}, {"norm": "ortho"}, {"norm": "forward"},
-]  # fmt: skip
+    {"s": (2, 3)},
+    {"s": (4, 7)},
+    {"axes": (1, 0)},
+    {"norm": "ortho"},
+    {"norm": "forward"},
+]
 TWO_ERRORS = [
     {"axes": (0,)}, {"axes": (0, 1, 2, 3)}, {"axes": ()}, {"axes": (0, 0)}, {"axes": (5, 0)},
     {"s": (0, 2)}, {"s": (2, 3, 4)}, {"s": (2, None)}, {"s": 4}, {"norm": "x"},

@@ -100,7 +100,7 @@ REDUCTIONS = [
         LINE,
         tolerance=32,
     ),
-]  # fmt: skip
+]
 
 SORTS = [
     *programs(
@@ -216,9 +216,13 @@ PRODUCTS = [
         N,
         tolerance=64,
     ),
-    program("lax.dot_general(x, x, (((1,), (1,)), ((), ())), preferred_element_type='complex64')", C, tolerance=64),
+    program(
+        "lax.dot_general(x, x, (((1,), (1,)), ((), ())), preferred_element_type='complex64')",
+        C,
+        tolerance=64,
+    ),
     program("lax.dot_general(x, x.real, (((1,), (1,)), ((), ())))", C, tolerance=64),
-]  # fmt: skip
+]
 
 CONVOLUTIONS = programs(
     """
@@ -274,7 +278,7 @@ CONVOLUTIONS = programs(
     IMAGE,
     KERNEL,
     tolerance=128,
-)  # fmt: skip
+)
 
 
 BITS = [

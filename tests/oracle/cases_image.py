@@ -99,7 +99,7 @@ SOLVED = [
         X,
         tolerance=128,
     ),
-]  # fmt: skip
+]
 
 CASES = [*RESIZED, *MOVED, *SOLVED]
 

@@ -88,8 +88,11 @@ OF_STFT = [
     {"boundary": b} for b in (None, "even", "odd", "constant", "x", False)
 ] + [{"padded": False}, {"padded": False, "boundary": None}, {"noverlap": -1}]  # fmt: skip
 OF_WELCH = [
-    {"scaling": "spectrum"}, {"scaling": "x"}, {"average": "median"}, {"average": "x"},
-]  # fmt: skip
+    {"scaling": "spectrum"},
+    {"scaling": "x"},
+    {"average": "median"},
+    {"average": "x"},
+]
 
 SPECTRA = [
     *(

@@ -274,7 +274,7 @@ STANDARD = programs(
     jnp.isdtype(x.dtype, 1)
     """,
     X1,
-)  # fmt: skip
+)
 
 CASES = [*REDUCTIONS, *DTYPES, *CALLS, *APPLIED, *SETS, *SEGMENTS, *STANDARD]
 

@@ -21,9 +21,7 @@ ids = functools.partial(map, lambda named: f"{named[0]}: {named[1]}")
 
 # Which cases JAX is asked about again; `.ci/run` sets it to the commit, so that they change.
 SEED = os.environ.get("EVERTRACE_ORACLE_SEED", "")
-SAMPLE = [
-    (t, c) for t, c in NAMED if zlib.crc32(f"{SEED} {record.key(c)}".encode()) % 20 == 0
-]  # fmt: skip
+SAMPLE = [(t, c) for t, c in NAMED if zlib.crc32(f"{SEED} {record.key(c)}".encode()) % 20 == 0]
 
 
 @pytest.mark.oracle

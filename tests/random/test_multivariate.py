@@ -48,8 +48,9 @@ def test_rotations_are_those_of_jax():
     np.testing.assert_allclose(random.orthogonal(KEY, 2, m=3), ROTATION, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("n", "m", "dtype"), [(4, 4, "float32"), (2, 5, "float32"),
-                                               (5, 2, "complex64")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n", "m", "dtype"), [(4, 4, "float32"), (2, 5, "float32"), (5, 2, "complex64")]
+)
 def test_rotations_are_orthonormal(n, m, dtype):
     q = np.asarray(random.orthogonal(KEY, n, (3,), dtype, m))
     q = q if n >= m else q.swapaxes(1, 2)

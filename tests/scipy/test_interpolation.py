@@ -81,8 +81,9 @@ def test_images_agree_with_scipy(order, mode):
 def test_images_are_differentiated(mode):
     check_grads(
         lambda image, places: ndimage.map_coordinates(image, places, 1, mode),
-        [IMAGE, PLACES], order=1,
-    )  # fmt: skip
+        [IMAGE, PLACES],
+        order=1,
+    )
 
 
 def test_integers_are_rounded():

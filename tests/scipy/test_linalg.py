@@ -185,10 +185,15 @@ def test_compiled_agrees_with_eager():
     def program(a, c):
         p = a @ a.T + jnp.eye(4)
         return (
-            linalg.expm(a), linalg.sqrtm(p), linalg.funm(p, jnp.log), linalg.polar(a),
-            linalg.solve_sylvester(p, p[:3, :3], c), linalg.rsf2csf(*linalg.schur(p)),
-            linalg.solve(p, c, assume_a="pos"), linalg.eigh(p, p + jnp.eye(4), eigvals_only=True),
-        )  # fmt: skip
+            linalg.expm(a),
+            linalg.sqrtm(p),
+            linalg.funm(p, jnp.log),
+            linalg.polar(a),
+            linalg.solve_sylvester(p, p[:3, :3], c),
+            linalg.rsf2csf(*linalg.schur(p)),
+            linalg.solve(p, c, assume_a="pos"),
+            linalg.eigh(p, p + jnp.eye(4), eigvals_only=True),
+        )
 
     a, c = A.astype(np.float32), C.astype(np.float32)
     for x, y in zip(

@@ -168,9 +168,11 @@ def test_derivatives_are_numerical_ones(distribution, name, point):
 
 def test_derivatives_where_a_formula_has_a_seam():
     for name, fun, x in [
-        ("laplace", stats.laplace, 0.0), ("gennorm", _gennorm(1.5), 0.0),
-        ("gennorm", _gennorm(2.0), 0.0), ("gennorm", _gennorm(1.0), 0.0),
-    ]:  # fmt: skip
+        ("laplace", stats.laplace, 0.0),
+        ("gennorm", _gennorm(1.5), 0.0),
+        ("gennorm", _gennorm(2.0), 0.0),
+        ("gennorm", _gennorm(1.0), 0.0),
+    ]:
         assert float(ev.grad(fun.cdf)(x)) == pytest.approx(float(fun.pdf(x))), name
     curvature = ev.grad(ev.grad(stats.logistic.logpdf))(0.0)
     assert float(curvature) == pytest.approx(-0.5)
@@ -286,9 +288,11 @@ def test_multivariate_normal():
 # ---------------------------------------------------------------- samples
 
 SAMPLES = [
-    np.array([3.0, 1.0, 3.0, 2.0, 1.0]), np.array([[3, 1, 1, 3], [2, 2, 5, 1], [3, 1, 5, 3]]),
-    np.array([[True, False, True]]), np.arange(6.0).reshape(2, 3),
-]  # fmt: skip
+    np.array([3.0, 1.0, 3.0, 2.0, 1.0]),
+    np.array([[3, 1, 1, 3], [2, 2, 5, 1], [3, 1, 5, 3]]),
+    np.array([[True, False, True]]),
+    np.arange(6.0).reshape(2, 3),
+]
 AXES = [0, -1, None]
 
 

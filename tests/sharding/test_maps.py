@@ -111,8 +111,9 @@ def test_shard_map_computes_all_parts(case, how):
 def test_trees_of_arguments_and_results():
     f = mapped(
         lambda d, k, rest: {"s": d["a"] * k, "k": k},
-        ({"a": P("x")}, None, P()), {"s": P("x"), "k": P()},
-    )  # fmt: skip
+        ({"a": P("x")}, None, P()),
+        {"s": P("x"), "k": P()},
+    )
     got = f({"a": V}, 3.0, [1, 2])
     np.testing.assert_array_equal(got["s"], V * 3)
     assert float(got["k"]) == 3

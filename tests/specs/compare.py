@@ -24,10 +24,16 @@ SPECS = [
 ]  # fmt: skip
 SPECS += [
     OpSpec(
-        "is_finite", [ops.is_finite_p], lax.is_finite, np.isfinite, elementwise_cases(1), FLOATING,
-        special=True, grads=(),
+        "is_finite",
+        [ops.is_finite_p],
+        lax.is_finite,
+        np.isfinite,
+        elementwise_cases(1),
+        FLOATING,
+        special=True,
+        grads=(),
     )
-]  # fmt: skip
+]
 
 
 def by_sort_key(compare):
@@ -51,10 +57,20 @@ def by_sort_key(compare):
 
 SPECS += [
     OpSpec(
-        prim.name, [prim], prim.bind, by_sort_key(compare), elementwise_cases(2), BITS + FLOATING,
-        domain=(-2, 2), wide=False, special=True, grads=(),
+        prim.name,
+        [prim],
+        prim.bind,
+        by_sort_key(compare),
+        elementwise_cases(2),
+        BITS + FLOATING,
+        domain=(-2, 2),
+        wide=False,
+        special=True,
+        grads=(),
     )
     for prim, compare in (
-        (ops.eq_to_p, operator.eq), (ops.le_to_p, operator.le), (ops.lt_to_p, operator.lt),
+        (ops.eq_to_p, operator.eq),
+        (ops.le_to_p, operator.le),
+        (ops.lt_to_p, operator.lt),
     )
-]  # fmt: skip
+]

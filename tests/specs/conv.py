@@ -8,9 +8,16 @@ from tests.specs.opspec import OpSpec, case
 
 
 def conv_oracle(
-    lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-    feature_group_count=1, batch_group_count=1,
-):  # fmt: skip
+    lhs,
+    rhs,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count=1,
+    batch_group_count=1,
+):
     """Convolve as the definition says, one product at a time."""
     lhs_spec, rhs_spec, out_spec = lax.conv_dimension_numbers(
         lhs.shape, rhs.shape, dimension_numbers
@@ -57,9 +64,14 @@ def conv_case(lhs, rhs, strides=(1, 1), padding=((1, 1), (0, 1)), base=(1, 1), h
     """Return a call with all params given."""
     more.setdefault("dimension_numbers", ("NHWC", "HWIO", "NHWC"))
     return case(
-        lhs, rhs, window_strides=strides, padding=padding, lhs_dilation=base, rhs_dilation=hole,
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=padding,
+        lhs_dilation=base,
+        rhs_dilation=hole,
         **more,
-    )  # fmt: skip
+    )
 
 
 CASES = [
@@ -75,8 +87,14 @@ CASES = [
 
 SPECS = [
     OpSpec(
-        "conv_general_dilated", [ops.conv_general_dilated_p], lax.conv_general_dilated, conv_oracle,
-        CASES, ("int32", "bfloat16", "float32", "float64", "complex64"), linear=[(0,), (1,)],
-        ulps=8, ulps_of="array",
+        "conv_general_dilated",
+        [ops.conv_general_dilated_p],
+        lax.conv_general_dilated,
+        conv_oracle,
+        CASES,
+        ("int32", "bfloat16", "float32", "float64", "complex64"),
+        linear=[(0,), (1,)],
+        ulps=8,
+        ulps_of="array",
     ),
-]  # fmt: skip
+]

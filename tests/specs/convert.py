@@ -53,13 +53,21 @@ def convert_row(target):
     keeps_digits = target in ("float64", "complex128")
     dtype = numpy_dtype(target)
     return OpSpec(
-        f"convert_element_type to {target}", [ops.convert_element_type_p],
+        f"convert_element_type to {target}",
+        [ops.convert_element_type_p],
         lambda x: ops.convert_element_type_p.bind(
             x, new_dtype=dtype, weak_type=False, sharding=None
         ),
-        converted(target), ONE, ALL, domain=DOMAIN, special=True, wide=False, ulps=1,
-        linear=[(0,)] if keeps_digits else [], grads=None if keeps_digits else (),
-    )  # fmt: skip
+        converted(target),
+        ONE,
+        ALL,
+        domain=DOMAIN,
+        special=True,
+        wide=False,
+        ulps=1,
+        linear=[(0,)] if keeps_digits else [],
+        grads=None if keeps_digits else (),
+    )
 
 
 def rounded_to(exponent_bits, mantissa_bits, smallest, largest):
@@ -85,12 +93,17 @@ def reduce_precision_row(exponent_bits, mantissa_bits, dtypes):
     bias = 2 ** (exponent_bits - 1) - 1
     smallest, largest = 2.0 ** (1 - bias), 2.0**bias * (2 - 2.0**-mantissa_bits)
     return OpSpec(
-        f"reduce_precision {exponent_bits} {mantissa_bits}", [ops.reduce_precision_p],
+        f"reduce_precision {exponent_bits} {mantissa_bits}",
+        [ops.reduce_precision_p],
         lambda x: lax.reduce_precision(x, exponent_bits, mantissa_bits),
-        rounded_to(exponent_bits, mantissa_bits, smallest, largest), ONE, dtypes,
+        rounded_to(exponent_bits, mantissa_bits, smallest, largest),
+        ONE,
+        dtypes,
         domain=of_many_sizes,
-        special=True, ulps=0, grads=(),
-    )  # fmt: skip
+        special=True,
+        ulps=0,
+        grads=(),
+    )
 
 
 SPECS = [

@@ -34,13 +34,25 @@ CASES = [
 
 SPECS = [
     OpSpec(
-        "dot_general", [ops.dot_general_p], lax.dot_general, dot_oracle, CASES, ALL,
-        linear=[(0,), (1,)], ulps=8, ulps_of="array",
+        "dot_general",
+        [ops.dot_general_p],
+        lax.dot_general,
+        dot_oracle,
+        CASES,
+        ALL,
+        linear=[(0,), (1,)],
+        ulps=8,
+        ulps_of="array",
     ),
     OpSpec(
-        "dot_general_wider", [ops.dot_general_p],
+        "dot_general_wider",
+        [ops.dot_general_p],
         lambda x, y, **params: lax.dot_general(x, y, preferred_element_type=np.float32, **params),
         lambda x, y, dimension_numbers: dot_oracle(x, y, dimension_numbers).astype(np.float32),
-        CASES[:3], ("bfloat16", "float16", "float32"), grads=(), ulps=8, ulps_of="array",
+        CASES[:3],
+        ("bfloat16", "float16", "float32"),
+        grads=(),
+        ulps=8,
+        ulps_of="array",
     ),
-]  # fmt: skip
+]

@@ -35,18 +35,25 @@ def dynamic_update_slice(x, update, *starts):
 
 SPECS = [
     OpSpec(
-        "dynamic_slice", [ops.dynamic_slice_p],
-        lambda x, *starts, slice_sizes: lax.dynamic_slice(x, starts, slice_sizes), dynamic_slice,
+        "dynamic_slice",
+        [ops.dynamic_slice_p],
+        lambda x, *starts, slice_sizes: lax.dynamic_slice(x, starts, slice_sizes),
+        dynamic_slice,
         [
             case((4, 5), start(-6, 6), start(-6, 6), slice_sizes=(2, 3)),
             case((4,), start(0, 9, np.uint8), slice_sizes=(1,)),
             case((4, 5), start(-3, 9, np.int8), start(-3, 9, np.int8), slice_sizes=(0, 5)),
             case((), slice_sizes=()),
         ],
-        ALL, ulps=0, wide=False, linear=[(0,)], order=1,
+        ALL,
+        ulps=0,
+        wide=False,
+        linear=[(0,)],
+        order=1,
     ),
     OpSpec(
-        "dynamic_update_slice", [ops.dynamic_update_slice_p],
+        "dynamic_update_slice",
+        [ops.dynamic_update_slice_p],
         lambda x, update, *starts: lax.dynamic_update_slice(x, update, starts),
         dynamic_update_slice,
         [
@@ -55,6 +62,10 @@ SPECS = [
             case((4, 3), (0, 3), start(-3, 9, np.int8), start(-3, 9, np.int8)),
             case((), ()),
         ],
-        ALL, ulps=0, wide=False, linear=[(0, 1)], order=1,
+        ALL,
+        ulps=0,
+        wide=False,
+        linear=[(0, 1)],
+        order=1,
     ),
-]  # fmt: skip
+]

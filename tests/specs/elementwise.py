@@ -52,10 +52,13 @@ def int_div(x, y):
     """Divide as XLA does: towards zero, x / 0 = -1 for integers."""
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
-    out = np.array([
-        -1 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        for a, b in np.broadcast(x.astype(object), y.astype(object))
-    ], object).reshape(np.broadcast_shapes(x.shape, y.shape))  # fmt: skip
+    out = np.array(
+        [
+            -1 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            for a, b in np.broadcast(x.astype(object), y.astype(object))
+        ],
+        object,
+    ).reshape(np.broadcast_shapes(x.shape, y.shape))
     bits = 8 * x.dtype.itemsize
     wrapped = np.array([int(v) % 2**bits for v in out.reshape(-1)], f"u{x.dtype.itemsize}")
     return wrapped.view(x.dtype).reshape(out.shape)
@@ -321,8 +324,15 @@ SPECS = [
 # All four quadrants, where branches can go wrong; the real axis, where the cuts are, is not met.
 SPECS += [
     OpSpec(
-        f"{prim.name} in the plane", [prim], fun, oracle, TWO if prim is ops.atan2_p else ONE,
-        COMPLEX, domain=(-2, 2), ulps=8, engine_ulps=16,
+        f"{prim.name} in the plane",
+        [prim],
+        fun,
+        oracle,
+        TWO if prim is ops.atan2_p else ONE,
+        COMPLEX,
+        domain=(-2, 2),
+        ulps=8,
+        engine_ulps=16,
     )
     for prim, fun, oracle in (
         (ops.sqrt_p, fn.sqrt, np.sqrt),
@@ -339,4 +349,4 @@ SPECS += [
         (ops.tan_p, fn.tan, np.tan),
         (ops.tanh_p, fn.tanh, np.tanh),
     )
-]  # fmt: skip
+]

@@ -40,9 +40,16 @@ def row(kind, dtypes, transform):
         if lengths or batch
     ]
     return OpSpec(
-        f"fft_{kind}", [ops.fft_p], lax.fft, oracle(transform), cases, dtypes, linear=[(0,)],
-        ulps=16, ulps_of="array",
-    )  # fmt: skip
+        f"fft_{kind}",
+        [ops.fft_p],
+        lax.fft,
+        oracle(transform),
+        cases,
+        dtypes,
+        linear=[(0,)],
+        ulps=16,
+        ulps_of="array",
+    )
 
 
 SPECS = [

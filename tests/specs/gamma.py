@@ -49,9 +49,13 @@ def gamma_motion(a, x):
 def row(name, prim, fun, oracle, operands, **rest):
     """Return a row of an elementwise function of positive numbers."""
     return OpSpec(
-        name, [prim], fun, oracle, CASES[operands],
+        name,
+        [prim],
+        fun,
+        oracle,
+        CASES[operands],
         **{"dtypes": WIDE_FLOATING, "domain": (0.3, 4), "ulps": 2, "engine_ulps": 256} | rest,
-    )  # fmt: skip
+    )
 
 
 SLOPE = {"grads": (1,), "order": 1, "ulps": {"float64": 512, "float32": 64}, "special": False}

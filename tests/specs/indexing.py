@@ -62,8 +62,9 @@ def scattered(combine):
 
     def oracle(x, indices, updates, dimension_numbers, mode, **_):
         dropped = {
-            *dimension_numbers.inserted_window_dims, *dimension_numbers.operand_batching_dims
-        }  # fmt: skip
+            *dimension_numbers.inserted_window_dims,
+            *dimension_numbers.operand_batching_dims,
+        }
         window = iter([updates.shape[d] for d in dimension_numbers.update_window_dims])
         sizes = [1 if d in dropped else next(window) for d in range(x.ndim)]
         out = x.copy()
@@ -120,9 +121,14 @@ def scatter_row(prim, fun, combine, dtypes=NUMERIC, **options):
     """Return the row of a scatter."""
     cases = [*scatter_cases(), *UNIQUE]
     return OpSpec(
-        prim.name, [prim], fun, scattered(combine), cases, dtypes,
+        prim.name,
+        [prim],
+        fun,
+        scattered(combine),
+        cases,
+        dtypes,
         **({"ulps": 0, "wide": False} | options),
-    )  # fmt: skip
+    )
 
 
 SUM = {"ulps": 8, "wide": True, "ulps_of": "array"}

@@ -85,8 +85,9 @@ def triangular_solve(a, b, **options):
     return lax.triangular_solve(a, b, left_side=True, **options)
 
 
-def numpy_triangular_solve(a, b, lower=False, transpose_a=False, conjugate_a=False,
-                           unit_diagonal=False):  # fmt: skip
+def numpy_triangular_solve(
+    a, b, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False
+):
     a = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
         eye = np.eye(a.shape[-1])
@@ -99,8 +100,9 @@ def transposed_options(function):
     """Return a function that solves from the right by solving the transposed system."""
 
     def from_right(a, b, **options):
-        return np.swapaxes(function(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2), **options),
-                           -1, -2)  # fmt: skip
+        return np.swapaxes(
+            function(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2), **options), -1, -2
+        )
 
     return from_right
 
@@ -150,9 +152,9 @@ def complete_products(a):
 
 def numpy_complete_products(a):
     m = a.shape[-2]
-    columns = np.stack([
-        scipy.linalg.qr(x, pivoting=True)[2] for x in a.reshape(-1, *a.shape[-2:])
-    ]).reshape(*a.shape[:-2], a.shape[-1])  # fmt: skip
+    columns = np.stack(
+        [scipy.linalg.qr(x, pivoting=True)[2] for x in a.reshape(-1, *a.shape[-2:])]
+    ).reshape(*a.shape[:-2], a.shape[-1])
     unit = np.broadcast_to(np.eye(m), (*a.shape[:-2], m, m)).astype(a.dtype)
     moved = np.take_along_axis(a, columns[..., None, :], -1)
     return [np.linalg.svd(a)[1], a, moved, columns.astype(np.int32), unit, unit, unit]
@@ -170,9 +172,9 @@ def eigenvectors(a):
 
 def numpy_eigenvectors(a):
     w, right = np.linalg.eig(a)
-    left = np.stack([
-        scipy.linalg.eig(x, left=True)[1] for x in a.reshape(-1, *a.shape[-2:])
-    ]).reshape(a.shape)  # fmt: skip
+    left = np.stack(
+        [scipy.linalg.eig(x, left=True)[1] for x in a.reshape(-1, *a.shape[-2:])]
+    ).reshape(a.shape)
     return [w, left**2, right**2]
 
 
@@ -237,8 +239,9 @@ def swaps(rng, dtype):
 
 def numpy_permutation(pivots, permutation_size):
     out = np.tile(np.arange(permutation_size), (*pivots.shape[:-1], 1))
-    for row, swapped in zip(out.reshape(-1, permutation_size), pivots.reshape(-1, pivots.shape[-1]),
-                            strict=True):  # fmt: skip
+    for row, swapped in zip(
+        out.reshape(-1, permutation_size), pivots.reshape(-1, pivots.shape[-1]), strict=True
+    ):
         for i, p in enumerate(swapped):
             row[[i, p]] = row[[p, i]]
     return out.astype(np.int32)

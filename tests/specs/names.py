@@ -26,20 +26,37 @@ def drawn(a, *, shape):
 
 SPECS = [
     OpSpec(
-        "dce_sink", [dce_sink_p], sunk, lambda x, **_: x, ulps=0, dtypes=ALL,
+        "dce_sink",
+        [dce_sink_p],
+        sunk,
+        lambda x, **_: x,
+        ulps=0,
+        dtypes=ALL,
         cases=[case((2, 3), prevent_mlir_dce=False), case((), prevent_mlir_dce=True)],
     ),
     OpSpec(
-        "sharding_constraint", [sharding_constraint_p], constrained, lambda x, **_: x, ulps=0,
-        dtypes=ALL, linear=[(0,)],
+        "sharding_constraint",
+        [sharding_constraint_p],
+        constrained,
+        lambda x, **_: x,
+        ulps=0,
+        dtypes=ALL,
+        linear=[(0,)],
         cases=[
             case((2, 3), unconstrained_dims=frozenset()),
             case((0, 2, 1), unconstrained_dims=frozenset({1})),
         ],
     ),
     OpSpec(
-        "rng_uniform", [rng_uniform_p], drawn, lambda a, shape: np.full(shape, a, a.dtype), ulps=0,
-        dtypes=(*INTEGER, "int16"), wide=False, grads=(), vmap=False,
+        "rng_uniform",
+        [rng_uniform_p],
+        drawn,
+        lambda a, shape: np.full(shape, a, a.dtype),
+        ulps=0,
+        dtypes=(*INTEGER, "int16"),
+        wide=False,
+        grads=(),
+        vmap=False,
         cases=[case((), shape=(2, 3)), case((), shape=()), case((), shape=(0,))],
     ),
-]  # fmt: skip
+]

@@ -12,9 +12,10 @@ from tests.specs.opspec import ALL, BITS, NUMERIC, REAL, WIDE_FLOATING, OpSpec, 
 
 def axes_cases():
     """Return calls with none, one, several and all axes, and with an empty dimension left."""
-    return [
-        case((3, 4, 5), axes=axes) for axes in ((), (1,), (0, 2), (2, 0), (0, 1, 2))
-    ] + [case((0, 3), axes=(1,)), case((), axes=())]  # fmt: skip
+    return [case((3, 4, 5), axes=axes) for axes in ((), (1,), (0, 2), (2, 0), (0, 1, 2))] + [
+        case((0, 3), axes=(1,)),
+        case((), axes=()),
+    ]
 
 
 def over_axes(ufunc):

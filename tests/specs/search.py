@@ -41,7 +41,10 @@ def as_dtype(x, *shape):
 
 SPECS = [
     OpSpec(
-        "searchsorted", [searchsorted_p], searchsorted, counted,
+        "searchsorted",
+        [searchsorted_p],
+        searchsorted,
+        counted,
         [
             case(as_dtype(ROW), as_dtype(WANTED), right=False),
             case(as_dtype(ROW), as_dtype(WANTED), right=True),
@@ -49,6 +52,9 @@ SPECS = [
             case((0,), (3,), right=False),
             case((0,), (0,), right=False),
         ],
-        (*BITS, *FLOATING), ulps=0, wide=False, grads=(),
+        (*BITS, *FLOATING),
+        ulps=0,
+        wide=False,
+        grads=(),
     ),
-]  # fmt: skip
+]

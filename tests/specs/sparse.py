@@ -97,10 +97,12 @@ def row(prim, oracle, cases, **options):
 def fromdense(prim, oracle):
     params = {"n_batch": 0, "n_dense": 0, "index_dtype": np.dtype(np.int32)}
     return row(
-        prim, lambda x, **p: oracle(x, nse=p["nse"]),
+        prim,
+        lambda x, **p: oracle(x, nse=p["nse"]),
         [case(with_zeros, nse=n, **params) for n in (4, 6, 2)],
-        grad_cases=[case((2, 3), nse=6, **params)], ulps=0,
-    )  # fmt: skip
+        grad_cases=[case((2, 3), nse=6, **params)],
+        ulps=0,
+    )
 
 
 def products(prefix, at, where):
@@ -108,14 +110,20 @@ def products(prefix, at, where):
     rows = []
     for name, trailing in (("matvec", ()), ("matmat", (2,))):
         prim = getattr(sparse, f"{prefix}_{name}_p")
-        rows.append(row(
-            prim,
-            lambda data, i, j, x, *, shape, transpose: (
-                lambda m: (m.T if transpose else m) @ x)(dense(data, at(i, j), shape)),
-            [case((len(where[0]),), *where, (4, *trailing), shape=(3, 4), transpose=False),
-             case((len(where[0]),), *where, (3, *trailing), shape=(3, 4), transpose=True)],
-            linear=[(0,), (3,)], ulps_of="array",
-        ))  # fmt: skip
+        rows.append(
+            row(
+                prim,
+                lambda data, i, j, x, *, shape, transpose: (
+                    lambda m: (m.T if transpose else m) @ x
+                )(dense(data, at(i, j), shape)),
+                [
+                    case((len(where[0]),), *where, (4, *trailing), shape=(3, 4), transpose=False),
+                    case((len(where[0]),), *where, (3, *trailing), shape=(3, 4), transpose=True),
+                ],
+                linear=[(0,), (3,)],
+                ulps_of="array",
+            )
+        )
     return rows
 
 

@@ -26,9 +26,14 @@ def zeta(x, q):
 def unary(name, prim, fun, oracle, **rest):
     """Return a row for a function of one floating array."""
     return OpSpec(
-        name, [prim], fun, oracle, elementwise_cases(1), FLOATING,
+        name,
+        [prim],
+        fun,
+        oracle,
+        elementwise_cases(1),
+        FLOATING,
         **{"special": True, "ulps": 2, "engine_ulps": 16} | rest,
-    )  # fmt: skip
+    )
 
 
 SPECS = [

@@ -10,9 +10,18 @@ from tests.specs.opspec import ALL, OpSpec, case
 def moved(name, prim, fun, oracle, cases):
     """Return the row of an operation that is linear in its one operand and exact."""
     return OpSpec(
-        name, [prim], fun, oracle, cases, ALL, linear=[(0,)], wide=False, ulps=0, special=False,
+        name,
+        [prim],
+        fun,
+        oracle,
+        cases,
+        ALL,
+        linear=[(0,)],
+        wide=False,
+        ulps=0,
+        special=False,
         order=1,
-    )  # fmt: skip
+    )
 
 
 def broadcast_in_dim(x, shape, broadcast_dimensions):

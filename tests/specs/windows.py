@@ -18,10 +18,13 @@ def window_case(*shapes, window, strides=None, padding=None, base=None, hole=Non
     """Return a call with all params of a window given."""
     ones = (1,) * len(window)
     return case(
-        *shapes, window_dimensions=window, window_strides=strides or ones,
-        padding=padding or ((0, 0),) * len(window), base_dilation=base or ones,
+        *shapes,
+        window_dimensions=window,
+        window_strides=strides or ones,
+        padding=padding or ((0, 0),) * len(window),
+        base_dilation=base or ones,
         window_dilation=hole or ones,
-    )  # fmt: skip
+    )
 
 
 PLAIN = [
@@ -110,9 +113,15 @@ def scatter_by_function(source, x, **window):
         lambda a, b: [elementwise.add(elementwise.add(a, b), elementwise.mul(a, b))], scalars
     )
     (out,) = select_and_scatter_p.bind(
-        x, source, literal(0, x.dtype), select_jaxpr=close_jaxpr(select.jaxpr), select_consts=(),
-        scatter_jaxpr=close_jaxpr(scatter.jaxpr), scatter_consts=(), **window,
-    )  # fmt: skip
+        x,
+        source,
+        literal(0, x.dtype),
+        select_jaxpr=close_jaxpr(select.jaxpr),
+        select_consts=(),
+        scatter_jaxpr=close_jaxpr(scatter.jaxpr),
+        scatter_consts=(),
+        **window,
+    )
     return out
 
 
@@ -164,11 +173,14 @@ def scatter_oracle(better, combine=np.add):
 
 SCATTER = [
     case(
-        (2, 3, 6), (2, 5, 6), window_dimensions=(1, 2, 3), window_strides=(1, 2, 1),
+        (2, 3, 6),
+        (2, 5, 6),
+        window_dimensions=(1, 2, 3),
+        window_strides=(1, 2, 1),
         padding=((0, 0), (1, 0), (1, 1)),
     ),
     case((2,), (6,), window_dimensions=(3,), window_strides=(3,), padding=((0, 0),)),
-]  # fmt: skip
+]
 GATHER = [
     window_case((6,), (6,), window=(3,), strides=(2,), padding=((1, 1),)),
     window_case((3, 4), (3, 4), window=(2, 2), padding=((0, 1), (1, 0))),

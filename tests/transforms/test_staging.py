@@ -172,10 +172,13 @@ def passing(ct, x):
 
 
 note_p = Primitive(
-    "note", abstract=lambda a: a, linear=(0,), transpose=passing,
+    "note",
+    abstract=lambda a: a,
+    linear=(0,),
+    transpose=passing,
     batch=lambda size, xs, dims: (note_p.bind(*xs), dims[0]),
     effects=lambda: frozenset({print_effect}),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(

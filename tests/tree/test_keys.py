@@ -34,8 +34,10 @@ def test_path_to_the_only_leaf(value, path, text):
 def test_a_path_has_the_keys_of_all_levels():
     value = {"b": [Point(1, {}), (2,)], "a": {4: Named([3, None])}}
     assert [(tree_util.keystr(path), leaf) for path, leaf in tree.leaves_with_path(value)] == [
-        ("['a'][4].child[0]", 3), ("['b'][0].x", 1), ("['b'][1][0]", 2),
-    ]  # fmt: skip
+        ("['a'][4].child[0]", 3),
+        ("['b'][0].x", 1),
+        ("['b'][1][0]", 2),
+    ]
 
 
 @pytest.mark.parametrize("kind", [list, tuple])

@@ -47,13 +47,18 @@ def test_is_leaf_may_take_the_path():
 def test_is_leaf_sees_the_path_of_each_subtree():
     seen = []
     tree.flatten_with_path(
-        {"a": (1, [2]), "b": None}, is_leaf_takes_path=1,
+        {"a": (1, [2]), "b": None},
+        is_leaf_takes_path=1,
         is_leaf=lambda path, subtree: seen.append((tree_util.keystr(path), subtree)),
-    )  # fmt: skip
+    )
     assert seen == [
-        ("", {"a": (1, [2]), "b": None}), ("['a']", (1, [2])), ("['a'][0]", 1), ("['a'][1]", [2]),
-        ("['a'][1][0]", 2), ("['b']", None),
-    ]  # fmt: skip
+        ("", {"a": (1, [2]), "b": None}),
+        ("['a']", (1, [2])),
+        ("['a'][0]", 1),
+        ("['a'][1]", [2]),
+        ("['a'][1][0]", 2),
+        ("['b']", None),
+    ]
 
 
 def test_paths_outlive_what_is_walked():

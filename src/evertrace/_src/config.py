@@ -536,8 +536,12 @@ def thread_guard(new_val: bool = True) -> contextlib.AbstractContextManager[None
 
 
 for _context in (
-    disable_jit, checking_leaks, explain_cache_misses, softmax_custom_jvp, thread_guard,
-):  # fmt: skip
+    disable_jit,
+    checking_leaks,
+    explain_cache_misses,
+    softmax_custom_jvp,
+    thread_guard,
+):
     _context.__module__ = "evertrace"
 
 

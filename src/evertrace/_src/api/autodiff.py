@@ -220,9 +220,15 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
     taped = _Taped(fun, treedef, leaves, where, has_aux)
 
     linear = LinearMap(
-        where, taped.entries, treedef, taped.out_tree, _types(leaves), _types(taped.outs),
-        taped.in_nodes, taped.out_nodes,
-    )  # fmt: skip
+        where,
+        taped.entries,
+        treedef,
+        taped.out_tree,
+        _types(leaves),
+        _types(taped.outs),
+        taped.in_nodes,
+        taped.out_nodes,
+    )
     out, vjp_fun = taped.result(), Pullback(linear)
     return (out, vjp_fun, taped.aux) if has_aux else (out, vjp_fun)
 

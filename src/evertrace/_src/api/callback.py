@@ -10,9 +10,7 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace")
-def pure_callback(
-    callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, **kwargs
-):  # fmt: skip
+def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, **kwargs):
     """Call a Python function without side effects from a function that may be compiled.
 
     Args:

@@ -60,9 +60,11 @@ def saved_residuals(f, *args, **kwargs):
     names = _argument_names(f, pairs)
     where = f"print_saved_residuals({name_of(f)})"
     body = stage_body(
-        unchanging(where, lambda args, kwargs: f(*args, **kwargs)), in_tree,
-        [x.aval for x in leaves], where=where,
-    )  # fmt: skip
+        unchanging(where, lambda args, kwargs: f(*args, **kwargs)),
+        in_tree,
+        [x.aval for x in leaves],
+        where=where,
+    )
     names = ["a constant"] * len(body.captured) + [f"the argument {name}" for name in names]
     parts = linearize_jaxpr(body.jaxpr, [is_inexact(a) for a in body.jaxpr.in_avals])
     computed = iter(parts.primal.outvars[len(body.jaxpr.outvars) :])

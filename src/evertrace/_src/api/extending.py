@@ -433,10 +433,11 @@ def register_lowering(prim, rule, platform=None):
     """
     if platform is not None:
         raise errors.user_error(
-            NotImplementedError, "register_lowering: a rule is for all platforms.",
+            NotImplementedError,
+            "register_lowering: a rule is for all platforms.",
             fix="leave out `platform`; a rule can ask `builder.module.platform`.",
             anchor="extend",
-        )  # fmt: skip
+        )
     if not callable(rule):
         raise errors.user_error(
             TypeError,

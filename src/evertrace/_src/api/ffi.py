@@ -23,10 +23,17 @@ public = set_module("evertrace.ffi")
 
 @public
 def ffi_call(
-    target_name, result_shape_dtypes, *, has_side_effect=False, vmap_method=None,
-    input_layouts=None, output_layouts=None, input_output_aliases=None, custom_call_api_version=4,
+    target_name,
+    result_shape_dtypes,
+    *,
+    has_side_effect=False,
+    vmap_method=None,
+    input_layouts=None,
+    output_layouts=None,
+    input_output_aliases=None,
+    custom_call_api_version=4,
     legacy_backend_config=None,
-):  # fmt: skip
+):
     """Return a function that calls a foreign function.
 
     Args:
@@ -89,13 +96,16 @@ def ffi_call(
         avals = [x.aval for x in operands]
         _check_layouts("input_layouts", input_layouts, avals)
         results = ffi_call_p.bind(
-            *operands, target_name=str(target_name), result_avals=outs,
+            *operands,
+            target_name=str(target_name),
+            result_avals=outs,
             attributes=tuple(
                 (name, attribute("ffi_call", name, attributes[name])) for name in sorted(attributes)
             ),
-            has_side_effect=bool(has_side_effect), vmap_method=vmap_method,
+            has_side_effect=bool(has_side_effect),
+            vmap_method=vmap_method,
             input_output_aliases=_aliases(input_output_aliases, avals, outs),
-        )  # fmt: skip
+        )
         return tree.unflatten(out_tree, as_arrays(results))
 
     return call
@@ -148,9 +158,14 @@ def _aliases(given, avals, outs):
 
 @public
 def ffi_lowering(
-    call_target_name, *, operand_layouts=None, result_layouts=None, backend_config=None,
-    skip_ffi_layout_processing=False, **lowering_args,
-):  # fmt: skip
+    call_target_name,
+    *,
+    operand_layouts=None,
+    result_layouts=None,
+    backend_config=None,
+    skip_ffi_layout_processing=False,
+    **lowering_args,
+):
     """Return the lowering rule of a primitive that is a foreign call.
 
     Args:
@@ -194,9 +209,14 @@ def ffi_lowering(
         pairs = [(k, attribute("ffi_lowering", k, given[k])) for k in sorted(given)]
         several = isinstance(outs, list)
         results = custom_call(
-            b, call_target_name, operands, outs if several else [outs], pairs, has_side_effect,
+            b,
+            call_target_name,
+            operands,
+            outs if several else [outs],
+            pairs,
+            has_side_effect,
             aliases,
-        )  # fmt: skip
+        )
         return results if several else results[0]
 
     return rule

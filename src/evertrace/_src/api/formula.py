@@ -58,9 +58,13 @@ def formula(name, *, linear=None, multiple_results=False):
         if linear is not None:
             rules = {"linear": linear, "transpose": transpose}
         prim = Primitive(
-            name, multiple_results=multiple_results, abstract=abstract, eager=eager,
-            batch_call=batch, **rules,
-        )  # fmt: skip
+            name,
+            multiple_results=multiple_results,
+            abstract=abstract,
+            eager=eager,
+            batch_call=batch,
+            **rules,
+        )
         register_lowering(prim, lower_fun(fun, multiple_results))
         return prim
 

@@ -75,9 +75,10 @@ def _settings(args, atol, rtol, eps):
     name = _real_dtype(args)
     default = _TOLERANCES[name]
     return (
-        default if atol is None else atol, default if rtol is None else rtol,
+        default if atol is None else atol,
+        default if rtol is None else rtol,
         _STEPS[name] if eps is None else eps,
-    )  # fmt: skip
+    )
 
 
 @public
@@ -188,9 +189,11 @@ def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=
     unknown = set(modes) - {"fwd", "rev"}
     if unknown:
         raise errors.user_error(
-            ValueError, f"check_grads: there are no modes {sorted(unknown)}.",
-            fix="use 'fwd' and 'rev'.", anchor="check-grads",
-        )  # fmt: skip
+            ValueError,
+            f"check_grads: there are no modes {sorted(unknown)}.",
+            fix="use 'fwd' and 'rev'.",
+            anchor="check-grads",
+        )
     settings = {"atol": atol, "rtol": rtol, "eps": eps}
     _check(f, tuple(args), order, modes, settings, "")
 

@@ -71,9 +71,11 @@ def _check_jacobian_input(where, leaves, holomorphic, allow_int=False):
     for x in leaves:
         if not holomorphic and dtypes.issubdtype(x.aval.dtype, np.complexfloating):
             raise errors.user_error(
-                TypeError, f"{where}: complex inputs require holomorphic=True.",
-                fix="say so, if the function is holomorphic.", anchor="grad-dtype",
-            )  # fmt: skip
+                TypeError,
+                f"{where}: complex inputs require holomorphic=True.",
+                fix="say so, if the function is holomorphic.",
+                anchor="grad-dtype",
+            )
 
 
 def _flat(fun, structure):
@@ -214,9 +216,7 @@ def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
       Array([[4., 2.],
              [2., 0.]], dtype=float32)
     """
-    return jacfwd(
-        jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic
-    )  # fmt: skip
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
 jacobian = jacrev

@@ -35,9 +35,11 @@ class named_scope(contextlib.ContextDecorator):
     def __init__(self, name):
         if not isinstance(name, str):
             raise errors.user_error(
-                TypeError, f"named_scope: the name must be a string, got {type(name).__name__}.",
-                fix='pass a name such as "encoder".', anchor="named-scope",
-            )  # fmt: skip
+                TypeError,
+                f"named_scope: the name must be a string, got {type(name).__name__}.",
+                fix='pass a name such as "encoder".',
+                anchor="named-scope",
+            )
         self.name = name
 
     def __enter__(self):

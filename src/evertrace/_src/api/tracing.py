@@ -23,11 +23,25 @@ public = set_module("evertrace")
 
 @public
 def jit(
-    fun=None, /, *, in_shardings=None, out_shardings=None, static_argnums=None,
-    static_argnames=None, donate_argnums=None, donate_argnames=None, keep_unused=False,
-    device=None, backend=None, inline=False, abstracted_axes=None, compiler_options=None,
-    strict=False, max_traces=None, engine=None,
-):  # fmt: skip
+    fun=None,
+    /,
+    *,
+    in_shardings=None,
+    out_shardings=None,
+    static_argnums=None,
+    static_argnames=None,
+    donate_argnums=None,
+    donate_argnames=None,
+    keep_unused=False,
+    device=None,
+    backend=None,
+    inline=False,
+    abstracted_axes=None,
+    compiler_options=None,
+    strict=False,
+    max_traces=None,
+    engine=None,
+):
     """Compile a function, method or callable object.
 
     A call returns what the plain call would return and leaves behind what it would leave behind,
@@ -83,16 +97,27 @@ def jit(
         raise errors.unsupported("jit", "abstracted_axes", abstracted_axes)
     if engine not in (None, "auto", "native", "xla"):
         raise errors.user_error(
-            ValueError, f"jit: there is no engine {engine!r}.",
-            fix="pass \"auto\", \"native\" or \"xla\".", anchor="engine",
-        )  # fmt: skip
+            ValueError,
+            f"jit: there is no engine {engine!r}.",
+            fix='pass "auto", "native" or "xla".',
+            anchor="engine",
+        )
     options = dict(
-        in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
-        static_argnames=static_argnames, donate_argnums=donate_argnums,
-        donate_argnames=donate_argnames, keep_unused=keep_unused, device=device,
-        backend_device=None if backend is None else registry.devices(backend)[0], inline=inline,
-        compiler_options=compiler_options, strict=strict, max_traces=max_traces, engine=engine,
-    )  # fmt: skip
+        in_shardings=in_shardings,
+        out_shardings=out_shardings,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames,
+        keep_unused=keep_unused,
+        device=device,
+        backend_device=None if backend is None else registry.devices(backend)[0],
+        inline=inline,
+        compiler_options=compiler_options,
+        strict=strict,
+        max_traces=max_traces,
+        engine=engine,
+    )
     if fun is None:
         return functools.partial(_checked_jit, **options)
     return _checked_jit(fun, **options)

@@ -23,9 +23,14 @@ public = set_module("evertrace")
 
 @public
 def vmap(
-    fun, in_axes: Any = 0, out_axes: Any = 0, axis_name=None, axis_size=None, spmd_axis_name=None,
+    fun,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name=None,
+    axis_size=None,
+    spmd_axis_name=None,
     sum_match=False,
-):  # fmt: skip
+):
     """Vectorise a function over a new axis of its arguments.
 
     Args:
@@ -141,9 +146,10 @@ def _mapped_cells(trace, cells, leaves, dims):
             if dims[i] is None:
                 _refuse_mapped(trace, cell.read(), f"a Ref {cell.read().aval.str_short()}")
             results[i] = (
-                value if dims[i] is None
+                value
+                if dims[i] is None
                 else as_array(move_batch_dim(value, have, dims[i], trace.axis.size))
-            )  # fmt: skip
+            )
     finally:
         for i, cell in cells.items():
             cell.put(results[i])

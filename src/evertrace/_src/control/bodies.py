@@ -168,5 +168,5 @@ def select_examples(which, *cases):
     if len(shape) > 1:
         which = broadcast_in_dim_p.bind(
             which, shape=shape, broadcast_dimensions=(0,), sharding=None
-        )  # fmt: skip
+        )
     return select_n_p.bind(which, *cases)

@@ -52,10 +52,15 @@ _FLAG = ShapedArray((), np.dtype(np.bool_))
 def bind_bounded(cond_jaxpr, cond_consts, body_jaxpr, body_consts, carry, *, max_steps):
     """Bind a loop of at most `max_steps` turns of jaxprs without constvars."""
     return bounded_while_p.bind(
-        *cond_consts, *body_consts, *carry, cond_jaxpr=close_jaxpr(cond_jaxpr),
-        cond_nconsts=len(cond_consts), body_jaxpr=close_jaxpr(body_jaxpr),
-        body_nconsts=len(body_consts), max_steps=max_steps,
-    )  # fmt: skip
+        *cond_consts,
+        *body_consts,
+        *carry,
+        cond_jaxpr=close_jaxpr(cond_jaxpr),
+        cond_nconsts=len(cond_consts),
+        body_jaxpr=close_jaxpr(body_jaxpr),
+        body_nconsts=len(body_consts),
+        max_steps=max_steps,
+    )
 
 
 class _Loop:
@@ -212,8 +217,13 @@ def _batch(axis, args, dims, *, max_steps, **params):
 
 
 bounded_while_p = Primitive(
-    "bounded_while", multiple_results=True, cache_types=False,
+    "bounded_while",
+    multiple_results=True,
+    cache_types=False,
     abstract=lambda *avals, body_jaxpr, **_: body_jaxpr.out_avals,
     effects=lambda *, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects,
-    eager=_eager, jvp_call=_jvp, linearize=_linearize, batch_call=_batch,
-)  # fmt: skip
+    eager=_eager,
+    jvp_call=_jvp,
+    linearize=_linearize,
+    batch_call=_batch,
+)

@@ -67,9 +67,16 @@ def _jit_batch(axis, args, dims, *, jaxpr, name):
 
 
 jit_p = Primitive(
-    "jit", multiple_results=True, is_call=True, cache_types=False, show=("name", "jaxpr"),
+    "jit",
+    multiple_results=True,
+    is_call=True,
+    cache_types=False,
+    show=("name", "jaxpr"),
     abstract=lambda *avals, jaxpr, name: jaxpr.out_avals,
     effects=lambda *, jaxpr, name: jaxpr.effects,
-    eager=_jit_eager, jvp_call=_jit_jvp, linearize=_jit_linearize, transpose=_jit_transpose,
+    eager=_jit_eager,
+    jvp_call=_jit_jvp,
+    linearize=_jit_linearize,
+    transpose=_jit_transpose,
     batch_call=_jit_batch,
-)  # fmt: skip
+)

@@ -71,14 +71,18 @@ def checkpoint(
     """
     if concrete:
         raise errors.user_error(
-            NotImplementedError, "checkpoint: `concrete=True` is not supported.",
-            fix="mark the arguments on whose values Python depends as static.", anchor="checkpoint",
-        )  # fmt: skip
+            NotImplementedError,
+            "checkpoint: `concrete=True` is not supported.",
+            fix="mark the arguments on whose values Python depends as static.",
+            anchor="checkpoint",
+        )
     if policy is not None and not callable(policy):
         raise errors.user_error(
-            TypeError, f"checkpoint: a policy is a function, got {type(policy).__name__}.",
-            fix="use one of `checkpoint_policies`, or None.", anchor="checkpoint",
-        )  # fmt: skip
+            TypeError,
+            f"checkpoint: a policy is a function, got {type(policy).__name__}.",
+            fix="use one of `checkpoint_policies`, or None.",
+            anchor="checkpoint",
+        )
     arguments = custom.Arguments(fun, static_argnums, static_argnames, as_given=True)
     name = custom.name_of(fun)
 
@@ -94,13 +98,20 @@ def checkpoint(
         where = f"checkpoint({name})"
         changed = RunState(where)
         body = stage_body(
-            changed.watch(run), in_tree, [x.aval for x in leaves], where=where,
+            changed.watch(run),
+            in_tree,
+            [x.aval for x in leaves],
+            where=where,
             finish=changed.finish,
-        )  # fmt: skip
+        )
         outs = remat_p.bind(
-            *body.captured, *leaves, jaxpr=body.jaxpr, prevent_cse=prevent_cse,
-            differentiated=False, policy=policy,
-        )  # fmt: skip
+            *body.captured,
+            *leaves,
+            jaxpr=body.jaxpr,
+            prevent_cse=prevent_cse,
+            differentiated=False,
+            policy=policy,
+        )
         count = body.out_tree.num_leaves
         outs = share_results(as_arrays(outs), body.jaxpr.outvars)
         changed.put(outs[count:])
@@ -204,12 +215,17 @@ def _remat_eager(*args, jaxpr, differentiated, **_):
 
 
 remat_p = Primitive(
-    "remat2", multiple_results=True, cache_types=False,
+    "remat2",
+    multiple_results=True,
+    cache_types=False,
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    eager=_remat_eager, jvp_call=_remat_jvp, linearize=_remat_linearize, transpose=_remat_transpose,
+    eager=_remat_eager,
+    jvp_call=_remat_jvp,
+    linearize=_remat_linearize,
+    transpose=_remat_transpose,
     batch_call=_remat_batch,
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- names and barriers
 
@@ -239,13 +255,16 @@ def _barrier_each(values):
 
 
 optimization_barrier_p = Primitive(
-    "optimization_barrier", multiple_results=True, abstract=lambda *avals: avals,
-    host=lambda *xs: xs, linear=JOINTLY,
+    "optimization_barrier",
+    multiple_results=True,
+    abstract=lambda *avals: avals,
+    host=lambda *xs: xs,
+    linear=JOINTLY,
     jvp=lambda tangents, primals, outs: _barrier_each(tangents),
     transpose=lambda cts, *xs: _barrier_each(cts),
     batch=lambda size, args, dims: (optimization_barrier_p.bind(*args), dims),
     physical=lambda *avals: {},
-)  # fmt: skip
+)
 
 
 @set_module("evertrace.lax")

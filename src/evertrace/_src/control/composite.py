@@ -67,9 +67,13 @@ def composite(decomposition, name, version=0):
             where=where,
         )
         outs = composite_p.bind(
-            *body.captured, *leaves, jaxpr=close_jaxpr(body.jaxpr), name=name,
-            version=operator.index(version), attributes=tuple(attributes.items()),
-        )  # fmt: skip
+            *body.captured,
+            *leaves,
+            jaxpr=close_jaxpr(body.jaxpr),
+            name=name,
+            version=operator.index(version),
+            attributes=tuple(attributes.items()),
+        )
         return tree.unflatten(body.out_tree, as_arrays(outs))
 
     return wrapped
@@ -81,11 +85,14 @@ def _as_call(rule):
 
 
 composite_p = Primitive(
-    "composite", multiple_results=True, cache_types=False,
+    "composite",
+    multiple_results=True,
+    cache_types=False,
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     eager=lambda *args, jaxpr, **_: inline(jaxpr.jaxpr, *args),
-    jvp_call=_as_call(call.jit_p.jvp_call), linearize=_as_call(call.jit_p.linearize),
+    jvp_call=_as_call(call.jit_p.jvp_call),
+    linearize=_as_call(call.jit_p.linearize),
     batch_call=_as_call(call.jit_p.batch_call),
     transpose=undefined("derivatives of composites are calls"),
-)  # fmt: skip
+)

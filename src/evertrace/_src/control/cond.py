@@ -187,9 +187,14 @@ def _run_all_branches(axis, index, operands, batched, branches):
 
 
 cond_p = Primitive(
-    "cond", multiple_results=True, cache_types=False,
+    "cond",
+    multiple_results=True,
+    cache_types=False,
     abstract=lambda index, *avals, branches: branches[0].out_avals,
     effects=lambda *, branches: NO_EFFECTS.union(*[b.effects for b in branches]),
-    eager=_cond_eager, jvp_call=_cond_jvp, linearize=_cond_linearize, transpose=_cond_transpose,
+    eager=_cond_eager,
+    jvp_call=_cond_jvp,
+    linearize=_cond_linearize,
+    transpose=_cond_transpose,
     batch_call=_cond_batch,
-)  # fmt: skip
+)

@@ -88,9 +88,7 @@ def stage_call(prim, trace, operands, params):
     if changed.count:
         jaxpr, for_state = _split_state(params["name"], jaxpr, changed.count)
         changed.put(as_arrays(inline(for_state, *operands)))
-    params = params | {
-        "call_jaxpr": close_jaxpr(jaxpr), "num_consts": count + len(staged.captured)
-    }  # fmt: skip
+    params = params | {"call_jaxpr": close_jaxpr(jaxpr), "num_consts": count + len(staged.captured)}
     return trace.record(prim, operands, params)
 
 
@@ -186,9 +184,7 @@ def zero_tangent(aval):
 
 def is_no_tangent(x):
     """Whether a rule's result for a leaf stands for zero."""
-    return (
-        x is None or isinstance(x, SymbolicZero) or getattr(x, "dtype", None) == dtypes.float0
-    )  # fmt: skip
+    return x is None or isinstance(x, SymbolicZero) or getattr(x, "dtype", None) == dtypes.float0
 
 
 def example_zero(t, dim):

@@ -63,9 +63,11 @@ class custom_jvp(custom.Rule):
         """
         if self.arguments.positions:
             raise errors.user_error(
-                TypeError, f"{custom.name_of(self)}: defjvps does not take nondiff_argnums.",
-                fix="define the rule with `defjvp`.", anchor="custom-rule",
-            )  # fmt: skip
+                TypeError,
+                f"{custom.name_of(self)}: defjvps does not take nondiff_argnums.",
+                fix="define the rule with `defjvp`.",
+                anchor="custom-rule",
+            )
 
         def jvp(primals, tangents):
             out = self(*primals)
@@ -99,9 +101,13 @@ class custom_jvp(custom.Rule):
             return _checked(name, [as_operand(x, name) for x in outs], out_tree, dout)
 
         outs = custom_jvp_call_p.bind(
-            *leaves, name=name, call_jaxpr=fun, jvp=jvp, num_consts=0,
+            *leaves,
+            name=name,
+            call_jaxpr=fun,
+            jvp=jvp,
+            num_consts=0,
             symbolic_zeros=self.symbolic_zeros,
-        )  # fmt: skip
+        )
         return tree.unflatten(out_trees[0], as_arrays(outs))
 
 
@@ -145,9 +151,7 @@ def _jvp(primals, tangents, *, name, call_jaxpr, jvp, num_consts, symbolic_zeros
     custom.check_closed_over(name, tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     zero = custom.symbolic_zero if symbolic_zeros else custom.zero_tangent
-    tangents = [
-        zero(x.aval) if t is None else t for x, t in zip(primals, tangents, strict=True)
-    ]  # fmt: skip
+    tangents = [zero(x.aval) if t is None else t for x, t in zip(primals, tangents, strict=True)]
     outs, out_tangents = custom.derived_rule(name, call_jaxpr, jvp)(primals, tangents)
     custom.check_output_types(name, _RULE, call_jaxpr, outs)
     return outs, out_tangents
@@ -180,19 +184,28 @@ def _batch(axis, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zero
 
     arg_dims = dims[num_consts:]
     outs = custom_jvp_call_p.bind(
-        *args, name=name, call_jaxpr=custom.batched_fun(fun, axis, dims), jvp=batched_jvp,
-        num_consts=num_consts, symbolic_zeros=symbolic_zeros,
-    )  # fmt: skip
+        *args,
+        name=name,
+        call_jaxpr=custom.batched_fun(fun, axis, dims),
+        jvp=batched_jvp,
+        num_consts=num_consts,
+        symbolic_zeros=symbolic_zeros,
+    )
     return outs, [0] * len(outs)
 
 
 custom_jvp_call_p = Primitive(
-    "custom_jvp_call", multiple_results=True, cache_types=False,
+    "custom_jvp_call",
+    multiple_results=True,
+    cache_types=False,
     show=("name", "call_jaxpr", "jvp", "symbolic_zeros"),
     abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     effects=custom.effects,
-    eager=custom.eager, jvp_call=_jvp, linearize=_jvp, batch_call=_batch,
-)  # fmt: skip
+    eager=custom.eager,
+    jvp_call=_jvp,
+    linearize=_jvp,
+    batch_call=_batch,
+)
 custom_jvp_call_p.stage = lambda trace, operands, params: custom.stage_call(
     custom_jvp_call_p, trace, operands, params
 )

@@ -92,9 +92,14 @@ class custom_vjp(custom.Rule):
             return _checked_cotangents(name, in_tree, avals, results)
 
         outs = custom_vjp_call_p.bind(
-            *leaves, name=name, call_jaxpr=fun, fwd=fwd, bwd=bwd, num_consts=0,
+            *leaves,
+            name=name,
+            call_jaxpr=fun,
+            fwd=fwd,
+            bwd=bwd,
+            num_consts=0,
             symbolic_zeros=self.symbolic_zeros,
-        )  # fmt: skip
+        )
         return tree.unflatten(out_trees[0], as_arrays(outs))
 
 
@@ -224,9 +229,7 @@ def _jvp(primals, tangents, *, name, **_):
     )
 
 
-def _linearize(
-    primals, tangents, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros
-):  # fmt: skip
+def _linearize(primals, tangents, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros):
     custom.check_closed_over(name, tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     values = primals
@@ -234,18 +237,24 @@ def _linearize(
         values = [
             CustomVJPPrimal(x, t is not None)
             for x, t in zip(as_arrays(values), tangents, strict=True)
-        ]  # fmt: skip
+        ]
     outs, residuals = custom.derived_rule(name, call_jaxpr, fwd)(*values)
     custom.check_output_types(name, _RULE, call_jaxpr, outs)
     active = tuple(t is not None for t in tangents)
     given = [t for t in tangents if t is not None]
     out_tangents = custom_lin_p.bind(
-        *residuals, *given, name=name, bwd=bwd, num_residuals=len(residuals), active=active,
-        out_avals=tuple(x.aval for x in outs), symbolic_zeros=symbolic_zeros,
-    )  # fmt: skip
+        *residuals,
+        *given,
+        name=name,
+        bwd=bwd,
+        num_residuals=len(residuals),
+        active=active,
+        out_avals=tuple(x.aval for x in outs),
+        symbolic_zeros=symbolic_zeros,
+    )
     return outs, [
         t if is_inexact(x.aval) else None for x, t in zip(outs, out_tangents, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _lin_transpose(cts, *operands, bwd, num_residuals, active, out_avals, symbolic_zeros, **_):
@@ -270,9 +279,7 @@ def _batch(axis, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic
 
         def one(*values):
             if symbolic_zeros:
-                values = [
-                    CustomVJPPrimal(v, x.perturbed) for v, x in zip(values, xs, strict=True)
-                ]  # fmt: skip
+                values = [CustomVJPPrimal(v, x.perturbed) for v, x in zip(values, xs, strict=True)]
             outs, residuals = fwd(*values)
             counts[:] = [len(outs)]
             return outs + residuals
@@ -303,9 +310,14 @@ def _batch(axis, args, dims, *, name, call_jaxpr, fwd, bwd, num_consts, symbolic
         ]
 
     outs = custom_vjp_call_p.bind(
-        *args, name=name, call_jaxpr=custom.batched_fun(fun, axis, dims), fwd=batched_fwd,
-        bwd=batched_bwd, num_consts=num_consts, symbolic_zeros=symbolic_zeros,
-    )  # fmt: skip
+        *args,
+        name=name,
+        call_jaxpr=custom.batched_fun(fun, axis, dims),
+        fwd=batched_fwd,
+        bwd=batched_bwd,
+        num_consts=num_consts,
+        symbolic_zeros=symbolic_zeros,
+    )
     return outs, [0] * len(outs)
 
 
@@ -319,19 +331,27 @@ def _for_operand(ct, dim, operand_dim, size):
 
 
 custom_vjp_call_p = Primitive(
-    "custom_vjp_call", multiple_results=True, cache_types=False,
+    "custom_vjp_call",
+    multiple_results=True,
+    cache_types=False,
     show=("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros"),
     abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
     effects=custom.effects,
-    eager=custom.eager, jvp_call=_jvp, linearize=_linearize, batch_call=_batch,
-)  # fmt: skip
+    eager=custom.eager,
+    jvp_call=_jvp,
+    linearize=_linearize,
+    batch_call=_batch,
+)
 custom_vjp_call_p.stage = lambda trace, operands, params: custom.stage_call(
     custom_vjp_call_p, trace, operands, params
 )
 
 custom_lin_p = Primitive(
-    "custom_lin", multiple_results=True, cache_types=False,
+    "custom_lin",
+    multiple_results=True,
+    cache_types=False,
     abstract=lambda *avals, out_avals, **_: out_avals,
-    transpose=_lin_transpose, eager=lambda *args, name, **_: _jvp(args, args, name=name),
+    transpose=_lin_transpose,
+    eager=lambda *args, name, **_: _jvp(args, args, name=name),
     batch=undefined("the transposed map is vectorised instead, see custom_vjp_call"),
-)  # fmt: skip
+)

@@ -84,9 +84,13 @@ class custom_vmap(custom.Rule):
 
         body = stage_body(unchanging(name, run), in_tree, [x.aval for x in leaves], where=name)
         outs = custom_vmap_call_p.bind(
-            *body.captured, *leaves, name=name, call_jaxpr=close_jaxpr(body.jaxpr), rule=rule,
+            *body.captured,
+            *leaves,
+            name=name,
+            call_jaxpr=close_jaxpr(body.jaxpr),
+            rule=rule,
             num_consts=len(body.captured),
-        )  # fmt: skip
+        )
         return tree.unflatten(body.out_tree, as_arrays(outs))
 
 
@@ -183,9 +187,13 @@ def _jvp(primals, tangents, *, name, call_jaxpr, rule, num_consts):
         return outs, marks + [m for m, i in zip(marks, inexact, strict=True) if i]
 
     results = custom_vmap_call_p.bind(
-        *primals, *[t for t in tangents if t is not None], name=name, call_jaxpr=fun, rule=derived,
+        *primals,
+        *[t for t in tangents if t is not None],
+        name=name,
+        call_jaxpr=fun,
+        rule=derived,
         num_consts=num_consts,
-    )  # fmt: skip
+    )
     count = len(inexact)
     return results[:count], _placed(inexact, results[count:])
 
@@ -212,11 +220,17 @@ def _linearize(primals, tangents, *, call_jaxpr, **_):
 
 
 custom_vmap_call_p = Primitive(
-    "custom_vmap_call", multiple_results=True, cache_types=False,
+    "custom_vmap_call",
+    multiple_results=True,
+    cache_types=False,
     show=("name", "call_jaxpr", "rule"),
-    abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals, effects=custom.effects,
-    eager=custom.eager, jvp_call=_jvp, linearize=_linearize, batch_call=_batch,
-)  # fmt: skip
+    abstract=lambda *avals, call_jaxpr, **_: call_jaxpr.out_avals,
+    effects=custom.effects,
+    eager=custom.eager,
+    jvp_call=_jvp,
+    linearize=_linearize,
+    batch_call=_batch,
+)
 custom_vmap_call_p.stage = lambda trace, operands, params: custom.stage_call(
     custom_vmap_call_p, trace, operands, params
 )

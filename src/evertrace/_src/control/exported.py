@@ -67,11 +67,15 @@ def _batch(size, args, dims, *, program):
 
 
 call_exported_p = Primitive(
-    "call_exported", multiple_results=True, cache_types=False, physical=AS_IS, batch=_batch,
+    "call_exported",
+    multiple_results=True,
+    cache_types=False,
+    physical=AS_IS,
+    batch=_batch,
     eager=lambda *args, program: engine.backend().call_jaxpr(
         program.closed, args, name=program.name
     ),
     abstract=lambda *avals, program: list(program.out_avals),
     jvp=undefined("an exported program is differentiated by its exported vjp"),
     transpose=undefined("an exported program is not known to be linear"),
-)  # fmt: skip
+)

@@ -96,9 +96,7 @@ def _batch(size, args, dims, *, result_avals, vmap_method, input_output_aliases,
     avals = tuple(a.update(shape=(size, *a.shape)) for a in result_avals)
     # The memory of an operand that has no batch cannot become that of a result.
     aliases = tuple((i, o) for i, o in input_output_aliases if dims[i] is not None)
-    outs = ffi_call_p.bind(
-        *args, result_avals=avals, input_output_aliases=aliases, **params
-    )  # fmt: skip
+    outs = ffi_call_p.bind(*args, result_avals=avals, input_output_aliases=aliases, **params)
     return outs, [0] * len(outs)
 
 
@@ -118,11 +116,16 @@ def _one_by_one(size, args, dims, params):
 
 
 ffi_call_p = Primitive(
-    "ffi_call", multiple_results=True, physical=AS_IS, eager=_eager, jvp=_no_tangents, batch=_batch,
+    "ffi_call",
+    multiple_results=True,
+    physical=AS_IS,
+    eager=_eager,
+    jvp=_no_tangents,
+    batch=_batch,
     abstract=lambda *avals, result_avals, **_: result_avals,
     effects=lambda *, has_side_effect, **_: FOREIGN if has_side_effect else NO_EFFECTS,
     transpose=undefined("a foreign function is not known to be linear"),
-)  # fmt: skip
+)
 
 
 def attribute(where, name, value) -> Any:

@@ -57,9 +57,7 @@ def excess(a, delta, ratio):
     """Return delta - a * log(ratio), where ratio is 1 + delta / a."""
     is_near = abs(delta) < 0.5 * a
     u = choose(is_near, delta / a, 0)
-    return choose(
-        is_near, delta * u * _log_defect(u), delta - a * log(choose(is_near, 1, ratio))
-    )  # fmt: skip
+    return choose(is_near, delta * u * _log_defect(u), delta - a * log(choose(is_near, 1, ratio)))
 
 
 def stirling(z):
@@ -202,9 +200,7 @@ def _upper(a, x):
 def _small_upper(a, x):
     """Return igammac for small `a` and `x` from the power series, DLMF 8.7.3."""
     dtype = a.x.aval.dtype
-    total = sum_series(
-        -x / (1 + a), lambda k, term: -term * x * (a + k) / ((k + 1) * (a + k + 1))
-    )  # fmt: skip
+    total = sum_series(-x / (1 + a), lambda k, term: -term * x * (a + k) / ((k + 1) * (a + k + 1)))
     a, x, total = (y.to(np.float64) for y in (a, x, total))
     exponent = a * log(x) - _lgamma_after_one(a)
     return (-expm1(exponent) - a * exp(exponent) * total).to(dtype)

@@ -152,9 +152,7 @@ class RunState:
                 is_out = [isinstance(x, Tracer) for x in leaves]
             kept, given = partition(is_out, leaves)
             places = range(len(outs), len(outs) + len(given))
-            self.changed[slot.place] = _Changed(
-                slot, treedef, places, is_out, kept, slot.get()
-            )  # fmt: skip
+            self.changed[slot.place] = _Changed(slot, treedef, places, is_out, kept, slot.get())
             outs += given
         if slots:
             self.recorder.rewind(self._before)

@@ -64,9 +64,14 @@ def bind_linear_call(fun, transpose, fun_consts, transpose_consts, residuals, ar
     """
     counts = (len(fun_consts), len(transpose_consts), len(residuals))
     return linear_call_p.bind(
-        *fun_consts, *transpose_consts, *residuals, *args, fun=fun, transpose=transpose,
+        *fun_consts,
+        *transpose_consts,
+        *residuals,
+        *args,
+        fun=fun,
+        transpose=transpose,
         counts=counts,
-    )  # fmt: skip
+    )
 
 
 def _call_eager(*operands, fun, transpose, counts):
@@ -81,14 +86,10 @@ def _call_jvp(primals, tangents, *, fun, transpose, counts):
     terms = []
     if _any(dargs):
         dargs = _instantiated(dargs, [x.aval for x in args])
-        terms.append(
-            bind_linear_call(fun, transpose, consts, transpose_consts, residuals, dargs)
-        )  # fmt: skip
+        terms.append(bind_linear_call(fun, transpose, consts, transpose_consts, residuals, dargs))
     if _any(dconsts + dresiduals):
         none = [None] * len(args)
-        terms.append(
-            _tangents(fun.jaxpr, consts + residuals + args, dconsts + dresiduals + none)
-        )  # fmt: skip
+        terms.append(_tangents(fun.jaxpr, consts + residuals + args, dconsts + dresiduals + none))
     return outs, [_sum(column) for column in zip(*terms, strict=True)] or [None] * len(outs)
 
 
@@ -116,12 +117,17 @@ def _call_batch(axis, operands, dims, *, fun, transpose, counts):
 
 
 linear_call_p = Primitive(
-    "linear_call", multiple_results=True, cache_types=False,
+    "linear_call",
+    multiple_results=True,
+    cache_types=False,
     abstract=lambda *avals, fun, **_: fun.out_avals,
     effects=lambda *, fun, **_: fun.effects,
-    eager=_call_eager, jvp_call=_call_jvp, linearize=_call_jvp, transpose=_call_transpose,
+    eager=_call_eager,
+    jvp_call=_call_jvp,
+    linearize=_call_jvp,
+    transpose=_call_transpose,
     batch_call=_call_batch,
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- custom_linear_solve
@@ -141,7 +147,7 @@ def bind_linear_solve(operator_consts, solve_consts, transpose_consts, b, **jaxp
     counts = (len(operator_consts), len(solve_consts), len(transpose_consts))
     return linear_solve_p.bind(
         *operator_consts, *solve_consts, *transpose_consts, *b, counts=counts, **jaxprs
-    )  # fmt: skip
+    )
 
 
 def _solve_eager(*operands, solve, counts, **_):
@@ -191,9 +197,15 @@ def _solve_transpose(cts, *operands, counts, matvec, vecmat, solve, transpose_so
     operator_consts, solve_consts, transpose_consts, b = _split(operands, counts)
     cts = _instantiated(cts[: len(b)], [x.aval for x in b])
     found = bind_linear_solve(
-        operator_consts, transpose_consts, solve_consts, cts, matvec=vecmat, vecmat=matvec,
-        solve=_without_aux(transpose_solve, len(b)), transpose_solve=solve,
-    )  # fmt: skip
+        operator_consts,
+        transpose_consts,
+        solve_consts,
+        cts,
+        matvec=vecmat,
+        vecmat=matvec,
+        solve=_without_aux(transpose_solve, len(b)),
+        transpose_solve=solve,
+    )
     found = [ct if is_linear(x) else None for ct, x in zip(found, b, strict=True)]
     return [None] * sum(counts) + found
 
@@ -204,19 +216,26 @@ def _solve_batch(axis, operands, dims, *, counts, matvec, vecmat, solve, transpo
     derived = {
         name: None if jaxpr is None else _batched(jaxpr, axis, consts, n)
         for name, jaxpr, consts in (
-            ("matvec", matvec, operator), ("vecmat", vecmat, operator),
-            ("solve", solve, solving), ("transpose_solve", transpose_solve, transposing),
+            ("matvec", matvec, operator),
+            ("vecmat", vecmat, operator),
+            ("solve", solve, solving),
+            ("transpose_solve", transpose_solve, transposing),
         )
-    }  # fmt: skip
+    }
     operands = _to_front(axis, operands, dims, sum(counts))
     outs = linear_solve_p.bind(*operands, counts=counts, **derived)
     return outs, [0] * len(outs)
 
 
 linear_solve_p = Primitive(
-    "custom_linear_solve", multiple_results=True, cache_types=False,
+    "custom_linear_solve",
+    multiple_results=True,
+    cache_types=False,
     abstract=lambda *avals, solve, **_: solve.out_avals,
     effects=lambda *, solve, **_: solve.effects,
-    eager=_solve_eager, jvp_call=_solve_jvp, linearize=_solve_jvp, transpose=_solve_transpose,
+    eager=_solve_eager,
+    jvp_call=_solve_jvp,
+    linearize=_solve_jvp,
+    transpose=_solve_transpose,
     batch_call=_solve_batch,
-)  # fmt: skip
+)

@@ -45,14 +45,22 @@ def linear_call(fun, fun_transpose, residual_args, linear_args):
     args, arg_tree = _operands(linear_args)
     forward = _staged("fun", fun, residuals, residual_tree, [x.aval for x in args], arg_tree)
     backward = _staged(
-        "fun_transpose", fun_transpose, residuals, residual_tree, forward.jaxpr.out_avals,
+        "fun_transpose",
+        fun_transpose,
+        residuals,
+        residual_tree,
+        forward.jaxpr.out_avals,
         forward.out_tree,
-    )  # fmt: skip
+    )
     _check_transpose(backward, arg_tree, [x.aval for x in args])
     outs = bind_linear_call(
-        close_jaxpr(forward.jaxpr), close_jaxpr(backward.jaxpr), forward.captured,
-        backward.captured, residuals, args,
-    )  # fmt: skip
+        close_jaxpr(forward.jaxpr),
+        close_jaxpr(backward.jaxpr),
+        forward.captured,
+        backward.captured,
+        residuals,
+        args,
+    )
     return tree.unflatten(forward.out_tree, as_arrays(outs))
 
 

@@ -21,10 +21,14 @@ from evertrace._src.transforms.staging import close_jaxpr, inline, restage
 def bind_while(cond_jaxpr, cond_consts, body_jaxpr, body_consts, carry):
     """Bind a loop of jaxprs without constvars, whose first inputs are the consts."""
     return while_p.bind(
-        *cond_consts, *body_consts, *carry, cond_jaxpr=close_jaxpr(cond_jaxpr),
-        cond_nconsts=len(cond_consts), body_jaxpr=close_jaxpr(body_jaxpr),
+        *cond_consts,
+        *body_consts,
+        *carry,
+        cond_jaxpr=close_jaxpr(cond_jaxpr),
+        cond_nconsts=len(cond_consts),
+        body_jaxpr=close_jaxpr(body_jaxpr),
         body_nconsts=len(body_consts),
-    )  # fmt: skip
+    )
 
 
 def split_operands(items, cond_nconsts, body_nconsts):
@@ -45,9 +49,11 @@ def _while_eager(*args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
                     return carry
                 carry = backend.interpret_jaxpr(body_jaxpr, [*body_consts, *carry])
     params = {
-        "cond_jaxpr": cond_jaxpr, "cond_nconsts": cond_nconsts,
-        "body_jaxpr": body_jaxpr, "body_nconsts": body_nconsts,
-    }  # fmt: skip
+        "cond_jaxpr": cond_jaxpr,
+        "cond_nconsts": cond_nconsts,
+        "body_jaxpr": body_jaxpr,
+        "body_nconsts": body_nconsts,
+    }
     return run_compiled(while_p, [*cond_consts, *body_consts, *carry], params, body_jaxpr.jaxpr)
 
 
@@ -185,13 +191,18 @@ def _until_all_are_done(cond, body, cond_nconsts, body_nconsts):
 
 
 while_p = Primitive(
-    "while", multiple_results=True, cache_types=False,
+    "while",
+    multiple_results=True,
+    cache_types=False,
     abstract=lambda *avals, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts: (
         body_jaxpr.out_avals
     ),
     effects=lambda *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts: (
         cond_jaxpr.effects | body_jaxpr.effects
     ),
-    eager=_while_eager, jvp_call=while_jvp, linearize=_while_linearize,
-    transpose=_while_transpose, batch_call=while_batch,
-)  # fmt: skip
+    eager=_while_eager,
+    jvp_call=while_jvp,
+    linearize=_while_linearize,
+    transpose=_while_transpose,
+    batch_call=while_batch,
+)

@@ -18,11 +18,14 @@ from evertrace._src.support import set_module
 from evertrace._src.transforms.staging import close_jaxpr
 
 name_p = Primitive(
-    "name", abstract=lambda x, *, name: x, host=lambda x, *, name: x, linear=JOINTLY,
+    "name",
+    abstract=lambda x, *, name: x,
+    host=lambda x, *, name: x,
+    linear=JOINTLY,
     transpose=lambda ct, x, *, name: [ct],
     batch=lambda size, args, dims, *, name: (name_p.bind(args[0], name=name), dims[0]),
     physical=lambda avals, *, name: {"name": name},
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- answers
 

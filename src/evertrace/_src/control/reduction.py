@@ -43,9 +43,11 @@ def _part(x, start, limit):
     """Slice the first axis."""
     shape = x.aval.shape
     return slice_p.bind(
-        x, start_indices=(start,) + (0,) * (len(shape) - 1), limit_indices=(limit, *shape[1:]),
+        x,
+        start_indices=(start,) + (0,) * (len(shape) - 1),
+        limit_indices=(limit, *shape[1:]),
         strides=None,
-    )  # fmt: skip
+    )
 
 
 def _tree(jaxpr, xs, inits):
@@ -84,7 +86,12 @@ def _expandable(name, expand, abstract, batch, show=None):
         return {"jaxpr": cache[key], "name": name}
 
     return Primitive(
-        name, multiple_results=True, cache_types=False, abstract=abstract, eager=eager, batch=batch,
+        name,
+        multiple_results=True,
+        cache_types=False,
+        abstract=abstract,
+        eager=eager,
+        batch=batch,
         show=show,
         jvp_call=lambda primals, tangents, **params: jit_p.jvp_call(
             primals, tangents, **as_call(primals, params)
@@ -93,7 +100,7 @@ def _expandable(name, expand, abstract, batch, show=None):
             primals, tangents, **as_call(primals, params)
         ),
         transpose=undefined("linear only if the function is; its expansion is transposed instead"),
-    )  # fmt: skip
+    )
 
 
 def _static(params):
@@ -165,9 +172,12 @@ def _reduce_batch(size, args, dims, *, dimensions, **params):
 
 
 reduce_p = _expandable(
-    "reduce", _reduce_expand, _reduce_abstract, _reduce_batch,
+    "reduce",
+    _reduce_expand,
+    _reduce_abstract,
+    _reduce_batch,
     show=("computation", "dimensions", "jaxpr"),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- reduce_window
 
@@ -180,15 +190,26 @@ def _window_abstract(*avals, jaxpr, consts, **window):
 
 
 def _window_expand(
-    *args, jaxpr, consts, window_dimensions, window_strides, padding, base_dilation,
+    *args,
+    jaxpr,
+    consts,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation,
     window_dilation,
-):  # fmt: skip
+):
     """Stack, for each place in the window, the slice that holds it in every window."""
     xs, inits = _halves(args)
     shape = window_shape(
-        "reduce_window", xs[0].aval.shape, window_dimensions, window_strides, padding,
-        base_dilation, window_dilation,
-    )  # fmt: skip
+        "reduce_window",
+        xs[0].aval.shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+    )
     config = tuple((lo, hi, d - 1) for (lo, hi), d in zip(padding, base_dilation, strict=True))
     xs = [pad_p.bind(x, i, padding_config=config) for x, i in zip(xs, inits, strict=True)]
     if 0 in shape:
@@ -226,9 +247,7 @@ def _window_batch(size, args, dims, *, jaxpr, consts, **window):
     return reduce_window_p.bind(*xs, *args[n:], jaxpr=jaxpr, consts=consts, **window), [0] * n
 
 
-reduce_window_p = _expandable(
-    "reduce_window", _window_expand, _window_abstract, _window_batch
-)  # fmt: skip
+reduce_window_p = _expandable("reduce_window", _window_expand, _window_abstract, _window_batch)
 
 # ---------------------------------------------------------------- select and scatter
 
@@ -255,9 +274,18 @@ def _windows_of(aval, window_dimensions, window_strides, padding):
 
 
 def _select_expand(
-    operand, source, init, *, select_jaxpr, select_consts, scatter_jaxpr, scatter_consts,
-    window_dimensions, window_strides, padding,
-):  # fmt: skip
+    operand,
+    source,
+    init,
+    *,
+    select_jaxpr,
+    select_consts,
+    scatter_jaxpr,
+    scatter_consts,
+    window_dimensions,
+    window_strides,
+    padding,
+):
     """Find the place that each window selects, then scatter to each place what selected it."""
     shape = source.aval.shape
     x = _pad(operand, const(operand, 0), padding)
@@ -304,10 +332,11 @@ def _select_batch(size, args, dims, *, window_dimensions, window_strides, paddin
     window = batch_window(
         0,
         {
-            "window_dimensions": window_dimensions, "window_strides": window_strides,
+            "window_dimensions": window_dimensions,
+            "window_strides": window_strides,
             "padding": padding,
         },
-    )  # fmt: skip
+    )
     return select_and_scatter_p.bind(operand, source, args[2], **functions, **window), [0]
 
 

@@ -44,9 +44,16 @@ eager: Any = LazyModule("evertrace._src.control.eager")
 def bind_scan(jaxpr, consts, carry, xs, *, length, reverse, unroll):
     """Bind a scan of a jaxpr without constvars."""
     return scan_p.bind(
-        *consts, *carry, *xs, jaxpr=close_jaxpr(jaxpr), length=length, reverse=reverse,
-        num_consts=len(consts), num_carry=len(carry), unroll=unroll,
-    )  # fmt: skip
+        *consts,
+        *carry,
+        *xs,
+        jaxpr=close_jaxpr(jaxpr),
+        length=length,
+        reverse=reverse,
+        num_consts=len(consts),
+        num_carry=len(carry),
+        unroll=unroll,
+    )
 
 
 def split_operands(items, num_consts, num_carry):
@@ -80,9 +87,13 @@ def _scan_eager(*args, jaxpr, length, reverse, num_consts, num_carry, unroll):
             if eager.may_interpret(length * eager.cost(jaxpr.jaxpr)):
                 return _interpret(jaxpr, length, reverse, consts, carry, xs)
     params = {
-        "jaxpr": jaxpr, "length": length, "reverse": reverse, "num_consts": num_consts,
-        "num_carry": num_carry, "unroll": unroll,
-    }  # fmt: skip
+        "jaxpr": jaxpr,
+        "length": length,
+        "reverse": reverse,
+        "num_consts": num_consts,
+        "num_carry": num_carry,
+        "unroll": unroll,
+    }
     return eager.run_compiled(scan_p, args, params, jaxpr.jaxpr)
 
 
@@ -121,9 +132,14 @@ def _scan_jvp(primals, tangents, *, jaxpr, length, reverse, num_consts, num_carr
     dconsts, dcarry, dxs = split_operands(tangents, num_consts, num_carry)
     dcarry = _instantiate(carry, dcarry, out_nonzero)
     results = bind_scan(
-        body, consts + _present(dconsts), carry + _present(dcarry), xs + _present(dxs),
-        length=length, reverse=reverse, unroll=unroll,
-    )  # fmt: skip
+        body,
+        consts + _present(dconsts),
+        carry + _present(dcarry),
+        xs + _present(dxs),
+        length=length,
+        reverse=reverse,
+        unroll=unroll,
+    )
     outs = list(results)  # the list itself may belong to an equation
     dcount = sum(out_nonzero[:num_carry])
     carry, dcarry = take(outs, num_carry), take(outs, dcount)
@@ -187,16 +203,17 @@ def _scan_linearize(primals, tangents, *, jaxpr, length, reverse, num_consts, nu
     invariant = [consts[i] for i in parts.const_inputs] + inline(
         parts.hoisted, *[consts[i] for i in parts.hoisted_inputs]
     )
-    scanned = [
-        *[xs[i] for i in parts.xs_inputs], *[outs[i] for i in parts.ys_outputs], *stacks
-    ]  # fmt: skip
+    scanned = [*[xs[i] for i in parts.xs_inputs], *[outs[i] for i in parts.ys_outputs], *stacks]
     dcarry = _instantiate(carry, dcarry, parts.out_active)
     linear_outs = iter(
         bind_scan(
-            parts.linear, invariant + _present(dconsts), _present(dcarry),
-            scanned + _present(dxs), **turns,
+            parts.linear,
+            invariant + _present(dconsts),
+            _present(dcarry),
+            scanned + _present(dxs),
+            **turns,
         )
-    )  # fmt: skip
+    )
     return outs, [next(linear_outs) if a else None for a in parts.out_active]
 
 
@@ -250,10 +267,16 @@ class _LinearScan:
         dcarry = take(tangents, sum(self.out_active[:num_carry]))
         self.linear = parts.linear.replace(
             invars=[
-                *const_vars, *hoisted_vars, *dconsts, *dcarry, *xs_vars, *ys_vars, *stack_vars,
+                *const_vars,
+                *hoisted_vars,
+                *dconsts,
+                *dcarry,
+                *xs_vars,
+                *ys_vars,
+                *stack_vars,
                 *tangents,
             ]
-        )  # fmt: skip
+        )
 
 
 def _linearize_body(jaxpr, active, num_consts, num_carry):
@@ -287,9 +310,13 @@ def _depend_on(jaxpr, variables):
 
 def _scan_transpose(cts, *operands, jaxpr, length, reverse, num_consts, num_carry, unroll):
     params = {
-        "jaxpr": jaxpr, "length": length, "reverse": reverse, "num_consts": num_consts,
-        "num_carry": num_carry, "unroll": unroll,
-    }  # fmt: skip
+        "jaxpr": jaxpr,
+        "length": length,
+        "reverse": reverse,
+        "num_consts": num_consts,
+        "num_carry": num_carry,
+        "unroll": unroll,
+    }
     linear = tuple(map(is_linear, operands))
     consts, carry, xs = split_operands(operands, num_consts, num_carry)
     lin_consts, _, lin_xs = split_operands(linear, num_consts, num_carry)
@@ -303,14 +330,16 @@ def _scan_transpose(cts, *operands, jaxpr, length, reverse, num_consts, num_carr
         lambda: _transposed_body(jaxpr.jaxpr, lin_consts, lin_xs, given, num_carry),
     )
     ct_consts = [zeros(x.aval) for x in consts if is_linear(x)]
-    ct_carry = [
-        zeros(x.aval) if ct is None else ct for x, ct in zip(carry, cts, strict=False)
-    ]  # fmt: skip
+    ct_carry = [zeros(x.aval) if ct is None else ct for x, ct in zip(carry, cts, strict=False)]
     outs = bind_scan(
-        body, [x for x in consts if not is_linear(x)], ct_consts + ct_carry,
+        body,
+        [x for x in consts if not is_linear(x)],
+        ct_consts + ct_carry,
         _present(cts[num_carry:]) + [x for x in xs if not is_linear(x)],
-        length=length, reverse=not reverse, unroll=unroll,
-    )  # fmt: skip
+        length=length,
+        reverse=not reverse,
+        unroll=unroll,
+    )
     ct_consts, ct_carry, ct_xs = split_operands(outs, len(ct_consts), num_carry)
     ct_consts, ct_xs = iter(ct_consts), iter(ct_xs)
     return [
@@ -361,7 +390,7 @@ def _transposed_body(jaxpr, lin_consts, lin_xs, given, num_carry):
 def _operands(variables, linear, constants):
     return [
         LinearArg(v.aval) if u else next(constants) for v, u in zip(variables, linear, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _linear_carry(jaxpr, linear, num_consts, num_carry):
@@ -401,9 +430,15 @@ def _transpose_with_known_carry(cts, operands, linear, lin_carry, params):
     stacks = outs[len(known_carry) :]
     results = _scan_transpose(
         [ct for ct, u in zip(cts, lin_carry, strict=False) if u] + list(cts[num_carry:]),
-        *consts, *unknown_carry, *xs, *stacks, jaxpr=close_jaxpr(rest), num_consts=num_consts,
-        num_carry=len(unknown_carry), **turns,
-    )  # fmt: skip
+        *consts,
+        *unknown_carry,
+        *xs,
+        *stacks,
+        jaxpr=close_jaxpr(rest),
+        num_consts=num_consts,
+        num_carry=len(unknown_carry),
+        **turns,
+    )
     ct_consts, ct_carry, ct_xs = split_operands(results, num_consts, len(unknown_carry))
     ct_carry = merge(lin_carry, [None] * len(known_carry), ct_carry)
     return [*ct_consts, *ct_carry, *ct_xs[: len(xs)]]
@@ -424,10 +459,11 @@ def _split_carry(jaxpr, linear, lin_carry, num_consts):
     return (
         _body(jaxpr, known_consts + known_carry + known_xs, known_out + known_carry),
         _body(
-            jaxpr, consts + unknown_carry + xs + known_carry,
+            jaxpr,
+            consts + unknown_carry + xs + known_carry,
             unknown_out + jaxpr.outvars[num_carry:],
         ),
-    )  # fmt: skip
+    )
 
 
 def _body(jaxpr, invars, outvars):
@@ -474,8 +510,14 @@ def _batch_body(jaxpr, axis, batched, num_consts, num_carry):
 
 
 scan_p = Primitive(
-    "scan", multiple_results=True, cache_types=False, abstract=_scan_abstract,
+    "scan",
+    multiple_results=True,
+    cache_types=False,
+    abstract=_scan_abstract,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    eager=_scan_eager, jvp_call=_scan_jvp, linearize=_scan_linearize, transpose=_scan_transpose,
+    eager=_scan_eager,
+    jvp_call=_scan_jvp,
+    linearize=_scan_linearize,
+    transpose=_scan_transpose,
     batch_call=_scan_batch,
-)  # fmt: skip
+)

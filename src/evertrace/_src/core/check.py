@@ -58,6 +58,8 @@ def _check_types(eqn):
 
 def _fail(what):
     raise errors.user_error(
-        errors.JaxprTypeError, what, fix="report it, with the program, as a bug of the rule",
+        errors.JaxprTypeError,
+        what,
+        fix="report it, with the program, as a bug of the rule",
         anchor="jaxpr-type",
-    )  # fmt: skip
+    )

@@ -135,7 +135,7 @@ class Eqn:
 
     def __init__(
         self, primitive, invars, outvars, params, effects=NO_EFFECTS, src=None, typing=None
-    ):  # fmt: skip
+    ):
         self.primitive, self.params = primitive, params
         self.invars, self.outvars = invars, outvars
         self.effects, self.src, self.typing = effects, src, typing

@@ -217,11 +217,13 @@ def _jaxpr_doc(jaxpr, names, note):
     eqns = [_eqn_doc(e, names, note, used) for e in jaxpr.eqns]
     outs = [names(v) if is_var(v) else literal(v) for v in jaxpr.outvars]
     result = f"({', '.join(outs)}{',' if len(outs) == 1 else ''})"
-    return Group([
-        Nest(2, ["{ lambda ", fill(consts), "; ", fill(inputs), ". let"]),
-        Nest(4, [Break(), *join(Break("; "), eqns)]),
-        Nest(2, [Break(), f"in {result} }}"]),
-    ])  # fmt: skip
+    return Group(
+        [
+            Nest(2, ["{ lambda ", fill(consts), "; ", fill(inputs), ". let"]),
+            Nest(4, [Break(), *join(Break("; "), eqns)]),
+            Nest(2, [Break(), f"in {result} }}"]),
+        ]
+    )
 
 
 def _binder(name, var):

@@ -183,9 +183,18 @@ class Primitive:
     transpose: Any
 
     def __init__(
-        self, name, *, multiple_results=False, elementwise=False, effects=None, show=None,
-        is_call=False, cache_types: Any = True, physical=None, **rules,
-    ):  # fmt: skip
+        self,
+        name,
+        *,
+        multiple_results=False,
+        elementwise=False,
+        effects=None,
+        show=None,
+        is_call=False,
+        cache_types: Any = True,
+        physical=None,
+        **rules,
+    ):
         self.name = name
         self.multiple_results = multiple_results
         self.elementwise = elementwise

@@ -43,8 +43,14 @@ def callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
       >>> seen
       [4.0, 9.0]
     """
-    bind("debug.callback", check_callable("debug.callback", callback), args, kwargs, ordered,
-         partitioned)  # fmt: skip
+    bind(
+        "debug.callback",
+        check_callable("debug.callback", callback),
+        args,
+        kwargs,
+        ordered,
+        partitioned,
+    )
 
 
 @public
@@ -133,9 +139,11 @@ def bind(name, fun, args, kwargs, ordered, partitioned):
         except TypeError:
             static.append((i, leaf))
     debug_callback_p.bind(
-        *operands, callback=FlatCallback(name, fun, in_tree, tuple(static)),
-        effect=ORDERED_DEBUG if ordered else DEBUG, partitioned=bool(partitioned),
-    )  # fmt: skip
+        *operands,
+        callback=FlatCallback(name, fun, in_tree, tuple(static)),
+        effect=ORDERED_DEBUG if ordered else DEBUG,
+        partitioned=bool(partitioned),
+    )
 
 
 class _FieldNames(string.Formatter):

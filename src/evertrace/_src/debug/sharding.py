@@ -75,9 +75,11 @@ def visualize_sharding(
     del use_color, scale, color_map
     if len(shape) not in (1, 2):
         raise errors.user_error(
-            ValueError, f"visualize_sharding: shows arrays of rank 1 or 2, got shape {shape}.",
-            fix="reshape the array, or show a slice of it.", anchor="visualize-sharding",
-        )  # fmt: skip
+            ValueError,
+            f"visualize_sharding: shows arrays of rank 1 or 2, got shape {shape}.",
+            fix="reshape the array, or show a slice of it.",
+            anchor="visualize-sharding",
+        )
     rows = _cells(shape, sharding)
     width = max(min_width - 2, *[len(text) + 2 for row in rows for text in row])
     width = min(width, max_width // len(rows[0]))

@@ -208,10 +208,12 @@ def choose(jaxpr, name, wanted, excluded, donated=()):
             return "native", why, tape, seconds
     if wanted == "native":
         raise errors.user_error(
-            ValueError, f"jit({name}): the native engine cannot run this program: {why}.",
+            ValueError,
+            f"jit({name}): the native engine cannot run this program: {why}.",
             fix='leave `engine="native"` out: "auto" takes XLA where it has to.',
-            anchor="engine", src=None if eqn is None else eqn.src,
-        )  # fmt: skip
+            anchor="engine",
+            src=None if eqn is None else eqn.src,
+        )
     return "xla", why, None, (None, None)
 
 

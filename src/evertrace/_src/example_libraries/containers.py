@@ -125,9 +125,11 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
         def update_fn(step, grads, opt_state):
             gradients, found = trees.flatten(grads)
             _check_structure(
-                "gradients must have the structure of the parameters", opt_state.tree_def, found,
+                "gradients must have the structure of the parameters",
+                opt_state.tree_def,
+                found,
                 "differentiate by what `params_fn` returns.",
-            )  # fmt: skip
+            )
             packed = []
             structures = opt_state.subtree_defs
             for grad, state, structure in zip(
@@ -135,9 +137,11 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
             ):
                 new_leaves, new_structure = trees.flatten(update(step, grad, state))
                 _check_structure(
-                    "an update must keep the structure of the state", structure, new_structure,
+                    "an update must keep the structure of the state",
+                    structure,
+                    new_structure,
                     f"let the update in `{opt_maker.__name__}` return what its init returns.",
-                )  # fmt: skip
+                )
                 packed.append(new_leaves)
             return opt_state._replace(packed_state=tuple(packed))
 

@@ -94,9 +94,14 @@ def _convolution(shape_tuple, convolve, layout, out_chan, filter_shape, strides,
 
 @public
 def GeneralConv(
-    dimension_numbers, out_chan, filter_shape, strides=None, padding="VALID", W_init=None,
+    dimension_numbers,
+    out_chan,
+    filter_shape,
+    strides=None,
+    padding="VALID",
+    W_init=None,
     b_init=DRAW_SMALL_B,
-):  # fmt: skip
+):
     """Return the layer of a convolution; `Conv` is the one with channels last, in two dimensions.
 
     Args:
@@ -119,16 +124,27 @@ def GeneralConv(
       ((-1, 28, 28, 8), (3, 3, 1, 8), (1, 1, 1, 8))
     """
     return _convolution(
-        convolutions.conv_general_shape_tuple, convolutions.conv_general_dilated,
-        dimension_numbers, out_chan, filter_shape, strides, padding, (W_init, b_init),
-    )  # fmt: skip
+        convolutions.conv_general_shape_tuple,
+        convolutions.conv_general_dilated,
+        dimension_numbers,
+        out_chan,
+        filter_shape,
+        strides,
+        padding,
+        (W_init, b_init),
+    )
 
 
 @public
 def GeneralConvTranspose(
-    dimension_numbers, out_chan, filter_shape, strides=None, padding="VALID", W_init=None,
+    dimension_numbers,
+    out_chan,
+    filter_shape,
+    strides=None,
+    padding="VALID",
+    W_init=None,
     b_init=DRAW_SMALL_B,
-):  # fmt: skip
+):
     """Return the layer of a transposed convolution; `ConvTranspose` has channels last.
 
     Args:
@@ -149,9 +165,15 @@ def GeneralConvTranspose(
       (-1, 28, 28, 8)
     """
     return _convolution(
-        convolutions.conv_transpose_shape_tuple, convolutions.conv_transpose,
-        dimension_numbers, out_chan, filter_shape, strides, padding, (W_init, b_init),
-    )  # fmt: skip
+        convolutions.conv_transpose_shape_tuple,
+        convolutions.conv_transpose,
+        dimension_numbers,
+        out_chan,
+        filter_shape,
+        strides,
+        padding,
+        (W_init, b_init),
+    )
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))

@@ -49,9 +49,13 @@ def _pooling(reduction_p, window_shape, strides, padding, spec, rescale=None):
         dimensions, steps, pads = windows(x.shape)
         no_holes = (1,) * x.ndim
         return reduction_p.bind(
-            x, window_dimensions=dimensions, window_strides=steps, padding=tuple(pads),
-            base_dilation=no_holes, window_dilation=no_holes,
-        )  # fmt: skip
+            x,
+            window_dimensions=dimensions,
+            window_strides=steps,
+            padding=tuple(pads),
+            base_dilation=no_holes,
+            window_dilation=no_holes,
+        )
 
     def init_fun(rng, input_shape):
         known = [1 if n == -1 else n for n in input_shape]

@@ -65,9 +65,14 @@ def create_device_mesh(
 
 @mesh_utils
 def create_hybrid_device_mesh(
-    mesh_shape, dcn_mesh_shape, devices=None, *, process_is_granule=False,
-    should_sort_granules_by_key=True, allow_split_physical_axes=False,
-):  # fmt: skip
+    mesh_shape,
+    dcn_mesh_shape,
+    devices=None,
+    *,
+    process_is_granule=False,
+    should_sort_granules_by_key=True,
+    allow_split_physical_axes=False,
+):
     """Return devices as an array for a mesh whose axes go through a fast and a slow network.
 
     Args:

@@ -54,15 +54,17 @@ def serialize(compiled):
     """
     if not isinstance(compiled, Compiled):
         raise _error(
-            TypeError, f"serialize: expected a compiled function, got {type(compiled).__name__}.",
+            TypeError,
+            f"serialize: expected a compiled function, got {type(compiled).__name__}.",
             "compile it first, by `jit(f).lower(...).compile()`.",
-        )  # fmt: skip
+        )
     program, executable, consts = compiled._program, compiled._executable, compiled._variant.consts
     if executable.calls_back:
         raise _error(
-            ValueError, f"serialize: {program.name} calls Python functions back.",
+            ValueError,
+            f"serialize: {program.name} calls Python functions back.",
             "take the callbacks (`debug.print` is one) out of it.",
-        )  # fmt: skip
+        )
     # What a result or a parameter of the program can be, by number: captured arrays and literals,
     # then the arguments.
     literals = [x for kind, x in program.sources if kind == "literal"]
@@ -70,16 +72,21 @@ def serialize(compiled):
     n, literal_numbers = len(consts), itertools.count(len(consts))
     numbers = [*range(n), *range(len(arrays), len(arrays) + len(program.whole.invars) - n)]
     outputs = [
-        ["computed", x] if kind == "computed"
+        ["computed", x]
+        if kind == "computed"
         else ["given", numbers[x] if kind == "input" else next(literal_numbers)]
         for kind, x in program.sources
-    ]  # fmt: skip
+    ]
     description = {
-        "name": program.name, "outputs": outputs, "parameters": [numbers[i] for i in program.kept],
-        "in_avals": _to_json(program.whole.in_avals[n:]), "out_avals": _to_json(program.out_avals),
-        "raw_avals": _to_json(executable.output_avals), "arrays": _to_json(x.aval for x in arrays),
+        "name": program.name,
+        "outputs": outputs,
+        "parameters": [numbers[i] for i in program.kept],
+        "in_avals": _to_json(program.whole.in_avals[n:]),
+        "out_avals": _to_json(program.out_avals),
+        "raw_avals": _to_json(executable.output_avals),
+        "arrays": _to_json(x.aval for x in arrays),
         "donated": [i - n for i in program.donated],
-    }  # fmt: skip
+    }
     contents = [np.ascontiguousarray(x.host()).tobytes() for x in arrays]
     data = pack(
         description, [executable.serialize(), executable.input_text.encode(), *contents], COMPILED
@@ -121,9 +128,10 @@ def deserialize_and_load(serialized, in_tree, out_tree, backend=None, execution_
     """
     if backend is not None or (execution_devices is not None and len(execution_devices) != 1):
         raise _error(
-            ValueError, "deserialize_and_load: a program is loaded for one device.",
+            ValueError,
+            "deserialize_and_load: a program is loaded for one device.",
             "leave out `backend`, and pass the device as `execution_devices=[device]`.",
-        )  # fmt: skip
+        )
     description, (raw, text, *contents) = unpack(serialized, COMPILED)
     avals = {name: list(map(aval_from_json, description[name])) for name in _AVALS}
     arrays = [_array(data, aval) for data, aval in zip(contents, avals["arrays"], strict=True)]

@@ -128,12 +128,14 @@ class JetTrace(Trace):
             else:
                 i, j = active
                 rest = [
-                    _sum([
-                        apply(**{f"x{i}": coefficient(i, m), f"x{j}": coefficient(j, k - m)})
-                        for m in range(k + 1)
-                    ])
+                    _sum(
+                        [
+                            apply(**{f"x{i}": coefficient(i, m), f"x{j}": coefficient(j, k - m)})
+                            for m in range(k + 1)
+                        ]
+                    )
                     for k in range(1, n + 1)
-                ]  # fmt: skip
+                ]
         if not prim.multiple_results:
             return self.tracer(first, rest)
         return [self.tracer(x, list(xs)) for x, *xs in zip(first, *rest, strict=True)]
@@ -307,10 +309,14 @@ def _argument(trace, primal, terms, n, factorial_scaled):
                 anchor="tangent-type",
             )
         scale = 1 / math.factorial(k + 1) if factorial_scaled else 1
-        rows.append([
-            _scaled(convert(t, x.aval.dtype, x.aval.weak_type), scale) if is_inexact(x.aval) else t
-            for x, t in zip(leaves, given, strict=True)
-        ])  # fmt: skip
+        rows.append(
+            [
+                _scaled(convert(t, x.aval.dtype, x.aval.weak_type), scale)
+                if is_inexact(x.aval)
+                else t
+                for x, t in zip(leaves, given, strict=True)
+            ]
+        )
     made = [
         trace.tracer(x, [row[i] for row in rows]) if is_inexact(x.aval) else x
         for i, x in enumerate(leaves)

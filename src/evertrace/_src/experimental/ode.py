@@ -32,9 +32,7 @@ from evertrace._src.support import merge, partition, set_module
 
 
 @set_module("evertrace.experimental.ode")
-def odeint(
-    func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=float("inf"), hmax=float("inf")
-):  # fmt: skip
+def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=float("inf"), hmax=float("inf")):
     """Solve ``dy/dt = func(y, t, *args)`` from ``y(t[0]) = y0`` by steps of adapted size.
 
     Args:
@@ -292,9 +290,15 @@ def _advance(rate, limits, state):
     factor = where(error > 0, elementary.clip(factor, SHRINK, where(is_good, GROW, 1.0)), GROW)
     next_step = ufuncs.minimum(step * factor, limits.hmax).astype(step.dtype)
     bend = step * slopes[0] - (new - y)
-    terms = stack([
-        y, new - y, bend, new - y - step * slopes[-1] - bend, step * _combination(_DENSE, slopes),
-    ])  # fmt: skip
+    terms = stack(
+        [
+            y,
+            new - y,
+            bend,
+            new - y - step * slopes[-1] - bend,
+            step * _combination(_DENSE, slopes),
+        ]
+    )
     done = _State(new, slopes[-1], state.time + step, next_step, state.time, terms, state.count)
     kept = state._replace(step=next_step)
     chosen = _State(*[where(is_good, a, b) for a, b in zip(done, kept, strict=True)])

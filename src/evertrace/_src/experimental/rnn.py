@@ -165,9 +165,18 @@ def swap_lstm_gates(weights, input_size, hidden_size, num_layers, bidirectional)
 
 @public
 def lstm(
-    x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
+    x,
+    h_0,
+    c_0,
+    weights,
+    seq_lengths,
+    input_size,
+    hidden_size,
+    num_layers,
+    dropout,
+    bidirectional,
     precision=None,
-):  # fmt: skip
+):
     """Apply layers of long short-term memory to sequences.
 
     Args:
@@ -207,17 +216,35 @@ def lstm(
       ((4, 5, 3), (1, 4, 3))
     """
     out, _ = lstm_fwd(
-        x, h_0, c_0, weights, seq_lengths, input_size, hidden_size, num_layers, dropout,
-        bidirectional, precision,
-    )  # fmt: skip
+        x,
+        h_0,
+        c_0,
+        weights,
+        seq_lengths,
+        input_size,
+        hidden_size,
+        num_layers,
+        dropout,
+        bidirectional,
+        precision,
+    )
     return out
 
 
 @public
 def lstm_fwd(
-    x, h_0, c_0, w, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
+    x,
+    h_0,
+    c_0,
+    w,
+    seq_lengths,
+    input_size,
+    hidden_size,
+    num_layers,
+    dropout,
+    bidirectional,
     precision,
-):  # fmt: skip
+):
     """Apply `lstm` and return what `lstm_bwd` needs.
 
     Args:
@@ -249,9 +276,14 @@ def lstm_fwd(
     """
     operands = [as_array(a, "lstm") for a in (x, h_0, c_0, w, seq_lengths)]
     y, h_n, c_n, reserve = rnn_fwd_p.bind(
-        *operands, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers,
-        dropout=dropout, bidirectional=bidirectional, precision=precision,
-    )  # fmt: skip
+        *operands,
+        input_size=input_size,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        bidirectional=bidirectional,
+        precision=precision,
+    )
     return (y, h_n, c_n), (*operands, y, reserve)
 
 
@@ -283,18 +315,39 @@ def lstm_bwd(
     """
     x, h_0, c_0, w, seq_lengths, y, reserve = residuals
     found = rnn_bwd_p.bind(
-        *map(as_array, gradients), x, h_0, c_0, w, y, reserve, seq_lengths, input_size=input_size,
-        hidden_size=hidden_size, num_layers=num_layers, dropout=dropout,
-        bidirectional=bidirectional, precision=precision,
-    )  # fmt: skip
+        *map(as_array, gradients),
+        x,
+        h_0,
+        c_0,
+        w,
+        y,
+        reserve,
+        seq_lengths,
+        input_size=input_size,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        bidirectional=bidirectional,
+        precision=precision,
+    )
     return (*found, zeros_like(seq_lengths))
 
 
 @formula("rnn_fwd", multiple_results=True)
 def rnn_fwd_p(
-    x, h_0, c_0, w, seq_lengths, *, input_size, hidden_size, num_layers, dropout, bidirectional,
+    x,
+    h_0,
+    c_0,
+    w,
+    seq_lengths,
+    *,
+    input_size,
+    hidden_size,
+    num_layers,
+    dropout,
+    bidirectional,
     precision,
-):  # fmt: skip
+):
     parts = unpack_lstm_weights(w, input_size, hidden_size, num_layers, bidirectional)
     _check_dropout(dropout)
     out = _layers(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, precision)
@@ -303,8 +356,18 @@ def rnn_fwd_p(
 
 @formula("rnn_bwd", multiple_results=True)
 def rnn_bwd_p(
-    dy, dh_n, dc_n, x, h_0, c_0, w, y, reserve, seq_lengths, **options,
-):  # fmt: skip
+    dy,
+    dh_n,
+    dc_n,
+    x,
+    h_0,
+    c_0,
+    w,
+    y,
+    reserve,
+    seq_lengths,
+    **options,
+):
     def forward(x, h_0, c_0, w):
         return tuple(rnn_fwd_p.bind(x, h_0, c_0, w, seq_lengths, **options)[:3])
 
@@ -313,9 +376,18 @@ def rnn_bwd_p(
 
 @public
 def rnn_abstract_eval(
-    x_aval, h_0_aval, c_0_aval, w_aval, seq_lengths_aval, input_size, hidden_size, num_layers,
-    dropout, bidirectional, cudnn_allow_tf32,
-):  # fmt: skip
+    x_aval,
+    h_0_aval,
+    c_0_aval,
+    w_aval,
+    seq_lengths_aval,
+    input_size,
+    hidden_size,
+    num_layers,
+    dropout,
+    bidirectional,
+    cudnn_allow_tf32,
+):
     """Return the types of the results of `rnn_fwd_p`.
 
     Args:
@@ -342,18 +414,39 @@ def rnn_abstract_eval(
     """
     del cudnn_allow_tf32
     return rnn_fwd_p.abstract(
-        x_aval, h_0_aval, c_0_aval, w_aval, seq_lengths_aval, input_size=input_size,
-        hidden_size=hidden_size, num_layers=num_layers, dropout=dropout,
-        bidirectional=bidirectional, precision=None,
-    )  # fmt: skip
+        x_aval,
+        h_0_aval,
+        c_0_aval,
+        w_aval,
+        seq_lengths_aval,
+        input_size=input_size,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        dropout=dropout,
+        bidirectional=bidirectional,
+        precision=None,
+    )
 
 
 @public
 def rnn_bwd_abstract_eval(
-    dy_aval, dhn_aval, dcn_aval, x_aval, h0_aval, c0_aval, w_aval, y_aval, reserve_space_aval,
-    seq_lengths_aval, input_size, hidden_size, num_layers, dropout, bidirectional,
+    dy_aval,
+    dhn_aval,
+    dcn_aval,
+    x_aval,
+    h0_aval,
+    c0_aval,
+    w_aval,
+    y_aval,
+    reserve_space_aval,
+    seq_lengths_aval,
+    input_size,
+    hidden_size,
+    num_layers,
+    dropout,
+    bidirectional,
     cudnn_allow_tf32,
-):  # fmt: skip
+):
     """Return the types of the results of `rnn_bwd_p`: of the operands that it differentiates by.
 
     Args:
@@ -388,9 +481,20 @@ def rnn_bwd_abstract_eval(
 
 @public
 def lstm_ref(
-    x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size, hidden_size, num_layers,
-    dropout, bidirectional,
-):  # fmt: skip
+    x,
+    h_0,
+    c_0,
+    W_ih,
+    W_hh,
+    b_ih,
+    b_hh,
+    seq_lengths,
+    input_size,
+    hidden_size,
+    num_layers,
+    dropout,
+    bidirectional,
+):
     """Apply `lstm` with the weights in parts.
 
     Args:

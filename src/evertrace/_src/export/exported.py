@@ -207,9 +207,13 @@ class Exported:
     @functools.cached_property
     def _program(self):
         return PortableProgram(
-            self.fun_name, self.platforms, self._modules, self.in_avals, self.out_avals,
+            self.fun_name,
+            self.platforms,
+            self._modules,
+            self.in_avals,
+            self.out_avals,
             anywhere=DisabledSafetyCheck.platform() in self.disabled_safety_checks,
-        )  # fmt: skip
+        )
 
     @functools.cached_property
     def _flat(self):
@@ -368,10 +372,16 @@ def _export(closed, name, in_tree, out_tree, platforms, checks: Sequence[Disable
     families = {FAMILIES[p] for p in platforms}
     modules = {f: registry.write_portable(program, consts, name, f, allowed) for f in families}
     return Exported(
-        name, in_tree, tuple(closed.in_avals), out_tree, tuple(closed.out_avals), platforms,
-        tuple(checks), tuple(modules[FAMILIES[p]] for p in platforms),
+        name,
+        in_tree,
+        tuple(closed.in_avals),
+        out_tree,
+        tuple(closed.out_avals),
+        platforms,
+        tuple(checks),
+        tuple(modules[FAMILIES[p]] for p in platforms),
         lambda: _export_vjp(closed, name, platforms, checks),
-    )  # fmt: skip
+    )
 
 
 def _export_vjp(closed, name, platforms, checks):
@@ -432,11 +442,15 @@ def deserialize(blob) -> Exported:
         modules, rest = rest[-count:], rest[:-count]
         made = Exported(
             data["name"],
-            trees.from_json(data["in_tree"]), _avals_from_json(data["in_avals"]),
-            trees.from_json(data["out_tree"]), _avals_from_json(data["out_avals"]),
-            tuple(data["platforms"]), tuple(map(DisabledSafetyCheck, data["checks"])),
-            tuple(modules), None if made is None else functools.partial(_identity, made),
-        )  # fmt: skip
+            trees.from_json(data["in_tree"]),
+            _avals_from_json(data["in_avals"]),
+            trees.from_json(data["out_tree"]),
+            _avals_from_json(data["out_avals"]),
+            tuple(data["platforms"]),
+            tuple(map(DisabledSafetyCheck, data["checks"])),
+            tuple(modules),
+            None if made is None else functools.partial(_identity, made),
+        )
     assert made is not None
     return made
 

@@ -115,9 +115,15 @@ def resize(image, shape, method, antialias=True, precision=Precision.HIGHEST):
 
 @public
 def scale_and_translate(
-    image, shape, spatial_dims, scale, translation, method, antialias=True,
+    image,
+    shape,
+    spatial_dims,
+    scale,
+    translation,
+    method,
+    antialias=True,
     precision=Precision.HIGHEST,
-):  # fmt: skip
+):
     """Return an image scaled and moved along some axes.
 
     The element around x of the image goes to ``x * scale + translation``, where the middle of the

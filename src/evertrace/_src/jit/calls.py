@@ -122,9 +122,12 @@ class Binder:
         parameters = signature.parameters or ()
         kinds = inspect.Parameter
         self.positional = tuple(
-            [p.name for p in parameters if p.kind in (kinds.POSITIONAL_ONLY,
-                                                      kinds.POSITIONAL_OR_KEYWORD)]
-        )  # fmt: skip
+            [
+                p.name
+                for p in parameters
+                if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+            ]
+        )
         self.by_name = frozenset(
             p.name for p in parameters if p.kind is kinds.POSITIONAL_OR_KEYWORD
         )
@@ -143,10 +146,12 @@ class Binder:
             return Call(roots, names, self._names(len(args)), frozenset(), frozenset())
         s, n = self.signature, len(args)
         return Call(
-            roots, names, self._names(n),
+            roots,
+            names,
+            self._names(n),
             _positions(s.static_nums, s.static_names, n, names),
             _positions(s.donate_nums, s.donate_names, n, names),
-        )  # fmt: skip
+        )
 
     def _names(self, n):
         extra = n - len(self.positional)

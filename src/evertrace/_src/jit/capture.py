@@ -99,12 +99,21 @@ def _record(call, name, recorder, lifter):
     used = {*cook.used, *leaves, *[g for g in gathers if type(g) is int]}
     used.update(w.node for w in writes)
     return Recorded(
-        name, jaxpr, consts, recorder.guards(used),
+        name,
+        jaxpr,
+        consts,
+        recorder.guards(used),
         recorder.prologue.freeze(sorted(slots)),
-        leaves, gathers, writes, effects, recipe,
-        _donated(recorder, gathers, call.donated_roots), recorder.pinned, recorder.rules,
+        leaves,
+        gathers,
+        writes,
+        effects,
+        recipe,
+        _donated(recorder, gathers, call.donated_roots),
+        recorder.pinned,
+        recorder.rules,
         time.perf_counter() - start,
-    )  # fmt: skip
+    )
 
 
 def _finish(coroutine, name):
@@ -140,9 +149,10 @@ def _donated(recorder, gathers, roots):
 
 def _effect(cook, fn, args, kwargs):
     return Effect(
-        fn, [cook.state(x, "an effect") for x in args],
+        fn,
+        [cook.state(x, "an effect") for x in args],
         {k: cook.state(v, "an effect") for k, v in kwargs.items()},
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------------ by JAX's rules

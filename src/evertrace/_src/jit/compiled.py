@@ -56,11 +56,16 @@ def entry(jitted, args, names):
     defaults, by_name = _defaults(jitted._binder.function)
     uses = {source for source, *_ in roots}
     return (
-        now, jitted._fun, len(args), tuple(names),
+        now,
+        jitted._fun,
+        len(args),
+        tuple(names),
         defaults if _DEFAULT in uses else None,
         by_name if _KEYWORD_DEFAULT in uses else None,
-        jitted._variants, tuple([keeper.box(key) for keeper in keepers]), roots,
-    )  # fmt: skip
+        jitted._variants,
+        tuple([keeper.box(key) for keeper in keepers]),
+        roots,
+    )
 
 
 def _strict_entry(now, jitted, args, names):
@@ -87,8 +92,16 @@ def _strict_entry(now, jitted, args, names):
             traced.append((_TREE, at, treedef.spec, len(tokens), tuple(tokens)))
     roots = [*traced, *static]
     return (
-        now, jitted._fun, len(args), tuple(names), None, None, variants, (variants.box(key),), roots
-    )  # fmt: skip
+        now,
+        jitted._fun,
+        len(args),
+        tuple(names),
+        None,
+        None,
+        variants,
+        (variants.box(key),),
+        roots,
+    )
 
 
 def _strict_token(x):
@@ -168,9 +181,16 @@ def run_of(variant):
     outputs = None if program.plain else [_output(s) for s in program.sources]
     late = variant.host.run_late if variant.host.late_names else None
     return (
-        _inputs(variant), outputs, program.donated, late, engine, parts, device,
-        registry.first_device, *kitchen,
-    )  # fmt: skip
+        _inputs(variant),
+        outputs,
+        program.donated,
+        late,
+        engine,
+        parts,
+        device,
+        registry.first_device,
+        *kitchen,
+    )
 
 
 def _engine(program):
@@ -194,10 +214,18 @@ def _engine(program):
         return registry.put(x.host(), device, may_alias=False)
 
     parts = (
-        avals, executable._execute, executable._handlers, device, tuple(program.out_avals), buffer,
-        executable.failed, executable.collect_garbage, program.kept_donated, own,
+        avals,
+        executable._execute,
+        executable._handlers,
+        device,
+        tuple(program.out_avals),
+        buffer,
+        executable.failed,
+        executable.collect_garbage,
+        program.kept_donated,
+        own,
         not registry.is_first(device),
-    )  # fmt: skip
+    )
     return "xla", parts, device
 
 

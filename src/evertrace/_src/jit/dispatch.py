@@ -532,10 +532,23 @@ def _has_cells(value):
 
 
 def make_jit(
-    fun, *, in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums,
-    donate_argnames, keep_unused, device, backend_device, inline, compiler_options, strict,
-    max_traces, engine,
-):  # fmt: skip
+    fun,
+    *,
+    in_shardings,
+    out_shardings,
+    static_argnums,
+    static_argnames,
+    donate_argnums,
+    donate_argnames,
+    keep_unused,
+    device,
+    backend_device,
+    inline,
+    compiler_options,
+    strict,
+    max_traces,
+    engine,
+):
     """Return the `JitFunction` of a function; the arguments are those of `jit`."""
     placements = {
         device_of(p)
@@ -550,8 +563,13 @@ def make_jit(
             anchor="devices",
         )
     options = JitOptions(
-        keep_unused, inline, next(iter(placements), None),
-        tuple(sorted((compiler_options or {}).items())), strict, max_traces, engine,
-    )  # fmt: skip
+        keep_unused,
+        inline,
+        next(iter(placements), None),
+        tuple(sorted((compiler_options or {}).items())),
+        strict,
+        max_traces,
+        engine,
+    )
     signature = Signature(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     return JitFunction(fun, signature, options)

@@ -45,9 +45,10 @@ def allow(name, count, reason, max_traces):
     now = config.current()
     if now.no_tracing:
         raise errors.user_error(
-            errors.RetraceError, f"jit({name}): traced within no_tracing.",
+            errors.RetraceError,
+            f"jit({name}): traced within no_tracing.",
             fix="call it with arguments of this kind once before.",
-        )  # fmt: skip
+        )
     if not count:
         return
     if now.no_retrace:
@@ -203,15 +204,17 @@ def report(variant):
         for g, aval in zip(variant.gathers, avals, strict=True)
     ]
     return VariantReport(
-        reason=tuple(map(str, variant.reason)), hits=variant.hits,
+        reason=tuple(map(str, variant.reason)),
+        hits=variant.hits,
         depends=_dependencies(variant.guards),
         prologue=tuple([*[text for _, text in host.demands], *host.late]),
         inputs=tuple(inputs),
         writes=tuple([text for w in variant.writes for text in words.of_write(w)]),
         effects=tuple([words.of_effect(e) for e in variant.effects]),
-        result=words.of(variant.result), trace_seconds=variant.recorded.seconds,
+        result=words.of(variant.result),
+        trace_seconds=variant.recorded.seconds,
         **_costs(variant.program),
-    )  # fmt: skip
+    )
 
 
 def strict_report(variant, names):
@@ -225,11 +228,17 @@ def strict_report(variant, names):
     arguments = [f"{name}: {aval_word(a)}" for name, a in zip(names, avals, strict=True)]
     statics = [f"{place}: {word(value)}" for place, _, value in variant.key[3]]
     return VariantReport(
-        reason=tuple(map(str, variant.reason)), hits=None,
-        depends={"arguments": (*arguments, *statics)}, prologue=(), inputs=tuple(arguments),
-        writes=(), effects=(), result=", ".join(map(aval_word, out_avals)) or "no arrays",
-        trace_seconds=variant.seconds, **_costs(variant.program),
-    )  # fmt: skip
+        reason=tuple(map(str, variant.reason)),
+        hits=None,
+        depends={"arguments": (*arguments, *statics)},
+        prologue=(),
+        inputs=tuple(arguments),
+        writes=(),
+        effects=(),
+        result=", ".join(map(aval_word, out_avals)) or "no arrays",
+        trace_seconds=variant.seconds,
+        **_costs(variant.program),
+    )
 
 
 def _costs(program):
@@ -263,9 +272,12 @@ def _dependencies(guards):
 
 _GROUPS = ("function", "arguments", "self", "closures", "globals", "classes", "others")
 _GROUP_OF_STEP = {
-    "__closure__": "closures", "__globals__": "globals", "__defaults__": "arguments",
-    "__kwdefaults__": "arguments", "__self__": "self",
-}  # fmt: skip
+    "__closure__": "closures",
+    "__globals__": "globals",
+    "__defaults__": "arguments",
+    "__kwdefaults__": "arguments",
+    "__self__": "self",
+}
 
 
 def _group(node):
@@ -354,9 +366,12 @@ class _Recipes:
 
 _NAMED = ("attributes", "names", "entries", "class_entries")
 _STATEMENTS = {
-    "extend": "{} extended by {}", "items": "{}: its last items become [{}]",
-    "set": "{}: members changed: {}", "ndarray": "{}[...] = {}", "context": "{} set to {}",
-}  # fmt: skip
+    "extend": "{} extended by {}",
+    "items": "{}: its last items become [{}]",
+    "set": "{}: members changed: {}",
+    "ndarray": "{}[...] = {}",
+    "context": "{} set to {}",
+}
 
 
 def _made(recipe):

@@ -138,10 +138,13 @@ def _settle_recorder(recorder, replace):
         if isinstance(array.current, Tracer):
             array.current = replace(array.current, recorder.origin[id(array)].name)
     recorder.effects[:] = [
-        (fn, _settled(tuple(args), replace, "an effect"),
-         {k: _settled(v, replace, "an effect") for k, v in kwargs.items()})
+        (
+            fn,
+            _settled(tuple(args), replace, "an effect"),
+            {k: _settled(v, replace, "an effect") for k, v in kwargs.items()},
+        )
         for fn, args, kwargs in recorder.effects
-    ]  # fmt: skip
+    ]
 
 
 def _settle_view(view, replace):

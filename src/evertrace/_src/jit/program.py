@@ -39,9 +39,16 @@ class Program:
     """
 
     def __init__(
-        self, jaxpr, name, *, donated=(), keep_unused=False, device=None, compiler_options=None,
+        self,
+        jaxpr,
+        name,
+        *,
+        donated=(),
+        keep_unused=False,
+        device=None,
+        compiler_options=None,
         engine=None,
-    ):  # fmt: skip
+    ):
         self.whole = jaxpr
         self.watched = config.current().watched
         donated = () if self.watched else donated  # it may have to be run again
@@ -79,10 +86,14 @@ class Program:
     def with_options(self, compiler_options):
         """Return the program with other XLA flags on top of its own."""
         return Program(
-            self.whole, self.name, donated=self.donated, keep_unused=self.keep_unused,
-            device=self.device, compiler_options=self.compiler_options | dict(compiler_options),
+            self.whole,
+            self.name,
+            donated=self.donated,
+            keep_unused=self.keep_unused,
+            device=self.device,
+            compiler_options=self.compiler_options | dict(compiler_options),
             engine="xla",
-        )  # fmt: skip
+        )
 
     def on_xla(self):
         """Return the program as XLA runs it, whichever engine this one chooses."""
@@ -174,10 +185,12 @@ class Program:
     def _run_tape(self, tape, args):
         """Run what there is to compute as a tape; returns those outputs."""
         avals = self.jaxpr.invars
-        outs = tape.run([
-            x if type(x) is Array else host_input(x, avals[j].aval)
-            for j, x in enumerate([args[i] for i in self.kept])
-        ])  # fmt: skip
+        outs = tape.run(
+            [
+                x if type(x) is Array else host_input(x, avals[j].aval)
+                for j, x in enumerate([args[i] for i in self.kept])
+            ]
+        )
         if self.donated:
             _delete_donated(args, self.donated)
         return outs
@@ -285,10 +298,12 @@ def _host_value(x, aval):
 
 def _elsewhere_error(name):
     return errors.user_error(
-        ValueError, f"jit({name}): the native engine runs on the first CPU device, and an argument "
+        ValueError,
+        f"jit({name}): the native engine runs on the first CPU device, and an argument "
         "or the option default_device says another device.",
-        fix='leave `engine="native"` out: "auto" takes XLA where it has to.', anchor="engine",
-    )  # fmt: skip
+        fix='leave `engine="native"` out: "auto" takes XLA where it has to.',
+        anchor="engine",
+    )
 
 
 def _delete_donated(args, donated):

@@ -198,9 +198,10 @@ def _as_indices(option, nums):
         return tuple(map(operator.index, nums))
     except TypeError:
         raise errors.user_error(
-            TypeError, f"jit: {option} must be an int or a sequence of ints, got {nums}.",
+            TypeError,
+            f"jit: {option} must be an int or a sequence of ints, got {nums}.",
             fix="count the arguments from 0.",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _as_names(option, names):
@@ -209,9 +210,10 @@ def _as_names(option, names):
     names = tuple(names) if isinstance(names, Iterable) and type(names) is not str else (names,)
     if not all(isinstance(name, str) for name in names):
         raise errors.user_error(
-            TypeError, f"jit: {option} must be a str or a sequence of strs, got {names}.",
+            TypeError,
+            f"jit: {option} must be a str or a sequence of strs, got {names}.",
             fix="write names of arguments.",
-        )  # fmt: skip
+        )
     return frozenset(names)
 
 

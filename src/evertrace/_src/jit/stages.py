@@ -175,9 +175,10 @@ class Lowered(Stage):
         """
         if device_assignment is not None:
             raise errors.user_error(
-                NotImplementedError, "compile: device_assignment is not supported.",
+                NotImplementedError,
+                "compile: device_assignment is not supported.",
                 fix="name the device at `jit(f, device=device)`.",
-            )  # fmt: skip
+            )
         program = self._variant.program.on_xla()
         if compiler_options:
             program = program.with_options(compiler_options)

@@ -29,10 +29,21 @@ class StrictVariant(Variant):
         count = len(captured.jaxpr.invars)
         single = captured.out_tree is tree.LEAF
         recorded = Recorded(
-            name, captured.jaxpr, captured.consts, _leaf_guards(count), _nothing_on_host(), (),
-            list(range(count)), [], [], Out(0) if single else OutTree(captured.out_tree), donated,
-            pinned=False, rules=False, seconds=0.0,
-        )  # fmt: skip
+            name,
+            captured.jaxpr,
+            captured.consts,
+            _leaf_guards(count),
+            _nothing_on_host(),
+            (),
+            list(range(count)),
+            [],
+            [],
+            Out(0) if single else OutTree(captured.out_tree),
+            donated,
+            pinned=False,
+            rules=False,
+            seconds=0.0,
+        )
         super().__init__(recorded, options)
 
 

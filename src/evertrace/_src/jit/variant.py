@@ -106,10 +106,14 @@ class Variant(_VariantBase):
         self.closed = close_jaxpr(jaxpr)
         n = len(self.consts)
         self.program = Program(
-            jaxpr, self.name, donated=tuple(n + i for i in recorded.donated),
-            keep_unused=options.keep_unused, device=options.device,
-            compiler_options=options.compiler_options, engine=options.engine,
-        )  # fmt: skip
+            jaxpr,
+            self.name,
+            donated=tuple(n + i for i in recorded.donated),
+            keep_unused=options.keep_unused,
+            device=options.device,
+            compiler_options=options.compiler_options,
+            engine=options.engine,
+        )
         self.key, self.reason, self.created = None, (), time.time()
         self.hits = self.used = 0
         if native is not None:

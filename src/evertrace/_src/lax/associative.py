@@ -40,9 +40,11 @@ def associative_scan(fn, elems, reverse=False, axis=0):
     """
     if not callable(fn):
         raise errors.user_error(
-            TypeError, f"associative_scan: fn must be a function, got {type(fn).__name__}.",
-            fix="pass the operation first, then the elements.", anchor="associative-scan",
-        )  # fmt: skip
+            TypeError,
+            f"associative_scan: fn must be a function, got {type(fn).__name__}.",
+            fix="pass the operation first, then the elements.",
+            anchor="associative-scan",
+        )
     leaves, treedef = tree.flatten(elems)
     leaves = [as_operand(x, "associative_scan") for x in leaves]
     if not leaves:
@@ -91,9 +93,11 @@ def _prefixes(combine, xs, axes):
         return xs
     pairs = combine(_take(xs, axes, 0, n - 1, 2), _take(xs, axes, 1, n, 2))
     odd = _prefixes(combine, pairs, axes)
-    later = combine(
-        odd if n % 2 else _take(odd, axes, 0, n // 2 - 1, 1), _take(xs, axes, 2, n, 2)
-    ) if n > 2 else []  # fmt: skip
+    later = (
+        combine(odd if n % 2 else _take(odd, axes, 0, n // 2 - 1, 1), _take(xs, axes, 2, n, 2))
+        if n > 2
+        else []
+    )
     first = _take(xs, axes, 0, 1, 1)
     if later:
         first = [_join([x, y], a) for x, y, a in zip(first, later, axes, strict=True)]

@@ -103,9 +103,11 @@ def switch(index, branches, *operands, operand=_MISSING):
     index = _index_of_switch(index)
     if not branches:
         raise errors.user_error(
-            ValueError, "switch: `branches` is empty.", fix="pass at least one function.",
+            ValueError,
+            "switch: `branches` is empty.",
+            fix="pass at least one function.",
             anchor="cond-branches",
-        )  # fmt: skip
+        )
     if len(branches) == 1:
         return branches[0](*operands)
     last = literal(len(branches) - 1, _INDEX)
@@ -151,9 +153,11 @@ def _index_of_switch(index):
     index = _scalar("switch", "index", index, "an integer scalar", fix)
     if index.aval.dtype.kind not in "iu":
         raise errors.user_error(
-            TypeError, f"switch: index must be an integer, got {index.aval.str_short()}.", fix=fix,
+            TypeError,
+            f"switch: index must be an integer, got {index.aval.str_short()}.",
+            fix=fix,
             anchor="cond-predicate",
-        )  # fmt: skip
+        )
     return index
 
 
@@ -165,9 +169,11 @@ def _scalar(name, argument, x, wanted, fix):
         x, found = None, type(x).__name__
     if x is None or x.aval.ndim:
         raise errors.user_error(
-            TypeError, f"{name}: {argument} must be {wanted}, got {found}.", fix=fix,
+            TypeError,
+            f"{name}: {argument} must be {wanted}, got {found}.",
+            fix=fix,
             anchor="cond-predicate",
-        )  # fmt: skip
+        )
     return x
 
 

@@ -154,10 +154,9 @@ def pmin(x, axis_name, *, axis_index_groups=None):
 def _extremum(prim, x, axis_name, axis_index_groups):
     names = _names(prim.name, axis_name, axis_index_groups)
     return tree.map(
-        lambda leaf: (
-            prim.bind(as_array(leaf, prim.name), axes=names, axis_index_groups=None)
-        ), x,
-    )  # fmt: skip
+        lambda leaf: prim.bind(as_array(leaf, prim.name), axes=names, axis_index_groups=None),
+        x,
+    )
 
 
 # ---------------------------------------------------------------- moving whole values
@@ -244,8 +243,9 @@ def pbroadcast(x, axis_name, source):
     return tree.map(
         lambda leaf: ops.pbroadcast_p.bind(
             as_array(leaf, "pbroadcast"), axis_name=axis_name, source=int(source)
-        ), x,
-    )  # fmt: skip
+        ),
+        x,
+    )
 
 
 # ---------------------------------------------------------------- gathering and scattering

@@ -176,9 +176,8 @@ def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, di
     rhs = tuple(rhs_shape[d] for d in numbers.rhs_spec)
     if isinstance(padding, str):
         padding = [
-            _transposed_pads(k, s, padding)
-            for k, s in zip(rhs[2:], window_strides, strict=True)
-        ]  # fmt: skip
+            _transposed_pads(k, s, padding) for k, s in zip(rhs[2:], window_strides, strict=True)
+        ]
     full = [dilated(n, s) for n, s in zip(lhs[2:], window_strides, strict=True)]
     out = conv_shape_tuple((*lhs[:2], *full), rhs, (1,) * len(full), padding)
     return tuple(out[numbers.out_spec.index(d)] for d in range(len(out)))
@@ -188,10 +187,19 @@ def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, di
 
 
 def conv_general_dilated(
-    lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
-    dimension_numbers=None, feature_group_count=1, batch_group_count=1, precision=None,
-    preferred_element_type=None, out_sharding=None,
-):  # fmt: skip
+    lhs,
+    rhs,
+    window_strides,
+    padding,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+    out_sharding=None,
+):
     """Convolve (correlate: the kernel is not reversed) over any number of spatial dimensions.
 
     Args:
@@ -270,15 +278,25 @@ def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_ty
              [20., 24.]], dtype=float32)
     """
     return conv_general_dilated(
-        lhs, rhs, window_strides, padding, precision=precision,
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def conv_with_general_padding(
-    lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=None,
+    lhs,
+    rhs,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    precision=None,
     preferred_element_type=None,
-):  # fmt: skip
+):
     """Convolve as `conv` does, with padding in numbers and with dilation.
 
     Args:
@@ -300,9 +318,15 @@ def conv_with_general_padding(
       Array([0., 1., 2., 4., 6.], dtype=float32)
     """
     return conv_general_dilated(
-        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def _transposed_pads(window, stride, padding):
@@ -327,14 +351,24 @@ def _transposed_pads(window, stride, padding):
 
 
 _TRANSPOSE_LAYOUTS = {
-    3: ("NHC", "HIO", "NHC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NHWDC", "HWDIO", "NHWDC"),
-}  # fmt: skip
+    3: ("NHC", "HIO", "NHC"),
+    4: ("NHWC", "HWIO", "NHWC"),
+    5: ("NHWDC", "HWDIO", "NHWDC"),
+}
 
 
 def conv_transpose(
-    lhs, rhs, strides, padding, rhs_dilation=None, dimension_numbers=None, transpose_kernel=False,
-    precision=None, preferred_element_type=None, use_consistent_padding=False,
-):  # fmt: skip
+    lhs,
+    rhs,
+    strides,
+    padding,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    transpose_kernel=False,
+    precision=None,
+    preferred_element_type=None,
+    use_consistent_padding=False,
+):
     """Convolve with a fractional stride, as the transpose of a convolution does.
 
     Args:
@@ -382,15 +416,29 @@ def conv_transpose(
         first, second, *spatial = numbers.rhs_spec
         numbers = numbers._replace(rhs_spec=(second, first, *spatial))
     return conv_general_dilated(
-        lhs, rhs, (1,) * len(strides), padding, strides, holes, numbers, precision=precision,
+        lhs,
+        rhs,
+        (1,) * len(strides),
+        padding,
+        strides,
+        holes,
+        numbers,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def conv_general_dilated_patches(
-    lhs, filter_shape, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
-    dimension_numbers=None, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    lhs,
+    filter_shape,
+    window_strides,
+    padding,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    precision=None,
+    preferred_element_type=None,
+):
     """Lay out the windows that a convolution sees, along the features.
 
     Args:
@@ -423,16 +471,30 @@ def conv_general_dilated_patches(
     inverse = sorted(range(kernel.ndim), key=numbers.rhs_spec.__getitem__)
     kernel = np.ascontiguousarray(np.transpose(kernel, inverse))
     return conv_general_dilated(
-        lhs, from_host(kernel), window_strides, padding, lhs_dilation, rhs_dilation, numbers,
-        feature_group_count=features, precision=precision,
+        lhs,
+        from_host(kernel),
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        numbers,
+        feature_group_count=features,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def conv_general_dilated_local(
-    lhs, rhs, window_strides, padding, filter_shape, lhs_dilation=None, rhs_dilation=None,
-    dimension_numbers=None, precision=None,
-):  # fmt: skip
+    lhs,
+    rhs,
+    window_strides,
+    padding,
+    filter_shape,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    precision=None,
+):
     """Convolve with a kernel of its own at each place, as a locally connected layer does.
 
     Args:

@@ -76,12 +76,13 @@ def dot_general(
         as_operand(lhs, "dot_general"),
         as_operand(rhs, "dot_general"),
         dimension_numbers=(
-            (_ints(lhs_contract), _ints(rhs_contract)), (_ints(lhs_batch), _ints(rhs_batch))
+            (_ints(lhs_contract), _ints(rhs_contract)),
+            (_ints(lhs_batch), _ints(rhs_batch)),
         ),
         precision=precision_param(precision),
         preferred_element_type=element_type_param(preferred_element_type),
         out_sharding=out_sharding,
-    )  # fmt: skip
+    )
 
 
 def _ints(dims):
@@ -89,9 +90,14 @@ def _ints(dims):
 
 
 def dot(
-    lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None,
+    lhs,
+    rhs,
+    *,
+    dimension_numbers=None,
+    precision=None,
+    preferred_element_type=None,
     out_sharding=None,
-):  # fmt: skip
+):
     """Multiply vectors and matrices; or, with `dimension_numbers`, as `dot_general`.
 
     Args:
@@ -163,9 +169,14 @@ def batch_matmul(lhs, rhs, precision=None):
 
 
 def scaled_dot(
-    lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None,
+    lhs,
+    rhs,
+    *,
+    lhs_scale=None,
+    rhs_scale=None,
+    dimension_numbers=None,
     preferred_element_type=None,
-):  # fmt: skip
+):
     """Multiply operands of which each block, along a contracted dimension, has a scale.
 
     Args:

@@ -24,9 +24,16 @@ from evertrace._src.ops.structural import expand_dims
 
 
 def gather(
-    operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False,
-    indices_are_sorted=False, mode=None, fill_value=None,
-):  # fmt: skip
+    operand,
+    start_indices,
+    dimension_numbers,
+    slice_sizes,
+    *,
+    unique_indices=False,
+    indices_are_sorted=False,
+    mode=None,
+    fill_value=None,
+):
     """Take windows of an array that start where an array of indices says.
 
     Args:
@@ -64,16 +71,27 @@ def gather(
     elif fill_value is None:
         fill_value = default_fill(operand.dtype)
     return ops.gather(
-        operand, as_array(start_indices, "gather"), dimension_numbers, as_shape(slice_sizes),
-        mode=mode, unique_indices=bool(unique_indices),
-        indices_are_sorted=bool(indices_are_sorted), fill_value=fill_value,
-    )  # fmt: skip
+        operand,
+        as_array(start_indices, "gather"),
+        dimension_numbers,
+        as_shape(slice_sizes),
+        mode=mode,
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        fill_value=fill_value,
+    )
 
 
 def scatter(
-    operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
-    unique_indices=False, mode=None,
-):  # fmt: skip
+    operand,
+    scatter_indices,
+    updates,
+    dimension_numbers,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+):
     """Return an array with windows replaced that start where an array of indices says.
 
     Args:
@@ -101,15 +119,27 @@ def scatter(
       Array([0., 7., 0., 5.], dtype=float32)
     """
     return _scatter(
-        ops.scatter_p, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
+        ops.scatter_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
 def scatter_add(
-    operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
-    unique_indices=False, mode=None,
-):  # fmt: skip
+    operand,
+    scatter_indices,
+    updates,
+    dimension_numbers,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+):
     """Return an array with `updates` added to windows; arguments as of `scatter`.
 
     Where windows overlap, all updates are added.
@@ -120,15 +150,27 @@ def scatter_add(
       Array([ 1., 12.,  0.], dtype=float32)
     """
     return _scatter(
-        ops.scatter_add_p, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
+        ops.scatter_add_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
 def scatter_sub(
-    operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
-    unique_indices=False, mode=None,
-):  # fmt: skip
+    operand,
+    scatter_indices,
+    updates,
+    dimension_numbers,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+):
     """Return an array with `updates` subtracted from windows; arguments as of `scatter`.
 
     Where windows overlap, all updates are subtracted.
@@ -139,15 +181,27 @@ def scatter_sub(
       Array([ -1., -12.,   0.], dtype=float32)
     """
     return _scatter(
-        ops.scatter_sub_p, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
+        ops.scatter_sub_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
 def scatter_mul(
-    operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
-    unique_indices=False, mode=None,
-):  # fmt: skip
+    operand,
+    scatter_indices,
+    updates,
+    dimension_numbers,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+):
     """Return an array with windows multiplied by `updates`; arguments as of `scatter`.
 
     Where windows overlap, all updates are multiplied. The derivative by `updates` needs
@@ -159,15 +213,27 @@ def scatter_mul(
       Array([ 2., 35.,  1.], dtype=float32)
     """
     return _scatter(
-        ops.scatter_mul_p, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
+        ops.scatter_mul_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
 def scatter_min(
-    operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
-    unique_indices=False, mode=None,
-):  # fmt: skip
+    operand,
+    scatter_indices,
+    updates,
+    dimension_numbers,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+):
     """Return an array with the lesser of windows and `updates`; arguments as of `scatter`.
 
     Where windows overlap, it is the least of all. Equal ones share the derivative.
@@ -178,15 +244,27 @@ def scatter_min(
       Array([6., 5., 6.], dtype=float32)
     """
     return _scatter(
-        ops.scatter_min_p, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
+        ops.scatter_min_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
 def scatter_max(
-    operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
-    unique_indices=False, mode=None,
-):  # fmt: skip
+    operand,
+    scatter_indices,
+    updates,
+    dimension_numbers,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+):
     """Return an array with the greater of windows and `updates`; arguments as of `scatter`.
 
     Where windows overlap, it is the greatest of all. Equal ones share the derivative.
@@ -197,23 +275,41 @@ def scatter_max(
       Array([9., 7., 6.], dtype=float32)
     """
     return _scatter(
-        ops.scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
-        indices_are_sorted, unique_indices, mode,
-    )  # fmt: skip
+        ops.scatter_max_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
 
 
 def _scatter(prim, operand, indices, updates, dnums, indices_are_sorted, unique_indices, mode):
     return ops.scatter(
-        prim, as_array(operand, prim.name), as_array(indices, prim.name),
-        as_array(updates, prim.name), dnums, mode=GatherScatterMode.from_any(mode),
-        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
-    )  # fmt: skip
+        prim,
+        as_array(operand, prim.name),
+        as_array(indices, prim.name),
+        as_array(updates, prim.name),
+        dnums,
+        mode=GatherScatterMode.from_any(mode),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+    )
 
 
 def scatter_apply(
-    operand, scatter_indices, func, dimension_numbers, *, update_shape=(),
-    indices_are_sorted=False, unique_indices=False, mode=None,
-):  # fmt: skip
+    operand,
+    scatter_indices,
+    func,
+    dimension_numbers,
+    *,
+    update_shape=(),
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+):
     """Return an array with a function applied to windows; arguments as of `scatter`.
 
     Args:

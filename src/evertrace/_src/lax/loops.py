@@ -78,9 +78,11 @@ def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
     label = named(parameter(body_fun, 0))
     if max_steps is not None and operator.index(max_steps) < 0:
         raise errors.user_error(
-            ValueError, f"while_loop: `max_steps` must not be negative, got {max_steps}.",
-            fix="pass the greatest number of turns.", anchor="loop-bounds",
-        )  # fmt: skip
+            ValueError,
+            f"while_loop: `max_steps` must not be negative, got {max_steps}.",
+            fix="pass the greatest number of turns.",
+            anchor="loop-bounds",
+        )
     return _while("while_loop", label, cond_fun, body_fun, init_val, max_steps)
 
 
@@ -112,9 +114,13 @@ def _while(where, label, cond_fun, body_fun, init_val, max_steps=None):
 
     body = stage_until_settled(carry, stage)
     cond = stage_body(
-        goes_on, carry.in_tree(), carry.avals, where=where, names=carry.paths,
+        goes_on,
+        carry.in_tree(),
+        carry.avals,
+        where=where,
+        names=carry.paths,
         finish=finish_condition,
-    )  # fmt: skip
+    )
     _check_condition(cond)
     bind = loop.bind_while
     if max_steps is not None:
@@ -204,9 +210,7 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     unroll = _unroll_count(1 if unroll is None else unroll, length)
     dtype = lower.aval.dtype
     start = literal(first, dtype, dtype == dtypes.default_dtype(int))
-    (_, value), _ = _scan(
-        "fori_loop", label, turn, (start, init_val), None, length, False, unroll
-    )  # fmt: skip
+    (_, value), _ = _scan("fori_loop", label, turn, (start, init_val), None, length, False, unroll)
     return value
 
 
@@ -321,17 +325,26 @@ def _scan(where, label, f, init, xs, length, reverse, unroll):
     def stage(avals):
         avals = [*avals, *[slice_aval(x.aval) for x in slices]]
         return stage_body(
-            turn, carry.in_tree(xs_tree), avals, where=where, names=carry.paths + names,
+            turn,
+            carry.in_tree(xs_tree),
+            avals,
+            where=where,
+            names=carry.paths + names,
             finish=finish,
-        )  # fmt: skip
+        )
 
     body = stage_until_settled(carry, stage)
     outs = as_arrays(
         bind_scan(
-            body.jaxpr, body.captured, carry.values, slices, length=length, reverse=reverse,
+            body.jaxpr,
+            body.captured,
+            carry.values,
+            slices,
+            length=length,
+            reverse=reverse,
             unroll=unroll,
         )
-    )  # fmt: skip
+    )
     n = len(carry.values)
     last = body.jaxpr.outvars[:n] if length else carry.values
     return carry.result(share_results(outs[:n], last)), tree.unflatten(out_trees[0], outs[n:])
@@ -367,15 +380,18 @@ def _scan_length(names, avals, length):
         return next(iter(lengths))
     if not lengths:
         raise errors.user_error(
-            ValueError, "scan: there are no values to scan over, and `length` is not given.",
-            fix="pass `length`.", anchor="scan-length",
-        )  # fmt: skip
+            ValueError,
+            "scan: there are no values to scan over, and `length` is not given.",
+            fix="pass `length`.",
+            anchor="scan-length",
+        )
     text = ", ".join(f"{name} says {size}" for size, name in lengths.items())
     raise errors.user_error(
-        ValueError, f"scan: the number of turns is not clear: {text}.",
+        ValueError,
+        f"scan: the number of turns is not clear: {text}.",
         fix="pass arrays of one leading size, and `length` equal to it or not at all.",
         anchor="scan-length",
-    )  # fmt: skip
+    )
 
 
 def _unroll_count(unroll, length):
@@ -383,9 +399,11 @@ def _unroll_count(unroll, length):
         return max(length, 1) if unroll else 1
     if unroll < 1:
         raise errors.user_error(
-            ValueError, f"scan: `unroll` must be a positive integer or a bool, got {unroll}.",
-            fix="pass the number of turns to write one after the other.", anchor="scan-unroll",
-        )  # fmt: skip
+            ValueError,
+            f"scan: `unroll` must be a positive integer or a bool, got {unroll}.",
+            fix="pass the number of turns to write one after the other.",
+            anchor="scan-unroll",
+        )
     return int(unroll)
 
 
@@ -393,9 +411,11 @@ def _python_scan(f, carry, xs_tree, slices, length, reverse):
     """Run the loop in Python, as `disable_jit` asks for."""
     if length == 0:
         raise errors.user_error(
-            ValueError, "scan: under `disable_jit` a scan of length 0 has no outputs to return.",
-            fix="run it without `disable_jit`.", anchor="scan-length",
-        )  # fmt: skip
+            ValueError,
+            "scan: under `disable_jit` a scan of length 0 has no outputs to return.",
+            fix="run it without `disable_jit`.",
+            anchor="scan-length",
+        )
     rows = list(zip(*[unstack_p.bind(x, axis=0) for x in slices], strict=True)) or [()] * length
     ys = []
     for row in reversed(rows) if reverse else rows:
@@ -445,9 +465,11 @@ def _map_in_batches(f, xs, batch_size):
     """Run whole batches in a scan, and what is left over at once."""
     if batch_size < 0:
         raise errors.user_error(
-            ValueError, f"map: `batch_size` must not be negative, got {batch_size}.",
-            fix="pass the number of slices to work on at a time.", anchor="loop-bounds",
-        )  # fmt: skip
+            ValueError,
+            f"map: `batch_size` must not be negative, got {batch_size}.",
+            fix="pass the number of slices to work on at a time.",
+            anchor="loop-bounds",
+        )
     leaves, in_tree = tree.flatten(xs)
     leaves = [as_operand(x, "map") for x in leaves]
     length = _scan_length(["xs"] * len(leaves), [x.aval for x in leaves], None)

@@ -59,9 +59,14 @@ _ROWS = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
 def ragged_dot(
-    lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None,
+    lhs,
+    rhs,
+    group_sizes,
+    precision=None,
+    preferred_element_type=None,
+    group_offset=None,
     out_sharding=None,
-):  # fmt: skip
+):
     """Multiply each group of rows with a matrix of its own.
 
     Args:
@@ -87,9 +92,15 @@ def ragged_dot(
 
 
 def ragged_dot_general(
-    lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision=None,
-    preferred_element_type=None, group_offset=None, out_sharding=None,
-):  # fmt: skip
+    lhs,
+    rhs,
+    group_sizes,
+    ragged_dot_dimension_numbers,
+    precision=None,
+    preferred_element_type=None,
+    group_offset=None,
+    out_sharding=None,
+):
     """Multiply as `dot_general` does, group by group along one dimension of `lhs`.
 
     What the groups mean depends on the kind of that ragged dimension:
@@ -158,30 +169,37 @@ def _check(name, lhs, rhs, sizes, numbers):
     ragged, group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     if not dtypes.issubdtype(sizes.dtype, np.integer):
         raise errors.user_error(
-            errors.DTypeError, f"{name}: group_sizes must be integers, got {sizes.dtype}.",
-            fix="convert them with `astype(int)`.", anchor="dtype",
-        )  # fmt: skip
+            errors.DTypeError,
+            f"{name}: group_sizes must be integers, got {sizes.dtype}.",
+            fix="convert them with `astype(int)`.",
+            anchor="dtype",
+        )
     if len(ragged) != 1 or not 0 <= ragged[0] < lhs.ndim:
         raise errors.user_error(
-            errors.AxisError, f"{name}: lhs_ragged_dimensions {ragged} must be one of the "
+            errors.AxisError,
+            f"{name}: lhs_ragged_dimensions {ragged} must be one of the "
             f"{lhs.ndim} dimensions of lhs.",
-            fix="give it in a tuple, counted from 0.", anchor="axis",
-        )  # fmt: skip
+            fix="give it in a tuple, counted from 0.",
+            anchor="axis",
+        )
     wanted = 0 if ragged[0] in (*lc, *lb) else 1
     if len(group) != wanted or any(not 0 <= d < rhs.ndim for d in group):
         raise errors.user_error(
-            errors.AxisError, f"{name}: rhs_group_dimensions {group} must be {wanted} of the "
+            errors.AxisError,
+            f"{name}: rhs_group_dimensions {group} must be {wanted} of the "
             f"{rhs.ndim} dimensions of rhs, as the ragged dimension is "
             f"{'contracted or batched' if wanted == 0 else 'neither contracted nor batched'}.",
             fix="give the dimension of rhs that has an entry per group, if there is to be one.",
             anchor="axis",
-        )  # fmt: skip
+        )
     if sizes.ndim == 0 or (group and rhs.shape[group[0]] != sizes.shape[-1]):
         found = f"dimension {group[0]} of rhs, shape {rhs.shape}" if group else "a list of groups"
         raise errors.user_error(
-            errors.ShapeError, f"{name}: group_sizes of shape {sizes.shape} do not fit {found}.",
-            fix="give as many group sizes as there are groups.", anchor="shape-dot",
-        )  # fmt: skip
+            errors.ShapeError,
+            f"{name}: group_sizes of shape {sizes.shape} do not fit {found}.",
+            fix="give as many group sizes as there are groups.",
+            anchor="shape-dot",
+        )
 
 
 def _by_group(lhs, sizes, ragged, outer):

@@ -340,16 +340,26 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
             out = operation.bind(out, inits[0])
         return treedef.unflatten([out])
     outs = reduce_p.bind(
-        *xs, *inits, computation=computation, jaxpr=close_jaxpr(jaxpr), dimensions=dimensions,
+        *xs,
+        *inits,
+        computation=computation,
+        jaxpr=close_jaxpr(jaxpr),
+        dimensions=dimensions,
         out_sharding=out_sharding,
-    )  # fmt: skip
+    )
     return treedef.unflatten(outs)
 
 
 def reduce_window(
-    operand, init_value, computation, window_dimensions, window_strides=None, padding="VALID",
-    base_dilation=None, window_dilation=None,
-):  # fmt: skip
+    operand,
+    init_value,
+    computation,
+    window_dimensions,
+    window_strides=None,
+    padding="VALID",
+    base_dilation=None,
+    window_dilation=None,
+):
     """Reduce each window of arrays by a function of two scalars.
 
     Args:
@@ -401,16 +411,22 @@ def _window(x, dimensions, strides, padding, base_dilation, window_dilation):
         reach = [windows.dilated(n, d) for n, d in zip(dimensions, holes, strict=True)]
         padding = padtype_to_pads(full, reach, strides, padding)
     return {
-        "window_dimensions": dimensions, "window_strides": strides,
+        "window_dimensions": dimensions,
+        "window_strides": strides,
         "padding": tuple((int(low), int(high)) for low, high in padding),
-        "base_dilation": base, "window_dilation": holes,
-    }  # fmt: skip
+        "base_dilation": base,
+        "window_dilation": holes,
+    }
 
 
 def reduce_window_shape_tuple(
-    operand_shape, window_dimensions, window_strides, padding, base_dilation=None,
+    operand_shape,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation=None,
     window_dilation=None,
-):  # fmt: skip
+):
     """Return the shape that `reduce_window` gives for these params, padding as pairs.
 
     Args:
@@ -430,6 +446,11 @@ def reduce_window_shape_tuple(
     """
     ones = (1,) * len(operand_shape)
     return windows.window_shape(
-        "reduce_window", tuple(operand_shape), tuple(window_dimensions), tuple(window_strides),
-        tuple(padding), base_dilation or ones, window_dilation or ones,
-    )  # fmt: skip
+        "reduce_window",
+        tuple(operand_shape),
+        tuple(window_dimensions),
+        tuple(window_strides),
+        tuple(padding),
+        base_dilation or ones,
+        window_dilation or ones,
+    )

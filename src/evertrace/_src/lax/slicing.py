@@ -331,8 +331,10 @@ def _starts(name, shape, indices, allow_negative):
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
     if not len(indices) == len(shape) == len(allow_negative):
-        return [literal(x, dtype) if made is None else made
-                for x, made in zip(indices, operands, strict=True)]  # fmt: skip
+        return [
+            literal(x, dtype) if made is None else made
+            for x, made in zip(indices, operands, strict=True)
+        ]
     return [
         literal(_fitting(x + size if x < 0 and allow else x, dtype), dtype)
         if made is None

@@ -45,9 +45,11 @@ class _Vector:
     def stage(self, fun, label, has_aux=False):
         """Stage a function of a vector that returns one, and `aux` after it if it has that."""
         body = stage_body(
-            unchanging(self.where, fun), tree.treedef_tuple([self.tree]), self.avals,
+            unchanging(self.where, fun),
+            tree.treedef_tuple([self.tree]),
+            self.avals,
             where=self.where,
-        )  # fmt: skip
+        )
         out_tree, out_avals = body.out_tree, body.jaxpr.out_avals
         if has_aux:
             data, children = out_tree.node_data(), out_tree.children()
@@ -99,9 +101,7 @@ class _Vector:
 
 
 @stateful
-def custom_linear_solve(
-    matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False
-):  # fmt: skip
+def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False):
     """Solve ``matvec(x) = b`` by a function, with the derivatives of the equation.
 
     Derivatives do not look into `solve`: the tangent of x solves the same system with another right
@@ -156,11 +156,15 @@ def custom_linear_solve(
             lambda b: transpose_solve(run_back, b), "transpose_solve", has_aux
         )
     outs = bind_linear_solve(
-        consts, solve_body.captured, [] if transpose_body is None else transpose_body.captured,
-        vector.values, matvec=close_jaxpr(operator), solve=close_jaxpr(solve_body.jaxpr),
+        consts,
+        solve_body.captured,
+        [] if transpose_body is None else transpose_body.captured,
+        vector.values,
+        matvec=close_jaxpr(operator),
+        solve=close_jaxpr(solve_body.jaxpr),
         vecmat=None if vecmat is None else close_jaxpr(vecmat),
         transpose_solve=None if transpose_body is None else close_jaxpr(transpose_body.jaxpr),
-    )  # fmt: skip
+    )
     return tree.unflatten(solve_body.out_tree, as_arrays(outs))
 
 
@@ -216,9 +220,13 @@ def _bind_root(vector, f_body, solve_body, tangent_solve):
 
     def bind(operands):
         return custom_jvp_call_p.bind(
-            *operands, name="custom_root", call_jaxpr=close_jaxpr(call), jvp=jvp, num_consts=0,
+            *operands,
+            name="custom_root",
+            call_jaxpr=close_jaxpr(call),
+            jvp=jvp,
+            num_consts=0,
             symbolic_zeros=True,
-        )  # fmt: skip
+        )
 
     def jvp(primals, tangents):
         outs = bind(primals)
@@ -227,9 +235,10 @@ def _bind_root(vector, f_body, solve_body, tangent_solve):
 
         def push(constants_dot, root_dot):
             tangents = jvp_flat(
-                lambda *xs: inline(f_body.jaxpr, *xs), [*constants, *root],
+                lambda *xs: inline(f_body.jaxpr, *xs),
+                [*constants, *root],
                 [*constants_dot, *root_dot],
-            )[1]  # fmt: skip
+            )[1]
             return [
                 zeros(a) if t is None else t for t, a in zip(tangents, vector.avals, strict=True)
             ]

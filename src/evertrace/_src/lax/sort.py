@@ -92,9 +92,13 @@ def top_k(operand, k, *, axis=-1):
 
 
 def approx_max_k(
-    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
+    operand,
+    k,
+    reduction_dimension=-1,
+    recall_target=0.95,
+    reduction_input_size_override=-1,
     aggregate_to_topk=True,
-):  # fmt: skip
+):
     """Return the `k` largest elements, of which some may be missed; here none are.
 
     Args:
@@ -120,9 +124,13 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1,
+    operand,
+    k,
+    reduction_dimension=-1,
+    recall_target=0.95,
+    reduction_input_size_override=-1,
     aggregate_to_topk=True,
-):  # fmt: skip
+):
     """Return the `k` smallest elements in ascending order; see `approx_max_k`.
 
     Args:

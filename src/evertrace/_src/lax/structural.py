@@ -62,7 +62,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
         return operand
     return ops.broadcast_in_dim_p.bind(
         operand, shape=shape, broadcast_dimensions=dims, sharding=None
-    )  # fmt: skip
+    )
 
 
 def broadcast_to_rank(x, rank):

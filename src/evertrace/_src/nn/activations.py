@@ -485,6 +485,4 @@ def log1mexp(x):
     # Each branch sees 1 where it is not chosen, so that its derivative is finite there.
     is_small = x < math.log(2)
     small, large = where(is_small, x, 1), where(is_small, 1, x)
-    return where(
-        is_small, ufuncs.log(-ufuncs.expm1(-small)), ufuncs.log1p(-ufuncs.exp(-large))
-    )  # fmt: skip
+    return where(is_small, ufuncs.log(-ufuncs.expm1(-small)), ufuncs.log1p(-ufuncs.exp(-large)))

@@ -24,10 +24,20 @@ MASKED = -0.7
 
 @set_module("evertrace.nn")
 def dot_product_attention(
-    query, key, value, bias=None, mask=None, *, scale=None, is_causal=False,
-    query_seq_lengths=None, key_value_seq_lengths=None, local_window_size=None,
-    implementation=None, return_residual=False,
-):  # fmt: skip
+    query,
+    key,
+    value,
+    bias=None,
+    mask=None,
+    *,
+    scale=None,
+    is_causal=False,
+    query_seq_lengths=None,
+    key_value_seq_lengths=None,
+    local_window_size=None,
+    implementation=None,
+    return_residual=False,
+):
     """Return ``softmax(query @ key.T * scale + bias) @ value`` for each head.
 
     Args:

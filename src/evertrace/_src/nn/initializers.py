@@ -211,9 +211,7 @@ def _size_along(shape, axes):
 
 
 @public
-def variance_scaling(
-    scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None
-):  # fmt: skip
+def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
     """Return an initializer whose variance is `scale` divided by a number of connections.
 
     Args:

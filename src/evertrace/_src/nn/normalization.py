@@ -183,9 +183,15 @@ def log_softmax(x, axis=-1, where=None):
 
 @public
 def standardize(
-    x, axis: int | tuple[int, ...] | None = -1, mean=None, variance=None, epsilon=1e-5,
-    where=None, *, algorithm="fast",
-):  # fmt: skip
+    x,
+    axis: int | tuple[int, ...] | None = -1,
+    mean=None,
+    variance=None,
+    epsilon=1e-5,
+    where=None,
+    *,
+    algorithm="fast",
+):
     """Return `x` shifted and scaled to mean 0 and variance 1 along axes.
 
     Args:

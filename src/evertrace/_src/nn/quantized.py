@@ -82,9 +82,13 @@ def get_scaled_dot_general_config(mode, global_scale=None):
 
 @set_module("evertrace.nn")
 def scaled_dot_general(
-    lhs, rhs, dimension_numbers, preferred_element_type=np.float32, configs=None,
+    lhs,
+    rhs,
+    dimension_numbers,
+    preferred_element_type=np.float32,
+    configs=None,
     implementation=None,
-):  # fmt: skip
+):
     """Multiply two arrays as `lax.dot_general` does, after quantising both in blocks.
 
     Args:

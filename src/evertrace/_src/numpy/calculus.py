@@ -141,9 +141,7 @@ def gradient(f, *varargs, axis=None, edge_order=None):
             fix="leave short axes out with `axis`.",
             anchor="shape",
         )
-    out = [
-        _gradient(x, operand("gradient", h), i) for i, h in zip(axes, spacings, strict=True)
-    ]  # fmt: skip
+    out = [_gradient(x, operand("gradient", h), i) for i, h in zip(axes, spacings, strict=True)]
     return out[0] if len(out) == 1 else out
 
 

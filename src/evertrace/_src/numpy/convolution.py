@@ -95,7 +95,11 @@ def _padding(name, mode, size):
 
 def _slide(x, y, padding, precision, preferred_element_type):
     out = conv_general_dilated(
-        x[None, None], y[None, None], (1,), [padding], precision=precision,
+        x[None, None],
+        y[None, None],
+        (1,),
+        [padding],
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
     return out[0, 0]

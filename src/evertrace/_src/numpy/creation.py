@@ -44,9 +44,15 @@ def placed(x, device):
 
 
 def array(
-    object, dtype=None, *, copy=True, order: str | None = "K", ndmin=0, device=None,
+    object,
+    dtype=None,
+    *,
+    copy=True,
+    order: str | None = "K",
+    ndmin=0,
+    device=None,
     out_sharding=None,
-):  # fmt: skip
+):
     """Make an array.
 
     Args:
@@ -102,9 +108,7 @@ def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=N
       >>> jnp.asarray(x) is x
       True
     """
-    return array(
-        a, dtype, order=order, copy=bool(copy), device=device, out_sharding=out_sharding
-    )  # fmt: skip
+    return array(a, dtype, order=order, copy=bool(copy), device=device, out_sharding=out_sharding)
 
 
 def _check_range(x, dtype):

@@ -74,9 +74,11 @@ def ds(start: Any, size: Any = None, stride: Any = None) -> Any:
     step = 1 if stride is None else operator.index(stride)
     if size < 0 or step < 1:
         raise errors.user_error(
-            ValueError, f"ds: size {size} and stride {step} make no slice.",
-            fix="give a size that is not negative, and a positive stride.", anchor="index",
-        )  # fmt: skip
+            ValueError,
+            f"ds: size {size} and stride {step} make no slice.",
+            fix="give a size that is not negative, and a positive stride.",
+            anchor="index",
+        )
     return Slice(start, size, step)
 
 

@@ -27,9 +27,15 @@ def _opt_einsum():
 
 @native.planned(by_type=False)
 def einsum(
-    subscripts, /, *operands, out=None, optimize="auto", precision=None,
-    preferred_element_type=None, out_sharding=None,
-):  # fmt: skip
+    subscripts,
+    /,
+    *operands,
+    out=None,
+    optimize="auto",
+    precision=None,
+    preferred_element_type=None,
+    out_sharding=None,
+):
     """Sum products of operands as index notation says.
 
     Args:

@@ -173,13 +173,17 @@ def _ignoring_nan(name, x1, x2, extreme):
 
 # Integers are returned as they are: so NumPy arrays have to be copied.
 floor = unary(
-    "floor", doc="Return the largest integer not above, as a float.", promotion=promote,
+    "floor",
+    doc="Return the largest integer not above, as a float.",
+    promotion=promote,
     choose=lambda dtype: ops.floor_p.bind if not is_discrete(dtype) else as_array,
-)  # fmt: skip
+)
 ceil = unary(
-    "ceil", doc="Return the smallest integer not below, as a float.", promotion=promote,
+    "ceil",
+    doc="Return the smallest integer not below, as a float.",
+    promotion=promote,
     choose=lambda dtype: ops.ceil_p.bind if not is_discrete(dtype) else as_array,
-)  # fmt: skip
+)
 
 
 def trunc(x):
@@ -284,13 +288,17 @@ def _parts(test, join):
 
 
 isfinite = unary(
-    "isfinite", _parts(is_finite_p.bind, ufuncs.logical_and),
-    "Return whether it is neither infinite nor NaN.", promotion=COMMON,
-)  # fmt: skip
+    "isfinite",
+    _parts(is_finite_p.bind, ufuncs.logical_and),
+    "Return whether it is neither infinite nor NaN.",
+    promotion=COMMON,
+)
 isinf = unary(
-    "isinf", _parts(lambda x: ufuncs.equal(ufuncs.absolute(x), np.inf), ufuncs.logical_or),
-    "Return whether it is infinite.", promotion=COMMON,
-)  # fmt: skip
+    "isinf",
+    _parts(lambda x: ufuncs.equal(ufuncs.absolute(x), np.inf), ufuncs.logical_or),
+    "Return whether it is infinite.",
+    promotion=COMMON,
+)
 
 
 def isposinf(x, /, out=None):

@@ -62,9 +62,10 @@ def _count(name, n):
     n = static_int(name, "n", n)
     if n < 0:
         raise errors.user_error(
-            ValueError, f"{name}: the number of samples n must not be negative, got {n}.",
+            ValueError,
+            f"{name}: the number of samples n must not be negative, got {n}.",
             fix="use the size of the transformed axis.",
-        )  # fmt: skip
+        )
     return n
 
 

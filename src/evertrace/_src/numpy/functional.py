@@ -348,9 +348,7 @@ def _vectorized(function, arrays, inputs, outputs):
     mapped = checked
     for depth in reversed(range(len(shape))):
         distance = len(shape) - depth
-        axes = [
-            0 if len(loop) >= distance and loop[-distance] != 1 else None for loop in loops
-        ]  # fmt: skip
+        axes = [0 if len(loop) >= distance and loop[-distance] != 1 else None for loop in loops]
         if shape[depth] == 1 or all(a is None for a in axes):
             continue
         mapped = vmap(mapped, in_axes=tuple(axes), out_axes=0)

@@ -427,9 +427,8 @@ def _frame(shape, items):
     ]
     batch = [i for i in range(len(result)) if i not in windows]
     index_map = tuple(
-        dim for dim, (_, item) in enumerate(dims)
-        if not is_window[dim] or item.count != shape[dim]
-    )  # fmt: skip
+        dim for dim, (_, item) in enumerate(dims) if not is_window[dim] or item.count != shape[dim]
+    )
     components = [
         _Component(dims[dim][0], shape[dim], _varies_in(*dims[dim], [result[i] for i in batch]))
         for dim in index_map
@@ -441,9 +440,11 @@ def _frame(shape, items):
             item.count if is_window[dim] else min(shape[dim], 1)
             for dim, (_, item) in enumerate(dims)
         ),
-        None, tuple(out_shape), tuple(i for i, token in enumerate(tokens) if token[0] == NEW),
+        None,
+        tuple(out_shape),
+        tuple(i for i, token in enumerate(tokens) if token[0] == NEW),
         not has_arrays,
-    )  # fmt: skip
+    )
     return frame, components, tuple(out_shape[i] for i in batch)
 
 
@@ -509,11 +510,13 @@ def _index_vectors(columns, dims, batch_shape):
     dtype = _common_dtype(columns)
     columns = [
         broadcast_in_dim_p.bind(
-            cast(column, dtype), shape=(*batch_shape, 1), broadcast_dimensions=places,
+            cast(column, dtype),
+            shape=(*batch_shape, 1),
+            broadcast_dimensions=places,
             sharding=None,
         )
         for column, places in zip(columns, dims, strict=True)
-    ]  # fmt: skip
+    ]
     if len(columns) == 1:
         return columns[0]
     return concatenate_p.bind(*columns, dimension=len(batch_shape))

@@ -112,21 +112,38 @@ def _merged(items, dims):
 
 
 def take_layout(
-    x, layout, mode=numbers.GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=None,
-    indices_are_sorted=False, unique_indices=False,
-):  # fmt: skip
+    x,
+    layout,
+    mode=numbers.GatherScatterMode.PROMISE_IN_BOUNDS,
+    fill_value=None,
+    indices_are_sorted=False,
+    unique_indices=False,
+):
     """Gather what a layout says."""
     out = gathers.gather(
-        x, layout.indices, layout.dnums, layout.sizes, mode=mode, fill_value=fill_value,
-        unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
-    )  # fmt: skip
+        x,
+        layout.indices,
+        layout.dnums,
+        layout.sizes,
+        mode=mode,
+        fill_value=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+    )
     return structural.expand_dims(out, layout.new_dims)
 
 
 def get(
-    x, index, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None,
-    wrap_negative_indices=True, out_sharding=None,
-):  # fmt: skip
+    x,
+    index,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+    fill_value=None,
+    wrap_negative_indices=True,
+    out_sharding=None,
+):
     """Return ``x[index]`` with a choice of what indices out of bounds give: ``x.at[index].get``."""
     if (mode is None and fill_value is None and wrap_negative_indices) or dslice.is_in(index):
         return getitem(x, index)
@@ -137,9 +154,13 @@ def get(
     found = indexers.layout(x.aval.shape, items, wrap_negative_indices)
     mode, fill_value = gather_mode(x, "fill" if mode is None else mode, fill_value)
     return take_layout(
-        x, found, mode, fill_value, indices_are_sorted or found.is_plain,
+        x,
+        found,
+        mode,
+        fill_value,
+        indices_are_sorted or found.is_plain,
         unique_indices or found.is_plain,
-    )  # fmt: skip
+    )
 
 
 def gather_mode(x, mode, fill_value):
@@ -172,9 +193,15 @@ def _default_fill(dtype):
 
 @native.planned(by_type=False)
 def take(
-    a, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False,
+    a,
+    indices,
+    axis=None,
+    out=None,
+    mode=None,
+    unique_indices=False,
+    indices_are_sorted=False,
     fill_value=None,
-):  # fmt: skip
+):
     """Return the elements at indices along an axis.
 
     Args:
@@ -223,7 +250,7 @@ def take(
 @native.planned(by_type=False)
 def take_along_axis(
     arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=None
-):  # fmt: skip
+):
     """Return the elements whose index along one axis is given by an array.
 
     Args:

@@ -351,9 +351,7 @@ def _split(name, ary, where, axis):
         places = [max(i + size, 0) if i < 0 else min(i, size) for i in places]
         starts, stops = [0, *places], [*places, size]
         if places != sorted(places):
-            return [
-                slice_in_dim(x, a, max(a, b), axis) for a, b in zip(starts, stops, strict=True)
-            ]  # fmt: skip
+            return [slice_in_dim(x, a, max(a, b), axis) for a, b in zip(starts, stops, strict=True)]
         sizes = tuple(b - a for a, b in zip(starts, stops, strict=True))
     else:
         sizes = _section_sizes(name, x, static_int(name, "indices_or_sections", where), axis)
@@ -364,9 +362,10 @@ def _section_sizes(name, x, sections, axis):
     size = x.aval.shape[axis]
     if sections <= 0:
         raise errors.user_error(
-            ValueError, f"{name}: number of sections must be larger than 0, got {sections}.",
+            ValueError,
+            f"{name}: number of sections must be larger than 0, got {sections}.",
             fix="pass a positive number.",
-        )  # fmt: skip
+        )
     each, rest = divmod(size, sections)
     if rest and name != "array_split":
         raise errors.user_error(

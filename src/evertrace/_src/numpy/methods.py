@@ -50,9 +50,7 @@ def _reshape(self, *args, order="C", out_sharding=None):
 
 
 def _sort(self, axis=-1, *, kind=None, order=None, stable=True, descending=False):
-    return sorting.sort(
-        self, axis, kind=kind, order=order, stable=stable, descending=descending
-    )  # fmt: skip
+    return sorting.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
 def _to_device(self, device, *, stream=None):

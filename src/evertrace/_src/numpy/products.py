@@ -53,9 +53,13 @@ def options(name, x, y, precision, preferred_element_type):
 def contract(x, y, contracting, batch, opts):
     """Multiply and sum: `dot_general` over pairs of axes of `x` and `y`."""
     out = dot_general_p.bind(
-        x, y, dimension_numbers=(contracting, batch), precision=opts.precision,
-        preferred_element_type=opts.dtype, out_sharding=None,
-    )  # fmt: skip
+        x,
+        y,
+        dimension_numbers=(contracting, batch),
+        precision=opts.precision,
+        preferred_element_type=opts.dtype,
+        out_sharding=None,
+    )
     return convert(out, opts.dtype, opts.weak_type)
 
 
@@ -114,9 +118,10 @@ def _matmul_plan(x, y):
     right = [i for i in y_labels if i not in drop_y]
     shared = [i for i in left if i in right and i != "k"]
     made = [
-        *shared, *[i for i in left if i not in (*shared, "k")],
+        *shared,
+        *[i for i in left if i not in (*shared, "k")],
         *[i for i in right if i not in (*shared, "k")],
-    ]  # fmt: skip
+    ]
     wanted = [*sorted(i for i in made if isinstance(i, int)), *[i for i in "mn" if i in made]]
     squeeze_x, squeeze_y = tuple(map(x_labels.index, drop_x)), tuple(map(y_labels.index, drop_y))
     contracting = (left.index("k"),), (right.index("k"),)
@@ -223,9 +228,11 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
     """
     x, y = promote_dtypes("vdot", a, b)
     return dot(
-        elementary.conj(shapes.ravel(x)), shapes.ravel(y), precision=precision,
+        elementary.conj(shapes.ravel(x)),
+        shapes.ravel(y),
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):

@@ -159,9 +159,7 @@ class Promotion:
         plan = self.plan(name, tuple(map(key_of, found)))
         if plan is None:
             return found
-        return [
-            x if step is None else step(x) for step, x in zip(plan, found, strict=True)
-        ]  # fmt: skip
+        return [x if step is None else step(x) for step, x in zip(plan, found, strict=True)]
 
     def plan(self, name, keys):
         """Return the steps per operand, or None if there is nothing to do."""

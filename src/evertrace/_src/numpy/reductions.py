@@ -200,9 +200,15 @@ def masked(name, x, where, fill):
 
 @native.planned(by_type=False)
 def sum(
-    a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    keepdims=False,
+    initial=None,
+    where=None,
     promote_integers=True,
-):  # fmt: skip
+):
     """Sum the elements along axes.
 
     Args:
@@ -238,9 +244,15 @@ def sum(
 
 @native.planned(by_type=False)
 def prod(
-    a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None,
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    keepdims=False,
+    initial=None,
+    where=None,
     promote_integers=True,
-):  # fmt: skip
+):
     """Multiply the elements along axes; the arguments are those of `sum`.
 
     Example:
@@ -482,9 +494,17 @@ def _count(name, x, axis, keepdims, where, dtype):
 
 @native.planned(by_type=False)
 def var(
-    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
     correction=None,
-):  # fmt: skip
+):
     """Return the variance along axes, by the two-pass formula.
 
     Args:
@@ -560,9 +580,17 @@ def _real_dtype(dtype):
 
 @native.planned(by_type=False)
 def std(
-    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
     correction=None,
-):  # fmt: skip
+):
     """Return the standard deviation along axes, the root of `var`, whose arguments it takes.
 
     Example:

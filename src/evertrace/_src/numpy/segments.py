@@ -39,9 +39,15 @@ def _segment_reduce(name, method, identity, data, segment_ids, num_segments, opt
 
 @public
 def segment_sum(
-    data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
-    bucket_size=None, mode=None, out_sharding=None,
-):  # fmt: skip
+    data,
+    segment_ids,
+    num_segments=None,
+    indices_are_sorted=False,
+    unique_indices=False,
+    bucket_size=None,
+    mode=None,
+    out_sharding=None,
+):
     """Add up the rows of each segment.
 
     Args:
@@ -67,17 +73,26 @@ def segment_sum(
       Array([3, 0], dtype=int32)
     """
     options = {
-        "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
-        "bucket_size": bucket_size, "mode": mode, "out_sharding": out_sharding,
-    }  # fmt: skip
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+        "bucket_size": bucket_size,
+        "mode": mode,
+        "out_sharding": out_sharding,
+    }
     return _segment_reduce("segment_sum", "add", _zero, data, segment_ids, num_segments, options)
 
 
 @public
 def segment_prod(
-    data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
-    bucket_size=None, mode=None, out_sharding=None,
-):  # fmt: skip
+    data,
+    segment_ids,
+    num_segments=None,
+    indices_are_sorted=False,
+    unique_indices=False,
+    bucket_size=None,
+    mode=None,
+    out_sharding=None,
+):
     """Multiply the rows of each segment; arguments as of `segment_sum`.
 
     Returns:
@@ -88,9 +103,12 @@ def segment_prod(
       Array([ 2,  1, 12], dtype=int32)
     """
     options = {
-        "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
-        "bucket_size": bucket_size, "mode": mode, "out_sharding": out_sharding,
-    }  # fmt: skip
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+        "bucket_size": bucket_size,
+        "mode": mode,
+        "out_sharding": out_sharding,
+    }
     return _segment_reduce(
         "segment_prod", "multiply", _one, data, segment_ids, num_segments, options
     )
@@ -98,9 +116,15 @@ def segment_prod(
 
 @public
 def segment_max(
-    data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
-    bucket_size=None, mode=None, out_sharding=None,
-):  # fmt: skip
+    data,
+    segment_ids,
+    num_segments=None,
+    indices_are_sorted=False,
+    unique_indices=False,
+    bucket_size=None,
+    mode=None,
+    out_sharding=None,
+):
     """Take the maximum of the rows of each segment; arguments as of `segment_sum`.
 
     Returns:
@@ -111,17 +135,26 @@ def segment_max(
       Array([  2., -inf,   4.], dtype=float32)
     """
     options = {
-        "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
-        "bucket_size": bucket_size, "mode": mode, "out_sharding": out_sharding,
-    }  # fmt: skip
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+        "bucket_size": bucket_size,
+        "mode": mode,
+        "out_sharding": out_sharding,
+    }
     return _segment_reduce("segment_max", "max", lowest, data, segment_ids, num_segments, options)
 
 
 @public
 def segment_min(
-    data, segment_ids, num_segments=None, indices_are_sorted=False, unique_indices=False,
-    bucket_size=None, mode=None, out_sharding=None,
-):  # fmt: skip
+    data,
+    segment_ids,
+    num_segments=None,
+    indices_are_sorted=False,
+    unique_indices=False,
+    bucket_size=None,
+    mode=None,
+    out_sharding=None,
+):
     """Take the minimum of the rows of each segment; arguments as of `segment_sum`.
 
     Returns:
@@ -132,9 +165,12 @@ def segment_min(
       Array([ 1., inf,  3.], dtype=float32)
     """
     options = {
-        "indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
-        "bucket_size": bucket_size, "mode": mode, "out_sharding": out_sharding,
-    }  # fmt: skip
+        "indices_are_sorted": indices_are_sorted,
+        "unique_indices": unique_indices,
+        "bucket_size": bucket_size,
+        "mode": mode,
+        "out_sharding": out_sharding,
+    }
     return _segment_reduce("segment_min", "min", highest, data, segment_ids, num_segments, options)
 
 

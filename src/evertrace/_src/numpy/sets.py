@@ -48,9 +48,17 @@ class _UniqueInverseResult(NamedTuple):
 
 
 def unique(
-    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *,
-    equal_nan=True, size=None, fill_value=None, sorted=True,
-):  # fmt: skip
+    ar,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    *,
+    equal_nan=True,
+    size=None,
+    fill_value=None,
+    sorted=True,
+):
     """Return the distinct elements, sorted, or the distinct slices along an axis.
 
     Args:

@@ -23,7 +23,7 @@ from evertrace._src.ops.slicing import concatenate_p
 
 def linspace(
     start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
-) -> Any:  # fmt: skip
+) -> Any:
     """Return `num` numbers at equal distances from `start` to `stop`.
 
     Args:

@@ -135,9 +135,7 @@ def eigvals(a):
 
 
 @public
-def svd(
-    a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None
-) -> Any:  # fmt: skip
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None) -> Any:
     """Return singular values and vectors; k is the smaller of m and n.
 
     Args:

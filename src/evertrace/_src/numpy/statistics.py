@@ -39,9 +39,16 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 @native.planned(by_type=False)
 def quantile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
     weights=None,
-):  # fmt: skip
+):
     """Return values below which given parts of the elements lie.
 
     Args:
@@ -71,9 +78,16 @@ def quantile(
 
 @native.planned(by_type=False)
 def nanquantile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
     weights=None,
-):  # fmt: skip
+):
     """Return quantiles of the elements that are not NaN; see `quantile`.
 
     Example:
@@ -86,9 +100,17 @@ def nanquantile(
 
 @native.planned(by_type=False)
 def percentile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
-    weights=None, out_sharding=None,
-):  # fmt: skip
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
+    weights=None,
+    out_sharding=None,
+):
     """Return quantiles for `q` from 0 to 100; see `quantile`.
 
     Example:
@@ -102,9 +124,16 @@ def percentile(
 
 @native.planned(by_type=False)
 def nanpercentile(
-    a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
     weights=None,
-):  # fmt: skip
+):
     """Return quantiles of the elements that are not NaN, for `q` from 0 to 100.
 
     Example:

@@ -61,9 +61,21 @@ class ufunc:  # NumPy's name
     __slots__ = ("__call__", "__dict__", "__weakref__", "_made_of", "_methods")
 
     def __init__(
-        self, func, /, nin, nout, *, name=None, nargs=None, identity=None, call=None, reduce=None,
-        accumulate=None, at=None, reduceat=None,
-    ):  # fmt: skip
+        self,
+        func,
+        /,
+        nin,
+        nout,
+        *,
+        name=None,
+        nargs=None,
+        identity=None,
+        call=None,
+        reduce=None,
+        accumulate=None,
+        at=None,
+        reduceat=None,
+    ):
         if not callable(func):
             raise errors.user_error(
                 TypeError,
@@ -105,9 +117,7 @@ class ufunc:  # NumPy's name
 
     # ------------------------------------------------------------ methods
 
-    def reduce(
-        self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None
-    ):  # fmt: skip
+    def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None):
         """Combine the elements along an axis, from left to right.
 
         Args:
@@ -280,9 +290,18 @@ def _remade(made_of, methods):
     func, nin, nout, name, nargs, identity, call = made_of
     reduce, accumulate, at, reduceat = methods
     return ufunc(
-        func, nin, nout, name=name, nargs=nargs, identity=identity, call=call, reduce=reduce,
-        accumulate=accumulate, at=at, reduceat=reduceat,
-    )  # fmt: skip
+        func,
+        nin,
+        nout,
+        name=name,
+        nargs=nargs,
+        identity=identity,
+        call=call,
+        reduce=reduce,
+        accumulate=accumulate,
+        at=at,
+        reduceat=reduceat,
+    )
 
 
 def with_options(name, function):

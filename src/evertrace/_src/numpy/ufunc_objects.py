@@ -72,9 +72,11 @@ def _bits(function, lax_reduce, identity):
 
 def _of_extreme(function, reduction, running, update):
     return _object(
-        function, update=update, reduce=functools.partial(_extreme, reduction),
+        function,
+        update=update,
+        reduce=functools.partial(_extreme, reduction),
         accumulate=functools.partial(_running, function, running),
-    )  # fmt: skip
+    )
 
 
 def _log_of_sum(function):
@@ -88,9 +90,12 @@ add = _object(
     ufuncs.add, identity=0, update="add", reduce=reductions.sum, accumulate=cumulative.cumsum
 )
 multiply = _object(
-    ufuncs.multiply, identity=1, update="multiply", reduce=reductions.prod,
+    ufuncs.multiply,
+    identity=1,
+    update="multiply",
+    reduce=reductions.prod,
     accumulate=cumulative.cumprod,
-)  # fmt: skip
+)
 subtract = _object(ufuncs.subtract, update="subtract")
 negative = _object(ufuncs.negative, nin=1)
 maximum = _of_extreme(ufuncs.maximum, reductions.max, lax_cumulative.cummax, "max")

@@ -92,18 +92,22 @@ def is_complex(dtype):
 # ---------------------------------------------------------------- sums and products
 
 add = binary(
-    "add", doc="Return ``x + y``; for booleans their logical or.",
+    "add",
+    doc="Return ``x + y``; for booleans their logical or.",
     choose=lambda dtype: or_p.bind if dtype == BOOL else add_p.bind,
-)  # fmt: skip
+)
 subtract = binary("subtract", sub_p.bind, "Return ``x - y``.")
 multiply = binary(
-    "multiply", doc="Return ``x * y``; for booleans their logical and.",
+    "multiply",
+    doc="Return ``x * y``; for booleans their logical and.",
     choose=lambda dtype: and_p.bind if dtype == BOOL else mul_p.bind,
-)  # fmt: skip
+)
 divide = binary(
-    "divide", div_p.bind, "Return the quotient ``x / y``, in floats for integers.",
+    "divide",
+    div_p.bind,
+    "Return the quotient ``x / y``, in floats for integers.",
     promotion=INEXACT,
-)  # fmt: skip
+)
 true_divide = divide
 negative = unary("negative", neg_p.bind, "Return ``-x``.", promotion=COMMON)
 square = unary("square", square_p.bind, "Return ``x * x``.", promotion=NUMERIC)
@@ -114,17 +118,22 @@ def _choose_abs(dtype):
 
 
 abs = absolute = unary(
-    "absolute", doc="Return the absolute value, real for complex numbers.", choose=_choose_abs,
+    "absolute",
+    doc="Return the absolute value, real for complex numbers.",
+    choose=_choose_abs,
     promotion=promote,
-)  # fmt: skip
+)
 fabs = unary(
-    "fabs", doc="Return the absolute value of real numbers as floats.",
+    "fabs",
+    doc="Return the absolute value of real numbers as floats.",
     choose=lambda dtype: _no_complex("fabs", dtype, abs_p.bind),
-)  # fmt: skip
+)
 sign = unary(
-    "sign", sign_p.bind,
-    "Return -1, 0 or 1 by the sign; for complex numbers ``x / abs(x)``, or 0.", promotion=COMMON,
-)  # fmt: skip
+    "sign",
+    sign_p.bind,
+    "Return -1, 0 or 1 by the sign; for complex numbers ``x / abs(x)``, or 0.",
+    promotion=COMMON,
+)
 reciprocal = unary(
     "reciprocal", lambda x: integer_pow_p.bind(x, y=-1), "Return ``1 / x``, a float for integers."
 )
@@ -185,9 +194,12 @@ def _choose_floor_divide(dtype):
 
 
 floor_divide = binary(
-    "floor_divide", doc="Return ``x // y``, the quotient rounded down. Integers over 0 give -1.",
-    choose=_choose_floor_divide, promotion=NUMERIC, by_type=False,
-)  # fmt: skip
+    "floor_divide",
+    doc="Return ``x // y``, the quotient rounded down. Integers over 0 give -1.",
+    choose=_choose_floor_divide,
+    promotion=NUMERIC,
+    by_type=False,
+)
 
 
 def _nonzero_divisor(y):
@@ -213,13 +225,19 @@ def _remainder(x, y):
 
 
 fmod = binary(
-    "fmod", _fmod, "Return the remainder of ``x / y`` with the sign of `x`; of integers over 0, 0.",
-    promotion=NUMERIC, by_type=False,
-)  # fmt: skip
+    "fmod",
+    _fmod,
+    "Return the remainder of ``x / y`` with the sign of `x`; of integers over 0, 0.",
+    promotion=NUMERIC,
+    by_type=False,
+)
 remainder = mod = binary(
-    "remainder", _remainder, "Return ``x % y``, with the sign of `y`; of integers over 0, 0.",
-    promotion=NUMERIC, by_type=False,
-)  # fmt: skip
+    "remainder",
+    _remainder,
+    "Return ``x % y``, with the sign of `y`; of integers over 0, 0.",
+    promotion=NUMERIC,
+    by_type=False,
+)
 
 
 def divmod(x1, x2, /):
@@ -327,10 +345,11 @@ arcsin = asin = unary("arcsin", asin_p.bind, "Return the angle in radians whose 
 arccos = acos = unary("arccos", acos_p.bind, "Return the angle in radians whose cosine is `x`.")
 arctan = atan = unary("arctan", atan_p.bind, "Return the angle in radians whose tangent is `x`.")
 arctan2 = atan2 = binary(
-    "arctan2", atan2_p.bind,
+    "arctan2",
+    atan2_p.bind,
     "Return the angle in radians, from -pi to pi, of the point with ordinate `x` and abscissa `y`.",
     promotion=INEXACT,
-)  # fmt: skip
+)
 sinh = unary("sinh", sinh_p.bind, "Return the hyperbolic sine.")
 cosh = unary("cosh", cosh_p.bind, "Return the hyperbolic cosine.")
 tanh = unary("tanh", tanh_p.bind, "Return the hyperbolic tangent.")
@@ -338,9 +357,11 @@ arcsinh = asinh = unary("arcsinh", asinh_p.bind, "Return the inverse hyperbolic 
 arccosh = acosh = unary("arccosh", acosh_p.bind, "Return the inverse hyperbolic cosine.")
 arctanh = atanh = unary("arctanh", atanh_p.bind, "Return the inverse hyperbolic tangent.")
 nextafter = binary(
-    "nextafter", nextafter_p.bind, "Return the float next to `x` in the direction of `y`.",
+    "nextafter",
+    nextafter_p.bind,
+    "Return the float next to `x` in the direction of `y`.",
     promotion=INEXACT,
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- comparisons
 
@@ -364,13 +385,15 @@ def _is_keys(dtype):
 
 
 equal = binary(
-    "equal", doc="Return ``x == y``, element by element; of random keys too.",
+    "equal",
+    doc="Return ``x == y``, element by element; of random keys too.",
     choose=lambda dtype: same_keys if _is_keys(dtype) else eq_p.bind,
-)  # fmt: skip
+)
 not_equal = binary(
-    "not_equal", doc="Return ``x != y``, element by element; of random keys too.",
+    "not_equal",
+    doc="Return ``x != y``, element by element; of random keys too.",
     choose=lambda dtype: _other_keys if _is_keys(dtype) else ne_p.bind,
-)  # fmt: skip
+)
 
 
 def _other_keys(x, y):
@@ -395,9 +418,11 @@ logical_or = binary(
     "logical_or", or_p.bind, "Return whether one of them is true, that is not 0.", promotion=LOGICAL
 )
 logical_xor = binary(
-    "logical_xor", xor_p.bind, "Return whether exactly one is true, that is not 0.",
+    "logical_xor",
+    xor_p.bind,
+    "Return whether exactly one is true, that is not 0.",
     promotion=LOGICAL,
-)  # fmt: skip
+)
 logical_not = unary("logical_not", not_p.bind, "Return whether it is 0.", promotion=LOGICAL)
 bitwise_and = binary("bitwise_and", and_p.bind, "Return ``x & y``, bit by bit.")
 bitwise_or = binary("bitwise_or", or_p.bind, "Return ``x | y``, bit by bit.")
@@ -406,9 +431,11 @@ invert = bitwise_not = bitwise_invert = unary(
     "bitwise_not", not_p.bind, "Return ``~x``, bit by bit.", promotion=COMMON
 )
 left_shift = bitwise_left_shift = binary(
-    "left_shift", shift_left_p.bind, "Return ``x << y``; 0 for shifts by the width or more.",
+    "left_shift",
+    shift_left_p.bind,
+    "Return ``x << y``; 0 for shifts by the width or more.",
     promotion=NUMERIC,
-)  # fmt: skip
+)
 
 
 def _choose_right_shift(dtype):
@@ -417,9 +444,11 @@ def _choose_right_shift(dtype):
 
 
 right_shift = bitwise_right_shift = binary(
-    "right_shift", doc="Return ``x >> y``, which keeps the sign of signed integers.",
-    choose=_choose_right_shift, promotion=NUMERIC,
-)  # fmt: skip
+    "right_shift",
+    doc="Return ``x >> y``, which keeps the sign of signed integers.",
+    choose=_choose_right_shift,
+    promotion=NUMERIC,
+)
 
 
 def _count_bits(x):
@@ -429,6 +458,8 @@ def _count_bits(x):
 
 
 bitwise_count = unary(
-    "bitwise_count", _count_bits, "Return the number of bits set in the absolute value, as uint8.",
+    "bitwise_count",
+    _count_bits,
+    "Return the number of bits set in the absolute value, as uint8.",
     promotion=NUMERIC,
-)  # fmt: skip
+)

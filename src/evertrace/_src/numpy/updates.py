@@ -132,20 +132,33 @@ def _update(ref, prim, values, combine, options):
 
 
 def scatter_update(
-    x, index, prim, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-    wrap_negative_indices=True, fill_value=None, out_sharding=None,
-):  # fmt: skip
+    x,
+    index,
+    prim,
+    values,
+    *,
+    indices_are_sorted=False,
+    unique_indices=False,
+    mode=None,
+    wrap_negative_indices=True,
+    fill_value=None,
+    out_sharding=None,
+):
     """Apply one of the scatter primitives at an index."""
     x, index = _with_boolean_axes(x, index)
     found = _layout(x.aval.shape, index, wrap_negative_indices)
     values = broadcast_to(_without_leading_ones(values, found.full_shape), found.full_shape)
     values = structural.squeeze(values, found.new_dims)
     return ops.scatter(
-        prim, x, found.indices, values, of_scatter(found.dnums),
+        prim,
+        x,
+        found.indices,
+        values,
+        of_scatter(found.dnums),
         mode=GatherScatterMode.from_any(mode),
         indices_are_sorted=indices_are_sorted or found.is_plain,
         unique_indices=unique_indices or found.is_plain,
-    )  # fmt: skip
+    )
 
 
 def _layout(shape, index, wrap_negative):

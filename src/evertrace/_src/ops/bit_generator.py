@@ -136,6 +136,10 @@ def _batch(size, args, dims, *, shape, dtype, algorithm, out_sharding):
 
 
 rng_bit_generator_p = Primitive(
-    "rng_bit_generator", multiple_results=True, abstract=_abstract, host=_host, batch=_batch,
+    "rng_bit_generator",
+    multiple_results=True,
+    abstract=_abstract,
+    host=_host,
+    batch=_batch,
     jvp=NO_TANGENT,
-)  # fmt: skip
+)

@@ -66,12 +66,11 @@ def _leading_zeros(x):
 # which is what XLA's give.
 shift_left_p = integer_operation("shift_left", INTEGER, host=in_bytes(np.left_shift))
 shift_right_arithmetic_p = integer_operation(
-    "shift_right_arithmetic", INTEGER,
+    "shift_right_arithmetic",
+    INTEGER,
     host=_shift_right_arithmetic,
-)  # fmt: skip
-shift_right_logical_p = integer_operation(
-    "shift_right_logical", INTEGER, host=_shift_right_logical
-)  # fmt: skip
+)
+shift_right_logical_p = integer_operation("shift_right_logical", INTEGER, host=_shift_right_logical)
 
 population_count_p = integer_operation(
     "population_count", INTEGER, host=lambda x: np.bitwise_count(_bits_of(x)).astype(x.dtype)

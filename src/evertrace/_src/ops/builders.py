@@ -212,6 +212,4 @@ def _align(x, d, x_rank, rank, dim, shape):
         return x
     # Of rank 0 and batched, or of full rank and not batched.
     kept = (dim,) if d is not None else tuple(i for i in range(len(shape)) if i != dim)
-    return broadcast_in_dim_p.bind(
-        x, shape=shape, broadcast_dimensions=kept, sharding=None
-    )  # fmt: skip
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept, sharding=None)

@@ -56,14 +56,20 @@ class OrderedDebugEffect(Effect):
 DEBUG, ORDERED_DEBUG = DebugEffect(), OrderedDebugEffect()
 
 VMAP_METHODS = (
-    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
-)  # fmt: skip
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
+)
 
 # NumPy computes in 64 bits what it is not told to compute in 32; such results are rounded.
 _NARROWER = {
-    np.dtype(np.int64): np.dtype(np.int32), np.dtype(np.uint64): np.dtype(np.uint32),
-    np.dtype(np.float64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.complex64),
-}  # fmt: skip
+    np.dtype(np.int64): np.dtype(np.int32),
+    np.dtype(np.uint64): np.dtype(np.uint32),
+    np.dtype(np.float64): np.dtype(np.float32),
+    np.dtype(np.complex128): np.dtype(np.complex64),
+}
 
 
 # ---------------------------------------------------------------- calling
@@ -254,19 +260,26 @@ def _pure_batch(size, args, dims, *, callback, result_avals, sharding, vmap_meth
     else:
         args = batched_operands(vmap_method, size, args, dims)
     outs = pure_callback_p.bind(
-        *args, callback=callback, result_avals=_batched(result_avals, size), sharding=sharding,
+        *args,
+        callback=callback,
+        result_avals=_batched(result_avals, size),
+        sharding=sharding,
         vmap_method=vmap_method,
-    )  # fmt: skip
+    )
     return outs, [0] * len(outs)
 
 
 pure_callback_p = Primitive(
-    "pure_callback", multiple_results=True, cache_types=False, physical=AS_IS,
+    "pure_callback",
+    multiple_results=True,
+    cache_types=False,
+    physical=AS_IS,
     abstract=lambda *avals, result_avals, **_: result_avals,
     eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
-    jvp=_no_tangents, transpose=undefined("a Python function is not known to be linear"),
+    jvp=_no_tangents,
+    transpose=undefined("a Python function is not known to be linear"),
     batch=_pure_batch,
-)  # fmt: skip
+)
 
 
 def _io_batch(size, args, dims, *, callback, ordered, result_avals, sharding):
@@ -280,20 +293,27 @@ def _io_batch(size, args, dims, *, callback, ordered, result_avals, sharding):
         )
     callback, args = _each_example(size, args, dims, callback, result_avals)
     outs = io_callback_p.bind(
-        *args, callback=callback, ordered=ordered, result_avals=_batched(result_avals, size),
+        *args,
+        callback=callback,
+        ordered=ordered,
+        result_avals=_batched(result_avals, size),
         sharding=sharding,
-    )  # fmt: skip
+    )
     return outs, [0] * len(outs)
 
 
 io_callback_p = Primitive(
-    "io_callback", multiple_results=True, cache_types=False, physical=AS_IS,
+    "io_callback",
+    multiple_results=True,
+    cache_types=False,
+    physical=AS_IS,
     abstract=lambda *avals, result_avals, **_: result_avals,
     effects=lambda *, ordered, **_: frozenset({ORDERED_IO if ordered else IO}),
     eager=lambda *xs, callback, result_avals, **_: _call_now(callback, result_avals, xs),
-    jvp=_no_tangents, transpose=undefined("a Python function is not known to be linear"),
+    jvp=_no_tangents,
+    transpose=undefined("a Python function is not known to be linear"),
     batch=_io_batch,
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- debug_callback
@@ -303,16 +323,19 @@ def _debug_batch(size, args, dims, *, callback, effect, partitioned):
     callback, args = _each_example(size, args, dims, callback, None)
     return debug_callback_p.bind(
         *args, callback=callback, effect=effect, partitioned=partitioned
-    ), []  # fmt: skip
+    ), []
 
 
 # It looks on: tangents and cotangents pass it by.
 debug_callback_p = Primitive(
-    "debug_callback", multiple_results=True, cache_types=False, physical=AS_IS,
+    "debug_callback",
+    multiple_results=True,
+    cache_types=False,
+    physical=AS_IS,
     abstract=lambda *avals, **_: (),
     effects=lambda *, effect, **_: frozenset({effect}),
     eager=lambda *xs, callback, **_: _call_now(callback, None, xs),
     jvp=lambda tangents, primals, outs, **_: [],
     transpose=lambda cts, *operands, **_: [None] * len(operands),
     batch=_debug_batch,
-)  # fmt: skip
+)

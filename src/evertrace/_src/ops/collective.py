@@ -57,9 +57,11 @@ def size_in_scope(op, axis_name):
     names, scope = as_names(axis_name), dict(state.trace.axes)
     if len(set(names)) < len(names):
         raise errors.user_error(
-            ValueError, f"{op}: axis names {names} repeat.", fix="name each axis once.",
+            ValueError,
+            f"{op}: axis names {names} repeat.",
+            fix="name each axis once.",
             anchor="axis-name",
-        )  # fmt: skip
+        )
     for name in names:
         if name not in scope:
             known = ", ".join(f"{name} (size {size})" for name, size in scope.items())
@@ -99,9 +101,14 @@ def _collective(name, names, abstract, along, *, dims=(), **rules):
         return prim.bind(moveaxis(x, dim, 0), **(params | shifted)), 0
 
     prim = Primitive(
-        name, cache_types=False, host=NOT_RUN, abstract=abstract_in_scope, batch_call=batch_call,
-        effects=lambda **params: frozenset(map(NamedAxis, as_names(params[names]))), **rules,
-    )  # fmt: skip
+        name,
+        cache_types=False,
+        host=NOT_RUN,
+        abstract=abstract_in_scope,
+        batch_call=batch_call,
+        effects=lambda **params: frozenset(map(NamedAxis, as_names(params[names]))),
+        **rules,
+    )
     return prim
 
 
@@ -152,9 +159,13 @@ def _psum_along(axis, x, dim, *, axes, axis_index_groups):
 
 
 psum_p = _collective(
-    "psum", "axes", _psum_abstract, _psum_along, linear=JOINTLY,
+    "psum",
+    "axes",
+    _psum_abstract,
+    _psum_along,
+    linear=JOINTLY,
     transpose=lambda ct, x, *, axes, axis_index_groups: [psum(ct, axes)],
-)  # fmt: skip
+)
 
 
 def psum(x, axes):
@@ -233,9 +244,13 @@ def _ppermute_transpose(ct, x, *, axis_name, perm):
 
 
 ppermute_p = _collective(
-    "ppermute", "axis_name", _ppermute_abstract, _ppermute_along, linear=JOINTLY,
+    "ppermute",
+    "axis_name",
+    _ppermute_abstract,
+    _ppermute_along,
+    linear=JOINTLY,
     transpose=_ppermute_transpose,
-)  # fmt: skip
+)
 
 
 def _pbroadcast_abstract(x, size, *, axis_name, source):
@@ -262,9 +277,13 @@ def _pbroadcast_transpose(ct, x, *, axis_name, source):
 
 
 pbroadcast_p = _collective(
-    "pbroadcast", "axis_name", _pbroadcast_abstract, _pbroadcast_along, linear=JOINTLY,
+    "pbroadcast",
+    "axis_name",
+    _pbroadcast_abstract,
+    _pbroadcast_along,
+    linear=JOINTLY,
     transpose=_pbroadcast_transpose,
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- gathering and scattering
 # all_gather and reduce_scatter are each other's transpose, all_to_all is the transpose of one with
@@ -289,7 +308,7 @@ def _check_size(name, x, dim, axis_name, size, tiled):
 
 def _all_gather_abstract(
     x, size, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled
-):  # fmt: skip
+):
     dim, shape = all_gather_dimension, x.shape
     check_dims("all_gather", (dim,), x.ndim + (not tiled))
     if tiled:
@@ -304,27 +323,36 @@ def _all_gather_along(axis, x, dim, *, all_gather_dimension, tiled, **_):
 
 def _all_gather_transpose(
     ct, x, *, all_gather_dimension, axis_index_groups, axis_name, axis_size, tiled
-):  # fmt: skip
+):
     return [reduce_scatter(ct, axis_name, axis_size, all_gather_dimension, tiled)]
 
 
 all_gather_p = _collective(
-    "all_gather", "axis_name", _all_gather_abstract, _all_gather_along,
-    dims=("all_gather_dimension",), linear=JOINTLY, transpose=_all_gather_transpose,
-)  # fmt: skip
+    "all_gather",
+    "axis_name",
+    _all_gather_abstract,
+    _all_gather_along,
+    dims=("all_gather_dimension",),
+    linear=JOINTLY,
+    transpose=_all_gather_transpose,
+)
 
 
 def all_gather(x, axis_name, size, dim, tiled):
     """Join the values of all examples along a dimension, which is new unless `tiled`."""
     return all_gather_p.bind(
-        x, all_gather_dimension=dim, axis_index_groups=None, axis_name=axis_name, axis_size=size,
+        x,
+        all_gather_dimension=dim,
+        axis_index_groups=None,
+        axis_name=axis_name,
+        axis_size=size,
         tiled=tiled,
-    )  # fmt: skip
+    )
 
 
 def _reduce_scatter_abstract(
     x, size, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled
-):  # fmt: skip
+):
     dim, shape = scatter_dimension, x.shape
     check_dtype("psum_scatter", x, NUMERIC)
     _check_size("psum_scatter", x, dim, axis_name, size, tiled)
@@ -340,22 +368,31 @@ def _reduce_scatter_along(axis, x, dim, *, scatter_dimension, tiled, **_):
 
 def _reduce_scatter_transpose(
     ct, x, *, axis_index_groups, axis_name, axis_size, scatter_dimension, tiled
-):  # fmt: skip
+):
     return [all_gather(ct, axis_name, axis_size, scatter_dimension, tiled)]
 
 
 reduce_scatter_p = _collective(
-    "reduce_scatter", "axis_name", _reduce_scatter_abstract, _reduce_scatter_along,
-    dims=("scatter_dimension",), linear=JOINTLY, transpose=_reduce_scatter_transpose,
-)  # fmt: skip
+    "reduce_scatter",
+    "axis_name",
+    _reduce_scatter_abstract,
+    _reduce_scatter_along,
+    dims=("scatter_dimension",),
+    linear=JOINTLY,
+    transpose=_reduce_scatter_transpose,
+)
 
 
 def reduce_scatter(x, axis_name, size, dim, tiled):
     """Give each example its part, along a dimension, of the sum over all of them."""
     return reduce_scatter_p.bind(
-        x, axis_index_groups=None, axis_name=axis_name, axis_size=size, scatter_dimension=dim,
+        x,
+        axis_index_groups=None,
+        axis_name=axis_name,
+        axis_size=size,
+        scatter_dimension=dim,
         tiled=tiled,
-    )  # fmt: skip
+    )
 
 
 def _all_to_all_abstract(x, size, *, axis_index_groups, axis_name, concat_axis, split_axis, tiled):
@@ -388,17 +425,26 @@ def _all_to_all_transpose(ct, x, *, axis_index_groups, axis_name, concat_axis, s
 
 
 all_to_all_p = _collective(
-    "all_to_all", "axis_name", _all_to_all_abstract, _all_to_all_along,
-    dims=("concat_axis", "split_axis"), linear=JOINTLY, transpose=_all_to_all_transpose,
-)  # fmt: skip
+    "all_to_all",
+    "axis_name",
+    _all_to_all_abstract,
+    _all_to_all_along,
+    dims=("concat_axis", "split_axis"),
+    linear=JOINTLY,
+    transpose=_all_to_all_transpose,
+)
 
 
 def all_to_all(x, axis_name, split_axis, concat_axis, tiled):
     """Send part i of a dimension to example i, and join what comes from all examples."""
     return all_to_all_p.bind(
-        x, axis_index_groups=None, axis_name=axis_name, concat_axis=concat_axis,
-        split_axis=split_axis, tiled=tiled,
-    )  # fmt: skip
+        x,
+        axis_index_groups=None,
+        axis_name=axis_name,
+        concat_axis=concat_axis,
+        split_axis=split_axis,
+        tiled=tiled,
+    )
 
 
 # ---------------------------------------------------------------- where one is
@@ -410,8 +456,12 @@ def _axis_index_abstract(*, axis_name):
 
 
 axis_index_p = Primitive(
-    "axis_index", cache_types=False, abstract=_axis_index_abstract, host=NOT_RUN,
-    jvp=undefined("has no operands"), transpose=undefined("has no operands"),
+    "axis_index",
+    cache_types=False,
+    abstract=_axis_index_abstract,
+    host=NOT_RUN,
+    jvp=undefined("has no operands"),
+    transpose=undefined("has no operands"),
     effects=lambda *, axis_name: frozenset({NamedAxis(axis_name)}),
     batch_call=lambda axis, operands, dims, *, axis_name: (iota(np.int32, (axis.size,)), 0),
-)  # fmt: skip
+)

@@ -54,9 +54,20 @@ class ConvDimensionNumbers(NamedTuple):
 
 
 def _conv_abstract(
-    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-    feature_group_count, batch_group_count, precision, preferred_element_type, out_sharding,
-):  # fmt: skip
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
     if lhs.dtype != rhs.dtype:
         raise errors.user_error(
             errors.DTypeError,
@@ -149,9 +160,20 @@ def _check_groups(lhs, rhs, dimension_numbers, feature_groups, batch_groups):
 
 
 def _conv_host(
-    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-    feature_group_count, batch_group_count, precision, preferred_element_type, out_sharding,
-):  # fmt: skip
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
     """Lay the windows out as rows (a strided view, copied once) and multiply by the kernel."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     sizes = out_spatial(
@@ -255,25 +277,49 @@ def _spatial(shape, spec):
 
 
 def _transpose_lhs(
-    ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-    feature_group_count, batch_group_count, precision, preferred_element_type, out_sharding,
-):  # fmt: skip
+    ct,
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads = transpose_padding(
-        _spatial(lhs.aval.shape, lhs_spec), _spatial(rhs.aval.shape, rhs_spec), window_strides,
-        _spatial(ct.aval.shape, out_spec), padding, lhs_dilation, rhs_dilation,
-    )  # fmt: skip
+        _spatial(lhs.aval.shape, lhs_spec),
+        _spatial(rhs.aval.shape, rhs_spec),
+        window_strides,
+        _spatial(ct.aval.shape, out_spec),
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+    )
     groups = feature_group_count * batch_group_count
     kernel = rev_p.bind(rhs, dimensions=rhs_spec[2:])
     if groups > 1:  # the output features' groups become groups of input features
         kernel = move_factor(kernel, rhs_spec[0], rhs_spec[1], groups)
     out = conv_general_dilated_p.bind(
-        convert(ct, rhs.aval.dtype), kernel, window_strides=lhs_dilation, padding=pads,
-        lhs_dilation=window_strides, rhs_dilation=rhs_dilation,
+        convert(ct, rhs.aval.dtype),
+        kernel,
+        window_strides=lhs_dilation,
+        padding=pads,
+        lhs_dilation=window_strides,
+        rhs_dilation=rhs_dilation,
         dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
-        feature_group_count=groups, batch_group_count=1, precision=precision,
-        preferred_element_type=preferred_element_type, out_sharding=None,
-    )  # fmt: skip
+        feature_group_count=groups,
+        batch_group_count=1,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )
     if batch_group_count > 1:
         out = move_factor(out, lhs_spec[1], lhs_spec[0], batch_group_count)
     return convert(out, lhs.aval.dtype)
@@ -284,27 +330,51 @@ def _swapped(spec):
 
 
 def _transpose_rhs(
-    ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-    feature_group_count, batch_group_count, precision, preferred_element_type, out_sharding,
-):  # fmt: skip
+    ct,
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads = []
     for n, k, m, (low, _), stride, base, hole in zip(
-        _spatial(lhs.aval.shape, lhs_spec), _spatial(rhs.aval.shape, rhs_spec),
-        _spatial(ct.aval.shape, out_spec), padding, window_strides, lhs_dilation, rhs_dilation,
+        _spatial(lhs.aval.shape, lhs_spec),
+        _spatial(rhs.aval.shape, rhs_spec),
+        _spatial(ct.aval.shape, out_spec),
+        padding,
+        window_strides,
+        lhs_dilation,
+        rhs_dilation,
         strict=True,
-    ):  # fmt: skip
+    ):
         # As many windows of the cotangent's dilated size must fit as the kernel has positions.
         pads.append((low, dilated(m, stride) + dilated(k, hole) - 1 - dilated(n, base) - low))
     out = conv_general_dilated_p.bind(
-        lhs, convert(ct, lhs.aval.dtype), window_strides=rhs_dilation, padding=tuple(pads),
-        lhs_dilation=lhs_dilation, rhs_dilation=window_strides,
+        lhs,
+        convert(ct, lhs.aval.dtype),
+        window_strides=rhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
         dimension_numbers=ConvDimensionNumbers(
             _swapped(lhs_spec), _swapped(out_spec), _swapped(rhs_spec)
         ),
-        feature_group_count=batch_group_count, batch_group_count=feature_group_count,
-        precision=precision, preferred_element_type=preferred_element_type, out_sharding=None,
-    )  # fmt: skip
+        feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )
     return convert(out, rhs.aval.dtype)
 
 
@@ -342,6 +412,10 @@ def _conv_batch(
 
 
 conv_general_dilated_p = Primitive(
-    "conv_general_dilated", abstract=_conv_abstract, host=_conv_host, linear=(0, 1),
-    transpose=_conv_transpose, batch=_conv_batch,
-)  # fmt: skip
+    "conv_general_dilated",
+    abstract=_conv_abstract,
+    host=_conv_host,
+    linear=(0, 1),
+    transpose=_conv_transpose,
+    batch=_conv_batch,
+)

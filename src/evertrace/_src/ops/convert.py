@@ -76,10 +76,15 @@ def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
 
 
 convert_element_type_p = Primitive(
-    "convert_element_type", elementwise=True, show=("new_dtype", "weak_type"),
-    abstract=_convert_abstract, host=_convert_host, linear=JOINTLY, jvp=_convert_jvp,
+    "convert_element_type",
+    elementwise=True,
+    show=("new_dtype", "weak_type"),
+    abstract=_convert_abstract,
+    host=_convert_host,
+    linear=JOINTLY,
+    jvp=_convert_jvp,
     transpose=_convert_transpose,
-)  # fmt: skip
+)
 convert_element_type_p.define("batch")(batching_of(convert_element_type_p))
 
 
@@ -149,9 +154,12 @@ def _bitcast_jvp(tangents, primals, out, *, new_dtype):
 
 
 bitcast_convert_type_p = Primitive(
-    "bitcast_convert_type", abstract=_bitcast_abstract, host=_bitcast_host, jvp=_bitcast_jvp,
+    "bitcast_convert_type",
+    abstract=_bitcast_abstract,
+    host=_bitcast_host,
+    jvp=_bitcast_jvp,
     batch=_bitcast_batch,
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- reduce_precision
 
@@ -185,9 +193,12 @@ def _reduce_precision_transpose(ct, x, **params):
 
 # Rounding is not linear; for derivatives it is taken as the identity, rounded like the values.
 reduce_precision_p = elementwise(
-    "reduce_precision", FLOATING, host=_reduce_precision_host, linear=JOINTLY,
+    "reduce_precision",
+    FLOATING,
+    host=_reduce_precision_host,
+    linear=JOINTLY,
     transpose=_reduce_precision_transpose,
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- copies
 
@@ -197,14 +208,22 @@ def _same(x):
 
 
 copy_p = Primitive(
-    "copy", abstract=_same, host=np.array, linear=JOINTLY,
-    transpose=lambda ct, x: [copy_p.bind(ct)], physical=lambda avals: {},
-)  # fmt: skip
+    "copy",
+    abstract=_same,
+    host=np.array,
+    linear=JOINTLY,
+    transpose=lambda ct, x: [copy_p.bind(ct)],
+    physical=lambda avals: {},
+)
 copy_p.define("batch")(batching_of(copy_p))
 
 stop_gradient_p = Primitive(
-    "stop_gradient", abstract=_same, host=_same, jvp=no_tangent, physical=lambda avals: {},
+    "stop_gradient",
+    abstract=_same,
+    host=_same,
+    jvp=no_tangent,
+    physical=lambda avals: {},
     # The unknown of a linear map goes in where a batch of branches shields some examples.
     transpose=lambda ct, x: [None],
-)  # fmt: skip
+)
 stop_gradient_p.define("batch")(batching_of(stop_gradient_p))

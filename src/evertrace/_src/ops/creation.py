@@ -32,10 +32,13 @@ def _iota_host(*, dtype, shape, dimension, sharding):
 
 
 iota_p = Primitive(
-    "iota", abstract=_iota_abstract, host=_iota_host,
-    jvp=undefined("has no operands"), transpose=undefined("has no operands"),
+    "iota",
+    abstract=_iota_abstract,
+    host=_iota_host,
+    jvp=undefined("has no operands"),
+    transpose=undefined("has no operands"),
     batch=undefined("has no operands"),
-)  # fmt: skip
+)
 
 
 def iota(dtype, shape, dimension=0):
@@ -46,7 +49,11 @@ def iota(dtype, shape, dimension=0):
 # An array that is part of a program. Programs capture arrays as inputs instead where they can; this
 # is for derived ones, made by running a rule of the user's that uses an array.
 constant_p = Primitive(
-    "constant", abstract=lambda *, value: value.aval, host=lambda *, value: value.host(),
-    jvp=undefined("has no operands"), transpose=undefined("has no operands"),
-    batch=undefined("has no operands"), cache_types=False,
-)  # fmt: skip
+    "constant",
+    abstract=lambda *, value: value.aval,
+    host=lambda *, value: value.host(),
+    jvp=undefined("has no operands"),
+    transpose=undefined("has no operands"),
+    batch=undefined("has no operands"),
+    cache_types=False,
+)

@@ -92,9 +92,7 @@ def linear_recurrence(a, b, axis, reverse):
     before = _padded(odd, axis, (1, is_odd - 1, 0))
     even = add_p.bind(b_even, mul_p.bind(a_even, before))
     # Each goes between zeros, and the sum of both has all elements.
-    return add_p.bind(
-        _padded(even, axis, (0, 1 - is_odd, 1)), _padded(odd, axis, (1, is_odd, 1))
-    )  # fmt: skip
+    return add_p.bind(_padded(even, axis, (0, 1 - is_odd, 1)), _padded(odd, axis, (1, is_odd, 1)))
 
 
 def _every_other(x, start, axis):
@@ -111,9 +109,12 @@ def _padded(x, axis, config):
 # ---------------------------------------------------------------- sum and product
 
 cumsum_p = _scan(
-    "cumsum", NUMERIC, np.add.accumulate, linear=JOINTLY,
+    "cumsum",
+    NUMERIC,
+    np.add.accumulate,
+    linear=JOINTLY,
     transpose=lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)],
-)  # fmt: skip
+)
 
 
 def _cumprod_jvp(tangents, primals, out, *, axis, reverse):
@@ -142,7 +143,7 @@ def _extremum_jvp(tangents, primals, out, *, axis, reverse):
     total = add_p.bind(kept, taken)
     return linear_recurrence(
         div_p.bind(kept, total), mul_p.bind(dx, div_p.bind(taken, total)), axis, reverse
-    )  # fmt: skip
+    )
 
 
 cummax_p = _scan("cummax", NUMERIC, np.maximum.accumulate, jvp=_extremum_jvp)

@@ -35,9 +35,10 @@ def _dot_abstract(lhs, rhs, *, dimension_numbers, precision, preferred_element_t
     _check_dims(lhs, rhs, dimension_numbers)
     free_l, free_r = free_dims(lhs.ndim, lc, lb), free_dims(rhs.ndim, rc, rb)
     shape = (
-        *[lhs.shape[d] for d in lb], *[lhs.shape[d] for d in free_l],
+        *[lhs.shape[d] for d in lb],
+        *[lhs.shape[d] for d in free_l],
         *[rhs.shape[d] for d in free_r],
-    )  # fmt: skip
+    )
     if preferred_element_type is not None:
         return ShapedArray(shape, preferred_element_type)
     dtype = lhs.dtype if lhs.dtype == rhs.dtype else dtypes.promote_types(lhs.dtype, rhs.dtype)
@@ -109,10 +110,14 @@ def host_plan(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out
     if out_dtype is None:
         out_dtype = dtypes.promote_types(lhs_dtype, rhs_dtype)
     return HostPlan(
-        (*lb, *free_l, *lc), (*batch, math.prod(sizes_l), count),
-        (*rb, *rc, *free_r), (*batch, count, math.prod(sizes_r)),
-        batch + sizes_l + sizes_r, product_dtype(lhs_dtype, rhs_dtype, out_dtype), out_dtype,
-    )  # fmt: skip
+        (*lb, *free_l, *lc),
+        (*batch, math.prod(sizes_l), count),
+        (*rb, *rc, *free_r),
+        (*batch, count, math.prod(sizes_r)),
+        batch + sizes_l + sizes_r,
+        product_dtype(lhs_dtype, rhs_dtype, out_dtype),
+        out_dtype,
+    )
 
 
 def product_dtype(lhs, rhs, out):
@@ -151,9 +156,13 @@ def _fits_float64(lhs, rhs):
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None):
     """Bind `dot_general_p`, all dims as tuples."""
     return dot_general_p.bind(
-        lhs, rhs, dimension_numbers=dimension_numbers, precision=precision,
-        preferred_element_type=preferred_element_type, out_sharding=None,
-    )  # fmt: skip
+        lhs,
+        rhs,
+        dimension_numbers=dimension_numbers,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=None,
+    )
 
 
 def _dot_transpose(
@@ -227,6 +236,11 @@ def _dot_show(*, dimension_numbers, precision, preferred_element_type, out_shard
 
 
 dot_general_p = Primitive(
-    "dot_general", abstract=_dot_abstract, host=_dot_host, linear=(0, 1),
-    transpose=_dot_transpose, batch=_dot_batch, show=_dot_show,
-)  # fmt: skip
+    "dot_general",
+    abstract=_dot_abstract,
+    host=_dot_host,
+    linear=(0, 1),
+    transpose=_dot_transpose,
+    batch=_dot_batch,
+    show=_dot_show,
+)

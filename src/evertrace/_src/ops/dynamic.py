@@ -102,11 +102,14 @@ def _slice_batch(size, args, dims, *, slice_sizes):
 
 
 dynamic_slice_p = Primitive(
-    "dynamic_slice", abstract=_slice_abstract, linear=(0,), transpose=_slice_transpose,
+    "dynamic_slice",
+    abstract=_slice_abstract,
+    linear=(0,),
+    transpose=_slice_transpose,
     batch=_slice_batch,
     host=lambda x, *starts, slice_sizes: x[_slices(x, starts, slice_sizes)],
     physical=lambda x, *starts, slice_sizes: {"slice_sizes": (*slice_sizes, *words(x))},
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- dynamic_update_slice
@@ -151,13 +154,23 @@ def _update_batch(size, args, dims):
     windows = tuple(range(1, x.aval.ndim))
     dnums = of_scatter(GatherDimensionNumbers(windows, (), windows, (0,), (0,)))
     out = scatter(
-        scatter_p, x, _stack_starts(size, starts, start_dims), update, dnums,
-        mode=GatherScatterMode.CLIP, unique_indices=True,
-    )  # fmt: skip
+        scatter_p,
+        x,
+        _stack_starts(size, starts, start_dims),
+        update,
+        dnums,
+        mode=GatherScatterMode.CLIP,
+        unique_indices=True,
+    )
     return out, 0
 
 
 dynamic_update_slice_p = Primitive(
-    "dynamic_update_slice", abstract=_update_abstract, host=_update_host, linear=JOINTLY,
-    transpose=_update_transpose, batch=_update_batch, physical=lambda *avals: {},
-)  # fmt: skip
+    "dynamic_update_slice",
+    abstract=_update_abstract,
+    host=_update_host,
+    linear=JOINTLY,
+    transpose=_update_transpose,
+    batch=_update_batch,
+    physical=lambda *avals: {},
+)

@@ -113,13 +113,21 @@ def _mul_transpose(ct, x, y):
 
 
 add_any_p = elementwise(
-    "add_any", ANY, host=np.add, linear=JOINTLY, jvp=_add_jvp,
+    "add_any",
+    ANY,
+    host=np.add,
+    linear=JOINTLY,
+    jvp=_add_jvp,
     transpose=lambda ct, x, y: both(ct),
-)  # fmt: skip
+)
 add_p = elementwise(
-    "add", NUMERIC, host=np.add, linear=JOINTLY, jvp=_add_jvp,
+    "add",
+    NUMERIC,
+    host=np.add,
+    linear=JOINTLY,
+    jvp=_add_jvp,
     transpose=lambda ct, x, y: both(ct),
-)  # fmt: skip
+)
 neg_p = elementwise(
     "neg",
     NUMERIC,
@@ -128,9 +136,13 @@ neg_p = elementwise(
     transpose=lambda ct, x: [neg_p.bind(ct)],
 )
 sub_p = elementwise(
-    "sub", NUMERIC, host=np.subtract, linear=JOINTLY, jvp=_sub_jvp,
+    "sub",
+    NUMERIC,
+    host=np.subtract,
+    linear=JOINTLY,
+    jvp=_sub_jvp,
     transpose=lambda ct, x, y: (ct, neg_p.bind(ct) if is_linear(y) else None),
-)  # fmt: skip
+)
 mul_p = elementwise("mul", NUMERIC, host=np.multiply, linear=(0, 1), transpose=_mul_transpose)
 
 # ---------------------------------------------------------------- quotients
@@ -160,18 +172,23 @@ def _rem_host(x, y):
 
 
 div_p = elementwise(
-    "div", NUMERIC, host=in_bytes(_div_host), linear=(0,),
+    "div",
+    NUMERIC,
+    host=in_bytes(_div_host),
+    linear=(0,),
     deriv=(None, lambda out, x, y: neg_p.bind(div_p.bind(out, y))),
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
-)  # fmt: skip
+)
 # x - y * trunc(x / y): the truncated quotient is (x - out) / y.
 rem_p = elementwise(
-    "rem", REAL, host=in_bytes(_rem_host),
+    "rem",
+    REAL,
+    host=in_bytes(_rem_host),
     deriv=(
         lambda out, x, y: full(out.aval, 1),
         lambda out, x, y: div_p.bind(sub_p.bind(out, x), y),
     ),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- sign, rounding, extremes
 
@@ -286,22 +303,28 @@ floor_p = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
 ceil_p = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
 round_p = elementwise("round", FLOATING, host=_round_host, deriv=(None,))
 max_p = elementwise(
-    "max", ANY, host=np.maximum,
+    "max",
+    ANY,
+    host=np.maximum,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
-)  # fmt: skip
+)
 min_p = elementwise(
-    "min", ANY, host=np.minimum,
+    "min",
+    ANY,
+    host=np.minimum,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
-)  # fmt: skip
+)
 clamp_p = elementwise(
     "clamp", ORDERED, host=lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), jvp=_clamp_jvp
 )
 clamp_p.define("abstract")(_clamp_abstract)
 clamp_p.define("batch")(_clamp_batch)
 nextafter_p = elementwise(
-    "nextafter", FLOATING, host=_nextafter_host,
+    "nextafter",
+    FLOATING,
+    host=_nextafter_host,
     deriv=undefined("it moves by one unit in the last place"),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- complex numbers
 
@@ -328,22 +351,37 @@ def conj(x):
 
 # The cotangent `ct` of a real-linear map L is defined by Re(ct * L(t)) = Re(transpose(ct) * t).
 real_p = elementwise(
-    "real", COMPLEX, host=np.real, result=real_dtype, linear=JOINTLY,
+    "real",
+    COMPLEX,
+    host=np.real,
+    result=real_dtype,
+    linear=JOINTLY,
     transpose=lambda ct, x: [complex_p.bind(ct, const(ct, 0))],
-)  # fmt: skip
+)
 imag_p = elementwise(
-    "imag", COMPLEX, host=np.imag, result=real_dtype, linear=JOINTLY,
+    "imag",
+    COMPLEX,
+    host=np.imag,
+    result=real_dtype,
+    linear=JOINTLY,
     transpose=lambda ct, x: [complex_p.bind(const(ct, 0), neg_p.bind(ct))],
-)  # fmt: skip
+)
 complex_p = elementwise(
-    "complex", (np.float32, np.float64), host=_complex_host, result=_complex_dtype, linear=JOINTLY,
+    "complex",
+    (np.float32, np.float64),
+    host=_complex_host,
+    result=_complex_dtype,
+    linear=JOINTLY,
     transpose=lambda ct, x, y: (real_p.bind(ct), neg_p.bind(imag_p.bind(ct))),
-)  # fmt: skip
+)
 conj_p = elementwise(
-    "conj", (np.float32, np.float64, *COMPLEX), result=_complex_dtype, linear=JOINTLY,
+    "conj",
+    (np.float32, np.float64, *COMPLEX),
+    result=_complex_dtype,
+    linear=JOINTLY,
     host=lambda x, *, input_dtype: np.conj(x).astype(_complex_dtype(x.dtype)),
     transpose=_conj_transpose,
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- powers and roots
 
@@ -401,9 +439,7 @@ def _pow_dtype(x, y):
 def _pow_deriv_base(out, x, y):
     """Return y * x ** (y - 1), and 0 where y = 0 also at x = 0."""
     y = convert(y, x.aval.dtype, y.aval.weak_type)
-    exponent = select(
-        eq_p.bind(y, const(y, 0)), full(y.aval, 1), sub_p.bind(y, const(y, 1))
-    )  # fmt: skip
+    exponent = select(eq_p.bind(y, const(y, 0)), full(y.aval, 1), sub_p.bind(y, const(y, 1)))
     return mul_p.bind(y, pow_p.bind(x, exponent))
 
 
@@ -414,24 +450,34 @@ def _pow_deriv_exponent(out, x, y):
 
 square_p = elementwise("square", NUMERIC, host=np.square, deriv=(lambda out, x: scale(x, 2),))
 integer_pow_p = elementwise(
-    "integer_pow", NUMERIC, host=_integer_pow_host, result=_integer_pow_dtype,
+    "integer_pow",
+    NUMERIC,
+    host=_integer_pow_host,
+    result=_integer_pow_dtype,
     deriv=(_integer_pow_deriv,),
-)  # fmt: skip
+)
 pow_p = elementwise(
-    "pow", [INEXACT, NUMERIC], host=lambda x, y: np.power(x, y.astype(x.dtype)),
-    result=_pow_dtype, deriv=(_pow_deriv_base, _pow_deriv_exponent),
-)  # fmt: skip
+    "pow",
+    [INEXACT, NUMERIC],
+    host=lambda x, y: np.power(x, y.astype(x.dtype)),
+    result=_pow_dtype,
+    deriv=(_pow_deriv_base, _pow_deriv_exponent),
+)
 sqrt_p = elementwise(
     "sqrt", INEXACT, host=np.sqrt, deriv=(lambda out, x: div_p.bind(const(x, 0.5), out),)
 )
 rsqrt_p = elementwise(
-    "rsqrt", INEXACT, host=computed_in_float32(lambda x: np.divide(x.dtype.type(1), np.sqrt(x))),
+    "rsqrt",
+    INEXACT,
+    host=computed_in_float32(lambda x: np.divide(x.dtype.type(1), np.sqrt(x))),
     deriv=(lambda out, x: scale(div_p.bind(out, x), -0.5),),
-)  # fmt: skip
+)
 cbrt_p = elementwise(
-    "cbrt", FLOATING, host=np.cbrt,
+    "cbrt",
+    FLOATING,
+    host=np.cbrt,
     deriv=(lambda out, x: reciprocal(scale(square_p.bind(out), 3)),),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- exponentials and logarithms
 
@@ -456,9 +502,11 @@ log1p_p = elementwise(
     "log1p", INEXACT, host=np.log1p, deriv=(lambda out, x: reciprocal(_one_plus(x)),)
 )
 logistic_p = elementwise(
-    "logistic", INEXACT, host=_logistic_host,
+    "logistic",
+    INEXACT,
+    host=_logistic_host,
     deriv=(lambda out, x: mul_p.bind(out, _one_minus(out)),),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- circular and hyperbolic functions
 
@@ -474,50 +522,62 @@ def _over_squared_radius(z, x, y):
 
 
 sin_p = elementwise("sin", INEXACT, host=np.sin, deriv=(lambda out, x: cos_p.bind(x),))
-cos_p = elementwise(
-    "cos", INEXACT, host=np.cos, deriv=(lambda out, x: neg_p.bind(sin_p.bind(x)),)
-)  # fmt: skip
+cos_p = elementwise("cos", INEXACT, host=np.cos, deriv=(lambda out, x: neg_p.bind(sin_p.bind(x)),))
 tan_p = elementwise(
     "tan", INEXACT, host=np.tan, deriv=(lambda out, x: _one_plus(square_p.bind(out)),)
 )
 asin_p = elementwise(
-    "asin", INEXACT, host=np.arcsin,
+    "asin",
+    INEXACT,
+    host=np.arcsin,
     deriv=(lambda out, x: rsqrt_p.bind(_one_minus(square_p.bind(x))),),
-)  # fmt: skip
+)
 acos_p = elementwise(
-    "acos", INEXACT, host=np.arccos,
+    "acos",
+    INEXACT,
+    host=np.arccos,
     deriv=(lambda out, x: neg_p.bind(rsqrt_p.bind(_one_minus(square_p.bind(x)))),),
-)  # fmt: skip
+)
 atan_p = elementwise(
-    "atan", INEXACT, host=np.arctan,
+    "atan",
+    INEXACT,
+    host=np.arctan,
     deriv=(lambda out, x: reciprocal(_one_plus(square_p.bind(x))),),
-)  # fmt: skip
+)
 atan2_p = elementwise(
-    "atan2", INEXACT, host=_atan2_host,
+    "atan2",
+    INEXACT,
+    host=_atan2_host,
     deriv=(
         lambda out, x, y: _over_squared_radius(y, x, y),
         lambda out, x, y: _over_squared_radius(neg_p.bind(x), x, y),
     ),
-)  # fmt: skip
+)
 sinh_p = elementwise("sinh", INEXACT, host=np.sinh, deriv=(lambda out, x: cosh_p.bind(x),))
 cosh_p = elementwise("cosh", INEXACT, host=np.cosh, deriv=(lambda out, x: sinh_p.bind(x),))
 tanh_p = elementwise(
     "tanh", INEXACT, host=np.tanh, deriv=(lambda out, x: _one_minus(square_p.bind(out)),)
 )
 asinh_p = elementwise(
-    "asinh", INEXACT, host=np.arcsinh,
+    "asinh",
+    INEXACT,
+    host=np.arcsinh,
     deriv=(lambda out, x: rsqrt_p.bind(_one_plus(square_p.bind(x))),),
-)  # fmt: skip
+)
 # Two roots rather than one of (x - 1) (x + 1): that one is on another branch where Re x < 0.
 acosh_p = elementwise(
-    "acosh", INEXACT, host=np.arccosh,
+    "acosh",
+    INEXACT,
+    host=np.arccosh,
     deriv=(
         lambda out, x: mul_p.bind(
             rsqrt_p.bind(sub_p.bind(x, const(x, 1))), rsqrt_p.bind(_one_plus(x))
         ),
     ),
-)  # fmt: skip
+)
 atanh_p = elementwise(
-    "atanh", INEXACT, host=np.arctanh,
+    "atanh",
+    INEXACT,
+    host=np.arctanh,
     deriv=(lambda out, x: reciprocal(mul_p.bind(_one_minus(x), _one_plus(x))),),
-)  # fmt: skip
+)

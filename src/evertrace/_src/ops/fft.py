@@ -154,9 +154,13 @@ def _fft_batch(size, args, dims, **params):
 
 
 fft_p = Primitive(
-    "fft", abstract=_fft_abstract, host=_fft_host, linear=(0,), transpose=_fft_transpose,
+    "fft",
+    abstract=_fft_abstract,
+    host=_fft_host,
+    linear=(0,),
+    transpose=_fft_transpose,
     batch=_fft_batch,
-)  # fmt: skip
+)
 
 
 def fft(x, kind, lengths):

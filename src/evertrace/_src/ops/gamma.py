@@ -34,24 +34,32 @@ def _density_by_a(out, a, x):
 
 
 igamma_p = elementwise(
-    "igamma", FLOATING, host=host("gammainc"),
+    "igamma",
+    FLOATING,
+    host=host("gammainc"),
     deriv=(lambda out, a, x: igamma_grad_a_p.bind(a, x), lambda out, a, x: _density(a, x)),
-)  # fmt: skip
+)
 igammac_p = elementwise(
-    "igammac", FLOATING, host=host("gammaincc"),
+    "igammac",
+    FLOATING,
+    host=host("gammaincc"),
     deriv=(
         lambda out, a, x: neg_p.bind(igamma_grad_a_p.bind(a, x)),
         lambda out, a, x: neg_p.bind(_density(a, x)),
     ),
-)  # fmt: skip
+)
 igamma_grad_a_p = elementwise(
-    "igamma_grad_a", FLOATING, host=None,
+    "igamma_grad_a",
+    FLOATING,
+    host=None,
     deriv=(underivable("igamma_grad_a", "a"), _density_by_a),
-)  # fmt: skip
+)
 random_gamma_grad_p = elementwise(
-    "random_gamma_grad", FLOATING, host=None,
+    "random_gamma_grad",
+    FLOATING,
+    host=None,
     deriv=(underivable("random_gamma_grad", "a"), underivable("random_gamma_grad", "sample")),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- beta function
 
@@ -66,6 +74,8 @@ def _beta_density(out, a, b, x):
 
 
 regularized_incomplete_beta_p = elementwise(
-    "regularized_incomplete_beta", FLOATING, host=host("betainc", np.float64),
+    "regularized_incomplete_beta",
+    FLOATING,
+    host=host("betainc", np.float64),
     deriv=(underivable("betainc", "a"), underivable("betainc", "b"), _beta_density),
-)  # fmt: skip
+)

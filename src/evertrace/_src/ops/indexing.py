@@ -62,54 +62,68 @@ def _check_windows(name, x, indices, dnums, sizes):
     window_dims, dropped, index_map, operand_batch, indices_batch = dnums
     _require(
         indices.ndim > 0 and indices.shape[-1] == len(index_map),
-        name, f"indices of shape {indices.shape} do not end in {len(index_map)} components",
-    )  # fmt: skip
+        name,
+        f"indices of shape {indices.shape} do not end in {len(index_map)} components",
+    )
     named = (*dropped, *operand_batch)
     _require(
         all(0 <= d < x.ndim for d in (*named, *index_map))
         and len(set(named)) == len(named)
         and len({*index_map, *operand_batch}) == len(index_map) + len(operand_batch),
-        name, f"{dnums} do not name different dimensions of an operand of shape {x.shape}",
-    )  # fmt: skip
+        name,
+        f"{dnums} do not name different dimensions of an operand of shape {x.shape}",
+    )
     _require(
         len(sizes) == x.ndim and all(0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)),
-        name, f"windows of sizes {tuple(sizes)} do not fit into shape {x.shape}",
-    )  # fmt: skip
+        name,
+        f"windows of sizes {tuple(sizes)} do not fit into shape {x.shape}",
+    )
     _require(
         all(sizes[d] <= 1 for d in named),
-        name, f"windows of sizes {tuple(sizes)} must have size 1 in dimensions {named}",
-    )  # fmt: skip
+        name,
+        f"windows of sizes {tuple(sizes)} must have size 1 in dimensions {named}",
+    )
     _require(
         len(operand_batch) == len(indices_batch)
         and all(
             0 <= i < indices.ndim - 1 and x.shape[d] == indices.shape[i]
             for d, i in zip(operand_batch, indices_batch, strict=True)
         ),
-        name, f"batching dimensions {operand_batch} of shape {x.shape} do not match "
+        name,
+        f"batching dimensions {operand_batch} of shape {x.shape} do not match "
         f"{indices_batch} of indices of shape {indices.shape}",
-    )  # fmt: skip
+    )
     total = indices.ndim - 1 + x.ndim - len(named)
     _require(
         len(window_dims) == x.ndim - len(named)
         and list(window_dims) == sorted(set(window_dims))
         and all(0 <= d < total for d in window_dims),
-        name, f"window dimensions {tuple(window_dims)} are not {x.ndim - len(named)} ascending "
+        name,
+        f"window dimensions {tuple(window_dims)} are not {x.ndim - len(named)} ascending "
         f"ones of the {total} dimensions",
-    )  # fmt: skip
+    )
 
 
 # ---------------------------------------------------------------- gather
 
 
 def _gather_abstract(
-    x, indices, *, dimension_numbers, slice_sizes, unique_indices, indices_are_sorted, mode,
+    x,
+    indices,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    unique_indices,
+    indices_are_sorted,
+    mode,
     fill_value,
-):  # fmt: skip
+):
     dnums = dimension_numbers
     _require(
-        len(slice_sizes) == x.ndim, "gather",
+        len(slice_sizes) == x.ndim,
+        "gather",
         f"slice_sizes {tuple(slice_sizes)} must have one entry per dimension of shape {x.shape}",
-    )  # fmt: skip
+    )
     _check_windows("gather", x, indices, dnums, slice_sizes)
     dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
     window = iter([s for i, s in enumerate(slice_sizes) if i not in dropped])
@@ -125,15 +139,29 @@ def _gather_jvp(tangents, primals, out, *, fill_value, **params):
 
 
 def _gather_transpose(
-    ct, x, indices, *, dimension_numbers, slice_sizes, unique_indices, indices_are_sorted, mode,
+    ct,
+    x,
+    indices,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    unique_indices,
+    indices_are_sorted,
+    mode,
     fill_value,
-):  # fmt: skip
+):
     if not x.aval.size:  # a scatter has no windows of size 0 to put there
         return zeros(x.aval), None
     result = scatter(
-        scatter_add_p, zeros(x.aval), indices, ct, of_scatter(dimension_numbers),
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
-    )  # fmt: skip
+        scatter_add_p,
+        zeros(x.aval),
+        indices,
+        ct,
+        of_scatter(dimension_numbers),
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode=mode,
+    )
     return result, None
 
 
@@ -184,21 +212,39 @@ def _gather_physical(x, indices, *, dimension_numbers, slice_sizes, **params):
 
 
 gather_p = Primitive(
-    "gather", abstract=_gather_abstract, host=indexing_host.gather, linear=(0,), jvp=_gather_jvp,
-    transpose=_gather_transpose, batch=_gather_batch, physical=_gather_physical,
-)  # fmt: skip
+    "gather",
+    abstract=_gather_abstract,
+    host=indexing_host.gather,
+    linear=(0,),
+    jvp=_gather_jvp,
+    transpose=_gather_transpose,
+    batch=_gather_batch,
+    physical=_gather_physical,
+)
 
 
 def gather(
-    x, indices, dnums, slice_sizes, *, mode, unique_indices=False, indices_are_sorted=False,
+    x,
+    indices,
+    dnums,
+    slice_sizes,
+    *,
+    mode,
+    unique_indices=False,
+    indices_are_sorted=False,
     fill_value=None,
-):  # fmt: skip
+):
     """Return the windows of `x` that start at `indices`."""
     return gather_p.bind(
-        x, indices, dimension_numbers=dnums, slice_sizes=tuple(slice_sizes),
-        unique_indices=unique_indices, indices_are_sorted=indices_are_sorted, mode=mode,
+        x,
+        indices,
+        dimension_numbers=dnums,
+        slice_sizes=tuple(slice_sizes),
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        mode=mode,
         fill_value=fill_value,
-    )  # fmt: skip
+    )
 
 
 def take_along(x, indices, dim, *, unique_indices=False):
@@ -206,9 +252,13 @@ def take_along(x, indices, dim, *, unique_indices=False):
     others = tuple(i for i in range(x.aval.ndim) if i != dim)
     dnums = GatherDimensionNumbers((), (dim,), (dim,), others, others)
     return gather(
-        x, expand_dims(indices, (indices.aval.ndim,)), dnums, [min(n, 1) for n in x.aval.shape],
-        mode=GatherScatterMode.PROMISE_IN_BOUNDS, unique_indices=unique_indices,
-    )  # fmt: skip
+        x,
+        expand_dims(indices, (indices.aval.ndim,)),
+        dnums,
+        [min(n, 1) for n in x.aval.shape],
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        unique_indices=unique_indices,
+    )
 
 
 # ---------------------------------------------------------------- scatter, which replaces
@@ -237,9 +287,7 @@ def scatter_sizes(x, updates, dnums):
     """Return the sizes of a window in each dimension of the operand."""
     dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     window = iter([updates.shape[d] for d in dnums.update_window_dims if d < updates.ndim])
-    return tuple(
-        min(n, 1) if d in dropped else next(window, 0) for d, n in enumerate(x.shape)
-    )  # fmt: skip
+    return tuple(min(n, 1) if d in dropped else next(window, 0) for d, n in enumerate(x.shape))
 
 
 def _scatter_abstract(name, x, indices, updates, *, dimension_numbers, **_):
@@ -255,10 +303,11 @@ def _scatter_abstract(name, x, indices, updates, *, dimension_numbers, **_):
     _check_windows(name, x, indices, dnums, scatter_sizes(x, updates, dnums))
     counts = tuple(s for i, s in enumerate(updates.shape) if i not in dnums.update_window_dims)
     _require(
-        counts == indices.shape[:-1], name,
+        counts == indices.shape[:-1],
+        name,
         f"updates of shape {updates.shape} with window dimensions {dnums.update_window_dims} are "
         f"not one window for each of the indices, of shape {indices.shape}",
-    )  # fmt: skip
+    )
     return ShapedArray(x.shape, x.dtype, x.weak_type)
 
 
@@ -285,9 +334,12 @@ def _scatter_physical(x, indices, updates, *, dimension_numbers, **params):
 def _scatter_primitive(name, ufunc, combine, **rules):
     """Make a scatter: `ufunc` combines in NumPy, `combine` in jaxprs; None replaces."""
     prim = Primitive(
-        name, abstract=functools.partial(_scatter_abstract, name),
-        host=functools.partial(indexing_host.scatter, ufunc), physical=_scatter_physical, **rules,
-    )  # fmt: skip
+        name,
+        abstract=functools.partial(_scatter_abstract, name),
+        host=functools.partial(indexing_host.scatter, ufunc),
+        physical=_scatter_physical,
+        **rules,
+    )
     prim.batch = functools.partial(_scatter_batch, prim)
     _combine[prim] = combine
     return prim
@@ -302,21 +354,31 @@ def scatter(
     """Bind one of the scatters."""
     combine = _combine[prim]
     return prim.bind(
-        x, indices, updates,
+        x,
+        indices,
+        updates,
         update_jaxpr=None if combine is None else _combiner(combine, x.aval.dtype),
-        update_consts=(), dimension_numbers=dnums, indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices, mode=mode,
-    )  # fmt: skip
+        update_consts=(),
+        dimension_numbers=dnums,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode=mode,
+    )
 
 
 def _at_updates(x, indices, updates, params):
     """Return the elements of `x` that the windows of `updates` were put at, 0 where dropped."""
     dnums = params["dimension_numbers"]
     return gather(
-        x, indices, of_gather(dnums), scatter_sizes(x.aval, updates.aval, dnums),
-        mode=params["mode"], unique_indices=params["unique_indices"],
-        indices_are_sorted=params["indices_are_sorted"], fill_value=0,
-    )  # fmt: skip
+        x,
+        indices,
+        of_gather(dnums),
+        scatter_sizes(x.aval, updates.aval, dnums),
+        mode=params["mode"],
+        unique_indices=params["unique_indices"],
+        indices_are_sorted=params["indices_are_sorted"],
+        fill_value=0,
+    )
 
 
 def _scatter_again(prim, x, indices, updates, params):

@@ -41,6 +41,9 @@ def _eager(*, platforms):
 
 
 platform_index_p = Primitive(
-    "platform_index", abstract=lambda *, platforms: ShapedArray((), INDEX), eager=_eager,
-    jvp=undefined("it is an integer without operands"), batch=undefined("it has no operands"),
-)  # fmt: skip
+    "platform_index",
+    abstract=lambda *, platforms: ShapedArray((), INDEX),
+    eager=_eager,
+    jvp=undefined("it is an integer without operands"),
+    batch=undefined("it has no operands"),
+)

@@ -112,17 +112,28 @@ def _unwrap_abstract(keys):
 
 
 random_seed_p = Primitive(
-    "random_seed", abstract=_seed_abstract, show=_show_tag, jvp=NO_TANGENT, physical=AS_IS,
-    host=lambda seeds, *, impl: GENERATORS[impl].seed(np.asarray(seeds)),
-)  # fmt: skip
-random_wrap_p = Primitive(
-    "random_wrap", abstract=_wrap_abstract, show=_show_tag, jvp=NO_TANGENT, physical=AS_IS,
-    host=lambda words, *, impl: words,
-)  # fmt: skip
-random_unwrap_p = Primitive(
-    "random_unwrap", abstract=_unwrap_abstract, host=lambda keys: keys, jvp=NO_TANGENT,
+    "random_seed",
+    abstract=_seed_abstract,
+    show=_show_tag,
+    jvp=NO_TANGENT,
     physical=AS_IS,
-)  # fmt: skip
+    host=lambda seeds, *, impl: GENERATORS[impl].seed(np.asarray(seeds)),
+)
+random_wrap_p = Primitive(
+    "random_wrap",
+    abstract=_wrap_abstract,
+    show=_show_tag,
+    jvp=NO_TANGENT,
+    physical=AS_IS,
+    host=lambda words, *, impl: words,
+)
+random_unwrap_p = Primitive(
+    "random_unwrap",
+    abstract=_unwrap_abstract,
+    host=lambda keys: keys,
+    jvp=NO_TANGENT,
+    physical=AS_IS,
+)
 
 
 def are_keys(x, y):
@@ -183,17 +194,28 @@ def _clone_abstract(keys):
 
 
 random_split_p = Primitive(
-    "random_split", abstract=_split_abstract, host=_split_host, show=_show_shape, jvp=NO_TANGENT,
+    "random_split",
+    abstract=_split_abstract,
+    host=_split_host,
+    show=_show_shape,
+    jvp=NO_TANGENT,
     physical=AS_IS,
-)  # fmt: skip
+)
 random_fold_in_p = Primitive(
-    "random_fold_in", abstract=_fold_in_abstract, host=_fold_in_host, show=(),
-    jvp=NO_TANGENT, physical=AS_IS,
-)  # fmt: skip
-random_clone_p = Primitive(
-    "random_clone", abstract=_clone_abstract, host=lambda keys: keys, jvp=NO_TANGENT,
+    "random_fold_in",
+    abstract=_fold_in_abstract,
+    host=_fold_in_host,
+    show=(),
+    jvp=NO_TANGENT,
     physical=AS_IS,
-)  # fmt: skip
+)
+random_clone_p = Primitive(
+    "random_clone",
+    abstract=_clone_abstract,
+    host=lambda keys: keys,
+    jvp=NO_TANGENT,
+    physical=AS_IS,
+)
 
 # ---------------------------------------------------------------- bits
 
@@ -222,9 +244,13 @@ def _show_bits(*, bit_width, shape, impl, partitionable):
 
 
 random_bits_p = Primitive(
-    "random_bits", abstract=_bits_abstract, host=_bits_host, show=_show_bits, jvp=NO_TANGENT,
+    "random_bits",
+    abstract=_bits_abstract,
+    host=_bits_host,
+    show=_show_bits,
+    jvp=NO_TANGENT,
     physical=AS_IS,
-)  # fmt: skip
+)
 
 
 def _threefry_abstract(k0, k1, x0, x1):
@@ -253,19 +279,35 @@ def _threefry_batch(size, args, dims):
 
 
 threefry2x32_p = Primitive(
-    "threefry2x32", multiple_results=True, abstract=_threefry_abstract, host=_threefry_host,
-    batch=_threefry_batch, jvp=NO_TANGENT, physical=AS_IS,
-)  # fmt: skip
+    "threefry2x32",
+    multiple_results=True,
+    abstract=_threefry_abstract,
+    host=_threefry_host,
+    batch=_threefry_batch,
+    jvp=NO_TANGENT,
+    physical=AS_IS,
+)
 
-MAKES_KEYS = frozenset({
-    random_seed_p, random_wrap_p, random_split_p, random_fold_in_p, random_clone_p,
-})  # fmt: skip
+MAKES_KEYS = frozenset(
+    {
+        random_seed_p,
+        random_wrap_p,
+        random_split_p,
+        random_fold_in_p,
+        random_clone_p,
+    }
+)
 """Whose results a checker of key reuse takes as keys that nobody has used."""
 CONSUMES_KEYS = frozenset({random_split_p, random_bits_p})
 """Whose operand it takes as used up afterwards."""
 
 for _prim in (
-    random_seed_p, random_wrap_p, random_unwrap_p, random_split_p, random_fold_in_p,
-    random_clone_p, random_bits_p,
-):  # fmt: skip
+    random_seed_p,
+    random_wrap_p,
+    random_unwrap_p,
+    random_split_p,
+    random_fold_in_p,
+    random_clone_p,
+    random_bits_p,
+):
     _prim.batch = _batch_all(_prim)

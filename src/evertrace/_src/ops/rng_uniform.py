@@ -52,7 +52,9 @@ def _host(a, b, *, shape):
 
 
 rng_uniform_p = Primitive(
-    "rng_uniform", abstract=_abstract, host=_host,
+    "rng_uniform",
+    abstract=_abstract,
+    host=_host,
     deriv=undefined("the numbers of a hidden generator have no derivative"),
     batch=undefined("one call draws one array: XLA takes scalar bounds only"),
-)  # fmt: skip
+)

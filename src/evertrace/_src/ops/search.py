@@ -54,9 +54,13 @@ def _batch(size, args, dims, **params):
 
 
 searchsorted_p = Primitive(
-    "searchsorted", abstract=_abstract, host=_host, batch=_batch, jvp=no_tangent,
+    "searchsorted",
+    abstract=_abstract,
+    host=_host,
+    batch=_batch,
+    jvp=no_tangent,
     transpose=undefined("it is not linear"),
-)  # fmt: skip
+)
 
 
 def by_halving(ordered, values, *, right, dtype):

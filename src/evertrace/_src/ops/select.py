@@ -85,16 +85,21 @@ def _select_batch(size, args, dims):
     if which_dim is not None and which.aval.ndim == 1 and len(shape) > 1:
         which = broadcast_in_dim_p.bind(
             which, shape=shape, broadcast_dimensions=(dim,), sharding=None
-        )  # fmt: skip
+        )
     else:
         which = move_batch_dim(which, which_dim, dim, size)
     return select_n_p.bind(which, *cases), dim
 
 
 select_n_p = Primitive(
-    "select_n", abstract=_select_abstract, host=_select_host, linear=JOINTLY,
-    transpose=_select_transpose, batch=_select_batch, physical=lambda *avals: {},
-)  # fmt: skip
+    "select_n",
+    abstract=_select_abstract,
+    host=_select_host,
+    linear=JOINTLY,
+    transpose=_select_transpose,
+    batch=_select_batch,
+    physical=lambda *avals: {},
+)
 
 
 def select(pred, on_true, on_false):

@@ -13,9 +13,11 @@ def _batch(size, args, dims, *, sharding, unconstrained_dims):
 
 # The sharding speaks of the dimensions that are not in `unconstrained_dims`, those of `vmap`.
 sharding_constraint_p = Primitive(
-    "sharding_constraint", linear=JOINTLY, batch=_batch,
+    "sharding_constraint",
+    linear=JOINTLY,
+    batch=_batch,
     abstract=lambda x, *, sharding, unconstrained_dims: x,
     host=lambda x, *, sharding, unconstrained_dims: x,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     physical=lambda x, **params: params,
-)  # fmt: skip
+)

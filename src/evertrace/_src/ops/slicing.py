@@ -93,9 +93,14 @@ def _slice_physical(x, *, start_indices, limit_indices, strides):
 
 
 slice_p = Primitive(
-    "slice", abstract=_slice_abstract, host=_slice_host, linear=JOINTLY,
-    transpose=_slice_transpose, batch=_slice_batch, physical=_slice_physical,
-)  # fmt: skip
+    "slice",
+    abstract=_slice_abstract,
+    host=_slice_host,
+    linear=JOINTLY,
+    transpose=_slice_transpose,
+    batch=_slice_batch,
+    physical=_slice_physical,
+)
 
 
 def slice_in_dim(x, start, limit, dim):
@@ -184,7 +189,7 @@ def _unpad(ct, padding_config):
     limits = tuple(
         size - max(high, 0)
         for size, (_, high, _) in zip(ct.aval.shape, padding_config, strict=True)
-    )  # fmt: skip
+    )
     strides = tuple(interior + 1 for _, _, interior in padding_config)
     return slice_p.bind(
         ct,
@@ -208,19 +213,24 @@ def _pad_batch(size, args, dims, *, padding_config):
     config = ((0, 0, 0), *padding_config)
     padded = pad_p.bind(x, literal(0, x.aval.dtype), padding_config=config)
     is_operand = pad_p.bind(
-        spread(literal(True, np.dtype(bool)), x.aval.shape), literal(False, np.dtype(bool)),
+        spread(literal(True, np.dtype(bool)), x.aval.shape),
+        literal(False, np.dtype(bool)),
         padding_config=config,
-    )  # fmt: skip
+    )
     values = broadcast_in_dim_p.bind(
         value, shape=padded.aval.shape, broadcast_dimensions=(0,), sharding=None
-    )  # fmt: skip
+    )
     return select_n_p.bind(is_operand, values, padded), 0
 
 
 pad_p = Primitive(
-    "pad", abstract=_pad_abstract, host=_pad_host, linear=JOINTLY, transpose=_pad_transpose,
+    "pad",
+    abstract=_pad_abstract,
+    host=_pad_host,
+    linear=JOINTLY,
+    transpose=_pad_transpose,
     batch=_pad_batch,
-)  # fmt: skip
+)
 
 
 def pad(x, config):
@@ -284,11 +294,14 @@ def _concatenate_batch(size, args, dims, *, dimension):
 
 
 concatenate_p = Primitive(
-    "concatenate", abstract=_concatenate_abstract, linear=JOINTLY,
+    "concatenate",
+    abstract=_concatenate_abstract,
+    linear=JOINTLY,
     host=lambda *xs, dimension: np.concatenate(xs, axis=dimension),
-    transpose=_concatenate_transpose, batch=_concatenate_batch,
+    transpose=_concatenate_transpose,
+    batch=_concatenate_batch,
     physical=lambda *xs, dimension: {"dimension": dimension},
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- split
@@ -324,11 +337,15 @@ def _split_batch(size, args, dims, *, sizes, axis):
 
 
 split_p = Primitive(
-    "split", multiple_results=True, abstract=_split_abstract, linear=JOINTLY,
+    "split",
+    multiple_results=True,
+    abstract=_split_abstract,
+    linear=JOINTLY,
     host=lambda x, *, sizes, axis: np.split(x, np.cumsum(sizes[:-1], dtype=int), axis=axis),
-    transpose=_split_transpose, batch=_split_batch,
+    transpose=_split_transpose,
+    batch=_split_batch,
     physical=lambda x, *, sizes, axis: {"sizes": sizes, "axis": axis},
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- stack and unstack
@@ -357,10 +374,14 @@ def _stack_batch(size, args, dims, *, axis):
 
 
 stack_p = Primitive(
-    "stack", abstract=_stack_abstract, linear=JOINTLY, transpose=_stack_transpose,
-    batch=_stack_batch, host=lambda *xs, axis: np.stack(xs, axis=axis),
+    "stack",
+    abstract=_stack_abstract,
+    linear=JOINTLY,
+    transpose=_stack_transpose,
+    batch=_stack_batch,
+    host=lambda *xs, axis: np.stack(xs, axis=axis),
     physical=lambda *xs, axis: {"axis": axis},
-)  # fmt: skip
+)
 
 
 def _unstack_abstract(x, *, axis):
@@ -383,11 +404,15 @@ def _unstack_batch(size, args, dims, *, axis):
 
 
 unstack_p = Primitive(
-    "unstack", multiple_results=True, abstract=_unstack_abstract, linear=JOINTLY,
+    "unstack",
+    multiple_results=True,
+    abstract=_unstack_abstract,
+    linear=JOINTLY,
     host=lambda x, *, axis: list(np.moveaxis(x, axis, 0)),
-    transpose=_unstack_transpose, batch=_unstack_batch,
+    transpose=_unstack_transpose,
+    batch=_unstack_batch,
     physical=lambda x, *, axis: {"axis": axis},
-)  # fmt: skip
+)
 
 
 # ---------------------------------------------------------------- tile
@@ -418,7 +443,11 @@ def _tile_batch(size, args, dims, *, reps):
 
 
 tile_p = Primitive(
-    "tile", abstract=_tile_abstract, linear=JOINTLY, transpose=_tile_transpose, batch=_tile_batch,
+    "tile",
+    abstract=_tile_abstract,
+    linear=JOINTLY,
+    transpose=_tile_transpose,
+    batch=_tile_batch,
     host=lambda x, *, reps: np.tile(x, reps),
     physical=lambda x, *, reps: {"reps": (*reps, *[1 for _ in words(x)])},
-)  # fmt: skip
+)

@@ -109,10 +109,15 @@ def _sort_batch(size, args, dims, *, dimension, is_stable, num_keys):
 
 
 sort_p = Primitive(
-    "sort", multiple_results=True, abstract=_sort_abstract, host=_sort_host, batch=_sort_batch,
-    jvp_call=_sort_with_tangents, linearize=_sort_with_tangents,
+    "sort",
+    multiple_results=True,
+    abstract=_sort_abstract,
+    host=_sort_host,
+    batch=_sort_batch,
+    jvp_call=_sort_with_tangents,
+    linearize=_sort_with_tangents,
     transpose=undefined("it is not linear"),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- top_k
 
@@ -176,6 +181,11 @@ def _top_k_batch(size, args, dims, *, k, axis):
 
 
 top_k_p = Primitive(
-    "top_k", multiple_results=True, abstract=_top_k_abstract, host=_top_k_host, jvp=_top_k_jvp,
-    batch=_top_k_batch, transpose=undefined("it is not linear"),
-)  # fmt: skip
+    "top_k",
+    multiple_results=True,
+    abstract=_top_k_abstract,
+    host=_top_k_host,
+    jvp=_top_k_jvp,
+    batch=_top_k_batch,
+    transpose=undefined("it is not linear"),
+)

@@ -40,9 +40,11 @@ erfc_p = elementwise(
     "erfc", FLOATING, host=host("erfc"), deriv=(lambda out, x: neg_p.bind(_gaussian(x)),)
 )
 erf_inv_p = elementwise(
-    "erf_inv", FLOATING, host=host("erfinv"),
+    "erf_inv",
+    FLOATING,
+    host=host("erfinv"),
     deriv=(lambda out, x: scale(exp_p.bind(square_p.bind(out)), math.sqrt(math.pi) / 2),),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- gamma functions
 
@@ -103,23 +105,29 @@ lgamma_p = elementwise(
     "lgamma", FLOATING, host=_lgamma_host, deriv=(lambda out, x: digamma_p.bind(x),)
 )
 digamma_p = elementwise(
-    "digamma", FLOATING, host=_digamma_host,
+    "digamma",
+    FLOATING,
+    host=_digamma_host,
     deriv=(lambda out, x: polygamma_p.bind(const(x, 1), x),),
-)  # fmt: skip
+)
 polygamma_p = elementwise(
-    "polygamma", FLOATING, host=_polygamma_host,
+    "polygamma",
+    FLOATING,
+    host=_polygamma_host,
     deriv=(
         underivable("polygamma", "m"),
         lambda out, m, x: polygamma_p.bind(add_p.bind(m, const(m, 1)), x),
     ),
-)  # fmt: skip
+)
 zeta_p = elementwise(
-    "zeta", FLOATING, host=_zeta,
+    "zeta",
+    FLOATING,
+    host=_zeta,
     deriv=(
         underivable("zeta", "x"),
         lambda out, x, q: mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, const(x, 1)), q)),
     ),
-)  # fmt: skip
+)
 
 # ---------------------------------------------------------------- Bessel functions
 
@@ -138,9 +146,5 @@ def _bessel_i1e_deriv(out, x):
     return select(at_zero, full(x.aval, 0.5), slope)
 
 
-bessel_i0e_p = elementwise(
-    "bessel_i0e", FLOATING, host=host("i0e"), deriv=(_bessel_i0e_deriv,)
-)  # fmt: skip
-bessel_i1e_p = elementwise(
-    "bessel_i1e", FLOATING, host=host("i1e"), deriv=(_bessel_i1e_deriv,)
-)  # fmt: skip
+bessel_i0e_p = elementwise("bessel_i0e", FLOATING, host=host("i0e"), deriv=(_bessel_i0e_deriv,))
+bessel_i1e_p = elementwise("bessel_i1e", FLOATING, host=host("i1e"), deriv=(_bessel_i1e_deriv,))

@@ -116,9 +116,11 @@ def _broadcast_batch(size, args, dims, *, shape, broadcast_dimensions, sharding)
     place = broadcast_dimensions[dim - 1] + 1 if dim else 0
     kept = [d + (d >= place) for d in broadcast_dimensions]
     out = broadcast_in_dim_p.bind(
-        args[0], shape=(*shape[:place], size, *shape[place:]),
-        broadcast_dimensions=(*kept[:dim], place, *kept[dim:]), sharding=None,
-    )  # fmt: skip
+        args[0],
+        shape=(*shape[:place], size, *shape[place:]),
+        broadcast_dimensions=(*kept[:dim], place, *kept[dim:]),
+        sharding=None,
+    )
     return out, place
 
 
@@ -127,10 +129,15 @@ def _broadcast_show(*, shape, broadcast_dimensions, sharding):
 
 
 broadcast_in_dim_p = Primitive(
-    "broadcast_in_dim", abstract=_broadcast_abstract, host=_broadcast_host, linear=JOINTLY,
-    transpose=_broadcast_transpose, batch=_broadcast_batch, show=_broadcast_show,
+    "broadcast_in_dim",
+    abstract=_broadcast_abstract,
+    host=_broadcast_host,
+    linear=JOINTLY,
+    transpose=_broadcast_transpose,
+    batch=_broadcast_batch,
+    show=_broadcast_show,
     physical=_broadcast_physical,
-)  # fmt: skip
+)
 
 
 def spread(x, shape):
@@ -160,9 +167,7 @@ def expand_dims(x, dims):
     shape = [1] * ndim
     for size, dim in zip(x.aval.shape, kept, strict=True):
         shape[dim] = size
-    return broadcast_in_dim_p.bind(
-        x, shape=tuple(shape), broadcast_dimensions=kept, sharding=None
-    )  # fmt: skip
+    return broadcast_in_dim_p.bind(x, shape=tuple(shape), broadcast_dimensions=kept, sharding=None)
 
 
 # ---------------------------------------------------------------- reduce_sum
@@ -196,10 +201,8 @@ def reduced_aval(name, x, axes):
 def _reduce_sum_transpose(ct, x, *, axes, out_sharding):
     kept = tuple(i for i in range(x.aval.ndim) if i not in axes)
     return [
-        broadcast_in_dim_p.bind(
-            ct, shape=x.aval.shape, broadcast_dimensions=kept, sharding=None
-        )
-    ]  # fmt: skip
+        broadcast_in_dim_p.bind(ct, shape=x.aval.shape, broadcast_dimensions=kept, sharding=None)
+    ]
 
 
 def batch_reduction(prim):
@@ -215,10 +218,13 @@ def batch_reduction(prim):
 
 
 reduce_sum_p = Primitive(
-    "reduce_sum", abstract=_reduce_sum_abstract, linear=JOINTLY, transpose=_reduce_sum_transpose,
+    "reduce_sum",
+    abstract=_reduce_sum_abstract,
+    linear=JOINTLY,
+    transpose=_reduce_sum_transpose,
     cache_types=lambda x: not _is_narrow_float(x),
     host=lambda x, *, axes, out_sharding: host_sum(x, axes),
-)  # fmt: skip
+)
 reduce_sum_p.batch = batch_reduction(reduce_sum_p)
 
 # ---------------------------------------------------------------- reshape
@@ -264,9 +270,14 @@ def _reshape_physical(x, *, new_sizes, dimensions, sharding):
 
 
 reshape_p = Primitive(
-    "reshape", abstract=_reshape_abstract, linear=JOINTLY, host=_reshape_host,
-    transpose=_reshape_transpose, batch=_reshape_batch, physical=_reshape_physical,
-)  # fmt: skip
+    "reshape",
+    abstract=_reshape_abstract,
+    linear=JOINTLY,
+    host=_reshape_host,
+    transpose=_reshape_transpose,
+    batch=_reshape_batch,
+    physical=_reshape_physical,
+)
 
 
 def reshape(x, shape):
@@ -302,11 +313,14 @@ def _transpose_batch(size, args, dims, *, permutation):
 
 
 transpose_p = Primitive(
-    "transpose", abstract=_transpose_abstract, linear=JOINTLY, batch=_transpose_batch,
+    "transpose",
+    abstract=_transpose_abstract,
+    linear=JOINTLY,
+    batch=_transpose_batch,
     host=lambda x, *, permutation: x.transpose(permutation),
     transpose=lambda ct, x, *, permutation: [permute(ct, inverse_permutation(permutation))],
     physical=lambda x, *, permutation: {"permutation": (*permutation, *word_dims(x))},
-)  # fmt: skip
+)
 
 
 def permute(x, permutation):
@@ -340,9 +354,7 @@ def move_batch_dim(x, source, destination, size):
     shape = list(x.aval.shape)
     shape.insert(destination, size)
     kept = tuple(i for i in range(len(shape)) if i != destination)
-    return broadcast_in_dim_p.bind(
-        x, shape=tuple(shape), broadcast_dimensions=kept, sharding=None
-    )  # fmt: skip
+    return broadcast_in_dim_p.bind(x, shape=tuple(shape), broadcast_dimensions=kept, sharding=None)
 
 
 # ---------------------------------------------------------------- squeeze
@@ -371,11 +383,14 @@ def _squeeze_batch(size, args, dims, *, dimensions):
 
 
 squeeze_p = Primitive(
-    "squeeze", abstract=_squeeze_abstract, linear=JOINTLY, batch=_squeeze_batch,
+    "squeeze",
+    abstract=_squeeze_abstract,
+    linear=JOINTLY,
+    batch=_squeeze_batch,
     host=lambda x, *, dimensions: x.squeeze(dimensions),
     transpose=lambda ct, x, *, dimensions: [reshape(ct, x.aval.shape)],
     physical=lambda x, *, dimensions: {"dimensions": dimensions},
-)  # fmt: skip
+)
 
 
 def squeeze(x, dims):
@@ -397,8 +412,11 @@ def _rev_batch(size, args, dims, *, dimensions):
 
 
 rev_p = Primitive(
-    "rev", abstract=_rev_abstract, linear=JOINTLY, batch=_rev_batch,
+    "rev",
+    abstract=_rev_abstract,
+    linear=JOINTLY,
+    batch=_rev_batch,
     host=lambda x, *, dimensions: np.flip(x, dimensions),
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     physical=lambda x, *, dimensions: {"dimensions": dimensions},
-)  # fmt: skip
+)

@@ -123,9 +123,14 @@ def _window_reduction(name, accepts, ufunc, identity, **rules):
 
     def host(x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation):
         shape = window_shape(
-            name, x.shape, window_dimensions, window_strides, padding, base_dilation,
+            name,
+            x.shape,
+            window_dimensions,
+            window_strides,
+            padding,
+            base_dilation,
             window_dilation,
-        )  # fmt: skip
+        )
         padded = pad_host(x, identity(x.dtype), padding, base_dilation)
         wide = padded.astype(accumulation_dtype(x.dtype), copy=False)
         out = _reduce_windows(
@@ -142,9 +147,12 @@ def _window_reduction(name, accepts, ufunc, identity, **rules):
 
 
 _TRIVIAL = {
-    "window_dimensions": 1, "window_strides": 1, "padding": (0, 0), "base_dilation": 1,
+    "window_dimensions": 1,
+    "window_strides": 1,
+    "padding": (0, 0),
+    "base_dilation": 1,
     "window_dilation": 1,
-}  # fmt: skip
+}
 
 
 def batch_window(dim, window):
@@ -164,9 +172,14 @@ def _sum_transpose(
     """Every element of `x` gets the sum over the windows that hold it: windows over windows."""
     rank = len(window_dimensions)
     pads = transpose_padding(
-        x.aval.shape, window_dimensions, window_strides, ct.aval.shape, padding, base_dilation,
+        x.aval.shape,
+        window_dimensions,
+        window_strides,
+        ct.aval.shape,
+        padding,
+        base_dilation,
         window_dilation,
-    )  # fmt: skip
+    )
     config = tuple((lo, hi, s - 1) for (lo, hi), s in zip(pads, window_strides, strict=True))
     out = reduce_window_sum_p.bind(
         pad_p.bind(ct, const(ct, 0), padding_config=config),
@@ -252,13 +265,25 @@ def _check_pair(name, values, operand):
 
 
 def _gather_host(
-    tangents, operand, *, select_prim, window_dimensions, window_strides, padding, base_dilation,
+    tangents,
+    operand,
+    *,
+    select_prim,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation,
     window_dilation,
-):  # fmt: skip
+):
     shape = window_shape(
-        "select_and_gather_add", operand.shape, window_dimensions, window_strides, padding,
-        base_dilation, window_dilation,
-    )  # fmt: skip
+        "select_and_gather_add",
+        operand.shape,
+        window_dimensions,
+        window_strides,
+        padding,
+        base_dilation,
+        window_dilation,
+    )
     window = window_dimensions, window_strides, window_dilation
     x = pad_host(operand, worst(select_prim, operand.dtype), padding, base_dilation)
     t = pad_host(tangents, 0, padding, base_dilation)
@@ -270,9 +295,17 @@ def _gather_host(
 
 
 def _gather_transpose(
-    ct, tangents, operand, *, select_prim, window_dimensions, window_strides, padding,
-    base_dilation, window_dilation,
-):  # fmt: skip
+    ct,
+    tangents,
+    operand,
+    *,
+    select_prim,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation,
+    window_dilation,
+):
     if any(d != 1 for d in (*base_dilation, *window_dilation)):
         raise errors.user_error(
             NotImplementedError,
@@ -281,9 +314,13 @@ def _gather_transpose(
             fix="use forward mode, or take the maximum over shifted slices.",
         )
     out = select_and_scatter_add_p.bind(
-        ct, operand, select_prim=select_prim, window_dimensions=window_dimensions,
-        window_strides=window_strides, padding=padding,
-    )  # fmt: skip
+        ct,
+        operand,
+        select_prim=select_prim,
+        window_dimensions=window_dimensions,
+        window_strides=window_strides,
+        padding=padding,
+    )
     return out, None
 
 
@@ -297,19 +334,25 @@ def _batch_pair(prim):
 
 
 select_and_gather_add_p = Primitive(
-    "select_and_gather_add", abstract=_gather_abstract, host=_gather_host, linear=(0,),
+    "select_and_gather_add",
+    abstract=_gather_abstract,
+    host=_gather_host,
+    linear=(0,),
     transpose=_gather_transpose,
     deriv=(None, None),
-)  # fmt: skip
+)
 select_and_gather_add_p.batch = _batch_pair(select_and_gather_add_p)
 
 
 def _plain_window(rank, window_dimensions, window_strides, padding):
     ones = (1,) * rank
     return {
-        "window_dimensions": window_dimensions, "window_strides": window_strides,
-        "padding": padding, "base_dilation": ones, "window_dilation": ones,
-    }  # fmt: skip
+        "window_dimensions": window_dimensions,
+        "window_strides": window_strides,
+        "padding": padding,
+        "base_dilation": ones,
+        "window_dilation": ones,
+    }
 
 
 def _scatter_abstract(source, operand, *, select_prim, **window):
@@ -347,7 +390,11 @@ def _scatter_transpose(ct, source, operand, *, select_prim, **window):
 
 
 select_and_scatter_add_p = Primitive(
-    "select_and_scatter_add", abstract=_scatter_abstract, host=_scatter_host, linear=(0,),
-    transpose=_scatter_transpose, deriv=(None, None),
-)  # fmt: skip
+    "select_and_scatter_add",
+    abstract=_scatter_abstract,
+    host=_scatter_host,
+    linear=(0,),
+    transpose=_scatter_transpose,
+    deriv=(None, None),
+)
 select_and_scatter_add_p.batch = _batch_pair(select_and_scatter_add_p)

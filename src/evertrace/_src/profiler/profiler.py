@@ -52,16 +52,19 @@ def start_trace(
     """
     if create_perfetto_link or create_perfetto_trace:
         raise errors.user_error(
-            NotImplementedError, "profiler: profiles in Perfetto's form are not written.",
+            NotImplementedError,
+            "profiler: profiles in Perfetto's form are not written.",
             fix="leave the two options out and read the folder with TensorBoard or XProf.",
             anchor="profiler",
-        )  # fmt: skip
+        )
     with _State.lock:
         if _State.session is not None:
             raise errors.user_error(
-                RuntimeError, f"profiler: a profile is running, for {_State.folder!r}.",
-                fix="end it first with `profiler.stop_trace()`.", anchor="profiler",
-            )  # fmt: skip
+                RuntimeError,
+                f"profiler: a profile is running, for {_State.folder!r}.",
+                fix="end it first with `profiler.stop_trace()`.",
+                anchor="profiler",
+            )
         _State.session, _State.folder = profiling.Session(profiler_options), os.fspath(log_dir)
 
 
@@ -82,9 +85,11 @@ def stop_trace():
     with _State.lock:
         if _State.session is None:
             raise errors.user_error(
-                RuntimeError, "profiler: no profile is running.",
-                fix="begin one with `profiler.start_trace(folder)`.", anchor="profiler",
-            )  # fmt: skip
+                RuntimeError,
+                "profiler: no profile is running.",
+                fix="begin one with `profiler.start_trace(folder)`.",
+                anchor="profiler",
+            )
         session, _State.session = _State.session, None
         session.stop(_State.folder)
 
@@ -222,9 +227,11 @@ def start_server(port, requires_backend=True):
     """
     if _State.server is not None:
         raise errors.user_error(
-            ValueError, "profiler: a server is running; there is one at a time.",
-            fix="stop it first with `profiler.stop_server()`.", anchor="profiler",
-        )  # fmt: skip
+            ValueError,
+            "profiler: a server is running; there is one at a time.",
+            fix="stop it first with `profiler.stop_server()`.",
+            anchor="profiler",
+        )
     if requires_backend:
         registry.devices()
     _State.server = profiling.start_server(port)
@@ -269,7 +276,9 @@ def stop_server():
     """
     if _State.server is None:
         raise errors.user_error(
-            ValueError, "profiler: no server is running.",
-            fix="start one with `profiler.start_server(port)`.", anchor="profiler",
-        )  # fmt: skip
+            ValueError,
+            "profiler: no server is running.",
+            fix="start one with `profiler.start_server(port)`.",
+            anchor="profiler",
+        )
     _State.server = None

@@ -162,7 +162,7 @@ def binomial(key, n, p, shape=None, dtype=None):
     small = _binomial_by_gaps(key, where(is_small & ~isinf(n), trials, 0), q)
     large = _binomial_by_rejection(
         keys_.clone(key), where(is_small, 1e4, trials), where(is_small, 0.5, q)
-    )  # fmt: skip
+    )
     rare = where(is_small, small, large)
     count = where(is_rare | isinf(n), where(isinf(n), n, rare), trials - rare)
     return where(is_invalid, np.nan, count)

@@ -194,9 +194,7 @@ def signs(key, shape, dtype):
 
 
 @public
-def categorical(
-    key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None
-):  # fmt: skip
+def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
     """Draw indices with probabilities proportional to ``exp(logits)``.
 
     Args:

@@ -217,9 +217,7 @@ def pair(key):
 
 def unstacked(keys):
     """Return the keys of an array of rank 1 one by one."""
-    return [
-        squeeze(slice_in_dim(keys, i, i + 1, 0), (0,)) for i in range(keys.shape[0])
-    ]  # fmt: skip
+    return [squeeze(slice_in_dim(keys, i, i + 1, 0), (0,)) for i in range(keys.shape[0])]
 
 
 @drawing

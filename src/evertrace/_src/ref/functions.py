@@ -37,9 +37,10 @@ def new_ref(init_val, *, memory_space=None, kind=None):
         raise errors.unsupported("new_ref", "memory_space", memory_space)
     if kind not in _KINDS:
         raise errors.user_error(
-            ValueError, f"new_ref: there is no kind {kind!r}.",
+            ValueError,
+            f"new_ref: there is no kind {kind!r}.",
             fix=f"use one of {', '.join(map(repr, _KINDS))}.",
-        )  # fmt: skip
+        )
     return make(as_array(init_val, "new_ref"))
 
 

@@ -67,9 +67,12 @@ class RegularGridInterpolator:
     ):
         (values,) = promote_dtypes_inexact("RegularGridInterpolator", asarray(values))
         vars(self).update(
-            method=_known(method), bounds_error=bounds_error, fill_value=fill_value,
-            grid=tuple([asarray(p) for p in points]), values=values,
-        )  # fmt: skip
+            method=_known(method),
+            bounds_error=bounds_error,
+            fill_value=fill_value,
+            grid=tuple([asarray(p) for p in points]),
+            values=values,
+        )
         sizes = tuple([p.shape for p in self.grid])
         if sizes != tuple([(n,) for n in self.values.shape[: len(sizes)]]):
             raise _error(

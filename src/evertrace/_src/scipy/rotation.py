@@ -97,9 +97,11 @@ class Rotation:
         xw, yw, zw = (m[..., i, j] - m[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0)))
         # Row i is the quaternion times four times its element i; the longest row is the most exact.
         rows = [
-            [1 + x - y - z, xy, xz, xw], [xy, 1 - x + y - z, yz, yw],
-            [xz, yz, 1 - x - y + z, zw], [xw, yw, zw, 1 + x + y + z],
-        ]  # fmt: skip
+            [1 + x - y - z, xy, xz, xw],
+            [xy, 1 - x + y - z, yz, yw],
+            [xz, yz, 1 - x - y + z, zw],
+            [xw, yw, zw, 1 + x + y + z],
+        ]
         table = joining.stack([joining.stack(row, -1) for row in rows], -2)
         best = reductions.argmax(joining.stack([rows[i][i] for i in range(4)], -1), -1)
         return cls(_unit(take_along_axis(table, best[..., None, None], -2)[..., 0, :]))

@@ -30,10 +30,18 @@ from evertrace._src.scipy import signal_trend
 
 
 def stft(
-    x, fs: Any = 1.0, window: Any = "hann", nperseg=256, noverlap=None, nfft=None,
-    detrend: Any = False, return_onesided=True, boundary: str | None = "zeros", padded=True,
+    x,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg=256,
+    noverlap=None,
+    nfft=None,
+    detrend: Any = False,
+    return_onesided=True,
+    boundary: str | None = "zeros",
+    padded=True,
     axis=-1,
-):  # fmt: skip
+):
     """Return the short-time Fourier transform: the spectra of overlapping segments.
 
     Args:
@@ -86,9 +94,19 @@ def stft(
 
 
 def csd(
-    x, y, fs: Any = 1.0, window: Any = "hann", nperseg=None, noverlap=None, nfft=None,
-    detrend: Any = "constant", return_onesided=True, scaling="density", axis=-1, average="mean",
-):  # fmt: skip
+    x,
+    y,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    detrend: Any = "constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+    average="mean",
+):
     """Return the cross power spectral density of two signals, by Welch's method.
 
     It is the average over segments of the conjugate spectrum of `x` times the spectrum of `y`.
@@ -128,9 +146,18 @@ def csd(
 
 
 def welch(
-    x, fs: Any = 1.0, window: Any = "hann", nperseg=None, noverlap=None, nfft=None,
-    detrend: Any = "constant", return_onesided=True, scaling="density", axis=-1, average="mean",
-):  # fmt: skip
+    x,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    detrend: Any = "constant",
+    return_onesided=True,
+    scaling="density",
+    axis=-1,
+    average="mean",
+):
     """Return the power spectral density of a signal, by Welch's method.
 
     Args:
@@ -164,9 +191,17 @@ def welch(
 
 
 def istft(
-    Zxx, fs: Any = 1.0, window: Any = "hann", nperseg=None, noverlap=None, nfft=None,
-    input_onesided=True, boundary: bool | None = True, time_axis=-1, freq_axis=-2,
-):  # fmt: skip
+    Zxx,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg=None,
+    noverlap=None,
+    nfft=None,
+    input_onesided=True,
+    boundary: bool | None = True,
+    time_axis=-1,
+    freq_axis=-2,
+):
     """Return the signal of which `stft` made spectra.
 
     Where spectra were changed in between, it is the signal whose spectra are nearest to them.
@@ -369,9 +404,11 @@ def _segments_last(z, time_axis, freq_axis):
 # ---------------------------------------------------------------- segments
 
 _CONTINUATIONS = {
-    "zeros": {"mode": "constant"}, "constant": {"mode": "edge"}, "even": {"mode": "reflect"},
+    "zeros": {"mode": "constant"},
+    "constant": {"mode": "edge"},
+    "even": {"mode": "reflect"},
     "odd": {"mode": "reflect", "reflect_type": "odd"},
-}  # fmt: skip
+}
 
 
 def _continued(x, width, boundary):

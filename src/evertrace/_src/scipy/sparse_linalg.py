@@ -101,9 +101,17 @@ def bicgstab(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None):
 
 @public
 def gmres(
-    A, b, x0=None, *, tol=1e-5, atol=0.0, restart=20, maxiter=None, M=None,
+    A,
+    b,
+    x0=None,
+    *,
+    tol=1e-5,
+    atol=0.0,
+    restart=20,
+    maxiter=None,
+    M=None,
     solve_method="batched",
-):  # fmt: skip
+):
     """Solve ``A x = b`` for any invertible operator by minimal residuals in Krylov spaces.
 
     Args:
@@ -180,10 +188,12 @@ def _solve(name, method, A, b, x0, M, tol, atol, maxiter, is_hermitian=False):
     is_symmetric = is_hermitian and not any(is_complex(x) for x in leaves)
     transposed = _conjugate if is_hermitian else _transpose
     return custom_linear_solve(
-        operator, b, functools.partial(solve_from, x0, precondition),
+        operator,
+        b,
+        functools.partial(solve_from, x0, precondition),
         functools.partial(solve_from, tree.map(creation.zeros_like, b), transposed(precondition)),
         symmetric=is_symmetric,
-    )  # fmt: skip
+    )
 
 
 def _inexact(name, x, A):
@@ -402,16 +412,17 @@ def _cycle_incremental(product, residual, restart, limit):
         length = linalg.norm(pair)
         rotation = where(length > 0, pair / where(length > 0, length, 1), identity)
         upper = upper.at[:, k].set(rotate(column, k, *rotation)[:-1])
-        return (
-            basis, upper, rotations.at[k].set(rotation), rotate(target, k, *rotation), k + 1
-        )  # fmt: skip
+        return (basis, upper, rotations.at[k].set(rotation), rotate(target, k, *rotation), k + 1)
 
     identity = creation.array([1, 0], dtype=dtype)
     target = creation.zeros(restart + 1, dtype).at[0].set(norm.astype(dtype))
     start = (
-        basis, creation.eye(restart, dtype=dtype), creation.zeros((restart, 2), dtype), target,
+        basis,
+        creation.eye(restart, dtype=dtype),
+        creation.zeros((restart, 2), dtype),
+        target,
         creation.zeros((), "int32"),
-    )  # fmt: skip
+    )
     basis, upper, _, target, k = while_loop(goes_on, turn, start)
     known = where(creation.arange(restart) < k, target[:-1], 0)
     return solve_triangular(upper, known) @ basis[:-1]

@@ -113,9 +113,11 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
         )
     if dtype is not None and any(x.dtype != np.dtype(dtype) for x in arrays):
         raise errors.user_error(
-            ValueError, f"{where}: not all arrays are of dtype {np.dtype(dtype)}.",
-            fix="convert them before.", anchor="array-parts",
-        )  # fmt: skip
+            ValueError,
+            f"{where}: not all arrays are of dtype {np.dtype(dtype)}.",
+            fix="convert them before.",
+            anchor="array-parts",
+        )
     parts = [np.asarray(x) for x in arrays]
     return _assembled(where, shape, sharding, sharding.parts(shape), parts)
 
@@ -134,9 +136,11 @@ def _assembled(where, shape, sharding, indices, parts):
             )
     if len({part.dtype for part in parts}) > 1:
         raise errors.user_error(
-            ValueError, f"{where}: the parts have different dtypes.",
-            fix="convert them before.", anchor="array-parts",
-        )  # fmt: skip
+            ValueError,
+            f"{where}: the parts have different dtypes.",
+            fix="convert them before.",
+            anchor="array-parts",
+        )
     whole = np.empty(shape, dtypes.canonicalize_dtype(parts[0].dtype))
     for index, part in zip(indices, parts, strict=True):
         whole[index] = part

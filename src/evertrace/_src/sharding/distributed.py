@@ -10,11 +10,18 @@ _initialized = [False]
 
 @public
 def initialize(
-    coordinator_address=None, num_processes=None, process_id=None, local_device_ids=None,
-    cluster_detection_method=None, initialization_timeout=300, heartbeat_timeout_seconds=100,
-    shutdown_timeout_seconds=300, coordinator_bind_address=None, slice_index=None,
+    coordinator_address=None,
+    num_processes=None,
+    process_id=None,
+    local_device_ids=None,
+    cluster_detection_method=None,
+    initialization_timeout=300,
+    heartbeat_timeout_seconds=100,
+    shutdown_timeout_seconds=300,
+    coordinator_bind_address=None,
+    slice_index=None,
     partition_index=None,
-):  # fmt: skip
+):
     """Set up the work of several processes: here, of one.
 
     Args:

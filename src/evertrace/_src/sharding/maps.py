@@ -63,9 +63,15 @@ class _Plan(NamedTuple):
 
 @top
 def shard_map(
-    f=None, /, *, out_specs, in_specs: Any = INFER, mesh=None, axis_names: Any = frozenset(),
+    f=None,
+    /,
+    *,
+    out_specs,
+    in_specs: Any = INFER,
+    mesh=None,
+    axis_names: Any = frozenset(),
     check_vma=True,
-):  # fmt: skip
+):
     """Map a function of one device's part of arrays over all devices of a mesh.
 
     Args:
@@ -319,16 +325,26 @@ def smap(f=None, /, *, in_axes: Any = INFER, out_axes, axis_name):
         return tree.map(spec, axes, is_leaf=lambda x: x is None)
 
     return shard_map(
-        f, out_specs=specs(out_axes), in_specs=in_axes if in_axes is INFER else specs(in_axes),
+        f,
+        out_specs=specs(out_axes),
+        in_specs=in_axes if in_axes is INFER else specs(in_axes),
         axis_names={axis_name},
-    )  # fmt: skip
+    )
 
 
 @top
 def pmap(
-    fun, axis_name=None, *, in_axes: Any = 0, out_axes: Any = 0, static_broadcasted_argnums=(),
-    devices=None, backend=None, axis_size=None, donate_argnums=(),
-):  # fmt: skip
+    fun,
+    axis_name=None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums=(),
+    devices=None,
+    backend=None,
+    axis_size=None,
+    donate_argnums=(),
+):
     """Map a function over the leading axis of its arguments, one entry for each device.
 
     Args:
@@ -375,9 +391,12 @@ def pmap(
         of_rest.__name__ = function_name(fun)  # for errors of `vmap`
         rest = tuple([i for i in range(len(args)) if i not in kept])
         mapped = vmap(
-            of_rest, (tuple([axes[i] for i in rest]), 0), out_axes, axis_name=name,
+            of_rest,
+            (tuple([axes[i] for i in rest]), 0),
+            out_axes,
+            axis_name=name,
             axis_size=axis_size,
-        )  # fmt: skip
+        )
         return mapped(tuple([args[i] for i in rest]), kwargs)
 
     return functools.wraps(fun)(jit(whole, static_argnums=static))

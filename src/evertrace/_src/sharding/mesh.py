@@ -200,9 +200,10 @@ class Mesh(_Axes):
     def update(self, devices=None, axis_names=None, axis_types=None):
         """Return the mesh with other devices, names or types."""
         return Mesh(
-            self.devices if devices is None else devices, axis_names or self.axis_names,
+            self.devices if devices is None else devices,
+            axis_names or self.axis_names,
             axis_types or self.axis_types,
-        )  # fmt: skip
+        )
 
     def _key(self):
         return tuple(self.devices.flat), self.shape_tuple, self.axis_types
@@ -228,9 +229,11 @@ class Mesh(_Axes):
 
     def __reduce__(self):
         raise errors.user_error(
-            TypeError, "Mesh: a mesh holds devices of this process and cannot be pickled.",
-            fix="pickle `mesh.abstract_mesh`, and make the mesh where it is loaded.", anchor="mesh",
-        )  # fmt: skip
+            TypeError,
+            "Mesh: a mesh holds devices of this process and cannot be pickled.",
+            fix="pickle `mesh.abstract_mesh`, and make the mesh where it is loaded.",
+            anchor="mesh",
+        )
 
     def __str__(self):
         return self._text()
@@ -273,10 +276,11 @@ class AbstractMesh(_Axes):
     def update(self, axis_sizes=None, axis_names=None, axis_types=None, **kwargs):
         """Return the mesh with other sizes, names or types."""
         return AbstractMesh(
-            axis_sizes or self.axis_sizes, axis_names or self.axis_names,
+            axis_sizes or self.axis_sizes,
+            axis_names or self.axis_names,
             axis_types or self.axis_types,
             abstract_device=kwargs.get("abstract_device", self.abstract_device),
-        )  # fmt: skip
+        )
 
     def _key(self):
         return self.shape_tuple, self.axis_types, self.abstract_device

@@ -204,11 +204,20 @@ def _unhashable(spec: Spec, error: TypeError) -> TypeError:
 
 if native is not None:
     native.set_tree(
-        KINDS, PyTreeDef, LEAF,
+        KINDS,
+        PyTreeDef,
+        LEAF,
         (bad_keys, specs.bad_verdict, specs.incomparable, _wrong_count, _incomparable, _unhashable),
-        (keys.FIRST_PLACES, keys.sequence_keys, keys.WORDS, keys.dict_key, keys.FIELDS,
-         keys.field_key, NAMED_TUPLE.flatten_with_keys),
-    )  # fmt: skip
+        (
+            keys.FIRST_PLACES,
+            keys.sequence_keys,
+            keys.WORDS,
+            keys.dict_key,
+            keys.FIELDS,
+            keys.field_key,
+            NAMED_TUPLE.flatten_with_keys,
+        ),
+    )
 
 
 # --- parts of treedefs --------------------------------------------------------------------------

@@ -71,9 +71,7 @@ def replicated_sharding(devices: Any) -> Any:
 
 
 # jaxlib 0.10 checks the aval unless told not to; 0.11 never does and has lost the argument.
-_UNCHECKED: dict[str, bool] = (
-    {"_skip_checks": True} if JAXLIB_RELEASE < (0, 11) else {}
-)  # fmt: skip
+_UNCHECKED: dict[str, bool] = {"_skip_checks": True} if JAXLIB_RELEASE < (0, 11) else {}
 
 
 def result_handler(aval: Any, sharding: Any) -> Any:

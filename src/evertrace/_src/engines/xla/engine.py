@@ -86,7 +86,7 @@ def call_jaxpr(closed_jaxpr, args, *, name="f", device=None, donated=(), options
     return [
         Array(v.aval, None, raw, device, committed)
         for v, raw in zip(jaxpr.outvars, out, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def as_buffer(x, device):

@@ -214,9 +214,15 @@ def compile_text(
         return compat.serialize_executable(client, _compile(text, device, options, ()))
 
     return Executable(
-        raw, text, device, output_avals, seconds, from_cache, bool(callbacks),
+        raw,
+        text,
+        device,
+        output_avals,
+        seconds,
+        from_cache,
+        bool(callbacks),
         compiled_anew if from_cache else None,
-    )  # fmt: skip
+    )
 
 
 def revive(blob: bytes, text: str, *, device: Device, output_avals: Sequence[Aval]) -> Executable:

@@ -26,7 +26,9 @@ def custom_call(b, target, operands, outs, given=(), has_side_effect=False, alia
     pairs = ", ".join(f"{attributes.text(name)} = {_value(x)}" for name, x in given)
     texts = ", ".join(alias(i, o, len(outs)) for i, o in aliases)
     return b.op(
-        "stablehlo.custom_call", operands, outs,
+        "stablehlo.custom_call",
+        operands,
+        outs,
         {
             "api_version": TYPED_FFI,
             "backend_config": f"{{{pairs}}}",
@@ -36,7 +38,7 @@ def custom_call(b, target, operands, outs, given=(), has_side_effect=False, alia
             "output_operand_aliases": f"[{texts}]",
             "result_layouts": row_major(outs),
         },
-    )  # fmt: skip
+    )
 
 
 def _value(x):

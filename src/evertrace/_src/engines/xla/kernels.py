@@ -38,7 +38,9 @@ def call(b, target, operands, outs, **attrs):
     _register()
     fields = ", ".join(f"{name} = {value}" for name, value in attrs.items())
     return b.op(
-        "stablehlo.custom_call", operands, outs,
+        "stablehlo.custom_call",
+        operands,
+        outs,
         {
             "api_version": TYPED_FFI,
             "backend_config": f"{{{fields}}}",
@@ -47,4 +49,4 @@ def call(b, target, operands, outs, **attrs):
             "operand_layouts": row_major([x.aval for x in operands]),
             "result_layouts": row_major(outs),
         },
-    )  # fmt: skip
+    )

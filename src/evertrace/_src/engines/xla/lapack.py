@@ -56,7 +56,9 @@ def call(b, name, operands, outs, batch, attrs=None, overwrites=None):
     fields = ", ".join(f"{k} = {v}" for k, v in (attrs or {}).items())
     aliases = ", ".join(alias(i, o, len(outs)) for i, o in (overwrites or {}).items())
     return b.op(
-        "stablehlo.custom_call", operands, outs,
+        "stablehlo.custom_call",
+        operands,
+        outs,
         {
             "api_version": TYPED_FFI,
             "backend_config": f"{{{fields}}}",
@@ -66,7 +68,7 @@ def call(b, name, operands, outs, batch, attrs=None, overwrites=None):
             "output_operand_aliases": f"[{aliases}]",
             "result_layouts": _layouts(outs, batch),
         },
-    )  # fmt: skip
+    )
 
 
 def character(letter):

@@ -467,9 +467,7 @@ def _function(module, jaxpr, name, visibility, arg_attrs=None, consts=()):
     return f"func.func {visibility} @{name}({header}) -> ({types}) {{\n{body}\n}}"
 
 
-def lower_jaxpr(
-    jaxpr, name, donated=(), platform="cpu", located=False, quick=False, consts=()
-):  # fmt: skip
+def lower_jaxpr(jaxpr, name, donated=(), platform="cpu", located=False, quick=False, consts=()):
     """Return the StableHLO text of a jaxpr without constvars, and its Python callbacks.
 
     Args:

@@ -35,9 +35,10 @@ def start_server(port: int) -> Any:
         return compat.start_profiler_server(port)
     except compat.BackendError as error:
         raise errors.user_error(
-            errors.JaxRuntimeError, f"profiler: the server did not start: {error}",
+            errors.JaxRuntimeError,
+            f"profiler: the server did not start: {error}",
             fix="choose a port that is free.",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def register_subprocess(pid: int, port: int) -> Any:
@@ -46,9 +47,11 @@ def register_subprocess(pid: int, port: int) -> Any:
         return compat.register_profiled_process(pid, port)
     except compat.BackendError as error:
         raise errors.user_error(
-            errors.JaxRuntimeError, f"profiler: process {pid} was not registered: {error}",
-            fix="call `profiler.start_server(port)` in that process first.", anchor="profiler",
-        ) from error  # fmt: skip
+            errors.JaxRuntimeError,
+            f"profiler: process {pid} was not registered: {error}",
+            fix="call `profiler.start_server(port)` in that process first.",
+            anchor="profiler",
+        ) from error
 
 
 def instructions_of_profile(folder: str) -> bytes:
@@ -57,7 +60,8 @@ def instructions_of_profile(folder: str) -> bytes:
         return compat.profiled_instructions(folder)
     except compat.BackendError as error:
         raise errors.user_error(
-            errors.JaxRuntimeError, f"profiler: {error}",
+            errors.JaxRuntimeError,
+            f"profiler: {error}",
             fix="pass the folder of one run, `<log_dir>/plugins/profile/<run>`.",
             anchor="profiler",
-        ) from error  # fmt: skip
+        ) from error

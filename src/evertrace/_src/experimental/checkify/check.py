@@ -62,14 +62,17 @@ def _batch(size, args, dims, *, sites, debug):
 
 # It looks on: tangents and cotangents pass it by.
 check_p = Primitive(
-    "check", multiple_results=True, cache_types=False, show=("debug",),
+    "check",
+    multiple_results=True,
+    cache_types=False,
+    show=("debug",),
     abstract=lambda *avals, **_: (),
     effects=lambda **_: frozenset({CHECK}),
     eager=_run,
     jvp=lambda tangents, primals, outs, **_: [],
     transpose=lambda cts, *operands, **_: [None] * len(operands),
     batch=_batch,
-)  # fmt: skip
+)
 
 
 @lowering.define(check_p)

@@ -258,9 +258,10 @@ def _scan(trace, prim, args, params):
     jaxpr, kinds = params["jaxpr"].jaxpr, trace.kinds
     sites = checked_jaxpr(jaxpr, kinds)[1]
     body = memo(
-        jaxpr, ("checkify_scan", kinds, num_consts),
+        jaxpr,
+        ("checkify_scan", kinds, num_consts),
         lambda: _carrying_jaxpr(jaxpr, kinds, sites, num_consts),
-    )  # fmt: skip
+    )
     error = CheckTrace(None, kinds).leaves(sites)
     turns = {name: params[name] for name in ("length", "reverse", "unroll")}
     outs = bind_scan(body, consts, [*error, *carry], xs, **turns)
@@ -280,13 +281,15 @@ def _while(trace, prim, args, params):
     sites = tuple(dict.fromkeys(cond_sites + body_sites))
     error = CheckTrace(None, kinds).leaves(sites)
     new_cond, new_body = memo(
-        body, ("checkify_while", kinds, cond, cond_nconsts, body_nconsts),
+        body,
+        ("checkify_while", kinds, cond, cond_nconsts, body_nconsts),
         lambda: _checked_loop(cond, cond_nconsts, body, body_nconsts, kinds, sites, cond_sites),
-    )  # fmt: skip
+    )
     changed = {
-        "cond_jaxpr": close_jaxpr(new_cond), "body_jaxpr": close_jaxpr(new_body),
+        "cond_jaxpr": close_jaxpr(new_cond),
+        "body_jaxpr": close_jaxpr(new_body),
         "body_nconsts": cond_nconsts + body_nconsts,
-    }  # fmt: skip
+    }
     consts = [*cond_consts, *cond_consts, *body_consts]
     outs = prim.bind(*consts, *error, *carry, **params | changed)
     return _take_error(trace, sites, outs, len(error))
@@ -350,8 +353,10 @@ def _pad_vmap(params, extra):
 
 
 _PAD = {
-    custom_jvp_call_p: _pad_jvp, custom_vjp_call_p: _pad_vjp, custom_vmap_call_p: _pad_vmap,
-}  # fmt: skip
+    custom_jvp_call_p: _pad_jvp,
+    custom_vjp_call_p: _pad_vjp,
+    custom_vmap_call_p: _pad_vmap,
+}
 
 
 @rules.define(*_PAD)

@@ -90,9 +90,11 @@ class JAXSparse:
 
     def __array__(self, dtype=None, copy=None):
         raise errors.user_error(
-            TypeError, f"{type(self).__name__}: a sparse array is not taken for a dense one.",
-            fix="make it dense, with its method `todense`.", anchor="sparse",
-        )  # fmt: skip
+            TypeError,
+            f"{type(self).__name__}: a sparse array is not taken for a dense one.",
+            fix="make it dense, with its method `todense`.",
+            anchor="sparse",
+        )
 
 
 @public
@@ -212,9 +214,11 @@ def _check_parts(mat):
         )
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise errors.user_error(
-            errors.DTypeError, f"BCOO: indices of dtype {indices.dtype}.",
-            fix="make them integers.", anchor="sparse",
-        )  # fmt: skip
+            errors.DTypeError,
+            f"BCOO: indices of dtype {indices.dtype}.",
+            fix="make them integers.",
+            anchor="sparse",
+        )
 
 
 def _flatten(mat):
@@ -290,9 +294,12 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32)
             anchor="sparse",
         )
     data, indices = bcoo_fromdense_p.bind(
-        mat, nse=known_nse(mat, nse, n_batch, n_dense), n_batch=n_batch, n_dense=n_dense,
+        mat,
+        nse=known_nse(mat, nse, n_batch, n_dense),
+        n_batch=n_batch,
+        n_dense=n_dense,
         index_dtype=dtypes.canonicalize_dtype(index_dtype),
-    )  # fmt: skip
+    )
     return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 

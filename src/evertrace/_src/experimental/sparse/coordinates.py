@@ -135,11 +135,15 @@ def note_inefficient(choice):
     """Warn of, or refuse, a layout that spells out zeros, as `choice` says."""
     if choice == "warn":
         errors.user_warning(
-            SparseEfficiencyWarning, "bcoo_update_layout: the new layout spells out zeros.",
-            fix="keep the dimension sparse.", anchor="sparse",
-        )  # fmt: skip
+            SparseEfficiencyWarning,
+            "bcoo_update_layout: the new layout spells out zeros.",
+            fix="keep the dimension sparse.",
+            anchor="sparse",
+        )
     elif choice is not None:
         raise errors.user_error(
-            SparseEfficiencyError, "bcoo_update_layout: the new layout would spell out zeros.",
-            fix="keep the dimension sparse, or pass on_inefficient=None.", anchor="sparse",
-        )  # fmt: skip
+            SparseEfficiencyError,
+            "bcoo_update_layout: the new layout would spell out zeros.",
+            fix="keep the dimension sparse, or pass on_inefficient=None.",
+            anchor="sparse",
+        )

@@ -65,7 +65,7 @@ def empty(
 @public
 def eye(
     N, M=None, k=0, dtype=None, index_dtype="int32", sparse_format="bcoo", *, n_batch=0, n_dense=0
-):  # fmt: skip
+):
     """Return a sparse matrix with ones on a diagonal.
 
     Args:
@@ -100,9 +100,19 @@ def eye(
 
 @public
 def random_bcoo(
-    key, shape, *, dtype=np.float64, indices_dtype=None, nse=0.2, n_batch=0, n_dense=0,
-    unique_indices=True, sorted_indices=False, generator=uniform, **kwds,
-):  # fmt: skip
+    key,
+    shape,
+    *,
+    dtype=np.float64,
+    indices_dtype=None,
+    nse=0.2,
+    n_batch=0,
+    n_dense=0,
+    unique_indices=True,
+    sorted_indices=False,
+    generator=uniform,
+    **kwds,
+):
     """Return a sparse array of random elements at random coordinates.
 
     Args:

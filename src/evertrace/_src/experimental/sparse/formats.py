@@ -56,9 +56,11 @@ class Format(JAXSparse):
             kind = getattr(self, name).dtype
             if not dtypes.issubdtype(kind, np.integer):
                 raise errors.user_error(
-                    errors.DTypeError, f"{type(self).__name__}: {name} of dtype {kind}.",
-                    fix="make them integers.", anchor="sparse",
-                )  # fmt: skip
+                    errors.DTypeError,
+                    f"{type(self).__name__}: {name} of dtype {kind}.",
+                    fix="make them integers.",
+                    anchor="sparse",
+                )
         wanted, found = self.part_shapes(), tuple(getattr(self, n).shape for n in self.parts)
         if found != wanted:
             raise _unfit(
@@ -94,9 +96,12 @@ class Format(JAXSparse):
         mat = as_array(mat, cls.__name__)
         cls.check_rank(mat.ndim - n_batch - n_dense)
         parts = cls.fromdense_p.bind(
-            mat, nse=known_nse(mat, nse, n_batch, n_dense), n_batch=n_batch, n_dense=n_dense,
+            mat,
+            nse=known_nse(mat, nse, n_batch, n_dense),
+            n_batch=n_batch,
+            n_dense=n_dense,
             index_dtype=dtypes.canonicalize_dtype(index_dtype),
-        )  # fmt: skip
+        )
         return cls(parts, shape=mat.shape, **cls.found_dense)
 
     @classmethod
@@ -131,9 +136,11 @@ class Format(JAXSparse):
 
 def _unfit(mat, what):
     return errors.user_error(
-        errors.ShapeError, f"{type(mat).__name__}: {what}.",
-        fix="the arrays are those of a matrix of the shape in the format.", anchor="sparse",
-    )  # fmt: skip
+        errors.ShapeError,
+        f"{type(mat).__name__}: {what}.",
+        fix="the arrays are those of a matrix of the shape in the format.",
+        anchor="sparse",
+    )
 
 
 def _not_a_matrix(name, ndim, n_dense=0):
@@ -155,9 +162,11 @@ def _matrix(mat, name):
 def _reversed_only(mat, axes):
     if axes is not None and [a % 2 for a in axes] != [1, 0]:
         raise errors.user_error(
-            NotImplementedError, f"{type(mat).__name__}.transpose: axes={tuple(axes)}.",
-            fix="leave axes out: it is a matrix.", anchor="sparse",
-        )  # fmt: skip
+            NotImplementedError,
+            f"{type(mat).__name__}.transpose: axes={tuple(axes)}.",
+            fix="leave axes out: it is a matrix.",
+            anchor="sparse",
+        )
 
 
 @public
@@ -208,9 +217,11 @@ class COO(Format):
         """Return the matrix with rows and columns exchanged."""
         _reversed_only(self, axes)
         return COO(
-            (self.data, self.col, self.row), shape=self.shape[::-1],
-            rows_sorted=self.cols_sorted, cols_sorted=self.rows_sorted,
-        )  # fmt: skip
+            (self.data, self.col, self.row),
+            shape=self.shape[::-1],
+            rows_sorted=self.cols_sorted,
+            cols_sorted=self.rows_sorted,
+        )
 
     T = property(transpose)
 
@@ -331,9 +342,11 @@ class BCSR(Format):
         """Raise if there are not two sparse dimensions."""
         if rank != 2:
             raise errors.user_error(
-                ValueError, f"BCSR: an array with {rank} sparse dimensions.",
-                fix="it has two: choose n_batch and n_dense so.", anchor="sparse",
-            )  # fmt: skip
+                ValueError,
+                f"BCSR: an array with {rank} sparse dimensions.",
+                fix="it has two: choose n_batch and n_dense so.",
+                anchor="sparse",
+            )
 
     def part_shapes(self):
         """Return the shapes that the three arrays should have."""
@@ -341,9 +354,7 @@ class BCSR(Format):
         if n < 0 or not nse or n + 2 + self.n_dense != len(self.shape):
             raise _unfit(self, f"indptr of shape {self.indptr.shape} for rank {self.ndim}")
         batch = self.shape[:n]
-        return (
-            (*batch, *nse, *self.shape[n + 2 :]), (*batch, *nse), (*batch, self.shape[n] + 1)
-        )  # fmt: skip
+        return ((*batch, *nse, *self.shape[n + 2 :]), (*batch, *nse), (*batch, self.shape[n] + 1))
 
     def to_bcoo(self):
         """Return it by the coordinates of its elements."""
@@ -355,9 +366,11 @@ class BCSR(Format):
         for _ in range(self.n_batch):
             coordinates = vmap(coordinates)
         return BCOO(
-            (self.data, coordinates(self.indices, self.indptr)), shape=self.shape,
-            indices_sorted=self.indices_sorted, unique_indices=self.unique_indices,
-        )  # fmt: skip
+            (self.data, coordinates(self.indices, self.indptr)),
+            shape=self.shape,
+            indices_sorted=self.indices_sorted,
+            unique_indices=self.unique_indices,
+        )
 
     @classmethod
     def from_bcoo(cls, mat):
@@ -369,26 +382,33 @@ class BCSR(Format):
             return data, indices[:, 1], pointers_to(indices[:, 0], mat.sparse_shape[0])
 
         return cls(
-            mat.mapped(parts), shape=mat.shape, indices_sorted=True,
+            mat.mapped(parts),
+            shape=mat.shape,
+            indices_sorted=True,
             unique_indices=mat.unique_indices,
-        )  # fmt: skip
+        )
 
     @classmethod
     def fromdense(cls, mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32):
         """Return a dense array as a sparse one; arguments as of `bcoo_fromdense`."""
         return cls._fromdense(
-            mat, nse=nse, index_dtype=index_dtype, n_batch=operator.index(n_batch),
+            mat,
+            nse=nse,
+            index_dtype=index_dtype,
+            n_batch=operator.index(n_batch),
             n_dense=operator.index(n_dense),
-        )  # fmt: skip
+        )
 
     @classmethod
     def from_scipy_sparse(cls, mat, *, index_dtype=None, n_dense=0, n_batch=0):
         """Return a matrix of SciPy's in this format; `n_dense` and `n_batch` must be 0."""
         if n_dense or n_batch:
             raise errors.user_error(
-                NotImplementedError, "BCSR.from_scipy_sparse: n_batch and n_dense are 0.",
-                fix="SciPy's matrices have two sparse dimensions.", anchor="sparse",
-            )  # fmt: skip
+                NotImplementedError,
+                "BCSR.from_scipy_sparse: n_batch and n_dense are 0.",
+                fix="SciPy's matrices have two sparse dimensions.",
+                anchor="sparse",
+            )
         csr = mat.tocsr()
         indices, indptr = (x.astype(index_dtype or np.int32) for x in (csr.indices, csr.indptr))
         return cls((csr.data, indices, indptr), shape=csr.shape)
@@ -434,9 +454,11 @@ BCSR.todense_p, BCSR.fromdense_p = bcsr_todense_p, bcsr_fromdense_p
 # ---------------------------------------------------------------- pytrees
 
 _KNOWN = {
-    COO: ("rows_sorted", "cols_sorted"), CSR: (), CSC: (),
+    COO: ("rows_sorted", "cols_sorted"),
+    CSR: (),
+    CSC: (),
     BCSR: ("indices_sorted", "unique_indices"),
-}  # fmt: skip
+}
 
 
 def _register(cls, known):

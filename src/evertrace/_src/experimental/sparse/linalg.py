@@ -55,9 +55,11 @@ def spsolve(data, indices, indptr, b, tol=1e-6, reorder=1):
     data, b = as_array(data, "spsolve"), as_array(b, "spsolve")
     if b.ndim != 1:
         raise errors.user_error(
-            errors.ShapeError, f"spsolve: a right side of shape {b.shape}.",
-            fix="pass a vector; map over others with `vmap`.", anchor="sparse",
-        )  # fmt: skip
+            errors.ShapeError,
+            f"spsolve: a right side of shape {b.shape}.",
+            fix="pass a vector; map over others with `vmap`.",
+            anchor="sparse",
+        )
     if data.dtype != b.dtype or not dtypes.issubdtype(b.dtype, np.inexact):
         raise errors.user_error(
             errors.DTypeError,
@@ -132,14 +134,18 @@ def lobpcg_standard(A, X, m=100, tol=None):
     image = multiply(X)
     if image.shape != X.shape:
         raise errors.user_error(
-            errors.ShapeError, f"lobpcg_standard: A makes {image.shape} of X of shape {X.shape}.",
-            fix="it is a square matrix of the size of the columns.", anchor="shape-linalg",
-        )  # fmt: skip
+            errors.ShapeError,
+            f"lobpcg_standard: A makes {image.shape} of X of shape {X.shape}.",
+            fix="it is a square matrix of the size of the columns.",
+            anchor="shape-linalg",
+        )
     if image.dtype != X.dtype:
         raise errors.user_error(
-            errors.DTypeError, f"lobpcg_standard: A gives {image.dtype} for X of {X.dtype}.",
-            fix="convert both to one floating dtype.", anchor="dtype",
-        )  # fmt: skip
+            errors.DTypeError,
+            f"lobpcg_standard: A gives {image.dtype} for X of {X.dtype}.",
+            fix="convert both to one floating dtype.",
+            anchor="dtype",
+        )
     n, k = X.shape
     eps = dtypes.finfo(X.dtype).eps
     limit = 10 * n * (float(eps) if tol is None else tol)
@@ -196,12 +202,15 @@ def _orthonormal(x, more):
 def _check_start(X):
     if X.ndim != 2 or not 0 < 5 * X.shape[1] < X.shape[0]:
         raise errors.user_error(
-            ValueError, f"lobpcg_standard: X of shape {X.shape}.",
+            ValueError,
+            f"lobpcg_standard: X of shape {X.shape}.",
             fix="pass [n, k] with 0 < 5 k < n; for more eigenvalues use `numpy.linalg.eigh`.",
             anchor="shape-linalg",
-        )  # fmt: skip
+        )
     if not dtypes.issubdtype(X.dtype, np.inexact):
         raise errors.user_error(
-            errors.DTypeError, f"lobpcg_standard: X of dtype {X.dtype}.",
-            fix="convert it to a floating dtype.", anchor="dtype",
-        )  # fmt: skip
+            errors.DTypeError,
+            f"lobpcg_standard: X of dtype {X.dtype}.",
+            fix="convert it to a floating dtype.",
+            anchor="dtype",
+        )

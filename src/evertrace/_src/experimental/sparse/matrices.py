@@ -277,9 +277,10 @@ def bcsr_dot_general(
     del out_sharding
     kind = preferred_element_type
     options = {
-        "dimension_numbers": static_numbers(dimension_numbers), "precision": precision,
+        "dimension_numbers": static_numbers(dimension_numbers),
+        "precision": precision,
         "preferred_element_type": None if kind is None else dtypes.canonicalize_dtype(kind),
-    }  # fmt: skip
+    }
     if isinstance(lhs, BCSR) and not isinstance(rhs, JAXSparse):
         parts = lhs.data, lhs.indices, lhs.indptr
         return bcsr_dot_general_p.bind(*parts, as_array(rhs), shape=lhs.shape, **options)
@@ -333,9 +334,11 @@ def bcsr_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
         broadcast_in_dim(x, (*batch, x.shape[-1]), places) for x in (mat.indices, mat.indptr)
     )
     return BCSR(
-        (data, indices, indptr), shape=shape, indices_sorted=mat.indices_sorted,
+        (data, indices, indptr),
+        shape=shape,
+        indices_sorted=mat.indices_sorted,
         unique_indices=mat.unique_indices,
-    )  # fmt: skip
+    )
 
 
 @public

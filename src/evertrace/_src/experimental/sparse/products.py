@@ -58,9 +58,11 @@ def bcoo_multiply_sparse(lhs, rhs):
     """
     if lhs.shape != rhs.shape:
         raise errors.user_error(
-            errors.ShapeError, f"bcoo_multiply_sparse: shapes {lhs.shape} and {rhs.shape}.",
-            fix="broadcast one of them first, with `bcoo_broadcast_in_dim`.", anchor="sparse",
-        )  # fmt: skip
+            errors.ShapeError,
+            f"bcoo_multiply_sparse: shapes {lhs.shape} and {rhs.shape}.",
+            fix="broadcast one of them first, with `bcoo_broadcast_in_dim`.",
+            anchor="sparse",
+        )
     dense = min(lhs.n_dense, rhs.n_dense)
     lhs, rhs = (merged(m.update_layout(n_dense=dense)) for m in (lhs, rhs))
     equal = _matches(lhs.indices, rhs.indices) & inside(lhs.indices, lhs.sparse_shape)[:, None]
@@ -150,13 +152,15 @@ def bcoo_dot_general_p(
     at = {j: 1 + k for k, j in enumerate(left)}
     parts = read(x, pick(mat.indices, [i for i, _ in linked]))
     products = dot_general(
-        mat.data, parts,
+        mat.data,
+        parts,
         (
             ([i - ns + 1 for i, _ in dense_sum], [at[j] for _, j in dense_sum]),
             ([0, *[i - ns + 1 for i, _ in dense_batch]], [0, *[at[j] for _, j in dense_batch]]),
         ),
-        precision=precision, preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
     kept = [i for i in range(ns) if i not in lc]
     keep = inside(mat.indices, mat.sparse_shape)
     rows = pick(outside(mat.indices, keep, mat.sparse_shape), kept)
@@ -173,9 +177,15 @@ def bcoo_dot_general_p(
 def _dot_sparse(lhs, rhs, numbers, preferred_element_type):
     (lc, rc), (lb, rb) = numbers
     parts = bcoo_spdot_general_p.bind(
-        lhs.data, lhs.indices, rhs.data, rhs.indices, lhs_shape=lhs.shape, rhs_shape=rhs.shape,
-        dimension_numbers=numbers, preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+        lhs.data,
+        lhs.indices,
+        rhs.data,
+        rhs.indices,
+        lhs_shape=lhs.shape,
+        rhs_shape=rhs.shape,
+        dimension_numbers=numbers,
+        preferred_element_type=preferred_element_type,
+    )
     kept = [*lb, *_others(lhs.ndim, lc + lb)]
     sizes = [lhs.shape[i] for i in kept] + [rhs.shape[i] for i in _others(rhs.ndim, rc + rb)]
     return BCOO(parts, shape=sizes)
@@ -187,9 +197,16 @@ def _others(ndim, dims):
 
 @formula("bcoo_spdot_general", multiple_results=True)
 def bcoo_spdot_general_p(
-    lhs_data, lhs_indices, rhs_data, rhs_indices, *, lhs_shape, rhs_shape, dimension_numbers,
+    lhs_data,
+    lhs_indices,
+    rhs_data,
+    rhs_indices,
+    *,
+    lhs_shape,
+    rhs_shape,
+    dimension_numbers,
     preferred_element_type,
-):  # fmt: skip
+):
     (lc, rc), (lb, rb) = dimension_numbers
     lhs = BCOO((lhs_data, lhs_indices), shape=lhs_shape)
     rhs = BCOO((rhs_data, rhs_indices), shape=rhs_shape)

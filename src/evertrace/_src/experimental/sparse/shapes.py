@@ -82,18 +82,21 @@ def bcoo_transpose(mat, *, permutation):
     permutation = tuple(map(operator.index, permutation))
     if sorted(permutation) != list(range(mat.ndim)):
         raise errors.user_error(
-            ValueError, f"bcoo_transpose: {permutation} does not permute {mat.ndim} dimensions.",
-            fix="name every dimension once.", anchor="sparse",
-        )  # fmt: skip
+            ValueError,
+            f"bcoo_transpose: {permutation} does not permute {mat.ndim} dimensions.",
+            fix="name every dimension once.",
+            anchor="sparse",
+        )
     b, s = mat.n_batch, mat.n_batch + mat.n_sparse
     batch, sparse = permutation[:b], permutation[b:s]
     if sorted(batch) != list(range(b)) or sorted(sparse) != list(range(b, s)):
         raise _refuse("bcoo_transpose", f"{permutation} mixes batch, sparse and dense dimensions")
     parts = bcoo_transpose_p.bind(mat.data, mat.indices, permutation=permutation)
     return BCOO(
-        parts, shape=[mat.shape[d] for d in permutation],
+        parts,
+        shape=[mat.shape[d] for d in permutation],
         unique_indices=mat.unique_indices,
-    )  # fmt: skip
+    )
 
 
 @public
@@ -121,9 +124,11 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
     new = tuple(map(operator.index, new_sizes))
     if math.prod(new) != mat.size:
         raise errors.user_error(
-            errors.ShapeError, f"bcoo_reshape: an array of shape {mat.shape} to shape {new}.",
-            fix="keep the number of elements.", anchor="sparse",
-        )  # fmt: skip
+            errors.ShapeError,
+            f"bcoo_reshape: an array of shape {mat.shape} to shape {new}.",
+            fix="keep the number of elements.",
+            anchor="sparse",
+        )
     b, d = mat.n_batch, mat.n_dense
     if new[:b] != mat.batch_shape or (d and new[len(new) - d :] != mat.dense_shape):
         if d:
@@ -180,7 +185,7 @@ def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
             f"bcoo_broadcast_in_dim: shape {mat.shape} does not become {shape} by dimensions {at}.",
             fix="name an increasing dimension of the same size, or of size 1, for each.",
             anchor="sparse",
-        )  # fmt: skip
+        )
     mat = merged(mat)
     num_dense = len(shape) - at[mat.n_sparse] if mat.n_dense else 0
     sizes, dense = shape[: len(shape) - num_dense], shape[len(shape) - num_dense :]
@@ -224,8 +229,9 @@ def bcoo_squeeze(arr, *, dimensions):
         raise errors.user_error(
             errors.ShapeError,
             f"bcoo_squeeze: dimensions {tuple(sorted(dims))} of shape {arr.shape} are not all 1.",
-            fix="name dimensions of size 1.", anchor="sparse",
-        )  # fmt: skip
+            fix="name dimensions of size 1.",
+            anchor="sparse",
+        )
     return bcoo_reduce_sum(arr, axes=sorted(dims))
 
 
@@ -296,9 +302,10 @@ def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
     if sparse:
         low, high, step = (np.array(x, indices.dtype) for x in zip(*sparse, strict=True))
         keep = all_of(
-            (indices >= low) & (indices < high) & ((indices - low) % step == 0), axis=-1,
+            (indices >= low) & (indices < high) & ((indices - low) % step == 0),
+            axis=-1,
             keepdims=True,
-        )  # fmt: skip
+        )
         indices = where(keep, (indices - low) // step, np.array(shape[b:s], indices.dtype))
     return BCOO((data, indices), shape=shape, unique_indices=mat.unique_indices)
 
@@ -358,8 +365,9 @@ def bcoo_concatenate(operands, *, dimension):
         raise errors.user_error(
             errors.ShapeError,
             f"bcoo_concatenate: shapes {[m.shape for m in mats]} along dimension {d}.",
-            fix="the other dimensions must agree.", anchor="sparse",
-        )  # fmt: skip
+            fix="the other dimensions must agree.",
+            anchor="sparse",
+        )
     dense = min(min(m.n_dense for m in mats), mats[0].ndim - d - 1)
     mats = [merged(m.update_layout(n_dense=dense)) for m in mats]
     shape, offset, rows = list(mats[0].shape), 0, []

@@ -174,9 +174,11 @@ def _function(prim, mat, **params):
     """Apply a function with f(0) = 0: coordinates must not repeat."""
     if prim is elementwise.integer_pow_p and params["y"] <= 0:
         raise errors.user_error(
-            NotImplementedError, "sparsify: a power that is 1 or infinite at zero.",
-            fix="make the operand dense before, with `sparse.todense`.", anchor="sparse",
-        )  # fmt: skip
+            NotImplementedError,
+            "sparsify: a power that is 1 or infinite at zero.",
+            fix="make the operand dense before, with `sparse.todense`.",
+            anchor="sparse",
+        )
     mat = mat if mat.unique_indices else mat.sum_duplicates(nse=mat.nse)
     return mat.with_data(prim.bind(mat.data, **params))
 
@@ -200,9 +202,11 @@ def _mul(x, y):
 def _div(x, y):
     if _is_sparse(y):
         raise errors.user_error(
-            NotImplementedError, "sparsify: a division by a sparse array is one by zeros.",
-            fix="make the denominator dense, with `sparse.todense`.", anchor="sparse",
-        )  # fmt: skip
+            NotImplementedError,
+            "sparsify: a division by a sparse array is one by zeros.",
+            fix="make the denominator dense, with `sparse.todense`.",
+            anchor="sparse",
+        )
     y = as_array(y)
     if y.ndim == 0:
         return x.with_data(elementwise.div_p.bind(x.data, y))
@@ -238,9 +242,12 @@ def _sub(x, y):
 @rules.define(dot.dot_general_p)
 def _dot(x, y, *, dimension_numbers, precision, preferred_element_type, **_):
     return products.bcoo_dot_general(
-        x, y, dimension_numbers=dimension_numbers, precision=precision,
+        x,
+        y,
+        dimension_numbers=dimension_numbers,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 @rules.define(structural.reduce_sum_p)
@@ -273,8 +280,10 @@ def _by_params(function):
 
 
 for _prim, _fun in (
-    (structural.transpose_p, shapes.bcoo_transpose), (structural.reshape_p, shapes.bcoo_reshape),
-    (structural.squeeze_p, shapes.bcoo_squeeze), (slicing.slice_p, shapes.bcoo_slice),
+    (structural.transpose_p, shapes.bcoo_transpose),
+    (structural.reshape_p, shapes.bcoo_reshape),
+    (structural.squeeze_p, shapes.bcoo_squeeze),
+    (slicing.slice_p, shapes.bcoo_slice),
     (structural.broadcast_in_dim_p, shapes.bcoo_broadcast_in_dim),
-):  # fmt: skip
+):
     rules.define(_prim)(_by_params(_fun))

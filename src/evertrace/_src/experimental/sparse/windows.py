@@ -34,9 +34,16 @@ from evertrace._src.ops.dimension_numbers import GatherScatterMode
 
 @public
 def bcoo_gather(
-    operand, start_indices, dimension_numbers, slice_sizes, *, unique_indices=False,
-    indices_are_sorted=False, mode=None, fill_value=None,
-):  # fmt: skip
+    operand,
+    start_indices,
+    dimension_numbers,
+    slice_sizes,
+    *,
+    unique_indices=False,
+    indices_are_sorted=False,
+    mode=None,
+    fill_value=None,
+):
     """Take windows of a sparse array, as `lax.gather` does.
 
     Args:
@@ -95,17 +102,29 @@ def bcoo_gather(
 
 def _refuse(name, what, fix):
     return errors.user_error(
-        NotImplementedError, f"{name}: {what} has no meaning for sparse arrays here.",
-        fix=f"{fix}, or use `todense` first.", anchor="sparse",
-    )  # fmt: skip
+        NotImplementedError,
+        f"{name}: {what} has no meaning for sparse arrays here.",
+        fix=f"{fix}, or use `todense` first.",
+        anchor="sparse",
+    )
 
 
 @public
 def bcoo_conv_general_dilated(
-    lhs, rhs, *, window_strides, padding, lhs_dilation=None, rhs_dilation=None,
-    dimension_numbers=None, feature_group_count=1, batch_group_count=1, precision=None,
-    preferred_element_type=None, out_sharding=None,
-):  # fmt: skip
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dimension_numbers=None,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+    out_sharding=None,
+):
     """Convolve sparse arrays, as `lax.conv_general_dilated` does.
 
     Args:
@@ -151,10 +170,13 @@ def bcoo_conv_general_dilated(
         raise errors.user_error(
             errors.ShapeError,
             f"bcoo_conv_general_dilated: {lhs.shape[1]} features and a kernel for {rhs.shape[1]}.",
-            fix="make them equal.", anchor="shape-conv",
-        )  # fmt: skip
-    steps = [np.ones(lhs.ndim - 2, int) if s is None else np.array(s)
-             for s in (window_strides, lhs_dilation, rhs_dilation)]  # fmt: skip
+            fix="make them equal.",
+            anchor="shape-conv",
+        )
+    steps = [
+        np.ones(lhs.ndim - 2, int) if s is None else np.array(s)
+        for s in (window_strides, lhs_dilation, rhs_dilation)
+    ]
     stride, spread, reach = steps
     size, kernel = (np.array(m.shape[2:]) for m in (lhs, rhs))
     size = np.where(size > 0, (size - 1) * spread + 1, 0)

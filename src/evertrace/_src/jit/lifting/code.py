@@ -200,12 +200,17 @@ class _Seen:
         if "delattr" in self.global_names:
             self.deleted |= self.attributes
         return CodeInfo(
-            frozenset(self.global_names), frozenset(self.attributes), self.method_after,
+            frozenset(self.global_names),
+            frozenset(self.attributes),
+            self.method_after,
             {k: v for k, v in self.attributes_of.items() if None not in v},
             frozenset(n for n, count in self.appends.items() if count and self.uses[n] == count),
-            frozenset(self.imports), frozenset(self.stored),
-            frozenset(self.deleted), self.catches, self.blind,
-        )  # fmt: skip
+            frozenset(self.imports),
+            frozenset(self.stored),
+            frozenset(self.deleted),
+            self.catches,
+            self.blind,
+        )
 
 
 _LOADS = frozenset({
@@ -387,9 +392,11 @@ def _template(code):
     made = _code_in(outer)
     assert made.co_freevars == code.co_freevars, "the compiler sorts free variables"
     return made.replace(
-        co_filename=code.co_filename, co_firstlineno=code.co_firstlineno, co_name=code.co_name,
+        co_filename=code.co_filename,
+        co_firstlineno=code.co_firstlineno,
+        co_name=code.co_name,
         co_qualname=code.co_qualname,
-    )  # fmt: skip
+    )
 
 
 def _code_in(code):

@@ -70,9 +70,9 @@ def fill_items(lifter, entered):
     node.src = user_source()
     record, lift = lifter.recorder.node, lifter.lift
     kind = "list" if isinstance(entered.obj, list) else "index"
-    entered.place([
-        lift(x, record(node, kind, i, f"{node.name}[{i}]")) for i, x in enumerate(items)
-    ])  # fmt: skip
+    entered.place(
+        [lift(x, record(node, kind, i, f"{node.name}[{i}]")) for i, x in enumerate(items)]
+    )
 
 
 def lift_dict(lifter, value, node):
@@ -86,10 +86,12 @@ def lift_dict(lifter, value, node):
     node.check, node.want = "keys", (type(value), tuple(map(member_reference, keys)))
     for key in keys:
         enter_member(lifter, key, f"a key of {node.name}")
-    entered.place({
-        k: lifter.lift(v, rec.node(node, "key", member_reference(k), _entry_name(node, k)))
-        for k, v in entered.entry.items()
-    })  # fmt: skip
+    entered.place(
+        {
+            k: lifter.lift(v, rec.node(node, "key", member_reference(k), _entry_name(node, k)))
+            for k, v in entered.entry.items()
+        }
+    )
     return value
 
 

@@ -216,14 +216,15 @@ class Cook:
     def _write_dict(self, value, where, write):
         kind = type(value)
         base = next(
-            b for b in (collections.defaultdict, collections.OrderedDict, dict)
+            b
+            for b in (collections.defaultdict, collections.OrderedDict, dict)
             if isinstance(value, b)
-        )  # fmt: skip
+        )
         recipe = self._note(value, NewDict(kind, base, getattr(value, "default_factory", None)))
         recipe.entries = [
             (self.state(k, f"a key of {where}"), write(dict.__getitem__(value, k), f"{where}[...]"))
             for k in values.dict_type(value).__iter__(value)
-        ]  # fmt: skip
+        ]
         return self._with_namespace(recipe, value, where)
 
     def _write_tree(self, value, where, write):
@@ -258,8 +259,9 @@ class Cook:
         )
         recipe = self._note(value, NewFunction(definition))
         name = value.__name__
-        recipe.cells = tuple(self._recipe(c, f"{where}: {name}", False)
-                             for c in value.__closure__ or ())  # fmt: skip
+        recipe.cells = tuple(
+            self._recipe(c, f"{where}: {name}", False) for c in value.__closure__ or ()
+        )
         if value.__defaults__:
             recipe.defaults = self.state(value.__defaults__, f"{where}: {name}.__defaults__")
         if value.__kwdefaults__:
@@ -330,10 +332,15 @@ def _is_constant(value):
     return values.is_value(value) or isinstance(
         value,
         (
-            types.ModuleType, types.BuiltinFunctionType, type, np.generic, np.dtype, Literal,
+            types.ModuleType,
+            types.BuiltinFunctionType,
+            type,
+            np.generic,
+            np.dtype,
+            Literal,
             enum.Enum,
         ),
-    )  # fmt: skip
+    )
 
 
 _WRITERS: dict[type, Any] = {

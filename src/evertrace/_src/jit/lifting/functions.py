@@ -105,8 +105,10 @@ class Functions:
         self.catches = False  # whether an error can have been caught
         self.unbound = []  # nodes of names that are nowhere
         self.builtins = {
-            "type": type_stand_in, **identity_stand_ins(recorder), **self._naming_stand_ins(),
-        }  # fmt: skip
+            "type": type_stand_in,
+            **identity_stand_ins(recorder),
+            **self._naming_stand_ins(),
+        }
 
     # ------------------------------------------------------------ functions
 
@@ -434,9 +436,10 @@ class Functions:
         elif module not in self.classes:
             self.classes[module] = None
             self._add_space(
-                functools.partial(self._watch_entry, module, node), module.__dict__,
+                functools.partial(self._watch_entry, module, node),
+                module.__dict__,
                 _nowhere(),
-            )  # fmt: skip
+            )
 
     def _watch_entry(self, module, node, name):
         value = module.__dict__.get(name, ABSENT)
@@ -508,9 +511,16 @@ class Functions:
     def release(self):
         """Let go of all that the trace has kept alive."""
         for kept in (
-            self.reached, self.classes, self.exact, self.namespaces, self.entries, self.owners,
-            self.unbound, self.spaces, self.watched,
-        ):  # fmt: skip
+            self.reached,
+            self.classes,
+            self.exact,
+            self.namespaces,
+            self.entries,
+            self.owners,
+            self.unbound,
+            self.spaces,
+            self.watched,
+        ):
             kept.clear()
 
     def restore(self):

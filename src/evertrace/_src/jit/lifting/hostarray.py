@@ -288,10 +288,12 @@ class HostArray(Operators):
     def _result(self, fn, traced, args, kwargs):
         """Return what ``fn(self, *args, **kwargs)`` is, which plain Python leaves to NumPy."""
         if type(traced) is tuple:  # quotient and remainder
-            return tuple([
-                self._temporary(_item_of_result(fn, i), x, args, kwargs)
-                for i, x in enumerate(traced)
-            ])  # fmt: skip
+            return tuple(
+                [
+                    self._temporary(_item_of_result(fn, i), x, args, kwargs)
+                    for i, x in enumerate(traced)
+                ]
+            )
         if not isinstance(traced, Operators):  # `NotImplemented`, or what is no array
             return traced
         return self._temporary(fn, traced, args, kwargs)

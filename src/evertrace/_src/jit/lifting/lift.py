@@ -154,10 +154,11 @@ def _lift_scalar_array(lifter, value, node):
     rec = lifter.recorder
     node.check, node.want = "scalar", (type(value), value.dtype)
     made = HostArray(
-        value, aval_of(value),
+        value,
+        aval_of(value),
         functools.partial(rec.input, aval_of(value), node, node.name),
         functools.partial(rec.guard_scalar, value, node),
-    )  # fmt: skip
+    )
     rec.arrays.append(made)
     return rec.derived(made, node)
 
@@ -177,10 +178,11 @@ def _lift_ndarray(lifter, value, node):
     aval = aval_of(value)
     node.check, node.want = "ndarray", (value.shape, value.dtype)
     made = HostArray(
-        value, aval,
+        value,
+        aval,
         functools.partial(rec.input, aval, node, node.name),
         functools.partial(rec.guard_bytes, value, node),
-    )  # fmt: skip
+    )
     rec.arrays.append(made)
     return rec.remember(value, made, node)
 
@@ -536,10 +538,21 @@ def _by_base():
         (
             (
                 *values.loaded_types((("logging", "Logger"), ("logging", "Handler"))),
-                io.FileIO, io.TextIOWrapper, io.BufferedIOBase, re.Pattern, np.ufunc,
+                io.FileIO,
+                io.TextIOWrapper,
+                io.BufferedIOBase,
+                re.Pattern,
+                np.ufunc,
                 type(threading.RLock()),
-                property, staticmethod, classmethod, operator.attrgetter, operator.itemgetter,
-                operator.methodcaller, types.CodeType, types.GenericAlias, types.UnionType,
+                property,
+                staticmethod,
+                classmethod,
+                operator.attrgetter,
+                operator.itemgetter,
+                operator.methodcaller,
+                types.CodeType,
+                types.GenericAlias,
+                types.UnionType,
             ),
             _lift_identity,
         ),
@@ -547,7 +560,7 @@ def _by_base():
         (np.generic, _lift_scalar_array),
         (np.memmap, _lift_foreign_array),
         (np.ndarray, _lift_opaque),  # other subclasses have attributes and methods of their own
-    )  # fmt: skip
+    )
 
 
 _EXPOSED = (types.SimpleNamespace, threading.local)  # hidden state that is nothing but a dict
@@ -560,8 +573,10 @@ _VIEWS = (
     *(type(v) for d in ({}, collections.OrderedDict()) for v in (d.keys(), d.values(), d.items())),
 )
 _CONTAINERS: dict[type, Any] = {
-    list: lift_items, set: lift_set, collections.deque: lift_items,
-}  # fmt: skip
+    list: lift_items,
+    set: lift_set,
+    collections.deque: lift_items,
+}
 _HANDLERS: dict[type, Any] = {
     **dict.fromkeys(
         (bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),

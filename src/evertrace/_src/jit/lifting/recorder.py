@@ -362,10 +362,25 @@ class Recorder:
     def release(self):
         """Let go of all that the trace has kept alive."""
         for kept in (
-            self.entered, self.by_id, self.known, self.origin, self.effects, self.arrays,
-            self.buffers, self.locks, self.copies, self.lookups, self._node_memo, self._hosts,
-            self._host_inputs, self._keep, self.nodes, self.same, self.gathers, self.leaves,
-        ):  # fmt: skip
+            self.entered,
+            self.by_id,
+            self.known,
+            self.origin,
+            self.effects,
+            self.arrays,
+            self.buffers,
+            self.locks,
+            self.copies,
+            self.lookups,
+            self._node_memo,
+            self._hosts,
+            self._host_inputs,
+            self._keep,
+            self.nodes,
+            self.same,
+            self.gathers,
+            self.leaves,
+        ):
             kept.clear()
         self.lifter = None
 

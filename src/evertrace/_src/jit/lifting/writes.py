@@ -183,10 +183,12 @@ def _entries(entered, recorder, cook):
     if list(map(id, now)) != list(map(id, [k for k in placed if k in now] + new)):
         changed, gone = list(now), list(placed)
     recipes = [
-        (cook.state(k, f"a key of {node.name}"),
-         cook.state(now[k], f"{node.name}[...]", entered.entry.get(k) if k in placed else None))
+        (
+            cook.state(k, f"a key of {node.name}"),
+            cook.state(now[k], f"{node.name}[...]", entered.entry.get(k) if k in placed else None),
+        )
         for k in changed
-    ]  # fmt: skip
+    ]
     gone = [cook.state(k, f"a key of {node.name}") for k in gone]
     flat = [x for pair in recipes for x in pair]
     return [Write(node.index, node.name, "dict", [*gone, *flat], len(gone))]

@@ -144,10 +144,12 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
         return [x] * (2 if compute_schur_vectors else 1)
     return list(
         ops.schur_p.bind(
-            x, compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=False,
+            x,
+            compute_schur_vectors=bool(compute_schur_vectors),
+            sort_eig_vals=False,
             select_callable=None,
         )
-    )  # fmt: skip
+    )
 
 
 @public

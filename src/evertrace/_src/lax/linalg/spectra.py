@@ -21,8 +21,11 @@ from evertrace._src.ops.linalg.algorithms import (
 from evertrace._src.ops.slicing import slice_in_dim
 
 _SVD_ALGORITHMS = (
-    None, SvdAlgorithm.DEFAULT, SvdAlgorithm.DIVIDE_AND_CONQUER, SvdAlgorithm.QR,
-)  # fmt: skip
+    None,
+    SvdAlgorithm.DEFAULT,
+    SvdAlgorithm.DIVIDE_AND_CONQUER,
+    SvdAlgorithm.QR,
+)
 
 
 def _check_algorithm(name, argument, value, known):
@@ -66,9 +69,14 @@ def _cut(x, start, end, dim=1):
 
 @public
 def eigh(
-    x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_by_index=None,
+    x,
+    *,
+    lower=True,
+    symmetrize_input=True,
+    sort_eigenvalues=True,
+    subset_by_index=None,
     implementation=None,
-):  # fmt: skip
+):
     """Return eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
@@ -98,9 +106,12 @@ def eigh(
     if is_empty(x):
         return x, zeros_beside(x, n, dtype=matrices.real_dtype(x.dtype))
     v, w = ops.eigh_p.bind(
-        matrices.hermitian_part(x) if symmetrize_input else x, lower=bool(lower),
-        sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=None, algorithm=implementation,
-    )  # fmt: skip
+        matrices.hermitian_part(x) if symmetrize_input else x,
+        lower=bool(lower),
+        sort_eigenvalues=bool(sort_eigenvalues),
+        subset_by_index=None,
+        algorithm=implementation,
+    )
     return _cut(v, start, end), _cut(w, start, end)
 
 
@@ -144,9 +155,12 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
         u = matrices.identity(matrices.shaped(x.aval, m, rows))
         return (u, s, matrices.identity(matrices.shaped(x.aval, columns, n))) if compute_uv else s
     s, *vectors = ops.svd_p.bind(
-        x, full_matrices=bool(full_matrices and compute_uv), compute_uv=bool(compute_uv),
-        subset_by_index=None, algorithm=algorithm,
-    )  # fmt: skip
+        x,
+        full_matrices=bool(full_matrices and compute_uv),
+        compute_uv=bool(compute_uv),
+        subset_by_index=None,
+        algorithm=algorithm,
+    )
     s = _cut(s, start, end)
     if not compute_uv or (start, end) == (0, k):
         return (vectors[0], s, vectors[1]) if compute_uv else s
@@ -155,9 +169,14 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
 
 @public
 def eig(
-    x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True,
-    enable_eigvec_derivs=False, implementation=None, use_magma=None,
-):  # fmt: skip
+    x,
+    *,
+    compute_left_eigenvectors=True,
+    compute_right_eigenvectors=True,
+    enable_eigvec_derivs=False,
+    implementation=None,
+    use_magma=None,
+):
     """Return eigenvalues and eigenvectors of general matrices.
 
     Args:
@@ -193,7 +212,10 @@ def eig(
         ]
     return list(
         ops.eig_p.bind(
-            x, compute_left_eigenvectors=wanted[0], compute_right_eigenvectors=wanted[1],
-            enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=implementation,
+            x,
+            compute_left_eigenvectors=wanted[0],
+            compute_right_eigenvectors=wanted[1],
+            enable_eigvec_derivs=bool(enable_eigvec_derivs),
+            implementation=implementation,
         )
-    )  # fmt: skip
+    )

@@ -99,9 +99,15 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
 
 @public
 def triangular_solve(
-    a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False,
+    a,
+    b,
+    *,
+    left_side=False,
+    lower=False,
+    transpose_a=False,
+    conjugate_a=False,
     unit_diagonal=False,
-):  # fmt: skip
+):
     """Solve ``op(a) @ x = b``, or ``x @ op(a) = b``, for triangular matrices `a`.
 
     Args:
@@ -129,9 +135,14 @@ def triangular_solve(
     if not b.aval.size:
         return _from_matrix(b, left_side) if is_vector else b
     out = solving.triangular_solve(
-        a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
-        conjugate_a=bool(conjugate_a), unit_diagonal=bool(unit_diagonal),
-    )  # fmt: skip
+        a,
+        b,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a),
+        unit_diagonal=bool(unit_diagonal),
+    )
     return _from_matrix(out, left_side) if is_vector else out
 
 

@@ -231,9 +231,13 @@ def svd(a, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 
 def eig(
-    a, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+    a,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs,
     implementation,
-):  # fmt: skip
+):
     """Return eigenvalues, and left and right eigenvectors if they are asked for."""
     n, call = a.shape[-1], routine("geev", a.dtype.char)
     dtype = np.result_type(a.dtype, np.complex64)

@@ -196,9 +196,7 @@ def along_columns(v, aval):
 def _spread(v, aval, dim):
     kept = (*range(aval.ndim - 2), dim)
     v = convert(v, aval.dtype)
-    return broadcast_in_dim_p.bind(
-        v, shape=aval.shape, broadcast_dimensions=kept, sharding=None
-    )  # fmt: skip
+    return broadcast_in_dim_p.bind(v, shape=aval.shape, broadcast_dimensions=kept, sharding=None)
 
 
 def scale_columns(x, v):

@@ -34,9 +34,13 @@ def _geqrf_abstract(a):
 
 
 geqrf_p = Primitive(
-    "geqrf", multiple_results=True, abstract=_geqrf_abstract, host=host.geqrf, jvp=_NO_DERIVATIVE,
+    "geqrf",
+    multiple_results=True,
+    abstract=_geqrf_abstract,
+    host=host.geqrf,
+    jvp=_NO_DERIVATIVE,
     transpose=undefined("it is not linear"),
-)  # fmt: skip
+)
 geqrf_p.batch = batched_leading(geqrf_p)
 
 
@@ -56,9 +60,12 @@ def _householder_abstract(a, taus):
 
 
 householder_product_p = Primitive(
-    "householder_product", abstract=_householder_abstract, host=host.householder_product,
-    jvp=_NO_DERIVATIVE, transpose=undefined("it is not linear"),
-)  # fmt: skip
+    "householder_product",
+    abstract=_householder_abstract,
+    host=host.householder_product,
+    jvp=_NO_DERIVATIVE,
+    transpose=undefined("it is not linear"),
+)
 householder_product_p.batch = batched_leading(householder_product_p)
 
 
@@ -106,16 +113,22 @@ def _conj(x):
 def _ormqr_batch(size, args, dims, **params):
     if dims[0] is None and dims[1] is None:
         return batched_columns(
-            lambda c: ormqr_p.bind(*args[:2], c, **params), args[2], dims[2],
+            lambda c: ormqr_p.bind(*args[:2], c, **params),
+            args[2],
+            dims[2],
             left_side=params["left"],
-        )  # fmt: skip
+        )
     return batched_leading(ormqr_p)(size, args, dims, **params)
 
 
 ormqr_p = Primitive(
-    "ormqr", abstract=_ormqr_abstract, host=host.ormqr, jvp=_ormqr_jvp,
-    transpose=_ormqr_transpose, batch=_ormqr_batch,
-)  # fmt: skip
+    "ormqr",
+    abstract=_ormqr_abstract,
+    host=host.ormqr,
+    jvp=_ormqr_jvp,
+    transpose=_ormqr_transpose,
+    batch=_ormqr_batch,
+)
 
 # ---------------------------------------------------------------- qr
 
@@ -165,7 +178,11 @@ def _qr_jvp(tangents, primals, out, *, pivoting, full_matrices, use_magma):
 
 
 qr_p = Primitive(
-    "qr", multiple_results=True, abstract=_qr_abstract, host=host.qr, jvp=_qr_jvp,
+    "qr",
+    multiple_results=True,
+    abstract=_qr_abstract,
+    host=host.qr,
+    jvp=_qr_jvp,
     transpose=undefined("it is not linear"),
-)  # fmt: skip
+)
 qr_p.batch = batched_leading(qr_p)

@@ -113,9 +113,14 @@ def _triangular_jvp(
         da = tril(da, -unit_diagonal) if lower else triu(da, int(unit_diagonal))
         da = _applied(da, transpose_a, conjugate_a)
     return triangular_solve(
-        primals[0], _residual(da, db, x, left_side=left_side), left_side=left_side, lower=lower,
-        transpose_a=transpose_a, conjugate_a=conjugate_a, unit_diagonal=unit_diagonal,
-    )  # fmt: skip
+        primals[0],
+        _residual(da, db, x, left_side=left_side),
+        left_side=left_side,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a,
+        unit_diagonal=unit_diagonal,
+    )
 
 
 def _triangular_transpose(ct, a, b, *, transpose_a, **params):
@@ -128,16 +133,22 @@ def _triangular_batch(size, args, dims, **params):
     a, b = args
     if dims[0] is None:
         return batched_columns(
-            lambda b: triangular_solve_p.bind(a, b, **params), b, dims[1],
+            lambda b: triangular_solve_p.bind(a, b, **params),
+            b,
+            dims[1],
             left_side=params["left_side"],
-        )  # fmt: skip
+        )
     return batched_leading(triangular_solve_p)(size, args, dims, **params)
 
 
 triangular_solve_p = Primitive(
-    "triangular_solve", abstract=_triangular_abstract, host=host.triangular_solve,
-    jvp=_triangular_jvp, transpose=_triangular_transpose, batch=_triangular_batch,
-)  # fmt: skip
+    "triangular_solve",
+    abstract=_triangular_abstract,
+    host=host.triangular_solve,
+    jvp=_triangular_jvp,
+    transpose=_triangular_transpose,
+    batch=_triangular_batch,
+)
 
 
 def triangular_solve(
@@ -145,9 +156,14 @@ def triangular_solve(
 ):
     """Bind `triangular_solve_p`; by default for upper triangular matrices on the left."""
     return triangular_solve_p.bind(
-        a, b, left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a,
+        a,
+        b,
+        left_side=left_side,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a,
         unit_diagonal=unit_diagonal,
-    )  # fmt: skip
+    )
 
 
 # ---------------------------------------------------------------- cholesky
@@ -172,10 +188,12 @@ def cholesky_tangent(da, factor):
 
 
 cholesky_p = Primitive(
-    "cholesky", abstract=_cholesky_abstract, host=host.cholesky,
+    "cholesky",
+    abstract=_cholesky_abstract,
+    host=host.cholesky,
     jvp=lambda tangents, primals, factor: cholesky_tangent(tangents[0], factor),
     transpose=undefined("it is not linear"),
-)  # fmt: skip
+)
 cholesky_p.batch = batched_leading(cholesky_p)
 
 # ---------------------------------------------------------------- lu
@@ -222,9 +240,13 @@ def _square_upper(factors):
 
 
 lu_p = Primitive(
-    "lu", multiple_results=True, abstract=_lu_abstract, host=host.lu, jvp=_lu_jvp,
+    "lu",
+    multiple_results=True,
+    abstract=_lu_abstract,
+    host=host.lu,
+    jvp=_lu_jvp,
     transpose=undefined("it is not linear"),
-)  # fmt: skip
+)
 lu_p.batch = batched_leading(lu_p)
 
 # ---------------------------------------------------------------- lu_pivots_to_permutation
@@ -243,10 +265,12 @@ def _permutation_abstract(pivots, *, permutation_size):
 
 
 lu_pivots_to_permutation_p = Primitive(
-    "lu_pivots_to_permutation", abstract=_permutation_abstract, jvp=no_tangent,
+    "lu_pivots_to_permutation",
+    abstract=_permutation_abstract,
+    jvp=no_tangent,
     host=lambda pivots, *, permutation_size: host.permutation(pivots, permutation_size),
     transpose=undefined("its operands are integers"),
-)  # fmt: skip
+)
 lu_pivots_to_permutation_p.batch = batched_leading(lu_pivots_to_permutation_p)
 
 # ---------------------------------------------------------------- lu_solve
@@ -295,9 +319,13 @@ def _solve_batch(size, args, dims, **params):
 
 
 lu_solve_p = Primitive(
-    "lu_solve", abstract=_solve_abstract, eager=solve_by_factors, jvp=_solve_jvp,
-    transpose=_solve_transpose, batch=_solve_batch,
-)  # fmt: skip
+    "lu_solve",
+    abstract=_solve_abstract,
+    eager=solve_by_factors,
+    jvp=_solve_jvp,
+    transpose=_solve_transpose,
+    batch=_solve_batch,
+)
 
 
 def solve(a, b):
@@ -352,7 +380,10 @@ def _tridiagonal_transpose(ct, dl, d, du, b, **params):
 
 
 tridiagonal_solve_p = Primitive(
-    "tridiagonal_solve", abstract=_tridiagonal_abstract, host=host.tridiagonal_solve,
-    jvp=_tridiagonal_jvp, transpose=_tridiagonal_transpose,
-)  # fmt: skip
+    "tridiagonal_solve",
+    abstract=_tridiagonal_abstract,
+    host=host.tridiagonal_solve,
+    jvp=_tridiagonal_jvp,
+    transpose=_tridiagonal_transpose,
+)
 tridiagonal_solve_p.batch = batched_leading(tridiagonal_solve_p)

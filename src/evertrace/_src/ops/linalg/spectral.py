@@ -26,7 +26,7 @@ from evertrace._src.ops.elementwise import (
     real_p,
     scale,
     sub_p,
-)  # fmt: skip
+)
 from evertrace._src.ops.linalg import host
 from evertrace._src.ops.linalg.matrices import (
     adjoint,
@@ -86,9 +86,13 @@ def _eigh_jvp(tangents, primals, out, **params):
 
 
 eigh_p = Primitive(
-    "eigh", multiple_results=True, abstract=_eigh_abstract, host=host.eigh, jvp=_eigh_jvp,
+    "eigh",
+    multiple_results=True,
+    abstract=_eigh_abstract,
+    host=host.eigh,
+    jvp=_eigh_jvp,
     transpose=_NOT_LINEAR,
-)  # fmt: skip
+)
 eigh_p.batch = batched_leading(eigh_p)
 
 # ---------------------------------------------------------------- svd
@@ -125,9 +129,12 @@ def _svd_jvp(tangents, primals, out, *, full_matrices, compute_uv, subset_by_ind
         )
     if not compute_uv:
         out = svd_p.bind(
-            primals[0], full_matrices=False, compute_uv=True, subset_by_index=subset_by_index,
+            primals[0],
+            full_matrices=False,
+            compute_uv=True,
+            subset_by_index=subset_by_index,
             algorithm=algorithm,
-        )  # fmt: skip
+        )
     s, u, vh = out
     v = adjoint(vh)
     dav = product(da, v)
@@ -177,18 +184,26 @@ def _outside(u, moved, s):
 
 
 svd_p = Primitive(
-    "svd", multiple_results=True, abstract=_svd_abstract, host=host.svd, jvp=_svd_jvp,
+    "svd",
+    multiple_results=True,
+    abstract=_svd_abstract,
+    host=host.svd,
+    jvp=_svd_jvp,
     transpose=_NOT_LINEAR,
-)  # fmt: skip
+)
 svd_p.batch = batched_leading(svd_p)
 
 # ---------------------------------------------------------------- eig
 
 
 def _eig_abstract(
-    a, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+    a,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs,
     implementation,
-):  # fmt: skip
+):
     check_square("eig", a)
     n, dtype = a.shape[-1], np.result_type(a.dtype, np.complex64)
     vectors = compute_left_eigenvectors + compute_right_eigenvectors
@@ -196,9 +211,15 @@ def _eig_abstract(
 
 
 def _eig_jvp(
-    tangents, primals, out, *, compute_left_eigenvectors, compute_right_eigenvectors,
-    enable_eigvec_derivs, implementation,
-):  # fmt: skip
+    tangents,
+    primals,
+    out,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs,
+    implementation,
+):
     """Return the tangents of ``A V = V diag(w)``, and of ``A^H U = U diag(conj w)``."""
     wants_vectors = compute_left_eigenvectors or compute_right_eigenvectors
     if wants_vectors and not enable_eigvec_derivs:
@@ -212,9 +233,12 @@ def _eig_jvp(
         )
     if not wants_vectors:
         out = eig_p.bind(
-            primals[0], compute_left_eigenvectors=False, compute_right_eigenvectors=True,
-            enable_eigvec_derivs=True, implementation=implementation,
-        )  # fmt: skip
+            primals[0],
+            compute_left_eigenvectors=False,
+            compute_right_eigenvectors=True,
+            enable_eigvec_derivs=True,
+            implementation=implementation,
+        )
     w, *vectors = out
     da = convert(tangents[0], w.aval.dtype)
     dw, moved = None, []
@@ -252,9 +276,13 @@ def _sum_rows(x):
 
 
 eig_p = Primitive(
-    "eig", multiple_results=True, abstract=_eig_abstract, host=host.eig, jvp=_eig_jvp,
+    "eig",
+    multiple_results=True,
+    abstract=_eig_abstract,
+    host=host.eig,
+    jvp=_eig_jvp,
     transpose=_NOT_LINEAR,
-)  # fmt: skip
+)
 eig_p.batch = batched_leading(eig_p)
 
 # ---------------------------------------------------------------- schur, hessenberg
@@ -266,9 +294,13 @@ def _schur_abstract(a, *, compute_schur_vectors, sort_eig_vals, select_callable)
 
 
 schur_p = Primitive(
-    "schur", multiple_results=True, abstract=_schur_abstract, host=host.schur,
-    jvp=undefined("its form jumps where eigenvalues meet"), transpose=_NOT_LINEAR,
-)  # fmt: skip
+    "schur",
+    multiple_results=True,
+    abstract=_schur_abstract,
+    host=host.schur,
+    jvp=undefined("its form jumps where eigenvalues meet"),
+    transpose=_NOT_LINEAR,
+)
 schur_p.batch = batched_leading(schur_p)
 
 
@@ -278,9 +310,13 @@ def _hessenberg_abstract(a):
 
 
 hessenberg_p = Primitive(
-    "hessenberg", multiple_results=True, abstract=_hessenberg_abstract, host=host.hessenberg,
-    jvp=undefined("it is a packed form"), transpose=_NOT_LINEAR,
-)  # fmt: skip
+    "hessenberg",
+    multiple_results=True,
+    abstract=_hessenberg_abstract,
+    host=host.hessenberg,
+    jvp=undefined("it is a packed form"),
+    transpose=_NOT_LINEAR,
+)
 hessenberg_p.batch = batched_leading(hessenberg_p)
 
 
@@ -292,7 +328,11 @@ def _tridiagonal_abstract(a, *, lower):
 
 
 tridiagonal_p = Primitive(
-    "tridiagonal", multiple_results=True, abstract=_tridiagonal_abstract, host=host.tridiagonal,
-    jvp=undefined("it is a packed form"), transpose=_NOT_LINEAR,
-)  # fmt: skip
+    "tridiagonal",
+    multiple_results=True,
+    abstract=_tridiagonal_abstract,
+    host=host.tridiagonal,
+    jvp=undefined("it is a packed form"),
+    transpose=_NOT_LINEAR,
+)
 tridiagonal_p.batch = batched_leading(tridiagonal_p)

@@ -57,10 +57,13 @@ def _symmetric_jvp(tangents, primals, out, *, alpha, beta):
 
 
 symmetric_product_p = Primitive(
-    "symmetric_product", abstract=_symmetric_abstract, host=host.symmetric_product,
+    "symmetric_product",
+    abstract=_symmetric_abstract,
+    host=host.symmetric_product,
     cache_types=False,  # alpha and beta: 0.0 and -0.0 are equal, and do not mean the same
-    jvp=_symmetric_jvp, transpose=_NOT_LINEAR,
-)  # fmt: skip
+    jvp=_symmetric_jvp,
+    transpose=_NOT_LINEAR,
+)
 symmetric_product_p.batch = batched_leading(symmetric_product_p)
 
 # ---------------------------------------------------------------- cholesky_update
@@ -100,7 +103,10 @@ def _as_row(v):
 
 
 cholesky_update_p = Primitive(
-    "cholesky_update", abstract=_update_abstract, host=host.cholesky_update, jvp=_update_jvp,
+    "cholesky_update",
+    abstract=_update_abstract,
+    host=host.cholesky_update,
+    jvp=_update_jvp,
     transpose=_NOT_LINEAR,
-)  # fmt: skip
+)
 cholesky_update_p.batch = batched_leading(cholesky_update_p)

@@ -387,11 +387,12 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
         return x if inspection.iscomplexobj(c) else elementary.real(x)
 
     x = custom_linear_solve(
-        lambda x: mul(a, x) + mul(x, b), c,
+        lambda x: mul(a, x) + mul(x, b),
+        c,
         lambda _, c: solved(of_a, of_b, c),
         # The transposed equation, transposed, is the one with A and B exchanged.
         lambda _, c: matrices.transposed(solved(of_b, of_a, matrices.transposed(c))),
-    )  # fmt: skip
+    )
     sums = values(of_a)[..., :, None] + values(of_b)[..., None, :]
     unsolvable = reductions.any(ufuncs.absolute(sums) < tol, (-2, -1))
     return elementary.where(unsolvable[..., None, None], np.nan, x)

@@ -21,9 +21,9 @@ def _rounded(values):
 def _table(n, element):
     """Return the ``n x n`` matrix of exact integers ``element(i, j)``, rounded."""
     size = range(max(n, 0))
-    return _rounded(np.array([[float(element(i, j)) for j in size] for i in size]).reshape(
-        len(size), len(size)
-    ))  # fmt: skip
+    return _rounded(
+        np.array([[float(element(i, j)) for j in size] for i in size]).reshape(len(size), len(size))
+    )
 
 
 @public
@@ -133,9 +133,11 @@ def hilbert(n):
     n = static_int("hilbert", "n", n)
     if n < 0:
         raise errors.user_error(
-            errors.ShapeError, f"hilbert: n must not be negative, got {n}.", fix="pass the size.",
+            errors.ShapeError,
+            f"hilbert: n must not be negative, got {n}.",
+            fix="pass the size.",
             anchor="shape",
-        )  # fmt: skip
+        )
     return _rounded(1 / (np.arange(n)[:, None] + np.arange(n) + 1.0))
 
 

@@ -30,9 +30,17 @@ from evertrace._src.scipy.linalg.arguments import adjoint, as_matrices, as_squar
 
 @public
 def eigh(
-    a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, turbo=True,
-    eigvals=None, type=1, check_finite=True,
-):  # fmt: skip
+    a,
+    b=None,
+    lower=True,
+    eigvals_only=False,
+    overwrite_a=False,
+    overwrite_b=False,
+    turbo=True,
+    eigvals=None,
+    type=1,
+    check_finite=True,
+):
     """Return eigenvalues and eigenvectors of Hermitian matrices, also of pairs of them.
 
     Args:
@@ -362,9 +370,13 @@ def qr_multiply(
 
 @public
 def svd(
-    a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True,
+    a,
+    full_matrices=True,
+    compute_uv=True,
+    overwrite_a=False,
+    check_finite=True,
     lapack_driver="gesdd",
-):  # fmt: skip
+):
     """Return singular values and vectors; see `numpy.linalg.svd`.
 
     Args:

@@ -58,9 +58,15 @@ def inv(a, overwrite_a=False, check_finite=True):
 
 @public
 def solve(
-    a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True,
+    a,
+    b,
+    lower=False,
+    overwrite_a=False,
+    overwrite_b=False,
+    debug=False,
+    check_finite=True,
     assume_a="gen",
-):  # fmt: skip
+):
     """Return x with ``a @ x == b``.
 
     Args:
@@ -91,9 +97,11 @@ def _solve_positive(a, b):
     """Solve with Cholesky factors, which carry no tangents: those follow from the equation."""
     factors = cho_factor(stop_gradient(a), lower=True)
     return custom_linear_solve(
-        lambda x: products.matmul(a, x), b, lambda _, b: cho_solve(factors, b),
+        lambda x: products.matmul(a, x),
+        b,
+        lambda _, b: cho_solve(factors, b),
         lambda _, b: elementary.conj(cho_solve(factors, elementary.conj(b))),
-    )  # fmt: skip
+    )
 
 
 # ---------------------------------------------------------------- triangular systems
@@ -105,9 +113,15 @@ _TRANSPOSED = {0: (False, False), "N": (False, False), 1: (True, False), "T": (T
 
 @public
 def solve_triangular(
-    a, b, trans: int | str = 0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None,
+    a,
+    b,
+    trans: int | str = 0,
+    lower=False,
+    unit_diagonal=False,
+    overwrite_b=False,
+    debug=None,
     check_finite=True,
-):  # fmt: skip
+):
     """Return x with ``op(a) @ x == b`` for triangular matrices.
 
     Args:
@@ -132,12 +146,19 @@ def solve_triangular(
     transpose_a, conjugate_a = _TRANSPOSED[trans]
     a, b = as_square("solve_triangular", a, b)
     return _on_columns(
-        "solve_triangular", a, b,
+        "solve_triangular",
+        a,
+        b,
         lambda a, b: lax.triangular_solve(
-            a, b, left_side=True, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a,
+            a,
+            b,
+            left_side=True,
+            lower=lower,
+            transpose_a=transpose_a,
+            conjugate_a=conjugate_a,
             unit_diagonal=unit_diagonal,
         ),
-    )  # fmt: skip
+    )
 
 
 def _on_columns(name, a, b, solve, *others):

@@ -171,9 +171,17 @@ def _bfgs(fun, x0, maxiter=None, norm=float("inf"), gtol=1e-5, line_search_maxit
 
 
 def _lbfgs(
-    fun, x0, maxiter=None, norm=float("inf"), maxcor=10, ftol=2.220446049250313e-09, gtol=1e-5,
-    maxfun=None, maxgrad=None, maxls=20,
-):  # fmt: skip
+    fun,
+    x0,
+    maxiter=None,
+    norm=float("inf"),
+    maxcor=10,
+    ftol=2.220446049250313e-09,
+    gtol=1e-5,
+    maxfun=None,
+    maxgrad=None,
+    maxls=20,
+):
     size = x0.aval.shape[0]
     maxiter = 200 * size if maxiter is None else maxiter
     limit = min([n for n in (maxfun, maxgrad) if n is not None], default=None)
@@ -194,11 +202,16 @@ def _lbfgs(
 
 def _results(end, status, inverse):
     return OptimizeResults(
-        x=end.x, success=end.converged & (end.failure == 0),
+        x=end.x,
+        success=end.converged & (end.failure == 0),
         status=where(end.converged, 0, status).astype("int32"),
-        fun=end.value, jac=end.gradient, hess_inv=inverse,
-        nfev=end.evaluations, njev=end.evaluations, nit=end.iterations,
-    )  # fmt: skip
+        fun=end.value,
+        jac=end.gradient,
+        hess_inv=inverse,
+        nfev=end.evaluations,
+        njev=end.evaluations,
+        nit=end.iterations,
+    )
 
 
 class _Method(NamedTuple):
@@ -246,17 +259,30 @@ def _descend(fun, x0, method, goes_on, norm, gtol, max_trials):
         updated = method.update(state.memory, step, where(is_curved, change, step))
         memory = _choose(is_curved, updated, state.memory)
         return _State(
-            state.x + step, point.value, point.gradient, memory, state.value - point.value,
-            state.evaluations + found.trials, state.iterations + 1, is_small(point.gradient),
+            state.x + step,
+            point.value,
+            point.gradient,
+            memory,
+            state.value - point.value,
+            state.evaluations + found.trials,
+            state.iterations + 1,
+            is_small(point.gradient),
             found.status,
-        )  # fmt: skip
+        )
 
     value, gradient = both(x0)
     zero = creation.zeros((), "int32")
     start = _State(
-        x0, value, gradient, method.start, creation.full_like(value, float("inf")), zero + 1,
-        zero, is_small(gradient), zero,
-    )  # fmt: skip
+        x0,
+        value,
+        gradient,
+        method.start,
+        creation.full_like(value, float("inf")),
+        zero + 1,
+        zero,
+        is_small(gradient),
+        zero,
+    )
     return while_loop(
         lambda s: ~s.converged & (s.failure == 0) & goes_on(s, s.decrease), turn, start
     )
@@ -291,9 +317,11 @@ def _remember(pairs, step, change):
         return roll(old, -1, axis=0).at[-1].set(new)
 
     return _Pairs(
-        push(pairs.steps, step), push(pairs.changes, change), push(pairs.rhos, 1 / product),
+        push(pairs.steps, step),
+        push(pairs.changes, change),
+        push(pairs.rhos, 1 / product),
         product / products.dot(change, change),
-    )  # fmt: skip
+    )
 
 
 def _two_loops(pairs, gradient):

@@ -102,14 +102,12 @@ def _comb(n, k):
     lambda out, n, k: _choices_by_n(out, n + k - 1, k),
     lambda out, n, k: _choices_by_n(out, n + k - 1, k) + _choices_by_k(out, n + k - 1, k),
     weak=True,
-)  # fmt: skip
+)
 def _comb_with_repetition(n, k):
     return _choices(n + k - 1, k)
 
 
-@special(
-    lambda out, z, m: out * (psi(z + m) - psi(z)), lambda out, z, m: out * psi(z + m)
-)  # fmt: skip
+@special(lambda out, z, m: out * (psi(z + m) - psi(z)), lambda out, z, m: out * psi(z + m))
 def poch(z, m):
     """Return Pochhammer's symbol, Gamma(z + m) / Gamma(z).
 

@@ -89,9 +89,7 @@ def _within(p, q, slope, otherwise=0):
     return choose((p > 0) & (q > 0), slope, choose((p == 0) & (q >= 0), otherwise, p.like(0)))
 
 
-@special(
-    lambda out, p, q: _within(p, q, log(p / q)), lambda out, p, q: _within(p, q, 1 - p / q, 1)
-)  # fmt: skip
+@special(lambda out, p, q: _within(p, q, log(p / q)), lambda out, p, q: _within(p, q, 1 - p / q, 1))
 def kl_div(p, q):
     """Return ``p * log(p / q) - p + q``, a term of the Kullback-Leibler divergence.
 
@@ -112,9 +110,10 @@ def kl_div(p, q):
 
 
 @special(
-    lambda out, p, q: _within(p, q, log(p / q) + 1), lambda out, p, q: _within(p, q, -p / q),
+    lambda out, p, q: _within(p, q, log(p / q) + 1),
+    lambda out, p, q: _within(p, q, -p / q),
     weak=True,
-)  # fmt: skip
+)
 def rel_entr(p, q):
     """Return ``p * log(p / q)``, a term of the relative entropy.
 
@@ -204,8 +203,9 @@ def _transform_by_exponent(logarithm, exponent):
 @special(
     lambda out, x, lmbda: exp((lmbda - 1) * log(x)),
     lambda out, x, lmbda: _transform_by_exponent(log(x), lmbda),
-    complex_too=True, weak=True,
-)  # fmt: skip
+    complex_too=True,
+    weak=True,
+)
 def boxcox(x, lmbda):
     """Return the Box-Cox transform ``(x**lmbda - 1) / lmbda``, which is log(x) at lmbda = 0.
 
@@ -228,8 +228,9 @@ def boxcox(x, lmbda):
 @special(
     lambda out, x, lmbda: exp((lmbda - 1) * log1p(x)),
     lambda out, x, lmbda: _transform_by_exponent(log1p(x), lmbda),
-    complex_too=True, weak=True,
-)  # fmt: skip
+    complex_too=True,
+    weak=True,
+)
 def boxcox1p(x, lmbda):
     """Return `boxcox` of ``1 + x``, exact for small x.
 

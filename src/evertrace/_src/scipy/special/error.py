@@ -163,7 +163,7 @@ def _ndtri(p):
     t = sqrt(-2 * log(q))
     x = -t + polynomial([2.515517, 0.802853, 0.010328], t) / polynomial(
         [1, 1.432788, 0.189269, 0.001308], t
-    )  # fmt: skip
+    )
     for _ in range(3):
         slope = math.sqrt(2 / math.pi) / _erfcx(-x / math.sqrt(2))
         x = x - (_log_ndtr(x) - log(q)) / slope

@@ -33,7 +33,7 @@ from evertrace._src.ops.formula import (
     power,
     real,
     sin,
-)  # fmt: skip
+)
 from evertrace._src.ops.formula import (
     digamma as psi,
 )
@@ -379,9 +379,7 @@ def multigammaln(a, d):
 # ---------------------------------------------------------------- the beta function
 
 
-@special(
-    lambda out, a, b: psi(a) - psi(a + b), lambda out, a, b: psi(b) - psi(a + b), weak=True
-)  # fmt: skip
+@special(lambda out, a, b: psi(a) - psi(a + b), lambda out, a, b: psi(b) - psi(a + b), weak=True)
 def betaln(a, b):
     """Return the logarithm of the absolute value of the beta function.
 
@@ -403,7 +401,7 @@ def betaln(a, b):
 
 @special(
     lambda out, a, b: out * (psi(a) - psi(a + b)), lambda out, a, b: out * (psi(b) - psi(a + b))
-)  # fmt: skip
+)
 def beta(a, b):
     """Return the beta function, Gamma(a) * Gamma(b) / Gamma(a + b).
 

@@ -38,9 +38,7 @@ def _hyp1f1(a, b, x):
     a, x = choose(is_negative, b - a, a), abs(x)
     is_far = (x > 60 + (abs(a) + 1) * (abs(b - a) + 1)) & (x < math.inf)
     near = choose(is_far, 1, x)
-    series = sum_series(
-        x.like(1), lambda k, term: term * near * ((a + k - 1) / ((b + k - 1) * k))
-    )  # fmt: skip
+    series = sum_series(x.like(1), lambda k, term: term * near * ((a + k - 1) / ((b + k - 1) * k)))
     series = choose(is_negative, exp(-near) * series, series)
     # DLMF 13.7.1
     far = choose(is_far, x, 100 + (abs(a) + 1) * (abs(b - a) + 1))
@@ -53,7 +51,7 @@ def _hyp1f1(a, b, x):
 def _gauss_series(a, b, c, x):
     return sum_series(
         x.like(1), lambda k, term: term * x * ((a + k - 1) / (c + k - 1) * ((b + k - 1) / k))
-    )  # fmt: skip
+    )
 
 
 def _is_finite_sum(a):
@@ -91,7 +89,7 @@ def _hyp2f1(a, b, c, x, of_whole=True):
         value = choose(is_whole, _near_one_of_whole(a, b, c, rest, is_whole), value)
     at_one = choose(
         surplus > 0, _gamma_quotient([c, choose(surplus > 0, surplus, 1)], [c - a, c - b]), math.inf
-    )  # fmt: skip
+    )
     limit = choose(rest < 0, math.inf, factor * choose((rest == 0) & ~ends, at_one, value))
     is_nan = (x != x) | (c != c) | (a != a) | (b != b)
     return choose(is_nan, math.nan, choose(is_polynomial, value, limit))
@@ -169,9 +167,7 @@ def _hyp2f1_by_x(out, a, b, c, x):
 _hyp2f1_of_any = functools.partial(_hyp2f1, of_whole=False)
 
 
-@special(
-    *[slope_of(_hyp2f1_of_any, i) for i in range(3)], _hyp2f1_by_x, narrowest=np.float64
-)  # fmt: skip
+@special(*[slope_of(_hyp2f1_of_any, i) for i in range(3)], _hyp2f1_by_x, narrowest=np.float64)
 def hyp2f1(a, b, c, x):
     """Return Gauss's hypergeometric function 2F1(a, b; c; x).
 

@@ -207,9 +207,12 @@ class gaussian_kde:
         key_of_places, key_of_noise = split(key)
         places = choice(key_of_places, self.n, shape, p=self.weights)
         noise = multivariate_normal(
-            key_of_noise, zeros(self.d, self.covariance.dtype), self.covariance, shape,
+            key_of_noise,
+            zeros(self.d, self.covariance.dtype),
+            self.covariance,
+            shape,
             self.dataset.dtype,
-        )  # fmt: skip
+        )
         return self.dataset[:, places] + moveaxis(noise, -1, 0)
 
     def integrate_box(self, low_bounds, high_bounds, maxpts=None):
@@ -230,8 +233,10 @@ class gaussian_kde:
 
     def _check(self, what, shape, wanted):
         if shape != wanted:
-            raise _unfit(f"{what} must have shape {wanted} for a dataset of {self.d} x {self.n}, "
-                         f"got {shape}.")  # fmt: skip
+            raise _unfit(
+                f"{what} must have shape {wanted} for a dataset of {self.d} x {self.n}, "
+                f"got {shape}."
+            )
 
     def _log_mixture(self, points, samples, covariance):
         """Return the logarithm of the weighted sum of normal densities, a number per point."""

@@ -79,9 +79,11 @@ def _by_factor(name, y, cov):
     factor = cholesky(cov)
     log_det = 2 * sum(log(factor.diagonal(0, -2, -1)), -1)
     scaled = triangular_solve(
-        broadcast_to(factor, (*batch, d, d)), broadcast_to(y, (*batch, d))[..., None],
-        left_side=True, lower=True,
-    )  # fmt: skip
+        broadcast_to(factor, (*batch, d, d)),
+        broadcast_to(y, (*batch, d))[..., None],
+        left_side=True,
+        lower=True,
+    )
     return sum(scaled[..., 0] * scaled[..., 0], -1), log_det
 
 

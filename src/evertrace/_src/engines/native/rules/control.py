@@ -124,9 +124,11 @@ def _scan(e, eqn, xs):
     fixed = [k for k in range(carries) if same[k]]
     moving = [k for k in range(carries) if not same[k]]
     order = [
-        *range(consts), *[consts + k for k in fixed], *[consts + k for k in moving],
+        *range(consts),
+        *[consts + k for k in fixed],
+        *[consts + k for k in moving],
         *range(consts + carries, len(xs)),
-    ]  # fmt: skip
+    ]
     kept = [*moving, *range(carries, len(eqn.outvars))]
     first = consts + len(fixed)
     pairs = [(first + i, i) for i in range(len(moving))]

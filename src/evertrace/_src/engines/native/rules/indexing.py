@@ -44,9 +44,12 @@ def _gather(e, eqn, xs):
 
 
 _JOINS = {
-    ops.scatter_add_p: "add", ops.scatter_sub_p: "sub", ops.scatter_mul_p: "mul",
-    ops.scatter_min_p: "min", ops.scatter_max_p: "max",
-}  # fmt: skip
+    ops.scatter_add_p: "add",
+    ops.scatter_sub_p: "sub",
+    ops.scatter_mul_p: "mul",
+    ops.scatter_min_p: "min",
+    ops.scatter_max_p: "max",
+}
 
 
 @emission.define(ops.scatter_p, *_JOINS)

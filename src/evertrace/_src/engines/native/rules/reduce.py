@@ -57,9 +57,16 @@ def _reduction(prim):
 
 
 for _prim in (
-    reduce_sum_p, ops.reduce_max_p, ops.reduce_min_p, ops.reduce_prod_p, ops.reduce_and_p,
-    ops.reduce_or_p, ops.reduce_xor_p, ops.argmax_p, ops.argmin_p,
-):  # fmt: skip
+    reduce_sum_p,
+    ops.reduce_max_p,
+    ops.reduce_min_p,
+    ops.reduce_prod_p,
+    ops.reduce_and_p,
+    ops.reduce_or_p,
+    ops.reduce_xor_p,
+    ops.argmax_p,
+    ops.argmin_p,
+):
     _reduction(_prim)
 
 

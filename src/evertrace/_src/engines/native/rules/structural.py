@@ -122,9 +122,7 @@ def _transpose(e, eqn, xs):
 def _reshape(e, eqn, xs):
     dimensions = eqn.params["dimensions"]
     kind_of(eqn.outvars[0].aval)
-    return xs[0] if dimensions is None else permuted(
-        e, xs[0], eqn.invars[0].aval.shape, dimensions
-    )  # fmt: skip
+    return xs[0] if dimensions is None else permuted(e, xs[0], eqn.invars[0].aval.shape, dimensions)
 
 
 @emission.define(ops.squeeze_p, sharding_constraint_p)
@@ -170,9 +168,13 @@ def _slice(e, eqn, xs):
     params = eqn.params
     kind_of(eqn.outvars[0].aval)
     return sliced(
-        e, xs[0], eqn.invars[0].aval.shape, params["start_indices"], eqn.outvars[0].aval.shape,
+        e,
+        xs[0],
+        eqn.invars[0].aval.shape,
+        params["start_indices"],
+        eqn.outvars[0].aval.shape,
         params["strides"],
-    )  # fmt: skip
+    )
 
 
 def _parts(e, eqn, xs, axis, sizes):

@@ -33,13 +33,28 @@ def _conv_general_dilated(e, eqn, xs):
     rows = _rows(e, e.convert(xs[0], code), lhs.shape, batch, places, window, channels, p)
     steps = dense(rhs.shape)
     o_step = steps[rhs_spec[0]]
-    columns = laid_out(e, e.convert(xs[1], code), [
-        (groups, features * o_step), *zip(window, [steps[d] for d in rhs_spec[2:]], strict=True),
-        (channels, steps[rhs_spec[1]]), (features, o_step),
-    ])  # fmt: skip
+    columns = laid_out(
+        e,
+        e.convert(xs[1], code),
+        [
+            (groups, features * o_step),
+            *zip(window, [steps[d] for d in rhs_spec[2:]], strict=True),
+            (channels, steps[rhs_spec[1]]),
+            (features, o_step),
+        ],
+    )
     numbers = (
-        groups, count, features, reach, count * reach, reach, 1, reach * features, features, 1,
-    )  # fmt: skip
+        groups,
+        count,
+        features,
+        reach,
+        count * reach,
+        reach,
+        1,
+        reach * features,
+        features,
+        1,
+    )
     z = product(e, rows, columns, numbers)
 
     *steps, _ = dense([batch, *places, features])
@@ -61,12 +76,18 @@ def _rows(e, x, shape, batch, places, window, channels, p):
     steps = dense(shape)
     batch_step, step = steps[lhs_spec[0]], steps[lhs_spec[1]]
     by_features, by_batch = p["feature_group_count"], p["batch_group_count"]
-    return laid_out(e, x, [
-        (by_batch, batch * batch_step), (by_features, channels * step), (batch, batch_step),
-        *_slid(places, [steps[d] for d in lhs_spec[2:]], p["window_strides"]),
-        *_slid(window, [steps[d] for d in lhs_spec[2:]], p["rhs_dilation"]),
-        (channels, step),
-    ])  # fmt: skip
+    return laid_out(
+        e,
+        x,
+        [
+            (by_batch, batch * batch_step),
+            (by_features, channels * step),
+            (batch, batch_step),
+            *_slid(places, [steps[d] for d in lhs_spec[2:]], p["window_strides"]),
+            *_slid(window, [steps[d] for d in lhs_spec[2:]], p["rhs_dilation"]),
+            (channels, step),
+        ],
+    )
 
 
 def _slid(sizes, steps, strides):
@@ -77,9 +98,18 @@ def _slid(sizes, steps, strides):
 
 
 def _windows(
-    e, x, shape, places, filling, *, window_dimensions, window_strides, padding, base_dilation,
+    e,
+    x,
+    shape,
+    places,
+    filling,
+    *,
+    window_dimensions,
+    window_strides,
+    padding,
+    base_dilation,
     window_dilation,
-):  # fmt: skip
+):
     """Return ``[*window, *places]``: what is at each place in every window, one after the other."""
     config = [(lo, hi, b - 1) for (lo, hi), b in zip(padding, base_dilation, strict=True)]
     x, shape = padded(e, x, shape, config, e.constant(filling))

@@ -45,9 +45,12 @@ def _handler(callback, result_avals, operands):
 def _effect(b, operands, outs, handler):
     """Write the call of a handler between the effects before and after it."""
     b.token, *results = _custom_call(
-        b, [b.effect_token(), *operands], [None, *outs], lambda _, *views: (None, *handler(*views)),
+        b,
+        [b.effect_token(), *operands],
+        [None, *outs],
+        lambda _, *views: (None, *handler(*views)),
         has_side_effect="true",
-    )  # fmt: skip
+    )
     return results
 
 

@@ -28,9 +28,22 @@ def conv_attr(dimension_numbers):
 
 @lowering.define(ops.conv_general_dilated_p)
 def _conv_general_dilated(
-    b, out, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-    feature_group_count, batch_group_count, precision, preferred_element_type, out_sharding,
-):  # fmt: skip
+    b,
+    out,
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    precision,
+    preferred_element_type,
+    out_sharding,
+):
     reversal = ", ".join([bool_attr(False)] * len(padding))
     attrs = {
         "window_strides": ints(window_strides),

@@ -37,9 +37,14 @@ def cumulative(prim, operation, known, region, identity):
         wide = b.convert(x, ops.accumulation_dtype(x.dtype))
         if kernels.usable(b, out.shape, wide.dtype, known=known):
             (y,) = kernels.call(
-                b, "evertrace_scan_1", [wide], [wide.aval], axis=int_attr(axis),
-                reverse=bool_attr(reverse), operation=f'"{operation}"',
-            )  # fmt: skip
+                b,
+                "evertrace_scan_1",
+                [wide],
+                [wide.aval],
+                axis=int_attr(axis),
+                reverse=bool_attr(reverse),
+                operation=f'"{operation}"',
+            )
             return b.convert(y, out.dtype)
         size, rank = out.shape[axis], len(out.shape)
         ones = (1,) * rank

@@ -8,7 +8,7 @@ from evertrace._src.engines.xla.lower import lowering
 @lowering.define(ffi_call_p)
 def _ffi_call(
     b, outs, *operands, target_name, attributes, has_side_effect, input_output_aliases, **_
-):  # fmt: skip
+):
     return custom_call(
         b, target_name, operands, outs, attributes, has_side_effect, input_output_aliases
     )

@@ -29,9 +29,18 @@ def _numbers(kind, **fields):
 
 @lowering.define(ops.gather_p)
 def _gather(
-    b, out, x, indices, *, dimension_numbers, slice_sizes, unique_indices, indices_are_sorted, mode,
+    b,
+    out,
+    x,
+    indices,
+    *,
+    dimension_numbers,
+    slice_sizes,
+    unique_indices,
+    indices_are_sorted,
+    mode,
     fill_value,
-):  # fmt: skip
+):
     dnums = dimension_numbers
     attrs = {
         "dimension_numbers": _numbers(
@@ -52,26 +61,28 @@ def _gather(
     inside = _inside(b, indices, x.shape, slice_sizes, dnums.start_index_map)
     kept = [i for i in range(out.ndim) if i not in dnums.offset_dims]
     inside = b.op(
-        "stablehlo.broadcast_in_dim", [inside], ShapedArray(out.shape, np.bool_),
+        "stablehlo.broadcast_in_dim",
+        [inside],
+        ShapedArray(out.shape, np.bool_),
         {"broadcast_dimensions": ints(kept)},
-    )  # fmt: skip
+    )
     fill = b.constant(default_fill(out.dtype) if fill_value is None else fill_value, out)
     return b.op("stablehlo.select", [inside, taken, fill], out)
 
 
 def _compare(b, x, y, direction):
     return b.op(
-        "stablehlo.compare", [x, y], x.aval.update(dtype=np.bool_, weak_type=False),
+        "stablehlo.compare",
+        [x, y],
+        x.aval.update(dtype=np.bool_, weak_type=False),
         {"comparison_direction": f"#stablehlo<comparison_direction {direction}>"},
-    )  # fmt: skip
+    )
 
 
 def _constants(b, values):
     """Write a vector of int64 constants."""
     text = f"dense<{_list(values)}> : tensor<{len(values)}xi64>"
-    return b.op(
-        "stablehlo.constant", [], ShapedArray((len(values),), np.int64), {"value": text}
-    )  # fmt: skip
+    return b.op("stablehlo.constant", [], ShapedArray((len(values),), np.int64), {"value": text})
 
 
 def _inside(b, indices, shape, sizes, index_map):
@@ -86,23 +97,39 @@ def _inside(b, indices, shape, sizes, index_map):
     both = b.op("stablehlo.and", [at_least, at_most], at_least.aval)
     true = b.constant(True, ShapedArray((), np.bool_))
     return b.op(
-        "stablehlo.reduce", [both, true], ShapedArray(indices.shape[:-1], np.bool_),
+        "stablehlo.reduce",
+        [both, true],
+        ShapedArray(indices.shape[:-1], np.bool_),
         {"dimensions": ints((indices.aval.ndim - 1,))},
         [b.reducer("stablehlo.and", true.aval)],
-    )  # fmt: skip
+    )
 
 
 # ---------------------------------------------------------------- scatter
 
 
 @lowering.define(
-    ops.scatter_p, ops.scatter_add_p, ops.scatter_sub_p, ops.scatter_mul_p, ops.scatter_min_p,
+    ops.scatter_p,
+    ops.scatter_add_p,
+    ops.scatter_sub_p,
+    ops.scatter_mul_p,
+    ops.scatter_min_p,
     ops.scatter_max_p,
-)  # fmt: skip
+)
 def _scatter(
-    b, out, x, indices, updates, *, update_jaxpr, update_consts, dimension_numbers,
-    indices_are_sorted, unique_indices, mode,
-):  # fmt: skip
+    b,
+    out,
+    x,
+    indices,
+    updates,
+    *,
+    update_jaxpr,
+    update_consts,
+    dimension_numbers,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+):
     dnums = dimension_numbers
     if not out.ndim:  # XLA fails on these, so scatter into a vector of one element
         x = b.op("stablehlo.reshape", [x], out.update(shape=(1,)))

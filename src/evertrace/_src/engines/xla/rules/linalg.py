@@ -108,14 +108,16 @@ def _triangular_solve(b, out, a, rhs, *, left_side, lower, transpose_a, conjugat
     if b.module.platform != "cpu":
         kind = "ADJOINT" if adjoint else "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
         return b.op(
-            "stablehlo.triangular_solve", [a, rhs], out,
+            "stablehlo.triangular_solve",
+            [a, rhs],
+            out,
             {
                 "left_side": bool_attr(left_side),
                 "lower": bool_attr(lower),
                 "transpose_a": f"#stablehlo<transpose {kind}>",
                 "unit_diagonal": bool_attr(unit_diagonal),
             },
-        )  # fmt: skip
+        )
     attrs = {
         "diag": character("U" if unit_diagonal else "N"),
         "side": character("L" if left_side else "R"),
@@ -279,18 +281,28 @@ def _svd(b, outs, a, *, full_matrices, compute_uv, subset_by_index, algorithm):
         rest = a.shape[:-2]
         outs = [outs[0], *[a.aval.update(shape=(*rest, size, size)) for size in (m, n)]]
     _, s, u, vh, info = lapack.call(
-        b, "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd", [a],
+        b,
+        "gesvd" if algorithm is SvdAlgorithm.QR else "gesdd",
+        [a],
         [a.aval, *outs, _info(a.aval)],
-        a.aval.ndim - 2, {"mode": character(mode)}, {0: 0},
-    )  # fmt: skip
+        a.aval.ndim - 2,
+        {"mode": character(mode)},
+        {0: 0},
+    )
     return lapack.or_nan(b, info, [s, u, vh] if compute_uv else [s])
 
 
 @lowering.define(ops.eig_p)
 def _eig(
-    b, outs, a, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs,
+    b,
+    outs,
+    a,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs,
     implementation,
-):  # fmt: skip
+):
     values = outs[0]
     vectors = values.update(shape=a.shape)
     wanted = [compute_left_eigenvectors, compute_right_eigenvectors]
@@ -318,9 +330,14 @@ def _schur(b, outs, a, *, compute_schur_vectors, sort_eig_vals, select_callable)
     attrs = {"mode": character("V" if compute_schur_vectors else "N"), "sort": character("N")}
     parts = _eigenvalue_avals(aval, aval.update(shape=aval.shape[:-1]))
     t, z, *_, info = lapack.call(
-        b, "gees", [a], [aval, aval, *parts, _info(aval), _info(aval)], aval.ndim - 2, attrs,
+        b,
+        "gees",
+        [a],
+        [aval, aval, *parts, _info(aval), _info(aval)],
+        aval.ndim - 2,
+        attrs,
         {0: 0},
-    )  # fmt: skip
+    )
     return lapack.or_nan(b, info, [t, z][: len(outs)])
 
 

@@ -9,11 +9,12 @@ from evertrace._src.engines.xla.lower import lowering
 def _while(b, outs, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     cond_consts, body_consts, carry = split_operands(operands, cond_nconsts, body_nconsts)
     return b.while_loop(
-        carry, outs,
+        carry,
+        outs,
         lambda *c: b.inline(cond_jaxpr.jaxpr, [*cond_consts, *c]),
         lambda *c: b.inline(body_jaxpr.jaxpr, [*body_consts, *c]),
         cond_jaxpr.effects | body_jaxpr.effects,
-    )  # fmt: skip
+    )
 
 
 @lowering.define(bounded_while_p)

@@ -17,9 +17,12 @@ from evertrace._src.ops.rbg import STRIDE
 from evertrace._src.ops.threefry import GROUPS, PARITY, ROTATIONS
 
 _OPS = {
-    "add": "stablehlo.add", "xor": "stablehlo.xor", "or": "stablehlo.or",
-    "left": "stablehlo.shift_left", "right": "stablehlo.shift_right_logical",
-}  # fmt: skip
+    "add": "stablehlo.add",
+    "xor": "stablehlo.xor",
+    "or": "stablehlo.or",
+    "left": "stablehlo.shift_left",
+    "right": "stablehlo.shift_right_logical",
+}
 
 
 class _Words:

@@ -24,13 +24,25 @@ def _reduce_window(b, outs, *operands, jaxpr, consts, **window):
 
 @lowering.define(ops.select_and_scatter_p)
 def _select_and_scatter(
-    b, outs, operand, source, init, *, select_jaxpr, select_consts, scatter_jaxpr, scatter_consts,
-    window_dimensions, window_strides, padding,
-):  # fmt: skip
+    b,
+    outs,
+    operand,
+    source,
+    init,
+    *,
+    select_jaxpr,
+    select_consts,
+    scatter_jaxpr,
+    scatter_consts,
+    window_dimensions,
+    window_strides,
+    padding,
+):
     attrs = {
-        "window_dimensions": ints(window_dimensions), "window_strides": ints(window_strides),
+        "window_dimensions": ints(window_dimensions),
+        "window_strides": ints(window_strides),
         "padding": pairs(padding),
-    }  # fmt: skip
+    }
     regions = [_region(b, select_jaxpr.jaxpr), _region(b, scatter_jaxpr.jaxpr)]
     operands = [operand, source, init]
     return [b.op("stablehlo.select_and_scatter", operands, outs[0], attrs, regions)]

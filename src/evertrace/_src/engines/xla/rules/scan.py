@@ -50,9 +50,12 @@ def _scan(b, outs, *operands, jaxpr, length, reverse, num_consts, num_carry, unr
             return [i, *carry, *stacks]
 
         i, *values = b.while_loop(
-            state, [x.aval for x in state],
-            lambda i, *_: [b.compare("LT", i, b.constant(end, _COUNTER))], body, jaxpr.effects,
-        )  # fmt: skip
+            state,
+            [x.aval for x in state],
+            lambda i, *_: [b.compare("LT", i, b.constant(end, _COUNTER))],
+            body,
+            jaxpr.effects,
+        )
         carry, stacks = values[:num_carry], values[num_carry:]
     _, carry, stacks = turns(i, rest, carry, stacks)
     return [*carry, *stacks]

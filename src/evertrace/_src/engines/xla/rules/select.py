@@ -28,8 +28,9 @@ def _select_below(b, out, which, cases, first):
     low = _select_below(b, out, which, cases[:half], first)
     high = _select_below(b, out, which, cases[half:], first + half)
     is_low = b.op(
-        "stablehlo.compare", [which, b.full_like(which, first + half)],
+        "stablehlo.compare",
+        [which, b.full_like(which, first + half)],
         which.aval.update(dtype=np.bool_, weak_type=False),
         {"comparison_direction": "#stablehlo<comparison_direction LT>"},
-    )  # fmt: skip
+    )
     return b.op("stablehlo.select", [is_low, low, high], out)

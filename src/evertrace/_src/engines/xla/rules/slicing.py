@@ -73,9 +73,7 @@ def _unstack(b, outs, x, *, axis):
     shape[axis] = 1
     layer = x.aval.update(shape=tuple(shape))
     layers = [_part(b, layer, x, axis, i, i + 1) for i in range(len(outs))]
-    return [
-        b.op("stablehlo.reshape", [part], out) for part, out in zip(layers, outs, strict=True)
-    ]  # fmt: skip
+    return [b.op("stablehlo.reshape", [part], out) for part, out in zip(layers, outs, strict=True)]
 
 
 @lowering.define(ops.tile_p)

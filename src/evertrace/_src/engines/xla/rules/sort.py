@@ -98,9 +98,11 @@ def _flip_negative(b, bits):
 
 def _compare(b, x, y, direction):
     return b.op(
-        "stablehlo.compare", [x, y], x.aval.update(dtype=np.bool_, weak_type=False),
+        "stablehlo.compare",
+        [x, y],
+        x.aval.update(dtype=np.bool_, weak_type=False),
         {"comparison_direction": f"#stablehlo<comparison_direction {direction}>"},
-    )  # fmt: skip
+    )
 
 
 def _sort_by(b, keys, others, dimension, is_stable):

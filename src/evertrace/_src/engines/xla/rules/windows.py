@@ -29,9 +29,12 @@ def window_reduction(prim, combine, identity):
         wide = b.convert(x, accumulation_dtype(x.dtype))
         start = b.constant(identity(wide.dtype), ShapedArray((), wide.dtype))
         y = b.op(
-            "stablehlo.reduce_window", [wide, start], out.update(dtype=wide.dtype),
-            window_attrs(**window), [combiner(b, combine, wide.dtype)],
-        )  # fmt: skip
+            "stablehlo.reduce_window",
+            [wide, start],
+            out.update(dtype=wide.dtype),
+            window_attrs(**window),
+            [combiner(b, combine, wide.dtype)],
+        )
         return b.convert(y, out.dtype)
 
     lowering.define(prim)(rule)
@@ -59,9 +62,12 @@ def _select_and_gather_add(b, out, tangents, operand, *, select_prim, **window):
 
     region = b.region([scalar] * 4, choose)
     _, chosen = b.op(
-        "stablehlo.reduce_window", [operand, tangents, *starts], [out, out],
-        window_attrs(**window), [region],
-    )  # fmt: skip
+        "stablehlo.reduce_window",
+        [operand, tangents, *starts],
+        [out, out],
+        window_attrs(**window),
+        [region],
+    )
     return chosen
 
 
@@ -77,9 +83,12 @@ def _select_and_scatter_add(
     select = b.region([scalar, scalar], lambda x, y: [b.compare(direction_of(select_prim), x, y)])
     attrs = {"window_dimensions": ints(window_dimensions), "window_strides": ints(window_strides)}
     scattered = b.op(
-        "stablehlo.select_and_scatter", [padded, source, b.constant(0, scalar)],
-        out.update(shape=shape), attrs, [select, combiner(b, add_p, out.dtype)],
-    )  # fmt: skip
+        "stablehlo.select_and_scatter",
+        [padded, source, b.constant(0, scalar)],
+        out.update(shape=shape),
+        attrs,
+        [select, combiner(b, add_p, out.dtype)],
+    )
     return _pad(b, scattered, 0, [-n for n in low], [-n for n in high], out.shape)
 
 
@@ -87,8 +96,9 @@ def _pad(b, x, value, low, high, shape):
     if not any((*low, *high)):
         return x
     attrs = {
-        "edge_padding_low": ints(low), "edge_padding_high": ints(high),
+        "edge_padding_low": ints(low),
+        "edge_padding_high": ints(high),
         "interior_padding": ints([0] * len(shape)),
-    }  # fmt: skip
+    }
     fill = b.constant(value, ShapedArray((), x.dtype))
     return b.op("stablehlo.pad", [x, fill], x.aval.update(shape=shape), attrs)
