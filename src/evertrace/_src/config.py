@@ -289,7 +289,7 @@ def _parsed(name: str, text: str) -> Any:
 def _from_environment() -> Config:
     """Return the defaults, with what ``EVERTRACE_<NAME>`` sets in the environment."""
     of_jax = os.environ.get("JAX_PLATFORMS")  # as people have set it for both
-    changes = {"platforms": of_jax} if of_jax else {}
+    changes: dict[str, Any] = {"platforms": of_jax} if of_jax else {}
     for name in _FIELD_TYPES:
         text = os.environ.get(f"EVERTRACE_{name.upper()}")
         if text is not None:
