@@ -6,6 +6,7 @@ another way, in NumPy, in XLA or in Python, and asks `use` or `is_built` which t
 """
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -259,35 +260,47 @@ def loop(primitive: str, operands: list[np.ndarray], out: np.ndarray, param: int
     return _native.loop(primitive, [_dense(np.asarray(x)) for x in operands], _dense(out), param)
 
 
+def kernel(
+    name: str,
+    operands: list[np.ndarray],
+    outs: list[tuple[tuple[int, ...], np.dtype]],
+    *options: int,
+) -> list[np.ndarray]:
+    """Run a kernel of `src/native/kernels/named.cc`.
+
+    Args:
+      name: its name.
+      operands: the arrays it takes.
+      outs: (shape, dtype) of each result.
+      *options: numbers that say what it does.
+
+    Returns:
+      The results.
+    """
+    results = [np.empty(shape, dtype) for shape, dtype in outs]
+    _native.kernel(name, [_dense(x) for x in operands], [_dense(y) for y in results], options)
+    return results
+
+
 def sort(xs: list[np.ndarray], num_keys: int) -> list[np.ndarray]:
     """Sort arrays of one shape along the last dimension by the first `num_keys`, stably."""
-    outs = [np.empty(x.shape, x.dtype) for x in xs]
-    _native.sort([_dense(x) for x in xs], [_dense(x) for x in outs], num_keys)
-    return outs
+    return kernel("sort", xs, [(x.shape, x.dtype) for x in xs], num_keys)
 
 
-def top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def top_k(x: np.ndarray, k: int) -> list[np.ndarray]:
     """Return the largest elements along the last dimension, and their positions (int32)."""
     shape = (*x.shape[:-1], k)
-    outs = np.empty(shape, x.dtype), np.empty(shape, np.int32)
-    _native.top_k([_dense(x)], [_dense(y) for y in outs])
-    return outs
+    return kernel("top_k", [x], [(shape, x.dtype), (shape, np.dtype(np.int32))])
 
 
 def search(ordered: np.ndarray, values: np.ndarray, *, right: bool, dtype: np.dtype) -> np.ndarray:
     """Return the places, of a dtype, of values in sorted rows; see `ops.search`."""
-    out = np.empty(values.shape, dtype)
-    _native.search([_dense(ordered), _dense(values)], [_dense(out)], right)
-    return out
+    return kernel("search", [ordered, values], [(values.shape, dtype)], right)[0]
 
 
-def threefry(keys: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def threefry(keys: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> list[np.ndarray]:
     """Return counters encrypted under each key: ``[n, 2]``, ``[1 or n, m]`` to two ``[n, m]``."""
-    shape = len(keys), x0.shape[1]
-    y0, y1 = np.empty(shape, np.uint32), np.empty(shape, np.uint32)
-    words = [("uint32", np.ascontiguousarray(x)) for x in (keys, x0, x1)]
-    _native.threefry(words, [("uint32", y0), ("uint32", y1)])
-    return y0, y1
+    return kernel("threefry", [keys, x0, x1], [((len(keys), x0.shape[1]), keys.dtype)] * 2)
 
 
 def random_words(keys: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -295,9 +308,21 @@ def random_words(keys: np.ndarray, out: np.ndarray) -> np.ndarray:
 
     That are bits ``[n, m]`` of an unsigned dtype, or new keys ``[n, m, 2]``; see `ops.threefry`.
     """
-    words = [("uint32", np.ascontiguousarray(keys))]
-    _native.random_words(words, [(_name(out.dtype), out)])
+    _native.kernel("random_words", [_dense(keys)], [_dense(out)], ())
     return out
+
+
+def are_small(sizes: list[int]) -> bool:
+    """Whether kernels factor matrices of such rows and columns without LAPACK."""
+    return max(sizes) <= _native.SMALL_MATRIX
+
+
+@functools.cache
+def has_lapack() -> bool:
+    """Whether kernels can call LAPACK; loads SciPy, whose routines they are."""
+    names = "cython_lapack", "cython_blas"
+    modules = [importlib.import_module(f"scipy.linalg.{name}") for name in names]
+    return _native is not None and _native.load_lapack(*[m.__pyx_capi__ for m in modules])
 
 
 def copy(x: np.ndarray, out: np.ndarray) -> None:

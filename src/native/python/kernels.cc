@@ -5,11 +5,15 @@
 
 #include "python/module.h"
 
+#include <cstring>
 #include <new>
+#include <string>
 
 #include "kernels/blocks.h"
-#include "kernels/kernels.h"
 #include "kernels/key_sort.h"
+#include "kernels/lapack.h"
+#include "kernels/linalg.h"
+#include "kernels/named.h"
 #include "kernels/scratch.h"
 #include "python/array.h"
 #include "python/buffers.h"
@@ -21,24 +25,39 @@ namespace {
 
 constexpr int64_t kReleaseSize = 1 << 14;  // elements from which on the GIL is worth releasing
 
-// Calls a kernel on (in, out), without the GIL where there is much to do.
-template <class Kernel>
-PyObject* call(PyObject* in_pairs, PyObject* out_pairs, size_t num_in, size_t num_out,
-               const Kernel& kernel) {
+bool is_large(const Arrays& arrays) {
+  return !arrays.empty() && arrays.back().size() >= kReleaseSize;
+}
+
+// Takes the numbers of a tuple; sets a Python error if it has others.
+bool take_options(PyObject* tuple, Options& options) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    options.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
+    if (options.back() == -1 && PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
+PyObject* py_kernel(PyObject*, PyObject* args) {
+  PyObject *in_pairs, *out_pairs, *numbers;
+  const char* name;
   Held held;
   Arrays in, out;
-  if (!held.take(in_pairs, false, in) || !held.take(out_pairs, true, out)) return nullptr;
-  if ((num_in != 0 && in.size() != num_in) || (num_out != 0 && out.size() != num_out)) {
-    PyErr_SetString(PyExc_ValueError, "wrong number of arrays");
+  Options options;
+  if (!PyArg_ParseTuple(args, "sOOO!", &name, &in_pairs, &out_pairs, &PyTuple_Type, &numbers) ||
+      !held.take(in_pairs, false, in) || !held.take(out_pairs, true, out) ||
+      !take_options(numbers, options)) {
     return nullptr;
   }
+  const NamedKernel* kernel = find_kernel(name);
+  if (kernel == nullptr || !kernel->takes(in.size(), out.size(), options)) {
+    return PyErr_Format(PyExc_ValueError, "there is no kernel %s of so many arrays", name);
+  }
   Failure failure = nullptr;
-  const auto is_large = [](const Arrays& x) { return !x.empty() && x.back().size() >= kReleaseSize; };
-  const bool release = is_large(in) || is_large(out);
-  PyThreadState* state = release ? PyEval_SaveThread() : nullptr;
+  PyThreadState* state = is_large(in) || is_large(out) ? PyEval_SaveThread() : nullptr;
   bool exhausted = false;
   try {
-    failure = kernel(in, out);
+    failure = kernel->run(in, out, options);
   } catch (const std::bad_alloc&) {
     exhausted = true;
   }
@@ -51,48 +70,25 @@ PyObject* call(PyObject* in_pairs, PyObject* out_pairs, size_t num_in, size_t nu
   Py_RETURN_NONE;
 }
 
-PyObject* py_sort(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  Py_ssize_t num_keys;
-  if (!PyArg_ParseTuple(args, "OOn", &in, &out, &num_keys)) return nullptr;
-  return call(in, out, 0, 0, [&](auto& x, auto& y) { return sort(x, y, num_keys); });
+// Finds a routine in one of the dictionaries of capsules, whose names are signatures.
+void* find_routine(void* dictionaries, const std::string& name) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(static_cast<PyObject*>(dictionaries)); ++i) {
+    PyObject* found = PyDict_GetItemString(
+        PyTuple_GET_ITEM(static_cast<PyObject*>(dictionaries), i), name.c_str());
+    if (found == nullptr || !PyCapsule_CheckExact(found)) continue;
+    const char* signature = PyCapsule_GetName(found);
+    // Sizes are to be of 32 bits.
+    if (signature == nullptr || std::strstr(signature, " int *") == nullptr) return nullptr;
+    return PyCapsule_GetPointer(found, signature);
+  }
+  return nullptr;
 }
 
-PyObject* py_top_k(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
-  return call(in, out, 1, 2, [&](auto& x, auto& y) { return top_k(x[0], y[0], y[1]); });
-}
-
-PyObject* py_scan(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  Py_ssize_t axis;
-  int reverse;
-  const char* operation;
-  if (!PyArg_ParseTuple(args, "OOnps", &in, &out, &axis, &reverse, &operation)) return nullptr;
-  return call(in, out, 1, 1, [&](auto& x, auto& y) {
-    return scan(x[0], y[0], axis, reverse != 0, operation);
-  });
-}
-
-PyObject* py_search(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  int right;
-  if (!PyArg_ParseTuple(args, "OOp", &in, &out, &right)) return nullptr;
-  return call(in, out, 2, 1, [&](auto& x, auto& y) { return search(x[0], x[1], y[0], right != 0); });
-}
-
-PyObject* py_threefry(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
-  return call(in, out, 3, 2,
-              [&](auto& x, auto& y) { return threefry(x[0], x[1], x[2], y[0], y[1]); });
-}
-
-PyObject* py_random_words(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
-  return call(in, out, 1, 1, [&](auto& x, auto& y) { return random_words(x[0], y[0]); });
+PyObject* py_load_lapack(PyObject*, PyObject* args) {
+  PyObject *lapack, *blas;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &lapack, &PyDict_Type, &blas)) return nullptr;
+  const bool found = lapack::load(find_routine, args);
+  return PyErr_Occurred() ? nullptr : PyBool_FromLong(found);
 }
 
 PyObject* py_release_memory(PyObject*, PyObject*) {
@@ -126,12 +122,9 @@ KeySort numpy_sort(int type) {
 }
 
 PyMethodDef methods[] = {
-    {"sort", py_sort, METH_VARARGS, "sort(in, out, num_keys): sort rows by their first arrays."},
-    {"top_k", py_top_k, METH_VARARGS, "top_k(in, out): the largest of each row, and where."},
-    {"scan", py_scan, METH_VARARGS, "scan(in, out, axis, reverse, operation): a running reduction."},
-    {"search", py_search, METH_VARARGS, "search(in, out, right): places of values in sorted rows."},
-    {"threefry", py_threefry, METH_VARARGS, "threefry(in, out): encrypt counters under keys."},
-    {"random_words", py_random_words, METH_VARARGS, "random_words(in, out): numbers or keys of keys."},
+    {"kernel", py_kernel, METH_VARARGS, "kernel(name, in, out, options): run a kernel on arrays."},
+    {"load_lapack", py_load_lapack, METH_VARARGS,
+     "load_lapack(lapack, blas): take SciPy's routines; whether all are there."},
     {"release_memory", py_release_memory, METH_NOARGS, "Give kept working memory back."},
     {"xla_handlers", py_xla_handlers, METH_NOARGS, "Custom call targets and their handlers."},
     {nullptr, nullptr, 0, nullptr},
@@ -141,6 +134,7 @@ PyMethodDef methods[] = {
 
 int add_kernels(PyObject* module) {
   set_key_sorts(numpy_sort(NPY_UINT32), numpy_sort(NPY_UINT64));
+  if (PyModule_AddIntConstant(module, "SMALL_MATRIX", kSmallMatrix) != 0) return -1;
   return PyModule_AddFunctions(module, methods);
 }
 

@@ -270,19 +270,31 @@ print(ev.jit(jnp.argsort, engine="xla")(jnp.array([3., 1., 2.])), cache.cache_st
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: native._native.sort([("int32", np.zeros(3, "u4"))], [], 1), ValueError),
-        (lambda: native._native.sort([("int32", np.zeros(3, "u8"))], [], 1), TypeError),
-        (lambda: native._native.sort([("nothing", np.zeros(3, "u4"))], [], 1), TypeError),
-        (lambda: native._native.sort([np.zeros(3)], [], 1), TypeError),
-        (lambda: native._native.sort(None, [], 1), TypeError),
-        (lambda: native._native.sort([], [], 1), ValueError),
         (
-            lambda: native._native.scan(
-                [("int32", np.zeros(3, "u4"))], [("int32", np.zeros(3, "u4"))], 1, False, "sum"
+            lambda: native._native.kernel("sort", [("int32", np.zeros(3, "u4"))], [], (1,)),
+            ValueError,
+        ),
+        (
+            lambda: native._native.kernel("sort", [("int32", np.zeros(3, "u8"))], [], (1,)),
+            TypeError,
+        ),
+        (
+            lambda: native._native.kernel("sort", [("nothing", np.zeros(3, "u4"))], [], (1,)),
+            TypeError,
+        ),
+        (lambda: native._native.kernel("sort", [np.zeros(3)], [], (1,)), TypeError),
+        (lambda: native._native.kernel("sort", None, [], (1,)), TypeError),
+        (lambda: native._native.kernel("sort", [], [], (1,)), ValueError),
+        (
+            lambda: native._native.kernel(
+                "sum", [("int32", np.zeros(3, "u4"))], [("int32", np.zeros(3, "u4"))], (1, 0)
             ),
             ValueError,
         ),
-        (lambda: native._native.top_k([("int32", np.zeros(9, "u4")[::3])], [], ()), TypeError),
+        (
+            lambda: native._native.kernel("top_k", [("int32", np.zeros(9, "u4")[::3])], [], ()),
+            ValueError,
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(call, error):
@@ -295,7 +307,7 @@ def test_results_are_written_to_writable_memory_only():
     frozen = np.zeros(3, "u4")
     frozen.flags.writeable = False
     with pytest.raises((BufferError, ValueError), match=r"read-only|writable"):
-        native._native.sort([("int32", np.zeros(3, "u4"))], [("int32", frozen)], 1)
+        native._native.kernel("sort", [("int32", np.zeros(3, "u4"))], [("int32", frozen)], (1,))
 
 
 @built
