@@ -19,7 +19,7 @@ from evertrace._src import errors, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.numpy import products, reductions, ufuncs
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 module = native._native
 

@@ -10,7 +10,7 @@ import evertrace.numpy as jnp
 from evertrace._src import native
 from evertrace.errors import DeletedArrayError
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 X = np.arange(6000, dtype=np.float32)
 

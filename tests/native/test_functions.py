@@ -16,7 +16,7 @@ import scipy.special
 from evertrace._src import native
 from tests.support.closeness import assert_same
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 TARGETS = ["baseline", "avx2", "avx512"]
 MOST = 2.0  # units in the last place

@@ -9,7 +9,7 @@ from evertrace._src import config, native
 from evertrace._src.engines.host import loops
 from tests.support.closeness import assert_same
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 SIZE = (3, 1 << 15)
 

@@ -13,7 +13,7 @@ from evertrace._src import native
 from evertrace._src.ops import bits, compare, convert, elementwise, select
 from tests.support.closeness import assert_same
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

@@ -8,7 +8,7 @@ import evertrace.numpy as jnp
 from evertrace._src import errors, native
 from evertrace._src.engines.registry import planner
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 module = native._native
 rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from evertrace._src.engines.registry import planner
 from evertrace._src.ops import threefry
 from tests.support.closeness import assert_same
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 KEYS = np.random.default_rng(0).integers(0, 2**32, (3, 2), np.uint32)
 PIECE = 1 << 15

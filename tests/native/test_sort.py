@@ -26,7 +26,7 @@ ROWS = {
     "in reverse": lambda raw, dtype: np.arange(SIZE)[::-1].astype(dtype),
 }
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 
 @pytest.fixture(params=DTYPES)

@@ -8,7 +8,7 @@ import pytest
 
 from evertrace._src import native
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 INTEGERS = [np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 NARROW = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]

@@ -15,8 +15,7 @@ from evertrace._src.engines.native.engine import compile_jaxpr
 from evertrace._src.engines.native.rules.control import body as tape_of_body
 from tests.support.tapes import check, jaxpr_of, tape_of
 
-if not native.is_built():
-    pytest.skip("the extension module is not built", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 F32, I32 = 11, 3
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from evertrace._src.ops.dimension_numbers import (
     ScatterDimensionNumbers,
 )
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 UFUNCS = {
     None: None, "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum,

@@ -23,7 +23,7 @@ from tests.support.runtime import array, run_compiled, to_numpy
 
 pytestmark = pytest.mark.engine
 
-built = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+built = pytest.mark.usefixtures("needs_native")
 
 ROWS = [*sort.SPECS, *cumulative.SPECS, *search.SPECS]
 
