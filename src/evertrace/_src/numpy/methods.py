@@ -19,6 +19,7 @@ search: Any = LazyModule("evertrace._src.numpy.search")
 shape: Any = LazyModule("evertrace._src.numpy.shape")
 sorting: Any = LazyModule("evertrace._src.numpy.sorting")
 ufuncs: Any = LazyModule("evertrace._src.numpy.ufuncs")
+variance: Any = LazyModule("evertrace._src.numpy.variance")
 
 
 def _contains(self, value):
@@ -160,13 +161,13 @@ _PLACES = {
     "round": "elementary.round",
     "searchsorted": "search.searchsorted",
     "squeeze": "shape.squeeze",
-    "std": "reductions.std",
+    "std": "variance.std",
     "sum": "reductions.sum",
     "swapaxes": "shape.swapaxes",
     "take": "indexing.take",
     "tolist": "concrete.tolist",
     "trace": "products.trace",
-    "var": "reductions.var",
+    "var": "variance.var",
 }
 """Where the functions are that are methods as they are."""
 

@@ -6,7 +6,7 @@ Arrays that cannot hold NaNs are reduced as they are.
 import numpy as np
 
 from evertrace._src import dtypes
-from evertrace._src.numpy import elementary, reductions, ufuncs
+from evertrace._src.numpy import elementary, reductions, ufuncs, variance
 from evertrace._src.numpy.arguments import no_out, operand
 from evertrace._src.numpy.cumulative import cumprod, cumsum
 from evertrace._src.ops.identities import highest, lowest
@@ -117,7 +117,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     no_out("nanvar", out)
     x = operand("nanvar", a)
     where = _numbers(x, where) if has_nans(x) else where
-    return reductions.var(x, axis, dtype, None, ddof, keepdims, where=where, mean=mean)
+    return variance.var(x, axis, dtype, None, ddof, keepdims, where=where, mean=mean)
 
 
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):

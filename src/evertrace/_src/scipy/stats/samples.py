@@ -9,7 +9,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.lax.cumulative import cummax, cummin, cumsum
-from evertrace._src.numpy import reductions
+from evertrace._src.numpy import reductions, variance
 from evertrace._src.numpy.arguments import canonical_axis, operand
 from evertrace._src.numpy.creation import asarray, full
 from evertrace._src.numpy.elementary import isnan, where
@@ -207,4 +207,4 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
         count = reductions.sum(~isnan(x), axis, keepdims=keepdims).astype(x.real.dtype)
         return nanstd(x, axis, ddof=ddof, keepdims=keepdims) / sqrt(count)
     count = x.size if axis is None else x.shape[axis]
-    return reductions.std(x, axis, ddof=ddof, keepdims=keepdims) / np.sqrt(count).item()
+    return variance.std(x, axis, ddof=ddof, keepdims=keepdims) / np.sqrt(count).item()
