@@ -365,14 +365,14 @@ def _reduce(made, name, params, args, aval):
 def _product(made, name, params, args, aval):
     """Small products; those that are work are for the host's BLAS."""
     (lhs, rhs), numbers = [x.aval for x in args], params["dimension_numbers"]
-    plan = dot.host_plan(lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, numbers, aval.dtype)
-    if {lhs.dtype, rhs.dtype, aval.dtype} != {plan.compute}:
+    how = dot.host_product(lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, numbers, aval.dtype)
+    if {lhs.dtype, rhs.dtype, aval.dtype} != {how.compute}:
         raise _NoPlan
-    (*batch, m, k), n = plan.lhs_shape, plan.rhs_shape[-1]
+    (*batch, m, k), n = how.lhs_shape, how.rhs_shape[-1]
     count = math.prod(batch)
     if count * m * n * k > _MOST_PRODUCTS:
         raise _NoPlan
-    operands = _ordered(made, 0, lhs, plan.lhs_order), _ordered(made, 1, rhs, plan.rhs_order)
+    operands = _ordered(made, 0, lhs, how.lhs_order), _ordered(made, 1, rhs, how.rhs_order)
     return made.step("matmul", aval, operands, count, m, n, k, m * k, k, 1, k * n, n, 1)
 
 

@@ -19,7 +19,7 @@ from evertrace._src.ops.structural import inverse_permutation, reduce_sum_p
 
 
 @functools.lru_cache(maxsize=4096)
-def reduction_plan(shape, axes):
+def reduction_sizes(shape, axes):
     """Return a permutation (or None) and the sizes ``[outer, reduced, inner]`` after it."""
     kept = [d for d in range(len(shape)) if d not in axes]
     long_kept = [d for d in kept if shape[d] != 1]
@@ -48,7 +48,7 @@ def _reduction(prim):
 
     def rule(e, eqn, xs):
         x, shape = xs[0], eqn.invars[0].aval.shape
-        permutation, sizes = reduction_plan(shape, tuple(eqn.params["axes"]))
+        permutation, sizes = reduction_sizes(shape, tuple(eqn.params["axes"]))
         if permutation is not None:
             x = permuted(e, x, shape, permutation)
         return e.reduce(name, x, kind_of(eqn.outvars[0].aval)[0], sizes)
