@@ -9,7 +9,7 @@ import pytest
 import evertrace as ev
 from evertrace import ffi, lax
 from evertrace import numpy as enp
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.control.ffi import attribute
 from evertrace._src.engines.xla import lapack
 from evertrace.errors import JaxRuntimeError
@@ -109,7 +109,7 @@ def test_derivatives_are_unknown_and_can_be_given():
 @pytest.fixture(scope="module")
 def sort_target(needs_native):
     """Return the name of a handler registered by the public function."""
-    ffi.register_ffi_target("test_sort", native.xla_handlers()["evertrace_sort_1"])
+    ffi.register_ffi_target("test_sort", kernels.xla_handlers()["evertrace_sort_1"])
     return "test_sort"
 
 

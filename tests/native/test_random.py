@@ -9,7 +9,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import random
-from evertrace._src import config, errors, native
+from evertrace._src import config, errors, kernels, native
 from evertrace._src.engines.registry import planner
 from evertrace._src.ops import threefry
 from tests.support.closeness import assert_same
@@ -50,7 +50,7 @@ WRONG = [
 @pytest.mark.parametrize(("keys", "out"), WRONG)
 def test_wrong_arrays_raise(keys, out):
     with pytest.raises(ValueError, match="random_words"):
-        native.random_words(keys, out)
+        kernels.random_words(keys, out)
 
 
 # ---------------------------------------------------------------- plans

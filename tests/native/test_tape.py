@@ -9,7 +9,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import extension, native
+from evertrace._src import extension, kernels
 from evertrace._src.engines.native.emit import COPY, LOOP, MATMUL, REDUCE, SLICE, SPREAD
 from evertrace._src.engines.native.engine import compile_jaxpr
 from evertrace._src.engines.native.rules.control import body as tape_of_body
@@ -260,7 +260,7 @@ def test_nothing_is_allocated_for_what_donors_hold():
     step = ev.jit(lambda p, g: p - 0.5 * g, donate_argnums=0, engine="native")
     g = jnp.asarray(MATRIX)
     p = step(step(g * 1, g), g)
-    native.release_memory()  # nothing is kept: whatever is allocated and dropped is, from now on
+    kernels.release_memory()  # nothing is kept: whatever is allocated and dropped is, from now on
     for _ in range(5):
         p = step(p, g)
     assert extension.native.kept_bytes() == 0
@@ -430,4 +430,4 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_program(name):
     with pytest.raises((ValueError, TypeError, OverflowError)):
-        native.tape(*WRONG[name])
+        kernels.tape(*WRONG[name])

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from evertrace._src import config, errors, native
+from evertrace._src import config, errors, kernels, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import Literal, eval_jaxpr
@@ -292,6 +292,6 @@ def jaxlib_version():
 def trim():
     """Give memory that was kept for reuse back to the system, and drop the plans of functions."""
     native.forget_plans()
-    native.release_memory()
+    kernels.release_memory()
     if _XLA in sys.modules:
         xla().client.trim_host_memory()

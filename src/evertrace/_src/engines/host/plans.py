@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dtypes, errors, kernels, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.engine import mode
@@ -110,7 +110,7 @@ class _Run:
 
     def _stand_in(self, i, x, by_type):
         if type(x) is Array:
-            if not native.is_kernel_dtype(_in_memory(x.aval)):
+            if not kernels.is_kernel_dtype(_in_memory(x.aval)):
                 raise _NoPlan
             host = x.host()
             if self.which:  # something else
@@ -216,7 +216,7 @@ class _Description:
 
     def _new_slot(self, x, y):
         """Add a slot for a number or a constant."""
-        if type(x) is not type(y) or x.aval is not y.aval or not native.is_kernel_dtype(x.aval):
+        if type(x) is not type(y) or x.aval is not y.aval or not kernels.is_kernel_dtype(x.aval):
             raise _NoPlan
         a, b = np.asarray(x.host()), np.asarray(y.host())
         if a.tobytes() == b.tobytes():
@@ -238,7 +238,7 @@ class _Description:
 
     def new(self, aval):
         """Return a new slot that a step writes."""
-        if not native.is_kernel_dtype(aval):
+        if not kernels.is_kernel_dtype(aval):
             raise _NoPlan
         return self._put("step", None, aval)
 

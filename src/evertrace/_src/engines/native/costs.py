@@ -5,7 +5,7 @@ each, and rough: see "Which engine runs a program" in the architecture. They are
 alone, so that the same program takes the same engine everywhere.
 """
 
-from evertrace._src import native
+from evertrace._src import kernels
 
 SMALL_COST = 5e4
 """What a call costs as a tape, up to which XLA's code is never worth its compilation."""
@@ -77,7 +77,7 @@ def loop_costs(name, dtype, item):
       dtype: name of the result's dtype.
       item: bytes of an element of it.
     """
-    tape = native.loop_cost(name) * NS_PER_ADDITION * item / 4
+    tape = kernels.loop_cost(name) * NS_PER_ADDITION * item / 4
     if dtype == "float16":  # is converted on the way in and on the way out
         tape += NS_PER_HALF
     known = _XLA_INTEGERS if "int" in dtype else _XLA_FLOATS

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     CODES,
@@ -71,7 +71,7 @@ def product_code(lhs, rhs, out, precision):
     code = CODES.get(np.dtype(dtype).name)
     if code is None or not has_kernel(("matmul", "", (), code)):
         raise NotNative(f"there is no kernel for products of {dtype}")
-    if out.dtype.kind != "c" and native.NAMES[code].startswith("complex"):
+    if out.dtype.kind != "c" and kernels.NAMES[code].startswith("complex"):
         raise NotNative("a complex product is made real")
     return code
 
