@@ -351,6 +351,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
             ValueError,
             f"diagonal: requires an array of at least two dimensions, got {x.aval.ndim}.",
             fix="use `diag` to make a matrix of a vector.",
+            anchor="shape",
         )
     first = canonical_axis("diagonal", axis1, x.aval.ndim)
     second = canonical_axis("diagonal", axis2, x.aval.ndim)

@@ -100,6 +100,7 @@ def _view(self, dtype=None, type=None):
             f"view: an array of type {self.aval.str_short()} cannot be viewed as {new}: the last "
             "axis does not hold a whole number of elements.",
             fix="reshape first.",
+            anchor="shape-bitcast",
         )
     last = sizes[-1] * old_bits // new_bits
     x = self

@@ -171,6 +171,7 @@ def _check_nonempty(kind, aval, axes, initial, where):
             f"{kind.name}: has no identity, so `where` needs a value for the case that nothing is "
             "selected.",
             fix="pass `initial=`.",
+            anchor="empty-reduction",
         )
     if aval.size == 0 and builtins.any(aval.shape[i] == 0 for i in axes):
         raise errors.user_error(
@@ -178,6 +179,7 @@ def _check_nonempty(kind, aval, axes, initial, where):
             f"{kind.name}: zero-size array of shape {aval.shape} has no {kind.name}imum, since the "
             "reduction has no identity.",
             fix="pass `initial=`, or leave empty arrays out.",
+            anchor="empty-reduction",
         )
 
 
@@ -415,6 +417,7 @@ def arg_reduce(name, prim, a, axis, keepdims):
             f"{name}: attempt to get {name} of an empty sequence, axis {axis} of shape "
             f"{x.aval.shape}.",
             fix="leave empty arrays out.",
+            anchor="empty-reduction",
         )
     out = prim.bind(x, axes=(axis,), index_dtype=dtypes.default_dtype(int))
     return expand_dims(out, kept)

@@ -123,7 +123,10 @@ def refused_option(name, out):
         what = "no array that a `where` argument could leave as it is"
         fix = "choose afterwards: `evertrace.numpy.where(mask, result, other)`."
     return errors.user_error(
-        NotImplementedError, f"{name}: arrays cannot be changed, so there is {what}.", fix=fix
+        NotImplementedError,
+        f"{name}: arrays cannot be changed, so there is {what}.",
+        fix=fix,
+        anchor="immutable",
     )
 
 

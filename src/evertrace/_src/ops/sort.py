@@ -56,6 +56,7 @@ def _sort_abstract(*xs, dimension, is_stable, num_keys):
             f"sort: num_keys must be from 1 to the number of operands, got {num_keys} for "
             f"{len(xs)}.",
             fix="pass at least one operand, and `num_keys=1` to sort by the first.",
+            anchor="shape-sort",
         )
     check_dims("sort", (dimension,), xs[0].ndim)
     if any(x.shape != xs[0].shape for x in xs):

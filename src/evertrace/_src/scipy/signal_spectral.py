@@ -375,6 +375,7 @@ def _detrending(name, kind):
             ValueError,
             f"{name}: there is no detrend {kind!r}.",
             fix='use "linear", "constant", a function, or False.',
+            anchor="choice",
         )
     return None
 
@@ -417,6 +418,7 @@ def _continued(x, width, boundary):
             ValueError,
             f"stft: there is no boundary {boundary!r}.",
             fix=f"use one of {', '.join(map(repr, _CONTINUATIONS))}, or None.",
+            anchor="choice",
         )
     widths = [(0, 0)] * (x.aval.ndim - 1) + [(width, width)]
     return pad(x, widths, **_CONTINUATIONS[boundary])
@@ -466,6 +468,7 @@ def _averaged(name, x, y, fs, options, scaling, axis, average):
             ValueError,
             f"{name}: there is no scaling {scaling!r} with average {average!r}.",
             fix='use "density" or "spectrum", and "mean" or "median".',
+            anchor="choice",
         )
     of_x = _spectra(x, framing)
     if y is None:
