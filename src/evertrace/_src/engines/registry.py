@@ -220,9 +220,12 @@ def choose(jaxpr, name, wanted, excluded, donated=()):
 @functools.cache
 def _computes_on_cpu():
     """Whether programs that nothing places run on the CPU; jaxlib is asked only if it has to be."""
+    asked = config.first_platform()
+    if asked:
+        return asked == "cpu"
     wheels = [importlib.util.find_spec(name) for name in ("jax_plugins", "libtpu")]
     named = ("PJRT_NAMES_AND_LIBRARY_PATHS", "TPU_LIBRARY_PATH")
-    if not any(wheels) and not any(map(os.environ.get, named)) and not config.current().platforms:
+    if not any(wheels) and not any(map(os.environ.get, named)):
         return True
     return first_device().platform == "cpu"
 
