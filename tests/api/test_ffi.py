@@ -189,8 +189,11 @@ def test_python_numbers_that_are_traced_are_attributes(sort_target):
             jitted(np.ones(3, np.float32), 1)
 
 
-def test_a_target_may_be_divided(sort_target):
+def test_a_target_that_may_be_divided_is_called_as_before(sort_target):
     ffi.register_ffi_target_as_batch_partitionable(sort_target)
+    call = ffi.ffi_call(sort_target, S((2, 3), np.float32))
+    x = np.array([[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]], np.float32)
+    np.testing.assert_array_equal(ev.jit(lambda x: call(x, num_keys=1))(x), np.sort(x))
 
 
 # ---------------------------------------------------------------- attributes and mistakes
