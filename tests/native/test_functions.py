@@ -160,7 +160,7 @@ def test_functions_of_one_number(instructions, name, dtype):
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_large_angles(instructions, name):
-    # The multiple of pi / 2 that a float comes nearest to, all exponents, and where formulas change.
+    # Where a float comes nearest to a multiple of pi / 2, and where formulas change.
     rng = np.random.default_rng(4)
     nearest = np.ldexp(np.float32(16367173), [*range(-23, 104)]).astype(np.float32)
     near = np.float32(8192) + np.arange(-50, 50, dtype=np.float32) * np.float32(2**-10)
