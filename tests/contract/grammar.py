@@ -262,7 +262,7 @@ STATEMENTS = [
     (1, "<nums.:a>[::2] = [<lit>] * len(<:a>[::2])"),
     (1, "while len(<nums.:a>) > 2:\n    del <:a>[0]"),
     (1, "if (v := <num>) in <nums.:a>:\n    <:a>.remove(v)"),
-    (1, "<nums!> = <nums.> * 2"),
+    (1, "<nums!> = (<nums.> * 2)[:4]"),
     (1, "<nums!> = sorted({*<nums.>}, reverse=True)"),
     (1, "<nums.>.sort(key=lambda v: -v)"),
     (1, "<arrs.>[-1:] = <arrs.>"),
@@ -398,7 +398,8 @@ STATEMENTS = [
     ),
     (
         1,
-        "def body(z, y):\n    <params.:a>['<key>'] = <arr.> * 0.5 + y\n    return z + y, z * 0.5\n"
+        "def body(z, y):\n    for key in <params.:a>:\n        <:a>[key] = <arr.> * 0.5 + y\n"
+        "    return z + y, z * 0.5\n"
         "_, <arr!> = lax.scan(body, <arr.>[0], <arr.>)",
     ),
     (

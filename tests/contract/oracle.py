@@ -229,9 +229,9 @@ def _difference_of_outcomes(expected, found):
 
 
 def _text(error):
-    """Return what has to agree of an error; evertrace's own say more, such as the file's name."""
+    """Return what has to agree of an error: of evertrace's own the first words, paths may differ."""
     ours = is_refusal(error) or "\n  at <" in str(error)
-    return one_line(error) if ours else f"{type(error).__name__}: {error}"
+    return " ".join(one_line(error).split()[:5]) if ours else f"{type(error).__name__}: {error}"
 
 
 def _difference_of_states(plain, jitted):
