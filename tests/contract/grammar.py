@@ -47,7 +47,7 @@ EXPRESSIONS = {
         (1, "lax.fori_loop(0, 2, lambda _, z: z * 0.5 + <arr.>, <arr.>)"),
         (1, "lax.cond(<bool>, lambda z: z * 0.5, lambda z: z - <num>, <arr>)"),
         (1, "lax.scan(lambda c, z: (c * 0.5 + z, c), <arr.>[0], <arr.>)[1]"),
-        (1, "lax.while_loop(lambda z: z[0] > 1, lambda z: z * 0.5 - <num>, <arr.>)"),
+        (1, "lax.while_loop(lambda z: z[0] > 1, lambda z: z * 0.5 - abs(<num>), -<arr.>)"),
         (1, "jvp(lambda z: jnp.sin(z) * <num>, (<arr.>,), (<arr.>,))[1]"),
         (1, "checkpoint(lambda z: jnp.sin(z) + <arr.>)(<arr>)"),
         (1, "vmap(lambda y, z: y * 0.5 - z, in_axes=(0, None))(<arr.>, <num>)"),

@@ -229,7 +229,7 @@ def _difference_of_outcomes(expected, found):
 
 
 def _text(error):
-    """Return what has to agree of an error: of evertrace's own the first words, paths may differ."""
+    """Return what has to agree of an error: of evertrace's own the first words."""
     ours = is_refusal(error) or "\n  at <" in str(error)
     return " ".join(one_line(error).split()[:5]) if ours else f"{type(error).__name__}: {error}"
 

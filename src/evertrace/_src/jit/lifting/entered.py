@@ -189,7 +189,7 @@ class Attributes(Entered):
 def _two_attributes(path):
     return errors.user_error(
         errors.OpaqueStateError,
-        f"jit: {path} is in the object's `__dict__` and in its slots, which are told apart by name.",
+        f"jit: {path} is in the object's `__dict__` and in its slots; they are told apart by name.",
         fix="give one of the two another name, or assign it as an attribute, not by `__dict__`.",
         anchor="opaque-state",
     )
