@@ -8,11 +8,9 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import native
 
 pytestmark = [
-    pytest.mark.usefixtures("rules"),
-    pytest.mark.skipif(not native.is_built(), reason="the extension module is not built"),
+    pytest.mark.usefixtures("needs_native", "rules"),
 ]
 
 X = np.linspace(-1, 2, 6, dtype=np.float32)

@@ -9,12 +9,12 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import random
-from evertrace._src import config, errors, native
+from evertrace._src import config, errors, kernels, native
 from evertrace._src.engines.registry import planner
 from evertrace._src.ops import threefry
 from tests.support.closeness import assert_same
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 KEYS = np.random.default_rng(0).integers(0, 2**32, (3, 2), np.uint32)
 PIECE = 1 << 15
@@ -50,7 +50,7 @@ WRONG = [
 @pytest.mark.parametrize(("keys", "out"), WRONG)
 def test_wrong_arrays_raise(keys, out):
     with pytest.raises(ValueError, match="random_words"):
-        native.random_words(keys, out)
+        kernels.random_words(keys, out)
 
 
 # ---------------------------------------------------------------- plans

@@ -1,7 +1,6 @@
-// The kernels on host memory as functions of Python, and the handlers that the XLA engine registers.
+// The kernels on NumPy arrays as functions of Python, and the handlers that the XLA engine registers.
 //
-// Arrays come as pairs, see python/buffers.h. The Python side (`evertrace/_src/native.py`) allocates
-// results.
+// The Python side (`evertrace/_src/kernels.py`) allocates results.
 
 #include "python/module.h"
 
@@ -16,7 +15,7 @@
 #include "kernels/named.h"
 #include "kernels/scratch.h"
 #include "python/array.h"
-#include "python/buffers.h"
+#include "python/ndarrays.h"
 #include "python/numpy_api.h"
 #include "xla/handlers.h"
 
@@ -39,13 +38,12 @@ bool take_options(PyObject* tuple, Options& options) {
 }
 
 PyObject* py_kernel(PyObject*, PyObject* args) {
-  PyObject *in_pairs, *out_pairs, *numbers;
+  PyObject *operands, *results, *numbers;
   const char* name;
-  Held held;
   Arrays in, out;
   Options options;
-  if (!PyArg_ParseTuple(args, "sOOO!", &name, &in_pairs, &out_pairs, &PyTuple_Type, &numbers) ||
-      !held.take(in_pairs, false, in) || !held.take(out_pairs, true, out) ||
+  if (!PyArg_ParseTuple(args, "sOOO!", &name, &operands, &results, &PyTuple_Type, &numbers) ||
+      !take_arrays(operands, false, in) || !take_arrays(results, true, out) ||
       !take_options(numbers, options)) {
     return nullptr;
   }

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from evertrace._src import config, errors, native
+from evertrace._src import config, errors, kernels, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import Literal, eval_jaxpr
@@ -159,14 +159,18 @@ def native_engine():
     return engine
 
 
-def _tape_of(prim, avals, params):
-    """Return the tape of one operation, or None."""
+def _tape_of(function, avals, is_wanted=None):
+    """Return the tape of a function of arrays that returns a list, or None.
 
-    def operation(*xs):
-        out = prim.bind(*xs, **params)
-        return out if prim.multiple_results else [out]
-
-    return native_engine().compile_jaxpr(restage(operation, avals), is_wanted=True).tape
+    Args:
+      function: it.
+      avals: of the arrays.
+      is_wanted: function of its jaxpr: whether a tape is wanted at all.
+    """
+    jaxpr = restage(function, avals)
+    if is_wanted is not None and not is_wanted(jaxpr):
+        return None
+    return native_engine().compile_jaxpr(jaxpr, is_wanted=True).tape
 
 
 planner = functools.partial(plan, _tape_of)
@@ -295,6 +299,6 @@ def jaxlib_version():
 def trim():
     """Give memory that was kept for reuse back to the system, and drop the plans of functions."""
     native.forget_plans()
-    native.release_memory()
+    kernels.release_memory()
     if _XLA in sys.modules:
         xla().client.trim_host_memory()

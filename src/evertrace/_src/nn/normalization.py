@@ -219,6 +219,7 @@ def standardize(
             ValueError,
             f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}.",
             fix="leave it out.",
+            anchor="choice",
         )
     (x,) = promote_inexact("standardize", operand("standardize", x))
     if mean is None:

@@ -47,6 +47,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
             ValueError,
             f"diff: needs an array of rank 1 or more and n >= 0, got shape {x.aval.shape} and {n}.",
             fix="check the arguments.",
+            anchor="shape",
         )
     if n == 0:
         return x
@@ -256,7 +257,10 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 def _extrapolates(side):
     if isinstance(side, str) and side != "extrapolate":
         raise errors.user_error(
-            ValueError, f"interp: no such rule {side!r}.", fix='use a number or "extrapolate".'
+            ValueError,
+            f"interp: no such rule {side!r}.",
+            fix='use a number or "extrapolate".',
+            anchor="choice",
         )
     return isinstance(side, str)
 

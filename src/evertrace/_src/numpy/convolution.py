@@ -88,7 +88,10 @@ def _padding(name, mode, size):
     widths = {"valid": (0, 0), "same": (size // 2, size - size // 2 - 1), "full": (size - 1,) * 2}
     if mode not in widths:
         raise errors.user_error(
-            ValueError, f"{name}: no mode {mode!r}.", fix='use "full", "same" or "valid".'
+            ValueError,
+            f"{name}: no mode {mode!r}.",
+            fix='use "full", "same" or "valid".',
+            anchor="choice",
         )
     return widths[mode]
 

@@ -85,6 +85,7 @@ def array(
             NotImplementedError,
             f"array: order {order!r} is not supported.",
             fix="leave `order` out; transpose the result where another order is meant.",
+            anchor="unsupported",
         )
     dtype = user_dtype("array", dtype)
     if type(object) is int and dtype is not None:
@@ -446,6 +447,7 @@ def _static_number(name, argument, value):
             f"{name}: {argument} must be a number, got an array of shape {number.shape} and dtype "
             f"{number.dtype}.",
             fix="pass scalars.",
+            anchor="python-scalar",
         )
     return number.item()
 

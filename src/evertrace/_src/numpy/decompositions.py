@@ -310,6 +310,7 @@ def slogdet(a, *, method=None):
             ValueError,
             f"slogdet: method must be 'lu' or 'qr', got {method!r}.",
             fix="leave it out.",
+            anchor="choice",
         )
     (a,) = as_square("slogdet", a)
     return SlogdetResult(*_signed_logarithm(a, *lax.lu(stop_gradient(a))))
@@ -417,6 +418,7 @@ def qr(a, mode="reduced"):
             ValueError,
             f"qr: mode must be 'reduced', 'complete', 'r' or 'raw', got {mode!r}.",
             fix="use one of these.",
+            anchor="choice",
         )
     q, r = lax.qr(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)

@@ -212,7 +212,10 @@ def choose(a, choices, out=None, mode="raise"):
         index = elementary.clip(index, 0, count - 1)
     else:
         raise errors.user_error(
-            ValueError, f"choose: no mode {mode!r}.", fix='use "raise", "wrap" or "clip".'
+            ValueError,
+            f"choose: no mode {mode!r}.",
+            fix='use "raise", "wrap" or "clip".',
+            anchor="choice",
         )
     return select_n_p.bind(index.astype(np.int32), *arrays)
 
@@ -287,6 +290,7 @@ def _parse(signature, count):
             ValueError,
             f"vectorize: not a valid gufunc signature: {signature}.",
             fix='write it like "(m,k),(k)->(m)".',
+            anchor="shape",
         )
     inputs, outputs = (
         [tuple(filter(None, part.split(","))) for part in re.findall(r"\(([^)]*)\)", side)]
@@ -297,6 +301,7 @@ def _parse(signature, count):
             TypeError,
             f"vectorize: signature {signature} is for {len(inputs)} arguments, got {count}.",
             fix="pass as many, or name others in `excluded`.",
+            anchor="shape",
         )
     return inputs, outputs
 
@@ -332,6 +337,7 @@ def _vectorized(function, arrays, inputs, outputs):
                     f"vectorize: the function returned {len(results)} results, the signature has "
                     f"{len(outputs)}.",
                     fix="change the signature.",
+                    anchor="shape",
                 )
             for result, names in zip(results, outputs, strict=True):
                 if np.ndim(result) != len(names):

@@ -50,6 +50,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
             ValueError,
             f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}.",
             fix='pass indexing="ij" or "xy".',
+            anchor="choice",
         )
     if not copy:
         raise errors.user_error(
@@ -61,6 +62,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
             ValueError,
             f"meshgrid: takes vectors, got shapes {[v.aval.shape for v in vectors]}.",
             fix="pass arrays of rank 1.",
+            anchor="shape",
         )
     axes = list(range(len(vectors)))
     if indexing == "xy" and len(axes) > 1:
@@ -118,6 +120,7 @@ def ix_(*args):
                 ValueError,
                 f"ix_: takes vectors, got shape {vector.aval.shape}.",
                 fix="pass arrays of rank 1.",
+                anchor="shape",
             )
         if vector.aval.dtype == np.bool_:
             (vector,) = nonzero(vector)
@@ -196,6 +199,7 @@ def _matrices(name, m):
             ValueError,
             f"{name}: takes arrays of rank 2 or more, got shape {x.aval.shape}.",
             fix="add an axis with `x[None]`.",
+            anchor="shape",
         )
     return x
 
@@ -295,7 +299,10 @@ def _matrix_shape(name, arr):
     shape = np.shape(arr)
     if len(shape) != 2:
         raise errors.user_error(
-            ValueError, f"{name}: takes a matrix, got shape {shape}.", fix="pass one of rank 2."
+            ValueError,
+            f"{name}: takes a matrix, got shape {shape}.",
+            fix="pass one of rank 2.",
+            anchor="shape",
         )
     return shape
 
@@ -339,6 +346,7 @@ def diag(v, k=0):
             ValueError,
             f"diag: takes a vector or a matrix, got shape {x.aval.shape}.",
             fix="use `diagonal` for a stack of matrices.",
+            anchor="shape",
         )
     size = x.aval.size + abs(k)
     zero = literal(0, x.aval.dtype, x.aval.weak_type)
@@ -390,6 +398,7 @@ def diag_indices_from(arr):
             ValueError,
             f"diag_indices_from: takes an array of rank 2 or more and equal sizes, got {shape}.",
             fix="use `diag_indices(n)`.",
+            anchor="shape",
         )
     return diag_indices(shape[0], len(shape))
 
@@ -457,6 +466,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
             f"ravel_multi_index: {len(columns)} indices and {len(modes)} modes for {len(sizes)} "
             "dimensions.",
             fix="give one per dimension.",
+            anchor="index",
         )
     columns = [_bounded(i, n, m) for i, n, m in zip(columns, sizes, modes, strict=True)]
     strides = np.cumprod([1, *sizes[::-1]])[:-1][::-1] if order == "C" else np.cumprod([1, *sizes])
@@ -477,11 +487,13 @@ def _bounded(index, size, mode):
             ValueError,
             f"ravel_multi_index: there is no mode {mode!r}.",
             fix='use "raise", "clip" or "wrap".',
+            anchor="choice",
         )
     if bool(ufuncs.logical_or(ufuncs.less(index, 0), ufuncs.greater_equal(index, size)).any()):
         raise errors.user_error(
             ValueError,
             f"ravel_multi_index: an index is out of bounds for a dimension of size {size}.",
             fix='pass mode="clip" or "wrap".',
+            anchor="index",
         )
     return index

@@ -88,6 +88,7 @@ def _operands(name, arrays, dtype):
             ValueError if isinstance(arrays, tuple | list) else TypeError,
             f"{name}: needs a sequence of at least one array, got {type(arrays).__name__}.",
             fix="pass a list or a tuple of arrays.",
+            anchor="shape-concatenate",
         )
     if dtype is None:
         return [operand(name, x) for x in promote_dtypes(name, *arrays)]
@@ -220,18 +221,27 @@ def _leaves(nested):
     """Return the arrays in nested lists and the depth they all have."""
     if isinstance(nested, tuple):
         raise errors.user_error(
-            TypeError, "block: got a tuple; only lists can be nested.", fix="use lists."
+            TypeError,
+            "block: got a tuple; only lists can be nested.",
+            fix="use lists.",
+            anchor="shape-concatenate",
         )
     if not isinstance(nested, list):
         return [nested], 0
     if not nested:
         raise errors.user_error(
-            ValueError, "block: lists cannot be empty.", fix="leave empty lists out."
+            ValueError,
+            "block: lists cannot be empty.",
+            fix="leave empty lists out.",
+            anchor="shape-concatenate",
         )
     found = [_leaves(item) for item in nested]
     if len({depth for _, depth in found}) > 1:
         raise errors.user_error(
-            ValueError, "block: lists are nested to different depths.", fix="nest all arrays alike."
+            ValueError,
+            "block: lists are nested to different depths.",
+            fix="nest all arrays alike.",
+            anchor="shape-concatenate",
         )
     return [leaf for leaves, _ in found for leaf in leaves], found[0][1] + 1
 
@@ -365,6 +375,7 @@ def _section_sizes(name, x, sections, axis):
             ValueError,
             f"{name}: number of sections must be larger than 0, got {sections}.",
             fix="pass a positive number.",
+            anchor="shape-split",
         )
     each, rest = divmod(size, sections)
     if rest and name != "array_split":

@@ -194,6 +194,7 @@ def _order_error(kind, order):
         f"norm: of a {kind} there is no norm of order {order!r}.",
         fix="orders of matrices are 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc', those of vectors "
         "numbers and infinities.",
+        anchor="choice",
     )
 
 

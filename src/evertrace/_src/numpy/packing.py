@@ -14,7 +14,10 @@ def _places(bitorder):
     """Return how far each of the 8 bits of a byte is shifted."""
     if bitorder not in ("big", "little"):
         raise errors.user_error(
-            ValueError, f"packbits: no bitorder {bitorder!r}.", fix='use "big" or "little".'
+            ValueError,
+            f"packbits: no bitorder {bitorder!r}.",
+            fix='use "big" or "little".',
+            anchor="choice",
         )
     places = np.arange(8, dtype=np.uint8)
     return creation.asarray(places[::-1].copy() if bitorder == "big" else places)

@@ -163,6 +163,7 @@ def polyint(p, m=1, k=None):
             ValueError,
             f"polyint: k must be a scalar or have {m} elements.",
             fix="give one constant per order.",
+            anchor="shape",
         )
     for i in range(m):
         divisors = creation.arange(p.shape[0], 0, -1, p.dtype)

@@ -94,14 +94,14 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
       (5, 2, 4)
     """
     x, y = promote_dtypes("matmul", a, b)
-    squeeze_x, squeeze_y, contracting, batch, order = _matmul_plan(x.aval.shape, y.aval.shape)
+    squeeze_x, squeeze_y, contracting, batch, order = _matmul_dims(x.aval.shape, y.aval.shape)
     opts = options("matmul", x, y, precision, preferred_element_type)
     x, y = squeeze(x, squeeze_x), squeeze(y, squeeze_y)
     return permute(contract(x, y, contracting, batch, opts), order)
 
 
 @functools.lru_cache(maxsize=4096)
-def _matmul_plan(x, y):
+def _matmul_dims(x, y):
     """Return how two shapes are multiplied: axes to drop, axes to pair, order of the result.
 
     Leading axes that both have are batch axes of `dot_general`; an axis that one operand lacks, or

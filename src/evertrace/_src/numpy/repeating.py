@@ -180,7 +180,10 @@ def resize(a, new_shape):
     size = math.prod(shape)
     if any(s < 0 for s in shape):
         raise errors.user_error(
-            ValueError, f"resize: sizes must not be negative, got {shape}.", fix="use sizes >= 0."
+            ValueError,
+            f"resize: sizes must not be negative, got {shape}.",
+            fix="use sizes >= 0.",
+            anchor="shape",
         )
     if size == 0 or flat.aval.size == 0:
         return creation.zeros(shape, flat.aval.dtype)

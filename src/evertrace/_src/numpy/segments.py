@@ -30,6 +30,7 @@ def _segment_reduce(name, method, identity, data, segment_ids, num_segments, opt
             NotImplementedError,
             f"{name}: the result cannot be laid out by `out_sharding`.",
             fix="lay it out afterwards, with `evertrace.reshard`.",
+            anchor="unsupported",
         )
     if num_segments is None:
         num_segments = _count(name, segment_ids)

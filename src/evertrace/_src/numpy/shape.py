@@ -61,6 +61,7 @@ def _order_error(name, order):
         NotImplementedError,
         f"{name}: order={order!r} is not supported; arrays have no memory order of their own.",
         fix='use order="C" or order="F".',
+        anchor="unsupported",
     )
 
 

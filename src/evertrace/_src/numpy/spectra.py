@@ -86,7 +86,10 @@ def eigh(a, UPLO=None, symmetrize_input=True):
     """
     if UPLO not in (None, "L", "U"):
         raise errors.user_error(
-            ValueError, f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}.", fix="use one of these."
+            ValueError,
+            f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}.",
+            fix="use one of these.",
+            anchor="choice",
         )
     (a,) = as_square("eigh", a)
     v, w = lax.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)

@@ -179,6 +179,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
             f"{name}: method={method!r} with weights={'given' if weights is not None else None} is "
             "not supported.",
             fix=f"use one of {_METHODS}, without weights.",
+            anchor="unsupported",
         )
     (x,) = promote_dtypes_inexact(name, operand(name, a))
     x, q = promote_dtypes(name, x, operand(name, q))
@@ -444,6 +445,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
             NotImplementedError,
             f"histogram_bin_edges: rules such as {bins!r} are not supported.",
             fix="pass the number of bins.",
+            anchor="unsupported",
         )
     dtype = dtypes.to_inexact_dtype(dtypes.result_type(x))
     if np.ndim(bins):

@@ -184,6 +184,7 @@ def _with_boolean_axes(x, index):
             NotImplementedError,
             "at: single booleans are not supported in the index of an update.",
             fix="choose with `numpy.where(condition, updated, x)`.",
+            anchor="index",
         )
     return out, index
 
@@ -335,6 +336,7 @@ def place(arr, mask, vals, *, inplace=True):
             ValueError,
             f"place: a mask of shape {mask.aval.shape} does not fit shape {x.aval.shape}.",
             fix="use a mask of the array's shape.",
+            anchor="shape",
         )
     if not values.aval.size:
         return x
@@ -412,6 +414,7 @@ def fill_diagonal(a, val, wrap=False, *, inplace=True):
             ValueError,
             f"fill_diagonal: needs a matrix, or an array of equal sizes, got shape {x.aval.shape}.",
             fix="fill the diagonals of a stack of matrices with `x.at[..., i, i].set(v)`.",
+            anchor="shape",
         )
     places = np.arange(min(x.aval.shape), dtype=np.int32)
     values = indexing.getitem(values, places % values.aval.size)

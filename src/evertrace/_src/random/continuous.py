@@ -387,6 +387,7 @@ def is_high(name, mode):
             ValueError,
             f"{name}: mode must be 'low', 'high' or None, got {mode!r}.",
             fix="pass `mode='low'`, or leave it out.",
+            anchor="choice",
         )
     return mode == "high"
 

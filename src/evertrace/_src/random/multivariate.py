@@ -86,6 +86,7 @@ def _factor(cov, method):
         ValueError,
         f"multivariate_normal: method must be 'cholesky', 'eigh' or 'svd', got {method!r}.",
         fix="use one of these.",
+        anchor="choice",
     )
 
 

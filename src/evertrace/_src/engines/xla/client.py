@@ -205,6 +205,7 @@ def _open(name: str) -> Client:
         RuntimeError,
         f"Unknown backend {name}: the available platforms are {known}.",
         fix="install the plugin of that platform, or choose one of those named.",
+        anchor="devices",
     )
 
 

@@ -12,7 +12,7 @@ import importlib
 
 import numpy as np
 
-from evertrace._src import config, native
+from evertrace._src import config, kernels, native
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.ops.linalg.matrices import real_dtype
 
@@ -46,9 +46,9 @@ def has_kernel(name, shapes):
     if not native.is_built():
         return False
     sizes = [n for shape in shapes for n in shape[-2:]]
-    if name in _WITHOUT_LAPACK or (name in _LOOPS and native.are_small(sizes)):
+    if name in _WITHOUT_LAPACK or (name in _LOOPS and kernels.are_small(sizes)):
         return True
-    return 0 not in sizes and max(sizes) < _LARGEST and native.has_lapack()
+    return 0 not in sizes and max(sizes) < _LARGEST and kernels.has_lapack()
 
 
 def each(fun, batch, operands, outs, name, *options):
@@ -68,7 +68,7 @@ def each(fun, batch, operands, outs, name, *options):
     outs = [((*batch, *shape), dtype) for shape, dtype in outs]
     matrices = [x.shape for x in operands if x.ndim == len(batch) + 2]
     if config.current().native_kernels and has_kernel(name, matrices):
-        return native.kernel(name, operands, outs, *map(int, options))
+        return kernels.run(name, operands, outs, *map(int, options))
     results = [np.empty(*out) for out in outs]
     for index in np.ndindex(*batch):
         for result, value in zip(results, fun(*[x[index] for x in operands]), strict=True):
