@@ -159,15 +159,19 @@ def native_engine():
     return engine
 
 
-def _tape_of(prim, avals, params):
-    """Return the tape of one operation, or None."""
+def _tape_of(fun, avals):
+    """Trace a function of arrays; returns what makes a tape, or None, and the jaxpr."""
+    jaxpr = restage(fun, avals)
 
-    def operation(*xs):
-        out = prim.bind(*xs, **params)
-        return out if prim.multiple_results else [out]
+    def make():
+        made = native_engine().compile_jaxpr(jaxpr, is_wanted=True)
+        return made.tape if made.cost <= _MOST_COST else None
 
-    return native_engine().compile_jaxpr(restage(operation, avals), is_wanted=True).tape
+    return make, jaxpr
 
+
+_MOST_COST = 1e6
+"""Nanoseconds that the work of an eager function may take while it keeps the interpreter's lock."""
 
 planner = functools.partial(plan, _tape_of)
 """What makes the plans of eager functions."""
@@ -203,9 +207,10 @@ def choose(jaxpr, name, wanted, excluded, donated=()):
     if excluded is not None:
         why, eqn = excluded, None
     else:
-        tape, why, eqn, seconds = native_engine().compile_jaxpr(jaxpr, wanted == "native", donated)
-        if tape is not None:
-            return "native", why, tape, seconds
+        made = native_engine().compile_jaxpr(jaxpr, wanted == "native", donated)
+        if made.tape is not None:
+            return "native", made.why, made.tape, made.seconds
+        why, eqn = made.why, made.eqn
     if wanted == "native":
         raise errors.user_error(
             ValueError,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy.creation import full
@@ -38,6 +38,7 @@ def _segment_reduce(name, method, identity, data, segment_ids, num_segments, opt
 
 
 @public
+@native.planned(by_type=False)
 def segment_sum(
     data,
     segment_ids,
@@ -83,6 +84,7 @@ def segment_sum(
 
 
 @public
+@native.planned(by_type=False)
 def segment_prod(
     data,
     segment_ids,
@@ -115,6 +117,7 @@ def segment_prod(
 
 
 @public
+@native.planned(by_type=False)
 def segment_max(
     data,
     segment_ids,
@@ -145,6 +148,7 @@ def segment_max(
 
 
 @public
+@native.planned(by_type=False)
 def segment_min(
     data,
     segment_ids,
