@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("needs_native")
 WITHOUT_KERNELS = (
     "bcoo", "bcsr", "bessel", "betainc", "bitcast_convert_type_narrower",
     "bitcast_convert_type_wider", "convert_element_type_to_", "coo_", "csr_", "dce_sink",
-    "fft", "igamma", "in_the_plane", "polygamma", "pure_callback", "random_bits_rbg",
+    "igamma", "in_the_plane", "polygamma", "pure_callback", "random_bits_rbg",
     "random_fold_in_rbg", "random_fold_in_unsafe", "random_gamma_grad", "random_split_rbg",
     "random_split_unsafe", "reduce_precision", "rng", "searchsorted", "sign_complex", "todense",
     "zeta",

@@ -142,6 +142,31 @@ def has_lapack() -> bool:
     return _native is not None and _native.load_lapack(*[m.__pyx_capi__ for m in modules])
 
 
+_FFT_STEPS = {
+    "fft": ("Ff->F", "Dd->D"),
+    "ifft": ("Ff->F", "Dd->D"),
+    "rfft_n_even": ("ff->F", "dd->D"),
+    "rfft_n_odd": ("ff->F", "dd->D"),
+    "irfft": ("Ff->f", "Dd->d"),
+}
+"""Universal functions that NumPy transforms with, and the loops of each for 32 and 64 bits."""
+
+
+@functools.cache
+def has_fft() -> bool:
+    """Whether there are Fourier transforms; they are NumPy's, which it does not promise to keep."""
+    try:
+        module = importlib.import_module("numpy.fft._pocketfft_umath")
+        functions = [(getattr(module, name), types) for name, types in _FFT_STEPS.items()]
+        steps = [(f, *map(f.types.index, types)) for f, types in functions]
+    except (ImportError, AttributeError, ValueError):
+        return False
+    signatures = {"(n),()->(m)", "(m),()->(n)"}
+    if not all(isinstance(f, np.ufunc) and f.signature in signatures for f, *_ in steps):
+        return False
+    return _native is not None and _native.load_fft(*steps)
+
+
 def copy(x: np.ndarray, out: np.ndarray) -> None:
     """Copy items into an array of the same shape and item size; any strides on both sides."""
     _native.copy(x, out)

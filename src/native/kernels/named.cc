@@ -1,5 +1,6 @@
 #include "kernels/named.h"
 
+#include "kernels/fft.h"
 #include "kernels/linalg.h"
 
 namespace evertrace {
@@ -29,6 +30,7 @@ constexpr NamedKernel kKernels[] = {
     {kMax, running<kMax>, 1, 1, 2, 1},
     {kMin, running<kMin>, 1, 1, 2, 1},
     {kLogSumExp, running<kLogSumExp>, 1, 1, 2, 1},
+    {"fft", fft, 1, 1, 2, 1},
     {"cholesky", cholesky, 1, 1, 0, 1},
     {"triangular_solve", triangular_solve, 2, 1, 4, 1},
     {"lu", lu, 1, 2, 0, 2},

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "kernels/blocks.h"
+#include "kernels/fft.h"
 #include "kernels/key_sort.h"
 #include "kernels/lapack.h"
 #include "kernels/linalg.h"
@@ -17,6 +18,8 @@
 #include "python/array.h"
 #include "python/ndarrays.h"
 #include "python/numpy_api.h"
+#define NO_IMPORT_UFUNC
+#include <numpy/ufuncobject.h>
 #include "xla/handlers.h"
 
 namespace evertrace {
@@ -89,6 +92,34 @@ PyObject* py_load_lapack(PyObject*, PyObject* args) {
   return PyErr_Occurred() ? nullptr : PyBool_FromLong(found);
 }
 
+// Takes (universal function, its loop for floats, for doubles) of each step of a transform.
+PyObject* py_load_fft(PyObject*, PyObject* args) {
+  constexpr size_t kSteps = static_cast<size_t>(FftStep::kCount);
+  FftLoop found[kSteps][2];
+  for (size_t i = 0; i < kSteps; ++i) {
+    PyObject* function;
+    int places[2];
+    if (PyTuple_GET_SIZE(args) != static_cast<Py_ssize_t>(kSteps) ||
+        !PyArg_ParseTuple(PyTuple_GET_ITEM(args, i), "Oii", &function, &places[0], &places[1])) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected five triples");
+      return nullptr;
+    }
+    const auto* ufunc = reinterpret_cast<const PyUFuncObject*>(function);
+    const bool is_ufunc = std::strcmp(Py_TYPE(function)->tp_name, "numpy.ufunc") == 0;
+    for (size_t k = 0; k < 2; ++k) {
+      if (!is_ufunc || places[k] < 0 || places[k] >= ufunc->ntypes) Py_RETURN_FALSE;
+      void* data = ufunc->data == nullptr ? nullptr : ufunc->data[places[k]];  // not all have some
+      found[i][k] = {ufunc->functions[places[k]], data};
+      if (found[i][k].run == nullptr) Py_RETURN_FALSE;
+    }
+  }
+  Py_INCREF(args);  // the functions, and their loops with them, stay
+  for (size_t i = 0; i < kSteps; ++i) {
+    for (size_t k = 0; k < 2; ++k) set_fft_loop(static_cast<FftStep>(i), k == 1, found[i][k]);
+  }
+  Py_RETURN_TRUE;
+}
+
 PyObject* py_release_memory(PyObject*, PyObject*) {
   release_scratch();
   release_arrays();
@@ -123,6 +154,7 @@ PyMethodDef methods[] = {
     {"kernel", py_kernel, METH_VARARGS, "kernel(name, in, out, options): run a kernel on arrays."},
     {"load_lapack", py_load_lapack, METH_VARARGS,
      "load_lapack(lapack, blas): take SciPy's routines; whether all are there."},
+    {"load_fft", py_load_fft, METH_VARARGS, "load_fft(*functions): take NumPy's transforms."},
     {"release_memory", py_release_memory, METH_NOARGS, "Give kept working memory back."},
     {"xla_handlers", py_xla_handlers, METH_NOARGS, "Custom call targets and their handlers."},
     {nullptr, nullptr, 0, nullptr},
