@@ -206,6 +206,14 @@ def test_what_is_not_positive_definite_is_nan_alone(n):
     np.testing.assert_array_equal(got[1], np.where(np.tri(n), np.nan, 0))
 
 
+def test_nan_in_a_row_leaves_the_rows_above_it():
+    a = np.array([[1.0, 0, 0], [0, 4, 0], [np.nan, 0, 1]])
+    want = [[1, 0, 0], [0, 2, 0], [np.nan] * 3]
+    np.testing.assert_array_equal(host.cholesky(a)[:2], want[:2])
+    np.testing.assert_array_equal(host.cholesky(a)[2, [0, 2]], [np.nan] * 2)
+    check(lambda a: [host.cholesky(a)], a)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["eigh", "eig", "svd", "schur"])
 def test_what_is_not_finite_spoils_its_matrix_alone(name, bad):

@@ -36,7 +36,7 @@ void subtract(T* row, T factor, const T* other, int64_t count) {
   for (int64_t j = 0; j < count; ++j) row[j] -= multiply(factor, other[j]);
 }
 
-// The lower factor of an n by n matrix, of which the upper triangle is not read. NaN where it is not
+// The lower factor of an n by n matrix, of which the upper triangle is not read; all NaN if it is not
 // positive definite. `column` has room for n.
 template <class T>
 void factor_positive(const T* a, T* out, int64_t n, T* column) {
@@ -46,7 +46,7 @@ void factor_positive(const T* a, T* out, int64_t n, T* column) {
   }
   for (int64_t k = 0; k < n; ++k) {
     const auto square = std::real(out[k * n + k]);
-    if (!(square > 0)) {
+    if (square <= 0) {  // NaN goes on to the rows below, as in OpenBLAS
       for (int64_t i = 0; i < n; ++i) fill_nan(out + i * n, i + 1);
       return;
     }
