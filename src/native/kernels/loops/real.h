@@ -141,7 +141,7 @@ template <class F, class T>
     BitsOf<T> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i]) ? 1 : 0;
     if (any == 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
       continue;
     }
@@ -170,10 +170,10 @@ template <class F, class T>
     BitsOf<T> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i]) ? 1 : 0;
     if (any == 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::quick(x[i]);
     } else {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
     }
   }
