@@ -72,20 +72,20 @@ def measure(column, namespace, convert, finish):
 
 def ours():
     """Return the names that evertrace's expressions use."""
-    from evertrace._src import native  # noqa: PLC0415 - JAX's Python does not have it
+    from evertrace._src import kernels  # noqa: PLC0415 - JAX's Python does not have it
 
     rows = ROWS[:, None]
 
     def copy(x):
         out = np.empty(x.shape, x.dtype)
-        native.copy(x, out)
+        kernels.copy(x, out)
         return out
 
     def take(x):
         dims = (1,), (0,), (0,), (), ()
-        return native.gather(x, rows, dims, (1, x.shape[1]), (len(rows), x.shape[1]), None)
+        return kernels.gather(x, rows, dims, (1, x.shape[1]), (len(rows), x.shape[1]), None)
 
-    names = {name: getattr(native, name) for name in ("reduce", "matmul", "sort")}
+    names = {name: getattr(kernels, name) for name in ("reduce", "matmul", "sort")}
     return {**names, "copy": copy, "take": take, "i4": np.dtype(np.int32)}
 
 

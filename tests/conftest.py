@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import evertrace as ev
-from evertrace._src import source
+from evertrace._src import native, source
 from evertrace._src.engines import watch
 from evertrace._src.jit import dispatch
 from tests.oracle.oracle import VARIABLE, Oracle, find_interpreter
@@ -43,6 +43,13 @@ def oracle():
         pytest.skip(f"no JAX to compare with: set {VARIABLE} to a Python that has it")
     with Oracle(python) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def needs_native():
+    """Skip the tests that ask for this where the extension module is missing."""
+    if not native.is_built():
+        pytest.skip("needs the extension module")
 
 
 @pytest.fixture(autouse=True)

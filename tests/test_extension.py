@@ -13,7 +13,7 @@ WITHOUT = """
 import sys, warnings
 sys.modules["evertrace._src._native"] = None  # as if it had not been built
 import evertrace as ev, evertrace.numpy as jnp
-from evertrace._src import config, native
+from evertrace._src import config, kernels, native
 assert not native.is_built()
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
@@ -28,7 +28,7 @@ JITTED = """
 """.strip()
 
 EAGER = """
-    few, many = jnp.arange(9), jnp.zeros(native._MISSED_FROM)
+    few, many = jnp.arange(9), jnp.zeros(kernels._MISSED_FROM)
     jnp.argsort(few)
     with config.override(native_kernels=False):
         jnp.argsort(many)

@@ -52,6 +52,16 @@ LIBRARY = {
 """What a first program may load of other packages, besides NumPy."""
 
 
+STAGES = """
+import evertrace as ev
+import evertrace.numpy as jnp
+
+x = jnp.arange(8.0)
+compiled = ev.jit(lambda x: jnp.sin(x) * 2 + 1).lower(x).compile()
+float(compiled(x)[3])
+"""
+
+
 def test_import_loads_no_implementation():
     loaded = loads("import evertrace, evertrace.numpy, evertrace.lax")
     assert {n for n in loaded if n.startswith("evertrace.")} == {
@@ -67,8 +77,9 @@ def test_import_loads_no_implementation():
     assert {n for n in loaded if not n.startswith("evertrace")} <= {"gc", "threading"}
 
 
-def test_a_first_jitted_call_loads_little():
-    loaded = loads(FIRST)
+@pytest.mark.parametrize("program", [FIRST, STAGES], ids=["call", "stages"])
+def test_a_first_jitted_call_loads_little(program):
+    loaded = loads(program)
     assert {n for n in loaded if not n.startswith("evertrace")} <= LIBRARY
     ours = {n.removeprefix("evertrace._src.") for n in loaded if n.startswith("evertrace._src.")}
     folders = {n.split(".")[0] for n in ours}
@@ -147,7 +158,8 @@ def test_rules_are_loaded_until_one_is_found():
 def test_a_rule_is_looked_for_where_its_primitive_is():
     program = """
         from evertrace import lax
-        ev.jit(lambda x: lax.scan(lambda c, x: (c + x, c), x[0], x)).lower(jnp.ones((3, 2)))
+        f = ev.jit(lambda x: lax.scan(lambda c, x: (c + x, c), x[0], x), engine="xla")
+        f.lower(jnp.ones((3, 2)))
         from evertrace._src.engines.xla.lower import lowering
         print(*[name.rpartition(".")[2] for name in lowering.modules if name in sys.modules])
     """

@@ -9,7 +9,7 @@ import pytest
 import evertrace as ev
 from evertrace import ffi, lax
 from evertrace import numpy as enp
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.control.ffi import attribute
 from evertrace._src.engines.xla import lapack
 from evertrace.errors import JaxRuntimeError
@@ -107,11 +107,9 @@ def test_derivatives_are_unknown_and_can_be_given():
 
 
 @pytest.fixture(scope="module")
-def sort_target():
+def sort_target(needs_native):
     """Return the name of a handler registered by the public function."""
-    if not native.is_built():
-        pytest.skip("the extension module was not built")
-    ffi.register_ffi_target("test_sort", native.xla_handlers()["evertrace_sort_1"])
+    ffi.register_ffi_target("test_sort", kernels.xla_handlers()["evertrace_sort_1"])
     return "test_sort"
 
 
@@ -191,8 +189,11 @@ def test_python_numbers_that_are_traced_are_attributes(sort_target):
             jitted(np.ones(3, np.float32), 1)
 
 
-def test_a_target_may_be_divided(sort_target):
+def test_a_target_that_may_be_divided_is_called_as_before(sort_target):
     ffi.register_ffi_target_as_batch_partitionable(sort_target)
+    call = ffi.ffi_call(sort_target, S((2, 3), np.float32))
+    x = np.array([[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]], np.float32)
+    np.testing.assert_array_equal(ev.jit(lambda x: call(x, num_keys=1))(x), np.sort(x))
 
 
 # ---------------------------------------------------------------- attributes and mistakes

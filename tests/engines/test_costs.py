@@ -8,11 +8,10 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, nn
-from evertrace._src import native
 from evertrace._src.engines.native import costs, emit, engine
 from evertrace._src.transforms.staging import hoist_consts
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 MANY, SOME, FEW = 1_000_000, 300_000, 10_000
 

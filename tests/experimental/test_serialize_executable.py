@@ -73,7 +73,7 @@ def test_by_name_and_donated():
 
 
 def test_in_another_process(tmp_path):
-    compiled = ev.jit(lambda x: jnp.sin(x) * CAPTURED).lower(jnp.ones(3)).compile()
+    compiled = ev.jit(lambda x: jnp.sin(x) * CAPTURED, engine="xla").lower(jnp.ones(3)).compile()
     path = tmp_path / "executable"
     path.write_bytes(pickle.dumps(serialize(compiled)))
     program = (

@@ -8,11 +8,9 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import native
 
 pytestmark = [
-    pytest.mark.usefixtures("rules"),
-    pytest.mark.skipif(not native.is_built(), reason="the extension module is not built"),
+    pytest.mark.usefixtures("needs_native", "rules"),
 ]
 
 X = np.linspace(-1, 2, 6, dtype=np.float32)
@@ -169,7 +167,24 @@ def test_eager_loops_and_derivatives_of_jitted_functions():
     np.testing.assert_array_equal(out, [10_000] * 3)
 
 
-def test_ahead_of_time_programs_are_xlas():
-    compiled = ev.jit(double).lower(X).compile()
+def test_ahead_of_time_programs_take_the_engine_of_a_call():
+    f = ev.jit(lambda x: jnp.sin(x) * jnp.exp(x))
+    lowered = f.lower(X)
+    compiled = lowered.compile()
+    np.testing.assert_array_equal(compiled(X), f(X))  # to the bit
+    assert not compiled._program.executables
     assert "HloModule" in compiled.as_text()
-    np.testing.assert_array_equal(compiled(X), X * 2 + 1)
+    assert len(compiled._program.executables) == 1
+    by_xla = lowered.compile({"xla_cpu_enable_fast_math": False})
+    assert len(by_xla._program.executables) == 1
+    np.testing.assert_allclose(by_xla(X), f(X), rtol=1e-6)
+
+
+def test_a_program_that_is_compiled_for_another_device_is_xlas():
+    device = ev.devices("cpu")[-1]
+    with ev.default_device(device):
+        compiled = ev.jit(double).lower(X).compile()
+        assert len(compiled._program.executables) == (device is not ev.devices()[0])
+        np.testing.assert_array_equal(compiled(X), X * 2 + 1)
+    place = compiled.input_shardings[0][0]
+    assert place.device_set == {device}

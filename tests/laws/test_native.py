@@ -6,7 +6,7 @@ rule that no longer applies is noticed.
 
 import pytest
 
-from evertrace._src import config, native
+from evertrace._src import config
 from evertrace._src.engines.native.engine import compile_jaxpr
 from tests.laws.rows import over_rows
 from tests.laws.test_engines import calls_of
@@ -14,7 +14,7 @@ from tests.specs.opspec import as_list
 from tests.support.closeness import assert_same
 from tests.support.runtime import array, jaxpr_of, to_numpy
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 
 WITHOUT_KERNELS = (

@@ -15,11 +15,11 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import random
-from evertrace._src import errors, native
+from evertrace._src import errors, kernels, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.numpy import products, reductions, ufuncs
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 module = native._native
 
@@ -450,7 +450,7 @@ def test_what_is_here_is_not_looked_at_to_wait_for_it():
 
 
 def test_blocks_are_kept_by_size():
-    native.release_memory()
+    kernels.release_memory()
     others = module.kept_bytes()  # by threads that other tests have left
     for size in [*range(1, 70), 1000, 4097, 123_457]:
         x = module.empty_array(ShapedArray((size,), "int8"))
@@ -461,7 +461,7 @@ def test_blocks_are_kept_by_size():
     for size in (1, 64, 4097, 123_457):
         module.empty_array(ShapedArray((size,), "int8"))
     assert module.kept_bytes() == kept
-    native.release_memory()
+    kernels.release_memory()
     assert module.kept_bytes() == others < kept
 
 

@@ -16,7 +16,7 @@ from evertrace._src import extension
 from evertrace._src.jit.lifting.guards import CHECKS, STEPS
 
 native = extension.native
-pytestmark = pytest.mark.skipif(native is None, reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 X = jnp.array([1.0, 2.0, 3.0])
 Point = collections.namedtuple("Point", "x y")

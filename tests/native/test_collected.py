@@ -7,10 +7,10 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace.errors import DeletedArrayError
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 X = np.arange(6000, dtype=np.float32)
 
@@ -60,7 +60,7 @@ def collected_after(allocations, action, call):
     """
     gc.set_threshold(0)
     gc.collect()
-    native.release_memory()  # kept arrays would spare the allocations
+    kernels.release_memory()  # kept arrays would spare the allocations
     Finalizer(action)
     gc.set_threshold(allocations)
     try:

@@ -10,9 +10,8 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace._src.extension import native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 X = np.float32([1, 2, 3])
 

@@ -8,12 +8,9 @@ import sys
 import pytest
 
 import evertrace
-from evertrace._src import extension
 from tests.native import hostile
 
-pytestmark = pytest.mark.skipif(
-    extension.native is None, reason="the extension module was not built"
-)
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 
 def start(native, kind, first, count):

@@ -6,7 +6,6 @@ Only the script shows what fills caches, which are bounded: classes, shapes, sta
 import pytest
 
 import evertrace as ev
-from evertrace._src.extension import native
 from tests.native import growth
 from tests.native.test_call import hostile_values
 
@@ -39,7 +38,7 @@ def test_what_is_made_and_dropped_leaves_nothing(name):
     check_growth(growth.numbered(MADE[name]))
 
 
-@pytest.mark.skipif(native is None, reason="the extension module was not built")
+@pytest.mark.usefixtures("needs_native")
 def test_matches_of_hostile_values_leave_nothing():
     f = ev.jit(lambda x, m: x + len(m))
     f(growth.X, [1])

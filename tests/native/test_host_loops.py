@@ -5,11 +5,11 @@ import pytest
 
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import config, native
+from evertrace._src import config, kernels
 from evertrace._src.engines.host import loops
 from tests.support.closeness import assert_same
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 SIZE = (3, 1 << 15)
 
@@ -45,8 +45,8 @@ def off():
 
 def test_loops_are_taken_from_where_they_pay(monkeypatch):
     taken = []
-    loop = native.loop
-    monkeypatch.setattr(native, "loop", lambda *args: taken.append(args[0]) or loop(*args))
+    loop = kernels.loop
+    monkeypatch.setattr(kernels, "loop", lambda *args: taken.append(args[0]) or loop(*args))
     small, large = jnp.array(np.ones(8)), jnp.array(np.ones(loops._MANY))
     jnp.exp(small), jnp.exp(large), lax.logistic(large[: loops._FEW])
     assert set(taken) == {"exp", "logistic"}

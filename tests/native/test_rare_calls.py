@@ -9,9 +9,8 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace._src.extension import native
 
-pytestmark = pytest.mark.skipif(native is None, reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 X = jnp.array([1.0, 2.0, 3.0])
 

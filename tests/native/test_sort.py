@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.ops import sort
 
 SIZE = 40_001  # shared, and of no whole number of vectors or pieces
@@ -26,7 +26,7 @@ ROWS = {
     "in reverse": lambda raw, dtype: np.arange(SIZE)[::-1].astype(dtype),
 }
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 
 @pytest.fixture(params=DTYPES)
@@ -43,12 +43,12 @@ def row(request, dtype):
 def test_values_are_sorted_to_the_bit(row):
     keys = np.sort(sort.to_sort_keys(row)) if row.dtype.kind == "f" else np.sort(row)
     want = sort.flip_negative(keys).view(row.dtype) if row.dtype.kind == "f" else keys
-    assert native.sort([row], 1)[0].tobytes() == want.tobytes()
+    assert kernels.sort([row], 1)[0].tobytes() == want.tobytes()
 
 
 def test_records_are_sorted_stably(row):
     order = np.argsort(row, kind="stable")
-    values, places = native.sort([row, np.arange(SIZE, dtype=np.int32)], 1)
+    values, places = kernels.sort([row, np.arange(SIZE, dtype=np.int32)], 1)
     np.testing.assert_array_equal(places, order)
     assert values.tobytes() == row[order].tobytes()
 
@@ -57,5 +57,5 @@ def test_records_are_sorted_stably(row):
 def test_several_keys_count_one_after_the_other(last):
     raw = np.random.default_rng(0).integers(0, 50, (2, SIZE))
     first, last = raw[0].astype(np.float32), raw[1].astype(last)
-    places = native.sort([first, last, np.arange(SIZE)], 2)[2]
+    places = kernels.sort([first, last, np.arange(SIZE)], 2)[2]
     np.testing.assert_array_equal(places, np.lexsort((last, first)))

@@ -12,7 +12,7 @@ from evertrace import tree, tree_util
 from evertrace._src import extension
 
 native = extension.native
-pytestmark = pytest.mark.skipif(native is None, reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 X = jnp.array([1.0, 2.0, 3.0])
 N = np.array([1.0, 2.0, 3.0], np.float32)

@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from evertrace._src import native
+from evertrace._src import kernels
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 INTEGERS = [np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 NARROW = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
@@ -71,13 +71,13 @@ def test_a_copy_has_the_items_of_the_view(item, shape):
     for (name, view), (where, make) in itertools.product(VIEWS.items(), DESTINATIONS.items()):
         source = np.asarray(view(x))
         out = make(source.shape, source.dtype)
-        native.copy(source, out)
+        kernels.copy(source, out)
         assert source.tobytes() == out.tobytes(), (name, where)
 
 
 def test_a_copy_leaves_alone_what_is_between():
     out = np.zeros((40, 40), np.float32)
-    native.copy(np.ones((20, 20), np.float32).T, out[::2, ::2])
+    kernels.copy(np.ones((20, 20), np.float32).T, out[::2, ::2])
     assert out.sum() == 400
     assert out[::2, ::2].all()
 
@@ -85,7 +85,7 @@ def test_a_copy_leaves_alone_what_is_between():
 def test_large_copies_are_shared_among_threads():
     x = sample((700, 900), np.float32)
     out = np.empty((900, 700), np.float32)
-    native.copy(x.T, out)
+    kernels.copy(x.T, out)
     np.testing.assert_array_equal(out, x.T)
 
 
@@ -93,14 +93,14 @@ def test_unaligned_items_are_copied():
     memory = np.frombuffer(rng.bytes(8 * 600 + 1), np.uint8)[1:]
     x = np.ndarray((20, 30), np.float64, memory)
     out = np.empty((30, 20))
-    native.copy(x.T, out)
+    kernels.copy(x.T, out)
     assert out.tobytes() == x.T.tobytes()
 
 
 def test_a_copy_of_many_dimensions():
     x = sample((2,) * 14, np.int16)
     out = np.empty((2,) * 14, np.int16)
-    native.copy(x.transpose(*range(0, 14, 2), *range(1, 14, 2)), out)
+    kernels.copy(x.transpose(*range(0, 14, 2), *range(1, 14, 2)), out)
     np.testing.assert_array_equal(out, x.transpose(*range(0, 14, 2), *range(1, 14, 2)))
 
 
@@ -146,7 +146,7 @@ def test_a_reduction_is_that_of_the_ufunc(name, dtype):
         if name == "reduce_prod" and inexact:
             x = (1 + x / 1e4).astype(dtype)
         for axes in axes_of(len(shape)):
-            out = native.reduce(name, x, axes, dtype)
+            out = kernels.reduce(name, x, axes, dtype)
             if not inexact:
                 expected = ufunc.reduce(x, axis=axes, dtype=dtype)
                 np.testing.assert_array_equal(out, expected, f"{shape} {axes}")
@@ -165,13 +165,13 @@ def test_sums_are_as_exact_as_pairwise_ones():
     x = rng.random(1 << 20, np.float32)
     exact = x.sum(dtype=np.float64)
     for values, axes in [(x, (0,)), (np.repeat(x[:, None], 2, 1), (0,))]:
-        error = abs(native.reduce("reduce_sum", values, axes, x.dtype).ravel()[0] - exact)
+        error = abs(kernels.reduce("reduce_sum", values, axes, x.dtype).ravel()[0] - exact)
         assert error <= 2 * abs(x.sum() - exact) + np.spacing(np.float32(exact))
 
 
 def test_a_sum_does_not_depend_on_threads():
     x = rng.normal(size=(1 << 18)).astype(np.float32)
-    sums = {native.reduce("reduce_sum", x, (0,), x.dtype).tobytes() for _ in range(5)}
+    sums = {kernels.reduce("reduce_sum", x, (0,), x.dtype).tobytes() for _ in range(5)}
     assert len(sums) == 1
 
 
@@ -182,7 +182,7 @@ def test_a_nan_is_the_extremum(dtype, size):
         for shape, axis in (((size,), 0), ((size, 3), 0), ((3, size), 1)):
             x = np.zeros(shape, dtype)
             np.moveaxis(x, axis, 0)[place] = np.nan
-            assert np.isnan(native.reduce(name, x, (axis,), dtype)).all()
+            assert np.isnan(kernels.reduce(name, x, (axis,), dtype)).all()
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
@@ -194,13 +194,13 @@ def test_infinities(name, value):
         ufunc = UFUNCS[name][0]
         expected = ufunc.reduce(x.astype(np.float32), initial=None)
         with np.errstate(all="ignore"):
-            assert float(native.reduce(name, x, (0,), dtype)) == float(expected)
+            assert float(kernels.reduce(name, x, (0,), dtype)) == float(expected)
 
 
 def test_reducing_nothing_gives_the_identity():
     for name, (ufunc, dtypes) in UFUNCS.items():
         for dtype in dtypes:
-            out = native.reduce(name, np.zeros((3, 0, 2), dtype), (1,), dtype)
+            out = kernels.reduce(name, np.zeros((3, 0, 2), dtype), (1,), dtype)
             if name in ("reduce_max", "reduce_min"):
                 bound = {"b": bool, "i": np.iinfo, "u": np.iinfo}.get(dtype.kind)
                 upper = name == "reduce_min"
@@ -215,7 +215,7 @@ def test_reducing_nothing_gives_the_identity():
             else:
                 expected = ufunc.reduce(np.zeros((3, 0, 2), dtype), axis=1, dtype=dtype)
             assert expected.tobytes() == out.tobytes(), (name, dtype)
-            assert native.reduce(name, np.zeros((0, 5), dtype), (1,), dtype).shape == (0,)
+            assert kernels.reduce(name, np.zeros((0, 5), dtype), (1,), dtype).shape == (0,)
 
 
 @pytest.mark.parametrize("dtype", [*BOOL, *INTEGERS, *NARROW, *FLOATS], ids=str)
@@ -232,7 +232,7 @@ def test_where_an_extremum_is(name, dtype):
                 candidates += [y, np.full(shape, np.nan, dtype)]
             for y in candidates:
                 wide = y.astype(np.float32) if dtype in NARROW else y
-                out = native.reduce(name, y, (axis,), np.dtype(np.int32))
+                out = kernels.reduce(name, y, (axis,), np.dtype(np.int32))
                 np.testing.assert_array_equal(out, find(wide, axis=axis))
 
 
@@ -240,7 +240,7 @@ def test_where_an_extremum_is(name, dtype):
 def test_indices_come_in_any_integer_dtype(dtype):
     x = np.zeros((2, 90), np.float32)
     x[:, 77] = 1
-    out = native.reduce("argmax", x, (1,), dtype)
+    out = kernels.reduce("argmax", x, (1,), dtype)
     assert out.dtype == dtype
     assert out.tolist() == [77, 77]
 
@@ -249,15 +249,15 @@ def test_what_is_not_known_is_an_error():
     x = np.zeros((3, 4), np.float32)
     f4 = np.dtype(np.float32)
     with pytest.raises(ValueError, match="not known for these dtypes"):
-        native.reduce("reduce_and", x, (0,), f4)
+        kernels.reduce("reduce_and", x, (0,), f4)
     with pytest.raises(ValueError, match="not known for these dtypes"):
-        native.reduce("reduce_median", x, (0,), f4)
+        kernels.reduce("reduce_median", x, (0,), f4)
     with pytest.raises(ValueError, match="one shape"):
-        native.copy(x, np.zeros((4, 3), np.float32))
+        kernels.copy(x, np.zeros((4, 3), np.float32))
     with pytest.raises(ValueError, match="read-only"):
-        native.copy(x, np.broadcast_to(np.float32(0), (3, 4)))
+        kernels.copy(x, np.broadcast_to(np.float32(0), (3, 4)))
     with pytest.raises(ValueError, match="shapes do not fit"):
-        native.matmul(x, x)
+        kernels.matmul(x, x)
 
 
 # ---------------------------------------------------------------- matrix products
@@ -288,7 +288,18 @@ def assert_is_product(out, x, y):
 def test_a_product_of_every_shape(dtype):
     for m, n, k in itertools.product(SIZES, repeat=3):
         x, y = sample((m, k), dtype, 1), sample((k, n), dtype, 1)
-        assert_is_product(native.matmul(x, y), x, y)
+        assert_is_product(kernels.matmul(x, y), x, y)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", [*FLOATS], ids=str)
+def test_a_product_with_a_vector_of_every_length(dtype, order):
+    for length in range(1, 140):
+        for count in (3, 9):
+            x = ORDERS[order](sample((count, length), dtype, 1))
+            y, z = sample((length, 1), dtype, 1), sample((1, count), dtype, 1)
+            assert_is_product(kernels.matmul(x, y), x, y)
+            assert_is_product(kernels.matmul(z, x), z, x)
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, *NARROW, *FLOATS, *COMPLEX], ids=str)
@@ -297,7 +308,7 @@ def test_a_product_of_any_strides(dtype, left, right):
     shapes = [(1, 1, 1), (4, 5, 6), (40, 50, 33), (1, 90, 70), (70, 1, 90), (3, 80, 2), (80, 3, 9)]
     for m, n, k in shapes:
         x, y = ORDERS[left](sample((m, k), dtype, 1)), ORDERS[right](sample((k, n), dtype, 1))
-        assert_is_product(native.matmul(x, y), x, y)
+        assert_is_product(kernels.matmul(x, y), x, y)
 
 
 @pytest.mark.parametrize("shape", [(300, 200, 700), (130, 600, 520), (1, 2000, 2000)])
@@ -307,23 +318,23 @@ def test_large_products_are_shared_among_threads(shape, left, right):
     m, n, k = shape
     x, y = sample((m, k), np.float32, 1), sample((k, n), np.float32, 1)
     x, y = ORDERS[left](x), ORDERS[right](y)
-    assert_is_product(native.matmul(x, y), x, y)
-    assert_is_product(native.matmul(y.T, x.T), y.T, x.T)
+    assert_is_product(kernels.matmul(x, y), x, y)
+    assert_is_product(kernels.matmul(y.T, x.T), y.T, x.T)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64])
 def test_stacks_of_matrices(dtype):
     for count, m, n, k in [(3, 4, 5, 6), (70, 32, 33, 31), (0, 2, 2, 2), (2, 3, 4, 0)]:
         x, y = sample((count, m, k), dtype, 1), sample((count, k, n), dtype, 1)
-        assert_is_product(native.matmul(x, y), x, y)
+        assert_is_product(kernels.matmul(x, y), x, y)
         shared = np.broadcast_to(sample((k, n), dtype, 1), (count, k, n))
-        assert_is_product(native.matmul(x, shared), x, shared)
+        assert_is_product(kernels.matmul(x, shared), x, shared)
 
 
 def test_special_values_go_through_a_product():
     for size in (3, 40):
         x = np.zeros((size, size), np.float32)
         x[1, 2] = np.inf
-        out = native.matmul(x, np.zeros((size, size), np.float32))
+        out = kernels.matmul(x, np.zeros((size, size), np.float32))
         assert np.isnan(out[1]).all()
         assert (np.delete(out, 1, 0) == 0).all()

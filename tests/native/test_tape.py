@@ -9,14 +9,13 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import extension, native
+from evertrace._src import extension, kernels
 from evertrace._src.engines.native.emit import COPY, LOOP, MATMUL, REDUCE, SLICE, SPREAD
 from evertrace._src.engines.native.engine import compile_jaxpr
 from evertrace._src.engines.native.rules.control import body as tape_of_body
 from tests.support.tapes import check, jaxpr_of, tape_of
 
-if not native.is_built():
-    pytest.skip("the extension module is not built", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 F32, I32 = 11, 3
 RNG = np.random.default_rng(0)
@@ -59,6 +58,23 @@ PLANS = {
     ),
     "a product that is used twice is not": (
         lambda x, y: (jnp.dot(x, y), jnp.dot(x, y).T), [MATRIX, MATRIX], {}
+    ),
+    "a transposed matrix is read in place": (
+        lambda x, y: x.T @ y + y @ x.T, [MATRIX[:40, :40], MATRIX[:40, 20:60]],
+        {"thunks": 3, "copies": 0},
+    ),
+    "so is one of the loop's own": (
+        lambda x, y: lax.fori_loop(0, 3, lambda i, y: x[:9].T @ (x[:9] @ y) / 64, y),
+        [MATRIX, VECTOR], {},
+    ),
+    "a transposition that is returned is not": (
+        lambda x, y: (x.T, x.T @ y), [MATRIX, VECTOR], {"copies": 1}
+    ),
+    "nor one that two products read": (
+        lambda x, y: x.T @ y + x.T @ x, [MATRIX, MATRIX], {}
+    ),
+    "nor one that is read as another matrix": (
+        lambda x, y: x.T.reshape(600, 20) @ y, [WIDE.reshape(40, 300), VECTOR[:20]], {"copies": 1}
     ),
     "inputs, literals and duplicates come out": (
         lambda x: (x, jnp.float32(2), x, x + 0, x[0]), [MATRIX], {}
@@ -261,7 +277,7 @@ def test_nothing_is_allocated_for_what_donors_hold():
     step = ev.jit(lambda p, g: p - 0.5 * g, donate_argnums=0, engine="native")
     g = jnp.asarray(MATRIX)
     p = step(step(g * 1, g), g)
-    native.release_memory()  # nothing is kept: whatever is allocated and dropped is, from now on
+    kernels.release_memory()  # nothing is kept: whatever is allocated and dropped is, from now on
     for _ in range(5):
         p = step(p, g)
     assert extension.native.kept_bytes() == 0
@@ -431,4 +447,4 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_program(name):
     with pytest.raises((ValueError, TypeError, OverflowError)):
-        native.tape(*WRONG[name])
+        kernels.tape(*WRONG[name])

@@ -6,12 +6,10 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
-from evertrace._src import native
 from evertrace._src.engines.native.rules.control import body as tape_of_body
 from tests.support.tapes import check, jaxpr_of, tape_of
 
-if not native.is_built():
-    pytest.skip("the extension module is not built", allow_module_level=True)
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 RNG = np.random.default_rng(0)
 MATRIX = RNG.normal(size=(64, 64)).astype(np.float32)

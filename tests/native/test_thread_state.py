@@ -11,7 +11,7 @@ from evertrace._src import config, extension
 from evertrace._src.core import tracer
 
 native = extension.native
-pytestmark = pytest.mark.skipif(native is None, reason="the extension module was not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 
 def in_thread(fun):

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.ops import indexing_host
 from evertrace._src.ops.dimension_numbers import (
     GatherDimensionNumbers,
@@ -14,7 +14,7 @@ from evertrace._src.ops.dimension_numbers import (
     ScatterDimensionNumbers,
 )
 
-pytestmark = pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+pytestmark = pytest.mark.usefixtures("needs_native")
 
 UFUNCS = {
     None: None, "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum,
@@ -74,7 +74,7 @@ def test_windows_are_taken_as_numpy_takes_them(dtype):
                 fill_value=7,
             )
             filler = np.array(7, dtype) if fills else None
-            out = native.gather(x, indices, numbers, sizes, out_shape, filler)
+            out = kernels.gather(x, indices, numbers, sizes, out_shape, filler)
             np.testing.assert_array_equal(out, expected, f"{trial}: {numbers} {sizes}")
 
 
@@ -98,7 +98,7 @@ def test_windows_are_put_as_numpy_puts_them(loop, dtype):
                 dimension_numbers=ScatterDimensionNumbers(*numbers),
             )
             drops = mode is not GatherScatterMode.CLIP
-            out = native.scatter(loop, x, indices, updates, numbers, sizes, drops=drops)
+            out = kernels.scatter(loop, x, indices, updates, numbers, sizes, drops=drops)
             np.testing.assert_array_equal(
                 out.astype(np.float64), expected.astype(np.float64), f"{trial}: {numbers} {sizes}"
             )
@@ -109,14 +109,14 @@ def test_many_rows_are_taken_by_threads():
     x = rng.normal(size=(500, 40)).astype(np.float32)
     indices = rng.integers(0, 500, (20000, 1))
     rows = (1,), (0,), (0,), (), ()
-    out = native.gather(x, indices, rows, (1, 40), (20000, 40), None)
+    out = kernels.gather(x, indices, rows, (1, 40), (20000, 40), None)
     np.testing.assert_array_equal(out, x[indices[:, 0]])
 
 
 def test_updates_at_one_place_are_all_added():
     indices = np.random.default_rng(4).integers(0, 9, (5000, 1))
     elements = (), (0,), (0,), (), ()
-    out = native.scatter(
+    out = kernels.scatter(
         "add", np.zeros(9, np.int32), indices, np.ones(5000, np.int32), elements, (1,), drops=True
     )
     np.testing.assert_array_equal(out, np.bincount(indices[:, 0], minlength=9))
@@ -138,17 +138,17 @@ def test_updates_at_one_place_are_all_added():
 def test_windows_that_do_not_fit_are_an_error(numbers, sizes, shape):
     x, indices = np.zeros(8, np.float32), np.zeros((4, 1), np.int32)
     with pytest.raises(ValueError, match="windows that do not fit"):
-        native.gather(x, indices, numbers, sizes, shape, None)
+        kernels.gather(x, indices, numbers, sizes, shape, None)
     with pytest.raises(ValueError, match="windows that do not fit"):
-        native.scatter(None, x, indices, np.zeros(shape, x.dtype), numbers, sizes, drops=True)
+        kernels.scatter(None, x, indices, np.zeros(shape, x.dtype), numbers, sizes, drops=True)
 
 
 def test_empty_windows_and_no_windows():
     for count, size in ((0, 2), (3, 0)):
         x, numbers = np.ones((4, 5), np.float32), ((1,), (0,), (0,), (), ())
         indices = np.zeros((count, 1), np.int32)
-        out = native.gather(x, indices, numbers, (1, size), (count, size), None)
+        out = kernels.gather(x, indices, numbers, (1, size), (count, size), None)
         assert out.shape == (count, size)
         assert math.prod(out.shape) == 0
-        same = native.scatter("add", x, indices, out, numbers, (1, size), drops=True)
+        same = kernels.scatter("add", x, indices, out, numbers, (1, size), drops=True)
         np.testing.assert_array_equal(same, x)

@@ -96,7 +96,7 @@ class Config:
     mesh: Any = None
     """Mesh that specs without one refer to; set by `set_mesh`."""
     platforms: str | None = None
-    """Comma-separated platforms in order of preference, e.g. ``"cuda,cpu"``."""
+    """Comma-separated platforms, e.g. ``"cuda,cpu"``, of which the first is taken."""
     num_cpu_devices: int | None = None
     """Devices the CPU is divided into, read at first use; None leaves it to ``XLA_FLAGS``."""
     enable_compilation_cache: bool = True
@@ -288,7 +288,8 @@ def _parsed(name: str, text: str) -> Any:
 
 def _from_environment() -> Config:
     """Return the defaults, with what ``EVERTRACE_<NAME>`` sets in the environment."""
-    changes = {}
+    of_jax = os.environ.get("JAX_PLATFORMS")  # as people have set it for both
+    changes: dict[str, Any] = {"platforms": of_jax} if of_jax else {}
     for name in _FIELD_TYPES:
         text = os.environ.get(f"EVERTRACE_{name.upper()}")
         if text is not None:
@@ -319,6 +320,11 @@ def current() -> Config:
         _thread.config = _overridden(base, overrides)
         _thread.base = base
     return _thread.config
+
+
+def first_platform() -> str:
+    """Return the first of the option `platforms`, or "" where the choice is ours."""
+    return (current().platforms or "").split(",")[0].strip()
 
 
 _made: dict[tuple[Any, ...], tuple[Config, Config]] = {}
@@ -535,13 +541,8 @@ def thread_guard(new_val: bool = True) -> contextlib.AbstractContextManager[None
     return contextlib.nullcontext()
 
 
-for _context in (
-    disable_jit,
-    checking_leaks,
-    explain_cache_misses,
-    softmax_custom_jvp,
-    thread_guard,
-):
+_contexts = disable_jit, checking_leaks, explain_cache_misses, softmax_custom_jvp, thread_guard
+for _context in _contexts:
     _context.__module__ = "evertrace"
 
 

@@ -99,7 +99,10 @@ def unsupported(
 ) -> NotImplementedError:
     """Build the error of a parameter of JAX's, or a value of one, that is not taken here."""
     return user_error(
-        NotImplementedError, f"{name}: {parameter}={value!r} is not supported.", fix=fix
+        NotImplementedError,
+        f"{name}: {parameter}={value!r} is not supported.",
+        fix=fix,
+        anchor="unsupported",
     )
 
 

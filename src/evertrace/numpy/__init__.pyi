@@ -262,9 +262,7 @@ from evertrace._src.numpy.reductions import mean as mean
 from evertrace._src.numpy.reductions import min as min
 from evertrace._src.numpy.reductions import prod as prod
 from evertrace._src.numpy.reductions import ptp as ptp
-from evertrace._src.numpy.reductions import std as std
 from evertrace._src.numpy.reductions import sum as sum
-from evertrace._src.numpy.reductions import var as var
 from evertrace._src.numpy.repeating import repeat as repeat
 from evertrace._src.numpy.repeating import resize as resize
 from evertrace._src.numpy.repeating import roll as roll
@@ -409,6 +407,8 @@ from evertrace._src.numpy.updates import fill_diagonal as fill_diagonal
 from evertrace._src.numpy.updates import place as place
 from evertrace._src.numpy.updates import put as put
 from evertrace._src.numpy.updates import put_along_axis as put_along_axis
+from evertrace._src.numpy.variance import std as std
+from evertrace._src.numpy.variance import var as var
 from evertrace._src.numpy.windows import bartlett as bartlett
 from evertrace._src.numpy.windows import blackman as blackman
 from evertrace._src.numpy.windows import hamming as hamming

@@ -11,6 +11,7 @@
 
 #include "kernels/clones.h"
 #include "kernels/parallel.h"
+#include "kernels/processor.h"
 
 #if defined(EVERTRACE_HAS_GENERATIONS)
 #include <immintrin.h>
@@ -121,8 +122,7 @@ EVERTRACE_V4 void move_v4(const Splitters<Key>& splitters, const Key* keys, int6
 template <class Key>
 auto best_move() -> decltype(&Splitters<Key>::move) {
 #if defined(EVERTRACE_HAS_GENERATIONS)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4")) return move_v4<Key>;
+  if (processor_generation() == Generation::kV4) return move_v4<Key>;
 #endif
   return Splitters<Key>::move;
 }

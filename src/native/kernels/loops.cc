@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "kernels/loops/find.h"
+#include "kernels/processor.h"
 
 namespace evertrace {
 
@@ -42,7 +43,7 @@ constexpr Primitive kPrimitives[] = {
     {"sub", Op::kSub, 2, Kind::kSame, 1},
     {"mul", Op::kMul, 2, Kind::kSame, 1},
     {"div", Op::kDiv, 2, Kind::kSame, 3},
-    {"rem", Op::kRem, 2, Kind::kSame, 40},
+    {"rem", Op::kRem, 2, Kind::kSame, 8},
     {"max", Op::kMax, 2, Kind::kSame, 1},
     {"min", Op::kMin, 2, Kind::kSame, 1},
     {"clamp", Op::kClamp, 3, Kind::kSame, 2},
@@ -103,7 +104,7 @@ constexpr Primitive kPrimitives[] = {
     {"erf", Op::kErf, 1, Kind::kSame, 25},
     {"erfc", Op::kErfc, 1, Kind::kSame, 25},
     {"erf_inv", Op::kErfInv, 1, Kind::kSame, 50},
-    {"pow", Op::kPow, 2, Kind::kSame, 22},
+    {"pow", Op::kPow, 2, Kind::kSame, 15},
     {"cbrt", Op::kCbrt, 1, Kind::kSame, 6},
     {"lgamma", Op::kLgamma, 1, Kind::kSame, 500},
     {"digamma", Op::kDigamma, 1, Kind::kSame, 500},
@@ -135,23 +136,19 @@ using Find = Loop (*)(const Query&);
 struct Target {
   std::string_view name;
   Find find;
-  bool is_supported;
+  Generation least;
+
+  bool is_supported() const { return processor_generation() >= least; }
 };
 
 // The best first.
 const Target* targets(size_t* count) {
 #ifdef EVERTRACE_MANY_TARGETS
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                               __builtin_cpu_supports("bmi2");
-  static const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") &&
-                                 __builtin_cpu_supports("avx512vl") &&
-                                 __builtin_cpu_supports("avx512bw") &&
-                                 __builtin_cpu_supports("avx512dq");
-  static const Target all[] = {{"avx512", avx512::find, has_avx512},
-                               {"avx2", avx2::find, has_avx2},
-                               {"baseline", baseline::find, true}};
+  static constexpr Target all[] = {{"avx512", avx512::find, Generation::kV4},
+                                   {"avx2", avx2::find, Generation::kV3},
+                                   {"baseline", baseline::find, Generation::kBaseline}};
 #else
-  static const Target all[] = {{"baseline", baseline::find, true}};
+  static constexpr Target all[] = {{"baseline", baseline::find, Generation::kBaseline}};
 #endif
   *count = sizeof all / sizeof *all;
   return all;
@@ -160,7 +157,7 @@ const Target* targets(size_t* count) {
 Find best() {
   size_t count;
   const Target* target = targets(&count);
-  while (!target->is_supported) ++target;
+  while (!target->is_supported()) ++target;
   return target->find;
 }
 
@@ -186,7 +183,7 @@ bool use_loops_for(std::string_view instructions) {
   size_t count;
   const Target* all = targets(&count);
   for (size_t i = 0; i < count; ++i) {
-    if (all[i].name != instructions || !all[i].is_supported) continue;
+    if (all[i].name != instructions || !all[i].is_supported()) continue;
     chosen.store(all[i].find, std::memory_order_relaxed);
     return true;
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/clones.h"
+#include "kernels/processor.h"
 
 namespace evertrace {
 
@@ -119,11 +120,10 @@ template <class T>
 const Tiles<T>& tiles() {
   static const Tiles<T> chosen = [] {
 #if defined(EVERTRACE_HAS_GENERATIONS)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) {
+    if (processor_generation() == Generation::kV4) {
       return Tiles<T>{8, 128 / sizeof(T), kTilesV4<T, 2>, kTilesV4<T, 1>};
     }
-    if (__builtin_cpu_supports("x86-64-v3")) {
+    if (processor_generation() == Generation::kV3) {
       return Tiles<T>{6, 64 / sizeof(T), kTilesV3<T, 2>, kTilesV3<T, 1>};
     }
 #endif

@@ -113,7 +113,8 @@ PyObject* new_view(PyObject* aval, PyObject* array, const void* data);
 // Gives the memory back that is kept for the next arrays.
 void release_arrays();
 
-// The code of a NumPy dtype by its name, kUnknown for others, which may be with a Python error.
+// The code of a NumPy dtype in the machine's byte order; kUnknown for others, which may be with a
+// Python error.
 DType dtype_code(PyObject* dtype);
 
 }  // namespace evertrace

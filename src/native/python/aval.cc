@@ -1,7 +1,6 @@
 // The fields of avals, and what kernels want to know of them; see array.h.
 
 #include "python/array.h"
-#include "python/buffers.h"
 
 #include <structmember.h>
 
@@ -9,7 +8,6 @@
 #include <cstddef>
 #include <unordered_map>
 
-#include "python/buffers.h"
 #include "python/numpy_api.h"
 
 namespace evertrace {
@@ -138,10 +136,28 @@ PyMethodDef methods[] = {
 
 PyTypeObject* aval_base() { return base_class; }
 
-DType dtype_code(PyObject* dtype) {
-  Ref name(PyObject_GetAttrString(dtype, "name"));
-  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
-  return text == nullptr ? DType::kUnknown : dtype_named(text);
+DType dtype_code(PyObject* object) {
+  const auto* dtype = reinterpret_cast<PyArray_Descr*>(object);
+  if (!PyArray_ISNBO(dtype->byteorder)) return DType::kUnknown;
+  if (PyTypeNum_ISUSERDEF(dtype->type_num)) {  // NumPy does not know bfloat16
+    Ref name(PyObject_GetAttrString(object, "name"));
+    const bool is_bfloat16 = name && PyUnicode_Check(name.get()) &&
+                             PyUnicode_CompareWithASCIIString(name.get(), "bfloat16") == 0;
+    return is_bfloat16 ? DType::kBFloat16 : DType::kUnknown;
+  }
+  const auto size = static_cast<size_t>(PyDataType_ELSIZE(dtype));
+  constexpr struct { char kind; DType first, last; } kKinds[] = {
+      {'b', DType::kBool, DType::kBool},       {'i', DType::kInt8, DType::kInt64},
+      {'u', DType::kUInt8, DType::kUInt64},    {'f', DType::kFloat16, DType::kFloat64},
+      {'c', DType::kComplex64, DType::kComplex128},
+  };
+  for (const auto& [kind, first, last] : kKinds) {
+    if (kind != dtype->kind) continue;
+    for (auto code = first; code <= last; code = static_cast<DType>(static_cast<int>(code) + 1)) {
+      if (item_size(code) == size) return code;
+    }
+  }
+  return DType::kUnknown;
 }
 
 const AvalObject* find_facts(PyObject* object) {

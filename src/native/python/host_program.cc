@@ -112,10 +112,10 @@ bool HostProgram::add(PyObject* entry) {
   return true;
 }
 
-bool HostProgram::compile(PyObject* slots, PyObject* leaves, PyObject* plan) {
+bool HostProgram::compile(PyObject* slots, PyObject* leaves, PyObject* instructions) {
   clear();
   const Ref all(PySequence_Tuple(slots)), given(PySequence_Tuple(leaves)),
-      steps(PySequence_Tuple(plan));
+      steps(PySequence_Tuple(instructions));
   if (!all || !given || !steps) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(all.get()); ++i) {
     constants_.push_back(Py_NewRef(PyTuple_GET_ITEM(all.get(), i)));
@@ -266,10 +266,10 @@ PyObject* guards_match(PyObject* self, PyObject* roots_given) {
 }
 
 PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *slots, *leaves, *plan;
-  if (!PyArg_ParseTuple(args, "OOO", &slots, &leaves, &plan)) return nullptr;
+  PyObject *slots, *leaves, *instructions;
+  if (!PyArg_ParseTuple(args, "OOO", &slots, &leaves, &instructions)) return nullptr;
   Ref self(ProgramHolder::make(type));
-  if (!self || !ProgramHolder::part(self.get()).compile(slots, leaves, plan)) return nullptr;
+  if (!self || !ProgramHolder::part(self.get()).compile(slots, leaves, instructions)) return nullptr;
   return self.release();
 }
 

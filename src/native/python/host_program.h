@@ -15,10 +15,10 @@ class HostProgram {
   HostProgram& operator=(const HostProgram&) = delete;
   ~HostProgram() { clear(); }
 
-  // Takes the list of slots with the constants in place, the slots that a call fills, and the plan:
-  // (function, slots of its operands, slot to fill or -1, what the result must be, a demand of that
+  // Takes the list of slots with the constants in place, the slots that a call fills, and the
+  // instructions: (function, slots of its operands, slot to fill or -1, what the result must be, a demand of that
   // value as a function, or None). False with an error set if it makes no sense.
-  bool compile(PyObject* slots, PyObject* leaves, PyObject* plan);
+  bool compile(PyObject* slots, PyObject* leaves, PyObject* instructions);
 
   size_t size() const { return constants_.size(); }
   size_t leaf_count() const { return leaves_.size(); }

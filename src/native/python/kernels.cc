@@ -1,7 +1,6 @@
-// The kernels on host memory as functions of Python, and the handlers that the XLA engine registers.
+// The kernels on NumPy arrays as functions of Python, and the handlers that the XLA engine registers.
 //
-// Arrays come as pairs, see python/buffers.h. The Python side (`evertrace/_src/native.py`) allocates
-// results.
+// The Python side (`evertrace/_src/kernels.py`) allocates results.
 
 #include "python/module.h"
 
@@ -12,7 +11,7 @@
 #include "kernels/key_sort.h"
 #include "kernels/scratch.h"
 #include "python/array.h"
-#include "python/buffers.h"
+#include "python/ndarrays.h"
 #include "python/numpy_api.h"
 #include "xla/handlers.h"
 
@@ -23,11 +22,10 @@ constexpr int64_t kReleaseSize = 1 << 14;  // elements from which on the GIL is 
 
 // Calls a kernel on (in, out), without the GIL where there is much to do.
 template <class Kernel>
-PyObject* call(PyObject* in_pairs, PyObject* out_pairs, size_t num_in, size_t num_out,
+PyObject* call(PyObject* operands, PyObject* results, size_t num_in, size_t num_out,
                const Kernel& kernel) {
-  Held held;
   Arrays in, out;
-  if (!held.take(in_pairs, false, in) || !held.take(out_pairs, true, out)) return nullptr;
+  if (!take_arrays(operands, false, in) || !take_arrays(results, true, out)) return nullptr;
   if ((num_in != 0 && in.size() != num_in) || (num_out != 0 && out.size() != num_out)) {
     PyErr_SetString(PyExc_ValueError, "wrong number of arrays");
     return nullptr;
@@ -62,17 +60,6 @@ PyObject* py_top_k(PyObject*, PyObject* args) {
   PyObject *in, *out;
   if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
   return call(in, out, 1, 2, [&](auto& x, auto& y) { return top_k(x[0], y[0], y[1]); });
-}
-
-PyObject* py_scan(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  Py_ssize_t axis;
-  int reverse;
-  const char* operation;
-  if (!PyArg_ParseTuple(args, "OOnps", &in, &out, &axis, &reverse, &operation)) return nullptr;
-  return call(in, out, 1, 1, [&](auto& x, auto& y) {
-    return scan(x[0], y[0], axis, reverse != 0, operation);
-  });
 }
 
 PyObject* py_search(PyObject*, PyObject* args) {
@@ -128,7 +115,6 @@ KeySort numpy_sort(int type) {
 PyMethodDef methods[] = {
     {"sort", py_sort, METH_VARARGS, "sort(in, out, num_keys): sort rows by their first arrays."},
     {"top_k", py_top_k, METH_VARARGS, "top_k(in, out): the largest of each row, and where."},
-    {"scan", py_scan, METH_VARARGS, "scan(in, out, axis, reverse, operation): a running reduction."},
     {"search", py_search, METH_VARARGS, "search(in, out, right): places of values in sorted rows."},
     {"threefry", py_threefry, METH_VARARGS, "threefry(in, out): encrypt counters under keys."},
     {"random_words", py_random_words, METH_VARARGS, "random_words(in, out): numbers or keys of keys."},

@@ -6,7 +6,7 @@
 
 #include "kernels/loops.h"
 #include "kernels/parallel.h"
-#include "python/buffers.h"
+#include "python/ndarrays.h"
 
 namespace evertrace {
 namespace {
@@ -37,15 +37,11 @@ void run_loop(Loop loop, const Operand* operands, int count, const size_t* sizes
 // loop(primitive, operands, out, param) -> whether there is such a loop, and it ran
 PyObject* py_loop(PyObject*, PyObject* args) {
   const char* name;
-  PyObject *in_pairs, *out_pair;
+  PyObject *inputs, *result;
   long long param;
-  if (!PyArg_ParseTuple(args, "sOOL", &name, &in_pairs, &out_pair, &param)) return nullptr;
-  Held held;
+  if (!PyArg_ParseTuple(args, "sOOL", &name, &inputs, &result, &param)) return nullptr;
   Arrays in, out;
-  const Ref out_pairs(PyTuple_Pack(1, out_pair));
-  if (!out_pairs || !held.take(in_pairs, false, in) || !held.take(out_pairs.get(), true, out)) {
-    return nullptr;
-  }
+  if (!take_arrays(inputs, false, in) || !take_array(result, true, out)) return nullptr;
   const int count = static_cast<int>(std::min<size_t>(in.size(), kMostOperands + 1));
   if (count == 0 || count > kMostOperands) Py_RETURN_FALSE;
   Operand operands[kMostOperands];

@@ -1,8 +1,7 @@
 // Copies, reductions, matrix products, gathers and scatters of NumPy arrays, as functions of Python.
 //
-// Arrays come as they are, with any strides where the kernel takes them; their dtypes come as
-// numbers (`DType`), for NumPy does not know all of them. The Python side (`_src/native.py`) has
-// checked dtypes and allocates results; shapes are checked here.
+// Arrays may have any strides where the kernel takes them. The Python side (`_src/kernels.py`)
+// allocates results; shapes and dtypes are checked here.
 
 #include "python/module.h"
 
@@ -10,10 +9,9 @@
 #include <new>
 #include <vector>
 
-#include <numpy/arrayobject.h>
-
 #include "kernels/gather.h"
 #include "kernels/structure.h"
+#include "python/ndarrays.h"
 
 namespace evertrace {
 namespace {
@@ -40,31 +38,9 @@ PyObject* failure(const char* what) {
   return nullptr;
 }
 
-PyArrayObject* array(PyObject* object) {
-  if (PyArray_Check(object)) return reinterpret_cast<PyArrayObject*>(object);
-  PyErr_SetString(PyExc_TypeError, "expected a NumPy array");
-  return nullptr;
-}
-
-// An array that can be written to.
-PyArrayObject* result(PyObject* object) {
-  PyArrayObject* out = array(object);
-  if (out == nullptr || PyArray_ISWRITEABLE(out)) return out;
-  PyErr_SetString(PyExc_ValueError, "the result is read-only");
-  return nullptr;
-}
-
-// The dtype of a number, if it is that of an array's items by their size.
-DType dtype_of(PyObject* number, PyArrayObject* of) {
-  const long value = PyLong_AsLong(number);
-  if (value < 0 || value >= static_cast<long>(DType::kUnknown)) return DType::kUnknown;
-  const DType dtype = static_cast<DType>(value);
-  return static_cast<npy_intp>(item_size(dtype)) == PyArray_ITEMSIZE(of) ? dtype : DType::kUnknown;
-}
-
 PyObject* py_copy(PyObject*, PyObject* const* args, Py_ssize_t count) {
   if (count != 2) return failure("copy(in, out)");
-  PyArrayObject *in = array(args[0]), *out = result(args[1]);
+  PyArrayObject *in = ndarray(args[0]), *out = writable_ndarray(args[1]);
   if (in == nullptr || out == nullptr) return nullptr;
   const int rank = PyArray_NDIM(in);
   if (rank != PyArray_NDIM(out) || PyArray_ITEMSIZE(in) != PyArray_ITEMSIZE(out) ||
@@ -83,16 +59,16 @@ PyObject* py_copy(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* py_reduce(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count != 6) return failure("reduce(primitive, in, in dtype, reduced, out, out dtype)");
-  PyArrayObject *in = array(args[1]), *out = result(args[4]);
+  if (count != 4) return failure("reduce(primitive, in, (first, last), out)");
+  PyArrayObject *in = ndarray(args[1]), *out = writable_ndarray(args[3]);
   if (in == nullptr || out == nullptr) return nullptr;
   const char* primitive = PyUnicode_AsUTF8(args[0]);
   // The dimensions from `first` to `last` are reduced.
   int first, last;
-  if (primitive == nullptr || !PyArg_ParseTuple(args[3], "ii", &first, &last)) return nullptr;
+  if (primitive == nullptr || !PyArg_ParseTuple(args[2], "ii", &first, &last)) return nullptr;
   const int rank = PyArray_NDIM(in);
   if (first < 0 || last < first || last > rank) return failure("reduce: dimensions");
-  const Reduce reduce = find_reduce(primitive, dtype_of(args[2], in), dtype_of(args[5], out));
+  const Reduce reduce = find_reduce(primitive, dtype_of(in), dtype_of(out));
   if (PyErr_Occurred()) return nullptr;
   if (reduce == nullptr) return failure("reduce: not known for these dtypes");
   int64_t sizes[3] = {1, 1, 1};
@@ -120,13 +96,13 @@ bool batch_of(PyArrayObject* x, int64_t& size, int64_t& stride) {
 }
 
 PyObject* py_matmul(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count != 4) return failure("matmul(x, y, out, dtype)");
-  PyArrayObject *x = array(args[0]), *y = array(args[1]), *out = result(args[2]);
+  if (count != 3) return failure("matmul(x, y, out)");
+  PyArrayObject *x = ndarray(args[0]), *y = ndarray(args[1]), *out = writable_ndarray(args[2]);
   if (x == nullptr || y == nullptr || out == nullptr) return nullptr;
-  const Matmul multiply = find_matmul(dtype_of(args[3], out));
+  const Matmul multiply = find_matmul(dtype_of(out));
   if (PyErr_Occurred()) return nullptr;
   const int64_t item = PyArray_ITEMSIZE(out);
-  if (multiply == nullptr || PyArray_ITEMSIZE(x) != item || PyArray_ITEMSIZE(y) != item) {
+  if (multiply == nullptr || dtype_of(x) != dtype_of(out) || dtype_of(y) != dtype_of(out)) {
     return failure("matmul: not known for this dtype");
   }
   const int rank = PyArray_NDIM(out);
@@ -171,24 +147,23 @@ std::vector<int64_t> shape_of(PyArrayObject* x) {
   return {PyArray_DIMS(x), PyArray_DIMS(x) + PyArray_NDIM(x)};
 }
 
-// What gather and scatter have in common: (array, indices, index dtype, dimension numbers, sizes,
-// windows). False with a Python error set.
+// What gather and scatter have in common: (array, indices, dimension numbers, sizes, windows). False with a Python error set.
 bool take_windows(PyObject* const* args, Windows& windows) {
-  PyArrayObject *x = array(args[0]), *indices = array(args[1]), *taken = array(args[5]);
+  PyArrayObject *x = ndarray(args[0]), *indices = ndarray(args[1]), *taken = ndarray(args[4]);
   if (x == nullptr || indices == nullptr || taken == nullptr) return false;
   DimensionNumbers dims;
   std::vector<int64_t> sizes;
-  if (!PyTuple_Check(args[3]) || PyTuple_GET_SIZE(args[3]) != 5) {
+  if (!PyTuple_Check(args[2]) || PyTuple_GET_SIZE(args[2]) != 5) {
     failure("five dimension numbers");
     return false;
   }
   std::vector<int64_t>* const parts[] = {&dims.window_dims, &dims.dropped, &dims.index_map,
                                          &dims.operand_batch, &dims.indices_batch};
   for (int i = 0; i < 5; ++i) {
-    if (!take_sizes(PyTuple_GET_ITEM(args[3], i), *parts[i])) return false;
+    if (!take_sizes(PyTuple_GET_ITEM(args[2], i), *parts[i])) return false;
   }
-  if (!take_sizes(args[4], sizes)) return false;
-  const DType index_dtype = dtype_of(args[2], indices);
+  if (!take_sizes(args[3], sizes)) return false;
+  const DType index_dtype = dtype_of(indices);
   if (PyErr_Occurred()) return false;
   if (!windows.set(shape_of(x), shape_of(indices), sizes, dims, index_dtype, PyArray_ITEMSIZE(x)) ||
       PyArray_SIZE(taken) != windows.size() || PyArray_ITEMSIZE(taken) != PyArray_ITEMSIZE(x)) {
@@ -204,14 +179,12 @@ bool take_windows(PyObject* const* args, Windows& windows) {
 }
 
 PyObject* py_gather(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count != 7) {
-    return failure("gather(in, indices, index dtype, dims, sizes, out, filler or None)");
-  }
+  if (count != 6) return failure("gather(in, indices, dims, sizes, out, filler or None)");
   Windows windows;
-  if (!take_windows(args, windows) || result(args[5]) == nullptr) return nullptr;
-  PyArrayObject *in = array(args[0]), *indices = array(args[1]), *out = array(args[5]);
-  PyArrayObject* filler = args[6] == Py_None ? nullptr : array(args[6]);
-  if (args[6] != Py_None && filler == nullptr) return nullptr;
+  if (!take_windows(args, windows) || writable_ndarray(args[4]) == nullptr) return nullptr;
+  PyArrayObject *in = ndarray(args[0]), *indices = ndarray(args[1]), *out = ndarray(args[4]);
+  PyArrayObject* filler = args[5] == Py_None ? nullptr : ndarray(args[5]);
+  if (args[5] != Py_None && filler == nullptr) return nullptr;
   if (filler != nullptr && PyArray_NBYTES(filler) != PyArray_ITEMSIZE(in)) {
     return failure("gather: the filler is one item");
   }
@@ -222,18 +195,16 @@ PyObject* py_gather(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* py_scatter(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  if (count != 9) {
-    return failure("scatter(out, indices, index dtype, dims, sizes, updates, loop, dtype, drops)");
-  }
+  if (count != 7) return failure("scatter(out, indices, dims, sizes, updates, loop, drops)");
   Windows windows;
-  if (!take_windows(args, windows) || result(args[0]) == nullptr) return nullptr;
-  PyArrayObject *out = array(args[0]), *indices = array(args[1]), *updates = array(args[5]);
-  const DType dtypes[] = {dtype_of(args[7], out), dtype_of(args[7], out)};
-  const int drops = PyObject_IsTrue(args[8]);
+  if (!take_windows(args, windows) || writable_ndarray(args[0]) == nullptr) return nullptr;
+  PyArrayObject *out = ndarray(args[0]), *indices = ndarray(args[1]), *updates = ndarray(args[4]);
+  const DType dtypes[] = {dtype_of(out), dtype_of(out)};
+  const int drops = PyObject_IsTrue(args[6]);
   if (PyErr_Occurred()) return nullptr;
   Loop join = nullptr;
-  if (args[6] != Py_None) {
-    const char* name = PyUnicode_AsUTF8(args[6]);
+  if (args[5] != Py_None) {
+    const char* name = PyUnicode_AsUTF8(args[5]);
     if (name == nullptr) return nullptr;
     join = find_loop(name, dtypes, 2, dtypes[0]);
     if (join == nullptr) return failure("scatter: no such loop");
@@ -247,20 +218,19 @@ PyObject* py_scatter(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyMethodDef methods[] = {
     {"copy", as_method<py_copy>(), METH_FASTCALL, "copy(in, out): copy items between strided arrays."},
     {"reduce", as_method<py_reduce>(), METH_FASTCALL,
-     "reduce(primitive, in, in dtype, (first, last), out, out dtype): reduce these dimensions."},
+     "reduce(primitive, in, (first, last), out): reduce these dimensions."},
     {"matmul", as_method<py_matmul>(), METH_FASTCALL,
-     "matmul(x, y, out, dtype): the products of two stacks of matrices."},
+     "matmul(x, y, out): the products of two stacks of matrices."},
     {"gather", as_method<py_gather>(), METH_FASTCALL,
-     "gather(in, indices, index dtype, dims, sizes, out, filler): take windows of an array."},
+     "gather(in, indices, dims, sizes, out, filler): take windows of an array."},
     {"scatter", as_method<py_scatter>(), METH_FASTCALL,
-     "scatter(out, indices, index dtype, dims, sizes, updates, loop, dtype, drops): put windows."},
+     "scatter(out, indices, dims, sizes, updates, loop, drops): put windows."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
 int add_structure(PyObject* module) {
-  if (PyArray_ImportNumPyAPI() < 0) return -1;
   return PyModule_AddFunctions(module, methods);
 }
 

@@ -148,13 +148,6 @@ PyMethodDef methods[] = {
 
 ThreadState* thread_state() { return mine != nullptr ? mine : make_state(); }
 
-PyObject* eval_trace() { return the_eval_trace; }
-
-PyObject* current_trace() {
-  ThreadState* state = thread_state();
-  return state == nullptr ? nullptr : trace_of(*state);
-}
-
 PyObject* current_config() {
   ThreadState* state = thread_state();
   if (state == nullptr) return nullptr;

@@ -24,12 +24,6 @@ struct ThreadState {
 // The values of this thread; null with a Python error set where memory is out.
 ThreadState* thread_state();
 
-// The trace that runs operations at once; null before `core.tracer` was imported. Borrowed.
-PyObject* eval_trace();
-
-// The current trace. Borrowed; null with a Python error set.
-PyObject* current_trace();
-
 // The options in force. Borrowed; null with a Python error set. It may run Python.
 PyObject* current_config();
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tape/control.h"
-#include "tape/plan.h"
+#include "tape/draft.h"
 
 namespace evertrace::tape {
 namespace {
@@ -56,38 +56,38 @@ class Arena {
 
 class Placer {
  public:
-  explicit Placer(Plan& plan)
-      : plan_(plan), first_(values(), -1), last_(values(), -1) {}
+  explicit Placer(Draft& draft)
+      : draft_(draft), first_(values(), -1), last_(values(), -1) {}
 
   void run() {
-    plan_.places.resize(values());
+    draft_.places.resize(values());
     find_lifetimes();
     bind();
     find_donors();
-    for (size_t s = 0; s < plan_.steps.size(); ++s) place_step(static_cast<int>(s));
-    plan_.arena_bytes = arena_.end();
+    for (size_t s = 0; s < draft_.steps.size(); ++s) place_step(static_cast<int>(s));
+    draft_.arena_bytes = arena_.end();
     place_parts();
   }
 
  private:
-  size_t values() const { return plan_.program.values.size(); }
-  const Value& value(int v) const { return plan_.program.values[v]; }
-  const Instruction& instruction(int i) const { return plan_.program.instructions[i]; }
+  size_t values() const { return draft_.program.values.size(); }
+  const Value& value(int v) const { return draft_.program.values[v]; }
+  const Instruction& instruction(int i) const { return draft_.program.instructions[i]; }
 
   void find_lifetimes() {
-    for (size_t s = 0; s < plan_.steps.size(); ++s) {
-      for (int i : plan_.steps[s].instructions) {
-        for (int v : instruction(i).in) last_[plan_.sources[v].root] = static_cast<int>(s);
+    for (size_t s = 0; s < draft_.steps.size(); ++s) {
+      for (int i : draft_.steps[s].instructions) {
+        for (int v : instruction(i).in) last_[draft_.sources[v].root] = static_cast<int>(s);
         for (int v : instruction(i).out) first_[v] = static_cast<int>(s);
       }
     }
   }
 
   void bind() {
-    for (int v : plan_.program.inputs) plan_.places[v].kind = Place::kBound;
-    for (int v : plan_.program.outputs) plan_.places[v].kind = Place::kBound;
-    for (const Constant& c : plan_.program.constants) {
-      plan_.places[c.value] = {Place::kConstant, c.value, 0};
+    for (int v : draft_.program.inputs) draft_.places[v].kind = Place::kBound;
+    for (int v : draft_.program.outputs) draft_.places[v].kind = Place::kBound;
+    for (const Constant& c : draft_.program.constants) {
+      draft_.places[c.value] = {Place::kConstant, c.value, 0};
     }
   }
 
@@ -110,8 +110,8 @@ class Placer {
       const Instruction& instr = instruction(i);
       for (size_t k = 0; k < instr.in.size(); ++k) {
         const int v = instr.in[k];
-        if (plan_.sources[v].root != x) continue;
-        if (written || plan_.is_lazy(v) || value(v).bytes() != value(x).bytes()) return false;
+        if (draft_.sources[v].root != x) continue;
+        if (written || draft_.is_lazy(v) || value(v).bytes() != value(x).bytes()) return false;
         const bool in_order = instr.op == Op::kLoop && value(v).item() == value(out).item();
         const bool updated = (instr.op == Op::kUpdate || instr.op == Op::kScatter) && k == 0;
         if (!in_order && !updated && !is_turned(instr, k, out)) return false;
@@ -122,15 +122,15 @@ class Placer {
   }
 
   void find_donors() {
-    const auto& program = plan_.program;
+    const auto& program = draft_.program;
     const size_t outputs = program.outputs.size();
-    plan_.donors.assign(outputs, -1);
+    draft_.donors.assign(outputs, -1);
     for (const auto& [in, output] : program.carried) {
       const size_t first = output < 0 ? 0 : static_cast<size_t>(output);
       const size_t end = output < 0 ? outputs : first + 1;
       for (size_t k = first; k < end; ++k) {
-        if (plan_.donors[k] >= 0 || !may_lend(program.inputs[in], program.outputs[k])) continue;
-        plan_.donors[k] = in;
+        if (draft_.donors[k] >= 0 || !may_lend(program.inputs[in], program.outputs[k])) continue;
+        draft_.donors[k] = in;
         break;
       }
     }
@@ -140,24 +140,24 @@ class Placer {
   bool may_lend(int x, int out) const {
     if (value(x).bytes() != value(out).bytes() || first_[out] < 0) return false;
     const int end = last_[x], start = first_[out];
-    return end < start || (end == start && may_overwrite(plan_.steps[start], x, out));
+    return end < start || (end == start && may_overwrite(draft_.steps[start], x, out));
   }
 
   void place_step(int s) {
-    Step& step = plan_.steps[s];
+    Step& step = draft_.steps[s];
     std::vector<bool> in_block(step.is_group ? values() : 0);
     for (int i : step.instructions) {
       for (int v : instruction(i).out) {
-        if (plan_.places[v].kind != Place::kNone || value(v).bytes() == 0) continue;
+        if (draft_.places[v].kind != Place::kNone || value(v).bytes() == 0) continue;
         if (step.is_group && last_[v] == s) in_block[v] = true;
         else if (!take_over(step, s, v)) place(v, arena_.take(value(v).bytes()));
       }
     }
     if (step.is_group) {
-      step.fused = fuse(plan_, step, in_block);
+      step.fused = fuse(draft_, step, in_block);
       step.scratch = step.fused.scratch;
     } else {
-      step.scratch = scratch_bytes(plan_, instruction(step.instructions[0]));
+      step.scratch = scratch_bytes(draft_, instruction(step.instructions[0]));
     }
     if (step.scratch > 0) {
       step.scratch_offset = arena_.take(step.scratch);
@@ -167,7 +167,7 @@ class Placer {
   }
 
   void place(int v, int64_t offset) {
-    plan_.places[v] = {Place::kArena, -1, offset};
+    draft_.places[v] = {Place::kArena, -1, offset};
     owned_[v] = true;
   }
 
@@ -175,13 +175,13 @@ class Placer {
   bool take_over(const Step& step, int s, int out) {
     for (int i : step.instructions) {
       for (int v : instruction(i).in) {
-        const int x = plan_.sources[v].root;
+        const int x = draft_.sources[v].root;
         const auto owned = owned_.find(x);
         if (owned == owned_.end() || last_[x] != s || !may_overwrite(step, x, out)) continue;
-        const int64_t offset = plan_.places[x].offset;
+        const int64_t offset = draft_.places[x].offset;
         owned_.erase(owned);
         place(out, offset);
-        ++plan_.counts.reuses;
+        ++draft_.counts.reuses;
         return true;
       }
     }
@@ -193,11 +193,11 @@ class Placer {
     const auto drop = [&](int v) {
       const auto owned = owned_.find(v);
       if (owned == owned_.end() || last_[v] > s) return;
-      arena_.give(plan_.places[v].offset, value(v).bytes());
+      arena_.give(draft_.places[v].offset, value(v).bytes());
       owned_.erase(owned);
     };
     for (int i : step.instructions) {
-      for (int v : instruction(i).in) drop(plan_.sources[v].root);
+      for (int v : instruction(i).in) drop(draft_.sources[v].root);
       for (int v : instruction(i).out) drop(v);
     }
   }
@@ -205,18 +205,18 @@ class Placer {
   // Parts of other values lie where these do.
   void place_parts() {
     for (size_t v = 0; v < values(); ++v) {
-      const Source& source = plan_.sources[v];
+      const Source& source = draft_.sources[v];
       if (source.view >= 0 || source.root == static_cast<int>(v)) continue;
-      const Place& base = plan_.places[source.root];
+      const Place& base = draft_.places[source.root];
       const int64_t offset = source.offset * value(source.root).item();
-      Place& place = plan_.places[v];
+      Place& place = draft_.places[v];
       place = base;
       place.offset += offset;
       if (base.kind == Place::kBound) place = {Place::kDerived, source.root, offset};
     }
   }
 
-  Plan& plan_;
+  Draft& draft_;
   std::vector<int> first_, last_;  // by root: the steps that write it, and that read it last
   std::map<int, bool> owned_;      // roots whose memory is theirs
   Arena arena_;
@@ -224,6 +224,6 @@ class Placer {
 
 }  // namespace
 
-void place_values(Plan& plan) { Placer(plan).run(); }
+void place_values(Draft& draft) { Placer(draft).run(); }
 
 }  // namespace evertrace::tape

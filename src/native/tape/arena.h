@@ -4,9 +4,9 @@
 
 namespace evertrace::tape {
 
-struct Plan;
+struct Draft;
 
 // Fills in places, the working memory of steps, and the donors of outputs.
-void place_values(Plan& plan);
+void place_values(Draft& draft);
 
 }  // namespace evertrace::tape

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "tape/plan.h"
+#include "tape/draft.h"
 #include "tape/thunks.h"
 
 namespace evertrace::tape {
@@ -93,9 +93,9 @@ class Pointers {
 
 class Cond : public Thunk {
  public:
-  Cond(const Plan& plan, const Instruction& instr, int child)
+  Cond(const Draft& draft, const Instruction& instr, int child)
       : bodies_(instr.bodies), in_(instr.in), out_(instr.out), child_(child),
-        index_(plan.program.values[instr.in[0]].dtype) {}
+        index_(draft.program.values[instr.in[0]].dtype) {}
 
   void run(Frame& frame) const override {
     const int64_t last = static_cast<int64_t>(bodies_.size()) - 1;
@@ -216,7 +216,7 @@ class Scan : public Thunk {
 
 }  // namespace
 
-int64_t scratch_bytes(const Plan&, const Instruction& instr) {
+int64_t scratch_bytes(const Draft&, const Instruction& instr) {
   if (instr.op == Op::kWhile) {
     return kFlagBytes + Carries::scratch_bytes(*instr.bodies[1], instr.out.size());
   }
@@ -226,9 +226,9 @@ int64_t scratch_bytes(const Plan&, const Instruction& instr) {
   return 0;
 }
 
-std::unique_ptr<Thunk> make_control(const Plan& plan, const Step& step, int child) {
-  const Instruction& instr = plan.program.instructions[step.instructions[0]];
-  if (instr.op == Op::kCond) return std::make_unique<Cond>(plan, instr, child);
+std::unique_ptr<Thunk> make_control(const Draft& draft, const Step& step, int child) {
+  const Instruction& instr = draft.program.instructions[step.instructions[0]];
+  if (instr.op == Op::kCond) return std::make_unique<Cond>(draft, instr, child);
   if (instr.op == Op::kWhile) return std::make_unique<While>(instr, step.scratch_offset, child);
   return std::make_unique<Scan>(instr, step.scratch_offset, child);
 }

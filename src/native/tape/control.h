@@ -9,13 +9,13 @@
 
 namespace evertrace::tape {
 
-struct Plan;
+struct Draft;
 struct Step;
 
 // The working memory of an instruction that is a loop: second buffers of its carries.
-int64_t scratch_bytes(const Plan& plan, const Instruction& instr);
+int64_t scratch_bytes(const Draft& draft, const Instruction& instr);
 
 // The thunk of a cond, while or scan, whose bodies' frames are the children from `child` on.
-std::unique_ptr<Thunk> make_control(const Plan& plan, const Step& step, int child);
+std::unique_ptr<Thunk> make_control(const Draft& draft, const Step& step, int child);
 
 }  // namespace evertrace::tape

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "kernels/structure.h"
-#include "tape/plan.h"
+#include "tape/draft.h"
 
 namespace evertrace::tape {
 namespace {
@@ -40,18 +40,18 @@ class BlockMemory {
 
 class Fuser {
  public:
-  Fuser(const Plan& plan, const Step& step, const std::vector<bool>& in_block)
-      : plan_(plan), step_(step), in_block_(in_block), last_(plan.program.values.size(), -1),
-        at_(plan.program.values.size(), -1) {}
+  Fuser(const Draft& draft, const Step& step, const std::vector<bool>& in_block)
+      : draft_(draft), step_(step), in_block_(in_block), last_(draft.program.values.size(), -1),
+        at_(draft.program.values.size(), -1) {}
 
   Fused make() {
-    const auto& program = plan_.program;
+    const auto& program = draft_.program;
     fused_.size = program.values[program.instructions[step_.instructions[0]].out[0]].size;
     fused_.inner = step_.inner;
     choose_block();
     for (size_t j = 0; j < step_.instructions.size(); ++j) {
       for (int v : program.instructions[step_.instructions[j]].in) {
-        last_[plan_.sources[v].root] = static_cast<int>(j);
+        last_[draft_.sources[v].root] = static_cast<int>(j);
       }
     }
     if (fused_.whole_rows) expand_views();
@@ -63,13 +63,13 @@ class Fuser {
 
  private:
   const Instruction& instruction(int j) const {
-    return plan_.program.instructions[step_.instructions[j]];
+    return draft_.program.instructions[step_.instructions[j]];
   }
 
   void choose_block() {
     int64_t bytes = 0;  // of an element of everything that a block touches
     for (int i : step_.instructions) {
-      bytes += plan_.program.values[plan_.program.instructions[i].out[0]].item();
+      bytes += draft_.program.values[draft_.program.instructions[i].out[0]].item();
     }
     int64_t block = std::clamp(kBlockBytes / std::max<int64_t>(1, bytes), kLeast, kMost);
     block &= ~int64_t{63};
@@ -83,20 +83,20 @@ class Fuser {
 
   void expand_views() {
     for (int i : step_.instructions) {
-      for (int v : plan_.program.instructions[i].in) {
-        const int view = plan_.sources[v].view;
+      for (int v : draft_.program.instructions[i].in) {
+        const int view = draft_.sources[v].view;
         if (view < 0 || pattern(view) == kScalar) continue;
         const Ref::Kind kind = pattern(view) == kRow ? Ref::kRow : Ref::kColumn;
         if (find_expanded(kind, source_slot(view)) != nullptr) continue;
-        const int64_t item = plan_.program.values[v].item();
+        const int64_t item = draft_.program.values[v].item();
         fused_.expanded.push_back({kind, source_slot(view), fused_.scratch, item});
         fused_.scratch += aligned(fused_.block * item);
       }
     }
   }
 
-  int64_t pattern(int view) const { return plan_.view_pattern(view); }
-  int source_slot(int view) const { return plan_.view_source(view); }
+  int64_t pattern(int view) const { return draft_.view_pattern(view); }
+  int source_slot(int view) const { return draft_.view_source(view); }
 
   const Expanded* find_expanded(Ref::Kind kind, int slot) const {
     for (const Expanded& e : fused_.expanded) {
@@ -106,8 +106,8 @@ class Fuser {
   }
 
   Ref read(int v) const {
-    const int64_t item = plan_.program.values[v].item();
-    const Source& source = plan_.sources[v];
+    const int64_t item = draft_.program.values[v].item();
+    const Source& source = draft_.sources[v];
     if (source.view >= 0) {
       const int slot = source_slot(source.view);
       if (pattern(source.view) == kScalar) return {Ref::kScalar, slot, 0, item};
@@ -116,24 +116,24 @@ class Fuser {
       if (expanded != nullptr) return {Ref::kBlock, -1, expanded->offset, item};
       return {kind, slot, 0, item};
     }
-    if (plan_.program.values[v].size != fused_.size) return {Ref::kScalar, v, 0, item};
+    if (draft_.program.values[v].size != fused_.size) return {Ref::kScalar, v, 0, item};
     if (at_[source.root] >= 0) return {Ref::kBlock, -1, at_[source.root], item};
     return {Ref::kDense, v, 0, item};
   }
 
   void add_loop(int j, BlockMemory& memory) {
     const Instruction& instr = instruction(j);
-    FusedLoop made{loop_of(plan_, step_.instructions[j]), instr.numbers.empty() ? 0 : instr.numbers[0],
+    FusedLoop made{loop_of(draft_, step_.instructions[j]), instr.numbers.empty() ? 0 : instr.numbers[0],
                    static_cast<int>(instr.in.size()), {}, {}};
     for (int i = 0; i < made.count; ++i) made.in[i] = read(instr.in[i]);
     for (int i = 0; i < made.count; ++i) {  // what was read last is free for the result
-      const int root = plan_.sources[instr.in[i]].root;
+      const int root = draft_.sources[instr.in[i]].root;
       if (last_[root] != j || at_[root] < 0) continue;
-      memory.give(at_[root], plan_.program.values[root].item());
+      memory.give(at_[root], draft_.program.values[root].item());
       last_[root] = -1;
     }
     const int out = instr.out[0];
-    const int64_t item = plan_.program.values[out].item();
+    const int64_t item = draft_.program.values[out].item();
     if (in_block_[out]) {
       at_[out] = memory.take(block_bytes(out), item);
       made.out = {Ref::kBlock, -1, at_[out], item};
@@ -146,10 +146,10 @@ class Fuser {
   }
 
   int64_t block_bytes(int v) const {
-    return aligned(fused_.block * plan_.program.values[v].item());
+    return aligned(fused_.block * draft_.program.values[v].item());
   }
 
-  const Plan& plan_;
+  const Draft& draft_;
   const Step& step_;
   const std::vector<bool>& in_block_;
   std::vector<int> last_;     // by value: the loop that reads it last
@@ -167,19 +167,19 @@ void expand(const Expanded& e, const char* from, char* to, int64_t inner, int64_
 
 }  // namespace
 
-Loop loop_of(const Plan& plan, int instruction) {
-  const Instruction& instr = plan.program.instructions[instruction];
+Loop loop_of(const Draft& draft, int instruction) {
+  const Instruction& instr = draft.program.instructions[instruction];
   DType dtypes[kMaxOperands];
   if (instr.in.size() > kMaxOperands) throw std::invalid_argument(instr.name + ": many operands");
-  for (size_t i = 0; i < instr.in.size(); ++i) dtypes[i] = plan.program.values[instr.in[i]].dtype;
+  for (size_t i = 0; i < instr.in.size(); ++i) dtypes[i] = draft.program.values[instr.in[i]].dtype;
   const Loop loop = find_loop(instr.name, dtypes, static_cast<int>(instr.in.size()),
-                              plan.program.values[instr.out[0]].dtype);
+                              draft.program.values[instr.out[0]].dtype);
   if (loop == nullptr) throw std::invalid_argument("there is no loop for " + instr.name);
   return loop;
 }
 
-Fused fuse(const Plan& plan, const Step& step, const std::vector<bool>& in_block) {
-  return Fuser(plan, step, in_block).make();
+Fused fuse(const Draft& draft, const Step& step, const std::vector<bool>& in_block) {
+  return Fuser(draft, step, in_block).make();
 }
 
 void Fused::run(char* const* slots, char* work, int64_t begin, int64_t end) const {

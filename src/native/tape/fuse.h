@@ -9,7 +9,7 @@
 
 namespace evertrace::tape {
 
-struct Plan;
+struct Draft;
 struct Step;
 
 constexpr int kMaxOperands = 4;
@@ -58,9 +58,9 @@ struct Fused {
 };
 
 // Makes the loops of a group; `in_block[value]` says which results stay in working memory.
-Fused fuse(const Plan& plan, const Step& step, const std::vector<bool>& in_block);
+Fused fuse(const Draft& draft, const Step& step, const std::vector<bool>& in_block);
 
 // The loop of an instruction; throws std::invalid_argument where there is none.
-Loop loop_of(const Plan& plan, int instruction);
+Loop loop_of(const Draft& draft, int instruction);
 
 }  // namespace evertrace::tape

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/structure.h"
-#include "tape/plan.h"
+#include "tape/draft.h"
 #include "tape/thunks.h"
 
 namespace evertrace::tape {
@@ -59,9 +59,9 @@ class Move {
 
 class CopyThunk : public Thunk {
  public:
-  CopyThunk(const Plan& plan, const Instruction& instr)
-      : out_(instr.out[0]), size_(plan.program.values[out_].size),
-        item_(plan.program.values[out_].item()) {
+  CopyThunk(const Draft& draft, const Instruction& instr)
+      : out_(instr.out[0]), size_(draft.program.values[out_].size),
+        item_(draft.program.values[out_].item()) {
     const auto& n = instr.numbers;
     size_t at = 0;
     for (int v : instr.in) {
@@ -107,16 +107,16 @@ std::vector<int64_t> dense_strides(const int64_t* shape, int64_t rank) {
 class Window {
  public:
   // {rank, shape, sizes} and the slots of the starts.
-  Window(const Plan& plan, const Instruction& instr, size_t first_start) {
+  Window(const Draft& draft, const Instruction& instr, size_t first_start) {
     const int64_t rank = instr.numbers[0];
     const int64_t* shape = instr.numbers.data() + 1;
     const int64_t* sizes = shape + rank;
-    const int64_t item = plan.program.values[instr.in[0]].item();
+    const int64_t item = draft.program.values[instr.in[0]].item();
     const std::vector<int64_t> strides = dense_strides(shape, rank);
     for (int64_t d = 0; d < rank; ++d) {
       const int slot = instr.in[first_start + static_cast<size_t>(d)];
       if (shape[d] == sizes[d]) continue;
-      dims_.push_back({slot, plan.program.values[slot].dtype, shape[d] - sizes[d],
+      dims_.push_back({slot, draft.program.values[slot].dtype, shape[d] - sizes[d],
                        strides[static_cast<size_t>(d)] * item});
     }
   }
@@ -149,9 +149,9 @@ class Window {
 
 class SliceThunk : public Thunk {
  public:
-  SliceThunk(const Plan& plan, const Instruction& instr)
-      : in_(instr.in[0]), out_(instr.out[0]), window_(plan, instr, 1),
-        move_(Window::move(instr, plan.program.values[in_].item(), false)) {}
+  SliceThunk(const Draft& draft, const Instruction& instr)
+      : in_(instr.in[0]), out_(instr.out[0]), window_(draft, instr, 1),
+        move_(Window::move(instr, draft.program.values[in_].item(), false)) {}
   void run(Frame& frame) const override {
     char* const* slots = frame.slots.data();
     move_.run(slots[in_] + window_.offset(slots), slots[out_]);
@@ -165,10 +165,10 @@ class SliceThunk : public Thunk {
 
 class UpdateThunk : public Thunk {
  public:
-  UpdateThunk(const Plan& plan, const Instruction& instr)
+  UpdateThunk(const Draft& draft, const Instruction& instr)
       : in_(instr.in[0]), update_(instr.in[1]), out_(instr.out[0]),
-        bytes_(plan.program.values[out_].bytes()), window_(plan, instr, 2),
-        move_(Window::move(instr, plan.program.values[in_].item(), true)) {}
+        bytes_(draft.program.values[out_].bytes()), window_(draft, instr, 2),
+        move_(Window::move(instr, draft.program.values[in_].item(), true)) {}
   void run(Frame& frame) const override {
     char* const* slots = frame.slots.data();
     const int64_t offset = window_.offset(slots);
@@ -187,10 +187,10 @@ class UpdateThunk : public Thunk {
 
 }  // namespace
 
-std::unique_ptr<Thunk> make_move(const Plan& plan, const Instruction& instr) {
-  if (instr.op == Op::kSlice) return std::make_unique<SliceThunk>(plan, instr);
-  if (instr.op == Op::kUpdate) return std::make_unique<UpdateThunk>(plan, instr);
-  return std::make_unique<CopyThunk>(plan, instr);
+std::unique_ptr<Thunk> make_move(const Draft& draft, const Instruction& instr) {
+  if (instr.op == Op::kSlice) return std::make_unique<SliceThunk>(draft, instr);
+  if (instr.op == Op::kUpdate) return std::make_unique<UpdateThunk>(draft, instr);
+  return std::make_unique<CopyThunk>(draft, instr);
 }
 
 }  // namespace evertrace::tape

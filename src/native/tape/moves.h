@@ -8,8 +8,8 @@
 
 namespace evertrace::tape {
 
-struct Plan;
+struct Draft;
 
-std::unique_ptr<Thunk> make_move(const Plan& plan, const Instruction& instr);
+std::unique_ptr<Thunk> make_move(const Draft& draft, const Instruction& instr);
 
 }  // namespace evertrace::tape

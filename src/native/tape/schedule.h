@@ -4,9 +4,9 @@
 
 namespace evertrace::tape {
 
-struct Plan;
+struct Draft;
 
 // Fills in the steps: loops of one size become groups, as far as the order allows.
-void schedule(Plan& plan);
+void schedule(Draft& draft);
 
 }  // namespace evertrace::tape

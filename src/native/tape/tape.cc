@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tape/plan.h"
+#include "tape/draft.h"
 #include "tape/thunks.h"
 
 namespace evertrace::tape {
@@ -20,15 +20,15 @@ Tape::Tape(Program program) {
     input_bytes_.push_back(program.values[v].bytes());
   }
   for (int v : program.outputs) output_bytes_.push_back(program.values[v].bytes());
-  Plan plan = make_plan(std::move(program));
-  constant_data_ = std::move(plan.program.constants);
+  Draft draft = make_draft(std::move(program));
+  constant_data_ = std::move(draft.program.constants);
   for (const Constant& c : constant_data_) constants_.emplace_back(c.value, c.data.data());
-  outputs_ = plan.outputs;
-  donors_ = plan.donors;
+  outputs_ = draft.outputs;
+  donors_ = draft.donors;
   has_donors_ = std::any_of(donors_.begin(), donors_.end(), [](int i) { return i >= 0; });
-  num_slots_ = plan.program.values.size();
+  num_slots_ = draft.program.values.size();
   for (size_t v = 0; v < num_slots_; ++v) {
-    const Place& place = plan.places[v];
+    const Place& place = draft.places[v];
     const int slot = static_cast<int>(v);
     if (place.kind == Place::kArena) in_arena_.push_back({slot, place.offset});
     if (place.kind == Place::kDerived) derived_.push_back({slot, place.base, place.offset});
@@ -38,9 +38,9 @@ Tape::Tape(Program program) {
       }
     }
   }
-  arena_bytes_ = plan.arena_bytes;
-  counts_ = plan.counts;
-  thunks_ = make_thunks(plan, bodies_, arrays_);
+  arena_bytes_ = draft.arena_bytes;
+  counts_ = draft.counts;
+  thunks_ = make_thunks(draft, bodies_, arrays_);
   counts_.thunks = static_cast<int64_t>(thunks_.size());
 }
 

@@ -17,7 +17,7 @@
 
 namespace evertrace::tape {
 
-struct Plan;
+struct Draft;
 class Tape;
 
 // The arrays of a kernel that takes such.

@@ -12,7 +12,7 @@
 #include "kernels/structure.h"
 #include "tape/control.h"
 #include "tape/moves.h"
-#include "tape/plan.h"
+#include "tape/draft.h"
 #include "tape/small.h"
 #include "tape/windows.h"
 
@@ -24,18 +24,18 @@ constexpr double kParallelFrom = 60e3;  // nanoseconds of work: below, waking a 
 // Small loops, one after the other.
 class Chain : public Thunk {
  public:
-  void add(const Plan& plan, int i) {
-    const Instruction& instr = plan.program.instructions[i];
-    Call call{loop_of(plan, i), plan.program.values[instr.out[0]].size,
+  void add(const Draft& draft, int i) {
+    const Instruction& instr = draft.program.instructions[i];
+    Call call{loop_of(draft, i), draft.program.values[instr.out[0]].size,
               instr.numbers.empty() ? 0 : instr.numbers[0], instr.out[0],
               static_cast<int>(instr.in.size()), {}, {}, nullptr};
     for (int k = 0; k < call.count; ++k) {
-      const int v = instr.in[k], view = plan.sources[v].view;
-      call.in[k] = view >= 0 ? plan.view_source(view) : v;
-      call.is_scalar[k] = plan.program.values[call.in[k]].size != call.size;
+      const int v = instr.in[k], view = draft.sources[v].view;
+      call.in[k] = view >= 0 ? draft.view_source(view) : v;
+      call.is_scalar[k] = draft.program.values[call.in[k]].size != call.size;
     }
     if (call.size <= kFew && call.count == 2) {
-      call.small = find_small(instr.name, plan.program.values[instr.in[0]].dtype);
+      call.small = find_small(instr.name, draft.program.values[instr.in[0]].dtype);
     }
     calls_.push_back(call);
   }
@@ -91,11 +91,11 @@ class FusedThunk : public Thunk {
 
 class ReduceThunk : public Thunk {
  public:
-  ReduceThunk(const Plan& plan, const Instruction& instr)
+  ReduceThunk(const Draft& draft, const Instruction& instr)
       : in_(instr.in[0]), out_(instr.out[0]), outer_(instr.numbers[0]), reduced_(instr.numbers[1]),
         inner_(instr.numbers[2]),
-        reduce_(find_reduce(instr.name, plan.program.values[in_].dtype,
-                            plan.program.values[out_].dtype)) {
+        reduce_(find_reduce(instr.name, draft.program.values[in_].dtype,
+                            draft.program.values[out_].dtype)) {
     if (reduce_ == nullptr) throw std::invalid_argument("there is no reduction " + instr.name);
   }
   void run(Frame& frame) const override {
@@ -110,10 +110,10 @@ class ReduceThunk : public Thunk {
 
 class MatmulThunk : public Thunk {
  public:
-  MatmulThunk(const Plan& plan, const Instruction& instr)
+  MatmulThunk(const Draft& draft, const Instruction& instr)
       : x_(instr.in[0]), y_(instr.in[1]), out_(instr.out[0]),
-        bytes_(plan.program.values[out_].bytes()),
-        matmul_(find_matmul(plan.program.values[out_].dtype)) {
+        bytes_(draft.program.values[out_].bytes()),
+        matmul_(find_matmul(draft.program.values[out_].dtype)) {
     if (matmul_ == nullptr) throw std::invalid_argument("there is no matrix product of this dtype");
     const auto& n = instr.numbers;
     shape_ = {n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9]};
@@ -160,7 +160,7 @@ constexpr NamedKernel kKernels[] = {
 class KernelThunk : public Thunk {
  public:
   // The frames' arrays of that number are its own.
-  KernelThunk(const Plan& plan, const Instruction& instr, std::vector<KernelArrays>& all)
+  KernelThunk(const Draft& draft, const Instruction& instr, std::vector<KernelArrays>& all)
       : name_(instr.name), number_(all.size()) {
     const auto& n = instr.numbers;
     options_.assign(n.begin() + 1, n.begin() + 1 + n[0]);
@@ -168,7 +168,7 @@ class KernelThunk : public Thunk {
     const auto add = [&](int v, Arrays& arrays, std::vector<int>& slots) {
       const size_t rank = static_cast<size_t>(n[at++]);
       const auto begin = n.begin() + static_cast<std::ptrdiff_t>(at);
-      arrays.push_back({plan.program.values[v].dtype, {begin, begin + static_cast<std::ptrdiff_t>(rank)}, nullptr});
+      arrays.push_back({draft.program.values[v].dtype, {begin, begin + static_cast<std::ptrdiff_t>(rank)}, nullptr});
       at += rank;
       slots.push_back(v);
     };
@@ -199,24 +199,24 @@ class KernelThunk : public Thunk {
   std::vector<int> in_slots_, out_slots_;
 };
 
-std::unique_ptr<Thunk> make_thunk(const Plan& plan, const Step& step,
+std::unique_ptr<Thunk> make_thunk(const Draft& draft, const Step& step,
                                   std::vector<std::shared_ptr<const Tape>>& bodies,
                                   std::vector<KernelArrays>& arrays) {
-  const Instruction& instr = plan.program.instructions[step.instructions[0]];
+  const Instruction& instr = draft.program.instructions[step.instructions[0]];
   switch (instr.op) {
-    case Op::kReduce: return std::make_unique<ReduceThunk>(plan, instr);
-    case Op::kMatmul: return std::make_unique<MatmulThunk>(plan, instr);
-    case Op::kKernel: return std::make_unique<KernelThunk>(plan, instr, arrays);
+    case Op::kReduce: return std::make_unique<ReduceThunk>(draft, instr);
+    case Op::kMatmul: return std::make_unique<MatmulThunk>(draft, instr);
+    case Op::kKernel: return std::make_unique<KernelThunk>(draft, instr, arrays);
     case Op::kCond:
     case Op::kWhile:
     case Op::kScan: {
       const int child = static_cast<int>(bodies.size());
       bodies.insert(bodies.end(), instr.bodies.begin(), instr.bodies.end());
-      return make_control(plan, step, child);
+      return make_control(draft, step, child);
     }
     case Op::kGather:
-    case Op::kScatter: return make_windows(plan, instr);
-    default: return make_move(plan, instr);
+    case Op::kScatter: return make_windows(draft, instr);
+    default: return make_move(draft, instr);
   }
 }
 
@@ -243,25 +243,25 @@ int64_t read_integer(const char* data, DType dtype) {
   }
 }
 
-std::vector<std::unique_ptr<Thunk>> make_thunks(const Plan& plan,
+std::vector<std::unique_ptr<Thunk>> make_thunks(const Draft& draft,
                                                 std::vector<std::shared_ptr<const Tape>>& bodies,
                                                 std::vector<KernelArrays>& arrays) {
   std::vector<std::unique_ptr<Thunk>> thunks;
   Chain* chain = nullptr;  // the last thunk, if it is one
-  for (const Step& step : plan.steps) {
+  for (const Step& step : draft.steps) {
     const int first = step.instructions[0];
     if (step.is_group) {
       chain = nullptr;
       thunks.push_back(std::make_unique<FusedThunk>(step.fused, step.scratch_offset));
-    } else if (plan.program.instructions[first].op == Op::kLoop) {
+    } else if (draft.program.instructions[first].op == Op::kLoop) {
       if (chain == nullptr) {
         thunks.push_back(std::make_unique<Chain>());
         chain = static_cast<Chain*>(thunks.back().get());
       }
-      chain->add(plan, first);
+      chain->add(draft, first);
     } else {
       chain = nullptr;
-      thunks.push_back(make_thunk(plan, step, bodies, arrays));
+      thunks.push_back(make_thunk(draft, step, bodies, arrays));
     }
   }
   return thunks;

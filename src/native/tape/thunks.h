@@ -1,4 +1,4 @@
-// The thunks of a plan.
+// The thunks of a draft.
 
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace evertrace::tape {
 
-struct Plan;
+struct Draft;
 
 // Makes the thunks. The bodies of control flow are added to `bodies`, whose frames are the children,
 // the arrays of kernels to `arrays`.
-std::vector<std::unique_ptr<Thunk>> make_thunks(const Plan& plan,
+std::vector<std::unique_ptr<Thunk>> make_thunks(const Draft& draft,
                                                 std::vector<std::shared_ptr<const Tape>>& bodies,
                                                 std::vector<KernelArrays>& arrays);
 

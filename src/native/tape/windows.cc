@@ -3,25 +3,25 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "tape/plan.h"
+#include "tape/draft.h"
 
 namespace evertrace::tape {
 namespace {
 
-Windows make(const Plan& plan, const Instruction& instr, const WindowNumbers& numbers) {
+Windows make(const Draft& draft, const Instruction& instr, const WindowNumbers& numbers) {
   Windows windows;
   const bool fits =
       windows.set(numbers.shape, numbers.indices_shape, numbers.sizes, numbers.dims,
-                  plan.program.values[instr.in[1]].dtype, plan.program.values[instr.in[0]].item());
+                  draft.program.values[instr.in[1]].dtype, draft.program.values[instr.in[0]].item());
   if (!fits) throw std::invalid_argument("tape: windows do not fit");
   return windows;
 }
 
 class GatherThunk : public Thunk {
  public:
-  GatherThunk(const Plan& plan, const Instruction& instr, const WindowNumbers& numbers)
+  GatherThunk(const Draft& draft, const Instruction& instr, const WindowNumbers& numbers)
       : x_(instr.in[0]), indices_(instr.in[1]), filler_(instr.in.size() > 2 ? instr.in[2] : -1),
-        out_(instr.out[0]), windows_(make(plan, instr, numbers)) {}
+        out_(instr.out[0]), windows_(make(draft, instr, numbers)) {}
   void run(Frame& frame) const override {
     char* const* slots = frame.slots.data();
     windows_.gather(slots[x_], slots[indices_], filler_ < 0 ? nullptr : slots[filler_],
@@ -35,12 +35,12 @@ class GatherThunk : public Thunk {
 
 class ScatterThunk : public Thunk {
  public:
-  ScatterThunk(const Plan& plan, const Instruction& instr, const WindowNumbers& numbers)
+  ScatterThunk(const Draft& draft, const Instruction& instr, const WindowNumbers& numbers)
       : x_(instr.in[0]), indices_(instr.in[1]), updates_(instr.in[2]), out_(instr.out[0]),
-        bytes_(plan.program.values[out_].bytes()), drops_(numbers.drops),
-        windows_(make(plan, instr, numbers)) {
+        bytes_(draft.program.values[out_].bytes()), drops_(numbers.drops),
+        windows_(make(draft, instr, numbers)) {
     if (instr.name.empty()) return;
-    const DType dtype = plan.program.values[x_].dtype, dtypes[] = {dtype, dtype};
+    const DType dtype = draft.program.values[x_].dtype, dtypes[] = {dtype, dtype};
     join_ = find_loop(instr.name, dtypes, 2, dtype);
     if (join_ == nullptr) throw std::invalid_argument("there is no loop for " + instr.name);
   }
@@ -79,11 +79,11 @@ bool WindowNumbers::read(const std::vector<int64_t>& numbers) {
   return true;
 }
 
-std::unique_ptr<Thunk> make_windows(const Plan& plan, const Instruction& instr) {
+std::unique_ptr<Thunk> make_windows(const Draft& draft, const Instruction& instr) {
   WindowNumbers numbers;
   numbers.read(instr.numbers);  // which was found right before
-  if (instr.op == Op::kGather) return std::make_unique<GatherThunk>(plan, instr, numbers);
-  return std::make_unique<ScatterThunk>(plan, instr, numbers);
+  if (instr.op == Op::kGather) return std::make_unique<GatherThunk>(draft, instr, numbers);
+  return std::make_unique<ScatterThunk>(draft, instr, numbers);
 }
 
 }  // namespace evertrace::tape

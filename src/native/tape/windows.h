@@ -10,7 +10,7 @@
 
 namespace evertrace::tape {
 
-struct Plan;
+struct Draft;
 
 // What the numbers of a gather or scatter say: {shape, indices' shape, sizes of a window, the five
 // lists of `DimensionNumbers`}, each with its length in front, and whether a scatter drops windows.
@@ -23,6 +23,6 @@ struct WindowNumbers {
   bool read(const std::vector<int64_t>& numbers);
 };
 
-std::unique_ptr<Thunk> make_windows(const Plan& plan, const Instruction& instr);
+std::unique_ptr<Thunk> make_windows(const Draft& draft, const Instruction& instr);
 
 }  // namespace evertrace::tape

@@ -227,3 +227,25 @@ def test_plugin_that_does_not_start_leaves_the_cpu(monkeypatch):
     assert "abacus is installed but did not start" in str(caught[0].message)
     with pytest.raises(errors.JaxRuntimeError, match="EVERTRACE_PLATFORMS"):
         client.get_client("abacus")
+
+
+@pytest.mark.usefixtures("needs_native")
+@pytest.mark.parametrize("platforms", ["cpu", "cpu,cuda"])
+def test_the_cpu_is_asked_for_without_jaxlib(run_python, platforms):
+    program = """
+import sys, evertrace as ev, evertrace.numpy as jnp
+print(ev.jit(lambda x: x + 1)(jnp.ones(2)), "jaxlib" in sys.modules)
+"""
+    assert run_python(program, EVERTRACE_PLATFORMS=platforms) == "[2. 2.] False"
+
+
+@pytest.mark.parametrize("variable", ["EVERTRACE_PLATFORMS", "JAX_PLATFORMS"])
+def test_jitted_calls_do_not_pass_by_a_platform_that_is_missing(run_python, variable):
+    program = """
+import evertrace as ev, evertrace.numpy as jnp
+try:
+    ev.jit(lambda x: x + 1)(jnp.ones(2))
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+"""
+    assert run_python(program, **{variable: "abacus"}).startswith("Unknown backend abacus")

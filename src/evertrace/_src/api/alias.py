@@ -55,6 +55,7 @@ def _find(fullname):
         f"as_jax: evertrace has no module that could stand for {fullname}"
         f"{', which is private to JAX' if is_private else ''}.",
         fix="use what the library offers without it, or the real JAX in another process.",
+        anchor="as-jax",
     )
     error.name = fullname
     raise error
@@ -133,6 +134,7 @@ def as_jax():
             RuntimeError,
             "as_jax: the real JAX has been imported in this process.",
             fix="call `as_jax` before anything that imports jax, or in a process of its own.",
+            anchor="as-jax",
         )
     sys.meta_path.insert(0, _finder)
     sys.modules[NAME] = _make_module()

@@ -151,6 +151,7 @@ def _checked_space(x, space):
             NotImplementedError,
             "device_put: memory of the host can be named for arrays on a CPU only.",
             fix="use `device_put(x, evertrace.devices('cpu')[0])`.",
+            anchor="devices",
         )
     return
 

@@ -59,6 +59,7 @@ def composite(decomposition, name, version=0):
                     TypeError,
                     f"composite: attribute {key!r} of {name!r} is a traced value.",
                     fix="pass it as a positional argument.",
+                    anchor="static-hashable",
                 )
         body = stage_body(
             unchanging(where, functools.partial(decomposition, **attributes)),

@@ -141,7 +141,10 @@ class ShapeDtypeStruct:
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
         if dtype is None:
             raise errors.user_error(
-                ValueError, "ShapeDtypeStruct: dtype must not be None.", fix="name it."
+                ValueError,
+                "ShapeDtypeStruct: dtype must not be None.",
+                fix="name it.",
+                anchor="dtype",
             )
         aval = ShapedArray(shape, dtypes.canonicalize_dtype(dtype, True), weak_type)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type

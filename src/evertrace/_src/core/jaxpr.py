@@ -41,6 +41,7 @@ class Var(Tracer):
                 f"unhashable type: a traced array {self.aval.str_short()} has no value yet to be "
                 "found by in a dict or set.",
                 fix="use a Python number as the key, or index an array instead of a dict.",
+                anchor="ConcretizationTypeError",
             )
         return object.__hash__(self)
 

@@ -102,5 +102,6 @@ class RuleTable:
                 NotImplementedError,
                 f"{prim.name} has no rule for {self.name}.",
                 fix="add one to the table.",
+                anchor="extend",
             )
         return rule

@@ -119,7 +119,11 @@ def itemsize_bits(dtype: DTypeLike) -> int:
     """
     dtype = as_dtype(dtype)
     if isinstance(dtype, ExtendedDType) or dtype == float0:
-        raise user_error(ValueError, f"itemsize_bits: {short_name(dtype)} has no width of its own.")
+        raise user_error(
+            ValueError,
+            f"itemsize_bits: {short_name(dtype)} has no width of its own.",
+            anchor="dtype",
+        )
     if issubdtype(dtype, np.integer):
         return int(iinfo(dtype).bits)
     if issubdtype(dtype, np.floating):

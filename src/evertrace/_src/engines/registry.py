@@ -6,12 +6,13 @@ whole jaxprs, are compiled by the XLA engine, which is imported when it is first
 
 import functools
 import importlib.util
+import math
 import os
 import sys
 
 import numpy as np
 
-from evertrace._src import config, errors, native
+from evertrace._src import config, errors, kernels, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import Literal, eval_jaxpr
@@ -159,14 +160,15 @@ def native_engine():
     return engine
 
 
-def _tape_of(prim, avals, params):
-    """Return the tape of one operation, or None."""
+def _tape_of(fun, avals):
+    """Trace a function of arrays; returns the jaxpr, and what makes a tape of it, or None."""
+    jaxpr = restage(fun, avals)
 
-    def operation(*xs):
-        out = prim.bind(*xs, **params)
-        return out if prim.multiple_results else [out]
+    def make(most_cost=math.inf):
+        made = native_engine().compile_jaxpr(jaxpr, is_wanted=True)
+        return made.tape if made.cost <= most_cost else None
 
-    return native_engine().compile_jaxpr(restage(operation, avals), is_wanted=True).tape
+    return jaxpr, make
 
 
 planner = functools.partial(plan, _tape_of)
@@ -203,9 +205,10 @@ def choose(jaxpr, name, wanted, excluded, donated=()):
     if excluded is not None:
         why, eqn = excluded, None
     else:
-        tape, why, eqn, seconds = native_engine().compile_jaxpr(jaxpr, wanted == "native", donated)
-        if tape is not None:
-            return "native", why, tape, seconds
+        made = native_engine().compile_jaxpr(jaxpr, wanted == "native", donated)
+        if made.tape is not None:
+            return "native", made.why, made.tape, made.seconds
+        why, eqn = made.why, made.eqn
     if wanted == "native":
         raise errors.user_error(
             ValueError,
@@ -220,9 +223,12 @@ def choose(jaxpr, name, wanted, excluded, donated=()):
 @functools.cache
 def _computes_on_cpu():
     """Whether programs that nothing places run on the CPU; jaxlib is asked only if it has to be."""
+    asked = config.first_platform()
+    if asked:
+        return asked == "cpu"
     wheels = [importlib.util.find_spec(name) for name in ("jax_plugins", "libtpu")]
     named = ("PJRT_NAMES_AND_LIBRARY_PATHS", "TPU_LIBRARY_PATH")
-    if not any(wheels) and not any(map(os.environ.get, named)) and not config.current().platforms:
+    if not any(wheels) and not any(map(os.environ.get, named)):
         return True
     return first_device().platform == "cpu"
 
@@ -292,6 +298,6 @@ def jaxlib_version():
 def trim():
     """Give memory that was kept for reuse back to the system, and drop the plans of functions."""
     native.forget_plans()
-    native.release_memory()
+    kernels.release_memory()
     if _XLA in sys.modules:
         xla().client.trim_host_memory()

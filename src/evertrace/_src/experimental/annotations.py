@@ -35,6 +35,7 @@ def shard_alike(x, y):
             f"shard_alike: trees {structure} and {other} with arrays of shapes {shapes[0]} and "
             f"{shapes[1]}.",
             fix="pass trees of one structure and arrays of the same shapes.",
+            anchor="tree-structure",
         )
     return tree.unflatten(structure, pairs[0]), tree.unflatten(structure, pairs[1])
 

@@ -33,6 +33,8 @@ def _error(cls, what, fix):
 def serialize(compiled):
     """Return a compiled function as bytes, and the trees of its arguments and results.
 
+    XLA's code is written, whichever engine runs the function here.
+
     Args:
       compiled: what ``jit(f).lower(...).compile()`` returned.
 

@@ -539,6 +539,7 @@ def _check_dropout(dropout):
             NotImplementedError,
             f"lstm: dropout is {dropout}, and there is no key to draw it from.",
             fix="pass 0, and drop outputs between calls with `num_layers=1`.",
+            anchor="random-key",
         )
 
 

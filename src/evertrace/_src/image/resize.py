@@ -61,6 +61,7 @@ class ResizeMethod(enum.Enum):
                 ValueError,
                 f"resize: there is no method {s!r}.",
                 fix=f"use one of {', '.join(map(repr, _NAMES))}.",
+                anchor="choice",
             )
         return ResizeMethod[_NAMES[s]]
 
@@ -161,7 +162,7 @@ def scale_and_translate(
     scale, translation = creation.asarray(scale), creation.asarray(translation)
     if method is ResizeMethod.NEAREST:
         raise errors.user_error(
-            ValueError, f"{name}: there is no method NEAREST.", fix="use `resize`."
+            ValueError, f"{name}: there is no method NEAREST.", fix="use `resize`.", anchor="choice"
         )
     if scale.shape != (len(axes),) or translation.shape != (len(axes),):
         raise errors.user_error(
@@ -193,6 +194,7 @@ def _method(name, method):
             TypeError,
             f"{name}: method must be a ResizeMethod or its name, got {method!r}.",
             fix='pass e.g. "linear".',
+            anchor="choice",
         )
     return method
 

@@ -56,7 +56,7 @@ class Program:
         self.keep_unused = keep_unused
         self.compiler_options = dict(compiler_options or {})
         self.engine = engine or config.current().engine
-        self._choice = self._on_xla = None
+        self._choice = None
         position = {id(v): i for i, v in enumerate(jaxpr.invars)}
         donated_set = set(donated)
         sources, computed, seen = [], [], {}
@@ -94,14 +94,6 @@ class Program:
             compiler_options=self.compiler_options | dict(compiler_options),
             engine="xla",
         )
-
-    def on_xla(self):
-        """Return the program as XLA runs it, whichever engine this one chooses."""
-        if self.tape is None:
-            return self
-        if self._on_xla is None:
-            self._on_xla = self.with_options({})
-        return self._on_xla
 
     def choice(self):
         """Return the engine that runs it, "native" or "xla", and why."""

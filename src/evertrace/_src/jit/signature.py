@@ -43,6 +43,7 @@ class Signature:
                 ValueError,
                 f"jit: arguments {sorted(both, key=str)} cannot be static and donated.",
                 fix="donate arrays; they are not static.",
+                anchor="argnums",
             )
         self.all_traced = not (self.static_nums or self.static_names)
         self.donates = bool(self.donate_nums or self.donate_names)
@@ -158,6 +159,7 @@ def _position(option, n, positional, parameters):
             f"jit: {option} has {n}, but the function takes {len(positional)} positional "
             f"arguments.",
             fix=f"use numbers from 0 to {len(positional) - 1}.",
+            anchor="argnums",
         )
     return n % len(positional)
 
@@ -173,6 +175,7 @@ def _check_names(option, names, parameters):
                 ValueError,
                 f"jit: {option} has {name!r}, but the function has no such argument.",
                 fix=f"use some of {known}.",
+                anchor="argnums",
             )
 
 
@@ -201,6 +204,7 @@ def _as_indices(option, nums):
             TypeError,
             f"jit: {option} must be an int or a sequence of ints, got {nums}.",
             fix="count the arguments from 0.",
+            anchor="argnums",
         ) from None
 
 
@@ -213,6 +217,7 @@ def _as_names(option, names):
             TypeError,
             f"jit: {option} must be a str or a sequence of strs, got {names}.",
             fix="write names of arguments.",
+            anchor="argnums",
         )
     return frozenset(names)
 

@@ -1,5 +1,6 @@
 """Ahead-of-time compilation in steps: `Traced`, `Lowered`, `Compiled`."""
 
+import functools
 from typing import NamedTuple
 
 from evertrace._src import errors, tree
@@ -131,7 +132,10 @@ class Traced(Stage):
 
 @public
 class Lowered(Stage):
-    """A function lowered to StableHLO for the types of certain arguments.
+    """A function lowered for the types of certain arguments.
+
+    What XLA runs is StableHLO from here on, and what cannot be lowered has said so. A program that
+    the native engine takes is a tape; its StableHLO is written when somebody asks to see it.
 
     Example:
       >>> lowered = ev.jit(jnp.sin).lower(jnp.ones(3))
@@ -142,7 +146,8 @@ class Lowered(Stage):
     def __init__(self, variant, call, signature):
         super().__init__(variant, call, signature)
         program = variant.program
-        registry.lower(program.jaxpr, program.name, program.kept_donated)
+        if program.tape is None:
+            registry.lower(program.jaxpr, program.name, program.kept_donated)
 
     def as_text(self, dialect=None, *, debug_info=False):
         """Return the program as text.
@@ -167,10 +172,11 @@ class Lowered(Stage):
         return registry.lowered_ir(program.jaxpr, program.name, program.kept_donated, dialect)
 
     def compile(self, compiler_options=None, *, device_assignment=None):
-        """Compile for the default device; returns a `Compiled`.
+        """Compile for the default device, by the engine that a call takes; returns a `Compiled`.
 
         Args:
-          compiler_options: XLA flags by name, on top of those given to `jit`.
+          compiler_options: XLA flags by name, on top of those given to `jit`; XLA runs the program
+            then.
           device_assignment: devices to run on; must be None, `jit(device=)` names the one.
         """
         if device_assignment is not None:
@@ -179,7 +185,7 @@ class Lowered(Stage):
                 "compile: device_assignment is not supported.",
                 fix="name the device at `jit(f, device=device)`.",
             )
-        program = self._variant.program.on_xla()
+        program = self._variant.program
         if compiler_options:
             program = program.with_options(compiler_options)
         return Compiled(self._variant, self._call, self._signature, program)
@@ -207,8 +213,10 @@ class Compiled(Stage):
     def __init__(self, variant, call, signature, program):
         super().__init__(variant, call, signature)
         self._program = program
-        self._device = program.device or registry.default_device()
-        self._executable = program.executable(self._device)
+        self._place = None
+        if program.tape is None or not registry.runs_natively(()):
+            self._place = program.device or registry.default_device()
+            program.executable(self._place)
 
     def __call__(self, *args, **kwargs):
         """Run; static arguments are left out. Raises TypeError where the types differ."""
@@ -245,6 +253,15 @@ class Compiled(Stage):
         return tree.unflatten(self.out_tree, outs)
 
     call = __call__
+
+    @functools.cached_property
+    def _device(self):
+        return self._place or registry.devices("cpu")[0]  # where tapes run
+
+    @property
+    def _executable(self):
+        """XLA's executable, which a tape gets only when somebody asks what XLA makes of it."""
+        return self._program.executable(self._device)
 
     @property
     def input_shardings(self):
@@ -285,5 +302,5 @@ class Compiled(Stage):
         return self._executable.memory_analysis()
 
     def runtime_executable(self):
-        """Return the engine's executable."""
+        """Return XLA's executable."""
         return self._executable

@@ -100,6 +100,7 @@ def _letters_error(specs, problem):
         ValueError,
         f"convolution: dimension_numbers {specs}: {problem}.",
         fix="write them like ('NHWC', 'HWIO', 'NHWC').",
+        anchor="shape-conv",
     )
 
 
@@ -346,6 +347,7 @@ def _transposed_pads(window, stride, padding):
             ValueError,
             f"conv_transpose: padding {padding!r} is neither 'SAME' nor 'VALID'.",
             fix="use one of these, or pairs of integers.",
+            anchor="choice",
         )
     return low, total - low
 

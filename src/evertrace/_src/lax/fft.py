@@ -62,4 +62,5 @@ def _fft_type(fft_type):
             ValueError,
             f"fft: there is no fft_type {fft_type!r}.",
             fix="use FFT, IFFT, RFFT or IRFFT of `lax.FftType`.",
+            anchor="choice",
         ) from None

@@ -373,6 +373,7 @@ def index_take(src, idxs, axes):
             ValueError,
             f"index_take: {len(idxs)} vectors of indices for {len(axes)} axes.",
             fix="give one vector per axis.",
+            anchor="shape-gather",
         )
     columns = [
         expand_dims(_modulo(as_array(index, "index_take"), src.shape[axis]), (1,))

@@ -31,6 +31,7 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding):
             ValueError,
             f"padding: {padding!r} is not a name of a padding.",
             fix="use 'VALID', 'SAME', 'SAME_LOWER' or a pair of integers per dimension.",
+            anchor="choice",
         )
     if name == "VALID":
         return [(0, 0)] * len(window_shape)

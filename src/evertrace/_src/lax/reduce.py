@@ -244,6 +244,7 @@ def _operands(name, operands, init_values):
             ValueError,
             f"{name}: operands {treedef} and initial values {init_tree} form different trees.",
             fix="give one initial value per operand.",
+            anchor="tree-structure",
         )
     if not xs:
         raise errors.user_error(ValueError, f"{name}: there is no operand.", fix="give an array.")
@@ -267,6 +268,7 @@ def _stage_scalar(name, computation, xs, treedef):
                 TypeError,
                 f"{name}: the function returned {out_tree}, its operands are {treedef}.",
                 fix="return one scalar per operand.",
+                anchor="tree-structure",
             )
         return [as_operand(x, name) for x in leaves]
 

@@ -233,6 +233,7 @@ def collapse(operand, start_dimension, stop_dimension=None):
             f"collapse: dimensions {start_dimension} to {stop_dimension} of an array of rank "
             f"{ndim} are no range.",
             fix="put the start before the stop.",
+            anchor="axis",
         )
     shape = operand.shape
     merged = math.prod(shape[start:stop])

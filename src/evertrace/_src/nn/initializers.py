@@ -250,6 +250,7 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
                 ValueError,
                 f"variance_scaling: {argument} must be one of {', '.join(known)}, got {given!r}.",
                 fix=f'pass e.g. "{next(iter(known))}".',
+                anchor="choice",
             )
 
     def init(key, shape, dtype=default, out_sharding=None):

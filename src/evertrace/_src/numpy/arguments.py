@@ -36,6 +36,7 @@ def no_out(name, out):
             NotImplementedError,
             f"{name}: arrays cannot be changed, so there is no `out` argument.",
             fix="use the returned array.",
+            anchor="immutable",
         )
 
 

@@ -63,7 +63,10 @@ def to_bool(x):
         what = "an empty array" if value.size == 0 else "an array with more than one element"
         fix = "test `x.size > 0`." if value.size == 0 else "use `x.any()` or `x.all()`."
         raise errors.user_error(
-            ValueError, f"The truth value of {what} is ambiguous (shape {value.shape}).", fix=fix
+            ValueError,
+            f"The truth value of {what} is ambiguous (shape {value.shape}).",
+            fix=fix,
+            anchor="python-scalar",
         )
     return bool(value.reshape(()))
 
@@ -85,6 +88,7 @@ def _scalar_contents(x, name):
             TypeError,
             f"Only scalar arrays can be converted to Python scalars; got arr.ndim={value.ndim}.",
             fix="take one element, or use `x.item()` for an array with one element.",
+            anchor="python-scalar",
         )
     return value
 
@@ -121,6 +125,7 @@ def to_index(x):
             f"Only integer scalar arrays can be converted to a scalar index; got "
             f"{x.aval.str_short()}.",
             fix="convert it, e.g. `int(x)`.",
+            anchor="python-scalar",
         )
     return int(value)
 

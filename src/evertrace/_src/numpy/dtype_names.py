@@ -249,4 +249,5 @@ def _as_dtype(kind):
             ValueError if isinstance(kind, str) else TypeError,
             f"isdtype: {kind!r} is neither a kind nor a dtype.",
             fix="use one of " + ", ".join(map(repr, _KINDS)) + ".",
+            anchor="dtype",
         ) from None

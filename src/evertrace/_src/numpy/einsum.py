@@ -105,7 +105,10 @@ def _as_text(subscripts, operands):
     if isinstance(subscripts, str):
         if not operands:
             raise errors.user_error(
-                ValueError, "einsum: needs at least one operand.", fix="pass the arrays as well."
+                ValueError,
+                "einsum: needs at least one operand.",
+                fix="pass the arrays as well.",
+                anchor="shape-einsum",
             )
         return subscripts.replace(" ", ""), operands
     text, arrays = _opt_einsum().parser.convert_interleaved_input((subscripts, *operands))

@@ -137,6 +137,7 @@ def clip(arr=None, /, min=None, max=None):
     return out
 
 
+@native.planned(by_type=True)
 def fmax(x1, x2):
     """Return the larger of both; NaN only where both are NaN.
 
@@ -149,6 +150,7 @@ def fmax(x1, x2):
     return _ignoring_nan("fmax", x1, x2, ufuncs.maximum)
 
 
+@native.planned(by_type=True)
 def fmin(x1, x2):
     """Return the smaller of both; NaN only where both are NaN.
 
@@ -186,6 +188,7 @@ ceil = unary(
 )
 
 
+@native.planned(by_type=True)
 def trunc(x):
     """Return the number without its fraction, rounded towards zero.
 
@@ -208,6 +211,7 @@ def _nearest_even(x):
     return ops.round_p.bind(x, rounding_method=1)
 
 
+@native.planned(by_type=False)
 def rint(x, /):
     """Return the nearest integer as a float, halves rounded to even ones.
 
@@ -219,6 +223,7 @@ def rint(x, /):
     return _nearest_even(as_array(x))
 
 
+@native.planned(by_type=False)
 def round(a, decimals=0, out=None):
     """Round to a number of decimals, halves to even ones.
 
@@ -301,6 +306,7 @@ isinf = unary(
 )
 
 
+@native.planned(by_type=False)
 def isposinf(x, /, out=None):
     """Return whether it is plus infinity.
 
@@ -314,6 +320,7 @@ def isposinf(x, /, out=None):
     return _is_infinity("isposinf", x, np.inf)
 
 
+@native.planned(by_type=False)
 def isneginf(x, /, out=None):
     """Return whether it is minus infinity.
 
@@ -332,6 +339,7 @@ def _is_infinity(name, x, value):
     return ufuncs.equal(x, value) if is_inexact(x.dtype) else _all(x, False)
 
 
+@native.planned(by_type=False)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """Return the array with NaN and infinities replaced.
 
@@ -363,6 +371,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 # ---------------------------------------------------------------- sums of exponentials, lengths
 
 
+@native.planned(by_type=True)
 def logaddexp(x1, x2, /):
     """Return ``log(exp(x1) + exp(x2))`` without overflow.
 
@@ -373,6 +382,7 @@ def logaddexp(x1, x2, /):
     return _log_of_sum("logaddexp", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp(x)))
 
 
+@native.planned(by_type=True)
 def logaddexp2(x1, x2, /):
     """Return ``log2(2 ** x1 + 2 ** x2)`` without overflow.
 
@@ -398,6 +408,7 @@ def _log_of_sum(name, x1, x2, excess):
     return where(difference >= 0, x, y) + excess(-ufuncs.absolute(difference))
 
 
+@native.planned(by_type=True)
 def hypot(x1, x2, /):
     """Return ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow.
 
@@ -414,6 +425,7 @@ def hypot(x1, x2, /):
     return where(isinf(x) | isinf(y), np.inf, length)
 
 
+@native.planned(by_type=True)
 def heaviside(x1, x2, /):
     """Return 0 for negative numbers, 1 for positive ones, `x2` for zero.
 
@@ -426,6 +438,7 @@ def heaviside(x1, x2, /):
     return where(x < 0, 0.0, where(x > 0, 1.0, inner))
 
 
+@native.planned(by_type=True)
 def sinc(x, /):
     """Return ``sin(pi x) / (pi x)``, which is 1 at 0.
 
@@ -445,6 +458,7 @@ def sinc(x, /):
     return where(is_near, series, ufuncs.sin(safe) / safe)
 
 
+@native.planned(by_type=False)
 def i0(x):
     """Return the modified Bessel function of the first kind of order 0.
 
@@ -468,6 +482,7 @@ positive = unary("positive", as_array, "Return the number as it is.", promotion=
 # ---------------------------------------------------------------- complex numbers
 
 
+@native.planned(by_type=False)
 def real(val, /):
     """Return the real part; real numbers are returned as they are.
 
@@ -479,6 +494,7 @@ def real(val, /):
     return ops.real_p.bind(x) if is_complex(x.aval.dtype) else x
 
 
+@native.planned(by_type=False)
 def imag(val, /):
     """Return the imaginary part, 0 for real numbers.
 
@@ -490,6 +506,7 @@ def imag(val, /):
     return ops.imag_p.bind(x) if is_complex(x.aval.dtype) else structural.full(x.aval, 0)
 
 
+@native.planned(by_type=False)
 def conj(x, /):
     """Return the complex conjugate; real numbers are returned as they are.
 
@@ -504,6 +521,7 @@ def conj(x, /):
 conjugate = conj
 
 
+@native.planned(by_type=False)
 def angle(z, deg=False):
     """Return the angle of complex numbers with the positive real axis, in radians or degrees.
 
@@ -516,6 +534,7 @@ def angle(z, deg=False):
     return rad2deg(out) if deg else out
 
 
+@native.planned(by_type=False)
 def isreal(x):
     """Return whether the imaginary part is 0.
 
@@ -527,6 +546,7 @@ def isreal(x):
     return ufuncs.equal(imag(x), 0) if is_complex(x.dtype) else _all(x, True)
 
 
+@native.planned(by_type=False)
 def iscomplex(x):
     """Return whether the imaginary part is not 0.
 

@@ -376,6 +376,7 @@ def _check_norm(name, norm):
             ValueError,
             f"{name}: there is no norm {norm!r}.",
             fix='use "backward", "ortho" or "forward".',
+            anchor="choice",
         )
 
 
@@ -401,6 +402,7 @@ def _sizes(name, s):
             ValueError,
             f"{name}: the number of elements must be positive, got {', '.join(map(str, sizes))}.",
             fix="leave the argument out to transform the array's own sizes.",
+            anchor="shape-fft",
         )
     return sizes
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand
@@ -92,6 +92,7 @@ def apply_over_axes(func, a, axes):
 # ---------------------------------------------------------------- choices
 
 
+@native.planned(by_type=False)
 def select(condlist, choicelist, default=0):
     """Take each element from the first array whose condition holds.
 
@@ -174,6 +175,7 @@ def _as_list(conditions):
     return list(conditions) if np.ndim(conditions) > 1 else [conditions]
 
 
+@native.planned(by_type=False)
 def choose(a, choices, out=None, mode="raise"):
     """Take each element from the array that an index names.
 
@@ -212,7 +214,10 @@ def choose(a, choices, out=None, mode="raise"):
         index = elementary.clip(index, 0, count - 1)
     else:
         raise errors.user_error(
-            ValueError, f"choose: no mode {mode!r}.", fix='use "raise", "wrap" or "clip".'
+            ValueError,
+            f"choose: no mode {mode!r}.",
+            fix='use "raise", "wrap" or "clip".',
+            anchor="choice",
         )
     return select_n_p.bind(index.astype(np.int32), *arrays)
 
@@ -287,6 +292,7 @@ def _parse(signature, count):
             ValueError,
             f"vectorize: not a valid gufunc signature: {signature}.",
             fix='write it like "(m,k),(k)->(m)".',
+            anchor="shape",
         )
     inputs, outputs = (
         [tuple(filter(None, part.split(","))) for part in re.findall(r"\(([^)]*)\)", side)]
@@ -297,6 +303,7 @@ def _parse(signature, count):
             TypeError,
             f"vectorize: signature {signature} is for {len(inputs)} arguments, got {count}.",
             fix="pass as many, or name others in `excluded`.",
+            anchor="shape",
         )
     return inputs, outputs
 
@@ -332,6 +339,7 @@ def _vectorized(function, arrays, inputs, outputs):
                     f"vectorize: the function returned {len(results)} results, the signature has "
                     f"{len(outputs)}.",
                     fix="change the signature.",
+                    anchor="shape",
                 )
             for result, names in zip(results, outputs, strict=True):
                 if np.ndim(result) != len(names):

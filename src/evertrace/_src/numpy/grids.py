@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import indexing, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int, static_shape
@@ -23,6 +23,7 @@ INT32 = np.dtype(np.int32)
 # ---------------------------------------------------------------- coordinates
 
 
+@native.planned(by_type=False)
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """Return the coordinates of a grid: an array per axis, of the shape of the grid.
 
@@ -50,6 +51,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
             ValueError,
             f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}.",
             fix='pass indexing="ij" or "xy".',
+            anchor="choice",
         )
     if not copy:
         raise errors.user_error(
@@ -61,6 +63,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
             ValueError,
             f"meshgrid: takes vectors, got shapes {[v.aval.shape for v in vectors]}.",
             fix="pass arrays of rank 1.",
+            anchor="shape",
         )
     axes = list(range(len(vectors)))
     if indexing == "xy" and len(axes) > 1:
@@ -81,6 +84,7 @@ def _along(vector, axis, shape, sparse):
     )
 
 
+@native.planned(by_type=False)
 def indices(dimensions, dtype=None, sparse=False):
     """Return the indices of an array's elements: ``[rank, *dimensions]``, or a tuple if sparse.
 
@@ -118,6 +122,7 @@ def ix_(*args):
                 ValueError,
                 f"ix_: takes vectors, got shape {vector.aval.shape}.",
                 fix="pass arrays of rank 1.",
+                anchor="shape",
             )
         if vector.aval.dtype == np.bool_:
             (vector,) = nonzero(vector)
@@ -166,6 +171,7 @@ index_exp = np.index_exp
 # ---------------------------------------------------------------- triangles
 
 
+@native.planned(by_type=False)
 def tri(N, M=None, k=0, dtype=None):
     """Return an ``[N, M]`` matrix with ones on and below diagonal `k`, zeros above.
 
@@ -196,10 +202,12 @@ def _matrices(name, m):
             ValueError,
             f"{name}: takes arrays of rank 2 or more, got shape {x.aval.shape}.",
             fix="add an axis with `x[None]`.",
+            anchor="shape",
         )
     return x
 
 
+@native.planned(by_type=False)
 def tril(m, k=0):
     """Return the matrices in the last two axes with zeros above diagonal `k`.
 
@@ -217,6 +225,7 @@ def tril(m, k=0):
     return _masked(below, x, structural.zeros(x.aval))
 
 
+@native.planned(by_type=False)
 def triu(m, k=0):
     """Return the matrices in the last two axes with zeros below diagonal `k`.
 
@@ -238,6 +247,7 @@ def _masked(mask, on_true, on_false):
     return select_n_p.bind(broadcast_to(mask, on_true.aval.shape), on_false, on_true)
 
 
+@native.planned(by_type=False)
 def tril_indices(n, k=0, m=None):
     """Return rows and columns of the elements of an ``[n, m]`` matrix not above diagonal `k`.
 
@@ -250,6 +260,7 @@ def tril_indices(n, k=0, m=None):
     return tuple(asarray(i.astype(np.int32)) for i in found)
 
 
+@native.planned(by_type=False)
 def triu_indices(n, k=0, m=None):
     """Return rows and columns of the elements of an ``[n, m]`` matrix not below diagonal `k`.
 
@@ -295,7 +306,10 @@ def _matrix_shape(name, arr):
     shape = np.shape(arr)
     if len(shape) != 2:
         raise errors.user_error(
-            ValueError, f"{name}: takes a matrix, got shape {shape}.", fix="pass one of rank 2."
+            ValueError,
+            f"{name}: takes a matrix, got shape {shape}.",
+            fix="pass one of rank 2.",
+            anchor="shape",
         )
     return shape
 
@@ -317,6 +331,7 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 # ---------------------------------------------------------------- diagonals
 
 
+@native.planned(by_type=False)
 def diag(v, k=0):
     """Return the diagonal `k` of a matrix, or the matrix with a vector on that diagonal.
 
@@ -339,6 +354,7 @@ def diag(v, k=0):
             ValueError,
             f"diag: takes a vector or a matrix, got shape {x.aval.shape}.",
             fix="use `diagonal` for a stack of matrices.",
+            anchor="shape",
         )
     size = x.aval.size + abs(k)
     zero = literal(0, x.aval.dtype, x.aval.weak_type)
@@ -351,6 +367,7 @@ def diag(v, k=0):
     return _masked(is_on, columns, structural.zeros(columns.aval))
 
 
+@native.planned(by_type=False)
 def diagflat(v, k=0):
     """Return the matrix with the flattened array on diagonal `k`.
 
@@ -390,6 +407,7 @@ def diag_indices_from(arr):
             ValueError,
             f"diag_indices_from: takes an array of rank 2 or more and equal sizes, got {shape}.",
             fix="use `diag_indices(n)`.",
+            anchor="shape",
         )
     return diag_indices(shape[0], len(shape))
 
@@ -457,6 +475,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None)
             f"ravel_multi_index: {len(columns)} indices and {len(modes)} modes for {len(sizes)} "
             "dimensions.",
             fix="give one per dimension.",
+            anchor="index",
         )
     columns = [_bounded(i, n, m) for i, n, m in zip(columns, sizes, modes, strict=True)]
     strides = np.cumprod([1, *sizes[::-1]])[:-1][::-1] if order == "C" else np.cumprod([1, *sizes])
@@ -477,11 +496,13 @@ def _bounded(index, size, mode):
             ValueError,
             f"ravel_multi_index: there is no mode {mode!r}.",
             fix='use "raise", "clip" or "wrap".',
+            anchor="choice",
         )
     if bool(ufuncs.logical_or(ufuncs.less(index, 0), ufuncs.greater_equal(index, size)).any()):
         raise errors.user_error(
             ValueError,
             f"ravel_multi_index: an index is out of bounds for a dimension of size {size}.",
             fix='pass mode="clip" or "wrap".',
+            anchor="index",
         )
     return index

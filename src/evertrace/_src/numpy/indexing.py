@@ -28,8 +28,8 @@ dynamic: Any = LazyModule("evertrace._src.ops.dynamic")
 gathers: Any = LazyModule("evertrace._src.ops.indexing")
 numbers: Any = LazyModule("evertrace._src.ops.dimension_numbers")
 
-_static_plans = Cache("plans of static indices", 20_000)
-_plans = _static_plans.data
+_kept = Cache("steps of static indices", 20_000)
+_static_steps = _kept.data
 
 INT32 = np.dtype(np.int32)
 
@@ -40,16 +40,17 @@ def getitem(x, index):
     if key is None:
         return _general(x, index)
     key = (x.aval, key)
-    steps = _plans.get(key)
+    steps = _static_steps.get(key)
     if steps is None:
         shape = x.aval.shape
         steps = indexers.static_steps(shape, indexers.parse(shape, index))
-        _static_plans.put(key, steps)
+        _kept.put(key, steps)
     for prim, params in steps:
         x = prim.bind(x, **params)
     return x
 
 
+@native.planned(by_type=False)
 def _general(x, index):
     """Return ``x[index]`` for an index with arrays, traced ints, masks or slices of `ds`."""
     if dslice.is_in(index):
@@ -328,6 +329,7 @@ def along_axis(name, x, indices, axis):
     return axis, x, indices
 
 
+@native.planned(by_type=False)
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """Return a diagonal of the matrices in two axes, along a new last axis.
 
@@ -351,6 +353,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
             ValueError,
             f"diagonal: requires an array of at least two dimensions, got {x.aval.ndim}.",
             fix="use `diag` to make a matrix of a vector.",
+            anchor="shape",
         )
     first = canonical_axis("diagonal", axis1, x.aval.ndim)
     second = canonical_axis("diagonal", axis2, x.aval.ndim)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation, indexing
 from evertrace._src.numpy.arguments import (
@@ -28,6 +28,7 @@ from evertrace._src.ops.structural import expand_dims
 # ---------------------------------------------------------------- joining
 
 
+@native.planned(by_type=False)
 def concatenate(arrays, axis: int | None = 0, dtype=None):
     """Join arrays along an axis they have.
 
@@ -69,6 +70,7 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
     return concatenate_p.bind(*arrays, dimension=axis)
 
 
+@native.planned(by_type=False)
 def concat(arrays, /, *, axis=0):
     """Join arrays along an axis they have: another name of `concatenate`.
 
@@ -88,6 +90,7 @@ def _operands(name, arrays, dtype):
             ValueError if isinstance(arrays, tuple | list) else TypeError,
             f"{name}: needs a sequence of at least one array, got {type(arrays).__name__}.",
             fix="pass a list or a tuple of arrays.",
+            anchor="shape-concatenate",
         )
     if dtype is None:
         return [operand(name, x) for x in promote_dtypes(name, *arrays)]
@@ -105,6 +108,7 @@ def _rank_error(name, arrays):
     )
 
 
+@native.planned(by_type=False)
 def stack(arrays, axis=0, out=None, dtype=None):
     """Join arrays of one shape along a new axis.
 
@@ -147,6 +151,7 @@ def _at_least(change, tup):
     return [change(x) for x in arrays]
 
 
+@native.planned(by_type=False)
 def vstack(tup, dtype=None):
     """Join arrays along the first axis; vectors become rows.
 
@@ -159,6 +164,7 @@ def vstack(tup, dtype=None):
     return concatenate(_at_least(atleast_2d, tup), 0, dtype)
 
 
+@native.planned(by_type=False)
 def hstack(tup, dtype=None):
     """Join arrays along the second axis, vectors along the first.
 
@@ -173,6 +179,7 @@ def hstack(tup, dtype=None):
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
+@native.planned(by_type=False)
 def dstack(tup, dtype=None):
     """Join arrays along the third axis, which vectors and matrices are given.
 
@@ -184,6 +191,7 @@ def dstack(tup, dtype=None):
     return concatenate(_at_least(atleast_3d, tup), 2, dtype)
 
 
+@native.planned(by_type=False)
 def column_stack(tup):
     """Join arrays along the second axis; vectors become columns.
 
@@ -196,6 +204,7 @@ def column_stack(tup):
     return concatenate([x if x.aval.ndim > 1 else atleast_2d(x).T for x in arrays], 1)
 
 
+@native.planned(by_type=False)
 def block(arrays):
     """Join nested lists of arrays: the innermost lists along the last axis, and so on outwards.
 
@@ -220,18 +229,27 @@ def _leaves(nested):
     """Return the arrays in nested lists and the depth they all have."""
     if isinstance(nested, tuple):
         raise errors.user_error(
-            TypeError, "block: got a tuple; only lists can be nested.", fix="use lists."
+            TypeError,
+            "block: got a tuple; only lists can be nested.",
+            fix="use lists.",
+            anchor="shape-concatenate",
         )
     if not isinstance(nested, list):
         return [nested], 0
     if not nested:
         raise errors.user_error(
-            ValueError, "block: lists cannot be empty.", fix="leave empty lists out."
+            ValueError,
+            "block: lists cannot be empty.",
+            fix="leave empty lists out.",
+            anchor="shape-concatenate",
         )
     found = [_leaves(item) for item in nested]
     if len({depth for _, depth in found}) > 1:
         raise errors.user_error(
-            ValueError, "block: lists are nested to different depths.", fix="nest all arrays alike."
+            ValueError,
+            "block: lists are nested to different depths.",
+            fix="nest all arrays alike.",
+            anchor="shape-concatenate",
         )
     return [leaf for leaves, _ in found for leaf in leaves], found[0][1] + 1
 
@@ -307,6 +325,7 @@ c_ = _Concatenator(-1, 2, 0, "``c_[a, b]`` joins vectors as the columns of a mat
 # ---------------------------------------------------------------- splitting
 
 
+@native.planned(by_type=False)
 def split(ary, indices_or_sections, axis=0):
     """Cut an array along an axis.
 
@@ -330,6 +349,7 @@ def split(ary, indices_or_sections, axis=0):
     return _split("split", ary, indices_or_sections, axis)
 
 
+@native.planned(by_type=False)
 def array_split(ary, indices_or_sections, axis=0):
     """Cut an array along an axis, like `split`, into parts that need not be of one size.
 
@@ -365,6 +385,7 @@ def _section_sizes(name, x, sections, axis):
             ValueError,
             f"{name}: number of sections must be larger than 0, got {sections}.",
             fix="pass a positive number.",
+            anchor="shape-split",
         )
     each, rest = divmod(size, sections)
     if rest and name != "array_split":
@@ -378,6 +399,7 @@ def _section_sizes(name, x, sections, axis):
     return (each + 1,) * rest + (each,) * (sections - rest)
 
 
+@native.planned(by_type=False)
 def vsplit(ary, indices_or_sections):
     """Cut along the first axis; see `split`.
 
@@ -389,6 +411,7 @@ def vsplit(ary, indices_or_sections):
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
+@native.planned(by_type=False)
 def hsplit(ary, indices_or_sections):
     """Cut along the second axis, vectors along the first; see `split`.
 
@@ -401,6 +424,7 @@ def hsplit(ary, indices_or_sections):
     return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
+@native.planned(by_type=False)
 def dsplit(ary, indices_or_sections):
     """Cut along the third axis; see `split`.
 
@@ -414,6 +438,7 @@ def dsplit(ary, indices_or_sections):
 # ---------------------------------------------------------------- adding and removing elements
 
 
+@native.planned(by_type=False)
 def append(arr, values, axis=None):
     """Join values to the end of an array along an axis; flatten both if it is None.
 
@@ -428,6 +453,7 @@ def append(arr, values, axis=None):
     return concatenate([operand("append", arr), operand("append", values)], axis)
 
 
+@native.planned(by_type=False)
 def insert(arr, obj, values, axis=None):
     """Insert values before places along an axis.
 
@@ -497,6 +523,7 @@ def _check_places(name, places, low, high, x, axis):
         )
 
 
+@native.planned(by_type=False)
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     """Remove elements at places along an axis.
 

@@ -19,6 +19,7 @@ search: Any = LazyModule("evertrace._src.numpy.search")
 shape: Any = LazyModule("evertrace._src.numpy.shape")
 sorting: Any = LazyModule("evertrace._src.numpy.sorting")
 ufuncs: Any = LazyModule("evertrace._src.numpy.ufuncs")
+variance: Any = LazyModule("evertrace._src.numpy.variance")
 
 
 def _contains(self, value):
@@ -99,6 +100,7 @@ def _view(self, dtype=None, type=None):
             f"view: an array of type {self.aval.str_short()} cannot be viewed as {new}: the last "
             "axis does not hold a whole number of elements.",
             fix="reshape first.",
+            anchor="shape-bitcast",
         )
     last = sizes[-1] * old_bits // new_bits
     x = self
@@ -160,13 +162,13 @@ _PLACES = {
     "round": "elementary.round",
     "searchsorted": "search.searchsorted",
     "squeeze": "shape.squeeze",
-    "std": "reductions.std",
+    "std": "variance.std",
     "sum": "reductions.sum",
     "swapaxes": "shape.swapaxes",
     "take": "indexing.take",
     "tolist": "concrete.tolist",
     "trace": "products.trace",
-    "var": "reductions.var",
+    "var": "variance.var",
 }
 """Where the functions are that are methods as they are."""
 

@@ -106,6 +106,7 @@ class ArrayNamespaceInfo:
                     ValueError,
                     f"dtypes: no kind of dtypes is called {k!r}.",
                     fix=f"use one of {', '.join(map(repr, (*_BY_KIND, *_UNIONS)))}.",
+                    anchor="choice",
                 )
         names = dict.fromkeys(name for k in simple for name in _BY_KIND[k])
         return {n: np.dtype(n) for n in names if config.current().enable_x64 or n not in _WIDE}

@@ -62,6 +62,7 @@ def nonzero(a, *, size=None, fill_value=None):
             ValueError,
             f"nonzero: {len(fills)} fill values for an array of rank {x.aval.ndim}.",
             fix="give one per axis.",
+            anchor="shape",
         )
     is_found = creation.arange(size) < count
     # Sizes of 0 leave nothing to be found, but must not divide.

@@ -6,7 +6,7 @@ One axis is padded after the other, so that corners come out as NumPy's. Except 
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.numpy import elementary, functional, reductions, statistics, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int
 from evertrace._src.numpy.promotion import broadcast_to
@@ -16,6 +16,7 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, pad_p, slice_in_dim
 
 
+@native.planned(by_type=False)
 def pad(array, pad_width, mode="constant", **kwargs):
     """Add elements at the ends of axes.
 
@@ -48,6 +49,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
             ValueError,
             f"pad: widths must not be negative, got {pad_width}.",
             fix="slice the array to make it smaller.",
+            anchor="shape-pad",
         )
     if callable(mode):
         return _pad_by_function(x, widths, mode, kwargs)
@@ -83,6 +85,7 @@ def _pairs(name, value, ndim):
             ValueError,
             f"pad: {name} {value} fits no array of rank {ndim}.",
             fix="give one pair (before, after) per axis.",
+            anchor="shape-pad",
         )
     return rows
 
@@ -93,11 +96,13 @@ def _mode_error(mode, allowed, kwargs):
             NotImplementedError,
             f"pad: there is no mode {mode!r}.",
             fix=f"use one of {', '.join(sorted(_ARGUMENTS))}.",
+            anchor="choice",
         )
     return errors.user_error(
         ValueError,
         f"pad: mode {mode!r} does not take {sorted(set(kwargs) - allowed)}.",
         fix=f"it takes {sorted(allowed) or 'no arguments'}.",
+        anchor="choice",
     )
 
 
@@ -107,6 +112,7 @@ def _check_axis_nonempty(x, axis, mode):
             ValueError,
             f"pad: mode {mode!r} cannot extend the empty axis {axis} of shape {x.aval.shape}.",
             fix='use mode "constant".',
+            anchor="shape-pad",
         )
 
 
@@ -210,7 +216,10 @@ def _is_odd(kwargs):
     kind = kwargs.get("reflect_type", "even")
     if kind not in ("even", "odd"):
         raise errors.user_error(
-            ValueError, f"pad: no reflect_type {kind!r}.", fix='use "even" or "odd".'
+            ValueError,
+            f"pad: no reflect_type {kind!r}.",
+            fix='use "even" or "odd".',
+            anchor="choice",
         )
     return kind == "odd"
 

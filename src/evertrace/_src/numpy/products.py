@@ -94,14 +94,14 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
       (5, 2, 4)
     """
     x, y = promote_dtypes("matmul", a, b)
-    squeeze_x, squeeze_y, contracting, batch, order = _matmul_plan(x.aval.shape, y.aval.shape)
+    squeeze_x, squeeze_y, contracting, batch, order = _matmul_dims(x.aval.shape, y.aval.shape)
     opts = options("matmul", x, y, precision, preferred_element_type)
     x, y = squeeze(x, squeeze_x), squeeze(y, squeeze_y)
     return permute(contract(x, y, contracting, batch, opts), order)
 
 
 @functools.lru_cache(maxsize=4096)
-def _matmul_plan(x, y):
+def _matmul_dims(x, y):
     """Return how two shapes are multiplied: axes to drop, axes to pair, order of the result.
 
     Leading axes that both have are batch axes of `dot_general`; an axis that one operand lacks, or
@@ -235,6 +235,7 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
     )
 
 
+@native.planned(by_type=False)
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     """Return inner products of vectors along an axis, the first conjugated; the rest broadcasts.
 
@@ -352,6 +353,7 @@ def _paired_axes(x, y, axes):
     )
 
 
+@native.planned(by_type=False)
 def kron(a, b):
     """Return the Kronecker product: `b` scaled by each element of `a`, in `a`'s arrangement.
 
@@ -368,6 +370,7 @@ def kron(a, b):
     return reshape(ufuncs.multiply(apart_x, apart_y), sizes)
 
 
+@native.planned(by_type=False)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """Return the cross products of vectors of 2 or 3 elements along an axis.
 

@@ -1,7 +1,7 @@
 """How arguments of NumPy-style functions become operands of primitives: one dtype, one shape.
 
-What has to be done to operands depends on their avals alone, so it is worked out once and kept as a
-*plan*: per operand a function that prepares it, or None where it may stay as it is. A plan's key
+What has to be done to operands depends on their avals alone, so it is worked out once and kept as
+*steps*: per operand a function that prepares it, or None where it may stay as it is. Their key
 holds, per operand, its aval, or its type if it is a Python scalar: those become literals in the
 common dtype.
 
@@ -27,7 +27,7 @@ from evertrace._src.support import Cache
 
 SCALARS = dtypes.PYTHON_SCALARS
 
-MAX_PLANS = 20_000
+MAX_KEPT = 20_000
 
 
 class _OperandTypes(dict):
@@ -95,7 +95,7 @@ def as_operands(name, *args):
 
 
 def key_of(x):
-    """Return what a plan depends on: the aval, or the type of a Python scalar."""
+    """Return what steps depend on: the aval, or the type of a Python scalar."""
     kind = type(x)
     return kind if kind in SCALARS else x.aval
 
@@ -133,7 +133,7 @@ def bool_dtype(keys):
     return np.dtype(bool), False
 
 
-# ---------------------------------------------------------------- plans
+# ---------------------------------------------------------------- steps
 
 
 class Promotion:
@@ -147,34 +147,34 @@ class Promotion:
         operations whose result never shares memory with an operand.
     """
 
-    __slots__ = ("borrow", "dtype_rule", "plans", "shapes")
+    __slots__ = ("borrow", "dtype_rule", "kept", "shapes")
 
     def __init__(self, dtype_rule, shapes=True, borrow=False):
         self.dtype_rule, self.shapes, self.borrow = dtype_rule, shapes, borrow
-        self.plans = Cache("promotion plans", MAX_PLANS)
+        self.kept = Cache("promotion steps", MAX_KEPT)
 
     def __call__(self, name: str, *args: Any) -> list[Any]:
         """Return the arguments as operands of one dtype and shape."""
         found = [as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
-        plan = self.plan(name, tuple(map(key_of, found)))
-        if plan is None:
+        steps = self.steps(name, tuple(map(key_of, found)))
+        if steps is None:
             return found
-        return [x if step is None else step(x) for step, x in zip(plan, found, strict=True)]
+        return [x if step is None else step(x) for step, x in zip(steps, found, strict=True)]
 
-    def plan(self, name, keys):
+    def steps(self, name, keys):
         """Return the steps per operand, or None if there is nothing to do."""
         mode = config.current().promotion
         key = (mode, keys)
         try:
-            return self.plans.data[key]
+            return self.kept.data[key]
         except KeyError:
             pass
-        plan = self.make_plan(name, keys)
+        steps = self.make_steps(name, keys)
         # Not kept where every use shall warn.
-        return plan if "warn" in mode else self.plans.put(key, plan)
+        return steps if "warn" in mode else self.kept.put(key, steps)
 
-    def make_plan(self, name, keys):
-        """Work out the plan for operands with these keys."""
+    def make_steps(self, name, keys):
+        """Work out the steps for operands with these keys."""
         shape = None
         if self.shapes:
             shape = common_shape(name, [() if k in SCALARS else k.shape for k in keys])
@@ -262,8 +262,8 @@ class Selection(Promotion):
     def __init__(self):
         super().__init__(common_dtype)
 
-    def make_plan(self, name, keys):
-        """Work out the plan for the condition, x and y."""
+    def make_steps(self, name, keys):
+        """Work out the steps for the condition, x and y."""
         shape = common_shape(name, [() if k in SCALARS else k.shape for k in keys])
         target = common_dtype(keys[1:])
         steps = (

@@ -1,22 +1,19 @@
-"""Reductions of the NumPy interface: sums, products, extremes, means, variances and counts.
+"""Reductions of the NumPy interface: sums, products, extremes, means and counts.
 
 A reduction is described by a `_Reduction`: the primitive, its identity and its rules about dtypes.
 What a call amounts to (which axes, which conversions before and after) depends on the aval and the
-static arguments only; it is worked out once and kept as a `_Plan`.
+static arguments only; it is worked out once and kept as a `_Resolved`.
 
 Dtypes are JAX's: sums and products of booleans and narrow integers are taken in the default
-integer type, of 16-bit floats in float32 and then rounded; means and variances of integers are
-floats.
+integer type, of 16-bit floats in float32 and then rounded; means of integers are floats.
 """
 
 import builtins
 import math
-from typing import Any
 
 import numpy as np
 
 from evertrace._src import config, dtypes, errors, native
-from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,
@@ -42,8 +39,6 @@ from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import expand_dims, reduce_sum_p, reshape
 from evertrace._src.support import Cache
 
-elementary: Any = LazyModule("evertrace._src.numpy.elementary")
-
 # ---------------------------------------------------------------- the one mechanism
 
 
@@ -68,7 +63,7 @@ class _Reduction:
         self.accumulates, self.to_bool, self.has_identity = accumulates, to_bool, has_identity
 
 
-class _Plan:
+class _Resolved:
     """What to do with arrays of one aval under some static arguments.
 
     Attributes:
@@ -83,7 +78,7 @@ class _Plan:
         self.axes, self.compute, self.result, self.kept = axes, compute, result, kept
 
 
-_plans = Cache("reduction plans", 20_000)
+_known = Cache("resolved reductions", 20_000)
 
 
 def _bind_sum(x, axes):
@@ -113,19 +108,19 @@ def _reduce(
     x = operand(kind.name, a)
     key = kind.name, x.aval, axis, dtype, keepdims, promote_integers, config.current().enable_x64
     try:
-        plan = _plans.data[key]
+        how = _known.data[key]
     except KeyError:
-        plan = _plans.put(key, _make_plan(kind, x.aval, axis, dtype, keepdims, promote_integers))
+        how = _known.put(key, _resolve(kind, x.aval, axis, dtype, keepdims, promote_integers))
     except TypeError:  # axes in a list, or a dtype that cannot be hashed
-        plan = _make_plan(kind, x.aval, axis, dtype, keepdims, promote_integers)
-    _check_nonempty(kind, x.aval, plan.axes, initial, where)
-    x = convert(x, plan.compute)
+        how = _resolve(kind, x.aval, axis, dtype, keepdims, promote_integers)
+    _check_nonempty(kind, x.aval, how.axes, initial, where)
+    x = convert(x, how.compute)
     if where is not None:
-        x = masked(kind.name, x, where, kind.identity(plan.compute))
-    out = kind.bind(x, plan.axes)
+        x = masked(kind.name, x, where, kind.identity(how.compute))
+    out = kind.bind(x, how.axes)
     if initial is not None:
-        out = kind.combine(_initial_operand(kind.name, initial, plan.compute), out)
-    return convert(expand_dims(out, plan.kept), plan.result)
+        out = kind.combine(_initial_operand(kind.name, initial, how.compute), out)
+    return convert(expand_dims(out, how.kept), how.result)
 
 
 def _initial_operand(name, initial, dtype):
@@ -134,7 +129,7 @@ def _initial_operand(name, initial, dtype):
     return convert(operand(name, initial), dtype)
 
 
-def _make_plan(kind, aval, axis, dtype, keepdims, promote_integers):
+def _resolve(kind, aval, axis, dtype, keepdims, promote_integers):
     axes = canonical_axes(kind.name, axis, aval.ndim)
     if kind.to_bool:
         compute = result = np.dtype(np.bool_)
@@ -146,7 +141,7 @@ def _make_plan(kind, aval, axis, dtype, keepdims, promote_integers):
         else:
             result = aval.dtype
         compute = accumulation_dtype(result) if kind.accumulates else result
-    return _Plan(axes, compute, result, axes if keepdims else ())
+    return _Resolved(axes, compute, result, axes if keepdims else ())
 
 
 def sum_dtype(dtype, promote_integers):
@@ -176,6 +171,7 @@ def _check_nonempty(kind, aval, axes, initial, where):
             f"{kind.name}: has no identity, so `where` needs a value for the case that nothing is "
             "selected.",
             fix="pass `initial=`.",
+            anchor="empty-reduction",
         )
     if aval.size == 0 and builtins.any(aval.shape[i] == 0 for i in axes):
         raise errors.user_error(
@@ -183,6 +179,7 @@ def _check_nonempty(kind, aval, axes, initial, where):
             f"{kind.name}: zero-size array of shape {aval.shape} has no {kind.name}imum, since the "
             "reduction has no identity.",
             fix="pass `initial=`, or leave empty arrays out.",
+            anchor="empty-reduction",
         )
 
 
@@ -420,12 +417,13 @@ def arg_reduce(name, prim, a, axis, keepdims):
             f"{name}: attempt to get {name} of an empty sequence, axis {axis} of shape "
             f"{x.aval.shape}.",
             fix="leave empty arrays out.",
+            anchor="empty-reduction",
         )
     out = prim.bind(x, axes=(axis,), index_dtype=dtypes.default_dtype(int))
     return expand_dims(out, kept)
 
 
-# ---------------------------------------------------------------- means and variances
+# ---------------------------------------------------------------- means
 
 
 @native.planned(by_type=False)
@@ -450,34 +448,35 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """
     no_out("mean", out)
     x = operand("mean", a)
-    plan, count = _mean_plan(x.aval, axis, dtype, keepdims)
+    how, count = _resolve_mean(x.aval, axis, dtype, keepdims)
     if where is not None:
-        count = _count("mean", x, plan.axes, keepdims, where, plan.compute)
-        total = sum(x, plan.axes, plan.compute, keepdims=keepdims, where=where)
-        return convert(ufuncs.divide(total, count), plan.result)
-    total = _bind_sum(convert(x, plan.compute), plan.axes)
-    return convert(div_p.bind(expand_dims(total, plan.kept), count), plan.result)
+        count = count_selected("mean", x, how.axes, keepdims, where, how.compute)
+        total = sum(x, how.axes, how.compute, keepdims=keepdims, where=where)
+        return convert(ufuncs.divide(total, count), how.result)
+    total = _bind_sum(convert(x, how.compute), how.axes)
+    return convert(div_p.bind(expand_dims(total, how.kept), count), how.result)
 
 
-def _mean_plan(aval, axis, dtype, keepdims):
-    """Return the plan of a mean and the number of its elements as a literal."""
+def _resolve_mean(aval, axis, dtype, keepdims):
+    """Return the resolved arguments of a mean and the number of its elements as a literal."""
     key = "mean", aval, axis, dtype, keepdims, config.current().enable_x64
     try:
-        return _plans.data[key]
+        return _known.data[key]
     except (KeyError, TypeError):
         pass
     axes = canonical_axes("mean", axis, aval.ndim)
-    result, compute = _inexact_dtypes("mean", aval.dtype, dtype)
-    plan = _Plan(axes, compute, result, axes if keepdims else ())
-    made = plan, scalar_of(_number_along(aval, axes), compute)
-    return made if isinstance(axis, list) else _plans.put(key, made)
+    result, compute = inexact_dtypes("mean", aval.dtype, dtype)
+    how = _Resolved(axes, compute, result, axes if keepdims else ())
+    made = how, scalar_of(number_along(aval, axes), compute)
+    return made if isinstance(axis, list) else _known.put(key, made)
 
 
-def _number_along(aval, axes):
+def number_along(aval, axes):
+    """Return the number of elements along axes, as a float."""
     return float(math.prod(aval.shape[i] for i in axes))
 
 
-def _inexact_dtypes(name, dtype, wanted):
+def inexact_dtypes(name, dtype, wanted):
     """Return the dtype of a mean or variance, and the one to compute it in."""
     if wanted is None:
         result = dtypes.to_inexact_dtype(dtype)
@@ -486,118 +485,7 @@ def _inexact_dtypes(name, dtype, wanted):
     return result, accumulation_dtype(dtypes.to_inexact_dtype(result))
 
 
-def _count(name, x, axis, keepdims, where, dtype):
+def count_selected(name, x, axis, keepdims, where, dtype):
     """Return how many elements that a mask selects each result is made of."""
     where = convert(operand(name, where), np.dtype(np.bool_))
     return sum(broadcast_to(where, x.aval.shape), axis, dtype, keepdims=keepdims)
-
-
-@native.planned(by_type=False)
-def var(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where=None,
-    mean=None,
-    correction=None,
-):
-    """Return the variance along axes, by the two-pass formula.
-
-    Args:
-      a: array; of complex numbers the squared magnitudes of the deviations are averaged.
-      axis: int, tuple of ints or None (all axes).
-      dtype: of the computation and the result; float32 for integers by default.
-      out: must be None.
-      ddof: what is subtracted from the number of elements before dividing by it.
-      keepdims: whether to keep the reduced axes, with size 1.
-      where: boolean mask, broadcast to `a`, of the elements that count.
-      mean: the means, if known, of the shape that ``mean(a, axis, keepdims=True)`` has.
-      correction: another name of `ddof`, by which the array standard calls it.
-
-    Returns:
-      Real array of the shape of `a` without `axis`; NaN where there are no more than `ddof`
-      elements.
-
-    Example:
-      >>> jnp.var(jnp.array([1.0, 2.0, 3.0, 4.0]))
-      Array(1.25, dtype=float32)
-      >>> jnp.var(jnp.array([1.0, 2.0, 3.0]), ddof=1)
-      Array(1., dtype=float32)
-    """
-    no_out("var", out)
-    ddof = _degrees_of_freedom("var", ddof, correction)
-    x = operand("var", a)
-    result, compute = _inexact_dtypes("var", x.aval.dtype, dtype)
-    x = convert(x, compute)
-    if mean is None:
-        mean = _mean(x, axis, where)
-    deviations = ufuncs.subtract(x, convert(operand("var", mean), compute))
-    squares = _squared_magnitude(deviations)
-    total = sum(squares, axis, keepdims=keepdims, where=where)
-    if where is None:
-        count = _number_along(x.aval, canonical_axes("var", axis, x.aval.ndim))
-    else:
-        count = _count("var", x, axis, keepdims, where, squares.dtype)
-    return convert(_divide_by_positive(total, count - ddof), _real_dtype(result))
-
-
-def _divide_by_positive(total, count):
-    """Return quotients, NaN where the divisor is not positive."""
-    if isinstance(count, float):
-        return ufuncs.divide(total, count if count > 0 else np.nan)
-    return elementary.where(ufuncs.greater(count, 0), ufuncs.divide(total, count), np.nan)
-
-
-def _mean(x, axis, where):
-    return mean(x, axis, keepdims=True, where=where)
-
-
-def _degrees_of_freedom(name, ddof, correction):
-    if correction is None:
-        return ddof
-    if not (isinstance(ddof, int) and ddof == 0):
-        raise errors.user_error(
-            ValueError,
-            f"{name}: ddof and correction are two names of one argument, and both were given.",
-            fix="pass one of them.",
-        )
-    return correction
-
-
-def _squared_magnitude(x):
-    if dtypes.issubdtype(x.dtype, np.complexfloating):
-        return ufuncs.add(ufuncs.square(elementary.real(x)), ufuncs.square(elementary.imag(x)))
-    return ufuncs.square(x)
-
-
-def _real_dtype(dtype):
-    return dtypes.finfo(dtype).dtype if dtypes.issubdtype(dtype, np.complexfloating) else dtype
-
-
-@native.planned(by_type=False)
-def std(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where=None,
-    mean=None,
-    correction=None,
-):
-    """Return the standard deviation along axes, the root of `var`, whose arguments it takes.
-
-    Example:
-      >>> jnp.std(jnp.array([[1.0, 3.0], [2.0, 8.0]]), axis=1)
-      Array([1., 3.], dtype=float32)
-    """
-    no_out("std", out)
-    return ufuncs.sqrt(
-        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )

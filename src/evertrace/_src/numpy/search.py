@@ -46,6 +46,7 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
             f"searchsorted: got side={side!r}, method={method!r} and an array of shape "
             f"{a.aval.shape} to search in.",
             fix=f'side is "left" or "right", method one of {_METHODS}; search in a vector.',
+            anchor="choice",
         )
     if sorter is not None:
         a = indexing.take(a, sorter, axis=0)

@@ -169,6 +169,7 @@ def _unique_of_nothing(x, axis, size, fill_value):
             ValueError,
             f"unique: an array of shape {x.aval.shape} has no value to fill size {size} with.",
             fix="pass fill_value.",
+            anchor="empty-reduction",
         )
     shape = list(x.aval.shape) if axis is not None else [0]
     shape[0 if axis is None else axis] = size

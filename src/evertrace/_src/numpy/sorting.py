@@ -76,6 +76,7 @@ def _prepare(name, a, axis, kind, order):
             NotImplementedError,
             f"{name}: `kind` and `order` are not supported.",
             fix="use `stable` and `descending`; sort with `lexsort` by several keys.",
+            anchor="unsupported",
         )
     if axis is None:
         x, axis = ravel(x), 0
@@ -161,7 +162,10 @@ def _partitioned(name, a, kth, axis):
     x = operand(name, a)
     if dtypes.issubdtype(x.aval.dtype, np.complexfloating):
         raise errors.user_error(
-            NotImplementedError, f"{name}: complex arrays are not supported.", fix="use `sort`."
+            NotImplementedError,
+            f"{name}: complex arrays are not supported.",
+            fix="use `sort`.",
+            anchor="dtype",
         )
     axis = canonical_axis(name, axis, x.aval.ndim)
     canonical_axis(name, static_int(name, "kth", kth), x.aval.shape[axis])

@@ -1,8 +1,8 @@
-"""Builders of elementwise NumPy functions: promotion by plans, then one primitive.
+"""Builders of elementwise NumPy functions: promotion by steps, then one primitive.
 
 A function that is called with operands it has seen before (same avals, or the same Python scalar
-type) looks up one plan: what to do to each operand, and what to bind. Operands of equal avals need
-nothing, so that ``x + y`` costs one dictionary lookup above the bare operation.
+type) looks up one *binding*: what to do to each operand, and what to bind. Operands of equal avals
+need nothing, so that ``x + y`` costs one dictionary lookup above the bare operation.
 
 The functions take NumPy's `out` and `where`, also by position, only to say that they do not work
 on arrays that cannot be changed.
@@ -11,7 +11,7 @@ on arrays that cannot be changed.
 from evertrace._src import errors, native
 from evertrace._src.config import current
 from evertrace._src.numpy.promotion import (
-    MAX_PLANS,
+    MAX_KEPT,
     Promotion,
     as_argument,
     bool_dtype,
@@ -31,8 +31,8 @@ NUMERIC = Promotion(numeric_dtype, borrow=True)
 LOGICAL = Promotion(bool_dtype, borrow=True)
 
 
-class _Plans:
-    """Plans of one function: keys of the operands -> (steps..., what to bind).
+class _Bindings:
+    """Bindings of one function: keys of the operands -> (steps..., what to bind).
 
     Args:
       name: of the function.
@@ -45,20 +45,20 @@ class _Plans:
 
     def __init__(self, name, bind, choose, promotion):
         self.name, self.bind, self.choose, self.promotion = name, bind, choose, promotion
-        self.cache = Cache(f"plans of {name}", MAX_PLANS)
+        self.cache = Cache(f"bindings of {name}", MAX_KEPT)
 
     def prepare(self, args):
-        """Return arguments as operands or Python scalars, having made the plan for them."""
+        """Return arguments as operands or Python scalars, having made the binding for them."""
         promotion = self.promotion
         args = [as_argument(self.name, i, x, promotion.borrow) for i, x in enumerate(args)]
         keys = tuple(map(key_of, args))
-        steps = promotion.plan(self.name, keys) or (None,) * len(keys)
+        steps = promotion.steps(self.name, keys) or (None,) * len(keys)
         apply = self.bind or self.choose(promotion.dtype_rule(keys)[0])
-        plan = (*steps, apply)
+        binding = (*steps, apply)
         mode = current().promotion
         if "warn" not in mode:
-            self.cache.put((mode, *keys), plan)
-        return args, plan
+            self.cache.put((mode, *keys), binding)
+        return args, binding
 
 
 def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
@@ -71,18 +71,18 @@ def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
       choose: instead of `bind`, a function of the promoted dtype that returns it.
       promotion: how the operand is prepared.
     """
-    made = _Plans(name, bind, choose, promotion)
-    plans = made.cache.data
+    made = _Bindings(name, bind, choose, promotion)
+    bindings = made.cache.data
 
     def function(x, /, out=None, where=None):
         if out is not None or where is not None:
             raise refused_option(name, out)
         kind = type(x)
         key = x.aval if is_operand[kind] else kind
-        plan = plans.get((current().promotion, key))
-        if plan is None:
-            (x,), plan = made.prepare((x,))
-        step, apply = plan
+        binding = bindings.get((current().promotion, key))
+        if binding is None:
+            (x,), binding = made.prepare((x,))
+        step, apply = binding
         return apply(x if step is None else step(x))
 
     return _finished(function, name, documented(name, doc, promotion, is_binary=False))
@@ -93,8 +93,8 @@ def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON, by_type=Tr
 
     Without `by_type`, what is done depends on the values of Python numbers.
     """
-    made = _Plans(name, bind, choose, promotion)
-    plans = made.cache.data
+    made = _Bindings(name, bind, choose, promotion)
+    bindings = made.cache.data
 
     def function(x, y, /, out=None, where=None):
         if out is not None or where is not None:
@@ -102,10 +102,10 @@ def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON, by_type=Tr
         kind_x, kind_y = type(x), type(y)
         key_x = x.aval if is_operand[kind_x] else kind_x
         key_y = y.aval if is_operand[kind_y] else kind_y
-        plan = plans.get((current().promotion, key_x, key_y))
-        if plan is None:
-            (x, y), plan = made.prepare((x, y))
-        step_x, step_y, apply = plan
+        binding = bindings.get((current().promotion, key_x, key_y))
+        if binding is None:
+            (x, y), binding = made.prepare((x, y))
+        step_x, step_y, apply = binding
         if step_x is not None:
             x = step_x(x)
         if step_y is not None:
@@ -123,7 +123,10 @@ def refused_option(name, out):
         what = "no array that a `where` argument could leave as it is"
         fix = "choose afterwards: `evertrace.numpy.where(mask, result, other)`."
     return errors.user_error(
-        NotImplementedError, f"{name}: arrays cannot be changed, so there is {what}.", fix=fix
+        NotImplementedError,
+        f"{name}: arrays cannot be changed, so there is {what}.",
+        fix=fix,
+        anchor="immutable",
     )
 
 

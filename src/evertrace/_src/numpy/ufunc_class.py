@@ -81,6 +81,7 @@ class ufunc:  # NumPy's name
                 TypeError,
                 f"ufunc: func must be callable, got {func!r} of type {type(func).__name__}.",
                 fix="pass a function of scalars.",
+                anchor="not-callable",
             )
         nin, nout = operator.index(nin), operator.index(nout)
         nargs = nin if nargs is None else operator.index(nargs)
@@ -142,6 +143,7 @@ class ufunc:  # NumPy's name
                 f"{self.__name__}.reduce: it does not have an identity, which stands for elements "
                 "that `where` leaves out.",
                 fix="pass `initial`.",
+                anchor="empty-reduction",
             )
         reduce = self._methods[0] or functools.partial(_reduce_in_a_loop, self)
         return reduce(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
@@ -228,6 +230,7 @@ class ufunc:  # NumPy's name
                 ValueError,
                 f"{name}: indices must be a vector of integers, got {positions.aval.str_short()}.",
                 fix="pass where the slices start.",
+                anchor="index",
             )
         axis = canonical_axis(name, axis, x.aval.ndim)
         _check_positions(name, positions, x.aval.shape[axis])
@@ -352,6 +355,7 @@ def _reduce_in_a_loop(function, x, *, axis, dtype, keepdims, initial, where):
             f"{name}: takes one axis or None, not the tuple {tuple(axis)}: the result would depend "
             "on the order.",
             fix="reduce one axis after the other.",
+            anchor="axis",
         )
     mask = None if where is None else broadcast_to(operand(name, where), x.aval.shape)
     kept = tuple(range(rank)) if axis is None else (canonical_axis(name, axis, rank),)
@@ -379,6 +383,7 @@ def _start(function, name, rows, dtype, initial):
             ValueError,
             f"{name}: zero-size array to a reduction which has no identity.",
             fix="pass `initial`.",
+            anchor="empty-reduction",
         )
     return full(shape[1:], start, dtype), rows
 

@@ -115,6 +115,7 @@ class GatherScatterMode(enum.Enum):
                 ValueError,
                 f"GatherScatterMode: there is no mode {mode!r}.",
                 fix='use "clip", "fill", "drop" or "promise_in_bounds".',
+                anchor="choice",
             ) from None
 
 

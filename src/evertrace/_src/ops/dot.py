@@ -73,15 +73,15 @@ def _check_dims(lhs, rhs, dimension_numbers):
 
 def _dot_host(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
     key = lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, dimension_numbers, preferred_element_type
-    plan = _plans.data.get(key)
-    if plan is None:
-        plan = _plans.put(key, host_plan(*key))
-    left = lhs.transpose(plan.lhs_order).reshape(plan.lhs_shape)
-    right = rhs.transpose(plan.rhs_order).reshape(plan.rhs_shape)
-    return multiply(left, right, plan.compute, plan.out_dtype).reshape(plan.out_shape)
+    how = _products.data.get(key)
+    if how is None:
+        how = _products.put(key, host_product(*key))
+    left = lhs.transpose(how.lhs_order).reshape(how.lhs_shape)
+    right = rhs.transpose(how.rhs_order).reshape(how.rhs_shape)
+    return multiply(left, right, how.compute, how.out_dtype).reshape(how.out_shape)
 
 
-class HostPlan(NamedTuple):
+class HostProduct(NamedTuple):
     """How the host multiplies: operands become stacks of matrices, views where that is possible.
 
     They are permuted to ``[batch, free, contract]`` and ``[batch, contract, free]``, then reshaped.
@@ -96,10 +96,10 @@ class HostPlan(NamedTuple):
     out_dtype: np.dtype
 
 
-_plans = Cache("plans of products on the host")
+_products = Cache("products on the host")
 
 
-def host_plan(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out_dtype):
+def host_product(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out_dtype):
     """Return how the host multiplies such arrays; `out_dtype` None for their own."""
     (lc, rc), (lb, rb) = dimension_numbers
     free_l, free_r = free_dims(len(lhs_shape), lc, lb), free_dims(len(rhs_shape), rc, rb)
@@ -109,7 +109,7 @@ def host_plan(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, out
     count = math.prod(lhs_shape[d] for d in lc)
     if out_dtype is None:
         out_dtype = dtypes.promote_types(lhs_dtype, rhs_dtype)
-    return HostPlan(
+    return HostProduct(
         (*lb, *free_l, *lc),
         (*batch, math.prod(sizes_l), count),
         (*rb, *rc, *free_r),

@@ -8,7 +8,7 @@ same speed.
 
 import numpy as np
 
-from evertrace._src import native
+from evertrace._src import kernels
 
 BLOCK = 128  # as long as NumPy's own base case
 
@@ -16,8 +16,8 @@ BLOCK = 128  # as long as NumPy's own base case
 def host_sum(x, axes):
     """Return the sum of an array over a tuple of axes, in its own dtype."""
     dtype = x.dtype
-    if native.reduces(x) and dtype.kind != "b":
-        return native.reduce("reduce_sum", x, axes, dtype)
+    if kernels.reduces(x) and dtype.kind != "b":
+        return kernels.reduce("reduce_sum", x, axes, dtype)
     if dtype.itemsize < 4 and dtype.kind not in "iub" and dtype.name.startswith(("float", "bf")):
         return host_sum(x.astype(np.float32), axes).astype(dtype)
     if dtype.kind not in "fc" or all(x.shape[a] <= 2 * BLOCK for a in axes):

@@ -454,6 +454,7 @@ def _scatter_mul_jvp(tangents, primals, out, **params):
             NotImplementedError,
             "scatter-mul: has no derivative by the updates where several may meet.",
             fix="pass `unique_indices=True` if the indices are all different.",
+            anchor="no-derivative",
         )
     du = _scatter_again(scatter_add_p, zeros(x.aval), indices, du, params)
     other = mul_p.bind(x, du)

@@ -135,5 +135,6 @@ def precision_param(precision):
             ValueError,
             f"precision: {precision!r} is neither a precision nor a pair of precisions.",
             fix="use None, 'default', 'high', 'highest' or a member of `lax.Precision`.",
+            anchor="choice",
         ) from None
     return lhs, rhs

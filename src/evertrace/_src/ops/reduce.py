@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.lazy import LazyModule
@@ -41,8 +41,8 @@ def _reduction(name, accepts, host, **rules):
         return reduced_aval(name, x, axes)
 
     def run(x, *, axes):
-        if _has_slow_loops(x, axes) and native.reduces(x):
-            return native.reduce(name, x, axes, x.dtype)
+        if _has_slow_loops(x, axes) and kernels.reduces(x):
+            return kernels.reduce(name, x, axes, x.dtype)
         return host(x, axes=axes)
 
     prim = Primitive(name, abstract=abstract, host=run, **rules)
@@ -156,8 +156,8 @@ def _index_reduction(name, find):
         return ShapedArray(out.shape, index_dtype)
 
     def host(x, *, axes, index_dtype):
-        if _has_slow_loops(x, axes) and native.reduces(x):
-            return native.reduce(name, x, axes, np.dtype(index_dtype))
+        if _has_slow_loops(x, axes) and kernels.reduces(x):
+            return kernels.reduce(name, x, axes, np.dtype(index_dtype))
         return find(x, axis=axes[0]).astype(index_dtype)
 
     prim = Primitive(name, abstract=abstract, host=host, jvp=lambda *args, **params: None)

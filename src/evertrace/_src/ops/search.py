@@ -5,7 +5,7 @@ Numbers are ordered as `sort` orders keys: NaNs are alike and above all else, ze
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.bits import and_p, not_p, or_p
@@ -31,8 +31,8 @@ def _abstract(ordered, values, *, right, dtype):
 
 
 def _host(ordered, values, *, right, dtype):
-    if native.use(values.shape, values.dtype, known=native.REALS):
-        return native.search(ordered, values, right=right, dtype=dtype)
+    if kernels.use(values.shape, values.dtype, known=kernels.REALS):
+        return kernels.search(ordered, values, right=right, dtype=dtype)
     if values.dtype.isbuiltin != 1:  # a dtype of ml_dtypes, which NumPy cannot search in
         is_float = dtypes.issubdtype(values.dtype, np.floating)
         wide = np.float32 if is_float else np.int16

@@ -254,7 +254,10 @@ def check_same(name, xs, free=None):
     """Raise unless the avals have one dtype and, but for dimension `free`, one shape."""
     if not xs:
         raise errors.user_error(
-            ValueError, f"{name}: needs at least one array.", fix="pass a list that is not empty."
+            ValueError,
+            f"{name}: needs at least one array.",
+            fix="pass a list that is not empty.",
+            anchor="shape-concatenate",
         )
     if free is not None:
         check_dims(name, (free,), xs[0].ndim)

@@ -8,7 +8,7 @@ by the bits alone: NaNs with their sign set come after all else.
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.creation import iota
@@ -56,6 +56,7 @@ def _sort_abstract(*xs, dimension, is_stable, num_keys):
             f"sort: num_keys must be from 1 to the number of operands, got {num_keys} for "
             f"{len(xs)}.",
             fix="pass at least one operand, and `num_keys=1` to sort by the first.",
+            anchor="shape-sort",
         )
     check_dims("sort", (dimension,), xs[0].ndim)
     if any(x.shape != xs[0].shape for x in xs):
@@ -71,8 +72,8 @@ def _sort_abstract(*xs, dimension, is_stable, num_keys):
 
 def _sort_host(*xs, dimension, is_stable, num_keys):
     last = [x.swapaxes(dimension, -1) for x in xs]
-    if native.use(last[0].shape, *[x.dtype for x in xs]):
-        return [x.swapaxes(dimension, -1) for x in native.sort(last, num_keys)]
+    if kernels.use(last[0].shape, *[x.dtype for x in xs]):
+        return [x.swapaxes(dimension, -1) for x in kernels.sort(last, num_keys)]
     if len(xs) == 1 and has_sortable_bits(xs[0].dtype):
         keys = np.sort(to_sort_keys(xs[0]), axis=dimension)
         return [flip_negative(keys).view(xs[0].dtype)]
@@ -145,8 +146,8 @@ def _top_k_abstract(x, *, k, axis):
 
 def _top_k_host(x, *, k, axis):
     last = x.swapaxes(axis, -1)
-    if native.use(last.shape, x.dtype, known=native.REALS):
-        return tuple([y.swapaxes(axis, -1) for y in native.top_k(last, k)])
+    if kernels.use(last.shape, x.dtype, known=kernels.REALS):
+        return tuple([y.swapaxes(axis, -1) for y in kernels.top_k(last, k)])
     last = _descending(x).swapaxes(axis, -1)
     size = last.shape[-1]
     if last.dtype.itemsize == 8:

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import native
+from evertrace._src import kernels
 
 PARITY = 0x1BD11BDA
 """What the third word of the key schedule is the exclusive or of, with both words of the key."""
@@ -103,10 +103,10 @@ def encrypt(keys, x0, x1):
       The first and the second words, each uint32 ``[n, m]``.
     """
     n, m = len(keys), x0.shape[-1]
-    if native.use((n, m)):
+    if kernels.use((n, m)):
         if x0.shape != x1.shape:
             x0, x1 = np.broadcast_arrays(x0, x1)
-        return native.threefry(keys, np.atleast_2d(x0), np.atleast_2d(x1))
+        return kernels.threefry(keys, np.atleast_2d(x0), np.atleast_2d(x1))
     if n * m <= FEW:
         operands = [_to_lanes(x, (n, m)) for x in (keys[:, :1], keys[:, 1:], x0, x1)]
         y0, y1 = _encrypt_lanes(*operands, count=n * m)
@@ -159,8 +159,8 @@ def random_bits(keys, count, bit_width, partitionable):
 
 def _partitionable_bits(keys, count, bit_width):
     out = np.empty((len(keys), count), f"u{bit_width // 8}")
-    if native.use(out.shape):
-        return native.random_words(keys, out)
+    if kernels.use(out.shape):
+        return kernels.random_words(keys, out)
     for start in range(0, count, PIECE):
         stop = min(start + PIECE, count)
         high, low = encrypt(keys, *_counters(start, stop))
@@ -202,8 +202,8 @@ def split(keys, num, partitionable):
     """Return `num` new keys of each key, ``[n, num, 2]``."""
     if partitionable:
         made = np.empty((len(keys), num, 2), np.uint32)
-        if native.use(made.shape[:2]):
-            return native.random_words(keys, made)
+        if kernels.use(made.shape[:2]):
+            return kernels.random_words(keys, made)
         made[..., 0], made[..., 1] = encrypt(keys, *_counters(0, num))
         return made
     return words(keys, 2 * num).reshape(len(keys), num, 2)

@@ -312,6 +312,7 @@ def _gather_transpose(
             "reduce_window: the gradient of a windowed maximum or minimum with dilation is not "
             f"implemented (base_dilation {base_dilation}, window_dilation {window_dilation}).",
             fix="use forward mode, or take the maximum over shifted slices.",
+            anchor="no-derivative",
         )
     out = select_and_scatter_add_p.bind(
         ct,

@@ -89,6 +89,7 @@ def no_sharding(name, out_sharding):
             NotImplementedError,
             f"{name}: out_sharding is not supported yet.",
             fix="leave it out, and place the result with `device_put`.",
+            anchor="unsupported",
         )
 
 

@@ -41,9 +41,6 @@ from evertrace._src.random.arguments import (
     start,
     start_with,
 )
-from evertrace._src.support import set_module
-
-public = set_module("evertrace.random")
 
 # ---------------------------------------------------------------- uniform
 
@@ -200,7 +197,7 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
     return clamp(first, erf_inv(mass) * root, last)
 
 
-@public
+@drawing
 def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
     """Draw numbers whose logarithm is normal with mean 0 and standard deviation `sigma`.
 
@@ -224,7 +221,7 @@ def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
     return exp(standard_normal(key, shape, dtype) * sigma)
 
 
-@public
+@drawing
 def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
     """Draw lengths of vectors of three independent standard normal numbers.
 
@@ -250,7 +247,7 @@ def _maxwell(key, shape, dtype):
     return sqrt(reduce_sum_p.bind(vectors * vectors, axes=(len(shape),), out_sharding=None))
 
 
-@public
+@drawing
 def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
     """Draw ``loc + scale * sign * maxwell``, the sign being random.
 
@@ -279,7 +276,7 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
     return signs * _maxwell(length_key, shape, dtype) * scale + loc
 
 
-@public
+@drawing
 def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
     """Draw from the Wald (inverse Gaussian) distribution with a mean and scale 1.
 
@@ -387,6 +384,7 @@ def is_high(name, mode):
             ValueError,
             f"{name}: mode must be 'low', 'high' or None, got {mode!r}.",
             fix="pass `mode='low'`, or leave it out.",
+            anchor="choice",
         )
     return mode == "high"
 
@@ -461,7 +459,7 @@ def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
     return tan((u - 0.5) * math.pi)
 
 
-@public
+@drawing
 def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
     """Draw from the Pareto distribution: density ``b / x**(b + 1)`` for x >= 1.
 
@@ -485,7 +483,7 @@ def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
     return exp(standard_exponential(key, shape, dtype) / b)
 
 
-@public
+@drawing
 def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
     """Draw lengths of vectors of two normal numbers with standard deviation `scale`.
 
@@ -509,7 +507,7 @@ def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
     return sqrt(log(unit(key, shape, dtype)) * -2) * scale
 
 
-@public
+@drawing
 def weibull_min(key, scale, concentration, shape=(), dtype=None):
     """Draw ``scale * exponential ** (1 / concentration)``.
 
@@ -534,7 +532,7 @@ def weibull_min(key, scale, concentration, shape=(), dtype=None):
     return pow_(standard_exponential(key, shape, dtype), 1 / concentration) * scale
 
 
-@public
+@drawing
 def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
     """Draw from the triangular distribution, whose density rises to `mode` and falls again.
 

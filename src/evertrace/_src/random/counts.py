@@ -28,6 +28,7 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import expand_dims, full, moveaxis
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import (
+    drawing,
     float_dtype,
     int_dtype,
     no_sharding,
@@ -37,9 +38,6 @@ from evertrace._src.random.arguments import (
     start_with,
 )
 from evertrace._src.random.continuous import unit
-from evertrace._src.support import set_module
-
-public = set_module("evertrace.random")
 
 INT32 = np.dtype(np.int32)
 SMALL_MEAN = 10
@@ -49,7 +47,7 @@ SMALL_MEAN = 10
 # ---------------------------------------------------------------- Poisson
 
 
-@public
+@drawing
 def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
     """Draw numbers of events that occur at a rate.
 
@@ -130,7 +128,7 @@ def _poisson_by_rejection(key, lam, dtype):
 # ---------------------------------------------------------------- binomial
 
 
-@public
+@drawing
 def binomial(key, n, p, shape=None, dtype=None):
     """Draw numbers of successes of `n` trials, each succeeding with probability `p`.
 
@@ -243,7 +241,7 @@ def _stirling_tail(k):
     return where(k < len(_TAILS), take(table, index, mode="clip"), series)
 
 
-@public
+@drawing
 def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     """Draw how often each of several outcomes occurs in `n` trials.
 

@@ -33,9 +33,6 @@ from evertrace._src.random.arguments import (
     start_with,
 )
 from evertrace._src.random.continuous import is_high, standard_gumbel, unit
-from evertrace._src.support import set_module
-
-public = set_module("evertrace.random")
 
 # ---------------------------------------------------------------- integers
 
@@ -193,7 +190,7 @@ def signs(key, shape, dtype):
 # ---------------------------------------------------------------- categories and counts
 
 
-@public
+@drawing
 def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
     """Draw indices with probabilities proportional to ``exp(logits)``.
 
@@ -260,7 +257,7 @@ def _categorical_without_replacement(key, logits, axis, draws, mode):
     return reshape(index, (*draws, *index.shape[1:]))
 
 
-@public
+@drawing
 def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
     """Draw the number of trials until the first success, each succeeding with probability `p`.
 

@@ -25,6 +25,7 @@ from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.ops.structural import expand_dims, reshape
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import (
+    drawing,
     float_dtype,
     no_sharding,
     one_key,
@@ -39,9 +40,6 @@ from evertrace._src.random.continuous import (
     unit,
 )
 from evertrace._src.random.discrete import signs
-from evertrace._src.support import set_module
-
-public = set_module("evertrace.random")
 
 SQUEEZE = 0.0331
 """Constant of the quick test that saves the logarithms, from the source."""
@@ -123,7 +121,7 @@ def _logarithms_jvp(primals, tangents):
     return out, slope * tangents[1]
 
 
-@public
+@drawing
 def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
     """Draw from the gamma distribution: density proportional to ``x**(a - 1) * exp(-x)``.
 
@@ -153,7 +151,7 @@ def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
     return standard_gamma(key, a, shape, log_space=False)
 
 
-@public
+@drawing
 def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
     """Draw logarithms of gamma numbers, without underflow for small `a`; see `gamma`.
 
@@ -177,7 +175,7 @@ def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
     return standard_gamma(key, a, shape, log_space=True)
 
 
-@public
+@drawing
 def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
     """Draw from the beta distribution: density proportional to ``x**(a-1) * (1-x)**(b-1)``.
 
@@ -208,7 +206,7 @@ def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
     return x / (x + y)
 
 
-@public
+@drawing
 def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
     """Draw vectors of non-negative numbers that add up to 1, from the Dirichlet distribution.
 
@@ -252,7 +250,7 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
 # ---------------------------------------------------------------- quotients and roots
 
 
-@public
+@drawing
 def chisquare(key, df, shape=None, dtype=None, *, out_sharding=None):
     """Draw sums of `df` squares of standard normal numbers.
 
@@ -280,7 +278,7 @@ def _chisquare(key, df, shape):
     return exp(standard_gamma(key, df / 2, shape, log_space=True)) * 2
 
 
-@public
+@drawing
 def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
     """Draw quotients of two chi-square numbers, each divided by its degrees of freedom.
 
@@ -308,7 +306,7 @@ def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
     )
 
 
-@public
+@drawing
 def t(key, df, shape=(), dtype=None, *, out_sharding=None):
     """Draw from Student's t distribution.
 
@@ -335,7 +333,7 @@ def t(key, df, shape=(), dtype=None, *, out_sharding=None):
     return standard_normal(normal_key, shape, dtype) * spread
 
 
-@public
+@drawing
 def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
     """Draw from the distribution whose density is proportional to ``exp(-abs(x)**p)``.
 
@@ -365,7 +363,7 @@ def _generalized_normal(key, p, shape, dtype):
     return signs(sign_key, shape, dtype) * length
 
 
-@public
+@drawing
 def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
     """Draw points that are uniformly distributed in the unit ball of the p-norm.
 

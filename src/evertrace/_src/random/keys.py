@@ -35,6 +35,7 @@ def _implementation(impl, dtype=None):
             TypeError,
             f"key: impl {impl!r} and dtype {dtype} were both given.",
             fix="pass one of them.",
+            anchor="prng-impl",
         )
     if dtype is not None:
         impl = dtype

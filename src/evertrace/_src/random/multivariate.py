@@ -10,6 +10,7 @@ from evertrace._src.numpy import decompositions, products, spectra, ufuncs
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.random.arguments import (
     broadcast_shape,
+    drawing,
     float_dtype,
     inexact_dtype,
     no_sharding,
@@ -17,12 +18,9 @@ from evertrace._src.random.arguments import (
     sizes,
 )
 from evertrace._src.random.continuous import normal
-from evertrace._src.support import set_module
-
-public = set_module("evertrace.random")
 
 
-@public
+@drawing
 def multivariate_normal(
     key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None
 ):
@@ -86,10 +84,11 @@ def _factor(cov, method):
         ValueError,
         f"multivariate_normal: method must be 'cholesky', 'eigh' or 'svd', got {method!r}.",
         fix="use one of these.",
+        anchor="choice",
     )
 
 
-@public
+@drawing
 def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
     """Draw orthogonal (unitary) matrices, uniformly (from the Haar measure).
 

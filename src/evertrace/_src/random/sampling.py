@@ -20,17 +20,14 @@ from evertrace._src.ops.creation import iota
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import reshape, squeeze
 from evertrace._src.random import keys as keys_
-from evertrace._src.random.arguments import no_sharding, one_key, operand, sizes
+from evertrace._src.random.arguments import drawing, no_sharding, one_key, operand, sizes
 from evertrace._src.random.continuous import standard_gumbel, unit
 from evertrace._src.random.discrete import randint
-from evertrace._src.support import set_module
-
-public = set_module("evertrace.random")
 
 LARGEST_WORD = 2**32 - 1
 
 
-@public
+@drawing
 def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
     """Return the elements of `x` in random order.
 
@@ -82,7 +79,7 @@ def _shuffle(key, x, axis):
     return x
 
 
-@public
+@drawing
 def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """Draw elements of an array.
 

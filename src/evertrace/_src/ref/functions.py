@@ -40,6 +40,7 @@ def new_ref(init_val, *, memory_space=None, kind=None):
             ValueError,
             f"new_ref: there is no kind {kind!r}.",
             fix=f"use one of {', '.join(map(repr, _KINDS))}.",
+            anchor="choice",
         )
     return make(as_array(init_val, "new_ref"))
 

@@ -159,13 +159,17 @@ def _transform(name, x, kind, n, axis, norm):
     norm = "backward" if norm is None else norm
     if kind not in _INVERSE_TYPES:
         raise errors.user_error(
-            NotImplementedError, f"{name}: there is no type {kind!r}.", fix="use 1, 2, 3 or 4."
+            NotImplementedError,
+            f"{name}: there is no type {kind!r}.",
+            fix="use 1, 2, 3 or 4.",
+            anchor="choice",
         )
     if norm not in _NORMS:
         raise errors.user_error(
             ValueError,
             f"{name}: there is no norm {norm!r}.",
             fix='use "backward", "ortho" or "forward".',
+            anchor="choice",
         )
     n = x.aval.shape[axis] if n is None else static_int(name, "the number of elements", n)
     if n < (2 if kind == 1 else 1):

@@ -75,6 +75,7 @@ def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
             NotImplementedError,
             f"{name}: there is no order {order!r} with mode {mode!r}.",
             fix=f"use order 0 or 1, and one of the modes {', '.join(map(repr, _MODES))}.",
+            anchor="choice",
         )
     if len(coordinates) != x.ndim or not x.size:
         raise errors.user_error(

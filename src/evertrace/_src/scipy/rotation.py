@@ -163,7 +163,10 @@ class Rotation:
     def _check_is_many(self, what):
         if self.single:
             raise errors.user_error(
-                TypeError, f"Rotation: a single rotation {what}.", fix="use it as it is."
+                TypeError,
+                f"Rotation: a single rotation {what}.",
+                fix="use it as it is.",
+                anchor="shape",
             )
 
     @property

@@ -195,7 +195,10 @@ def _parts(name, mode, n1, n2):
         return [((b - 1) // 2, a) for a, b in zip(n1, n2, strict=True)]
     if mode != "valid":
         raise errors.user_error(
-            ValueError, f"{name}: no mode {mode!r}.", fix='use "full", "same" or "valid".'
+            ValueError,
+            f"{name}: no mode {mode!r}.",
+            fix='use "full", "same" or "valid".',
+            anchor="choice",
         )
     pairs = list(zip(n1, n2, strict=True))
     if any(a < b for a, b in pairs) and any(a > b for a, b in pairs):
@@ -216,7 +219,10 @@ def _by_method(name, x, y, mode, method, precision):
         return _by_transforms(name, x, y, mode, None)
     if method not in ("auto", "direct"):
         raise errors.user_error(
-            ValueError, f"{name}: no method {method!r}.", fix='use "auto", "direct" or "fft".'
+            ValueError,
+            f"{name}: no method {method!r}.",
+            fix='use "auto", "direct" or "fft".',
+            anchor="choice",
         )
     return _by_sums(x, y, _parts(name, mode, x.aval.shape, y.aval.shape), precision)
 
@@ -244,6 +250,7 @@ def _bounded(name, x, y, mode, boundary, fillvalue, precision):
             NotImplementedError,
             f"{name}: no boundary {boundary!r}.",
             fix='use "fill", "wrap" or "symm".',
+            anchor="choice",
         )
     parts = _parts(name, mode, x.aval.shape, y.aval.shape)
     if name == "correlate2d" and mode == "same":  # SciPy's middle of even sizes is another here

@@ -80,17 +80,17 @@ def stft(
     (x,) = promote_dtypes_inexact("stft", operand("stft", x))
     axis = canonical_axis("stft", axis, x.aval.ndim)
     x = shape.moveaxis(x, axis, -1)
-    plan = _plan("stft", x, window, nperseg, noverlap, nfft, detrend, return_onesided)
+    framing = _framing("stft", x, window, nperseg, noverlap, nfft, detrend, return_onesided)
     if boundary is not None:
-        x = _continued(x, plan.size // 2, boundary)
+        x = _continued(x, framing.size // 2, boundary)
     if padded:
-        fill = -(x.aval.shape[-1] - plan.size) % plan.step % plan.size
+        fill = -(x.aval.shape[-1] - framing.size) % framing.step % framing.size
         x = pad(x, [(0, 0)] * (x.aval.ndim - 1) + [(0, fill)])
-    spectra = _spectra(x, plan) / abs(reductions.sum(plan.window))
-    first = 0.0 if boundary is not None else plan.size / 2
-    times = (first + plan.step * creation.arange(spectra.aval.shape[-2], dtype=float)) / fs
+    spectra = _spectra(x, framing) / abs(reductions.sum(framing.window))
+    first = 0.0 if boundary is not None else framing.size / 2
+    times = (first + framing.step * creation.arange(spectra.aval.shape[-2], dtype=float)) / fs
     out = shape.moveaxis(shape.swapaxes(spectra, -1, -2), -2, axis)
-    return _frequencies(plan, fs), times, out
+    return _frequencies(framing, fs), times, out
 
 
 def csd(
@@ -257,7 +257,7 @@ def istft(
 # ---------------------------------------------------------------- arguments
 
 
-class _Plan(NamedTuple):
+class _Framing(NamedTuple):
     """How a signal is cut into segments, and these are transformed.
 
     Attributes:
@@ -277,7 +277,7 @@ class _Plan(NamedTuple):
     is_onesided: bool
 
 
-def _plan(name, x, window, nperseg, noverlap, nfft, detrend, return_onesided):
+def _framing(name, x, window, nperseg, noverlap, nfft, detrend, return_onesided):
     """Check the arguments that say how to transform signals of the type of `x`."""
     size = _segment_size(name, x.aval.shape[-1], window, nperseg)
     nfft, step = _checked_sizes(name, size, noverlap, nfft)
@@ -289,7 +289,7 @@ def _plan(name, x, window, nperseg, noverlap, nfft, detrend, return_onesided):
             fix="pass `return_onesided=False`, or the real part.",
         )
         return_onesided = False
-    return _Plan(size, step, nfft, weights, _detrending(name, detrend), bool(return_onesided))
+    return _Framing(size, step, nfft, weights, _detrending(name, detrend), bool(return_onesided))
 
 
 def _segment_size(name, available, window, nperseg):
@@ -375,6 +375,7 @@ def _detrending(name, kind):
             ValueError,
             f"{name}: there is no detrend {kind!r}.",
             fix='use "linear", "constant", a function, or False.',
+            anchor="choice",
         )
     return None
 
@@ -417,23 +418,24 @@ def _continued(x, width, boundary):
             ValueError,
             f"stft: there is no boundary {boundary!r}.",
             fix=f"use one of {', '.join(map(repr, _CONTINUATIONS))}, or None.",
+            anchor="choice",
         )
     widths = [(0, 0)] * (x.aval.ndim - 1) + [(width, width)]
     return pad(x, widths, **_CONTINUATIONS[boundary])
 
 
-def _spectra(x, plan):
+def _spectra(x, framing):
     """Return the spectra ``[..., t, f]`` of the segments of a signal ``[..., n]``."""
-    count = (x.aval.shape[-1] - plan.size) // plan.step + 1
-    segments = x[..., np.arange(count)[:, None] * plan.step + np.arange(plan.size)]
-    if plan.detrend is not None:
-        segments = plan.detrend(segments)
-    transform = fft.rfft if plan.is_onesided else fft.fft
-    return transform(segments * plan.window, plan.nfft)
+    count = (x.aval.shape[-1] - framing.size) // framing.step + 1
+    segments = x[..., np.arange(count)[:, None] * framing.step + np.arange(framing.size)]
+    if framing.detrend is not None:
+        segments = framing.detrend(segments)
+    transform = fft.rfft if framing.is_onesided else fft.fft
+    return transform(segments * framing.window, framing.nfft)
 
 
-def _frequencies(plan, fs):
-    return (rfftfreq if plan.is_onesided else fftfreq)(plan.nfft, 1 / fs)
+def _frequencies(framing, fs):
+    return (rfftfreq if framing.is_onesided else fftfreq)(framing.nfft, 1 / fs)
 
 
 def _overlapped(segments, step):
@@ -460,28 +462,29 @@ def _overlapped(segments, step):
 
 def _averaged(name, x, y, fs, options, scaling, axis, average):
     x, y, axis = _signals(name, x, y, axis)
-    plan = _plan(name, x, *options)
+    framing = _framing(name, x, *options)
     if scaling not in ("density", "spectrum") or average not in ("mean", "median"):
         raise errors.user_error(
             ValueError,
             f"{name}: there is no scaling {scaling!r} with average {average!r}.",
             fix='use "density" or "spectrum", and "mean" or "median".',
+            anchor="choice",
         )
-    of_x = _spectra(x, plan)
+    of_x = _spectra(x, framing)
     if y is None:
         power = elementary.real(of_x) ** 2 + elementary.imag(of_x) ** 2
     else:
-        power = elementary.conj(of_x) * _spectra(y, plan)
+        power = elementary.conj(of_x) * _spectra(y, framing)
     if scaling == "density":
-        power = power / (fs * reductions.sum(plan.window * plan.window))
+        power = power / (fs * reductions.sum(framing.window * framing.window))
     else:
-        power = power / reductions.sum(plan.window) ** 2
-    if plan.is_onesided:  # what stands for two frequencies has the power of both
+        power = power / reductions.sum(framing.window) ** 2
+    if framing.is_onesided:  # what stands for two frequencies has the power of both
         doubled = np.full(power.aval.shape[-1], 2.0)
-        doubled[[0, -1] if plan.nfft % 2 == 0 else 0] = 1.0
+        doubled[[0, -1] if framing.nfft % 2 == 0 else 0] = 1.0
         power = power * from_host(doubled.astype(np.finfo(power.aval.dtype).dtype))
     power = reductions.mean(power, -2) if average == "mean" else _median(power)
-    return _frequencies(plan, fs), shape.moveaxis(power, -1, axis)
+    return _frequencies(framing, fs), shape.moveaxis(power, -1, axis)
 
 
 def _signals(name, x, y, axis):

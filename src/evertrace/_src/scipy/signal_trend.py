@@ -39,6 +39,7 @@ def detrend(data, axis=-1, type="linear", bp: Any = 0, overwrite_data=None):
             NotImplementedError,
             "detrend: arrays cannot be changed, so there is no `overwrite_data`.",
             fix="use the returned array.",
+            anchor="immutable",
         )
     (x,) = promote_dtypes_inexact("detrend", operand("detrend", data))
     axis = canonical_axis("detrend", axis, x.aval.ndim)
@@ -49,6 +50,7 @@ def detrend(data, axis=-1, type="linear", bp: Any = 0, overwrite_data=None):
             ValueError,
             f"detrend: there is no type {type!r} of trend.",
             fix='use "linear" or "constant".',
+            anchor="choice",
         )
     x = shape.moveaxis(x, axis, -1)
     ends = _segment_ends(bp, x.aval.shape[-1])

@@ -154,6 +154,7 @@ def gmres(
             ValueError,
             f"gmres: there is no solve_method {solve_method!r}.",
             fix='use "batched" or "incremental".',
+            anchor="choice",
         )
     if restart < 1:
         raise errors.user_error(

@@ -45,7 +45,7 @@ class _Infer:
 INFER = _Infer()
 
 
-class _Plan(NamedTuple):
+class _Call(NamedTuple):
     """What a call of `shard_map` is made with.
 
     Attributes:
@@ -113,10 +113,10 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
 
     @functools.wraps(f)
     def mapped(*args):
-        plan = _plan(where, mesh, axis_names, check_vma)
+        call = _resolve(where, mesh, axis_names, check_vma)
         leaves, treedef = flatten_arrays(where, args)
-        specs = _specs_of_arguments(plan, in_specs, treedef, leaves)
-        parts = [_split(plan, x, spec) for x, spec in zip(leaves, specs, strict=True)]
+        specs = _specs_of_arguments(call, in_specs, treedef, leaves)
+        parts = [_split(call, x, spec) for x, spec in zip(leaves, specs, strict=True)]
         out_tree: Any = None
 
         def of_parts(*values):
@@ -124,10 +124,10 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
             outs, out_tree = flatten_result(f(*tree.unflatten(treedef, values)), where)
             return [as_operand(x, where) for x in outs]
 
-        outs, varying = _over_axes(plan, plan.axes, of_parts, parts, [_names(s) for s in specs])
+        outs, varying = _over_axes(call, call.axes, of_parts, parts, [_names(s) for s in specs])
         found = tree.flatten_axes(f"{where} out_specs", out_tree, out_specs)
         whole = [
-            _join(plan, x, names, _checked_spec(plan, "out_specs", spec), i)
+            _join(call, x, names, _checked_spec(call, "out_specs", spec), i)
             for i, (x, names, spec) in enumerate(zip(outs, varying, found, strict=True))
         ]
         return tree.unflatten(out_tree, whole)
@@ -135,8 +135,8 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
     return mapped
 
 
-def _plan(where, mesh, axis_names, check):
-    """Return the plan of a call, with the mesh that is in force then."""
+def _resolve(where, mesh, axis_names, check):
+    """Return what a call is made with, by the mesh that is in force then."""
     mesh = context_mesh() if mesh is None else mesh
     if mesh is None or mesh.empty:
         raise errors.user_error(
@@ -147,40 +147,40 @@ def _plan(where, mesh, axis_names, check):
         )
     chosen = frozenset(axis_names) or frozenset(mesh.axis_names)
     check_axes(f"{where} axis_names", PartitionSpec(*chosen), mesh.axis_names)
-    return _Plan(where, mesh, tuple([n for n in mesh.axis_names if n in chosen]), check)
+    return _Call(where, mesh, tuple([n for n in mesh.axis_names if n in chosen]), check)
 
 
-def _specs_of_arguments(plan, in_specs, treedef, leaves):
+def _specs_of_arguments(call, in_specs, treedef, leaves):
     """Return the spec of each argument's leaf."""
     if in_specs is INFER:
-        return [_spec_of_array(plan, x) for x in leaves]
+        return [_spec_of_array(call, x) for x in leaves]
     in_specs = tuple(in_specs) if isinstance(in_specs, list) else in_specs
     if not isinstance(in_specs, tuple):
         in_specs = (in_specs,) * len(treedef.children())
-    specs = tree.flatten_axes(f"{plan.where} in_specs", treedef, in_specs)
-    return [_checked_spec(plan, "in_specs", spec) for spec in specs]
+    specs = tree.flatten_axes(f"{call.where} in_specs", treedef, in_specs)
+    return [_checked_spec(call, "in_specs", spec) for spec in specs]
 
 
-def _spec_of_array(plan, x):
+def _spec_of_array(call, x):
     """Return the spec by which an array is laid out over the mesh."""
     sharding = x.sharding if type(x) is Array else None
-    if isinstance(sharding, NamedSharding) and sharding.mesh == plan.mesh:
+    if isinstance(sharding, NamedSharding) and sharding.mesh == call.mesh:
         return sharding.spec
     return PartitionSpec()
 
 
-def _checked_spec(plan, name, spec):
+def _checked_spec(call, name, spec):
     """Return a spec of the axes that the function knows; None is that of no division."""
     if spec is None:
         return PartitionSpec()
     if not isinstance(spec, PartitionSpec):
         raise errors.user_error(
             TypeError,
-            f"{plan.where}: {name} must hold PartitionSpecs, got {type(spec).__name__}.",
+            f"{call.where}: {name} must hold PartitionSpecs, got {type(spec).__name__}.",
             fix='write `P("x")`.',
             anchor="partition-spec",
         )
-    check_axes(f"{plan.where} {name}", spec, plan.axes)
+    check_axes(f"{call.where} {name}", spec, call.axes)
     return spec
 
 
@@ -191,10 +191,10 @@ def _names(spec):
 # ------------------------------------------------------------------------ cutting and joining
 
 
-def _split(plan, x, spec):
-    """Cut an array into its parts, along new leading axes in the order of the plan's axes."""
-    shape, sizes = x.aval.shape, dict(plan.mesh.shape_tuple)
-    counts = parts_per_dimension(f"{plan.where} in_specs", spec, sizes, shape)
+def _split(call, x, spec):
+    """Cut an array into its parts, along new leading axes, in the order of the axes of the call."""
+    shape, sizes = x.aval.shape, dict(call.mesh.shape_tuple)
+    counts = parts_per_dimension(f"{call.where} in_specs", spec, sizes, shape)
     cut, names, kept = [], {}, []
     entries = [*spec, *[None] * (len(shape) - len(spec))]
     for n, entry, count in zip(shape, entries, counts, strict=True):
@@ -203,15 +203,15 @@ def _split(plan, x, spec):
             cut.append(sizes[name])
         kept.append(len(cut))
         cut.append(n // count)
-    order = [names[name] for name in plan.axes if name in names] + kept
+    order = [names[name] for name in call.axes if name in names] + kept
     return permute(reshape(x, tuple(cut)), tuple(order))
 
 
-def _over_axes(plan, axes, fun, values, divided):
+def _over_axes(call, axes, fun, values, divided):
     """Run a function of parts over some axes of the mesh, outermost first.
 
     Args:
-      plan: the plan.
+      call: what it is made with.
       axes: the axes.
       fun: function of flat parts -> list of parts.
       values: arguments, with one leading axis for each of the axes that divides them.
@@ -225,10 +225,10 @@ def _over_axes(plan, axes, fun, values, divided):
         outs = fun(*values)
         return outs, [()] * len(outs)
     (name, *inner), names = axes, []
-    size = dict(plan.mesh.shape_tuple)[name]
+    size = dict(call.mesh.shape_tuple)[name]
 
     def of_slice(*parts):
-        outs, names[:] = _over_axes(plan, inner, fun, parts, divided)
+        outs, names[:] = _over_axes(call, inner, fun, parts, divided)
         return outs
 
     dims = [0 if name in d else None for d in divided]
@@ -243,30 +243,30 @@ def _over_axes(plan, axes, fun, values, divided):
     return placed, varying
 
 
-def _join(plan, x, varying, spec, number):
+def _join(call, x, varying, spec, number):
     """Put the parts of one result together.
 
     Args:
-      plan: the plan.
+      call: what it is made with.
       x: the parts, with one leading axis for each of `varying`.
       varying: the axes of the mesh along which they differ.
       spec: how they are put together.
       number: of the result.
     """
-    sizes, wanted = dict(plan.mesh.shape_tuple), _names(spec)
+    sizes, wanted = dict(call.mesh.shape_tuple), _names(spec)
     x = as_array(x)
     for at, name in reversed(list(enumerate(varying))):
         if name in wanted:
             continue
-        if plan.check:
-            raise _differing_error(plan, spec, name, number)
+        if call.check:
+            raise _differing_error(call, spec, name, number)
         x = squeeze(slice_in_dim(x, 0, 1, at), (at,))
     lead = [name for name in varying if name in wanted]
     rank = x.aval.ndim - len(lead)
     if len(spec) > rank:
         raise errors.user_error(
             ValueError,
-            f"{plan.where}: out_specs has {spec}, with {len(spec)} entries, for result {number}, "
+            f"{call.where}: out_specs has {spec}, with {len(spec)} entries, for result {number}, "
             f"whose parts have {rank} dimensions.",
             fix="drop entries, or give the parts an axis to be joined along, e.g. `x[None]`.",
             anchor="partition-spec",
@@ -283,14 +283,14 @@ def _join(plan, x, varying, spec, number):
         order.append(len(lead) + dim)
         whole.append(n)
     out = as_array(reshape(permute(x, tuple(order)), tuple(whole)))
-    placed = isinstance(plan.mesh, Mesh) and type(out) is Array
-    return device_put(out, NamedSharding(plan.mesh, spec)) if placed else out
+    placed = isinstance(call.mesh, Mesh) and type(out) is Array
+    return device_put(out, NamedSharding(call.mesh, spec)) if placed else out
 
 
-def _differing_error(plan, spec, name, number):
+def _differing_error(call, spec, name, number):
     return errors.user_error(
         ValueError,
-        f"{plan.where}: out_specs has {spec} for result {number}, which is not known to be the "
+        f"{call.where}: out_specs has {spec} for result {number}, which is not known to be the "
         f"same along the axis {name!r}.",
         fix=f"reduce it first, e.g. `lax.psum(x, {name!r})`, name the axis in out_specs, or pass "
         "check_vma=False to take that of the first device.",

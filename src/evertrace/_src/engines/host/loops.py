@@ -6,7 +6,7 @@ instructions, from a few elements on, and elsewhere where several threads share 
 
 import numpy as np
 
-from evertrace._src import config, dtypes, native
+from evertrace._src import config, dtypes, kernels, native
 
 _FEW, _MANY = 1 << 10, 1 << 16
 
@@ -31,7 +31,7 @@ _PARAM = {"integer_pow": "y", "round": "rounding_method"}
 # NumPy has no vector instructions for these, so that everything is slow.
 _NARROW = frozenset([np.dtype(np.float16), np.dtype(dtypes.bfloat16)])
 
-_KNOWN = _NARROW | {np.dtype(name) for name in native.DTYPES - {"bfloat16"}}
+_KNOWN = _NARROW | {np.dtype(name) for name in kernels.DTYPES - {"bfloat16"}}
 
 
 def run(prim, operands, aval, params):
@@ -53,7 +53,7 @@ def run(prim, operands, aval, params):
         return None
     param = params[_PARAM[prim.name]] if prim.name in _PARAM else 0
     out = np.empty(aval.shape, aval.dtype)
-    return out if native.loop(prim.name, operands, out, param) else None
+    return out if kernels.loop(prim.name, operands, out, param) else None
 
 
 def _is_readable(x):

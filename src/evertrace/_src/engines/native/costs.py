@@ -5,7 +5,7 @@ each, and rough: see "Which engine runs a program" in the architecture. They are
 alone, so that the same program takes the same engine everywhere.
 """
 
-from evertrace._src import native
+from evertrace._src import kernels
 
 SMALL_COST = 5e4
 """What a call costs as a tape, up to which XLA's code is never worth its compilation."""
@@ -32,7 +32,7 @@ SHORT_ROW = 4
 NS_PER_ROW_FILLED = 30.0
 NARROW = 32
 NARROW_FACTOR = 5.0
-"""How much slower matrices are read of which two dimensions are shorter than NARROW."""
+"""How much slower matrices are read of which two dimensions are shorter than NARROW; no vectors."""
 NS_PER_ELEMENT_COMPARED = 4.0
 NS_PER_BYTE_SORTED = 2.0
 NS_PER_WINDOW_READ = 8.0
@@ -77,7 +77,7 @@ def loop_costs(name, dtype, item):
       dtype: name of the result's dtype.
       item: bytes of an element of it.
     """
-    tape = native.loop_cost(name) * NS_PER_ADDITION * item / 4
+    tape = kernels.loop_cost(name) * NS_PER_ADDITION * item / 4
     if dtype == "float16":  # is converted on the way in and on the way out
         tape += NS_PER_HALF
     known = _XLA_INTEGERS if "int" in dtype else _XLA_FLOATS
@@ -139,7 +139,7 @@ def product_costs(batch, m, n, k, item):
     """Return what `batch` products of matrices of (m, k) and (k, n) cost as (tape, XLA)."""
     count = batch * m * n * k * item / 4
     moved = NS_PER_BYTE_MULTIPLIED * batch * (m * k + k * n) * item
-    if sorted((m, n, k))[1] < NARROW:
+    if sorted((m, n, k))[1] < NARROW and 1 not in (m, n):
         moved *= NARROW_FACTOR
     matrices = XLA_NS_PER_MATRIX * batch if batch > 1 else 0
     return NS_PER_PRODUCT * count + moved, XLA_NS_PER_PRODUCT * count + matrices

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, native
+from evertrace._src import dtypes, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
@@ -27,7 +27,7 @@ emission = RuleTable(
     "the native engine", [f"evertrace._src.engines.native.rules.{f}" for f in _FAMILIES.split()]
 )
 
-CODES = {name: code for code, name in enumerate(native.NAMES)}
+CODES = {name: code for code, name in enumerate(kernels.NAMES)}
 """The dtypes of values, by the numbers that C++ has for them."""
 
 # Operations of tapes: `Op` in `tape/program.h`.
@@ -254,7 +254,7 @@ class Emitter:
     def tape(self, inputs, outputs, carried=(), avals=(), is_long=False):
         """Return the tape of what was written."""
         try:
-            return native.tape(
+            return kernels.tape(
                 self.values, inputs, outputs, self.constants, self.code, carried, avals, is_long
             )
         except ValueError as error:
@@ -299,7 +299,7 @@ def has_kernel(key):
     """Whether there is a kernel of a (kind, name, operands, result)."""
     found = _kernels.get(key)
     if found is None:
-        found = _kernels[key] = native.has_kernel(*key)
+        found = _kernels[key] = kernels.has_kernel(*key)
     return found
 
 
@@ -307,13 +307,13 @@ def _loop_costs(key):
     name, result, *operands = key
     if not has_kernel(("loop", name, tuple(operands), result)):
         return -1.0, 0.0
-    return costs.loop_costs(name, native.NAMES[result], item_size(result))
+    return costs.loop_costs(name, kernels.NAMES[result], item_size(result))
 
 
 def _names(codes):
-    return ", ".join(native.NAMES[code] for code in codes)
+    return ", ".join(kernels.NAMES[code] for code in codes)
 
 
 def _as_scalar(value, code):
-    name = native.NAMES[code]
+    name = kernels.NAMES[code]
     return np.asarray(value, dtypes.bfloat16 if name == "bfloat16" else np.dtype(name))

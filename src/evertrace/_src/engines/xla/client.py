@@ -126,7 +126,7 @@ def get_client(platform: str | None = None) -> Client:
     Raises:
       RuntimeError: there is no such platform here, or it failed to start.
     """
-    name = platform or _configured_platform()
+    name = platform or config.first_platform()
     client = _clients.get(name)
     if client is None:
         with _lock:
@@ -177,12 +177,6 @@ def trim_host_memory() -> bool:
     return bool(trim and trim(0))
 
 
-def _configured_platform() -> str:
-    """The first configured platform, or "" where the choice is ours."""
-    configured = config.current().platforms or os.environ.get("JAX_PLATFORMS") or ""
-    return configured.split(",")[0].strip()
-
-
 def _best_client() -> Client:
     """The first accelerator that starts and has devices, else the CPU."""
     for plugin in plugins.discover():
@@ -211,6 +205,7 @@ def _open(name: str) -> Client:
         RuntimeError,
         f"Unknown backend {name}: the available platforms are {known}.",
         fix="install the plugin of that platform, or choose one of those named.",
+        anchor="devices",
     )
 
 

@@ -156,7 +156,10 @@ def lowered_ir(jaxpr, name, donated, dialect):
 def _check_dialect(name, dialect):
     if dialect not in (None, "stablehlo", "hlo"):
         raise errors.user_error(
-            ValueError, f"{name}: there is no dialect {dialect!r}.", fix="use 'stablehlo' or 'hlo'."
+            ValueError,
+            f"{name}: there is no dialect {dialect!r}.",
+            fix="use 'stablehlo' or 'hlo'.",
+            anchor="choice",
         )
 
 

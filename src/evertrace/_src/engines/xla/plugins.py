@@ -100,6 +100,7 @@ def _environment_plugins() -> list[Plugin]:
                 RuntimeError,
                 f"PJRT_NAMES_AND_LIBRARY_PATHS: {listed!r} is not of the form name:path,name:path.",
                 fix="separate each name from its path by a colon, and the pairs by commas.",
+                anchor="devices",
             )
     return [Plugin(name, path) for name, _, path in pairs]
 

@@ -1,9 +1,9 @@
 """How a trace sees, and gives back, everything that a function reads and changes.
 
 recorder            what one trace has read: nodes, inputs, aliases
-lift, containers    what a value that is read becomes, by its type
+lift, leaves, containers   what a value that is read becomes, by its type
 hooks, objects      attributes: placeholders, and hooks on classes for the time of a trace
-functions, code     functions that are entered when they are called; classes and modules
+functions, reached, code   functions that are entered when they are called; classes and modules
 host, hostprogram   Python numbers: host scalars, and the prologue that computes them
 hostarray, numpykind   NumPy arrays, and what NumPy makes of them
 impure, impure_calls   clocks, draws, files, prints: done again, or refused

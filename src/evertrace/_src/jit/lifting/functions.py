@@ -15,12 +15,9 @@ import sys
 import threading
 import types
 
-from evertrace._src import errors
 from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.code import (
     clone,
-    code_of,
-    defaults_of,
     forget_trampoline,
     info_of,
     install_trampoline,
@@ -30,7 +27,6 @@ from evertrace._src.jit.lifting.code import (
     is_own_file,
 )
 from evertrace._src.jit.lifting.entered import CellContents, ClassEntries, FunctionAttributes, Names
-from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.host import (
     math_is_itself,
     math_stand_in,
@@ -38,11 +34,10 @@ from evertrace._src.jit.lifting.host import (
     type_stand_in,
 )
 from evertrace._src.jit.lifting.impure import Intercept
+from evertrace._src.jit.lifting.reached import Reached
 from evertrace._src.jit.lifting.values import ABSENT, weakly
 
 _FUNCTION = types.FunctionType
-
-
 _BUILTINS = vars(builtins)
 _CALLERS = frozenset({"_getframe", "currentframe", "f_back"})
 _DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
@@ -70,22 +65,6 @@ def identity_stand_ins(recorder):
         return repr(x)
 
     return {"id": id_, "hash": hash_, "repr": repr_}
-
-
-class Reached:
-    """A function that a trace can call.
-
-    Attributes:
-      fun, code, defaults, kwdefaults: the function as it was.
-      node: its node, or None while no path to it is needed.
-    """
-
-    __slots__ = ("called", "code", "defaults", "fun", "kwdefaults", "node")
-
-    def __init__(self, fun, node):
-        self.fun, self.node, self.called = fun, node, False
-        self.code, self.defaults = code_of(fun), defaults_of(fun)
-        self.kwdefaults = fun.__kwdefaults__
 
 
 class Functions:
@@ -136,19 +115,19 @@ class Functions:
             return
         install_trampoline(fun, functools.partial(self._first_call, found))
         if found.defaults:
-            fun.__defaults__ = tuple([_default(found, i) for i in range(len(found.defaults))])
+            fun.__defaults__ = tuple([found.default(i) for i in range(len(found.defaults))])
         if found.kwdefaults:
-            fun.__kwdefaults__ = {k: _default(found, k) for k in found.kwdefaults}
+            fun.__kwdefaults__ = {k: found.default(k) for k in found.kwdefaults}
 
     def _first_call(self, found, *args, **kwargs):
         fun = found.fun
         if threading.get_ident() != self.recorder.thread:
-            args = [_plain_default(found, x) for x in args]
-            kwargs = {k: _plain_default(found, x) for k, x in kwargs.items()}
+            args = [found.plain(x) for x in args]
+            kwargs = {k: found.plain(x) for k, x in kwargs.items()}
             return clone(fun, found.code, found.defaults, found.kwdefaults)(*args, **kwargs)
         self.enter(found)
-        args = [_lifted_default(found, x) for x in args]
-        kwargs = {k: _lifted_default(found, x) for k, x in kwargs.items()}
+        args = [found.lifted(x) for x in args]
+        kwargs = {k: found.lifted(x) for k, x in kwargs.items()}
         return fun(*args, **kwargs)
 
     def enter_root(self, fun, node):
@@ -573,39 +552,6 @@ def _nowhere():
     node = guards.Node(-1, None, "", None, "")
     node.want = frozenset()
     return node
-
-
-def _default(found, key):
-    """Return what stands for a default of a function that was not entered yet."""
-    return StandIn(functools.partial(_default_error, found), found, key)
-
-
-def _default_error(found):
-    return errors.user_error(
-        errors.OpaqueStateError,
-        f"jit: a default of {found.fun.__qualname__} is read before the function is called.",
-        fix="call the function instead of looking at its `__defaults__`.",
-        anchor="opaque-state",
-    )
-
-
-def _is_default(found, x):
-    return type(x) is StandIn and object.__getattribute__(x, "owner") is found
-
-
-def _plain_default(found, x):
-    if not _is_default(found, x):
-        return x
-    key = object.__getattribute__(x, "name")
-    return (found.kwdefaults if isinstance(key, str) else found.defaults)[key]
-
-
-def _lifted_default(found, x):
-    if not _is_default(found, x):
-        return x
-    key = object.__getattribute__(x, "name")
-    fun = found.fun
-    return (fun.__kwdefaults__ if isinstance(key, str) else fun.__defaults__)[key]
 
 
 def _calls_itself(code, info):

@@ -254,6 +254,7 @@ class HostArray(Operators):
             TypeError,
             f"{name}: not available of a NumPy array while a function is traced.",
             fix="read it outside of the function, or use what `evertrace.numpy` offers.",
+            anchor="numpy-contents",
         )
 
     def __repr__(self):
@@ -395,6 +396,7 @@ class HostArray(Operators):
                 f"non-broadcastable output operand with shape {self.shape} doesn't match the "
                 f"broadcast shape {result.shape}.",
                 fix="store the result under a new name.",
+                anchor="shape-broadcast",
             )
         self._assign(..., result)
 

@@ -73,14 +73,15 @@ class HostProgram:
     """
 
     __slots__ = (
-        "_late_steps", "_plan", "compiled", "late_names", "leaves", "steps", "template", "wanted",
+        "_instructions", "_late_steps", "compiled", "late_names", "leaves", "steps", "template",
+        "wanted",
     )  # fmt: skip
 
     def __init__(self, template, leaves, steps, wanted=(), late_names=None):
         self.template, self.leaves, self.steps = template, leaves, steps
         self.wanted, self.late_names = wanted, late_names or {}
         now = [s for s in steps if s.out not in self.late_names]
-        self._plan = list(map(_instruction, now))
+        self._instructions = list(map(_instruction, now))
         self._late_steps = [s for s in steps if s.out in self.late_names]
         self.compiled = native and native.HostProgram(template, leaves, list(map(_for_native, now)))
 
@@ -98,7 +99,7 @@ class HostProgram:
         for slot, value in zip(self.leaves, leaf_values, strict=True):
             slots[slot] = value
         try:
-            for fn, first, second, others, out, want in self._plan:
+            for fn, first, second, others, out, want in self._instructions:
                 if second is not None:
                     result = fn(slots[first], slots[second])
                 elif first is not None:

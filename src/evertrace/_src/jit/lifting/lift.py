@@ -24,7 +24,6 @@ import numpy as np
 
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
-from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.code import is_library_function, is_library_module
@@ -47,12 +46,21 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.functions import Functions
-from evertrace._src.jit.lifting.hooks import opaque
 from evertrace._src.jit.lifting.host import Host, math_is_itself, math_stand_in, stand_in_of
-from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.leaves import (
+    lift_array,
+    lift_buffer,
+    lift_foreign_array,
+    lift_host,
+    lift_identity,
+    lift_ndarray,
+    lift_opaque,
+    lift_scalar_array,
+    lift_tracer,
+    lift_value,
+)
 from evertrace._src.jit.lifting.objects import Objects, class_check
 from evertrace._src.jit.lifting.recorder import Recorder
-from evertrace._src.source import user_source
 from evertrace._src.tree import registry
 
 
@@ -119,98 +127,13 @@ class Lifter:
         self.recorder.restore()
 
 
-# ------------------------------------------------------------------------ leaves
-
-
-def _lift_value(lifter, value, node):
-    node.check, node.want, node.src = "value", value, user_source()
-    return value
-
-
-def _lift_identity(lifter, value, node):
-    lifter.recorder.watch_identity(value, node)
-    return value
-
-
-def _lift_host(lifter, value, node):
-    if lifter.constants:
-        return _lift_value(lifter, value, node)
-    node.check, node.want = "type", type(value)
-    return lifter.recorder.host_scalar(value, node)
-
-
-def _lift_array(lifter, value, node):
-    rec = lifter.recorder
-    found = rec.alias(value, node)
-    if found is not None:
-        return found.lifted
-    node.check, node.want = "aval", value.aval
-    return rec.remember(value, rec.input(value.aval, node, node.name), node)
-
-
-def _lift_scalar_array(lifter, value, node):
-    if not _is_numeric(value):
-        return _lift_value(lifter, value, node)
-    rec = lifter.recorder
-    node.check, node.want = "scalar", (type(value), value.dtype)
-    made = HostArray(
-        value,
-        aval_of(value),
-        functools.partial(rec.input, aval_of(value), node, node.name),
-        functools.partial(rec.guard_scalar, value, node),
-    )
-    rec.arrays.append(made)
-    return rec.derived(made, node)
-
-
-def _lift_ndarray(lifter, value, node):
-    rec = lifter.recorder
-    found = rec.alias(value, node)
-    if found is not None:
-        return found.lifted
-    if value.dtype.kind == "O":
-        return rec.remember(value, opaque(value, node), node)
-    if not _is_numeric(value):
-        rec.guard_bytes(value, node)
-        copy = value.copy()
-        copy.flags.writeable = False
-        return rec.remember(value, copy, node)
-    aval = aval_of(value)
-    node.check, node.want = "ndarray", (value.shape, value.dtype)
-    made = HostArray(
-        value,
-        aval,
-        functools.partial(rec.input, aval, node, node.name),
-        functools.partial(rec.guard_bytes, value, node),
-    )
-    rec.arrays.append(made)
-    return rec.remember(value, made, node)
-
-
-def _is_numeric(value):
-    try:
-        aval_of(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _lift_buffer(lifter, value, node):
-    rec = lifter.recorder
-    if rec.alias(value, node) is None:
-        node.check, node.want = "content", (type(value), bytes(value))
-        rec.buffers.append((value, node))
-        rec.remember(value, value, node)
-    return value
-
-
 # ------------------------------------------------------------------------ callables and paths
 
 
 def _lift_function(lifter, value, node):
     stand_in = lifter.stand_in(value)
     if stand_in is not None:
-        _lift_identity(lifter, value, node)
+        lift_identity(lifter, value, node)
         return lifter.recorder.derived(stand_in, node)
     if lifter.recorder.alias(value, node) is None:
         node.check, node.want = "type", type(value)
@@ -225,11 +148,11 @@ def _lift_builtin(lifter, value, node):
     """Lift a function in C; a bound one (``items.append``) with the object it is bound to."""
     stand_in = lifter.stand_in(value)
     if stand_in is not None:
-        _lift_identity(lifter, value, node)
+        lift_identity(lifter, value, node)
         return lifter.recorder.derived(stand_in, node)
     owner = value.__self__
     if owner is None or isinstance(owner, (types.ModuleType, type)):
-        return _lift_identity(lifter, value, node)
+        return lift_identity(lifter, value, node)
     node.check, node.want = "value", value
     child = lifter.recorder.node(node, "attribute", "__self__", f"{node.name}.__self__")
     lifter.lift(owner, child)
@@ -298,13 +221,13 @@ def _lift_attributes_of_partial(lifter, value, made, node):
 def _lift_cached(lifter, value, node):
     """Lift a function behind a cache in C, which would keep tracers, to the function itself."""
     child = lifter.recorder.node(node, "attribute", "__wrapped__", f"{node.name}.__wrapped__")
-    _lift_identity(lifter, value, node)
+    lift_identity(lifter, value, node)
     return lifter.recorder.derived(lifter.lift(value.__wrapped__, child), node)
 
 
 def _lift_wrapped(lifter, value, node):
     """Lift a callable of evertrace's own (a jitted function, a custom rule)."""
-    _lift_identity(lifter, value, node)
+    lift_identity(lifter, value, node)
     if lifter.recorder.alias(value, node) is None:
         lifter.recorder.remember(value, value, node)
         for name, x in (instance_dict(value) or {}).items():
@@ -314,13 +237,13 @@ def _lift_wrapped(lifter, value, node):
 
 
 def _lift_class(lifter, value, node):
-    _lift_identity(lifter, value, node)
+    lift_identity(lifter, value, node)
     lifter.functions.lift_class(value)
     return value
 
 
 def _lift_module(lifter, value, node):
-    _lift_identity(lifter, value, node)
+    lift_identity(lifter, value, node)
     if value is math and math_is_itself():
         return lifter.recorder.derived(math_stand_in, node)
     if not is_library_module(value.__name__):
@@ -340,7 +263,7 @@ def _lift_view(lifter, value, node):
     """Lift a view of a mapping: it shows what is lifted in place there."""
     mapping = guards.viewed(value)
     if type(mapping) is dict and "__module__" in mapping:  # that of a class
-        return _lift_opaque(lifter, value, node)
+        return lift_opaque(lifter, value, node)
     node.check, node.want = "type", type(value)
     if lifter.recorder.alias(value, node) is None:
         lifter.recorder.remember(value, value, node)
@@ -349,7 +272,7 @@ def _lift_view(lifter, value, node):
 
 
 def _lift_context(lifter, value, node):
-    _lift_identity(lifter, value, node)
+    lift_identity(lifter, value, node)
     if id(value) in lifter.recorder.by_id:
         return value
     child = lifter.recorder.node(node, "context", None, f"{node.name}.get()")
@@ -395,30 +318,21 @@ def _handler_for(kind):
     if issubclass(kind, BaseException):
         return _lift_exception
     if kind is object:
-        return _lift_identity
+        return lift_identity
     if issubclass(kind, _EXPOSED) or has_no_hidden_state(kind):
         return _lift_object
-    return _lift_foreign_array if hasattr(kind, "__array__") else _lift_opaque
-
-
-def _lift_tracer(lifter, value, node):
-    inside = lifter.recorder.is_inside(value)
-    return value if inside else _lift_array(lifter, value, node)
-
-
-def _lift_opaque(lifter, value, node):
-    return lifter.recorder.remember(value, opaque(value, node), node)
+    return lift_foreign_array if hasattr(kind, "__array__") else lift_opaque
 
 
 def _lift_immutable(lifter, value, node):
     values.VALUE_TYPES.add(type(value))
-    _lift_value(lifter, value, node)
+    lift_value(lifter, value, node)
     return _with_attributes(lifter, value, node)
 
 
 def _lift_member(lifter, value, node):
     """Lift a member of an enumeration, of which there is one."""
-    _lift_identity(lifter, value, node)
+    lift_identity(lifter, value, node)
     return _with_attributes(lifter, value, node)
 
 
@@ -433,7 +347,7 @@ def _with_attributes(lifter, value, node):
 def _lift_lock(lifter, value, node):
     """Lift a lock; it has to be at the end as it was."""
     lifter.recorder.locks.append((value, node, value.locked()))
-    return _lift_identity(lifter, value, node)
+    return lift_identity(lifter, value, node)
 
 
 def _lift_number_or_text(base, lifter, value, node):
@@ -495,7 +409,7 @@ def _lift_library(lifter, value, node):
         return _lift_wrapped(lifter, value, node)
     if isinstance(value, tuple) and any(map(callable, value)):  # of the user's functions
         return _lift_subclass(lift_tuple, lifter, value, node)
-    return _lift_identity(lifter, value, node)
+    return lift_identity(lifter, value, node)
 
 
 def _lift_tree(lifter, value, node):
@@ -513,26 +427,13 @@ def _lift_tree(lifter, value, node):
     return rec.derived(unflatten(aux, lifted), node)
 
 
-def _lift_foreign_array(lifter, value, node):
-    """Lift another library's array: NumPy's view of it, taken anew at each call."""
-    rec = lifter.recorder
-    found = rec.alias(value, node)
-    if found is not None:
-        return found.lifted
-    node.check, node.want = class_check(type(value))
-    at = rec.node(node, "asarray", None, node.name)
-    contents = np.asarray(value)
-    at.check, at.want = "ndarray", (contents.shape, contents.dtype)
-    return rec.remember(value, rec.input(aval_of(contents), at, node.name), node)
-
-
 def _by_base():
     """Return how values are lifted by the bases of their classes, the first that fits."""
     return (
-        (Tracer, _lift_tracer),
+        (Tracer, lift_tracer),
         (Cell, _lift_object),
         (type, _lift_class),
-        ((io.BytesIO, io.StringIO), _lift_opaque),
+        ((io.BytesIO, io.StringIO), lift_opaque),
         (enum.Enum, _lift_member),
         (type(threading.Lock()), _lift_lock),
         (
@@ -554,12 +455,12 @@ def _by_base():
                 types.GenericAlias,
                 types.UnionType,
             ),
-            _lift_identity,
+            lift_identity,
         ),
         (values.immutable(), _lift_immutable),
-        (np.generic, _lift_scalar_array),
-        (np.memmap, _lift_foreign_array),
-        (np.ndarray, _lift_opaque),  # other subclasses have attributes and methods of their own
+        (np.generic, lift_scalar_array),
+        (np.memmap, lift_foreign_array),
+        (np.ndarray, lift_opaque),  # other subclasses have attributes and methods of their own
     )
 
 
@@ -580,21 +481,21 @@ _CONTAINERS: dict[type, Any] = {
 _HANDLERS: dict[type, Any] = {
     **dict.fromkeys(
         (bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
-        _lift_value,
+        lift_value,
     ),
-    **dict.fromkeys((int, float, complex), _lift_host),
+    **dict.fromkeys((int, float, complex), lift_host),
     **dict.fromkeys(
         (
             types.MethodDescriptorType, types.WrapperDescriptorType,
             types.MethodWrapperType, types.GetSetDescriptorType, types.MemberDescriptorType,
             types.ClassMethodDescriptorType,
         ),
-        _lift_identity,
+        lift_identity,
     ),
     types.BuiltinFunctionType: _lift_builtin,
-    **dict.fromkeys((bytearray, array.array, memoryview), _lift_buffer),
-    Array: _lift_array,
-    np.ndarray: _lift_ndarray,
+    **dict.fromkeys((bytearray, array.array, memoryview), lift_buffer),
+    Array: lift_array,
+    np.ndarray: lift_ndarray,
     tuple: lift_tuple,
     **_CONTAINERS,
     dict: lift_dict,

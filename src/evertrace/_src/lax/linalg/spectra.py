@@ -42,6 +42,7 @@ def _check_eig(implementation, use_magma):
             f"eig: on CPUs there is LAPACK only; got implementation={implementation!r} and "
             f"use_magma={use_magma!r}.",
             fix="leave them out.",
+            anchor="choice",
         )
 
 

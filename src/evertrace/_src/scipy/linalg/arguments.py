@@ -16,4 +16,5 @@ def choice(name, argument, value, choices):
             ValueError,
             f"{name}: {argument} must be one of {', '.join(map(repr, choices))}; got {value!r}.",
             fix="use one of these.",
+            anchor="choice",
         )

@@ -115,6 +115,7 @@ def minimize(fun, x0, args=(), *, method, tol=None, options=None):
             ValueError,
             f"minimize: there is no method {method!r}.",
             fix=f'use "BFGS" or "{LBFGS}".',
+            anchor="choice",
         )
     defaults = {} if tol is None else {"gtol": tol}
     options = _checked_options(method, solver, defaults | dict(options or {}))
@@ -150,6 +151,7 @@ def _checked_options(method, solver, options):
                 TypeError,
                 f"minimize: {method} has no option {name!r}.",
                 fix=f"use {', '.join(map(repr, close or known))}.",
+                anchor="choice",
             )
     return options
 

@@ -226,6 +226,7 @@ def sph_harm_y(n, m, theta, phi, diff_n=None, n_max=None):
             NotImplementedError,
             "sph_harm_y: diff_n is not supported.",
             fix="differentiate with `grad` or `jvp`.",
+            anchor="unsupported",
         )
     degree, order = operand("sph_harm_y", n), operand("sph_harm_y", m)
     for name, x in (("n", degree), ("m", order)):

@@ -44,6 +44,7 @@ def factorial(n, exact=False):
             NotImplementedError,
             "factorial: exact=True asks for integers without bounds, which arrays do not hold.",
             fix="leave it out, or use `math.factorial` on a Python int.",
+            anchor="unsupported",
         )
     return _factorial(n)
 

@@ -310,6 +310,7 @@ def zeta(x, q=None):
             NotImplementedError,
             "zeta: Riemann's zeta function, the default of SciPy, is not supported.",
             fix="pass q: `zeta(x, 1)` is Riemann's function for x > 1.",
+            anchor="unsupported",
         )
     return ops.zeta_p.bind(*promote_inexact("zeta", x, q))
 

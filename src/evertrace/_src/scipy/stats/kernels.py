@@ -112,6 +112,7 @@ class gaussian_kde:
             ValueError,
             f"{_NAME}: bw_method is {method!r}.",
             fix="pass 'scott', 'silverman', a number, or a function of the object.",
+            anchor="choice",
         )
 
     def tree_flatten(self):
@@ -221,6 +222,7 @@ class gaussian_kde:
             NotImplementedError,
             f"{_NAME}: integrals over boxes are supported in one dimension only.",
             fix="use `integrate_box_1d`, or the mean over draws of `resample`.",
+            anchor="unsupported",
         )
 
     def set_bandwidth(self, bw_method=None):
@@ -229,6 +231,7 @@ class gaussian_kde:
             NotImplementedError,
             f"{_NAME}: the bandwidth cannot be changed later.",
             fix="make a new object with another `bw_method`.",
+            anchor="immutable",
         )
 
     def _check(self, what, shape, wanted):
@@ -260,6 +263,7 @@ def _real(x, what):
             NotImplementedError,
             f"{_NAME}: complex {what} are not supported.",
             fix="pass the real and imaginary parts as two rows.",
+            anchor="dtype",
         )
     return x
 

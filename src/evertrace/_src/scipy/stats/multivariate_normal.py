@@ -50,6 +50,7 @@ def logpdf(x, mean, cov, allow_singular=None):
             NotImplementedError,
             f"{name}: singular matrices are not supported, so allow_singular must be None.",
             fix="add a little to the diagonal of `cov`, e.g. `1e-6 * jnp.eye(d)`.",
+            anchor="unsupported",
         )
     x, mean, cov = promote_dtypes_inexact(name, *[operand(name, a) for a in (x, mean, cov)])
     check_real(name, x.dtype)

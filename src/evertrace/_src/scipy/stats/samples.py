@@ -9,7 +9,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.lax.cumulative import cummax, cummin, cumsum
-from evertrace._src.numpy import reductions
+from evertrace._src.numpy import reductions, variance
 from evertrace._src.numpy.arguments import canonical_axis, operand
 from evertrace._src.numpy.creation import asarray, full
 from evertrace._src.numpy.elementary import isnan, where
@@ -37,6 +37,7 @@ def _check_policy(name, nan_policy, supported):
         if known
         else f"{name}: there is no nan_policy {nan_policy!r}.",
         fix=f"use {' or '.join(map(repr, supported))}.",
+        anchor="choice",
     )
 
 
@@ -159,6 +160,7 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
             ValueError,
             f"rankdata: there is no method {method!r}.",
             fix=f"use one of {', '.join(map(repr, _RANKS))}.",
+            anchor="choice",
         )
     x, _ = _lines("rankdata", a, axis)
     dtype = dtypes.default_dtype(float)
@@ -200,6 +202,7 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
             ValueError,
             f"sem: nan_policy {nan_policy!r} is not supported.",
             fix="use 'propagate' or 'omit'.",
+            anchor="choice",
         )
     (x,) = promote_dtypes_inexact("sem", operand("sem", a))
     axis = None if axis is None else canonical_axis("sem", axis, x.ndim)
@@ -207,4 +210,4 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
         count = reductions.sum(~isnan(x), axis, keepdims=keepdims).astype(x.real.dtype)
         return nanstd(x, axis, ddof=ddof, keepdims=keepdims) / sqrt(count)
     count = x.size if axis is None else x.shape[axis]
-    return reductions.std(x, axis, ddof=ddof, keepdims=keepdims) / np.sqrt(count).item()
+    return variance.std(x, axis, ddof=ddof, keepdims=keepdims) / np.sqrt(count).item()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     CODES,
@@ -49,7 +49,7 @@ def _side(shape, batch, rows, columns) -> tuple[Any, list[Any]]:
 
 
 @functools.lru_cache(maxsize=4096)
-def product_plan(lhs, rhs, dimension_numbers):
+def product_numbers(lhs, rhs, dimension_numbers):
     """Return permutations of both operands (or None), and the ten numbers of the product."""
     (lc, rc), (lb, rb) = dimension_numbers
     free_l, free_r = ops.free_dims(len(lhs), lc, lb), ops.free_dims(len(rhs), rc, rb)
@@ -71,7 +71,7 @@ def product_code(lhs, rhs, out, precision):
     code = CODES.get(np.dtype(dtype).name)
     if code is None or not has_kernel(("matmul", "", (), code)):
         raise NotNative(f"there is no kernel for products of {dtype}")
-    if out.dtype.kind != "c" and native.NAMES[code].startswith("complex"):
+    if out.dtype.kind != "c" and kernels.NAMES[code].startswith("complex"):
         raise NotNative("a complex product is made real")
     return code
 
@@ -90,8 +90,8 @@ def _dot_general(e, eqn, xs):
     lhs, rhs, out = eqn.invars[0].aval, eqn.invars[1].aval, eqn.outvars[0].aval
     code = product_code(lhs, rhs, out, eqn.params["precision"])
     x, y = (e.convert(v, code) for v in xs)
-    plan = product_plan(lhs.shape, rhs.shape, eqn.params["dimension_numbers"])
-    x_order, y_order, numbers = plan
+    dims = eqn.params["dimension_numbers"]
+    x_order, y_order, numbers = product_numbers(lhs.shape, rhs.shape, dims)
     if x_order is not None:
         x = permuted(e, x, lhs.shape, x_order)
     if y_order is not None:

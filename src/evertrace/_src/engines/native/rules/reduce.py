@@ -2,7 +2,7 @@
 
 import functools
 
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     CODES,
@@ -19,7 +19,7 @@ from evertrace._src.ops.structural import inverse_permutation, reduce_sum_p
 
 
 @functools.lru_cache(maxsize=4096)
-def reduction_plan(shape, axes):
+def reduction_sizes(shape, axes):
     """Return a permutation (or None) and the sizes ``[outer, reduced, inner]`` after it."""
     kept = [d for d in range(len(shape)) if d not in axes]
     long_kept = [d for d in kept if shape[d] != 1]
@@ -48,7 +48,7 @@ def _reduction(prim):
 
     def rule(e, eqn, xs):
         x, shape = xs[0], eqn.invars[0].aval.shape
-        permutation, sizes = reduction_plan(shape, tuple(eqn.params["axes"]))
+        permutation, sizes = reduction_sizes(shape, tuple(eqn.params["axes"]))
         if permutation is not None:
             x = permuted(e, x, shape, permutation)
         return e.reduce(name, x, kind_of(eqn.outvars[0].aval)[0], sizes)
@@ -110,10 +110,10 @@ def _cumulative(prim, name, known):
     emission.define(prim)(rule)
 
 
-_cumulative(cumulative.cumsum_p, "sum", native.REALS | {"complex64", "complex128"})
-_cumulative(cumulative.cumprod_p, "prod", native.REALS)
-_cumulative(cumulative.cummax_p, "max", native.REALS)
-_cumulative(cumulative.cummin_p, "min", native.REALS)
+_cumulative(cumulative.cumsum_p, "sum", kernels.REALS | {"complex64", "complex128"})
+_cumulative(cumulative.cumprod_p, "prod", kernels.REALS)
+_cumulative(cumulative.cummax_p, "max", kernels.REALS)
+_cumulative(cumulative.cummin_p, "min", kernels.REALS)
 _cumulative(cumulative.cumlogsumexp_p, "logsumexp", _FLOATS)
 
 
@@ -125,7 +125,7 @@ def _to_last(rank, axis):
 def _sort(e, eqn, xs):
     aval, axis = eqn.invars[0].aval, eqn.params["dimension"]
     for v in eqn.invars:
-        _check(v.aval, native.DTYPES, "sort")
+        _check(v.aval, kernels.DTYPES, "sort")
     order = _to_last(aval.ndim, axis)
     shape = [aval.shape[d] for d in order]
     arrays = [(permuted(e, x, aval.shape, order), shape) for x in xs]
@@ -137,7 +137,7 @@ def _sort(e, eqn, xs):
 @emission.define(sort.top_k_p)
 def _top_k(e, eqn, xs):
     aval, k = eqn.invars[0].aval, eqn.params["k"]
-    _check(aval, native.REALS, "top_k")
+    _check(aval, kernels.REALS, "top_k")
     order = _to_last(aval.ndim, eqn.params["axis"])
     shape = [aval.shape[d] for d in order]
     taken = [*shape[:-1], k]
@@ -150,8 +150,8 @@ def _top_k(e, eqn, xs):
 @emission.define(search.searchsorted_p)
 def _search(e, eqn, xs):
     avals = [v.aval for v in eqn.invars]
-    _check(avals[0], native.REALS, "searchsorted")
-    _check(avals[1], native.REALS, "searchsorted")
+    _check(avals[0], kernels.REALS, "searchsorted")
+    _check(avals[1], kernels.REALS, "searchsorted")
     arrays = [(x, aval.shape) for x, aval in zip(xs, avals, strict=True)]
     out = kind_of(eqn.outvars[0].aval)[0], avals[1].shape
     return kernel(e, "search", arrays, [out], (int(eqn.params["right"]),))[0]

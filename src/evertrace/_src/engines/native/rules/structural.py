@@ -65,7 +65,7 @@ def laid_out(e, x, dims):
 
 
 @functools.lru_cache(maxsize=4096)
-def broadcast_plan(shape, out_shape, dims):
+def broadcast_pattern(shape, out_shape, dims):
     """Return the pattern of a broadcast, None for none at all, or the numbers of a copy."""
     strides = dense(shape)
     source = [0] * len(out_shape)
@@ -86,14 +86,14 @@ def broadcast_plan(shape, out_shape, dims):
 
 @emission.define(ops.broadcast_in_dim_p)
 def _broadcast_in_dim(e, eqn, xs):
-    params, out = eqn.params, kind_of(eqn.outvars[0].aval)
-    shape = eqn.invars[0].aval.shape
+    out = kind_of(eqn.outvars[0].aval)
     if not out[1]:
         return e.empty(out)
-    plan = broadcast_plan(shape, tuple(params["shape"]), tuple(params["broadcast_dimensions"]))
-    if plan is None:
+    shape, dims = tuple(eqn.params["shape"]), tuple(eqn.params["broadcast_dimensions"])
+    pattern = broadcast_pattern(eqn.invars[0].aval.shape, shape, dims)
+    if pattern is None:
         return xs[0]
-    return e.copy(xs[0], out, plan) if type(plan) is tuple else e.spread(xs[0], out, plan)
+    return e.copy(xs[0], out, pattern) if type(pattern) is tuple else e.spread(xs[0], out, pattern)
 
 
 # ---------------------------------------------------------------- order and shape

@@ -5,9 +5,9 @@ XLA turns such windows into a scan in blocks, of linear work. On CPUs our own ke
 
 import numpy as np
 
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines.xla import kernels
+from evertrace._src.engines.xla import kernel_calls
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.reduce import combiner
 from evertrace._src.engines.xla.rules.windows import window_attrs
@@ -17,7 +17,7 @@ from evertrace._src.ops.elementwise import add_p, max_p, min_p, mul_p
 from evertrace._src.ops.identities import highest, lowest
 
 _FLOATS = frozenset(["float32", "float64"])
-_REALS = native.REALS - {"bool", "float16", "bfloat16"}
+_REALS = kernels.REALS - {"bool", "float16", "bfloat16"}
 
 
 def cumulative(prim, operation, known, region, identity):
@@ -35,8 +35,8 @@ def cumulative(prim, operation, known, region, identity):
         if not x.aval.size:
             return x
         wide = b.convert(x, ops.accumulation_dtype(x.dtype))
-        if kernels.usable(b, out.shape, wide.dtype, known=known):
-            (y,) = kernels.call(
+        if kernel_calls.usable(b, out.shape, wide.dtype, known=known):
+            (y,) = kernel_calls.call(
                 b,
                 "evertrace_scan_1",
                 [wide],

@@ -1,7 +1,7 @@
 """StableHLO of searchsorted: our own kernel on CPUs, else a binary search of gathers."""
 
-from evertrace._src import native
-from evertrace._src.engines.xla import kernels
+from evertrace._src import kernels
+from evertrace._src.engines.xla import kernel_calls
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.text import bool_attr
 from evertrace._src.ops import search as ops
@@ -10,9 +10,10 @@ from evertrace._src.transforms.staging import stage
 
 @lowering.define(ops.searchsorted_p)
 def _searchsorted(b, out, ordered, values, *, right, dtype):
-    if kernels.usable(b, values.shape, values.dtype, known=native.REALS):
+    if kernel_calls.usable(b, values.shape, values.dtype, known=kernels.REALS):
         operands = [ordered, values]
-        return kernels.call(b, "evertrace_search_1", operands, [out], right=bool_attr(right))[0]
+        side = bool_attr(right)
+        return kernel_calls.call(b, "evertrace_search_1", operands, [out], right=side)[0]
 
     def search(ordered, values):
         return [ops.by_halving(ordered, values, right=right, dtype=dtype)]

@@ -8,8 +8,8 @@ these and mapped back; as the keys of several, they are sorted beside the arrays
 
 import numpy as np
 
-from evertrace._src import dtypes, native
-from evertrace._src.engines.xla import kernels
+from evertrace._src import dtypes, kernels
+from evertrace._src.engines.xla import kernel_calls
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.structural import permuted
 from evertrace._src.engines.xla.text import bool_attr, int_attr
@@ -27,10 +27,10 @@ def _sort(b, outs, *xs, dimension, is_stable, num_keys):
         return [b.convert(y, out.dtype) for y, out in zip(ys, outs, strict=True)]
     order = _to_last(len(outs[0].shape), dimension)
     rows = [outs[0].shape[i] for i in order]
-    if kernels.usable(b, rows, *[x.dtype for x in xs]):
+    if kernel_calls.usable(b, rows, *[x.dtype for x in xs]):
         xs = [permuted(b, x, order) for x in xs]
         avals = [x.aval for x in xs]
-        ys = kernels.call(b, "evertrace_sort_1", xs, avals, num_keys=int_attr(num_keys))
+        ys = kernel_calls.call(b, "evertrace_sort_1", xs, avals, num_keys=int_attr(num_keys))
         back = inverse_permutation(order)
         return [permuted(b, y, back) for y in ys]
     if len(xs) == 1 and ops.has_sortable_bits(xs[0].aval.dtype):
@@ -134,8 +134,8 @@ def _top_k(b, outs, x, *, k, axis):
         x = b.convert(x, np.dtype(np.int8))
     shape = (*x.shape[:-1], k)
     avals = [x.aval.update(shape=shape), outs[1].update(shape=shape)]
-    if kernels.usable(b, x.shape, x.dtype, known=native.REALS):
-        values, positions = kernels.call(b, "evertrace_top_k_1", [x], avals)
+    if kernel_calls.usable(b, x.shape, x.dtype, known=kernels.REALS):
+        values, positions = kernel_calls.call(b, "evertrace_top_k_1", [x], avals)
     else:
         values, positions = b.op("chlo.top_k", [x], avals, {"k": int_attr(k)})
     best = [b.convert(values, outs[0].dtype), positions]

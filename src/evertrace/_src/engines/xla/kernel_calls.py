@@ -8,21 +8,21 @@ writes another text, and never loads a program that calls them.
 
 import functools
 
-from evertrace._src import native
+from evertrace._src import kernels
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.foreign import TYPED_FFI, row_major
 from evertrace._src.engines.xla.text import bool_attr
 
 
-def usable(b, shape, *dtypes, known=native.DTYPES):
+def usable(b, shape, *dtypes, known=kernels.DTYPES):
     """Return whether the program may call a kernel on arrays of this shape and dtypes."""
-    return b.module.platform == "cpu" and native.use(shape, *dtypes, known=known)
+    return b.module.platform == "cpu" and kernels.use(shape, *dtypes, known=known)
 
 
 @functools.cache
 def _register():
     """Make the kernels known to XLA, once per process."""
-    compat.register_kernels(native.xla_handlers())
+    compat.register_kernels(kernels.xla_handlers())
 
 
 def call(b, target, operands, outs, **attrs):

@@ -1,4 +1,4 @@
-// Planning: which instructions run together, which views need no memory, where the rest lies.
+// A draft of a tape: which instructions run together, which views need no memory, where the rest lies.
 
 #pragma once
 
@@ -42,7 +42,7 @@ struct Step {
   Fused fused;           // of a group
 };
 
-struct Plan {
+struct Draft {
   Program program;
   std::vector<Source> sources;  // by value
   std::vector<int> makers;      // by value: the instruction that writes it, or -1
@@ -59,7 +59,7 @@ struct Plan {
   bool is_lazy(int value) const { return sources[value].view >= 0; }
 };
 
-Plan make_plan(Program program);
+Draft make_draft(Program program);
 
 // Loops of at most so many bytes run one after the other, larger ones block by block.
 constexpr int64_t kSmallBytes = 4096;

@@ -1,0 +1,118 @@
+"""Lifting values that hold no others: numbers and texts, arrays, memory, and what stays unseen.
+
+The functions take the trace's `Lifter`, the value and the node that it was found at.
+"""
+
+import functools
+
+import numpy as np
+
+from evertrace._src.arrays.interop import aval_of
+from evertrace._src.jit.lifting.hooks import opaque
+from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.objects import class_check
+from evertrace._src.source import user_source
+
+
+def lift_value(lifter, value, node):
+    node.check, node.want, node.src = "value", value, user_source()
+    return value
+
+
+def lift_identity(lifter, value, node):
+    lifter.recorder.watch_identity(value, node)
+    return value
+
+
+def lift_host(lifter, value, node):
+    if lifter.constants:
+        return lift_value(lifter, value, node)
+    node.check, node.want = "type", type(value)
+    return lifter.recorder.host_scalar(value, node)
+
+
+def lift_array(lifter, value, node):
+    rec = lifter.recorder
+    found = rec.alias(value, node)
+    if found is not None:
+        return found.lifted
+    node.check, node.want = "aval", value.aval
+    return rec.remember(value, rec.input(value.aval, node, node.name), node)
+
+
+def lift_scalar_array(lifter, value, node):
+    if not _is_numeric(value):
+        return lift_value(lifter, value, node)
+    rec = lifter.recorder
+    node.check, node.want = "scalar", (type(value), value.dtype)
+    made = HostArray(
+        value,
+        aval_of(value),
+        functools.partial(rec.input, aval_of(value), node, node.name),
+        functools.partial(rec.guard_scalar, value, node),
+    )
+    rec.arrays.append(made)
+    return rec.derived(made, node)
+
+
+def lift_ndarray(lifter, value, node):
+    rec = lifter.recorder
+    found = rec.alias(value, node)
+    if found is not None:
+        return found.lifted
+    if value.dtype.kind == "O":
+        return rec.remember(value, opaque(value, node), node)
+    if not _is_numeric(value):
+        rec.guard_bytes(value, node)
+        copy = value.copy()
+        copy.flags.writeable = False
+        return rec.remember(value, copy, node)
+    aval = aval_of(value)
+    node.check, node.want = "ndarray", (value.shape, value.dtype)
+    made = HostArray(
+        value,
+        aval,
+        functools.partial(rec.input, aval, node, node.name),
+        functools.partial(rec.guard_bytes, value, node),
+    )
+    rec.arrays.append(made)
+    return rec.remember(value, made, node)
+
+
+def _is_numeric(value):
+    try:
+        aval_of(value)
+    except TypeError:
+        return False
+    return True
+
+
+def lift_buffer(lifter, value, node):
+    rec = lifter.recorder
+    if rec.alias(value, node) is None:
+        node.check, node.want = "content", (type(value), bytes(value))
+        rec.buffers.append((value, node))
+        rec.remember(value, value, node)
+    return value
+
+
+def lift_foreign_array(lifter, value, node):
+    """Lift another library's array: NumPy's view of it, taken anew at each call."""
+    rec = lifter.recorder
+    found = rec.alias(value, node)
+    if found is not None:
+        return found.lifted
+    node.check, node.want = class_check(type(value))
+    at = rec.node(node, "asarray", None, node.name)
+    contents = np.asarray(value)
+    at.check, at.want = "ndarray", (contents.shape, contents.dtype)
+    return rec.remember(value, rec.input(aval_of(contents), at, node.name), node)
+
+
+def lift_tracer(lifter, value, node):
+    inside = lifter.recorder.is_inside(value)
+    return value if inside else lift_array(lifter, value, node)
+
+
+def lift_opaque(lifter, value, node):
+    return lifter.recorder.remember(value, opaque(value, node), node)

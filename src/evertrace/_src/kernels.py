@@ -1,0 +1,229 @@
+"""Kernels in C++, called on NumPy arrays; see `src/native/kernels`.
+
+They are in the extension module, which may be missing: each caller has another way, in NumPy or in
+XLA, and asks `use`, `reduces` or `native.is_built` which to take.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import config, extension, native
+
+_native: Any = extension.native
+
+NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+    "bfloat16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+"""Of the dtypes that kernels take, in the order of `DType` in `src/native/kernels/dtypes.h`."""
+
+DTYPES = frozenset(NAMES)
+
+REALS = DTYPES - {"complex64", "complex128"}
+"""Those of which an element is one number; `scan` knows fewer."""
+
+_MISSED_FROM = 1 << 18  # elements: from here on the kernels save milliseconds
+_REDUCE_FROM = 512  # elements: for fewer, NumPy's functions are called faster
+_ROW_LIMIT = 1 << 31  # positions in a row are 32-bit integers
+
+
+def is_kernel_dtype(aval: Any) -> bool:
+    """Whether kernels know the dtype of an aval."""
+    return _name(aval.dtype) in DTYPES
+
+
+def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPES) -> bool:
+    """Whether to call a kernel on arrays of such a shape and dtypes.
+
+    Where many elements would be worked on, `warn_missing` says that the kernels are not there.
+
+    Args:
+      shape: of the arrays; the last dimension is the one that is worked along.
+      *dtypes: of all arrays.
+      known: names of the dtypes that the kernel takes.
+    """
+    if not shape or shape[-1] >= _ROW_LIMIT or not config.current().native_kernels:
+        return False
+    if any([_name(dtype) not in known for dtype in dtypes]):
+        return False
+    if _native is None and np.prod(shape) >= _MISSED_FROM:
+        native.warn_missing()
+    return _native is not None
+
+
+def xla_handlers() -> dict[str, Any]:
+    """Return the handlers of XLA custom calls, capsules by the name of their target."""
+    return _native.xla_handlers()
+
+
+def release_memory() -> None:
+    """Give working memory that kernels keep for their next call back to the system."""
+    if _native is not None:
+        _native.release_memory()
+
+
+def loop(primitive: str, operands: list[np.ndarray], out: np.ndarray, param: int) -> bool:
+    """Run an elementwise operation, by its primitive's name; whether there is a loop for it.
+
+    Args:
+      primitive: the name.
+      operands: arrays of the result's shape, or of one element, in C order.
+      out: the result, dense.
+      param: what the operation has besides operands, an exponent for example.
+    """
+    return _native.loop(primitive, tuple([_dense(np.asarray(x)) for x in operands]), out, param)
+
+
+def sort(xs: list[np.ndarray], num_keys: int) -> list[np.ndarray]:
+    """Sort arrays of one shape along the last dimension by the first `num_keys`, stably."""
+    outs = tuple([np.empty(x.shape, x.dtype) for x in xs])
+    _native.sort(tuple(map(_dense, xs)), outs, num_keys)
+    return list(outs)
+
+
+def top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest elements along the last dimension, and their positions (int32)."""
+    shape = (*x.shape[:-1], k)
+    outs = np.empty(shape, x.dtype), np.empty(shape, np.int32)
+    _native.top_k((_dense(x),), outs)
+    return outs
+
+
+def search(ordered: np.ndarray, values: np.ndarray, *, right: bool, dtype: np.dtype) -> np.ndarray:
+    """Return the places, of a dtype, of values in sorted rows; see `ops.search`."""
+    out = np.empty(values.shape, dtype)
+    _native.search((_dense(ordered), _dense(values)), (out,), right)
+    return out
+
+
+def threefry(keys: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return counters encrypted under each key: ``[n, 2]``, ``[1 or n, m]`` to two ``[n, m]``."""
+    shape = len(keys), x0.shape[1]
+    y0, y1 = np.empty(shape, np.uint32), np.empty(shape, np.uint32)
+    _native.threefry((_dense(keys), _dense(x0), _dense(x1)), (y0, y1))
+    return y0, y1
+
+
+def random_words(keys: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Fill `out` with what the counters 0, 1, ... are under keys ``[n, 2]``; returns it.
+
+    That are bits ``[n, m]`` of an unsigned dtype, or new keys ``[n, m, 2]``; see `ops.threefry`.
+    """
+    _native.random_words((_dense(keys),), (out,))
+    return out
+
+
+def copy(x: np.ndarray, out: np.ndarray) -> None:
+    """Copy items into an array of the same shape and item size; any strides on both sides."""
+    _native.copy(x, out)
+
+
+def reduce(primitive: str, x: np.ndarray, axes: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Reduce dimensions of an array by a primitive (``"reduce_sum"``, ``"argmax"``, ...)."""
+    if not x.flags.c_contiguous and x.flags.f_contiguous:
+        return reduce(primitive, x.T, tuple([x.ndim - 1 - a for a in axes]), dtype).T
+    first, last = (min(axes), max(axes) + 1) if axes else (0, 0)
+    if last - first != len(axes):
+        x = x.transpose(*[d for d in range(x.ndim) if d not in axes], *axes)
+        first, last = x.ndim - len(axes), x.ndim
+    out = np.empty(x.shape[:first] + x.shape[last:], dtype)
+    _native.reduce(primitive, _dense(x), (first, last), out)
+    return out
+
+
+def reduces(x: np.ndarray) -> bool:
+    """Whether to reduce an array by a kernel: if it is large enough, dense, of a known dtype."""
+    if x.size < _REDUCE_FROM or _native is None or not config.current().native_kernels:
+        return False
+    return x.flags.forc and _name(x.dtype) in DTYPES
+
+
+def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the products of two stacks of matrices, of one dtype and number of dimensions."""
+    out = np.empty((*x.shape[:-1], y.shape[-1]), x.dtype)
+    _native.matmul(x, y, out)
+    return out
+
+
+def gather(
+    x: np.ndarray,
+    indices: np.ndarray,
+    dims: tuple[tuple[int, ...], ...],
+    sizes: tuple[int, ...],
+    shape: tuple[int, ...],
+    filler: np.ndarray | None,
+) -> np.ndarray:
+    """Return windows of an array, of this shape; see `ops.indexing`.
+
+    Args:
+      x: the array.
+      indices: where windows start.
+      dims: dimension numbers, five tuples.
+      sizes: of a window, in each dimension of `x`.
+      shape: of the result.
+      filler: the item that is in windows that are not inside; if None, they are moved there.
+    """
+    out = np.empty(shape, x.dtype)
+    _native.gather(_dense(x), _dense(indices), tuple(dims), sizes, out, filler)
+    return out
+
+
+def scatter(
+    loop: str | None,
+    x: np.ndarray,
+    indices: np.ndarray,
+    updates: np.ndarray,
+    dims: tuple[tuple[int, ...], ...],
+    sizes: tuple[int, ...],
+    *,
+    drops: bool,
+) -> np.ndarray:
+    """Return an array with windows joined to it by a loop (``"add"``), or put into it if None.
+
+    Args:
+      loop: the name of the operation.
+      x: the array.
+      indices: where windows start.
+      updates: the windows.
+      dims: dimension numbers, five tuples.
+      sizes: of a window, in each dimension of `x`.
+      drops: whether windows that are not inside are dropped; else they are moved there.
+    """
+    out = np.array(x, order="C")
+    _native.scatter(out, _dense(indices), tuple(dims), sizes, _dense(updates), loop, drops)
+    return out
+
+
+def _dense(x: np.ndarray) -> np.ndarray:
+    """Return an array itself if it is dense and aligned, and a copy else."""
+    if x.flags.c_contiguous and x.flags.aligned:
+        return x
+    out = np.empty(x.shape, x.dtype)
+    _native.copy(x, out)
+    return out
+
+
+@functools.cache
+def _name(dtype: np.dtype) -> str:
+    """Return the name of a dtype, which takes NumPy microseconds; "" for another byte order."""
+    return dtype.name if getattr(dtype, "isnative", True) else ""  # keys' dtypes have none
+
+
+# ---------------------------------------------------------------- tapes
+
+
+def has_kernel(kind: str, name: str, operands: tuple[int, ...], result: int) -> bool:
+    """Return whether tapes have a kernel: a "loop", a "reduce" or a "matmul" of such dtypes."""
+    return _native.has_kernel(kind, name, operands, result)
+
+
+def loop_cost(name: str) -> float:
+    """Return what an elementwise operation costs per element, in additions."""
+    return _native.loop_cost(name)
+
+
+def tape(*parts: Any) -> Any:
+    """Return a tape; see `engines.native.emit.Emitter.tape` and `src/native/python/tape.cc`."""
+    return _native.Tape(*parts)
