@@ -165,12 +165,12 @@ template <class F, class T>
     BitsOf<T> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i]) ? 1 : 0;
     if (any == 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
       continue;
     }
     if constexpr (sizeof(T) == 4) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) {
         const T usual = F::of(x[i]), rare = F::rare(x[i]);
         out[i] = F::is_rare(x[i]) ? rare : usual;
@@ -202,10 +202,10 @@ template <class F, class T>
     BitsOf<T> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i]) ? 1 : 0;
     if (any == 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::quick(x[i]);
     } else {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
     }
   }
@@ -249,10 +249,10 @@ template <class F, class T>
     BitsOf<T> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i], y[i]) ? 1 : 0;
     if (any == 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::quick(x[i], y[i]);
     } else {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i], y[i]);
     }
   }
