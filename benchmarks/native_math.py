@@ -109,12 +109,12 @@ def operands(name, dtype, size):
 
 
 def function_of(namespace, name):
-    """Return a function of arrays, or None where a package lacks it."""
+    """Return what a name stands for in a package."""
     if name in SHAPES:
         return functools.partial(SHAPES[name], namespace)
     if name == "round":
         return lambda x: namespace.round(x, 2)
-    return getattr(namespace, name, None)
+    return getattr(namespace, name)
 
 
 def least(*funs):
