@@ -140,7 +140,7 @@ def planned(*, by_type: bool) -> Callable[[F], F]:
 
 
 def planned_in(module: str) -> Callable[[F], F]:
-    """Decorate a public function of a module, of which numbers are no operands, as `planned` does."""
+    """Decorate a public function of a module, whose numbers are no operands, as `planned`."""
     return lambda function: set_module(module)(planned(by_type=False)(function))
 
 

@@ -246,7 +246,7 @@ template <class F, class T>
   for (int64_t begin = 0; begin < n; begin += kBlock, out += kBlock) {
     const int64_t count = n - begin < kBlock ? n - begin : kBlock;
     const T *x = both.at(0, begin), *y = both.at(1, begin);
-    BitsOf<T> any = 0;
+    std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i], y[i]) ? 1 : 0;
     if (any == 0) {
       EVERTRACE_INDEPENDENT
