@@ -104,3 +104,23 @@ def test_raw_keys_under_legacy_prng_key():
         random.normal(raw)
     with ev.legacy_prng_key("error"):
         random.normal(random.key(0))
+
+
+def nest(x, levels=20_000):
+    for _ in range(levels):
+        x = [x]
+    return x
+
+
+DEEP = {
+    "an argument": lambda: ev.jit(lambda x: 1.0)(nest(jnp.ones(2))),
+    "a captured list": lambda: (lambda deep: ev.jit(lambda: deep)())(nest(jnp.ones(2))),
+    "a result": lambda: ev.jit(nest)(jnp.ones(2)),
+    "what is left behind": lambda log=[]: ev.jit(lambda x: log.append(nest(x)))(jnp.ones(2)),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_too_many_levels(name):
+    with pytest.raises(RecursionError, match=r"(?s)jit\(.*\): .* is nested too deeply.*  at "):
+        DEEP[name]()
