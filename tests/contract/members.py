@@ -109,7 +109,7 @@ MEMBERS = [
         0.15,
         "@functools.cached_property\ndef once(self):\n    return <num>",
         forms=("plain", "data"),
-        # Not a property: an argument of a failing call would stay cached, for plain Python is rewound.
+        # No property: arguments of failing calls would stay cached, for plain Python is rewound.
         templates={"num": [(2, "<C.>.once")], "statement": [(1, "vars(<C.>).pop('once', None)")]},
     ),
     Member(

@@ -186,8 +186,8 @@ def test_square_matrices_of_no_rows_compiled(name, shape):
     wanted = getattr(np.linalg, name)(x)
     for ours, theirs in zip(ev.tree.leaves(found), ev.tree.leaves(wanted), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    p, l, u = ev.jit(ev.scipy.linalg.lu, engine="xla")(np.zeros((3, 0), np.float32))
-    assert (p.shape, l.shape, u.shape) == ((3, 3), (3, 0), (0, 0))
+    factors = ev.jit(ev.scipy.linalg.lu, engine="xla")(np.zeros((3, 0), np.float32))
+    assert [x.shape for x in factors] == [(3, 3), (3, 0), (0, 0)]
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 3), (2, 0, 3)])
