@@ -25,7 +25,7 @@ SIZES = {
     "arange": lambda: jnp.arange(HUGE),
     "random": lambda: random.normal(random.key(0), (HUGE,)),
     "broadcast": lambda: jnp.ones(10**8)[:, None] + jnp.ones(10**8),
-    "jitted zeros": lambda: ev.jit(lambda: jnp.zeros((2**20, 2**20)))(),
+    "jitted zeros": lambda: ev.jit(lambda: jnp.zeros((2**24, 2**24)))(),
     "jitted": lambda: ev.jit(lambda: jnp.ones(10**14) * 2)(),
     "argument": lambda: ev.jit(lambda x: x + 1)(jnp.ones(HUGE)),
     "tile": lambda: jnp.tile(jnp.ones(1000), HUGE),
@@ -70,8 +70,8 @@ def test_arrays_larger_than_memory(name):
 @pytest.mark.parametrize(
     "fun",
     [
-        lambda x: jnp.broadcast_to(x, (2**20, 2**20)),
-        lambda x: jnp.cumsum(jnp.broadcast_to(x, (2**20, 2**20)), 0)[5],
+        lambda x: jnp.broadcast_to(x, (2**24, 2**24)),
+        lambda x: jnp.cumsum(jnp.broadcast_to(x, (2**24, 2**24)), 0)[5],
     ],
     ids=["output", "inside"],
 )
