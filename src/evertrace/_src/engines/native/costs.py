@@ -10,6 +10,9 @@ from evertrace._src import kernels
 SMALL_COST = 5e4
 """What a call costs as a tape, up to which XLA's code is never worth its compilation."""
 
+SMALL_COST_OF_KERNEL = 100.0
+"""The same for each kernel of a long program, for which XLA compiles a millisecond and more."""
+
 LARGEST_COST = 2e6
 """What a call costs as a tape, from which on XLA has to be estimated far behind.
 
@@ -153,8 +156,8 @@ def xla_call_cost(size):
     return XLA_NS_PER_CALL + XLA_NS_PER_BYTE_OF_ARGUMENTS * size
 
 
-def prefers_tape(tape, xla):
-    """Whether a program of these estimates is to be a tape."""
+def prefers_tape(tape, xla, kernels=0):
+    """Whether a program of these estimates, and so many kernels, is to be a tape."""
     if tape > LARGEST_COST:
         return tape * FAR_BEHIND <= xla
-    return tape <= max(SMALL_COST, xla)
+    return tape <= max(SMALL_COST, SMALL_COST_OF_KERNEL * kernels, xla)
