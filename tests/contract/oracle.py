@@ -26,7 +26,7 @@ import sys
 import types
 import warnings
 from collections import defaultdict, deque
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -35,12 +35,12 @@ from evertrace import Array, enable_x64
 from evertrace._src.errors import EvertraceError, EvertraceWarning
 
 PRELUDE = """\
-import contextlib, copy, dataclasses, functools, math
-from collections import OrderedDict, defaultdict, deque, namedtuple
+import bisect, contextlib, copy, dataclasses, functools, heapq, itertools, math, operator
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from types import SimpleNamespace
 import numpy as np
 import evertrace.numpy as jnp
-from evertrace import grad, lax, vmap
+from evertrace import checkpoint, grad, jvp, lax, tree, value_and_grad, vmap
 
 Pt = namedtuple("Pt", "y n")
 
@@ -229,9 +229,9 @@ def _difference_of_outcomes(expected, found):
 
 
 def _text(error):
-    """Return what has to agree of an error; evertrace's own say more, such as the file's name."""
+    """Return what has to agree of an error: of evertrace's own the first words."""
     ours = is_refusal(error) or "\n  at <" in str(error)
-    return one_line(error) if ours else f"{type(error).__name__}: {error}"
+    return " ".join(one_line(error).split()[:5]) if ours else f"{type(error).__name__}: {error}"
 
 
 def _difference_of_states(plain, jitted):
@@ -304,6 +304,7 @@ _PARTS = {
     staticmethod: lambda x: [(".__func__", x.__func__)],
     classmethod: lambda x: [(".__func__", x.__func__)],
     property: lambda x: [(".fget", x.fget), (".fset", x.fset)],
+    cached_property: lambda x: [(".func", x.func)],  # on 3.11 it has a lock as well
 }
 
 

@@ -11,10 +11,10 @@ from tests.contract.grammar import (
     ATTRIBUTES,
     DEFAULTS,
     GLOBALS,
-    MEMBERS,
     RESULTS,
     SHARED,
 )
+from tests.contract.members import MEMBERS
 from tests.contract.oracle import Event, Program
 from tests.contract.writer import INDENT, Class, Scope, Writer
 

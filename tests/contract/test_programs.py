@@ -312,7 +312,7 @@ def test_a_program_that_cannot_run_is_the_generators_fault():
 
 def test_every_template_is_used():
     used = set()
-    for seed in range(400):
+    for seed in range(600):
         maker = Maker(seed)
         maker.program()
         used |= maker.writer.used

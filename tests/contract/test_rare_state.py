@@ -274,3 +274,20 @@ def test_user_mapping(jit):
     step = jit(step)
     for _ in range(3):
         yield step(X), cfg
+
+
+@refused(OpaqueStateError, r"self\.w is in the object's `__dict__` and in its slots")
+def test_attribute_in_the_dict_that_a_slot_hides(jit):
+    class Slotted:
+        __slots__ = ("w",)
+
+    class Open(Slotted):
+        pass
+
+    def step(self, x):
+        vars(self)["w"] = 2.0
+        return x
+
+    s = Open()
+    s.w = 1.0
+    jit(step)(s, X)

@@ -253,6 +253,42 @@ def test_math_functions_are_recorded(jit):
         yield step(X), s
 
 
+@case(traces=1)
+def test_sums_are_pythons(jit):
+    s = Record(tenths=[0.1] * 10, n=3, huge=[1e16, 1.0, -1e16])
+
+    def f(x):
+        s.sums = [sum(s.tenths), sum(k * 3 for k in s.tenths), sum([0.1] * 9 + s.tenths[:1])]
+        s.more = [sum([s.n, *s.tenths], start=0.3), sum([s.n, 2, True]), sum([]), sum(s.huge)]
+        s.complex = [sum(k * 1j for k in s.tenths), sum(s.tenths, 0j)]
+        s.arrays = sum([*s.tenths, x, 0.1, x])
+        s.functions = [sum, math.cos, type]
+        return x * sum(s.sums)
+
+    f = jit(f)
+    for s.tenths in ([0.1] * 10, [0.3] * 10, [0.7, 0.1] * 5):
+        yield (
+            f(X),
+            s,
+            [fn is want for fn, want in zip(s.functions, [sum, math.cos, type], strict=True)],
+        )
+
+
+@case(at_most=2)
+def test_sums_of_other_numbers(jit):
+    s = Record(tenths=[0.1] * 10)
+    f = jit(lambda x: x * float(sum([*s.tenths, fractions.Fraction(1, 3), 0.1, *s.tenths])))
+    for s.tenths in ([0.1] * 10, [0.3] * 10, [0.1] * 10):
+        yield f(X)
+
+
+@case()
+def test_what_cannot_be_summed(jit):
+    s = Record(k=2.5)
+    for call in (lambda: sum([s.k, "a"]), lambda: sum([s.k], "a"), lambda: sum(s.k)):
+        yield raised(jit(lambda x, call=call: x * call()), X)
+
+
 @case(at_most=3)
 def test_math_functions_that_demand(jit):
     s = Record(t=1.5)

@@ -7,12 +7,11 @@ from tests.contract.grammar import (
     ARGUMENTS,
     DEFAULTS,
     EXPRESSIONS,
-    OF_CLASS,
-    OF_COPIED_CLASS,
     PARTS_OF,
     START,
     STATEMENTS,
 )
+from tests.contract.members import OF_CLASS, OF_COPIED_CLASS
 
 _HOLE = re.compile(r"<(\+?)([A-Za-z]*\??)([.!]?)(?::([a-z]))?>")
 _OPENS, _CLOSES = re.compile(r"(^|[(\[{] ?| = |if |in |return )$"), re.compile(r"[)\]}:]|$")

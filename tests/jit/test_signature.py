@@ -1,7 +1,10 @@
 """Which arguments are static, donated or traced, and what they are called."""
 
 import functools
+import inspect
+import pydoc
 import sys
+import typing
 
 import numpy as np
 import pytest
@@ -160,6 +163,54 @@ def test_annotations_are_not_evaluated(run):
 
     assert "n)" in repr(ev.jit(f))
     np.testing.assert_array_equal(run(f), 2 * X)
+
+
+class Params:
+    weights: float
+
+
+def annotated(x: Params, /, y: "Params | None" = None, *, scale: float = 1.0) -> tuple[float, int]:
+    """Say something of Params."""
+
+
+LOOKS = {
+    "annotations": lambda f: f.__annotations__,
+    "their program": lambda f: getattr(f, "__annotate__", None),
+    "hints": typing.get_type_hints,
+    "evaluated": lambda f: inspect.get_annotations(f, eval_str=True),
+    "signature": inspect.signature,
+    "bound": lambda f: inspect.signature(f).bind(1, scale=2).arguments,
+    "document": inspect.getdoc,
+    "source": inspect.getsource,
+    "wrapped": lambda f: functools.wraps(f)(lambda *args: args).__annotations__,
+    "hints of wrapped": lambda f: typing.get_type_hints(functools.wraps(f)(lambda *args: args)),
+    "signature of wrapped": lambda f: inspect.signature(functools.wraps(f)(lambda *args: args)),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("decorate", [ev.jit, ev.custom_jvp, ev.custom_vjp, ev.checkpoint, ev.vmap])
+def test_it_looks_like_the_function(decorate, look):
+    found = LOOKS[look](decorate(annotated))
+    assert found == LOOKS[look](annotated)
+    assert "Params" in str(found) or look in ("their program", "bound")
+
+
+def test_help_shows_what_it_shows_of_the_function():
+    def after_the_title(f):
+        return pydoc.render_doc(f, renderer=pydoc.plaintext).partition("\n\n")[2]
+
+    assert "y:" in after_the_title(annotated)
+    assert after_the_title(ev.jit(annotated)) == after_the_title(annotated)
+
+
+@pytest.mark.parametrize("decorate", [ev.jit, ev.custom_jvp, ev.custom_vjp])
+def test_annotations_are_not_those_of_the_class(decorate):
+    decorated = decorate(lambda x: x)
+    assert decorated.__annotations__ == {}
+    assert type(decorated).__annotations__ == {}
+    decorated.__annotations__ = {"x": Params}
+    assert typing.get_type_hints(decorated) == {"x": Params}
 
 
 @pytest.mark.parametrize(

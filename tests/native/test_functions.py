@@ -158,8 +158,37 @@ def test_functions_of_one_number(instructions, name, dtype):
         check(name, loop(name, x), ONE[name](wide(x)), x)
 
 
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_large_angles(instructions, name):
+    # Where a float comes nearest to a multiple of pi / 2, and where formulas change.
+    rng = np.random.default_rng(4)
+    nearest = np.ldexp(np.float32(16367173), [*range(-23, 104)]).astype(np.float32)
+    near = np.float32(8192) + np.arange(-50, 50, dtype=np.float32) * np.float32(2**-10)
+    drawn = rng.integers(8192, 2**24, 20000) * np.exp2(rng.integers(0, 104, 20000))
+    turns = np.rint(rng.uniform(0, 1e7, 20000)) * (math.pi / 2)
+    x = np.concatenate([nearest, near, drawn, turns]).astype(np.float32)
+    x = np.concatenate([x, -x])
+    check(name, loop(name, x), ONE[name](wide(x)), x)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", [*ONE, *TWO])
+def test_remainders_are_exact(instructions, dtype):
+    # Quotients of all sizes, near whole numbers and not.
+    rng = np.random.default_rng(5)
+    info = np.finfo(dtype)
+    y = np.exp2(rng.uniform(-60, 60, 5000)).astype(dtype)
+    whole = np.exp2(rng.uniform(-3, info.nmant + 4, 5000)).round().astype(dtype)
+    x = np.concatenate([y * whole, y * rng.uniform(0, 1e4, 5000).astype(dtype)])
+    x = np.concatenate([x, np.nextafter(x, x.dtype.type(0)), np.nextafter(x, info.max)])
+    y = np.tile(y, 6)
+    tiny = info.smallest_subnormal * rng.integers(1, 1000, (2, 500)).astype(dtype)
+    x, y = np.concatenate([x, tiny[0]]), np.concatenate([y, tiny[1]])
+    for a, b in ((x, y), (-x, y), (x, -y)):
+        assert_same(loop("rem", a, b), np.fmod(a, b))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [*ONE, *TWO, "rem"])
 def test_results_do_not_depend_on_neighbours(instructions, name, dtype):
     # Blocks with extreme arguments take another path than those without.
     x = samples(np.dtype(dtype))

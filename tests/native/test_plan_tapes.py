@@ -1,5 +1,7 @@
 """Plans of what has no step of its own, such as a sort, against the Python path."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src import errors, native
 from evertrace._src.engines.registry import planner
+from evertrace._src.numpy import ufuncs
 
 pytestmark = pytest.mark.usefixtures("needs_native")
 
@@ -104,12 +107,58 @@ def test_places_are_no_part_of_a_plan():
         np.testing.assert_array_equal(jnp.take(x, places[0]), want[0])
 
 
-def test_nothing_is_sorted_for_long_by_a_plan():
-    """Other threads run Python meanwhile."""
-    jnp.sort._forget_plans()
-    x = rng.normal(size=1 << 17).astype(np.float32)
-    np.testing.assert_array_equal(jnp.sort(jnp.asarray(x)), np.sort(x))
-    assert jnp.sort._num_plans() == 0
+LARGE = [
+    (jnp.hypot, 2, {}), (jnp.copysign, 2, {}), (jnp.remainder, 2, {}), (jnp.floor_divide, 2, {}),
+    (jnp.heaviside, 2, {}), (jnp.fmax, 2, {}), (jnp.trunc, 1, {}), (jnp.nan_to_num, 1, {}),
+    (jnp.spacing, 1, {}), (jnp.var, 1, {}), (jnp.std, 1, {"axis": 0}), (jnp.nanmean, 1, {}),
+    (jnp.nansum, 1, {"axis": -1, "keepdims": True}), (jnp.nanmax, 1, {"axis": 0}),
+    (jnp.nanmin, 1, {}), (jnp.nanstd, 1, {"ddof": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [100, 1500])  # some work is for one thread, some for more
+@pytest.mark.parametrize(("function", "count", "options"), LARGE)
+def test_several_passes_over_large_arrays_are_one_tape(function, count, options, rows):
+    x = rng.normal(size=(2, rows, 100)).astype(np.float32) * 100
+    x[:, ::7, ::3], x[:, ::5, 1], x[:, 3, ::2] = np.nan, np.inf, 0
+    check(function, *map(jnp.asarray, x[:count]), **options)
+
+
+def test_rows_and_columns_are_read_in_place():
+    x, y = rng.normal(size=(300, 1)), rng.normal(size=(1, 200))
+    check(ufuncs.add, jnp.asarray(x), jnp.asarray(y))
+    check(ufuncs.remainder, jnp.asarray(x), jnp.asarray(y))
+
+
+def test_operands_of_long_plans_are_held():
+    """Other threads run Python meanwhile, and may delete them."""
+    host = rng.normal(size=1 << 19)
+    want = np.asarray(jnp.hypot(jnp.asarray(host), jnp.asarray(-host)))
+    for _ in range(10):
+        arrays = [jnp.asarray(x.copy()) for x in (host, -host)]
+        thread = threading.Thread(target=lambda xs=arrays: [x.delete() for x in xs])
+        thread.start()
+        try:
+            got = jnp.hypot(*arrays)
+        except errors.DeletedArrayError:
+            continue  # the other thread was first
+        finally:
+            thread.join()
+        np.testing.assert_array_equal(got, want)
+
+
+def test_what_looks_at_contents_or_numbers_is_no_tape_of_its_own():
+    x = jnp.asarray(rng.normal(size=20000))
+    for function, args in ((jnp.hypot, (x, 3.0)), (jnp.where, (x > 0,)), (jnp.positive, (x,))):
+        function._forget_plans()
+        made = []
+        native.set_planner(lambda *args, made=made: made.append(planner(*args)) or made[-1])
+        try:
+            function(*args)
+        finally:
+            native.set_planner(planner)
+        _, plan = made[-1]  # after those of functions that it calls
+        assert plan is None or all(step[0] != "tape" for step in plan[1])
 
 
 def test_empty_arrays_and_usual_mistakes():

@@ -12,7 +12,7 @@ DTYPES = ["int32", "uint32", "float32", "int64", "uint64", "float64"]
 
 def _edges(raw, dtype):
     if dtype.kind != "f":
-        return np.where(raw % 2 == 0, np.iinfo(dtype).max, np.iinfo(dtype).min).astype(dtype)
+        return np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)[(raw % 2).astype(int)]
     return np.array([0.0, -0.0, np.nan, -np.nan, -np.inf, np.inf], dtype)[raw % 6]
 
 

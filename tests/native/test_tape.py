@@ -59,6 +59,23 @@ PLANS = {
     "a product that is used twice is not": (
         lambda x, y: (jnp.dot(x, y), jnp.dot(x, y).T), [MATRIX, MATRIX], {}
     ),
+    "a transposed matrix is read in place": (
+        lambda x, y: x.T @ y + y @ x.T, [MATRIX[:40, :40], MATRIX[:40, 20:60]],
+        {"thunks": 3, "copies": 0},
+    ),
+    "so is one of the loop's own": (
+        lambda x, y: lax.fori_loop(0, 3, lambda i, y: x[:9].T @ (x[:9] @ y) / 64, y),
+        [MATRIX, VECTOR], {},
+    ),
+    "a transposition that is returned is not": (
+        lambda x, y: (x.T, x.T @ y), [MATRIX, VECTOR], {"copies": 1}
+    ),
+    "nor one that two products read": (
+        lambda x, y: x.T @ y + x.T @ x, [MATRIX, MATRIX], {}
+    ),
+    "nor one that is read as another matrix": (
+        lambda x, y: x.T.reshape(600, 20) @ y, [WIDE.reshape(40, 300), VECTOR[:20]], {"copies": 1}
+    ),
     "inputs, literals and duplicates come out": (
         lambda x: (x, jnp.float32(2), x, x + 0, x[0]), [MATRIX], {}
     ),

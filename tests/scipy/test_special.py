@@ -229,6 +229,16 @@ def test_polygamma(n):
     np.testing.assert_allclose(got, scipy.special.polygamma(n, x), rtol=1e-13)
 
 
+@pytest.mark.engine
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_zero_is_a_pole_like_the_others(n):
+    x = np.array([0.0, -0.0, -1.0, -2.0])
+    want = np.inf if n % 2 else np.nan
+    for fun in [lambda x: special.polygamma(n, x), *([special.digamma] if n == 0 else [])]:
+        for got in (fun(jnp.asarray(x)), ev.jit(fun, engine="xla")(x)):
+            np.testing.assert_array_equal(got, np.full(4, want))
+
+
 def test_bessel_functions_of_all_orders():
     z = np.array([0.0, 1e-3, 1.0, -2.5, 10.0, 25.0])
     got = special.bessel_jn(jnp.asarray(z), v=4, n_iter=60)

@@ -1,4 +1,4 @@
-"""Signatures of functions that users wrote."""
+"""Signatures and annotations of functions that users wrote."""
 
 import inspect
 import sys
@@ -23,3 +23,17 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
       ValueError: It has none that can be found.
     """
     return inspect.signature(fun, **_options)
+
+
+class _WrappedAnnotations:
+    def __get__(self, instance: Any, owner: type) -> dict[str, Any]:
+        """Return them as the function has them now; of the class, which has none, none."""
+        return {} if instance is None else instance.__wrapped__.__annotations__
+
+
+wrapped_annotations: Any = _WrappedAnnotations()
+"""``__annotations__`` for classes whose objects stand for a function: the function's own.
+
+From Python 3.14 on `functools.update_wrapper` copies only the program that evaluates them;
+functions run it when they are asked, other objects do not.
+"""

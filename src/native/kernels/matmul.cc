@@ -44,6 +44,10 @@ struct Product {
     part.out += begin * out_m;
     return part;
   }
+
+  Product columns(int64_t begin, int64_t end) const {
+    return transposed().rows(begin, end).transposed();
+  }
 };
 
 // Memory of T.
@@ -170,11 +174,28 @@ class TiledProduct {
 
 constexpr int64_t kDotRows = 4;
 
+// Adds the products of the next kBlock columns, then of half as many, until all are added: blocks of
+// known lengths become vector instructions.
+template <class T, int64_t kRows, int64_t kLanes, int64_t kBlock = kLanes / 2>
+EVERTRACE_INLINE void add_last_products(const T* x, int64_t x_m, const T* y, int64_t count,
+                                        T (&sums)[kRows][kLanes]) {
+  if (count >= kBlock) {
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t l = 0; l < kBlock; ++l) sums[r][l] += x[r * x_m + l] * y[l];
+    }
+    x += kBlock;
+    y += kBlock;
+    count -= kBlock;
+  }
+  if constexpr (kBlock > 1) {
+    add_last_products<T, kRows, kLanes, kBlock / 2>(x, x_m, y, count, sums);
+  }
+}
+
 // Inner products of rows with a dense vector.
-template <class T, int64_t kRows>
+template <class T, int64_t kRows, int64_t kLanes>
 EVERTRACE_INLINE void dot_some_rows(const T* x, int64_t x_m, const T* y, int64_t k, T* out,
                                     int64_t out_m) {
-  constexpr int64_t kLanes = 128 / sizeof(T);
   T sums[kRows][kLanes] = {};
   int64_t p = 0;
   for (; p + kLanes <= k; p += kLanes) {
@@ -182,8 +203,8 @@ EVERTRACE_INLINE void dot_some_rows(const T* x, int64_t x_m, const T* y, int64_t
       for (int64_t l = 0; l < kLanes; ++l) sums[r][l] += x[r * x_m + p + l] * y[p + l];
     }
   }
+  add_last_products<T, kRows, kLanes>(x + p, x_m, y + p, k - p, sums);
   for (int64_t r = 0; r < kRows; ++r) {
-    for (int64_t l = 0; l < k - p; ++l) sums[r][l] += x[r * x_m + p + l] * y[p + l];
     for (int64_t half = kLanes / 2; half > 0; half /= 2) {
       for (int64_t l = 0; l < half; ++l) sums[r][l] += sums[r][l + half];
     }
@@ -191,22 +212,61 @@ EVERTRACE_INLINE void dot_some_rows(const T* x, int64_t x_m, const T* y, int64_t
   }
 }
 
-template <class T>
+template <class T, int64_t kLanes>
 EVERTRACE_CLONES void dot_rows(const T* x, int64_t x_m, const T* y, int64_t m, int64_t k, T* out,
                                int64_t out_m) {
   for (; m >= kDotRows; m -= kDotRows, x += kDotRows * x_m, out += kDotRows * out_m) {
-    dot_some_rows<T, kDotRows>(x, x_m, y, k, out, out_m);
+    dot_some_rows<T, kDotRows, kLanes>(x, x_m, y, k, out, out_m);
   }
-  for (; m > 0; --m, x += x_m, out += out_m) dot_some_rows<T, 1>(x, x_m, y, k, out, out_m);
+  for (; m > 0; --m, x += x_m, out += out_m) dot_some_rows<T, 1, kLanes>(x, x_m, y, k, out, out_m);
+}
+
+// Sums of dense rows, each times a number, for less columns than a tile has: in blocks of kBytes,
+// then of half as many.
+template <class T, int64_t kBytes = kMaxTileBytes / 2>
+EVERTRACE_INLINE void add_narrow_rows(TileArgs<T> args, int64_t columns) {
+  constexpr int64_t kCount = kBytes / sizeof(T);
+  for (; columns >= kCount; columns -= kCount, args.b += kCount, args.c += kCount) {
+    run_tile<T, kBytes, 1, 1>(args);
+  }
+  if constexpr (kCount > 1) add_narrow_rows<T, kBytes / 2>(args, columns);
+}
+
+template <class T>
+EVERTRACE_CLONES void add_rows(const TileArgs<T>& args, int64_t columns) {
+  add_narrow_rows<T>(args, columns);
+}
+
+// A vector times a matrix with dense rows: tiles read it in place, and what is left of the columns
+// is not worth copying.
+template <class T>
+void multiply_dense_rows(const Product<T>& p) {
+  const int64_t whole = p.n / tiles<T>().width * tiles<T>().width;
+  if (whole > 0) TiledProduct<T>(p.columns(0, whole)).run();
+  const Product<T> rest = p.columns(whole, p.n);
+  TileArgs<T> args{};
+  args.k = rest.k;
+  args.a = rest.x;
+  args.a_k = rest.x_k;
+  args.b = rest.y;
+  args.b_k = rest.y_k;
+  args.c = rest.out;
+  add_rows(args, rest.n);
 }
 
 template <class T>
 void multiply_vector(const Product<T>& p) {
-  if (p.x_k != 1 && p.k > 1) return TiledProduct<T>(p.transposed()).run();
+  if (p.x_k != 1 && p.k > 1) {
+    const Product<T> row = p.transposed();
+    if (row.y_n == 1 && row.out_n == 1) return multiply_dense_rows(row);
+    return TiledProduct<T>(row).run();
+  }
   const bool is_dense = p.y_k == 1 || p.k == 1;
   const Buffer<T> room(is_dense ? 0 : p.k);
   if (!is_dense) pack(p.y, p.k, p.y_k, 1, 1, room.data(), 1);
-  dot_rows(p.x, p.x_m, is_dense ? p.y : room.data(), p.m, p.k, p.out, p.out_m);
+  constexpr int64_t kMany = 128 / sizeof(T), kFew = 32 / sizeof(T);
+  (p.k < kMany ? dot_rows<T, kFew> : dot_rows<T, kMany>)(
+      p.x, p.x_m, is_dense ? p.y : room.data(), p.m, p.k, p.out, p.out_m);
 }
 
 // ---------------------------------------------------------------- floats

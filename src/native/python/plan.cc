@@ -176,6 +176,9 @@ bool Plan::read(PyObject* description) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); ++i) {
     if (!add_step(PyTuple_GET_ITEM(steps, i))) return false;
   }
+  if (is_long_ && (steps_.size() != 1 || steps_[0].num_outs != 1 || steps_[0].out != result_)) {
+    return no_kernel("work for which other threads should run");
+  }
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return false;
   const auto bytes = counts_[result_] * static_cast<int64_t>(item_size(dtypes_[result_]));
@@ -357,19 +360,20 @@ bool Plan::add_tape(Step& step, PyObject* rest) {
   PyObject* object;
   if (!PyArg_ParseTuple(rest, "O!", tape_type(), &object)) return false;
   const auto* made = reinterpret_cast<TapeObject*>(object);
-  if (made->is_long) return no_kernel("work for which other threads should run");
   step.kind = Step::Kind::kTape;
-  step.tape = made->tape->get();
+  step.tape = made;
+  is_long_ = is_long_ || made->is_long;
+  const tape::Tape& tape = **made->tape;
   const auto bytes = [&](int slot) {
     return counts_[slot] * static_cast<int64_t>(item_size(dtypes_[slot]));
   };
-  bool fits = static_cast<size_t>(step.count) == step.tape->num_inputs() &&
-              static_cast<size_t>(step.num_outs) == step.tape->num_outputs();
+  bool fits = static_cast<size_t>(step.count) == tape.num_inputs() &&
+              static_cast<size_t>(step.num_outs) == tape.num_outputs();
   for (int i = 0; fits && i < step.count; ++i) {
-    fits = bytes(step.operands[i]) == step.tape->input_bytes(static_cast<size_t>(i));
+    fits = bytes(step.operands[i]) == tape.input_bytes(static_cast<size_t>(i));
   }
   for (int i = 0; fits && i < step.num_outs; ++i) {
-    fits = bytes(step.outs[i]) == step.tape->output_bytes(static_cast<size_t>(i));
+    fits = bytes(step.outs[i]) == tape.output_bytes(static_cast<size_t>(i));
   }
   if (!fits) return no_kernel("such arrays");
   kept_.push_back(Ref::borrow(object));
@@ -437,7 +441,7 @@ bool Plan::execute(const Step& step, void* const* at, const Slot* slots) {
       for (int i = 0; i < step.count; ++i) ins[i] = at[step.operands[i]];
       for (int i = 0; i < step.num_outs; ++i) outs[i] = at[step.outs[i]];
       try {
-        step.tape->run(ins, outs);
+        (*step.tape->tape)->run(ins, outs);
       } catch (const std::exception&) {
         return false;
       }
@@ -447,10 +451,36 @@ bool Plan::execute(const Step& step, void* const* at, const Slot* slots) {
   return true;
 }
 
+// Runs a tape without the GIL: its operands are held meanwhile.
+PyObject* Plan::run_long(PyObject* const* args) const {
+  const Step& step = steps_[0];
+  const tape::Tape& tape = **step.tape->tape;
+  void* out;
+  Ref result(new_array(result_aval_, &out));  // which may run Python
+  if (!result) return nullptr;
+  const void* in[kMostOperands];
+  Ref held[kMostOperands];
+  alignas(kNumberBytes) char numbers[kMostOperands * kNumberBytes];
+  for (int i = 0; i < step.count; ++i) {
+    const Slot& slot = slots_[static_cast<size_t>(step.operands[i])];
+    if (slot.kind == Slot::Kind::kArray) {
+      in[i] = tape_input(args[slot.arg], tape.input_bytes(static_cast<size_t>(i)), true, held[i]);
+      if (in[i] == nullptr) return nullptr;
+    } else if (slot.kind == Slot::Kind::kNumber) {
+      in[i] = numbers + kNumberBytes * i;
+      if (!write_number(args[slot.arg], slot.dtype, numbers + kNumberBytes * i)) return nullptr;
+    } else {
+      in[i] = slot.constant;
+    }
+  }
+  return execute_tape(step.tape, in, &out) ? result.release() : nullptr;
+}
+
 PyObject* Plan::run(PyObject* const* args) const {
   void* at[kMostSlots];
   alignas(kNumberBytes) char numbers[kMostSlots * kNumberBytes];
   const Slot& last = slots_[result_];
+  if (is_long_) return run_long(args);
   if (!prepare(args)) return nullptr;
   if (last.kind == Slot::Kind::kArray) {  // the operand itself, or its memory with another type
     PyObject* arg = args[last.arg];

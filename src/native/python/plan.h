@@ -13,7 +13,7 @@
 #include "kernels/loops.h"
 #include "kernels/structure.h"
 #include "python/array.h"
-#include "tape/tape.h"
+#include "python/tape.h"
 
 namespace evertrace {
 
@@ -54,7 +54,7 @@ class Plan {
     enum class Kind { kLoop, kReduce, kCopy, kMatmul, kDraw, kTape } kind;
     int out, count, operands[kMostOperands];
     int num_outs, outs[kMostOuts];     // of tapes, of which `out` is the first
-    const tape::Tape* tape;            // owned by kept_
+    const TapeObject* tape;            // owned by kept_
     int64_t n, param;                  // of loops
     int64_t outer, reduced, inner;     // of reductions
     int64_t offset, item_size;         // of copies: where they start, in bytes
@@ -79,6 +79,7 @@ class Plan {
   bool prepare(PyObject* const* args) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
   static bool execute(const Step& step, void* const* at, const Slot* slots);
+  PyObject* run_long(PyObject* const* args) const;
 
   ~Plan() = default;
 
@@ -90,6 +91,7 @@ class Plan {
   std::vector<Ref> kept_;
   int64_t temporary_bytes_ = 0;
   int result_ = 0;
+  bool is_long_ = false;             // one step, of which Python need not wait for the end
   PyObject* result_aval_ = nullptr;  // owned by kept_
 };
 

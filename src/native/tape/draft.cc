@@ -151,6 +151,40 @@ void turn_products(Draft& draft) {
   }
 }
 
+// A product reads a transposed matrix as it was before, if nothing else reads the transposition.
+void read_transpositions(Draft& draft) {
+  const Uses uses = count_uses(draft);
+  Program& program = draft.program;
+  for (Instruction& instr : program.instructions) {
+    if (instr.op != Op::kMatmul || instr.numbers[0] != 1) continue;
+    for (const int side : {0, 1}) {
+      const int root = draft.sources[instr.in[side]].root;
+      if (draft.makers[root] < 0 || uses.count[root] != 1 || instr.in[side] != root ||
+          std::find(program.outputs.begin(), program.outputs.end(), root) != program.outputs.end()) {
+        continue;
+      }
+      Instruction& copy = program.instructions[draft.makers[root]];
+      if (copy.op != Op::kCopy || copy.numbers[0] != 2) continue;
+      const int64_t rows = copy.numbers[3], columns = copy.numbers[4];
+      if (!is_transposition(copy, columns, rows)) continue;
+      // The two dimensions of the operand, which are those of the transposition in one order.
+      std::vector<int64_t>& s = instr.numbers;
+      const int64_t sizes[] = {s[side == 0 ? 1 : 3], s[side == 0 ? 3 : 2]};
+      int64_t* const steps = &s[side == 0 ? 5 : 8];
+      const int last = steps[1] == 1 ? 1 : 0;
+      if (steps[last] != 1 || sizes[last] != columns || steps[1 - last] != columns ||
+          sizes[1 - last] != rows) {
+        continue;
+      }
+      steps[last] = rows;
+      steps[1 - last] = 1;
+      instr.in[side] = copy.in[0];
+      draft.makers[root] = -1;
+      copy = {Op::kCopy, {}, {}, {}, {}, {}};  // nothing
+    }
+  }
+}
+
 void count(Draft& draft) {
   Counts& counts = draft.counts;
   for (const Step& step : draft.steps) {
@@ -173,6 +207,7 @@ Draft make_draft(Program program) {
   resolve(draft);
   claim_outputs(draft);
   turn_products(draft);
+  read_transpositions(draft);
   choose_views(draft);
   schedule(draft);
   place_values(draft);

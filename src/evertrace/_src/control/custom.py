@@ -18,7 +18,7 @@ from evertrace._src.core.effects import NO_EFFECTS, observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.tracer import Tracer, state
 from evertrace._src.ops.structural import move_batch_dim, zeros
-from evertrace._src.signatures import signature_of
+from evertrace._src.signatures import signature_of, wrapped_annotations
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_flat
 from evertrace._src.transforms.dce import dce_jaxpr
@@ -310,6 +310,8 @@ class Rule:
       fun: the function.
       arguments: how its arguments split.
     """
+
+    __annotations__ = wrapped_annotations
 
     def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
         functools.update_wrapper(self, fun)

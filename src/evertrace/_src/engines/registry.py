@@ -159,14 +159,18 @@ def native_engine():
     return engine
 
 
-def _tape_of(prim, avals, params):
-    """Return the tape of one operation, or None."""
+def _tape_of(function, avals, is_wanted=None):
+    """Return the tape of a function of arrays that returns a list, or None.
 
-    def operation(*xs):
-        out = prim.bind(*xs, **params)
-        return out if prim.multiple_results else [out]
-
-    return native_engine().compile_jaxpr(restage(operation, avals), is_wanted=True).tape
+    Args:
+      function: it.
+      avals: of the arrays.
+      is_wanted: function of its jaxpr: whether a tape is wanted at all.
+    """
+    jaxpr = restage(function, avals)
+    if is_wanted is not None and not is_wanted(jaxpr):
+        return None
+    return native_engine().compile_jaxpr(jaxpr, is_wanted=True).tape
 
 
 planner = functools.partial(plan, _tape_of)

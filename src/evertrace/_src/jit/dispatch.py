@@ -32,7 +32,7 @@ from evertrace._src.jit.stages import Lowered, Traced
 from evertrace._src.jit.strict import StrictVariant, flat_key, is_flat, strict_key
 from evertrace._src.jit.variant import Variant
 from evertrace._src.lazy import LazyModule
-from evertrace._src.signatures import signature_of
+from evertrace._src.signatures import signature_of, wrapped_annotations
 from evertrace._src.support import set_module
 
 differences: Any = LazyModule("evertrace._src.jit.differences")
@@ -229,6 +229,8 @@ class JitFunction(_JitBase):
       >>> isinstance(f, ev.stages.Wrapped), f.trace(jnp.ones(3)).jaxpr
       (True, { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) })
     """
+
+    __annotations__ = wrapped_annotations
 
     def __init__(self, fun, signature, options):
         # Attributes of other callables than functions could hide ours.

@@ -137,6 +137,7 @@ def clip(arr=None, /, min=None, max=None):
     return out
 
 
+@native.planned(by_type=True)
 def fmax(x1, x2):
     """Return the larger of both; NaN only where both are NaN.
 
@@ -149,6 +150,7 @@ def fmax(x1, x2):
     return _ignoring_nan("fmax", x1, x2, ufuncs.maximum)
 
 
+@native.planned(by_type=True)
 def fmin(x1, x2):
     """Return the smaller of both; NaN only where both are NaN.
 
@@ -186,6 +188,7 @@ ceil = unary(
 )
 
 
+@native.planned(by_type=True)
 def trunc(x):
     """Return the number without its fraction, rounded towards zero.
 
@@ -219,6 +222,7 @@ def rint(x, /):
     return _nearest_even(as_array(x))
 
 
+@native.planned(by_type=False)
 def round(a, decimals=0, out=None):
     """Round to a number of decimals, halves to even ones.
 
@@ -332,6 +336,7 @@ def _is_infinity(name, x, value):
     return ufuncs.equal(x, value) if is_inexact(x.dtype) else _all(x, False)
 
 
+@native.planned(by_type=False)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """Return the array with NaN and infinities replaced.
 
@@ -363,6 +368,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 # ---------------------------------------------------------------- sums of exponentials, lengths
 
 
+@native.planned(by_type=True)
 def logaddexp(x1, x2, /):
     """Return ``log(exp(x1) + exp(x2))`` without overflow.
 
@@ -373,6 +379,7 @@ def logaddexp(x1, x2, /):
     return _log_of_sum("logaddexp", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp(x)))
 
 
+@native.planned(by_type=True)
 def logaddexp2(x1, x2, /):
     """Return ``log2(2 ** x1 + 2 ** x2)`` without overflow.
 
@@ -398,6 +405,7 @@ def _log_of_sum(name, x1, x2, excess):
     return where(difference >= 0, x, y) + excess(-ufuncs.absolute(difference))
 
 
+@native.planned(by_type=True)
 def hypot(x1, x2, /):
     """Return ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow.
 
@@ -414,6 +422,7 @@ def hypot(x1, x2, /):
     return where(isinf(x) | isinf(y), np.inf, length)
 
 
+@native.planned(by_type=True)
 def heaviside(x1, x2, /):
     """Return 0 for negative numbers, 1 for positive ones, `x2` for zero.
 
@@ -426,6 +435,7 @@ def heaviside(x1, x2, /):
     return where(x < 0, 0.0, where(x > 0, 1.0, inner))
 
 
+@native.planned(by_type=True)
 def sinc(x, /):
     """Return ``sin(pi x) / (pi x)``, which is 1 at 0.
 

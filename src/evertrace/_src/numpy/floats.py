@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import ufuncs
@@ -15,6 +15,7 @@ from evertrace._src.ops.bits import shift_right_logical_p
 from evertrace._src.ops.convert import bitcast_convert_type_p, convert
 
 
+@native.planned(by_type=True)
 def signbit(x, /):
     """Return whether the sign is negative, also that of zero and NaN.
 
@@ -31,6 +32,7 @@ def signbit(x, /):
     return ufuncs.less(bitcast_convert_type_p.bind(x, new_dtype=word), 0)
 
 
+@native.planned(by_type=True)
 def copysign(x1, x2, /):
     """Return the magnitude of `x1` with the sign of `x2`.
 
@@ -112,6 +114,7 @@ def modf(x, /, out=None):
     return copysign(fraction, x), copysign(whole, x)
 
 
+@native.planned(by_type=True)
 def spacing(x, /):
     """Return the distance from `x` to the next float away from zero.
 

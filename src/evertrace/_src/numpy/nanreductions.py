@@ -5,7 +5,7 @@ Arrays that cannot hold NaNs are reduced as they are.
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, native
 from evertrace._src.numpy import elementary, reductions, ufuncs, variance
 from evertrace._src.numpy.arguments import no_out, operand
 from evertrace._src.numpy.cumulative import cumprod, cumsum
@@ -31,6 +31,7 @@ def _numbers(x, where):
     return numbers if where is None else ufuncs.logical_and(numbers, where)
 
 
+@native.planned(by_type=False)
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Sum the elements along axes that are not NaN; see `sum`.
 
@@ -43,6 +44,7 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, whe
     return reductions.sum(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
+@native.planned(by_type=False)
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Multiply the elements along axes that are not NaN; see `prod`.
 
@@ -55,6 +57,7 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, wh
     return reductions.prod(x, axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
+@native.planned(by_type=False)
 def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the largest element along axes that is not NaN; NaN if there is none. See `max`.
 
@@ -68,6 +71,7 @@ def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     )
 
 
+@native.planned(by_type=False)
 def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Return the smallest element along axes that is not NaN; NaN if there is none. See `min`.
 
@@ -90,6 +94,7 @@ def _nan_extremum(reduce, identity, x, axis, keepdims, initial, where):
     return elementary.where(is_empty, np.nan, out)
 
 
+@native.planned(by_type=False)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
     """Return the mean along axes of the elements that are not NaN; see `mean`.
 
@@ -105,6 +110,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
     return reductions.mean(x, axis, dtype, keepdims=keepdims, where=where)
 
 
+@native.planned(by_type=False)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
     """Return the variance along axes of the elements that are not NaN; see `var`.
 
@@ -120,6 +126,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     return variance.var(x, axis, dtype, None, ddof, keepdims, where=where, mean=mean)
 
 
+@native.planned(by_type=False)
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
     """Return the standard deviation along axes of the elements that are not NaN; see `std`.
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/loops/apply.h"
+#include "kernels/loops/real.h"
 
 namespace evertrace::EVERTRACE_TARGET {
 namespace {
@@ -71,11 +71,29 @@ struct Rem {
   template <class T>
   static T of(T x, T y) {
     if constexpr (is_float<T>) {
-      return std::fmod(x, y);
+      return is_rare(x, y) ? std::fmod(x, y) : quick(x, y);
     } else {
       const T rest = static_cast<T>(Wrapping<T>(x) - Wrapping<T>(quotient(x, y)) * Wrapping<T>(y));
       return y == 0 ? x : rest;
     }
+  }
+
+  // A whole quotient that is one number, or without fused multiplications one of 28 bits, whose
+  // product with a float is one in double. Rounding up may have made it too large by one. What
+  // remains is exact, for it is no longer than the operands.
+  template <class T>
+  static bool is_rare(T x, T y) {
+    constexpr T kMost = sizeof(T) == 8 ? T{0x1p52} : kFuses ? T{0x1p23} : T{0x1p28};
+    return !(std::fabs(x / y) <= (kFuses || sizeof(T) == 4 ? kMost : T{0}));
+  }
+  template <class T>
+  static T quick(T x, T y) {
+    if constexpr (!kFuses && sizeof(T) == 4) {
+      return static_cast<T>(quick(static_cast<double>(x), static_cast<double>(y)));
+    }
+    const T a = std::fabs(x), b = std::fabs(y), whole = std::trunc(a / b);
+    const T rest = fused(-whole, b, a);
+    return with_sign_of(whole == 0 ? a : rest < 0 ? rest + b : rest, x);
   }
 };
 
@@ -254,7 +272,10 @@ Loop find_arithmetic(const Query& query) {
     case Op::kSub: return find_of_reals<Sub>(without_sign(dtype), Unsigneds{});
     case Op::kMul: return find_of_reals<Mul>(without_sign(dtype), Unsigneds{});
     case Op::kDiv: return find_of_reals<Div>(dtype, Integers{});
-    case Op::kRem: return find_of_reals<Rem>(dtype, Integers{});
+    case Op::kRem: {
+      const Loop found = find_binary<Rem>(dtype, Integers{});
+      return found != nullptr ? found : find_binary_quick<Rem>(dtype);
+    }
     case Op::kMax: return find_of_reals<Max>(dtype, Integers{});
     case Op::kMin: return find_of_reals<Min>(dtype, Integers{});
     case Op::kClamp: return find_clamp(dtype, Reals{});

@@ -163,20 +163,6 @@ inline T with_special_powers(T x, T y, T value) {
   return is_trivial ? 1 : value;
 }
 
-// 2 ** (y log2(base)) in double, as exactly as float needs it, for a normal base.
-inline float float_pow(float base, float y) {
-  const LogParts<double> parts = log_parts(static_cast<double>(base));
-  const double s = parts.f / (2 + parts.f);
-  const double log = fused(s, polynomial(s * s, 2.8853900817904, 0.96179667288343, 0.57708367809551,
-                                         0.41166683153521, 0.34084404982961), parts.k);
-  const double exponent = clamped(y * log, -160.0, 160.0);
-  const Rounded<double> n = rounded(exponent);
-  const double power = polynomial(exponent - n.value, 1.00000000056, 0.693147205767,
-                                  0.240226468858, 0.0555032871235, 0.00961848927312,
-                                  0.00133999574582, 0.000153457810317);
-  return static_cast<float>(power * power_of_two<double>(n.bits));
-}
-
 // A number as the sum of two, the second below a unit in the last place of the first.
 struct Pair {
   double high, low;
@@ -191,14 +177,13 @@ inline Pair product(double x, double y) {
 // coefficient of the rest are taken exactly. Needs fused multiplications.
 inline Pair log_pair(double k, double f) {
   constexpr double kThird2 = 0.66666666666666663, kThird2Low = 3.7007434154171883e-17;
-  const double t = 2 + f, t_low = f - (t - 2);
-  const double s = f / t, s_low = (fused(-s, t, f) - s * t_low) / t;
+  const double t = 2 + f, t_low = f - (t - 2), inverse = 1 / t;
+  const double s = f * inverse, s_low = (fused(-s, t, f) - s * t_low) * inverse;
   const Pair square = product(s, s);
   const double z = square.high, z_low = fused(2 * s, s_low, square.low);
-  const double q = z * polynomial(z, 0.4, 0.2857142857142857, 0.2222222222222222,
-                                  0.18181818181818182, 0.15384615384615385, 0.13333333333333333,
-                                  0.11764705882352941, 0.10526315789473684, 0.095238095238095233,
-                                  0.086956521739130432);
+  const double q = z * polynomial(z, 0.40000000000002255, 0.28571428570100106, 0.22222222519819295,
+                                  0.1818178437695935, 0.15386756844837018, 0.13256829783132849,
+                                  0.13196210986101226);
   const double c = kThird2 + q, c_low = ((kThird2 - c) + q) + kThird2Low;
   const Pair zc = product(z, c);
   const double w_low = zc.low + fused(z, c_low, z_low * c);
@@ -212,28 +197,92 @@ inline Pair log_pair(double k, double f) {
   return {value, (high - value) + low};
 }
 
+// base ** y for a normal base of exponent `more` too little, in two parts: the exponent of the power,
+// to the base 2 as exactly as float needs it, or to the base e as a pair.
+inline Pair exponent_of_power(float base, float more, float y) {
+  const LogParts<float> parts = log_parts(base);
+  const double f = parts.f;
+  const double log = fused(f, polynomial(f, 1.4426950409393811, -0.72134752521256979,
+                                         0.48089832072057555, -0.36067280057944061,
+                                         0.28854064422045015, -0.24050417383344293,
+                                         0.20609623910896579, -0.17904693967779967,
+                                         0.15900167404167165, -0.15698250125740599,
+                                         0.15485691310569812, -0.086344934940863366),
+                           static_cast<double>(parts.k + more));
+  return {y * log, 0};
+}
+inline Pair exponent_of_power(double base, double more, double y) {
+  const LogParts<double> parts = log_parts(base);
+  const Pair log = log_pair(parts.k + more, parts.f), exponent = product(y, log.high);
+  return {exponent.high, fused(y, log.low, exponent.low)};
+}
+
+// And the power of that.
+inline void take_power(Pair exponent, float& value) {
+  const double within = clamped(exponent.high, -160.0, 160.0);
+  const Rounded<double> n = rounded(within);
+  const float r = static_cast<float>((within - n.value) * 0.69314718055994530942);
+  value = scaled(1 + fused(r * r, exp_remainder(r), r), static_cast<uint32_t>(n.bits));
+}
+inline void take_power(Pair exponent, double& value) {
+  value = exp_of_pair(exponent.high, exponent.low, 1, 0);
+}
+
 struct Pow {
-  static float of(float x, float y) {
-    const float base = std::fabs(x);
-    const bool is_edge = !(base > 0) | !(base < kInfinity<float>), is_nan = (x != x) | (y != y);
-    const float edge = (base == 0) == (y < 0) ? kInfinity<float> : 0;
-    const float value = is_edge ? edge : float_pow(base, y);
-    return with_special_powers(x, y, is_nan ? kNaN<float> : value);
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (!kFuses && sizeof(T) == 8) return std::pow(x, y);
+    constexpr int kDigits = Format<T>::kMantissa + 1;
+    constexpr T kGrow = static_cast<T>(uint64_t{1} << kDigits);
+    const T base = std::fabs(x);
+    const bool is_small = base < std::numeric_limits<T>::min(), is_nan = (x != x) | (y != y);
+    const bool is_edge = !(base > 0) | !(base < kInfinity<T>);
+    const T edge = (base == 0) == (y < 0) ? kInfinity<T> : 0, more = is_small ? -kDigits : 0;
+    T value;
+    take_power(exponent_of_power(is_small ? base * kGrow : base, more, y), value);
+    return with_special_powers(x, y, is_nan ? kNaN<T> : is_edge ? edge : value);
   }
 
-  static double of(double x, double y) {
-    if constexpr (!kFuses) return std::pow(x, y);
-    const double base = std::fabs(x);
-    const bool is_small = base < std::numeric_limits<double>::min();
-    const LogParts<double> parts = log_parts(is_small ? base * 0x1p52 : base);
-    Pair log = log_pair(is_small ? parts.k - 52 : parts.k, parts.f);
-    log.high = base == 0 ? -kInfinity<double> : log.high;
-    log.high = base < kInfinity<double> ? log.high : base;
-    const Pair exponent = product(y, log.high);
-    const double low = fused(y, log.low, exponent.low);
-    return with_special_powers(x, y, exp_of_pair(exponent.high, low, 1, 0));
+  // All but powers of normal numbers above 0.
+  template <class T>
+  static bool is_rare(T x, T y) {
+    if constexpr (!kFuses && sizeof(T) == 8) return true;
+    return !(x >= std::numeric_limits<T>::min()) | !(x < kInfinity<T>) |
+           !(std::fabs(y) < kInfinity<T>);
   }
 };
+
+// Two loops: each number takes so many steps, one after the other, that a processor does not look
+// far enough ahead to begin with the next one.
+template <class T>
+[[gnu::flatten]] void pow_loop(const Operand* operands, void* result, int64_t n, int64_t) {
+  const TwoOperands<T> both(operands);
+  T* out = static_cast<T*>(result);
+  for (int64_t begin = 0; begin < n; begin += kBlock, out += kBlock) {
+    const int64_t count = n - begin < kBlock ? n - begin : kBlock;
+    const T *x = both.at(0, begin), *y = both.at(1, begin);
+    BitsOf<T> any = 0;
+    for (int64_t i = 0; i < count; ++i) any |= Pow::is_rare(x[i], y[i]) ? 1 : 0;
+    if (any != 0) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) out[i] = Pow::of(x[i], y[i]);
+      continue;
+    }
+    double high[kBlock], low[kBlock];
+    for (int64_t i = 0; i < count; ++i) {
+      const Pair exponent = exponent_of_power(x[i], T{0}, y[i]);
+      high[i] = exponent.high;
+      low[i] = exponent.low;
+    }
+    for (int64_t i = 0; i < count; ++i) take_power({high[i], low[i]}, out[i]);
+  }
+}
+
+Loop find_pow(DType dtype) {
+  if (dtype == DType::kFloat32) return &pow_loop<float>;
+  if (dtype == DType::kFloat64) return &pow_loop<double>;
+  return find_half<&pow_loop<float>, 2>(dtype);
+}
 
 // After M. Giles, Approximating the erfinv function, GPU Computing Gems Jade Edition (2011): two
 // polynomials in w = -log(1 - x * x) and its root, here exact to 2 ** -24.
@@ -278,7 +327,7 @@ Loop find_functions(const Query& query) {
     case Op::kErf: return find_unary_of_floats<InDouble<Erf, exact_erf>>(dtype);
     case Op::kErfc: return find_unary_of_floats<InDouble<Erfc, exact_erfc>>(dtype);
     case Op::kErfInv: return find_unary_of_floats<ErfInv>(dtype);
-    case Op::kPow: return find_binary_of_floats<Pow>(dtype);
+    case Op::kPow: return find_pow(dtype);
     case Op::kCbrt: return find_unary_of_floats<Cbrt>(dtype);
     default: return nullptr;
   }

@@ -18,6 +18,11 @@ struct Square {
   static T of(T x) { return product(x, x); }
 };
 
+struct Reciprocal {
+  template <class T>
+  static T of(T x) { return T{1} / x; }
+};
+
 struct Sqrt {
   template <class T>
   static T of(T x) { return std::sqrt(x); }
@@ -53,6 +58,9 @@ template <class T>
 void integer_pow_loop(const Operand* operands, void* result, int64_t n, int64_t y) {
   T* out = static_cast<T*>(result);
   if (y == 2) return unary<Square, T>(operands, result, n, 0);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (y == -1) return unary<Reciprocal, T>(operands, result, n, 0);
+  }
   if (y == 0) {
     for (int64_t i = 0; i < n; ++i) out[i] = T{1};
     return;

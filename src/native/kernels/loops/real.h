@@ -60,9 +60,32 @@ inline double fused(double x, double y, double z) {
 
 // The polynomial with these coefficients, lowest first, by Horner's rule.
 template <class T, class... Cs>
-inline T polynomial(T x, double c, Cs... rest) {
+inline T horner(T x, double c, Cs... rest) {
   if constexpr (sizeof...(rest) == 0) return static_cast<T>(c);
-  else return fused(polynomial(x, rest...), x, static_cast<T>(c));
+  else return fused(horner(x, rest...), x, static_cast<T>(c));
+}
+
+// Every second term of a polynomial in the square of x.
+template <size_t kFrom, class T, size_t kCount>
+inline T half_of_polynomial(T square, const double (&c)[kCount]) {
+  if constexpr (kFrom + 2 >= kCount) {
+    return static_cast<T>(c[kFrom]);
+  } else {
+    return fused(half_of_polynomial<kFrom + 2>(square, c), square, static_cast<T>(c[kFrom]));
+  }
+}
+
+// The same in half as many steps that wait for each other, where there are many and sums are fused.
+// Not for even and odd terms that cancel.
+template <class T, class... Cs>
+inline T polynomial(T x, Cs... coefficients) {
+  if constexpr (!kFuses || sizeof...(coefficients) < 6) {
+    return horner(x, coefficients...);
+  } else {
+    const double c[] = {coefficients...};
+    const T even = half_of_polynomial<0>(x * x, c);
+    return fused(half_of_polynomial<1>(x * x, c), x, even);
+  }
 }
 
 // The nearest integer of a number that is small beside 2 ** kMantissa, as a number and in bits.
@@ -126,7 +149,8 @@ struct InDouble {
   static double of(double x) { return fun(x); }
 };
 
-// A loop of F::of, for arguments of which F::is_rare says that they are for F::rare instead.
+// A loop of F::of, for arguments of which F::is_rare says that they are for F::rare instead. Of
+// floats that is computed for all, by vector instructions.
 template <class F, class T>
 [[gnu::flatten]] void unary_with_rare(const Operand* operands, void* result, int64_t n, int64_t) {
   const T* x = static_cast<const T*>(operands[0].data);
@@ -143,6 +167,14 @@ template <class F, class T>
     if (any == 0) {
 #pragma GCC ivdep
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
+      continue;
+    }
+    if constexpr (sizeof(T) == 4) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) {
+        const T usual = F::of(x[i]), rare = F::rare(x[i]);
+        out[i] = F::is_rare(x[i]) ? rare : usual;
+      }
       continue;
     }
     T kept[kBlock];
@@ -177,6 +209,60 @@ template <class F, class T>
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
     }
   }
+}
+
+// Two operands by blocks: one number that stands for all becomes a block of it, so that loops need
+// not be written for each case.
+template <class T>
+class TwoOperands {
+ public:
+  explicit TwoOperands(const Operand* operands) {
+    for (int k = 0; k < 2; ++k) {
+      const T* data = static_cast<const T*>(operands[k].data);
+      is_scalar_[k] = operands[k].is_scalar;
+      starts_[k] = is_scalar_[k] ? blocks_[k] : data;
+      if (!is_scalar_[k]) continue;
+      const T value = *data;
+      for (int64_t i = 0; i < kBlock; ++i) blocks_[k][i] = value;
+    }
+  }
+  TwoOperands(const TwoOperands&) = delete;
+  TwoOperands& operator=(const TwoOperands&) = delete;
+
+  // Operand k from a block's begin on.
+  const T* at(int k, int64_t begin) const { return starts_[k] + (is_scalar_[k] ? 0 : begin); }
+
+ private:
+  T blocks_[2][kBlock];
+  const T* starts_[2];
+  bool is_scalar_[2];
+};
+
+// The same of two operands.
+template <class F, class T>
+[[gnu::flatten]] void binary_quick(const Operand* operands, void* result, int64_t n, int64_t) {
+  const TwoOperands<T> both(operands);
+  T* out = static_cast<T*>(result);
+  for (int64_t begin = 0; begin < n; begin += kBlock, out += kBlock) {
+    const int64_t count = n - begin < kBlock ? n - begin : kBlock;
+    const T *x = both.at(0, begin), *y = both.at(1, begin);
+    BitsOf<T> any = 0;
+    for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i], y[i]) ? 1 : 0;
+    if (any == 0) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) out[i] = F::quick(x[i], y[i]);
+    } else {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i], y[i]);
+    }
+  }
+}
+
+template <class F>
+Loop find_binary_quick(DType dtype) {
+  if (dtype == DType::kFloat32) return &binary_quick<F, float>;
+  if (dtype == DType::kFloat64) return &binary_quick<F, double>;
+  return find_half<&binary_quick<F, float>, 2>(dtype);
 }
 
 template <class F>

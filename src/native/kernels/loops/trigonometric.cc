@@ -1,8 +1,10 @@
 // Circular functions and their inverses.
 //
 // Arguments are reduced by multiples of pi / 2 in several parts, as in W. J. Cody and W. Waite,
-// Software Manual for the Elementary Functions (1980); those too large for that are left to the C
-// library. The polynomials are minimax approximations by Remez' algorithm.
+// Software Manual for the Elementary Functions (1980). Floats too large for that are multiplied by
+// the bits of 2 / pi that count, as in M. Payne and R. Hanek, Radian reduction for trigonometric
+// functions (1983); doubles are left to the C library. The polynomials are minimax approximations by
+// Remez' algorithm.
 
 #include "kernels/loops/real.h"
 
@@ -47,6 +49,48 @@ inline Angle<float> reduced(float x) {
   }
 }
 
+// 2 ** s (2 / pi) modulo 4 in 82 bits, for the exponents s of floats of `kLargeFrom` or more that are
+// read as integers of 24 bits. The product of such an integer and the upper part is exact.
+constexpr float kLargeFrom = 8192;
+constexpr int kLeastShift = -10, kShifts = 116;  // up to that of infinities and NaNs
+struct TurnTable {
+  double high[kShifts], low[kShifts];
+};
+
+constexpr TurnTable make_turn_table() {
+  constexpr uint64_t kTwoOverPi[] = {0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041,
+                                     0xFE5163ABDEBBC561};
+  constexpr int kHighBits = 29, kLowBits = 53;
+  const auto bits = [&](int first, int count) {  // the bit 0 is the first behind the point
+    double value = 0;
+    for (int i = first; i < first + count; ++i) {
+      const bool is_set = i >= 0 && (kTwoOverPi[i / 64] >> (63 - i % 64) & 1) != 0;
+      value = 2 * value + (is_set ? 1 : 0);
+    }
+    return value;
+  };
+  TurnTable table{};
+  for (int i = 0; i < kShifts - 1; ++i) {
+    const int first = kLeastShift + i - 2;
+    table.high[i] = bits(first, kHighBits) * 0x1p-27;
+    table.low[i] = bits(first + kHighBits, kLowBits) * 0x1p-80;
+  }
+  table.high[kShifts - 1] = std::numeric_limits<double>::quiet_NaN();
+  return table;
+}
+constexpr TurnTable kTurns = make_turn_table();
+
+inline Angle<double> reduced_large(float x) {
+  const uint32_t bits = bits_as<uint32_t>(x) & ~Format<float>::kSign;
+  const int32_t shift = static_cast<int32_t>(bits >> 23) - (150 + kLeastShift);
+  const int64_t row = shift < 0 ? 0 : shift;  // as wide as what is looked up, for vectors
+  const double digits = static_cast<int32_t>((bits & 0x7FFFFF) | 0x800000);
+  const double most = digits * kTurns.high[row], rest = digits * kTurns.low[row];
+  const Rounded<double> n = rounded(most + rest);
+  const double value = ((most - n.value) + rest) * (kPi / 2);
+  return {x < 0 ? -value : value, 0, x < 0 ? -n.bits : n.bits};
+}
+
 // Sine and cosine for |x| <= pi / 4, as exactly as float needs them.
 template <class T>
 inline T float_sine(T x) {
@@ -78,7 +122,12 @@ inline double cosine(double x, double rest) {
 
 template <class T>
 inline bool is_large(T x) {
-  return !(std::fabs(x) <= (sizeof(T) == 4 ? T{12000} : T{1e6}));
+  return !(std::fabs(x) <= (sizeof(T) == 4 ? T{kLargeFrom} : T{1e6}));
+}
+
+template <class T>
+inline T with_sign_of_turns(T value, BitsOf<T> n) {
+  return bits_as<T>(bits_as<BitsOf<T>>(value) ^ ((n & 2) << (8 * sizeof(T) - 2)));
 }
 
 // sin(x + turns pi / 2).
@@ -87,7 +136,14 @@ inline T sine_of(T x, BitsOf<T> turns) {
   const Angle<T> angle = reduced(x);
   const BitsOf<T> n = angle.n + turns;
   const T value = (n & 1) != 0 ? cosine(angle.value, angle.rest) : sine(angle.value, angle.rest);
-  return bits_as<T>(bits_as<BitsOf<T>>(value) ^ ((n & 2) << (8 * sizeof(T) - 2)));
+  return with_sign_of_turns(value, n);
+}
+
+inline float sine_of_large(float x, uint64_t turns) {
+  const Angle<double> angle = reduced_large(x);
+  const uint64_t n = angle.n + turns;
+  const double value = (n & 1) != 0 ? float_cosine(angle.value) : float_sine(angle.value);
+  return static_cast<float>(with_sign_of_turns(value, n));
 }
 
 struct Sin {
@@ -95,8 +151,8 @@ struct Sin {
   static T of(T x) { return x == 0 ? x : sine_of<T>(x, 0); }
   template <class T>
   static bool is_rare(T x) { return is_large(x); }
-  template <class T>
-  static T rare(T x) { return static_cast<T>(std::sin(static_cast<double>(x))); }
+  static float rare(float x) { return sine_of_large(x, 0); }
+  static double rare(double x) { return std::sin(x); }
 };
 
 struct Cos {
@@ -104,16 +160,17 @@ struct Cos {
   static T of(T x) { return sine_of<T>(x, 1); }
   template <class T>
   static bool is_rare(T x) { return is_large(x); }
-  template <class T>
-  static T rare(T x) { return static_cast<T>(std::cos(static_cast<double>(x))); }
+  static float rare(float x) { return sine_of_large(x, 1); }
+  static double rare(double x) { return std::cos(x); }
 };
 
 // (tan(x) - x) / x ** 3 of the square of x, for |x| <= pi / 4.
-inline float tan_remainder(float z) {
+template <class T>
+inline T float_tan_remainder(T z) {
   return polynomial(z, 0.3333335172, 0.1333260018, 0.0540666691, 0.02124902644, 0.01091807888,
                     -1.078941203e-5, 0.004424086762);
 }
-
+inline float tan_remainder(float z) { return float_tan_remainder(z); }
 inline double tan_remainder(double z) {
   return polynomial(z, 0.33333333333332771, 0.13333333333415578, 0.053968253926209836,
                     0.021869489620024787, 0.0088632190082670963, 0.0035922904931097274,
@@ -144,8 +201,13 @@ struct Tan {
   }
   template <class T>
   static bool is_rare(T x) { return is_large(x); }
-  template <class T>
-  static T rare(T x) { return static_cast<T>(std::tan(static_cast<double>(x))); }
+  static float rare(float x) {
+    const Angle<double> angle = reduced_large(x);
+    const double z = angle.value * angle.value;
+    const double value = fused(z * angle.value, float_tan_remainder(z), angle.value);
+    return static_cast<float>((angle.n & 1) != 0 ? -1 / value : value);
+  }
+  static double rare(double x) { return std::tan(x); }
 };
 
 // ---------------------------------------------------------------- inverse functions
@@ -156,13 +218,13 @@ inline float atan_remainder(float z) {
                     0.0579578554, -0.0311780812, 0.0109147209, -0.00179364539);
 }
 inline double atan_remainder(double z) {
-  return polynomial(z, -0.33333333333331858, 0.19999999999754983, -0.14285714271333931,
-                    0.11111110678742894, -0.090909012354868576, 0.076922129329872189,
-                    -0.066658603894230367, 0.058773079465459519, -0.052392338098239243,
-                    0.046739523109949817, -0.040926449441458019, 0.034067936940898369,
-                    -0.025826975606572798, 0.016978226886652802, -0.0091847103443715782,
-                    0.0038560607553067079, -0.0011641048567302344, 0.00022303015359171054,
-                    -2.0259386132883553e-5);
+  return horner(z, -0.33333333333331858, 0.19999999999754983, -0.14285714271333931,
+                0.11111110678742894, -0.090909012354868576, 0.076922129329872189,
+                -0.066658603894230367, 0.058773079465459519, -0.052392338098239243,
+                0.046739523109949817, -0.040926449441458019, 0.034067936940898369,
+                -0.025826975606572798, 0.016978226886652802, -0.0091847103443715782,
+                0.0038560607553067079, -0.0011641048567302344, 0.00022303015359171054,
+                -2.0259386132883553e-5);
 }
 template <class T>
 inline T atan_of_ratio(T t) {

@@ -6,6 +6,9 @@ notes which primitives it applies. What both runs have in common, although conte
 differ, is the function's program: it is described by kernels, which the module repeats from then on
 without Python. A function that does anything else has no plan.
 
+Of large operands each kernel would be a pass over memory. There the function is traced instead, and
+if it is several passes, its plan is one tape, in which they become one.
+
 A description is ``(slots, steps, result, aval)``. A slot is a place for an array: ``("array", i,
 aval)`` and ``("number", i, aval)`` are argument `i`, ``("constant", array, aval)`` is always the
 same, ``("step", None, aval)`` is written by a step, ``("unused", None, aval)`` by none. A step is
@@ -27,6 +30,9 @@ from evertrace._src.ops import dot
 MOST_ELEMENTS = 1 << 17
 """Of operands and results: above that, the Python path costs little beside the work."""
 
+FUSED_FROM = 1 << 13
+"""Elements of an operand or result from which on passes over memory count."""
+
 # What arguments are replaced by in the two runs: numbers that no function has as constants, and
 # that every numeric dtype holds.
 _STAND_INS = (
@@ -43,7 +49,7 @@ def plan(tape_of, function, args, names, by_type):
     """Call a function, and describe what it does.
 
     Args:
-      tape_of: makes a tape of a primitive, the avals of its operands, and its params; or None.
+      tape_of: makes the tape of a function of arrays, see `registry`.
       function: the Python function.
       args: its arguments; those by name come last.
       names: the names of those, or None.
@@ -54,10 +60,16 @@ def plan(tape_of, function, args, names, by_type):
     """
     warned = errors.num_warnings()
     out = _call(function, args, names)
-    if errors.num_warnings() != warned or not _is_small(out, *args):
+    if errors.num_warnings() != warned or not _is_usual(out):
         return out, None
+    most = max([x.size for x in (out, *args) if type(x) is Array])
     try:
-        return out, _description(tape_of, function, args, names, by_type)
+        made = None
+        if most >= FUSED_FROM:
+            made = _one_tape(tape_of, function, args, names, by_type, out)
+        if made is None and most <= MOST_ELEMENTS:
+            made = _description(tape_of, function, args, names, by_type)
+        return out, made
     except _NoPlan:
         return out, None
 
@@ -69,12 +81,52 @@ def _call(function, args, names):
     return function(*args[:count], **dict(zip(names, args[count:], strict=True)))
 
 
-def _is_small(*values):
-    """Whether the result, which comes first, is an array as plans make it, and all are small."""
-    out = values[0]
-    if type(out) is not Array or out._device is not None or state.trace is not EVAL:
-        return False
-    return all(x.size <= MOST_ELEMENTS for x in values if type(x) is Array)
+def _is_usual(out):
+    """Whether a result is an array as plans make it."""
+    return type(out) is Array and out._device is None and state.trace is EVAL
+
+
+# ---------------------------------------------------------------- whole functions
+
+
+def _one_tape(tape_of, function, args, names, by_type, out):
+    """Describe a function as one tape; None where that is not what it is worth or can be."""
+    if by_type and any(type(x) in (int, float, complex) for x in args):
+        return None  # they are no operands of a tape
+    places = [i for i, x in enumerate(args) if type(x) is Array]
+    arrays = [args[i] for i in places]
+    if not all(native.is_kernel_dtype(x.aval) for x in (out, *arrays)):
+        return None
+
+    def traced(*xs):
+        given = list(args)
+        for i, x in zip(places, xs, strict=True):
+            given[i] = x
+        return [_call(function, given, names)]
+
+    def is_wanted(jaxpr):
+        (var,) = jaxpr.outvars
+        passes = [eqn.primitive for eqn in jaxpr.eqns if eqn.primitive.name not in _FREE]
+        known = all(prim.elementwise or prim.name in _FUSED for prim in passes)
+        return known and len(passes) > 1 and var.aval is out.aval and var not in jaxpr.invars
+
+    try:
+        tape = tape_of(traced, [x.aval for x in arrays], is_wanted)
+    except Exception:  # it looks at contents, for example
+        return None
+    if tape is None:
+        return None
+    operands = [("array", i, x.aval) for i, x in zip(places, arrays, strict=True)]
+    result = len(operands)
+    step = ("tape", (result,), tuple(range(result)), tape)
+    return (*operands, ("step", None, out.aval)), (step,), result, out.aval
+
+
+_FREE = frozenset(["bitcast_convert_type", "expand_dims", "reshape", "squeeze", "stop_gradient"])
+_FUSED = frozenset([
+    "argmax", "argmin", "broadcast_in_dim", "convert_element_type", "iota", "reduce_and",
+    "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "select_n",
+])  # fmt: skip
 
 
 # ---------------------------------------------------------------- recording
@@ -173,7 +225,12 @@ class _Description:
 
     def _tape(self, prim, params, avals):
         """Add an operation as a tape of its own; returns the slots of its results."""
-        tape = self.tape_of(prim, [x.aval for x, _ in self.current], params)
+
+        def operation(*xs):
+            out = prim.bind(*xs, **params)
+            return out if prim.multiple_results else [out]
+
+        tape = self.tape_of(operation, [x.aval for x, _ in self.current])
         if tape is None:
             raise _NoPlan
         operands = tuple(self.operand(i) for i in range(len(self.current)))

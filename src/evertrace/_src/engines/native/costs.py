@@ -32,7 +32,7 @@ SHORT_ROW = 4
 NS_PER_ROW_FILLED = 30.0
 NARROW = 32
 NARROW_FACTOR = 5.0
-"""How much slower matrices are read of which two dimensions are shorter than NARROW."""
+"""How much slower matrices are read of which two dimensions are shorter than NARROW; no vectors."""
 NS_PER_ELEMENT_COMPARED = 4.0
 NS_PER_BYTE_SORTED = 2.0
 NS_PER_WINDOW_READ = 8.0
@@ -139,7 +139,7 @@ def product_costs(batch, m, n, k, item):
     """Return what `batch` products of matrices of (m, k) and (k, n) cost as (tape, XLA)."""
     count = batch * m * n * k * item / 4
     moved = NS_PER_BYTE_MULTIPLIED * batch * (m * k + k * n) * item
-    if sorted((m, n, k))[1] < NARROW:
+    if sorted((m, n, k))[1] < NARROW and 1 not in (m, n):
         moved *= NARROW_FACTOR
     matrices = XLA_NS_PER_MATRIX * batch if batch > 1 else 0
     return NS_PER_PRODUCT * count + moved, XLA_NS_PER_PRODUCT * count + matrices

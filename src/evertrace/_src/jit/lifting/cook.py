@@ -29,7 +29,7 @@ from evertrace._src.jit.lifting.entered import (
     leave_unfinalized,
 )
 from evertrace._src.jit.lifting.hooks import StandIn, opaque_error, parts
-from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.host import Host, function_of
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.impure import real_of
 from evertrace._src.jit.lifting.recipes import (
@@ -123,7 +123,7 @@ class Cook:
             raise escaped_tracer_error(value, f"jit: {where}")
 
     def _recipe(self, value, where, is_result):
-        value = real_of(value)
+        value = function_of(real_of(value))
         kind = type(value)
         if kind is Host:
             self.slots.add(value.slot)

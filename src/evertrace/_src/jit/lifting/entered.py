@@ -8,6 +8,7 @@ writes without running user code, so that state can be compared, rewound and put
 import contextlib
 from typing import Any
 
+from evertrace._src import errors
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.values import ABSENT, dict_type
@@ -148,6 +149,8 @@ class Attributes(Entered):
         """Return the attributes by name: the dict's in their order, then the slots'."""
         found = dict(instance_dict(self.obj) or {})
         for name, descriptor in self.slots.items():
+            if name in found:
+                raise _two_attributes(self.name_of(name))
             with contextlib.suppress(AttributeError):
                 found[name] = descriptor.__get__(self.obj)
         return found
@@ -181,6 +184,15 @@ class Attributes(Entered):
             namespace = instance_dict(self.obj)
             assert namespace is not None
             namespace[name] = value
+
+
+def _two_attributes(path):
+    return errors.user_error(
+        errors.OpaqueStateError,
+        f"jit: {path} is in the object's `__dict__` and in its slots; they are told apart by name.",
+        fix="give one of the two another name, or assign it as an attribute, not by `__dict__`.",
+        anchor="opaque-state",
+    )
 
 
 def delete_slot(obj, descriptor):

@@ -27,7 +27,12 @@ from evertrace._src.jit.lifting.code import (
     is_own_file,
 )
 from evertrace._src.jit.lifting.entered import CellContents, ClassEntries, FunctionAttributes, Names
-from evertrace._src.jit.lifting.host import math_is_itself, math_stand_in, type_stand_in
+from evertrace._src.jit.lifting.host import (
+    math_is_itself,
+    math_stand_in,
+    stand_in_of,
+    type_stand_in,
+)
 from evertrace._src.jit.lifting.impure import Intercept
 from evertrace._src.jit.lifting.reached import Reached
 from evertrace._src.jit.lifting.values import ABSENT, weakly
@@ -85,6 +90,7 @@ class Functions:
         self.unbound = []  # nodes of names that are nowhere
         self.builtins = {
             "type": type_stand_in,
+            "sum": stand_in_of(sum),
             **identity_stand_ins(recorder),
             **self._naming_stand_ins(),
         }

@@ -432,11 +432,29 @@ def _recording(fn):
     return functools.update_wrapper(stand_in, fn)
 
 
+def _total(*numbers):
+    return sum(numbers[1:], numbers[0])
+
+
+@functools.wraps(sum)
+def _sum(iterable, /, start=0):
+    """Sum the numbers that come first at once: from Python 3.12 on it is not done by adding."""
+    if type(start) not in _NUMBERS:
+        return sum(iterable, start)
+    items, numbers = iter(iterable), [start]
+    for x in items:
+        if type(x) not in _NUMBERS:
+            return functools.reduce(operator.add, items, _op(_total, *numbers) + x)
+        numbers.append(x)
+    return _op(_total, *numbers)
+
+
 _math_names = dict(vars(math))
 _math_functions = {
     name: fn for name, fn in vars(math).items() if type(fn) is types.BuiltinFunctionType
 }
-_stand_ins = {fn: _recording(fn) for fn in _math_functions.values()}
+_stand_ins = {sum: _sum} | {fn: _recording(fn) for fn in _math_functions.values()}
+_real: dict[Any, Any] = {made: fn for fn, made in _stand_ins.items()}
 
 math_stand_in = types.ModuleType("math", math.__doc__)
 """What the module `math` is to user code during a trace."""
@@ -451,11 +469,18 @@ def math_is_itself():
 
 
 def stand_in_of(function):
-    """Return what stands for a function of `math` during a trace, or None for any other object.
+    """Return what stands for `sum` or a function of `math` during a trace, else None.
 
     The function itself is its stand-in's ``__wrapped__``.
     """
     return _stand_ins.get(function) if type(function) is types.BuiltinFunctionType else None
+
+
+def function_of(value: Any) -> Any:
+    """Return what a stand-in stands for, to be stored; other values as they are."""
+    if value is type_stand_in:
+        return type
+    return _real.get(value, value) if type(value) is types.FunctionType else value
 
 
 class _TypeOfTypes(type):

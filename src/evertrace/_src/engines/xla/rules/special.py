@@ -12,10 +12,26 @@ direct(ops.erf_p, "chlo.erf")
 direct(ops.erfc_p, "chlo.erfc")
 direct(ops.erf_inv_p, "chlo.erf_inv")
 direct(ops.lgamma_p, "chlo.lgamma")
-direct(ops.digamma_p, "chlo.digamma")
-direct(ops.polygamma_p, "chlo.polygamma")
 direct(ops.zeta_p, "chlo.zeta")
 direct(ops.bessel_i1e_p, "chlo.bessel_i1e")
+
+
+def _another_pole_for_zero(b, x):
+    """Replace zero, a pole like the others: XLA's digamma is NaN or, from jaxlib 0.11 on, -inf."""
+    is_zero = compare(b, "EQ", x, b.constant(0, x.aval))
+    return b.op("stablehlo.select", [is_zero, b.constant(-1, x.aval), x], x.aval)
+
+
+@lowering.define(ops.digamma_p)
+def _digamma(b, out, x):
+    return b.op("chlo.digamma", [_another_pole_for_zero(b, x)], out)
+
+
+@lowering.define(ops.polygamma_p)
+def _polygamma(b, out, m, x):
+    m, x = b.spread(m, out), b.spread(x, out)
+    return b.op("chlo.polygamma", [m, _another_pole_for_zero(b, x)], out)
+
 
 # Chebyshev coefficients, interpolated at 400 nodes: of i0e(x) on [0, 8] in the variable x / 4 - 1,
 # and of sqrt(x) i0e(x) on [8, inf) in the variable 16 / x - 1. Relative error below 1e-14.
