@@ -95,7 +95,7 @@ def _one_tape(tape_of, function, args, names, by_type, out):
         return None  # they are no operands of a tape
     places = [i for i, x in enumerate(args) if type(x) is Array]
     arrays = [args[i] for i in places]
-    if not all(native.is_kernel_dtype(x.aval) for x in (out, *arrays)):
+    if not all(kernels.is_kernel_dtype(x.aval) for x in (out, *arrays)):
         return None
 
     def traced(*xs):
