@@ -178,7 +178,7 @@ def test_steps_of_tapes_are_checked():
     native.set_planner(lambda *args: made.append(planner(*args)) or made[-1])
     try:
         jnp.sort(jnp.zeros(3))
-        ((_, ((_, outs, operands, tape),), result, aval),) = [x[1] for x in made]
+        ((_, ((_, outs, operands, tape),), results, tree),) = [x[1] for x in made]
         slots = ("array", 0, three), ("step", None, three), ("step", None, four)
         right = ("tape", outs, operands, tape)
         wrong = [
@@ -191,7 +191,7 @@ def test_steps_of_tapes_are_checked():
             ("tape", outs, (-1,), tape),
         ]
         for step in (right, *wrong):
-            native.set_planner(lambda *_, step=step: ("called", (slots, (step,), result, aval)))
+            native.set_planner(lambda *_, step=step: ("called", (slots, (step,), results, tree)))
             called = module.Function(lambda x: None)
             assert (type(called(jnp.zeros(3))) is ev.Array) == (step is right)
     finally:

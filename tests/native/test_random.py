@@ -236,17 +236,24 @@ def test_usual_mistakes_raise_each_time():
 
 def test_steps_of_draws_are_checked():
     """Of a step that does not fit no plan is made: the function's own result is returned."""
-    two, four = (jnp.zeros(n, "uint32").aval for n in (2, 4))
+    x, four = jnp.zeros(2, "uint32"), jnp.zeros(4, "uint32").aval
+    two = x.aval
+    floats = jnp.zeros(4)
+    keys = random.split(random.key(0)).aval, random.key(0).aval
     slots = ("array", 0, two), ("step", None, four)
     right = ("draw", (1,), (0,), 1, 4, False)
     try:
         for step in (right, (*right[:3], 2, 4, False), (*right[:3], 1, 3, False), (*right[:5], 1)):
-            native.set_planner(lambda *_, step=step: ("called", (slots, (step,), 1, four)))
-            out = native._native.Function(lambda x: None)(jnp.zeros(2, "uint32"))
+            native.set_planner(
+                lambda *_, step=step: ("called", (slots, (step,), ((1, four),), None))
+            )
+            out = native._native.Function(lambda x: None)(x)
             assert (type(out) is ev.Array) == (step is right)
-        for aval in (two, jnp.zeros(4).aval, random.split(random.key(0)).aval, random.key(0).aval):
-            native.set_planner(lambda *_, aval=aval: ("called", (slots, (right,), 1, aval)))
-            out = native._native.Function(lambda x: None)(jnp.zeros(2, "uint32"))
+        for aval in (two, floats.aval, *keys):
+            native.set_planner(
+                lambda *_, aval=aval: ("called", (slots, (right,), ((1, aval),), None))
+            )
+            out = native._native.Function(lambda x: None)(x)
             assert (type(out) is ev.Array) == (aval.size * aval.dtype.itemsize == 16)
     finally:
         native.set_planner(planner)

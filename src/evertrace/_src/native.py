@@ -119,14 +119,13 @@ def set_at_classes(helper: type, place: type) -> None:
 def planned(*, by_type: bool) -> Callable[[F], F]:
     """Decorate an eager function: what it does for arrays of some types is repeated in C++.
 
-    The function may look at types, not at contents. It gets a plan (`engines.host.plans`) where it
-    is called with arrays, Python scalars and what else has a value that does not change, and where
-    all it does are operations that have kernels; it is called itself in all other cases, of which
-    tracing is one.
+    It gets a plan (`engines.host.plans`) where it is called with arrays, also in lists and tuples,
+    with Python scalars and what else has a value that does not change, and where all it does are
+    operations that have kernels; it is called itself in all other cases, of which tracing is one.
 
     Args:
-      by_type: whether Python numbers are operands, of which only the types matter; else they are
-        part of what the function does, as an axis is.
+      by_type: whether Python numbers are operands, of which only the types matter; such a function
+        must not look at contents. Else they are part of what it does, as an axis is.
     """
 
     def decorate(function: Any) -> Any:

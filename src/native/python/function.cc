@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "python/at.h"
@@ -12,6 +13,7 @@
 #include "python/numpy_api.h"
 #include "python/plan.h"
 #include "python/thread_state.h"
+#include "python/tree.h"
 
 namespace evertrace {
 namespace {
@@ -19,7 +21,9 @@ namespace {
 constexpr size_t kMostTokens = 32;
 constexpr size_t kMostPlans = 4096;    // of a function, before it forgets them
 constexpr size_t kMostMade = 1 << 16;  // of a function: after that, new operands take Python's path
+constexpr size_t kMostAtOnce = 32;     // of a function: after that, a plan takes a second such call
 constexpr Py_ssize_t kMostArgs = 8;
+constexpr int kMostDepth = 4;          // of containers among the arguments
 
 // ---------------------------------------------------------------- keys
 
@@ -57,9 +61,9 @@ struct Key {
   }
 };
 
-enum Tag : uint64_t { kInt = 1, kFloat, kTuple, kSlice };
+enum Tag : uint64_t { kInt = 1, kFloat, kTuple, kList, kSlice };
 
-// Adds an argument that is part of the program: by value, or by address for what does not change.
+// Adds what is part of the program: by value, or by address for what does not change.
 bool add_static(Key& key, PyObject* x) {
   if (PyLong_CheckExact(x)) {
     int overflow = 0;
@@ -76,14 +80,10 @@ bool add_static(Key& key, PyObject* x) {
     std::memcpy(&bits, &value, sizeof bits);
     return key.add(kFloat) && key.add(bits);
   }
-  if (PyTuple_CheckExact(x)) {
-    const Py_ssize_t size = PyTuple_GET_SIZE(x);
-    bool ok = key.add(kTuple) && key.add(static_cast<uint64_t>(size));
-    for (Py_ssize_t i = 0; ok && i < size; ++i) {
-      PyObject* item = PyTuple_GET_ITEM(x, i);
-      ok = !PyTuple_CheckExact(item) && add_static(key, item);
-    }
-    return ok;
+  if (PySlice_Check(x)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(x);
+    return key.add(kSlice) && add_static(key, slice->start) && add_static(key, slice->stop) &&
+           add_static(key, slice->step);
   }
   return false;
 }
@@ -98,6 +98,7 @@ struct Entry {
   Key key;
   uint64_t hash;
   const Plan* plan;  // owned; null: no plan can be made
+  bool is_awaited;   // whether it is to be made when the key comes again
 };
 
 class Table {
@@ -107,22 +108,28 @@ class Table {
   Table& operator=(const Table&) = delete;
   ~Table() { clear(); }
 
-  const Entry* find(const Key& key) {
+  Entry* find(const Key& key) {
     if (last_ != nullptr && last_->key == key) return last_;
     if (entries_.empty()) return nullptr;
     const uint64_t hash = key.hash();
     for (size_t i = hash & mask();; i = (i + 1) & mask()) {
-      const Entry* entry = places_[i];
+      Entry* entry = places_[i];
       if (entry == nullptr) return nullptr;
       if (entry->hash == hash && entry->key == key) return last_ = entry;
     }
   }
 
   // Takes the reference to the plan.
-  void insert(const Key& key, const Plan* plan) {
+  void insert(const Key& key, const Plan* plan, bool is_awaited = false) {
+    if (Entry* known = find(key)) {  // awaited, or made meanwhile
+      const Plan* old = std::exchange(known->plan, plan);
+      known->is_awaited = is_awaited;
+      if (old != nullptr) old->release();
+      return;
+    }
     if (entries_.size() >= kMostPlans) clear();
     ++made_;
-    entries_.push_back(std::make_unique<Entry>(Entry{key, key.hash(), plan}));
+    entries_.push_back(std::make_unique<Entry>(Entry{key, key.hash(), plan, is_awaited}));
     for (size_t i = 0; i < key.num_kept; ++i) Py_INCREF(key.kept[i]);
     if (2 * entries_.size() > places_.size()) {
       places_.assign(places_.empty() ? 16 : 2 * places_.size(), nullptr);
@@ -145,6 +152,7 @@ class Table {
   }
 
   bool is_closed() const { return made_ >= kMostMade; }
+  size_t made() const { return made_; }
   size_t num_plans() const {
     size_t count = 0;
     for (const auto& entry : entries_) count += entry->plan != nullptr;
@@ -153,15 +161,15 @@ class Table {
 
  private:
   size_t mask() const { return places_.size() - 1; }
-  void place(const Entry* entry) {
+  void place(Entry* entry) {
     size_t i = entry->hash & mask();
     while (places_[i] != nullptr) i = (i + 1) & mask();
     places_[i] = entry;
   }
 
   std::vector<std::unique_ptr<Entry>> entries_;
-  std::vector<const Entry*> places_;
-  const Entry* last_ = nullptr;
+  std::vector<Entry*> places_;
+  Entry* last_ = nullptr;
   size_t made_ = 0;
 };
 
@@ -221,22 +229,53 @@ struct FunctionObject {
 FunctionObject* as_function(PyObject* x) { return reinterpret_cast<FunctionObject*>(x); }
 PyTypeObject* function_class = nullptr;
 
-// Describes arguments. False where the Python path has to look at them.
-bool describe(Key& key, int64_t code, bool by_type, PyObject* const* args, Py_ssize_t count) {
-  key.add(static_cast<uint64_t>(code));
+// A call: what its plan depends on, and its arguments in order, those in lists and tuples too.
+struct Call {
+  Key key;
+  PyObject* operands[kMostTokens];
+  size_t num_operands = 0;
   bool has_array = false;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* x = args[i];
-    if (is_array(x)) {
-      if (!is_on_host(x) || !key.add_object(array_aval(x))) return false;
-      has_array = true;
-    } else if (by_type && is_number(x)) {
-      if (!key.add(reinterpret_cast<uint64_t>(Py_TYPE(x)))) return false;
-    } else if (!add_static(key, x)) {
-      return false;
+  References held;  // what is in a list, which others may change
+};
+
+// Adds an argument, or a part of one. False where the Python path has to look at it.
+bool add_argument(Call& call, bool is_operand, PyObject* x, int depth) {
+  Key& key = call.key;
+  if (PyTuple_CheckExact(x) || PyList_CheckExact(x)) {
+    const Py_ssize_t size = PySequence_Fast_GET_SIZE(x);
+    bool ok = depth < kMostDepth && key.add(PyList_CheckExact(x) ? kList : kTuple) &&
+              key.add(static_cast<uint64_t>(size));
+    for (Py_ssize_t i = 0; ok && i < size; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(x, i);
+      if (PyList_CheckExact(x)) call.held.push(Py_NewRef(item));
+      ok = add_argument(call, false, item, depth + 1);
     }
+    return ok;
   }
-  return has_array;
+  if (is_array(x)) {
+    if (!is_on_host(x) || !key.add_object(array_aval(x))) return false;
+    call.has_array = true;
+  } else if (is_operand && is_number(x)) {
+    if (!key.add(reinterpret_cast<uint64_t>(Py_TYPE(x)))) return false;
+  } else if (!add_static(key, x)) {
+    return false;
+  }
+  call.operands[call.num_operands++] = x;  // one of them has a token at least
+  return true;
+}
+
+// Describes a call. False where the Python path has to look at the arguments.
+bool describe(Call& call, int64_t code, bool by_type, PyObject* const* args, Py_ssize_t count,
+              PyObject* names) {
+  call.key.add(static_cast<uint64_t>(code));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!add_argument(call, by_type, args[i], 0)) return false;
+  }
+  const Py_ssize_t num_names = names == nullptr ? 0 : PyTuple_GET_SIZE(names);
+  for (Py_ssize_t i = 0; i < num_names; ++i) {
+    if (!call.key.add_object(PyTuple_GET_ITEM(names, i))) return false;
+  }
+  return call.has_array || !by_type;
 }
 
 // Runs a plan, which the table may drop meanwhile.
@@ -247,8 +286,9 @@ PyObject* run(const Plan* plan, PyObject* const* args) {
   return result;
 }
 
-// Has Python do what the function does, and makes a plan of it.
-PyObject* call_and_plan(FunctionObject* self, const Key& key, PyObject* const* args,
+// Has Python find out what the function does, and makes a plan of it. Null without an error: the
+// function has to be called.
+PyObject* call_and_plan(FunctionObject* self, const Call& call, PyObject* const* args,
                         Py_ssize_t count, PyObject* names) {
   Ref all(PyTuple_New(count));
   if (!all) return nullptr;
@@ -265,14 +305,16 @@ PyObject* call_and_plan(FunctionObject* self, const Key& key, PyObject* const* a
     if (plan == nullptr) {
       if (!PyErr_ExceptionMatches(PyExc_LookupError)) return nullptr;
       PyErr_Clear();
+    } else if (!plan->fits(call.operands, call.num_operands)) {
+      std::exchange(plan, nullptr)->release();
     }
   }
-  self->table->insert(key, plan);
+  self->table->insert(call.key, plan);
   if (plan != nullptr) {  // its result, so that the first call has the bits of all others
-    PyObject* result = run(plan, args);
+    PyObject* result = run(plan, call.operands);
     if (result != nullptr || PyErr_Occurred()) return result;
   }
-  return Py_NewRef(out);
+  return out == Py_None ? nullptr : Py_NewRef(out);
 }
 
 // A method of `x.at[index]`.
@@ -293,17 +335,18 @@ PyObject* function_call(PyObject* object, PyObject* const* args, size_t flags, P
   const Py_ssize_t count = PyVectorcall_NARGS(flags) + num_names;
   const int64_t code = count > kMostArgs ? -1 : current_code();
   if (code >= 0) {
-    Key key;
-    bool ok = describe(key, code, self->by_type, args, count);
-    for (Py_ssize_t i = 0; ok && i < num_names; ++i) {
-      ok = key.add_object(PyTuple_GET_ITEM(names, i));
-    }
-    if (ok) {
-      const Entry* entry = self->table->find(key);
-      if (entry == nullptr) {
-        if (!self->table->is_closed()) return call_and_plan(self, key, args, count, names);
-      } else if (entry->plan != nullptr) {
-        PyObject* result = run(entry->plan, args);
+    Call call;
+    if (describe(call, code, self->by_type, args, count, names)) {
+      Entry* entry = self->table->find(call.key);
+      const bool is_first = entry == nullptr && !self->table->is_closed();
+      if (is_first && (!call.has_array || self->table->made() >= kMostAtOnce)) {
+        // What changes from call to call, as numbers do, costs no plan.
+        self->table->insert(call.key, nullptr, true);
+      } else if (is_first || (entry != nullptr && entry->is_awaited)) {
+        PyObject* result = call_and_plan(self, call, args, count, names);
+        if (result != nullptr || PyErr_Occurred()) return result;
+      } else if (entry != nullptr && entry->plan != nullptr) {
+        PyObject* result = run(entry->plan, call.operands);
         if (result != nullptr || PyErr_Occurred()) return result;
       }
     }

@@ -156,33 +156,63 @@ Plan* Plan::make(PyObject* description) {
   return nullptr;
 }
 
-// (slots, steps, slot of the result, aval of it, of keys where the slot is of their words)
+// (slots, steps, results, spec of the tree that these are put into or None)
 bool Plan::read(PyObject* description) {
-  PyObject *slots, *steps, *aval;
-  if (!PyArg_ParseTuple(description, "O!O!iO", &PyTuple_Type, &slots, &PyTuple_Type, &steps,
-                        &result_, &aval)) {
+  PyObject *slots, *steps, *results, *tree;
+  if (!PyArg_ParseTuple(description, "O!O!O!O", &PyTuple_Type, &slots, &PyTuple_Type, &steps,
+                        &PyTuple_Type, &results, &tree)) {
     return false;
   }
-  kept_.push_back(Ref::borrow(aval));
-  result_aval_ = aval;
+  if (tree != Py_None) {
+    kept_.push_back(Ref::borrow(tree));
+    tree_ = tree;
+  }
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(slots); ++i) {
     if (!add_slot(PyTuple_GET_ITEM(slots, i))) return false;
   }
-  const auto count = static_cast<int>(slots_.size());
-  if (result_ < 0 || result_ >= count || count > kMostSlots) {
-    PyErr_SetString(PyExc_LookupError, "too many slots");
-    return false;
+  if (slots_.size() > kMostSlots) return no_kernel("so many arrays");
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(results); ++i) {
+    if (!add_result(PyTuple_GET_ITEM(results, i))) return false;
   }
+  if (tree_ == nullptr && results_.size() != 1) return no_kernel("such a result");
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); ++i) {
     if (!add_step(PyTuple_GET_ITEM(steps, i))) return false;
   }
-  if (is_long_ && (steps_.size() != 1 || steps_[0].num_outs != 1 || steps_[0].out != result_)) {
-    return no_kernel("work for which other threads should run");
+  const auto is_result = [this](int slot) { return slots_[slot].kind == Slot::Kind::kResult; };
+  is_long_ = steps_.size() == 1 && steps_[0].kind == Step::Kind::kTape && steps_[0].tape->is_long &&
+             std::all_of(steps_[0].outs, steps_[0].outs + steps_[0].num_outs, is_result) &&
+             std::all_of(results_.begin(), results_.end(),
+                         [&](const Result& result) { return is_result(result.slot); });
+  for (Slot& slot : slots_) {
+    if (slot.kind != Slot::Kind::kTemporary) continue;
+    slot.offset = temporary_bytes_;
+    const auto place = static_cast<size_t>(&slot - slots_.data());
+    temporary_bytes_ += round_up(counts_[place] * static_cast<int64_t>(item_size(slot.dtype)));
   }
-  const AvalObject* facts = aval_facts(aval);
+  return true;
+}
+
+// (slot, aval)
+bool Plan::add_result(PyObject* description) {
+  Result result{};
+  if (!PyArg_ParseTuple(description, "iO", &result.slot, &result.aval)) return false;
+  kept_.push_back(Ref::borrow(result.aval));
+  if (result.slot < 0 || result.slot >= static_cast<int>(slots_.size())) {
+    PyErr_SetString(PyExc_IndexError, "there is no such slot");
+    return false;
+  }
+  const AvalObject* facts = aval_facts(result.aval);
   if (facts == nullptr) return false;
-  const auto bytes = counts_[result_] * static_cast<int64_t>(item_size(dtypes_[result_]));
-  return facts->count * facts->item_size == bytes || no_kernel("another result");
+  Slot& slot = slots_[result.slot];
+  if (slot.kind == Slot::Kind::kTemporary) {
+    slot.kind = Slot::Kind::kResult;
+  } else if (slot.kind != Slot::Kind::kArray && slot.kind != Slot::Kind::kConstant) {
+    return no_kernel("such a result");  // say, what another result is too
+  }
+  const auto bytes = counts_[result.slot] * static_cast<int64_t>(item_size(slot.dtype));
+  if (facts->count * facts->item_size != bytes) return no_kernel("another result");
+  results_.push_back(result);
+  return true;
 }
 
 // (kind, argument or array, aval)
@@ -208,12 +238,8 @@ bool Plan::add_slot(PyObject* description) {
     kept_.push_back(Ref::borrow(what));
   } else if (name == "unused") {
     slot.kind = Slot::Kind::kUnused;
-  } else if (static_cast<int>(slots_.size()) == result_) {
-    slot.kind = Slot::Kind::kResult;
   } else {
     slot.kind = Slot::Kind::kTemporary;
-    slot.offset = temporary_bytes_;
-    temporary_bytes_ += round_up(facts->count * facts->item_size);
   }
   slots_.push_back(slot);
   dtypes_.push_back(facts->code);
@@ -362,7 +388,6 @@ bool Plan::add_tape(Step& step, PyObject* rest) {
   const auto* made = reinterpret_cast<TapeObject*>(object);
   step.kind = Step::Kind::kTape;
   step.tape = made;
-  is_long_ = is_long_ || made->is_long;
   const tape::Tape& tape = **made->tape;
   const auto bytes = [&](int slot) {
     return counts_[slot] * static_cast<int64_t>(item_size(dtypes_[slot]));
@@ -381,6 +406,15 @@ bool Plan::add_tape(Step& step, PyObject* rest) {
 }
 
 // ---------------------------------------------------------------- running
+
+bool Plan::fits(PyObject* const* args, size_t count) const {
+  return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+    const bool is_array_slot = slot.kind == Slot::Kind::kArray;
+    if (!is_array_slot && slot.kind != Slot::Kind::kNumber) return true;
+    const auto place = static_cast<size_t>(slot.arg);
+    return slot.arg >= 0 && place < count && is_array(args[place]) == is_array_slot;
+  });
+}
 
 // Has arrays bring their contents to the host, which may run Python. False: the Python path.
 bool Plan::prepare(PyObject* const* args) const {
@@ -451,14 +485,44 @@ bool Plan::execute(const Step& step, void* const* at, const Slot* slots) {
   return true;
 }
 
+// Makes an array of the result, and puts where steps write it. Null without an error: Python's path.
+PyObject* Plan::make_result(const Result& result, PyObject* const* args, void** at) const {
+  const Slot& slot = slots_[result.slot];
+  if (slot.kind == Slot::Kind::kArray) {  // the operand itself, or its memory with another type
+    PyObject* arg = args[slot.arg];
+    if (array_aval(arg) == result.aval) return Py_NewRef(arg);
+    const void* data = array_data(arg);
+    return data == nullptr ? nullptr : new_view(result.aval, arg, data);
+  }
+  void* data;
+  PyObject* made = new_array(result.aval, &data);
+  if (made == nullptr || slot.kind == Slot::Kind::kResult) {
+    at[result.slot] = data;
+  } else if (const size_t bytes = static_cast<size_t>(counts_[result.slot]) * item_size(slot.dtype)) {
+    std::memcpy(data, slot.constant, bytes);
+  }
+  return made;
+}
+
+// Puts arrays of the result into the tree that they are for.
+PyObject* Plan::finish(const References& made) const {
+  if (tree_ == nullptr) return Py_NewRef(made[0]);
+  return build_tree(tree_, made.data(), static_cast<Py_ssize_t>(made.size()));
+}
+
 // Runs a tape without the GIL: its operands are held meanwhile.
 PyObject* Plan::run_long(PyObject* const* args) const {
   const Step& step = steps_[0];
   const tape::Tape& tape = **step.tape->tape;
-  void* out;
-  Ref result(new_array(result_aval_, &out));  // which may run Python
-  if (!result) return nullptr;
+  void* at[kMostSlots];
+  References made;
+  for (const Result& result : results_) {  // which may run Python
+    PyObject* array = make_result(result, args, at);
+    if (array == nullptr) return nullptr;
+    made.push(array);
+  }
   const void* in[kMostOperands];
+  void* outs[kMostOuts];
   Ref held[kMostOperands];
   alignas(kNumberBytes) char numbers[kMostOperands * kNumberBytes];
   for (int i = 0; i < step.count; ++i) {
@@ -473,33 +537,32 @@ PyObject* Plan::run_long(PyObject* const* args) const {
       in[i] = slot.constant;
     }
   }
-  return execute_tape(step.tape, in, &out) ? result.release() : nullptr;
+  for (int i = 0; i < step.num_outs; ++i) outs[i] = at[step.outs[i]];
+  return execute_tape(step.tape, in, outs) ? finish(made) : nullptr;
 }
 
 PyObject* Plan::run(PyObject* const* args) const {
   void* at[kMostSlots];
   alignas(kNumberBytes) char numbers[kMostSlots * kNumberBytes];
-  const Slot& last = slots_[result_];
   if (is_long_) return run_long(args);
   if (!prepare(args)) return nullptr;
-  if (last.kind == Slot::Kind::kArray) {  // the operand itself, or its memory with another type
-    PyObject* arg = args[last.arg];
-    if (array_aval(arg) == result_aval_) return Py_NewRef(arg);
-    return new_view(result_aval_, arg, array_data(arg));
+  References made;
+  for (const Result& result : results_) {
+    PyObject* array = make_result(result, args, at);
+    if (array == nullptr) return nullptr;
+    made.push(array);
   }
-  if (last.kind != Slot::Kind::kResult) return nullptr;
   Working working(temporary_bytes_);
   if (working.data == nullptr) return PyErr_NoMemory();
   // Nothing runs Python from here on, so that operands stay where they are.
-  Ref result(new_array(result_aval_, &at[result_]));
-  if (!result || !find_operands(args, at, numbers)) return nullptr;
+  if (!find_operands(args, at, numbers)) return nullptr;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].kind == Slot::Kind::kTemporary) at[i] = working.data + slots_[i].offset;
   }
   for (const Step& step : steps_) {
     if (!execute(step, at, slots_.data())) return nullptr;
   }
-  return result.release();
+  return finish(made);
 }
 
 }  // namespace evertrace

@@ -14,6 +14,7 @@
 #include "kernels/structure.h"
 #include "python/array.h"
 #include "python/tape.h"
+#include "python/tree.h"
 
 namespace evertrace {
 
@@ -31,14 +32,17 @@ class Plan {
     if (--references_ == 0) delete this;
   }
 
+  // Whether it is for operands such as these: arrays where it reads arrays.
+  bool fits(PyObject* const* args, size_t count) const;
+
   // The result for these operands. Null without a Python error: it takes the Python path, say for
   // an integer that does not fit.
   PyObject* run(PyObject* const* args) const;
 
  private:
   static constexpr int kMostSlots = 64;
-  static constexpr int kMostOuts = 4;
-  static constexpr int kMostOperands = 8;
+  static constexpr int kMostOuts = 16;
+  static constexpr int kMostOperands = 16;
 
   // A place for an array: of an operand, or what steps write and read.
   struct Slot {
@@ -67,7 +71,14 @@ class Plan {
     Matmul matmul;
   };
 
+  // An array of the result: a slot, and the aval, of keys where the slot is of their words.
+  struct Result {
+    int slot;
+    PyObject* aval;  // owned by kept_
+  };
+
   bool read(PyObject* description);
+  bool add_result(PyObject* description);
   bool add_slot(PyObject* description);
   bool add_step(PyObject* description);
   bool add_loop(Step& step, PyObject* rest);
@@ -77,9 +88,11 @@ class Plan {
   bool add_draw(Step& step, PyObject* rest);
   bool add_tape(Step& step, PyObject* rest);
   bool prepare(PyObject* const* args) const;
+  PyObject* make_result(const Result& result, PyObject* const* args, void** at) const;
   bool find_operands(PyObject* const* args, void** at, char* numbers) const;
   static bool execute(const Step& step, void* const* at, const Slot* slots);
   PyObject* run_long(PyObject* const* args) const;
+  PyObject* finish(const References& made) const;
 
   ~Plan() = default;
 
@@ -89,10 +102,10 @@ class Plan {
   std::vector<int64_t> counts_;
   std::vector<Step> steps_;
   std::vector<Ref> kept_;
+  std::vector<Result> results_;
+  PyObject* tree_ = nullptr;  // that they are put into, owned by kept_; null for one array
   int64_t temporary_bytes_ = 0;
-  int result_ = 0;
-  bool is_long_ = false;             // one step, of which Python need not wait for the end
-  PyObject* result_aval_ = nullptr;  // owned by kept_
+  bool is_long_ = false;  // one step, of which Python need not wait for the end
 };
 
 // The contents of an array for reading, which may run Python; null without an error where there are

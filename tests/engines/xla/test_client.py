@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from evertrace._src import config, errors, native
+from evertrace._src import config, errors
 from evertrace._src.engines.xla import client, plugins
 
 
@@ -229,7 +229,7 @@ def test_plugin_that_does_not_start_leaves_the_cpu(monkeypatch):
         client.get_client("abacus")
 
 
-@pytest.mark.skipif(not native.is_built(), reason="the extension module is not built")
+@pytest.mark.usefixtures("needs_native")
 @pytest.mark.parametrize("platforms", ["cpu", "cpu,cuda"])
 def test_the_cpu_is_asked_for_without_jaxlib(run_python, platforms):
     program = """

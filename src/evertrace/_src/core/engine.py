@@ -57,7 +57,7 @@ class _Mode(threading.local):
     Attributes:
       op_by_op: one operation after the other, all loops and calls, to look at each result.
       repeats: whether what runs was run before with the same operands (see `checkpoint`).
-      steps: a list of what is applied to what, where that is noted (see `engines.host.plans`).
+      steps: a list of what is applied to what, where that is noted (see `engines.host.recorded`).
     """
 
     op_by_op = False

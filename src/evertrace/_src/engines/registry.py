@@ -6,6 +6,7 @@ whole jaxprs, are compiled by the XLA engine, which is imported when it is first
 
 import functools
 import importlib.util
+import math
 import os
 import sys
 
@@ -159,18 +160,15 @@ def native_engine():
     return engine
 
 
-def _tape_of(function, avals, is_wanted=None):
-    """Return the tape of a function of arrays that returns a list, or None.
+def _tape_of(fun, avals):
+    """Trace a function of arrays; returns the jaxpr, and what makes a tape of it, or None."""
+    jaxpr = restage(fun, avals)
 
-    Args:
-      function: it.
-      avals: of the arrays.
-      is_wanted: function of its jaxpr: whether a tape is wanted at all.
-    """
-    jaxpr = restage(function, avals)
-    if is_wanted is not None and not is_wanted(jaxpr):
-        return None
-    return native_engine().compile_jaxpr(jaxpr, is_wanted=True).tape
+    def make(most_cost=math.inf):
+        made = native_engine().compile_jaxpr(jaxpr, is_wanted=True)
+        return made.tape if made.cost <= most_cost else None
+
+    return jaxpr, make
 
 
 planner = functools.partial(plan, _tape_of)
@@ -207,9 +205,10 @@ def choose(jaxpr, name, wanted, excluded, donated=()):
     if excluded is not None:
         why, eqn = excluded, None
     else:
-        tape, why, eqn, seconds = native_engine().compile_jaxpr(jaxpr, wanted == "native", donated)
-        if tape is not None:
-            return "native", why, tape, seconds
+        made = native_engine().compile_jaxpr(jaxpr, wanted == "native", donated)
+        if made.tape is not None:
+            return "native", made.why, made.tape, made.seconds
+        why, eqn = made.why, made.eqn
     if wanted == "native":
         raise errors.user_error(
             ValueError,

@@ -6,7 +6,7 @@ values, whose derivatives are those of the value chosen. NaN stays NaN in value 
 
 import math
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand
 from evertrace._src.numpy.elementary import clip, logaddexp, where
@@ -43,6 +43,7 @@ def identity(x):
 
 
 @public
+@native.planned(by_type=False)
 def relu(x):
     """Return ``max(x, 0)``, with derivative 0 at 0.
 
@@ -61,6 +62,7 @@ def relu(x):
 
 
 @public
+@native.planned(by_type=False)
 def relu6(x):
     """Return ``min(max(x, 0), 6)``, with derivative 0 at 0 and at 6.
 
@@ -79,6 +81,7 @@ def relu6(x):
 
 
 @public
+@native.planned(by_type=False)
 def squareplus(x, b=4):
     """Return ``(x + sqrt(x**2 + b)) / 2``, a smooth `relu`.
 
@@ -100,6 +103,7 @@ def squareplus(x, b=4):
 
 
 @public
+@native.planned(by_type=False)
 def softplus(x):
     """Return ``log(1 + exp(x))`` without overflow.
 
@@ -117,6 +121,7 @@ def softplus(x):
 
 
 @public
+@native.planned(by_type=False)
 def sparse_plus(x):
     """Return 0 below -1, `x` above 1, and ``(x + 1)**2 / 4`` between.
 
@@ -135,6 +140,7 @@ def sparse_plus(x):
 
 
 @public
+@native.planned(by_type=False)
 def soft_sign(x):
     """Return ``x / (abs(x) + 1)``.
 
@@ -153,6 +159,7 @@ def soft_sign(x):
 
 
 @public
+@native.planned(by_type=False)
 def sigmoid(x):
     """Return ``1 / (1 + exp(-x))``.
 
@@ -170,6 +177,7 @@ def sigmoid(x):
 
 
 @public
+@native.planned(by_type=False)
 def sparse_sigmoid(x):
     """Return 0 below -1, 1 above 1, and ``(x + 1) / 2`` between.
 
@@ -189,6 +197,7 @@ def sparse_sigmoid(x):
 
 
 @public
+@native.planned(by_type=False)
 def silu(x):
     """Return ``x * sigmoid(x)``, also known as swish.
 
@@ -213,6 +222,7 @@ swish = silu
 
 
 @public
+@native.planned(by_type=False)
 def mish(x):
     """Return ``x * tanh(softplus(x))``.
 
@@ -233,6 +243,7 @@ def mish(x):
 
 
 @public
+@native.planned(by_type=False)
 def log_sigmoid(x):
     """Return ``log(sigmoid(x))`` without underflow.
 
@@ -267,6 +278,7 @@ def tanh(x, /):
 
 
 @public
+@native.planned(by_type=False)
 def elu(x, alpha=1.0):
     """Return `x` where it is positive, else ``alpha * (exp(x) - 1)``.
 
@@ -290,6 +302,7 @@ def elu(x, alpha=1.0):
 
 
 @public
+@native.planned(by_type=False)
 def selu(x):
     """Return ``scale * elu(x, alpha)`` with the constants of self-normalising networks.
 
@@ -309,6 +322,7 @@ def selu(x):
 
 
 @public
+@native.planned(by_type=False)
 def celu(x, alpha=1.0):
     """Return ``max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)``.
 
@@ -330,6 +344,7 @@ def celu(x, alpha=1.0):
 
 
 @public
+@native.planned(by_type=False)
 def leaky_relu(x, negative_slope=1e-2):
     """Return `x` where it is not negative, else ``negative_slope * x``.
 
@@ -349,6 +364,7 @@ def leaky_relu(x, negative_slope=1e-2):
 
 
 @public
+@native.planned(by_type=False)
 def hard_tanh(x):
     """Return `x` limited to -1 and 1.
 
@@ -367,6 +383,7 @@ def hard_tanh(x):
 
 
 @public
+@native.planned(by_type=False)
 def hard_sigmoid(x):
     """Return ``relu6(x + 3) / 6``.
 
@@ -384,6 +401,7 @@ def hard_sigmoid(x):
 
 
 @public
+@native.planned(by_type=False)
 def hard_silu(x):
     """Return ``x * hard_sigmoid(x)``.
 
@@ -407,6 +425,7 @@ hard_swish = hard_silu
 
 
 @public
+@native.planned(by_type=False)
 def gelu(x, approximate=True):
     """Return `x` times the standard normal distribution function of `x`.
 
@@ -432,6 +451,7 @@ def gelu(x, approximate=True):
 
 
 @public
+@native.planned(by_type=False)
 def glu(x, axis=-1):
     """Return the first half along an axis times the sigmoid of the second half.
 
@@ -466,6 +486,7 @@ def glu(x, axis=-1):
 
 
 @public
+@native.planned(by_type=False)
 def log1mexp(x):
     """Return ``log(1 - exp(-x))`` for x > 0, without cancellation.
 

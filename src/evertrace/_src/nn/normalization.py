@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.numpy import reductions, ufuncs
@@ -54,6 +54,7 @@ def _finite_or_zero(x):
 
 
 @public
+@native.planned(by_type=False)
 def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None) -> Any:
     """Return ``log(sum(b * exp(a)))`` along axes, without overflow.
 
@@ -94,6 +95,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
 
 
 @public
+@native.planned(by_type=False)
 def logmeanexp(x, axis=None, where=None, keepdims=False):
     """Return ``log(mean(exp(x)))`` along axes, without overflow.
 
@@ -137,6 +139,7 @@ def _total(terms, axis, mask):
 
 
 @public
+@native.planned(by_type=False)
 def softmax(x, axis=-1, where=None):
     """Return ``exp(x) / sum(exp(x))`` along axes, without overflow.
 
@@ -159,6 +162,7 @@ def softmax(x, axis=-1, where=None):
 
 
 @public
+@native.planned(by_type=False)
 def log_softmax(x, axis=-1, where=None):
     """Return ``log(softmax(x))``, without overflow or underflow.
 
@@ -182,6 +186,7 @@ def log_softmax(x, axis=-1, where=None):
 
 
 @public
+@native.planned(by_type=False)
 def standardize(
     x,
     axis: int | tuple[int, ...] | None = -1,
@@ -236,6 +241,7 @@ def standardize(
 
 
 @public
+@native.planned(by_type=False)
 def one_hot(x, num_classes, *, dtype=None, axis=-1):
     """Return vectors that are 1 at an index and 0 elsewhere.
 

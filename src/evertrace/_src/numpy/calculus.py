@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.numpy import elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axes, canonical_axis, operand, static_int
 from evertrace._src.numpy.cumulative import cumsum
@@ -17,6 +17,7 @@ from evertrace._src.numpy.sorting import argsort
 from evertrace._src.ops.slicing import slice_in_dim
 
 
+@native.planned(by_type=False)
 def diff(a, n=1, axis=-1, prepend=None, append=None):
     """Return differences of neighbours along an axis, taken `n` times.
 
@@ -75,6 +76,7 @@ def _as_slab(part, x, axis):
     return broadcast_to(part, (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
+@native.planned(by_type=False)
 def ediff1d(ary, to_end=None, to_begin=None):
     """Return differences of neighbours in the flattened array, with values put around them.
 
@@ -99,6 +101,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
     return concatenate(parts)
 
 
+@native.planned(by_type=False)
 def gradient(f, *varargs, axis=None, edge_order=None):
     """Return derivatives of a sampled function along axes, by second order central differences.
 
@@ -174,6 +177,7 @@ def _gradient(x, spacing, axis):
     return concatenate([ends[0], inner, ends[1]], axis)
 
 
+@native.planned(by_type=False)
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """Integrate along an axis by the trapezoidal rule.
 
@@ -201,6 +205,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     return ufuncs.multiply(ufuncs.multiply(steps, y[..., 1:] + y[..., :-1]).sum(-1), 0.5)
 
 
+@native.planned(by_type=False)
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Interpolate linearly.
 
@@ -275,6 +280,7 @@ def _one_period(x, xp, fp, period):
     return x, xp, concatenate([fp[-1:], fp, fp[:1]])
 
 
+@native.planned(by_type=False)
 def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
     """Undo jumps by multiples of a period along an axis.
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, native
 from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import promote, promote_dtypes
 
 
+@native.planned(by_type=False)
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return whether elements are equal within ``atol + rtol * abs(b)``.
 
@@ -44,6 +45,7 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return is_close
 
 
+@native.planned(by_type=False)
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Return whether all elements are close; see `isclose`.
 
@@ -57,6 +59,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return isclose(a, b, rtol, atol, equal_nan).all()
 
 
+@native.planned(by_type=False)
 def array_equal(a1, a2, equal_nan=False):
     """Return whether two arrays have the same shape and elements.
 
@@ -84,6 +87,7 @@ def array_equal(a1, a2, equal_nan=False):
     return equal.all()
 
 
+@native.planned(by_type=False)
 def array_equiv(a1, a2):
     """Return whether two arrays have the same elements once they are broadcast to one shape.
 

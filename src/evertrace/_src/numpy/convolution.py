@@ -1,6 +1,6 @@
 """Convolution and correlation of vectors, in floats as in JAX."""
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.lax.conv import conv_general_dilated
 from evertrace._src.numpy import elementary
 from evertrace._src.numpy.arguments import operand
@@ -8,6 +8,7 @@ from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.numpy.shape import flip
 
 
+@native.planned(by_type=False)
 def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
     """Return the convolution of two vectors.
 
@@ -38,6 +39,7 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
     return _slide(x, flip(y), padding, precision, preferred_element_type)
 
 
+@native.planned(by_type=False)
 def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
     """Return the sums of products of one vector with the conjugate of another, shifted.
 

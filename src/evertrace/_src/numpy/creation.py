@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.api.devices import device_put
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
@@ -308,6 +308,7 @@ def _filled(name, shape, value, dtype, device):
     return placed(structural.full(ShapedArray(_checked_shape(name, shape), dtype), value), device)
 
 
+@native.planned(by_type=False)
 def zeros(shape, dtype=None, *, device=None, out_sharding=None):
     """Return an array of zeros, by default of the default float dtype.
 
@@ -323,6 +324,7 @@ def zeros(shape, dtype=None, *, device=None, out_sharding=None):
     return _filled("zeros", shape, 0, dtype, device)
 
 
+@native.planned(by_type=False)
 def ones(shape, dtype=None, *, device=None, out_sharding=None):
     """Return an array of ones, by default of the default float dtype.
 
@@ -346,6 +348,7 @@ def empty(shape, dtype=None, *, device=None, out_sharding=None):
     return _filled("empty", shape, 0, dtype, device)
 
 
+@native.planned(by_type=False)
 def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
     """Return an array filled with a value, or with an array broadcast to `shape`.
 
@@ -381,6 +384,7 @@ def _like_aval(name, a, dtype, shape):
     return ShapedArray(shape, dtype, weak)
 
 
+@native.planned(by_type=False)
 def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     """Return zeros with the shape and dtype of `a`, unless others are given.
 
@@ -391,6 +395,7 @@ def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     return placed(structural.full(_like_aval("zeros_like", a, dtype, shape), 0), device)
 
 
+@native.planned(by_type=False)
 def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     """Return ones with the shape and dtype of `a`, unless others are given.
 
@@ -413,6 +418,7 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None):
     return placed(structural.full(_like_aval("empty_like", prototype, dtype, shape), 0), device)
 
 
+@native.planned(by_type=False)
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
     """Return an array like `a` filled with a value, or with an array broadcast to its shape.
 
@@ -452,6 +458,7 @@ def _static_number(name, argument, value):
     return number.item()
 
 
+@native.planned(by_type=False)
 def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
     """Return the numbers ``start, start + step, ...`` below `stop`.
 
@@ -514,6 +521,7 @@ def _count(start, stop, step):
 # ---------------------------------------------------------------- matrices and functions
 
 
+@native.planned(by_type=False)
 def eye(N, M=None, k=0, dtype=None, *, device=None):
     """Return an ``[N, M]`` matrix with ones on diagonal `k` and zeros elsewhere.
 
@@ -531,6 +539,7 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
     return placed(convert(is_on, dtype), device)
 
 
+@native.planned(by_type=False)
 def identity(n, dtype=None):
     """Return the ``[n, n]`` matrix with ones on its diagonal.
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.convert import stop_gradient
@@ -41,6 +41,7 @@ class SlogdetResult(NamedTuple):
 
 
 @public
+@native.planned(by_type=False)
 def solve(a, b):
     """Return x with ``a @ x == b``.
 
@@ -83,6 +84,7 @@ def _solve_columns(a, b):
 
 
 @public
+@native.planned(by_type=False)
 def inv(a):
     """Return the inverses of square matrices: infinities or NaN where there is none.
 
@@ -99,6 +101,7 @@ def inv(a):
 
 
 @public
+@native.planned(by_type=False)
 def tensorsolve(a, b, axes=None):
     """Return x with ``tensordot(a, x, x.ndim) == b``.
 
@@ -131,6 +134,7 @@ def tensorsolve(a, b, axes=None):
 
 
 @public
+@native.planned(by_type=False)
 def tensorinv(a, ind=2):
     """Return the inverse of the linear map ``x -> tensordot(a, x, a.ndim - ind)``.
 
@@ -159,6 +163,7 @@ def tensorinv(a, ind=2):
 
 
 @public
+@native.planned(by_type=False)
 def cholesky(a, *, upper=False, symmetrize_input=True):
     """Factor Hermitian positive definite matrices as ``L @ adjoint(L)``.
 
@@ -181,6 +186,7 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 
 
 @public
+@native.planned(by_type=False)
 def lstsq(a, b, rcond=None, *, numpy_resid=False):
     """Return the x of least ``|a @ x - b|``, and of these that of least ``|x|``.
 
@@ -226,6 +232,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
 
 
 @public
+@native.planned(by_type=False)
 def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     """Return pseudo-inverses (Moore-Penrose).
 
@@ -289,6 +296,7 @@ def _pseudo_inverse_jvp(primals, tangents):
 
 
 @public
+@native.planned(by_type=False)
 def slogdet(a, *, method=None):
     """Return signs and logarithms of the absolute values of determinants.
 
@@ -347,6 +355,7 @@ def _parity(pivots, dtype):
 
 
 @public
+@native.planned(by_type=False)
 def det(a):
     """Return determinants.
 
@@ -389,6 +398,7 @@ def _determinant_jvp(primals, tangents):
 
 
 @public
+@native.planned(by_type=False)
 def qr(a, mode="reduced"):
     """Factor matrices as ``Q @ R``; k is the smaller of m and n.
 

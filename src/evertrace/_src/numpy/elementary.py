@@ -211,6 +211,7 @@ def _nearest_even(x):
     return ops.round_p.bind(x, rounding_method=1)
 
 
+@native.planned(by_type=False)
 def rint(x, /):
     """Return the nearest integer as a float, halves rounded to even ones.
 
@@ -305,6 +306,7 @@ isinf = unary(
 )
 
 
+@native.planned(by_type=False)
 def isposinf(x, /, out=None):
     """Return whether it is plus infinity.
 
@@ -318,6 +320,7 @@ def isposinf(x, /, out=None):
     return _is_infinity("isposinf", x, np.inf)
 
 
+@native.planned(by_type=False)
 def isneginf(x, /, out=None):
     """Return whether it is minus infinity.
 
@@ -455,6 +458,7 @@ def sinc(x, /):
     return where(is_near, series, ufuncs.sin(safe) / safe)
 
 
+@native.planned(by_type=False)
 def i0(x):
     """Return the modified Bessel function of the first kind of order 0.
 
@@ -478,6 +482,7 @@ positive = unary("positive", as_array, "Return the number as it is.", promotion=
 # ---------------------------------------------------------------- complex numbers
 
 
+@native.planned(by_type=False)
 def real(val, /):
     """Return the real part; real numbers are returned as they are.
 
@@ -489,6 +494,7 @@ def real(val, /):
     return ops.real_p.bind(x) if is_complex(x.aval.dtype) else x
 
 
+@native.planned(by_type=False)
 def imag(val, /):
     """Return the imaginary part, 0 for real numbers.
 
@@ -500,6 +506,7 @@ def imag(val, /):
     return ops.imag_p.bind(x) if is_complex(x.aval.dtype) else structural.full(x.aval, 0)
 
 
+@native.planned(by_type=False)
 def conj(x, /):
     """Return the complex conjugate; real numbers are returned as they are.
 
@@ -514,6 +521,7 @@ def conj(x, /):
 conjugate = conj
 
 
+@native.planned(by_type=False)
 def angle(z, deg=False):
     """Return the angle of complex numbers with the positive real axis, in radians or degrees.
 
@@ -526,6 +534,7 @@ def angle(z, deg=False):
     return rad2deg(out) if deg else out
 
 
+@native.planned(by_type=False)
 def isreal(x):
     """Return whether the imaginary part is 0.
 
@@ -537,6 +546,7 @@ def isreal(x):
     return ufuncs.equal(imag(x), 0) if is_complex(x.dtype) else _all(x, True)
 
 
+@native.planned(by_type=False)
 def iscomplex(x):
     """Return whether the imaginary part is not 0.
 

@@ -46,6 +46,7 @@ def copysign(x1, x2, /):
     return choose_by(signbit(y), -magnitude, magnitude)
 
 
+@native.planned(by_type=False)
 def frexp(x, /):
     """Split floats into mantissas of magnitude in [0.5, 1) and exponents of 2, as int32.
 
@@ -75,6 +76,7 @@ def frexp(x, /):
     return where(is_special, x, mantissa), where(is_special, 0, exponent)
 
 
+@native.planned(by_type=True)
 def ldexp(x1, x2, /):
     """Return ``x1 * 2 ** x2``, for integers `x2`.
 
@@ -101,6 +103,7 @@ def ldexp(x1, x2, /):
     return x * scale * scale * rest
 
 
+@native.planned(by_type=False)
 def modf(x, /, out=None):
     """Split floats into fractions and whole parts, both with the sign of `x`.
 

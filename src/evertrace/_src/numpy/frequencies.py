@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.repeating import roll
@@ -15,6 +15,7 @@ from evertrace._src.ops.fft import half
 # ---------------------------------------------------------------- frequencies
 
 
+@native.planned(by_type=False)
 def fftfreq(n, d: Any = 1.0, *, dtype=None, device=None):
     """Return the frequencies to which the elements of `fft` belong, in cycles per unit of `d`.
 
@@ -38,6 +39,7 @@ def fftfreq(n, d: Any = 1.0, *, dtype=None, device=None):
     return _frequencies("fftfreq", k, n, d, dtype, device)
 
 
+@native.planned(by_type=False)
 def rfftfreq(n, d: Any = 1.0, *, dtype=None, device=None):
     """Return the frequencies to which the elements of `rfft` belong, in cycles per unit of `d`.
 
@@ -93,6 +95,7 @@ def _frequencies(name, k, n, d, dtype, device):
 # ---------------------------------------------------------------- shifts
 
 
+@native.planned(by_type=False)
 def fftshift(x, axes=None):
     """Move the zero frequency of a spectrum from the front of axes to their middle.
 
@@ -110,6 +113,7 @@ def fftshift(x, axes=None):
     return _shifted("fftshift", x, axes, 1)
 
 
+@native.planned(by_type=False)
 def ifftshift(x, axes=None):
     """Undo `fftshift`: move the zero frequency from the middle of axes to their front.
 

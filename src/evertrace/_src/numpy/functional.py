@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand
@@ -92,6 +92,7 @@ def apply_over_axes(func, a, axes):
 # ---------------------------------------------------------------- choices
 
 
+@native.planned(by_type=False)
 def select(condlist, choicelist, default=0):
     """Take each element from the first array whose condition holds.
 
@@ -174,6 +175,7 @@ def _as_list(conditions):
     return list(conditions) if np.ndim(conditions) > 1 else [conditions]
 
 
+@native.planned(by_type=False)
 def choose(a, choices, out=None, mode="raise"):
     """Take each element from the array that an index names.
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import indexing, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int, static_shape
@@ -23,6 +23,7 @@ INT32 = np.dtype(np.int32)
 # ---------------------------------------------------------------- coordinates
 
 
+@native.planned(by_type=False)
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """Return the coordinates of a grid: an array per axis, of the shape of the grid.
 
@@ -83,6 +84,7 @@ def _along(vector, axis, shape, sparse):
     )
 
 
+@native.planned(by_type=False)
 def indices(dimensions, dtype=None, sparse=False):
     """Return the indices of an array's elements: ``[rank, *dimensions]``, or a tuple if sparse.
 
@@ -169,6 +171,7 @@ index_exp = np.index_exp
 # ---------------------------------------------------------------- triangles
 
 
+@native.planned(by_type=False)
 def tri(N, M=None, k=0, dtype=None):
     """Return an ``[N, M]`` matrix with ones on and below diagonal `k`, zeros above.
 
@@ -204,6 +207,7 @@ def _matrices(name, m):
     return x
 
 
+@native.planned(by_type=False)
 def tril(m, k=0):
     """Return the matrices in the last two axes with zeros above diagonal `k`.
 
@@ -221,6 +225,7 @@ def tril(m, k=0):
     return _masked(below, x, structural.zeros(x.aval))
 
 
+@native.planned(by_type=False)
 def triu(m, k=0):
     """Return the matrices in the last two axes with zeros below diagonal `k`.
 
@@ -242,6 +247,7 @@ def _masked(mask, on_true, on_false):
     return select_n_p.bind(broadcast_to(mask, on_true.aval.shape), on_false, on_true)
 
 
+@native.planned(by_type=False)
 def tril_indices(n, k=0, m=None):
     """Return rows and columns of the elements of an ``[n, m]`` matrix not above diagonal `k`.
 
@@ -254,6 +260,7 @@ def tril_indices(n, k=0, m=None):
     return tuple(asarray(i.astype(np.int32)) for i in found)
 
 
+@native.planned(by_type=False)
 def triu_indices(n, k=0, m=None):
     """Return rows and columns of the elements of an ``[n, m]`` matrix not below diagonal `k`.
 
@@ -324,6 +331,7 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 # ---------------------------------------------------------------- diagonals
 
 
+@native.planned(by_type=False)
 def diag(v, k=0):
     """Return the diagonal `k` of a matrix, or the matrix with a vector on that diagonal.
 
@@ -359,6 +367,7 @@ def diag(v, k=0):
     return _masked(is_on, columns, structural.zeros(columns.aval))
 
 
+@native.planned(by_type=False)
 def diagflat(v, k=0):
     """Return the matrix with the flattened array on diagonal `k`.
 

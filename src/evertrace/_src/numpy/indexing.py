@@ -50,6 +50,7 @@ def getitem(x, index):
     return x
 
 
+@native.planned(by_type=False)
 def _general(x, index):
     """Return ``x[index]`` for an index with arrays, traced ints, masks or slices of `ds`."""
     if dslice.is_in(index):
@@ -328,6 +329,7 @@ def along_axis(name, x, indices, axis):
     return axis, x, indices
 
 
+@native.planned(by_type=False)
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """Return a diagonal of the matrices in two axes, along a new last axis.
 

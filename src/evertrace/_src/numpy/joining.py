@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation, indexing
 from evertrace._src.numpy.arguments import (
@@ -28,6 +28,7 @@ from evertrace._src.ops.structural import expand_dims
 # ---------------------------------------------------------------- joining
 
 
+@native.planned(by_type=False)
 def concatenate(arrays, axis: int | None = 0, dtype=None):
     """Join arrays along an axis they have.
 
@@ -69,6 +70,7 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
     return concatenate_p.bind(*arrays, dimension=axis)
 
 
+@native.planned(by_type=False)
 def concat(arrays, /, *, axis=0):
     """Join arrays along an axis they have: another name of `concatenate`.
 
@@ -106,6 +108,7 @@ def _rank_error(name, arrays):
     )
 
 
+@native.planned(by_type=False)
 def stack(arrays, axis=0, out=None, dtype=None):
     """Join arrays of one shape along a new axis.
 
@@ -148,6 +151,7 @@ def _at_least(change, tup):
     return [change(x) for x in arrays]
 
 
+@native.planned(by_type=False)
 def vstack(tup, dtype=None):
     """Join arrays along the first axis; vectors become rows.
 
@@ -160,6 +164,7 @@ def vstack(tup, dtype=None):
     return concatenate(_at_least(atleast_2d, tup), 0, dtype)
 
 
+@native.planned(by_type=False)
 def hstack(tup, dtype=None):
     """Join arrays along the second axis, vectors along the first.
 
@@ -174,6 +179,7 @@ def hstack(tup, dtype=None):
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
+@native.planned(by_type=False)
 def dstack(tup, dtype=None):
     """Join arrays along the third axis, which vectors and matrices are given.
 
@@ -185,6 +191,7 @@ def dstack(tup, dtype=None):
     return concatenate(_at_least(atleast_3d, tup), 2, dtype)
 
 
+@native.planned(by_type=False)
 def column_stack(tup):
     """Join arrays along the second axis; vectors become columns.
 
@@ -197,6 +204,7 @@ def column_stack(tup):
     return concatenate([x if x.aval.ndim > 1 else atleast_2d(x).T for x in arrays], 1)
 
 
+@native.planned(by_type=False)
 def block(arrays):
     """Join nested lists of arrays: the innermost lists along the last axis, and so on outwards.
 
@@ -317,6 +325,7 @@ c_ = _Concatenator(-1, 2, 0, "``c_[a, b]`` joins vectors as the columns of a mat
 # ---------------------------------------------------------------- splitting
 
 
+@native.planned(by_type=False)
 def split(ary, indices_or_sections, axis=0):
     """Cut an array along an axis.
 
@@ -340,6 +349,7 @@ def split(ary, indices_or_sections, axis=0):
     return _split("split", ary, indices_or_sections, axis)
 
 
+@native.planned(by_type=False)
 def array_split(ary, indices_or_sections, axis=0):
     """Cut an array along an axis, like `split`, into parts that need not be of one size.
 
@@ -389,6 +399,7 @@ def _section_sizes(name, x, sections, axis):
     return (each + 1,) * rest + (each,) * (sections - rest)
 
 
+@native.planned(by_type=False)
 def vsplit(ary, indices_or_sections):
     """Cut along the first axis; see `split`.
 
@@ -400,6 +411,7 @@ def vsplit(ary, indices_or_sections):
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
+@native.planned(by_type=False)
 def hsplit(ary, indices_or_sections):
     """Cut along the second axis, vectors along the first; see `split`.
 
@@ -412,6 +424,7 @@ def hsplit(ary, indices_or_sections):
     return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
+@native.planned(by_type=False)
 def dsplit(ary, indices_or_sections):
     """Cut along the third axis; see `split`.
 
@@ -425,6 +438,7 @@ def dsplit(ary, indices_or_sections):
 # ---------------------------------------------------------------- adding and removing elements
 
 
+@native.planned(by_type=False)
 def append(arr, values, axis=None):
     """Join values to the end of an array along an axis; flatten both if it is None.
 
@@ -439,6 +453,7 @@ def append(arr, values, axis=None):
     return concatenate([operand("append", arr), operand("append", values)], axis)
 
 
+@native.planned(by_type=False)
 def insert(arr, obj, values, axis=None):
     """Insert values before places along an axis.
 
@@ -508,6 +523,7 @@ def _check_places(name, places, low, high, x, axis):
         )
 
 
+@native.planned(by_type=False)
 def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     """Remove elements at places along an axis.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import canonical_axes, distinct_axes, operand, static_int
 from evertrace._src.numpy.decompositions import inv
@@ -18,6 +18,7 @@ tensordot = products.tensordot
 vecdot = products.vecdot
 
 
+@native.planned(by_type=False)
 def cross(x1, x2, /, *, axis=-1):
     """Return the cross products of vectors of 3 elements along an axis.
 
@@ -37,6 +38,7 @@ def cross(x1, x2, /, *, axis=-1):
     return products.cross(x, y, axis=axis)
 
 
+@native.planned(by_type=False)
 def outer(x1, x2, /):
     """Return all products of an element of one vector and one of another.
 
@@ -56,6 +58,7 @@ def outer(x1, x2, /):
     return products.outer(x, y)
 
 
+@native.planned(by_type=False)
 def diagonal(x, /, *, offset=0):
     """Return the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones.
 
@@ -66,6 +69,7 @@ def diagonal(x, /, *, offset=0):
     return indexing.diagonal(x, offset, -2, -1)
 
 
+@native.planned(by_type=False)
 def trace(x, /, *, offset=0, dtype=None):
     """Sum the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones.
 
@@ -79,6 +83,7 @@ def trace(x, /, *, offset=0, dtype=None):
 # ---------------------------------------------------------------- norms
 
 
+@native.planned(by_type=False)
 def norm(x, ord=None, axis=None, keepdims=False):
     """Return norms of vectors or matrices.
 
@@ -119,6 +124,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     )
 
 
+@native.planned(by_type=False)
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """Return norms of the vectors along axes, several axes being joined; see `norm`.
 
@@ -130,6 +136,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return _vector_norm(x, canonical_axes("vector_norm", axis, x.aval.ndim), ord, keepdims)
 
 
+@native.planned(by_type=False)
 def matrix_norm(x, /, *, keepdims=False, ord: Any = "fro"):
     """Return norms of matrices ``[..., m, n]``; see `norm`.
 
@@ -233,6 +240,7 @@ def cond(x, p=None):
 # ---------------------------------------------------------------- powers and chains
 
 
+@native.planned(by_type=False)
 def matrix_power(a, n):
     """Return square matrices to an integer power, by repeated squaring.
 
@@ -268,6 +276,7 @@ def matrix_power(a, n):
         x = matmul(x, x)
 
 
+@native.planned(by_type=False)
 def multi_dot(arrays, *, precision=None):
     """Multiply a chain of matrices in the order that takes the fewest operations.
 

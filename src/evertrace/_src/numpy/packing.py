@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.numpy import creation, reductions, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.padding import pad
@@ -23,6 +23,7 @@ def _places(bitorder):
     return creation.asarray(places[::-1].copy() if bitorder == "big" else places)
 
 
+@native.planned(by_type=False)
 def packbits(a, axis=None, bitorder="big"):
     """Make bytes of each 8 elements along an axis.
 
@@ -60,6 +61,7 @@ def packbits(a, axis=None, bitorder="big"):
     return moveaxis(reductions.sum(shifted, -1, np.uint8), -1, axis)
 
 
+@native.planned(by_type=False)
 def unpackbits(a, axis=None, count=None, bitorder="big"):
     """Make 8 elements, zeros and ones, of each byte along an axis.
 

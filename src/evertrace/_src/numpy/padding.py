@@ -6,7 +6,7 @@ One axis is padded after the other, so that corners come out as NumPy's. Except 
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.numpy import elementary, functional, reductions, statistics, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int
 from evertrace._src.numpy.promotion import broadcast_to
@@ -16,6 +16,7 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.slicing import concatenate_p, pad_p, slice_in_dim
 
 
+@native.planned(by_type=False)
 def pad(array, pad_width, mode="constant", **kwargs):
     """Add elements at the ends of axes.
 

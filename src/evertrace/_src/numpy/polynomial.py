@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, products, reductions, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int, traced_argument
@@ -14,6 +14,7 @@ from evertrace._src.numpy.shape import atleast_1d, trim_zeros
 from evertrace._src.numpy.spectra import eigvals
 
 
+@native.planned(by_type=False)
 def polyval(p, x, *, unroll=16):
     """Return the values of a polynomial, by Horner's rule.
 
@@ -38,6 +39,7 @@ def polyval(p, x, *, unroll=16):
     return out
 
 
+@native.planned(by_type=False)
 def polyadd(a1, a2):
     """Return the sum of two polynomials.
 
@@ -49,6 +51,7 @@ def polyadd(a1, a2):
     return ufuncs.add(x, y)
 
 
+@native.planned(by_type=False)
 def polysub(a1, a2):
     """Return the difference of two polynomials.
 
@@ -69,6 +72,7 @@ def _same_length(name, a1, a2):
     ]
 
 
+@native.planned(by_type=False)
 def polymul(a1, a2, *, trim_leading_zeros=False):
     """Return the product of two polynomials.
 
@@ -123,6 +127,7 @@ def polydiv(u, v, *, trim_leading_zeros=False):
     return out, u
 
 
+@native.planned(by_type=False)
 def polyder(p, m=1):
     """Return the derivative of order `m` of a polynomial.
 
@@ -142,6 +147,7 @@ def polyder(p, m=1):
     return p
 
 
+@native.planned(by_type=False)
 def polyint(p, m=1, k=None):
     """Return an antiderivative of order `m` of a polynomial.
 
@@ -211,6 +217,7 @@ def poly(seq_of_zeros):
     return out
 
 
+@native.planned(by_type=False)
 def vander(x, N=None, increasing=False):
     """Return the matrix of powers of the elements of a vector.
 

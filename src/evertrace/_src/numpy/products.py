@@ -235,6 +235,7 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
     )
 
 
+@native.planned(by_type=False)
 def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
     """Return inner products of vectors along an axis, the first conjugated; the rest broadcasts.
 
@@ -352,6 +353,7 @@ def _paired_axes(x, y, axes):
     )
 
 
+@native.planned(by_type=False)
 def kron(a, b):
     """Return the Kronecker product: `b` scaled by each element of `a`, in `a`'s arrangement.
 
@@ -368,6 +370,7 @@ def kron(a, b):
     return reshape(ufuncs.multiply(apart_x, apart_y), sizes)
 
 
+@native.planned(by_type=False)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """Return the cross products of vectors of 2 or 3 elements along an axis.
 

@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, cumulative, indexing, ufuncs
 from evertrace._src.numpy.arguments import (
@@ -27,6 +27,7 @@ from evertrace._src.ops.dynamic import dynamic_slice_p
 from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, tile_p
 
 
+@native.planned(by_type=False)
 def roll(a, shift, axis=None):
     """Shift elements along axes; what leaves at one end comes in at the other.
 
@@ -90,6 +91,7 @@ def _roll_by_traced(x, shift, axis, size):
     return dynamic_slice_p.bind(twice, *starts, slice_sizes=x.aval.shape)
 
 
+@native.planned(by_type=False)
 def tile(A, reps):
     """Repeat a whole array, `reps` (int or a sequence of ints) times along the last axes.
 
@@ -107,6 +109,7 @@ def tile(A, reps):
     return x if all(r == 1 for r in reps) else tile_p.bind(x, reps=reps)
 
 
+@native.planned(by_type=False)
 def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
     """Repeat each element along an axis.
 
@@ -167,6 +170,7 @@ def _repeat_evenly(x, count, axis):
     return structural.reshape(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
+@native.planned(by_type=False)
 def resize(a, new_shape):
     """Return the elements, repeated as often as needed, in a new shape.
 

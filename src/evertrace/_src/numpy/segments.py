@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy.creation import full
@@ -39,6 +39,7 @@ def _segment_reduce(name, method, identity, data, segment_ids, num_segments, opt
 
 
 @public
+@native.planned(by_type=False)
 def segment_sum(
     data,
     segment_ids,
@@ -84,6 +85,7 @@ def segment_sum(
 
 
 @public
+@native.planned(by_type=False)
 def segment_prod(
     data,
     segment_ids,
@@ -116,6 +118,7 @@ def segment_prod(
 
 
 @public
+@native.planned(by_type=False)
 def segment_max(
     data,
     segment_ids,
@@ -146,6 +149,7 @@ def segment_max(
 
 
 @public
+@native.planned(by_type=False)
 def segment_min(
     data,
     segment_ids,

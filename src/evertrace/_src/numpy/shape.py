@@ -168,6 +168,7 @@ def broadcast_shapes(*shapes):
     return common_shape("broadcast_shapes", [static_shape("broadcast_shapes", s) for s in shapes])
 
 
+@native.planned(by_type=False)
 def broadcast_arrays(*args):
     """Return a list of the arrays, broadcast to their common shape.
 
@@ -182,6 +183,7 @@ def broadcast_arrays(*args):
     return [broadcast_operand(x, shape) for x in arrays]
 
 
+@native.planned(by_type=False)
 def atleast_1d(*arys) -> Any:
     """Return each array with at least one axis; one array, or a list if there are several.
 
@@ -192,6 +194,7 @@ def atleast_1d(*arys) -> Any:
     return _each(arys, "atleast_1d", lambda x: structural.expand_dims(x, _missing(x, 1)))
 
 
+@native.planned(by_type=False)
 def atleast_2d(*arys) -> Any:
     """Return each array with at least two axes, new ones in front.
 
@@ -202,6 +205,7 @@ def atleast_2d(*arys) -> Any:
     return _each(arys, "atleast_2d", lambda x: structural.expand_dims(x, _missing(x, 2)))
 
 
+@native.planned(by_type=False)
 def atleast_3d(*arys) -> Any:
     """Return each array with at least three axes; a matrix gets its new axis at the end.
 
@@ -287,6 +291,7 @@ def transpose(a, axes=None):
     return permute(x, axes)
 
 
+@native.planned(by_type=False)
 def permute_dims(a, /, axes):
     """Permute axes: another name of `transpose`.
 
@@ -362,6 +367,7 @@ def moveaxis(a, source, destination):
     return permute(x, order)
 
 
+@native.planned(by_type=False)
 def rollaxis(a, axis, start=0):
     """Move `axis` backwards until it stands before the axis that is at `start` now.
 
@@ -389,6 +395,7 @@ def flip(m, axis=None):
     return rev_p.bind(x, dimensions=axes) if axes else x
 
 
+@native.planned(by_type=False)
 def fliplr(m):
     """Reverse the second axis.
 
@@ -400,6 +407,7 @@ def fliplr(m):
     return flip(m, 1)
 
 
+@native.planned(by_type=False)
 def flipud(m):
     """Reverse the first axis.
 
@@ -411,6 +419,7 @@ def flipud(m):
     return flip(m, 0)
 
 
+@native.planned(by_type=False)
 def rot90(m, k=1, axes=(0, 1)):
     """Rotate by 90 degrees, `k` times, in the plane of two axes, from the first to the second.
 
@@ -435,6 +444,7 @@ def rot90(m, k=1, axes=(0, 1)):
     return flip(swapaxes(x, first, second), second)
 
 
+@native.planned(by_type=False)
 def unstack(x, /, *, axis=0):
     """Return a tuple of the arrays that stand along `axis`.
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import static_int
@@ -21,6 +21,7 @@ from evertrace._src.ops.creation import iota
 from evertrace._src.ops.slicing import concatenate_p
 
 
+@native.planned(by_type=False)
 def linspace(
     start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
 ) -> Any:
@@ -88,6 +89,7 @@ def _spaced(start, stop, num, endpoint):
     return (concatenate_p.bind(out, high, dimension=0) if endpoint else out), step
 
 
+@native.planned(by_type=False)
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """Return `num` powers of `base` whose exponents go from `start` to `stop`; see `linspace`.
 
@@ -100,6 +102,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     return out if dtype is None else convert_to(out, dtype)
 
 
+@native.planned(by_type=False)
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """Return `num` numbers with equal ratios from `start` to `stop`, which have one sign.
 

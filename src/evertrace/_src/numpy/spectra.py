@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.lax import linalg as lax
 from evertrace._src.numpy import creation, elementary, indexing, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import operand
@@ -67,6 +67,7 @@ def adjoint(x):
 
 
 @public
+@native.planned(by_type=False)
 def eigh(a, UPLO=None, symmetrize_input=True):
     """Return eigenvalues and eigenvectors of Hermitian matrices.
 
@@ -97,6 +98,7 @@ def eigh(a, UPLO=None, symmetrize_input=True):
 
 
 @public
+@native.planned(by_type=False)
 def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
     """Return ascending eigenvalues of Hermitian matrices; see `eigh`.
 
@@ -138,6 +140,7 @@ def eigvals(a):
 
 
 @public
+@native.planned(by_type=False)
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None) -> Any:
     """Return singular values and vectors; k is the smaller of m and n.
 
@@ -175,6 +178,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
 
 
 @public
+@native.planned(by_type=False)
 def svdvals(x, /):
     """Return descending singular values of matrices ``[..., m, n]``.
 
@@ -186,6 +190,7 @@ def svdvals(x, /):
 
 
 @public
+@native.planned(by_type=False)
 def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
     """Return ranks: how many singular values exceed a part of the largest one.
 

@@ -246,6 +246,7 @@ def _look_up(lines, places, q_shape):
 # ---------------------------------------------------------------- weighted means
 
 
+@native.planned(by_type=False)
 def average(a, axis=None, weights=None, returned=False, keepdims=False):
     """Return the weighted mean along axes.
 
@@ -303,6 +304,7 @@ def _align_weights(x, w, axis):
 # ---------------------------------------------------------------- covariances
 
 
+@native.planned(by_type=False)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
     """Return the covariance matrix of variables.
 
@@ -365,6 +367,7 @@ def _variables(name, m, rowvar, dtype):
     return x if rowvar else x.T
 
 
+@native.planned(by_type=False)
 def corrcoef(x, y=None, rowvar=True, dtype=None):
     """Return the matrix of correlation coefficients of variables; see `cov`.
 
@@ -387,6 +390,7 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
 # ---------------------------------------------------------------- counts
 
 
+@native.planned(by_type=False)
 def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     """Count how often each integer occurs.
 
@@ -426,6 +430,7 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
     return counts if length == 0 else counts.at[ufuncs.maximum(x, 0)].add(weights, mode="drop")
 
 
+@native.planned(by_type=False)
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """Return the edges of the bins that `histogram` uses: ``bins + 1`` floats.
 
@@ -463,6 +468,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     return linspace(low, high, static_int("histogram", "bins", bins) + 1, dtype=dtype)
 
 
+@native.planned(by_type=False)
 def histogram(a, bins=10, range=None, weights=None, density=None):
     """Count the elements in bins.
 
@@ -508,6 +514,7 @@ def _histogramdd(sample, edges, weights):
     return reshape(counts, tuple(sizes)), edges
 
 
+@native.planned(by_type=False)
 def histogram2d(x, y, bins: Any = 10, range=None, weights=None, density=None):
     """Count points of the plane in rectangles; see `histogramdd`.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.numpy import dslice, indexers, indexing, ufuncs
@@ -59,22 +60,22 @@ class IndexRef(native.IndexRefBase):
     @native.updating("")
     def set(self, values, **options):
         """Return the array with ``x[index]`` replaced by `values`."""
-        return _update(self, ops.scatter_p, values, lambda old, new: new, options)
+        return _update(self.array, self.index, "set", _operand(self.array, values), **options)
 
     @native.updating("add")
     def add(self, values, **options):
         """Return the array with `values` added to ``x[index]``, once per occurrence."""
-        return _update(self, ops.scatter_add_p, values, ufuncs.add, options)
+        return _update(self.array, self.index, "add", _operand(self.array, values), **options)
 
     @native.updating("sub")
     def subtract(self, values, **options):
         """Return the array with `values` subtracted from ``x[index]``."""
-        return _update(self, ops.scatter_sub_p, values, ufuncs.subtract, options)
+        return _update(self.array, self.index, "sub", _operand(self.array, values), **options)
 
     @native.updating("mul")
     def multiply(self, values, **options):
         """Return the array with ``x[index]`` multiplied by `values`."""
-        return _update(self, ops.scatter_mul_p, values, ufuncs.multiply, options)
+        return _update(self.array, self.index, "mul", _operand(self.array, values), **options)
 
     mul = multiply
 
@@ -91,12 +92,12 @@ class IndexRef(native.IndexRefBase):
     @native.updating("min")
     def min(self, values, **options):
         """Return the array with ``x[index]`` lowered to `values` where it is above."""
-        return _update(self, ops.scatter_min_p, values, ufuncs.minimum, options)
+        return _update(self.array, self.index, "min", _operand(self.array, values), **options)
 
     @native.updating("max")
     def max(self, values, **options):
         """Return the array with ``x[index]`` raised to `values` where it is below."""
-        return _update(self, ops.scatter_max_p, values, ufuncs.maximum, options)
+        return _update(self.array, self.index, "max", _operand(self.array, values), **options)
 
     def apply(self, func, **options):
         """Return the array with `func` applied to ``x[index]``; once where indices repeat."""
@@ -115,19 +116,41 @@ def _of_get(options) -> dict[str, Any]:
     )
 
 
-def _update(ref, prim, values, combine, options):
-    """Scatter `values` with a primitive; `combine` says the same for a traced mask."""
-    given = as_array(ref.array, "at")
+_OPERATIONS = {
+    "set": (ops.scatter_p, lambda old, new: new),
+    "add": (ops.scatter_add_p, ufuncs.add),
+    "sub": (ops.scatter_sub_p, ufuncs.subtract),
+    "mul": (ops.scatter_mul_p, ufuncs.multiply),
+    "min": (ops.scatter_min_p, ufuncs.minimum),
+    "max": (ops.scatter_max_p, ufuncs.maximum),
+}
+
+
+def _operand(x, values):
+    """Return updates, a Python number as an array if that says the same: all have one plan then."""
+    dtype = x.aval.dtype if type(x) is Array else None
+    if type(values) is float and dtype in _FLOATS and abs(values) <= dtypes.finfo(dtype).max:
+        return from_host(np.asarray(values, dtype))
+    return values
+
+
+_FLOATS = np.dtype(np.float32), np.dtype(np.float64)
+
+
+@native.planned(by_type=False)
+def _update(x, index, operation, values, **options):
+    """Scatter `values` by a primitive, or choose them by a traced mask."""
+    prim, combine = _OPERATIONS[operation]
+    given = as_array(x, "at")
     x, values = _promoted(given, values)
-    mask = _traced_mask(ref.index)
-    if dslice.is_in(ref.index):
-        window = dslice.Window(x.aval.shape, ref.index)
-        part = IndexRef(window.take(x), window.index)
-        out = window.put(x, _update(part, prim, values, combine, options))
+    mask = _traced_mask(index)
+    if dslice.is_in(index):
+        window = dslice.Window(x.aval.shape, index)
+        out = window.put(x, _update(window.take(x), window.index, operation, values, **options))
     elif mask is not None:
         out = _update_by_mask(x, mask, values, combine)
     else:
-        out = scatter_update(x, ref.index, prim, values, **options)
+        out = scatter_update(x, index, prim, values, **options)
     return out if x is given else convert_to(out, given.aval.dtype)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, native
 from evertrace._src.numpy import creation, elementary
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.promotion import as_operands
@@ -14,6 +14,7 @@ def _window(name, M, window):
     return creation.asarray(window(max(0, size)).astype(dtypes.default_dtype(float)))
 
 
+@native.planned(by_type=False)
 def bartlett(M):
     """Return the triangular window of `M` samples that is 0 at both ends.
 
@@ -24,6 +25,7 @@ def bartlett(M):
     return _window("bartlett", M, np.bartlett)
 
 
+@native.planned(by_type=False)
 def blackman(M):
     """Return the Blackman window of `M` samples.
 
@@ -34,6 +36,7 @@ def blackman(M):
     return _window("blackman", M, np.blackman)
 
 
+@native.planned(by_type=False)
 def hamming(M):
     """Return the Hamming window of `M` samples.
 
@@ -44,6 +47,7 @@ def hamming(M):
     return _window("hamming", M, np.hamming)
 
 
+@native.planned(by_type=False)
 def hanning(M):
     """Return the Hann window of `M` samples.
 
@@ -54,6 +58,7 @@ def hanning(M):
     return _window("hanning", M, np.hanning)
 
 
+@native.planned(by_type=False)
 def kaiser(M, beta):
     """Return the Kaiser window of `M` samples with shape parameter `beta`, which may be traced.
 

@@ -1,31 +1,37 @@
 """Plans of eager functions: what a function does for operands of some types, as a list of kernels.
 
-The extension module asks `plan` when a function is called with a new kind of operands. The function
-is run as it always is, which gives the result; then it is run twice more while `registry.eager`
-notes which primitives it applies. What both runs have in common, although contents and numbers
-differ, is the function's program: it is described by kernels, which the module repeats from then on
-without Python. A function that does anything else has no plan.
+The extension module asks `plan` when a function is called with a new kind of operands, and repeats
+the description that it gets from then on without Python. What a function does is found out in two
+ways. It is traced, so that no contents decide anything: what is more than a few operations becomes
+one tape. A short function, and one that takes Python numbers as operands, is run twice (`recorded`)
+and described by kernels of its own. Of large operands each kernel would be a pass over memory:
+there several become one tape wherever they can. A function that does anything else has no plan.
 
-Of large operands each kernel would be a pass over memory. There the function is traced instead, and
-if it is several passes, its plan is one tape, in which they become one.
-
-A description is ``(slots, steps, result, aval)``. A slot is a place for an array: ``("array", i,
-aval)`` and ``("number", i, aval)`` are argument `i`, ``("constant", array, aval)`` is always the
-same, ``("step", None, aval)`` is written by a step, ``("unused", None, aval)`` by none. A step is
-``(kind, slots, operands, ...)``, with kinds as in `python/plan.cc`. `result` is the slot of the
-result, whose aval is `aval`; slots of random keys have that of their words.
+A description is ``(slots, steps, results, tree)``. A slot is a place for an array: ``("array", i,
+aval)`` and ``("number", i, aval)`` are operand `i`, ``("constant", array, aval)`` is always the
+same, ``("step", None, aval)`` is written by a step, ``("unused", None, aval)`` by none. Operands
+are counted as the arguments come, those in lists and tuples too. A step is ``(kind, slots,
+operands, ...)``, with kinds as in `python/plan.cc`. Results are pairs of a slot and an aval; slots
+of random keys have that of their words. `tree` is the spec of what they are put into, or None.
 """
 
-import math
+import contextlib
+import itertools
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, kernels, native
+from evertrace._src import errors, kernels, tree
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.engine import mode
+from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import EVAL, state
-from evertrace._src.ops import dot
+from evertrace._src.engines.host.recorded import (
+    MOST_PRODUCTS,
+    NoPlan,
+    in_memory,
+    num_products,
+    recorded,
+    spec_of,
+)
 
 MOST_ELEMENTS = 1 << 17
 """Of operands and results: above that, the Python path costs little beside the work."""
@@ -33,45 +39,44 @@ MOST_ELEMENTS = 1 << 17
 FUSED_FROM = 1 << 13
 """Elements of an operand or result from which on passes over memory count."""
 
-# What arguments are replaced by in the two runs: numbers that no function has as constants, and
-# that every numeric dtype holds.
-_STAND_INS = (
-    {int: (97, 101, 103, 107), float: (0.7310585786, 0.6224593312, 0.5744425168, 0.5498339973)},
-    {int: (109, 113, 127, 89), float: (1.9318516525, 1.8793852415, 1.8477590650, 1.8019377358)},
-)
+FEW = 4
+"""So many operations are described one by one."""
 
-
-class _NoPlan(Exception):
-    """The function does something that no kernel repeats."""
+MOST_CONSTANT = 1 << 10
+"""Elements of what a function makes of no array, such as `zeros`: every such result is kept."""
 
 
 def plan(tape_of, function, args, names, by_type):
     """Call a function, and describe what it does.
 
     Args:
-      tape_of: makes the tape of a function of arrays, see `registry`.
+      tape_of: traces a function of arrays for avals; returns the jaxpr, and what makes a tape of
+        it, or None.
       function: the Python function.
       args: its arguments; those by name come last.
       names: the names of those, or None.
       by_type: whether Python numbers are operands; else they are part of the program.
 
     Returns:
-      ``(result, description)``, with None for the description where there is none.
+      ``(result, description)``, with None for the description where there is none, and None for
+      the result where the function was not run.
     """
+    operands = list(_opened(args))
+    call = Called(tape_of, function, args, names, operands, by_type)
+    arrays = [x.aval for x in operands if type(x) is Array]
+    if arrays and not call.numbers and (not by_type or _most(arrays) >= FUSED_FROM):
+        with contextlib.suppress(NoPlan):
+            return None, _traced(call)
     warned = errors.num_warnings()
     out = _call(function, args, names)
     if errors.num_warnings() != warned or not _is_usual(out):
         return out, None
-    most = max([x.size for x in (out, *args) if type(x) is Array])
-    try:
-        made = None
-        if most >= FUSED_FROM:
-            made = _one_tape(tape_of, function, args, names, by_type, out)
-        if made is None and most <= MOST_ELEMENTS:
-            made = _description(tape_of, function, args, names, by_type)
-        return out, made
-    except _NoPlan:
-        return out, None
+    with contextlib.suppress(NoPlan):
+        if not arrays and not by_type:
+            return out, _of_constants(*tree.flatten(out))
+        if by_type and _most([x.aval for x in tree.leaves(out)] + arrays) <= MOST_ELEMENTS:
+            return out, recorded(call)
+    return out, None
 
 
 def _call(function, args, names):
@@ -81,45 +86,116 @@ def _call(function, args, names):
     return function(*args[:count], **dict(zip(names, args[count:], strict=True)))
 
 
+class Called:
+    """A call that a plan is made for.
+
+    Attributes:
+      operands: the arguments, those in lists and tuples too.
+      numbers: the places of Python numbers that are operands.
+    """
+
+    def __init__(self, tape_of, function, args, names, operands, by_type):
+        self.tape_of, self.operands, self.by_type = tape_of, operands, by_type
+        self._function, self._args, self._names = function, args, names
+        depths = [type(x) in (list, tuple) for x in args]
+        places = itertools.accumulate([len(list(_opened([x]))) for x in args], initial=0)
+        self.numbers = [
+            i
+            for i, x, is_open in zip(places, args, depths, strict=False)
+            if by_type and not is_open and type(x) in (int, float, complex)
+        ]
+
+    def repeat(self, operands):
+        """Call the function with other operands; returns the leaves of the result and its tree."""
+        items = iter(operands)
+        return tree.flatten(_call(self._function, _closed(self._args, items), self._names))
+
+
+def _opened(items):
+    """Yield what is in lists and tuples, as `add_argument` in `python/function.cc` does."""
+    for x in items:
+        if type(x) in (list, tuple):
+            yield from _opened(x)
+        else:
+            yield x
+
+
+def _closed(items, operands):
+    """Return items with operands in their places."""
+    return type(items)(
+        [_closed(x, operands) if type(x) in (list, tuple) else next(operands) for x in items]
+    )
+
+
 def _is_usual(out):
-    """Whether a result is an array as plans make it."""
-    return type(out) is Array and out._device is None and state.trace is EVAL
+    """Whether a result is of arrays as plans make them."""
+    leaves = tree.leaves(out)
+    return state.trace is EVAL and all(type(x) is Array and x._device is None for x in leaves)
 
 
-# ---------------------------------------------------------------- whole functions
+def _most(avals):
+    return max([aval.size for aval in avals], default=0)
 
 
-def _one_tape(tape_of, function, args, names, by_type, out):
-    """Describe a function as one tape; None where that is not what it is worth or can be."""
-    if by_type and any(type(x) in (int, float, complex) for x in args):
-        return None  # they are no operands of a tape
-    places = [i for i, x in enumerate(args) if type(x) is Array]
-    arrays = [args[i] for i in places]
-    if not all(kernels.is_kernel_dtype(x.aval) for x in (out, *arrays)):
-        return None
+def _of_constants(leaves, treedef):
+    """Describe what a function makes of no array: always the same."""
+    if any(x.size > MOST_CONSTANT or not kernels.is_kernel_dtype(x.aval) for x in leaves):
+        raise NoPlan
+    dense = [Array(x.aval, np.ascontiguousarray(x.host())) for x in leaves]
+    slots = [("constant", x, x.aval) for x in dense]
+    return tuple(slots), (), tuple((i, x.aval) for i, x in enumerate(leaves)), spec_of(treedef)
 
-    def traced(*xs):
-        given = list(args)
-        for i, x in zip(places, xs, strict=True):
-            given[i] = x
-        return [_call(function, given, names)]
 
-    def is_wanted(jaxpr):
-        (var,) = jaxpr.outvars
-        passes = [eqn.primitive for eqn in jaxpr.eqns if eqn.primitive.name not in _FREE]
-        known = all(prim.elementwise or prim.name in _FUSED for prim in passes)
-        return known and len(passes) > 1 and var.aval is out.aval and var not in jaxpr.invars
+# ---------------------------------------------------------------- tracing
+
+
+def _traced(call):
+    """Describe what a call does for any contents of its arrays."""
+    places = [i for i, x in enumerate(call.operands) if type(x) is Array]
+    avals = [call.operands[i].aval for i in places]
+    warned, trees = errors.num_warnings(), []
+
+    def body(*arrays):
+        operands = list(call.operands)
+        for i, x in zip(places, arrays, strict=True):
+            operands[i] = x
+        leaves, treedef = call.repeat(operands)
+        trees.append(treedef)
+        return leaves
 
     try:
-        tape = tape_of(traced, [x.aval for x in arrays], is_wanted)
-    except Exception:  # it looks at contents, for example
-        return None
+        jaxpr, make = call.tape_of(body, avals)
+    except Exception:  # an error, or contents are looked at
+        raise NoPlan from None
+    outs = jaxpr.out_avals
+    if errors.num_warnings() != warned or not outs:
+        raise NoPlan
+    most = _most([*avals, *outs])
+    if most < FUSED_FROM or not _is_fused(jaxpr):
+        if call.by_type or most > MOST_ELEMENTS or any(map(_is_work, jaxpr.eqns)):
+            raise NoPlan
+        if len(jaxpr.eqns) <= FEW:
+            with contextlib.suppress(NoPlan):
+                return recorded(call)
+    slots = (
+        *[("array", i, in_memory(aval)) for i, aval in zip(places, avals, strict=True)],
+        *[("step", None, in_memory(aval)) for aval in outs],
+    )
+    if not _are_computed(jaxpr) or not all(kernels.is_kernel_dtype(aval) for *_, aval in slots):
+        raise NoPlan
+    tape = make()
     if tape is None:
-        return None
-    operands = [("array", i, x.aval) for i, x in zip(places, arrays, strict=True)]
-    result = len(operands)
-    step = ("tape", (result,), tuple(range(result)), tape)
-    return (*operands, ("step", None, out.aval)), (step,), result, out.aval
+        raise NoPlan
+    n = len(places)
+    numbers = tuple(range(n, len(slots)))
+    step = "tape", numbers, tuple(range(n)), tape
+    return slots, (step,), tuple(zip(numbers, outs, strict=True)), spec_of(trees[0])
+
+
+def _is_fused(jaxpr):
+    """Whether operations would be several passes over memory, which a tape makes one."""
+    passes = [eqn.primitive for eqn in jaxpr.eqns if eqn.primitive.name not in _FREE]
+    return len(passes) > 1 and all(prim.elementwise or prim.name in _FUSED for prim in passes)
 
 
 _FREE = frozenset(["bitcast_convert_type", "expand_dims", "reshape", "squeeze", "stop_gradient"])
@@ -129,381 +205,16 @@ _FUSED = frozenset([
 ])  # fmt: skip
 
 
-# ---------------------------------------------------------------- recording
-
-
-def _description(tape_of, function, args, names, by_type):
-    first, second = (_Run(function, args, names, by_type, k) for k in (0, 1))
-    if len(first.steps) != len(second.steps):
-        raise _NoPlan
-    made = _Description(tape_of, args, first, second)
-    for one, other in zip(first.steps, second.steps, strict=True):
-        made.add(one, other)
-    return made.finish()
-
-
-class _Run:
-    """One run with stand-ins: the steps it took and its result."""
-
-    def __init__(self, function, args, names, by_type, which):
-        self.steps, self.which = [], which
-        self.args = [self._stand_in(i, x, by_type) for i, x in enumerate(args)]
-        outside = mode.steps, native.set_recording(True)
-        mode.steps = self.steps
-        try:
-            self.out = _call(function, self.args, names)
-        except Exception:  # an error of the user's that depends on contents
-            raise _NoPlan from None
-        finally:
-            mode.steps = outside[0]
-            native.set_recording(outside[1])
-        if type(self.out) is not Array:
-            raise _NoPlan
-
-    def _stand_in(self, i, x, by_type):
-        if type(x) is Array:
-            if not kernels.is_kernel_dtype(_in_memory(x.aval)):
-                raise _NoPlan
-            host = x.host()
-            if self.which:  # something else
-                host = np.zeros_like(host) if np.all(host == 1) else np.ones_like(host)
-            return Array(x.aval, host)
-        found = _STAND_INS[self.which].get(type(x)) if by_type else None
-        if found is None:
-            if by_type and type(x) is complex:
-                raise _NoPlan
-            return x
-        return found[i % len(found)]
-
-    def number_at(self, i, dtype):
-        """Return argument `i`, a Python number, in a dtype."""
-        return np.asarray(self.args[i]).astype(dtype)[()]
-
-
-class _Description:
-    """The description of a function, being made of two runs."""
-
-    def __init__(self, tape_of, args, *runs):
-        self.tape_of, self.slots, self.steps, self.runs = tape_of, [], [], runs
-        self.spread = {}  # slots that hold copies of one element: that of the element
-        self.numbers = [i for i, x in enumerate(args) if type(x) in (int, float)]
-        # Slots by the identity of an array in the first run, with what it is in the second.
-        self.places = {}
-        for i, (x, y) in enumerate(zip(*[run.args for run in runs], strict=True)):
-            if type(x) is Array:
-                self.places[id(x)] = self._put("array", i, _in_memory(x.aval)), y
-
-    def add(self, one, other):
-        """Add what both runs did as one step."""
-        (prim, args, params, out), (prim2, args2, params2, out2) = one, other
-        if prim is not prim2 or len(args) != len(args2) or not _are_equal(params, params2):
-            raise _NoPlan
-        if out is None or out2 is None:  # made by an eager rule
-            raise _NoPlan
-        outs, outs2 = (list(x) if prim.multiple_results else [x] for x in (out, out2))
-        pairs = list(zip(outs, outs2, strict=True))
-        if any(type(x) is not Array or x.aval is not y.aval for x, y in pairs):
-            raise _NoPlan
-        self.current = list(zip(args, args2, strict=True))
-        if all(
-            id(x) not in self.places and _same(x.host(), y.host()) for x, y in self.current + pairs
-        ):
-            return  # a constant, which is found as such where it is used
-        avals = [x.aval for x in outs]
-        is_of_keys = prim.moves_physical(avals if prim.multiple_results else avals[0])
-        if is_of_keys and prim.name not in _OF_KEYS_TOO:
-            raise _NoPlan
-        if prim.name in _AS_TAPES:
-            slots = self._tape(prim, params, avals)
-        else:
-            translate = _TRANSLATIONS.get(prim.name) or (_loop if prim.elementwise else None)
-            if translate is None or prim.multiple_results:
-                raise _NoPlan
-            slots = [translate(self, prim.name, params, args, avals[0])]
-        for (x, y), slot in zip(pairs, slots, strict=True):
-            self.places[id(x)] = slot, y
-
-    def _tape(self, prim, params, avals):
-        """Add an operation as a tape of its own; returns the slots of its results."""
-
-        def operation(*xs):
-            out = prim.bind(*xs, **params)
-            return out if prim.multiple_results else [out]
-
-        tape = self.tape_of(operation, [x.aval for x, _ in self.current])
-        if tape is None:
-            raise _NoPlan
-        operands = tuple(self.operand(i) for i in range(len(self.current)))
-        outs = tuple(self.new(_in_memory(aval)) for aval in avals)
-        self.steps.append(("tape", outs, operands, tape))
-        return outs
-
-    def operand(self, i):
-        """Return the slot of an operand of the current step."""
-        return self._slot_of(*self.current[i])
-
-    def loop_operands(self):
-        """Return the slots of all operands of a loop: one element may stand for all."""
-        slots = map(self.operand, range(len(self.current)))
-        return tuple(self.spread.get(slot, slot) for slot in slots)
-
-    def _slot_of(self, x, y):
-        """Return the slot of what is `x` in one run and `y` in the other."""
-        found, same = self.places.get(id(x), (None, None))
-        if found is None:
-            return self._new_slot(x, y)
-        if same is not y:
-            raise _NoPlan
-        return found
-
-    def finish(self):
-        """Return the description."""
-        first, second = (run.out for run in self.runs)
-        result = self._slot_of(first, second)
-        used, steps = {result}, []
-        for step in reversed(self.steps):
-            if not used.isdisjoint(step[1]):
-                used.update(step[1], step[2])
-                steps.append(step)
-        slots = [
-            ("unused", None, aval) if kind == "step" and i not in used else (kind, what, aval)
-            for i, (kind, what, aval) in enumerate(self.slots)
-        ]
-        return tuple(slots), tuple(reversed(steps)), result, first.aval
-
-    def _new_slot(self, x, y):
-        """Add a slot for a number or a constant."""
-        if type(x) is not type(y) or x.aval is not y.aval or not kernels.is_kernel_dtype(x.aval):
-            raise _NoPlan
-        a, b = np.asarray(x.host()), np.asarray(y.host())
-        if a.tobytes() == b.tobytes():
-            is_dense = type(x) is Array and a.flags.c_contiguous
-            array = x if is_dense else Array(x.aval, np.ascontiguousarray(a))
-            return self._put("constant", array, x.aval)
-        if not x.aval.shape:
-            for i in self.numbers:
-                if all(
-                    _same(run.number_at(i, v.dtype), v)
-                    for run, v in zip(self.runs, (a, b), strict=False)
-                ):
-                    return self._put("number", i, x.aval)
-        raise _NoPlan
-
-    def _put(self, kind, what, aval):
-        self.slots.append((kind, what, aval))
-        return len(self.slots) - 1
-
-    def new(self, aval):
-        """Return a new slot that a step writes."""
-        if not kernels.is_kernel_dtype(aval):
-            raise _NoPlan
-        return self._put("step", None, aval)
-
-    def step(self, kind, aval, operands, *rest):
-        """Add a step; returns its slot."""
-        out = self.new(aval)
-        self.steps.append((kind, (out,), operands, *rest))
-        return out
-
-
-def _same(a, b):
-    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
-
-
-def _are_equal(a, b):
-    """Whether params are equal; those that cannot be compared are not."""
-    try:
-        return a.keys() == b.keys() and all(a[k] is b[k] or bool(a[k] == b[k]) for k in a)
-    except Exception:  # of arrays, or of users' objects
+def _is_work(eqn):
+    """Whether an equation is so much work that the host's libraries are better at it."""
+    if eqn.primitive.name != "dot_general":
         return False
+    lhs, rhs = (x.aval for x in eqn.invars)
+    return num_products(lhs, rhs, eqn.params, eqn.outvars[0].aval) > MOST_PRODUCTS
 
 
-# ---------------------------------------------------------------- translations
-# Functions of (description, name, params, operands, aval of the result) that return its slot.
-
-
-def _loop(made, name, params, args, aval):
-    """An elementwise operation is a loop; its param is what it has besides operands."""
-    if not params.keys() <= _LOOP_PARAMS.keys():
-        raise _NoPlan
-    (param,) = [read(params[k]) for k, read in _LOOP_PARAMS.items() if k in params] or (0,)
-    return made.step("loop", aval, made.loop_operands(), name, param)
-
-
-_OF_KEYS_TOO = ("expand_dims", "slice", "squeeze")
-_LOOP_PARAMS = {"y": int, "rounding_method": int}
-
-
-def _convert(made, name, params, args, aval):
-    if args[0].aval.dtype == aval.dtype:  # to another weak type
-        return _same_elements(made, name, params, args, aval)
-    return made.step("loop", aval, (made.operand(0),), name, 0)
-
-
-def _select(made, name, params, args, aval):
-    which = args[0].aval
-    if which.dtype != np.bool_ or len(args) != 3:
-        raise _NoPlan
-    return made.step("loop", aval, made.loop_operands(), name, 0)
-
-
-def _same_elements(made, name, params, args, aval):
-    """The elements of the operand in order: the same memory."""
-    return made.operand(0)
-
-
-def _reshape(made, name, params, args, aval):
-    if params.get("dimensions") is not None:
-        raise _NoPlan
-    return _same_elements(made, name, params, args, aval)
-
-
-def _copy(made, aval, offset, strides):
-    return made.step("copy", aval, (made.operand(0),), offset, aval.shape, strides)
-
-
-def _dense_strides(shape):
-    """Return the strides of a dense array, in elements."""
-    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
-
-
-def _broadcast(made, name, params, args, aval):
-    if args[0].aval.size == aval.size:
-        dims = params["broadcast_dimensions"]
-        if tuple(sorted(dims)) == tuple(dims):
-            return _same_elements(made, name, params, args, aval)
-    strides = [0] * aval.ndim
-    shape = args[0].aval.shape
-    for dim, size, stride in zip(
-        params["broadcast_dimensions"], shape, _dense_strides(shape), strict=True
-    ):
-        strides[dim] = 0 if size == 1 else stride
-    out = _copy(made, aval, 0, tuple(strides))
-    if args[0].aval.size == 1:
-        made.spread[out] = made.operand(0)
-    return out
-
-
-def _transpose(made, name, params, args, aval):
-    strides = _dense_strides(args[0].aval.shape)
-    return _copy(made, aval, 0, tuple(strides[i] for i in params["permutation"]))
-
-
-def _slice(made, name, params, args, aval):
-    strides = _dense_strides(_in_memory(args[0].aval).shape)
-    offset = sum(s * k for s, k in zip(params["start_indices"], strides, strict=False))
-    steps = params["strides"] or (1,) * aval.ndim
-    steps += (1,) * (len(strides) - aval.ndim)  # the words of keys
-    made_of = tuple(s * k for s, k in zip(steps, strides, strict=True))
-    return _copy(made, _in_memory(aval), offset, made_of)
-
-
-def _reverse(made, name, params, args, aval):
-    strides = list(_dense_strides(aval.shape))
-    offset = 0
-    for i in params["dimensions"]:
-        offset += (aval.shape[i] - 1) * strides[i]
-        strides[i] = -strides[i]
-    return _copy(made, aval, offset, tuple(strides))
-
-
-def _reduce(made, name, params, args, aval):
-    """Reductions of neighbouring dimensions."""
-    shape, axes = args[0].aval.shape, sorted(params["axes"])
-    if not axes:
-        raise _NoPlan
-    first, last = axes[0], axes[-1] + 1
-    if last - first != len(axes):
-        raise _NoPlan
-    sizes = [math.prod(part) for part in (shape[:first], shape[first:last], shape[last:])]
-    return made.step("reduce", aval, (made.operand(0),), name, *sizes)
-
-
-def _product(made, name, params, args, aval):
-    """Small products; those that are work are for the host's BLAS."""
-    (lhs, rhs), numbers = [x.aval for x in args], params["dimension_numbers"]
-    how = dot.host_product(lhs.shape, lhs.dtype, rhs.shape, rhs.dtype, numbers, aval.dtype)
-    if {lhs.dtype, rhs.dtype, aval.dtype} != {how.compute}:
-        raise _NoPlan
-    (*batch, m, k), n = how.lhs_shape, how.rhs_shape[-1]
-    count = math.prod(batch)
-    if count * m * n * k > _MOST_PRODUCTS:
-        raise _NoPlan
-    operands = _ordered(made, 0, lhs, how.lhs_order), _ordered(made, 1, rhs, how.rhs_order)
-    return made.step("matmul", aval, operands, count, m, n, k, m * k, k, 1, k * n, n, 1)
-
-
-_MOST_PRODUCTS = 1 << 18
-
-
-def _ordered(made, i, aval, order):
-    """Return the slot of operand `i` with its dimensions in another order."""
-    if order == tuple(range(aval.ndim)):
-        return made.operand(i)
-    strides = _dense_strides(aval.shape)
-    turned = ShapedArray(tuple(aval.shape[d] for d in order), aval.dtype)
-    strides = tuple(strides[d] for d in order)
-    return made.step("copy", turned, (made.operand(i),), 0, turned.shape, strides)
-
-
-def _bitcast(made, name, params, args, aval):
-    """Return a copy that is read as another dtype of the same size."""
-    if args[0].aval.shape != aval.shape:
-        raise _NoPlan
-    return _copy(made, aval, 0, _dense_strides(aval.shape))
-
-
-def _random_bits(made, name, params, args, aval):
-    return _draw(made, params, args, aval, False)
-
-
-def _random_split(made, name, params, args, aval):
-    return _draw(made, params, args, _in_memory(aval), True)
-
-
-def _draw(made, params, args, aval, makes_keys):
-    """What becomes of the first counters under each key."""
-    if params["impl"] != "threefry2x32" or not params["partitionable"]:
-        raise _NoPlan
-    sizes = args[0].aval.size, math.prod(params["shape"])
-    return made.step("draw", aval, (made.operand(0),), *sizes, makes_keys)
-
-
-def _in_memory(aval):
-    """Return an aval as its contents lie in memory: keys are words."""
-    if type(aval.dtype) is not dtypes.KeyType:
-        return aval
-    return ShapedArray((*aval.shape, *aval.dtype.physical_suffix), np.dtype(np.uint32))
-
-
-# What is done by a tape of its own. It gives the bits that the host engine gives, but for running
-# sums of floats, which kernels compute in doubles.
-_AS_TAPES = frozenset([
-    "concatenate", "cummax", "cummin", "cumsum", "cumprod", "gather", "pad", "random_fold_in",
-    "scatter", "searchsorted", "sort", "top_k",
-])  # fmt: skip
-
-_TRANSLATIONS = {
-    "bitcast_convert_type": _bitcast,
-    "broadcast_in_dim": _broadcast,
-    "convert_element_type": _convert,
-    "dot_general": _product,
-    "expand_dims": _same_elements,
-    "random_bits": _random_bits,
-    "random_clone": _same_elements,
-    "random_split": _random_split,
-    "random_unwrap": _same_elements,
-    "random_wrap": _same_elements,
-    "reshape": _reshape,
-    "rev": _reverse,
-    "select_n": _select,
-    "slice": _slice,
-    "squeeze": _same_elements,
-    "stop_gradient": _same_elements,
-    "transpose": _transpose,
-    **dict.fromkeys(
-        ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
-         "reduce_xor", "argmax", "argmin"],
-        _reduce,
-    ),
-}  # fmt: skip
+def _are_computed(jaxpr):
+    """Whether each result is computed, and once."""
+    given = {id(v) for v in jaxpr.invars}
+    outs = [id(v) for v in jaxpr.outvars if type(v) is not Literal]
+    return len(set(outs)) == len(jaxpr.outvars) and given.isdisjoint(outs)

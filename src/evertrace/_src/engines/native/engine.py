@@ -27,12 +27,14 @@ class Made(NamedTuple):
       why: what the choice is due to: what it costs, or why there is no tape.
       eqn: the equation that is to blame, or None.
       seconds: what emission and planning took, if there is a tape.
+      cost: nanoseconds of work that a call of the tape is estimated at.
     """
 
     tape: Any
     why: str
     eqn: Any = None
     seconds: tuple = (None, None)
+    cost: float = 0.0
 
 
 def compile_jaxpr(jaxpr, is_wanted=False, donated=()):
@@ -67,7 +69,7 @@ def _compile(jaxpr, is_wanted, donated):
         emitted = time.perf_counter()
         pairs = [(i, ANY) for i in donated]
         tape = e.tape(inputs, outputs, pairs, avals, e.cost > LONG_COST)
-        return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted))
+        return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted), e.cost)
     except NotNative as error:
         return Made(None, error.reason, error.eqn)
 
