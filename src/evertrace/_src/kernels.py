@@ -5,6 +5,7 @@ XLA, and asks `use`, `reduces` or `native.is_built` which to take.
 """
 
 import functools
+import importlib
 from typing import Any
 
 import numpy as np
@@ -76,34 +77,47 @@ def loop(primitive: str, operands: list[np.ndarray], out: np.ndarray, param: int
     return _native.loop(primitive, tuple([_dense(np.asarray(x)) for x in operands]), out, param)
 
 
+def run(
+    name: str,
+    operands: list[np.ndarray],
+    outs: list[tuple[tuple[int, ...], Any]],
+    *options: int,
+) -> list[np.ndarray]:
+    """Run a kernel of `src/native/kernels/named.cc`.
+
+    Args:
+      name: its name.
+      operands: the arrays it takes.
+      outs: (shape, dtype) of each result.
+      *options: numbers that say what it does.
+
+    Returns:
+      The results.
+    """
+    results = [np.empty(shape, dtype) for shape, dtype in outs]
+    _native.kernel(name, tuple(map(_dense, operands)), tuple(results), options)
+    return results
+
+
 def sort(xs: list[np.ndarray], num_keys: int) -> list[np.ndarray]:
     """Sort arrays of one shape along the last dimension by the first `num_keys`, stably."""
-    outs = tuple([np.empty(x.shape, x.dtype) for x in xs])
-    _native.sort(tuple(map(_dense, xs)), outs, num_keys)
-    return list(outs)
+    return run("sort", xs, [(x.shape, x.dtype) for x in xs], num_keys)
 
 
-def top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def top_k(x: np.ndarray, k: int) -> list[np.ndarray]:
     """Return the largest elements along the last dimension, and their positions (int32)."""
     shape = (*x.shape[:-1], k)
-    outs = np.empty(shape, x.dtype), np.empty(shape, np.int32)
-    _native.top_k((_dense(x),), outs)
-    return outs
+    return run("top_k", [x], [(shape, x.dtype), (shape, np.int32)])
 
 
 def search(ordered: np.ndarray, values: np.ndarray, *, right: bool, dtype: np.dtype) -> np.ndarray:
     """Return the places, of a dtype, of values in sorted rows; see `ops.search`."""
-    out = np.empty(values.shape, dtype)
-    _native.search((_dense(ordered), _dense(values)), (out,), right)
-    return out
+    return run("search", [ordered, values], [(values.shape, dtype)], right)[0]
 
 
-def threefry(keys: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def threefry(keys: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> list[np.ndarray]:
     """Return counters encrypted under each key: ``[n, 2]``, ``[1 or n, m]`` to two ``[n, m]``."""
-    shape = len(keys), x0.shape[1]
-    y0, y1 = np.empty(shape, np.uint32), np.empty(shape, np.uint32)
-    _native.threefry((_dense(keys), _dense(x0), _dense(x1)), (y0, y1))
-    return y0, y1
+    return run("threefry", [keys, x0, x1], [((len(keys), x0.shape[1]), np.uint32)] * 2)
 
 
 def random_words(keys: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -111,8 +125,46 @@ def random_words(keys: np.ndarray, out: np.ndarray) -> np.ndarray:
 
     That are bits ``[n, m]`` of an unsigned dtype, or new keys ``[n, m, 2]``; see `ops.threefry`.
     """
-    _native.random_words((_dense(keys),), (out,))
+    _native.kernel("random_words", (_dense(keys),), (out,), ())
     return out
+
+
+def are_small(sizes: list[int]) -> bool:
+    """Whether kernels factor matrices of such rows and columns without LAPACK."""
+    return max(sizes) <= _native.SMALL_MATRIX
+
+
+@functools.cache
+def has_lapack() -> bool:
+    """Whether kernels can call LAPACK; loads SciPy, whose routines they are."""
+    names = "cython_lapack", "cython_blas"
+    modules = [importlib.import_module(f"scipy.linalg.{name}") for name in names]
+    return _native is not None and _native.load_lapack(*[m.__pyx_capi__ for m in modules])
+
+
+_FFT_STEPS = {
+    "fft": ("Ff->F", "Dd->D"),
+    "ifft": ("Ff->F", "Dd->D"),
+    "rfft_n_even": ("ff->F", "dd->D"),
+    "rfft_n_odd": ("ff->F", "dd->D"),
+    "irfft": ("Ff->f", "Dd->d"),
+}
+"""Universal functions that NumPy transforms with, and the loops of each for 32 and 64 bits."""
+
+
+@functools.cache
+def has_fft() -> bool:
+    """Whether there are Fourier transforms; they are NumPy's, which it does not promise to keep."""
+    try:
+        module = importlib.import_module("numpy.fft._pocketfft_umath")
+        functions = [(getattr(module, name), types) for name, types in _FFT_STEPS.items()]
+        steps = [(f, *map(f.types.index, types)) for f, types in functions]
+    except (ImportError, AttributeError, ValueError):
+        return False
+    signatures = {"(n),()->(m)", "(m),()->(n)"}
+    if not all(isinstance(f, np.ufunc) and f.signature in signatures for f, *_ in steps):
+        return False
+    return _native is not None and _native.load_fft(*steps)
 
 
 def copy(x: np.ndarray, out: np.ndarray) -> None:

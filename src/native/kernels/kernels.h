@@ -35,6 +35,9 @@ struct Array {
 using Arrays = std::vector<Array>;
 using Failure = const char*;
 
+// Numbers that say what a kernel does, see `named.cc`.
+using Options = std::vector<int64_t>;
+
 // Sorts each row (the last dimension) of all arrays by the first `num_keys`, keeping the order of
 // equal elements. A single array is put in the order `kTotal`, keys in `kNumber`.
 Failure sort(const Arrays& in, const Arrays& out, int64_t num_keys);
@@ -55,24 +58,6 @@ Failure search(const Array& sorted, const Array& values, const Array& out, bool 
 // Keys are [n, 2], counters [n, m] or [1, m] for all keys, results [n, m], all of uint32.
 Failure threefry(const Array& keys, const Array& x0, const Array& x1, const Array& y0,
                  const Array& y1);
-
-// The lower factors of positive definite matrices, of which the upper triangles are not read; NaN
-// where one is not positive definite.
-Failure cholesky(const Array& in, const Array& out);
-
-// Solves op(a) x = b with triangular matrices, of which the other triangle is not read; op is of the
-// matrix as it is stored, as are the other options.
-struct TriangularOptions {
-  bool lower, transposed, conjugated, unit_diagonal;
-};
-Failure triangular_solve(const Array& a, const Array& b, const Array& out,
-                         const TriangularOptions& options);
-
-// The packed factors of matrices, and the rows (int32) that were swapped with each.
-Failure lu(const Array& in, const Array& out, const Array& pivots);
-
-// The permutations that successive swaps of rows amount to.
-Failure permutation(const Array& pivots, const Array& out);
 
 // What is made of the words of the block of each counter 0, 1, ..., m - 1 under each of n keys
 // (Threefry-2x32): numbers of so many bits, or new keys, which are both words.

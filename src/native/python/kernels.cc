@@ -4,15 +4,22 @@
 
 #include "python/module.h"
 
+#include <cstring>
 #include <new>
+#include <string>
 
 #include "kernels/blocks.h"
-#include "kernels/kernels.h"
+#include "kernels/fft.h"
 #include "kernels/key_sort.h"
+#include "kernels/lapack.h"
+#include "kernels/linalg.h"
+#include "kernels/named.h"
 #include "kernels/scratch.h"
 #include "python/array.h"
 #include "python/ndarrays.h"
 #include "python/numpy_api.h"
+#define NO_IMPORT_UFUNC
+#include <numpy/ufuncobject.h>
 #include "xla/handlers.h"
 
 namespace evertrace {
@@ -20,23 +27,38 @@ namespace {
 
 constexpr int64_t kReleaseSize = 1 << 14;  // elements from which on the GIL is worth releasing
 
-// Calls a kernel on (in, out), without the GIL where there is much to do.
-template <class Kernel>
-PyObject* call(PyObject* operands, PyObject* results, size_t num_in, size_t num_out,
-               const Kernel& kernel) {
+bool is_large(const Arrays& arrays) {
+  return !arrays.empty() && arrays.back().size() >= kReleaseSize;
+}
+
+// Takes the numbers of a tuple; sets a Python error if it has others.
+bool take_options(PyObject* tuple, Options& options) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    options.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i)));
+    if (options.back() == -1 && PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
+PyObject* py_kernel(PyObject*, PyObject* args) {
+  PyObject *operands, *results, *numbers;
+  const char* name;
   Arrays in, out;
-  if (!take_arrays(operands, false, in) || !take_arrays(results, true, out)) return nullptr;
-  if ((num_in != 0 && in.size() != num_in) || (num_out != 0 && out.size() != num_out)) {
-    PyErr_SetString(PyExc_ValueError, "wrong number of arrays");
+  Options options;
+  if (!PyArg_ParseTuple(args, "sOOO!", &name, &operands, &results, &PyTuple_Type, &numbers) ||
+      !take_arrays(operands, false, in) || !take_arrays(results, true, out) ||
+      !take_options(numbers, options)) {
     return nullptr;
   }
+  const NamedKernel* kernel = find_kernel(name);
+  if (kernel == nullptr || !kernel->takes(in.size(), out.size(), options)) {
+    return PyErr_Format(PyExc_ValueError, "there is no kernel %s of so many arrays", name);
+  }
   Failure failure = nullptr;
-  const auto is_large = [](const Arrays& x) { return !x.empty() && x.back().size() >= kReleaseSize; };
-  const bool release = is_large(in) || is_large(out);
-  PyThreadState* state = release ? PyEval_SaveThread() : nullptr;
+  PyThreadState* state = is_large(in) || is_large(out) ? PyEval_SaveThread() : nullptr;
   bool exhausted = false;
   try {
-    failure = kernel(in, out);
+    failure = kernel->run(in, out, options);
   } catch (const std::bad_alloc&) {
     exhausted = true;
   }
@@ -49,37 +71,53 @@ PyObject* call(PyObject* operands, PyObject* results, size_t num_in, size_t num_
   Py_RETURN_NONE;
 }
 
-PyObject* py_sort(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  Py_ssize_t num_keys;
-  if (!PyArg_ParseTuple(args, "OOn", &in, &out, &num_keys)) return nullptr;
-  return call(in, out, 0, 0, [&](auto& x, auto& y) { return sort(x, y, num_keys); });
+// Finds a routine in one of the dictionaries of capsules, whose names are signatures.
+void* find_routine(void* dictionaries, const std::string& name) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(static_cast<PyObject*>(dictionaries)); ++i) {
+    PyObject* found = PyDict_GetItemString(
+        PyTuple_GET_ITEM(static_cast<PyObject*>(dictionaries), i), name.c_str());
+    if (found == nullptr || !PyCapsule_CheckExact(found)) continue;
+    const char* signature = PyCapsule_GetName(found);
+    // Sizes are to be of 32 bits.
+    if (signature == nullptr || std::strstr(signature, " int *") == nullptr) return nullptr;
+    return PyCapsule_GetPointer(found, signature);
+  }
+  return nullptr;
 }
 
-PyObject* py_top_k(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
-  return call(in, out, 1, 2, [&](auto& x, auto& y) { return top_k(x[0], y[0], y[1]); });
+PyObject* py_load_lapack(PyObject*, PyObject* args) {
+  PyObject *lapack, *blas;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &lapack, &PyDict_Type, &blas)) return nullptr;
+  const bool found = lapack::load(find_routine, args);
+  return PyErr_Occurred() ? nullptr : PyBool_FromLong(found);
 }
 
-PyObject* py_search(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  int right;
-  if (!PyArg_ParseTuple(args, "OOp", &in, &out, &right)) return nullptr;
-  return call(in, out, 2, 1, [&](auto& x, auto& y) { return search(x[0], x[1], y[0], right != 0); });
-}
-
-PyObject* py_threefry(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
-  return call(in, out, 3, 2,
-              [&](auto& x, auto& y) { return threefry(x[0], x[1], x[2], y[0], y[1]); });
-}
-
-PyObject* py_random_words(PyObject*, PyObject* args) {
-  PyObject *in, *out;
-  if (!PyArg_ParseTuple(args, "OO", &in, &out)) return nullptr;
-  return call(in, out, 1, 1, [&](auto& x, auto& y) { return random_words(x[0], y[0]); });
+// Takes (universal function, its loop for floats, for doubles) of each step of a transform.
+PyObject* py_load_fft(PyObject*, PyObject* args) {
+  constexpr size_t kSteps = static_cast<size_t>(FftStep::kCount);
+  FftLoop found[kSteps][2];
+  for (size_t i = 0; i < kSteps; ++i) {
+    PyObject* function;
+    int places[2];
+    if (PyTuple_GET_SIZE(args) != static_cast<Py_ssize_t>(kSteps) ||
+        !PyArg_ParseTuple(PyTuple_GET_ITEM(args, i), "Oii", &function, &places[0], &places[1])) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected five triples");
+      return nullptr;
+    }
+    const auto* ufunc = reinterpret_cast<const PyUFuncObject*>(function);
+    const bool is_ufunc = std::strcmp(Py_TYPE(function)->tp_name, "numpy.ufunc") == 0;
+    for (size_t k = 0; k < 2; ++k) {
+      if (!is_ufunc || places[k] < 0 || places[k] >= ufunc->ntypes) Py_RETURN_FALSE;
+      void* data = ufunc->data == nullptr ? nullptr : ufunc->data[places[k]];  // not all have some
+      found[i][k] = {ufunc->functions[places[k]], data};
+      if (found[i][k].run == nullptr) Py_RETURN_FALSE;
+    }
+  }
+  Py_INCREF(args);  // the functions, and their loops with them, stay
+  for (size_t i = 0; i < kSteps; ++i) {
+    for (size_t k = 0; k < 2; ++k) set_fft_loop(static_cast<FftStep>(i), k == 1, found[i][k]);
+  }
+  Py_RETURN_TRUE;
 }
 
 PyObject* py_release_memory(PyObject*, PyObject*) {
@@ -113,11 +151,10 @@ KeySort numpy_sort(int type) {
 }
 
 PyMethodDef methods[] = {
-    {"sort", py_sort, METH_VARARGS, "sort(in, out, num_keys): sort rows by their first arrays."},
-    {"top_k", py_top_k, METH_VARARGS, "top_k(in, out): the largest of each row, and where."},
-    {"search", py_search, METH_VARARGS, "search(in, out, right): places of values in sorted rows."},
-    {"threefry", py_threefry, METH_VARARGS, "threefry(in, out): encrypt counters under keys."},
-    {"random_words", py_random_words, METH_VARARGS, "random_words(in, out): numbers or keys of keys."},
+    {"kernel", py_kernel, METH_VARARGS, "kernel(name, in, out, options): run a kernel on arrays."},
+    {"load_lapack", py_load_lapack, METH_VARARGS,
+     "load_lapack(lapack, blas): take SciPy's routines; whether all are there."},
+    {"load_fft", py_load_fft, METH_VARARGS, "load_fft(*functions): take NumPy's transforms."},
     {"release_memory", py_release_memory, METH_NOARGS, "Give kept working memory back."},
     {"xla_handlers", py_xla_handlers, METH_NOARGS, "Custom call targets and their handlers."},
     {nullptr, nullptr, 0, nullptr},
@@ -127,6 +164,7 @@ PyMethodDef methods[] = {
 
 int add_kernels(PyObject* module) {
   set_key_sorts(numpy_sort(NPY_UINT32), numpy_sort(NPY_UINT64));
+  if (PyModule_AddIntConstant(module, "SMALL_MATRIX", kSmallMatrix) != 0) return -1;
   return PyModule_AddFunctions(module, methods);
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/kernels.h"
+#include "kernels/named.h"
 #include "kernels/parallel.h"
 #include "kernels/structure.h"
 #include "tape/control.h"
@@ -131,37 +131,12 @@ class MatmulThunk : public Thunk {
   MatmulShape shape_;
 };
 
-using Options = std::vector<int64_t>;
-using Kernel = Failure (*)(const Arrays& in, const Arrays& out, const Options& options);
-
-struct NamedKernel {
-  const char* name;
-  Kernel run;
-};
-
-// What the names of kernels mean, all but those of running reductions.
-constexpr NamedKernel kKernels[] = {
-    {"sort", [](auto& in, auto& out, auto& n) { return sort(in, out, n[0]); }},
-    {"top_k", [](auto& in, auto& out, auto&) { return top_k(in[0], out[0], out[1]); }},
-    {"threefry", [](auto& in, auto& out, auto&) {
-       return threefry(in[0], in[1], in[2], out[0], out[1]);
-     }},
-    {"random_words", [](auto& in, auto& out, auto&) { return random_words(in[0], out[0]); }},
-    {"search", [](auto& in, auto& out, auto& n) { return search(in[0], in[1], out[0], n[0] != 0); }},
-    {"cholesky", [](auto& in, auto& out, auto&) { return cholesky(in[0], out[0]); }},
-    {"lu", [](auto& in, auto& out, auto&) { return lu(in[0], out[0], out[1]); }},
-    {"permutation", [](auto& in, auto& out, auto&) { return permutation(in[0], out[0]); }},
-    {"triangular_solve", [](auto& in, auto& out, auto& n) {
-       return triangular_solve(in[0], in[1], out[0], {n[0] != 0, n[1] != 0, n[2] != 0, n[3] != 0});
-     }},
-};
-
 // Sorts and their like, which take arrays.
 class KernelThunk : public Thunk {
  public:
   // The frames' arrays of that number are its own.
   KernelThunk(const Draft& draft, const Instruction& instr, std::vector<KernelArrays>& all)
-      : name_(instr.name), number_(all.size()) {
+      : kernel_(find_kernel(instr.name)), number_(all.size()) {
     const auto& n = instr.numbers;
     options_.assign(n.begin() + 1, n.begin() + 1 + n[0]);
     size_t at = static_cast<size_t>(n[0]) + 1;
@@ -176,26 +151,20 @@ class KernelThunk : public Thunk {
     for (int v : instr.in) add(v, arrays.in, in_slots_);
     for (int v : instr.out) add(v, arrays.out, out_slots_);
     all.push_back(std::move(arrays));
-    for (const NamedKernel& kernel : kKernels) {
-      if (name_ == kernel.name) kernel_ = kernel.run;
-    }
   }
 
   void run(Frame& frame) const override {
     auto& [in, out] = frame.arrays[number_];
     for (size_t i = 0; i < in.size(); ++i) in[i].data = frame.slots[in_slots_[i]];
     for (size_t i = 0; i < out.size(); ++i) out[i].data = frame.slots[out_slots_[i]];
-    const Failure failure =
-        kernel_ != nullptr ? kernel_(in, out, options_)
-                           : scan(in[0], out[0], options_[0], options_[1] != 0, name_);
+    const Failure failure = kernel_->run(in, out, options_);
     if (failure != nullptr) throw std::invalid_argument(failure);
   }
 
  private:
-  std::string name_;
+  const NamedKernel* kernel_;
   size_t number_;
   Options options_;
-  Kernel kernel_ = nullptr;
   std::vector<int> in_slots_, out_slots_;
 };
 

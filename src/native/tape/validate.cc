@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "kernels/named.h"
 #include "tape/program.h"
 #include "tape/tape.h"
 #include "tape/windows.h"
@@ -214,20 +215,10 @@ class Validator {
     for (int v : instr.in) check_shape(v);
     for (int v : instr.out) check_shape(v);
     demand(at == n.size(), "a kernel has too many numbers");
-    struct Form { const char* name; size_t in, out, options; };
-    constexpr Form forms[] = {{"top_k", 1, 2, 0}, {"threefry", 3, 2, 0}, {"search", 2, 1, 1},
-                              {"random_words", 1, 1, 0},
-                              {"sum", 1, 1, 2},   {"prod", 1, 1, 2},     {"max", 1, 1, 2},
-                              {"min", 1, 1, 2},   {"logsumexp", 1, 1, 2}, {"cholesky", 1, 1, 0},
-                              {"lu", 1, 2, 0},    {"permutation", 1, 1, 0},
-                              {"triangular_solve", 2, 1, 4}};
-    const size_t options = static_cast<size_t>(n[0]);
-    bool known = instr.name == "sort" && options == 1 && instr.in.size() == instr.out.size() &&
-                 n[1] >= 1 && static_cast<size_t>(n[1]) <= instr.in.size();
-    for (const Form& f : forms) {
-      known = known || (instr.name == f.name && instr.in.size() == f.in &&
-                        instr.out.size() == f.out && options == f.options);
-    }
+    const Options options(n.begin() + 1, n.begin() + 1 + n[0]);
+    const NamedKernel* kernel = find_kernel(instr.name);
+    const bool known =
+        kernel != nullptr && kernel->takes(instr.in.size(), instr.out.size(), options);
     demand(known, "a kernel is unknown");
   }
 

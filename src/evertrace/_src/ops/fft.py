@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import config, errors, kernels, native
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.builders import COMPLEX, check_dtype
@@ -104,6 +104,11 @@ def _transforms():
     return {kind: getattr(library, f"{kind.name.lower()}n") for kind in FftType}
 
 
+def has_kernel(size):
+    """Whether a kernel transforms so many elements: not those that threads would share."""
+    return 0 < size < _MANY and native.is_built() and kernels.has_fft()
+
+
 def _fft_host(x, *, fft_type, fft_lengths):
     if not fft_lengths:
         return x
@@ -112,6 +117,10 @@ def _fft_host(x, *, fft_type, fft_lengths):
             ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths
         )
         return np.zeros(out.shape, out.dtype)
+    if config.current().native_kernels and has_kernel(x.size):
+        out = _fft_abstract(x, fft_type=fft_type, fft_lengths=fft_lengths)
+        options = int(fft_type), len(fft_lengths)
+        return kernels.run("fft", [x], [(out.shape, out.dtype)], *options)[0]
     axes = range(x.ndim - len(fft_lengths), x.ndim)
     # Threads share the rows, of which a single transform in one dimension has one.
     workers = -1 if x.ndim > 1 and x.size >= _MANY else None

@@ -21,7 +21,7 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
 from evertrace._src.engines.native import costs
 
-_FAMILIES = "elementwise structural reduce dot indexing dynamic random windows linalg control"
+_FAMILIES = "elementwise structural reduce dot indexing dynamic random windows linalg fft control"
 
 emission = RuleTable(
     "the native engine", [f"evertrace._src.engines.native.rules.{f}" for f in _FAMILIES.split()]

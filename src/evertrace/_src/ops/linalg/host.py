@@ -1,9 +1,10 @@
-"""SciPy's LAPACK and BLAS as host rules, loaded when one is first called.
+"""Host rules of linear algebra: kernels in C++, and SciPy's LAPACK and BLAS where there are none.
 
 `import evertrace` must not load SciPy, so it is imported lazily here. LAPACK knows single matrices:
-`each` goes over a stack. The XLA engine calls the same routines, which jaxlib finds through SciPy,
-so that eager and compiled programs agree to the last bits, signs of vectors included. What fails to
-converge, or is not positive definite, gives NaN.
+`each` goes over a stack. Kernels and the XLA engine call the same routines, which they find through
+SciPy, so that all agree to the last bits, signs of vectors included; but Cholesky and LU factors
+and triangular systems of small matrices are loops of ours. What fails to converge, or is not
+positive definite, gives NaN.
 """
 
 import functools
@@ -11,6 +12,7 @@ import importlib
 
 import numpy as np
 
+from evertrace._src import config, kernels, native
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.ops.linalg.matrices import real_dtype
 
@@ -21,28 +23,53 @@ _COMPLEX_NAMES = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd":
 BLOCK = 32
 
 
+def routine(name, x):
+    """Return a BLAS or LAPACK routine of SciPy for arrays like `x`."""
+    return _routine(name, x.dtype.char)
+
+
 @functools.cache
-def routine(name, char):
-    """Return a BLAS or LAPACK routine for arrays of a dtype, given by its character code."""
+def _routine(name, char):
     library = importlib.import_module(f"scipy.linalg.{'blas' if name == 'trsm' else 'lapack'}")
     if char in "FD":
         name = _COMPLEX_NAMES.get(name, name)
     return getattr(library, _PREFIXES[char] + name)
 
 
-def each(fun, batch, operands, outs):
-    """Apply `fun` to the examples of a stack.
+_LOOPS = ("cholesky", "lu", "triangular_solve")  # where matrices are small
+_WITHOUT_LAPACK = ("cholesky_update", "permutation")
+_LARGEST = 1 << 14  # for more rows or columns, sizes of working memory may not fit into 32 bits
+
+
+def has_kernel(name, shapes):
+    """Whether the kernel of this name is there, for stacks of matrices of these shapes."""
+    if not native.is_built():
+        return False
+    sizes = [n for shape in shapes for n in shape[-2:]]
+    if name in _WITHOUT_LAPACK or (name in _LOOPS and kernels.are_small(sizes)):
+        return True
+    return 0 not in sizes and max(sizes) < _LARGEST and kernels.has_lapack()
+
+
+def each(fun, batch, operands, outs, name, *options):
+    """Apply a kernel to a stack, or `fun` to its examples.
 
     Args:
       fun: function of the example's ndarrays; returns a sequence of ndarrays, the outputs.
       batch: leading dimensions.
       operands: ndarrays with these leading dimensions.
       outs: pairs (shape of an example's output, dtype).
+      name: of the kernel.
+      *options: that the kernel takes.
 
     Returns:
       A list of ndarrays.
     """
-    results = [np.empty((*batch, *shape), dtype) for shape, dtype in outs]
+    outs = [((*batch, *shape), dtype) for shape, dtype in outs]
+    matrices = [x.shape for x in operands if x.ndim == len(batch) + 2]
+    if config.current().native_kernels and has_kernel(name, matrices):
+        return kernels.run(name, operands, outs, *map(int, options))
+    results = [np.empty(*out) for out in outs]
     for index in np.ndindex(*batch):
         for result, value in zip(results, fun(*[x[index] for x in operands]), strict=True):
             result[index] = value
@@ -62,39 +89,39 @@ _NAN = {"f": np.nan, "c": complex(np.nan, np.nan)}
 
 def cholesky(a):
     """Return lower triangular factors; the upper triangles of `a` are not read."""
-    n, call = a.shape[-1], routine("potrf", a.dtype.char)
 
     def one(x):
-        factor, info = call(x, lower=1, clean=1)
+        factor, info = routine("potrf", x)(x, lower=1, clean=1)
         return np.tril(or_nan(info, factor))
 
-    return each(one, a.shape[:-2], [a], [((n, n), a.dtype)])[0]
+    return each(one, a.shape[:-2], [a], [(a.shape[-2:], a.dtype)], "cholesky")[0]
 
 
 def triangular_solve(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
-    """Solve systems with triangular matrices."""
-    call = routine("trsm", a.dtype.char)
-    if conjugate_a and not transpose_a:
-        a = np.conj(a)
+    """Solve systems with triangular matrices; from the right, after all is transposed."""
+    if not left_side:
+        options = (lower, not transpose_a, conjugate_a, unit_diagonal)
+        return np.swapaxes(_solve_triangular(a, np.swapaxes(b, -1, -2), *options), -1, -2)
+    return _solve_triangular(a, b, lower, transpose_a, conjugate_a, unit_diagonal)
+
+
+def _solve_triangular(a, b, *options):
+    lower, transpose_a, conjugate_a, unit_diagonal = options
     trans = (2 if conjugate_a else 1) if transpose_a else 0
 
     def one(a, b):
-        return [call(1, a, b, side=not left_side, lower=lower, trans_a=trans, diag=unit_diagonal)]
+        a = np.conj(a) if conjugate_a and not transpose_a else a
+        return [routine("trsm", a)(1, a, b, lower=lower, trans_a=trans, diag=unit_diagonal)]
 
-    return each(one, b.shape[:-2], [a, b], [(b.shape[-2:], b.dtype)])[0]
+    outs = [(b.shape[-2:], b.dtype)]
+    return each(one, b.shape[:-2], [a, b], outs, "triangular_solve", *options)[0]
 
 
 def lu(a):
     """Return packed factors, pivots and permutations."""
     m, n = a.shape[-2:]
-    call = routine("getrf", a.dtype.char)
-
-    def one(x):
-        factors, pivots, _ = call(x)
-        return factors, pivots
-
     outs = [((m, n), a.dtype), ((min(m, n),), np.int32)]
-    factors, pivots = each(one, a.shape[:-2], [a], outs)
+    factors, pivots = each(lambda x: routine("getrf", x)(x)[:2], a.shape[:-2], [a], outs, "lu")
     return factors, pivots, permutation(pivots, m)
 
 
@@ -107,20 +134,20 @@ def permutation(pivots, size):
             rows[i], rows[p] = rows[p], rows[i]
         return [rows]
 
-    return each(one, pivots.shape[:-1], [pivots], [((size,), np.int32)])[0]
+    return each(one, pivots.shape[:-1], [pivots], [((size,), np.int32)], "permutation")[0]
 
 
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular):
     """Solve systems with tridiagonal matrices; the first of `dl` and last of `du` are not read."""
-    call = routine("gtsv", b.dtype.char)
 
     def one(dl, d, du, b):
         if d.size == 1:
             return [b / d]
-        *_, x, info = call(dl[1:], d, du[:-1], b)
+        *_, x, info = routine("gtsv", b)(dl[1:], d, du[:-1], b)
         return or_nan(info, x)
 
-    return each(one, b.shape[:-2], [dl, d, du, b], [(b.shape[-2:], b.dtype)])[0]
+    outs = [(b.shape[-2:], b.dtype)]
+    return each(one, b.shape[:-2], [dl, d, du, b], outs, "tridiagonal_solve")[0]
 
 
 def symmetric_product(a, c, *, alpha, beta):
@@ -134,16 +161,16 @@ def cholesky_update(r, w):
 
     G. H. Golub, C. F. Van Loan, "Matrix Computations", 4th edition (2013), section 6.5.4.
     """
-    r, w = np.triu(r), w.copy()
-    for i in range(r.shape[-1]):
-        x, y = r[..., i, i], w[..., i]
-        size = np.hypot(x, y)
-        safe = np.where(size == 0, 1, size)
-        c, s = np.where(size == 0, 1, x / safe)[..., None], (y / safe)[..., None]
-        row = r[..., i, :].copy()
-        r[..., i, :] = c * row + s * w
-        w = c * w - s * row
-    return r
+
+    def one(r, w):
+        r, w = np.triu(r), w.copy()
+        for i in range(len(r)):
+            size = np.hypot(r[i, i], w[i])
+            c, s = (r[i, i] / size, w[i] / size) if size != 0 else (1, 0)
+            r[i], w = c * r[i] + s * w, c * w - s * r[i]
+        return [r]
+
+    return each(one, r.shape[:-2], [r, w], [(r.shape[-2:], r.dtype)], "cholesky_update")[0]
 
 
 # ---------------------------------------------------------------- orthogonal factors
@@ -152,51 +179,55 @@ def cholesky_update(r, w):
 def geqrf(a):
     """Return packed Householder reflectors below R, and their factors."""
     m, n = a.shape[-2:]
-    call = routine("geqrf", a.dtype.char)
     outs = [((m, n), a.dtype), ((min(m, n),), a.dtype)]
-    return each(lambda x: call(x, lwork=BLOCK * n)[:2], a.shape[:-2], [a], outs)
+    return each(_geqrf, a.shape[:-2], [a], outs, "geqrf")
 
 
-def geqp3(a):
-    """Return the same of matrices with permuted columns, and the permutations."""
-    m, n = a.shape[-2:]
-    call = routine("geqp3", a.dtype.char)
+def _geqrf(x):
+    return routine("geqrf", x)(x, lwork=BLOCK * x.shape[1])[:2]
 
-    def one(x):
-        packed, pivots, factors, _, _ = call(x, lwork=BLOCK * (n + 1))
-        return packed, factors, pivots - 1
 
-    outs = [((m, n), a.dtype), ((min(m, n),), a.dtype), ((n,), np.int32)]
-    return each(one, a.shape[:-2], [a], outs)
+def _geqp3(x):
+    """Return the same of a matrix with permuted columns, and the permutation."""
+    packed, pivots, factors, _, _ = routine("geqp3", x)(x, lwork=BLOCK * (x.shape[1] + 1))
+    return packed, factors, pivots - 1
 
 
 def householder_product(a, taus):
     """Return the first columns of products of Householder reflectors."""
-    n, call = a.shape[-1], routine("orgqr", a.dtype.char)
     outs = [(a.shape[-2:], a.dtype)]
-    return each(lambda x, t: call(x, t, lwork=BLOCK * n)[:1], a.shape[:-2], [a, taus], outs)[0]
+    return each(_complete, a.shape[:-2], [a, taus], outs, "householder_product")[0]
+
+
+def _complete(x, taus):
+    return routine("orgqr", x)(x, taus, lwork=BLOCK * x.shape[1])[:1]
 
 
 def ormqr(a, taus, c, *, left, transpose):
     """Return products with the Q of Householder reflectors."""
-    call = routine("ormqr", a.dtype.char)
     adjoint = "C" if a.dtype.kind == "c" else "T"
 
     def one(a, taus, c):
         side, trans = "L" if left else "R", adjoint if transpose else "N"
-        return call(side, trans, a, taus, c, BLOCK * max(c.shape))[:1]
+        return routine("ormqr", a)(side, trans, a, taus, c, BLOCK * max(c.shape))[:1]
 
-    return each(one, c.shape[:-2], [a, taus, c], [(c.shape[-2:], c.dtype)])[0]
+    outs = [(c.shape[-2:], c.dtype)]
+    return each(one, c.shape[:-2], [a, taus, c], outs, "ormqr", left, transpose)[0]
 
 
 def qr(a, *, pivoting, full_matrices, use_magma):
     """Return orthogonal and triangular factors, and the permutation with `pivoting`."""
     m, n = a.shape[-2:]
-    packed, taus, *pivots = geqp3(a) if pivoting else geqrf(a)
     k = m if full_matrices else min(m, n)
-    reflectors = np.zeros((*a.shape[:-2], m, k), a.dtype)
-    reflectors[..., : min(n, k)] = packed[..., : min(n, k)]
-    return [householder_product(reflectors, taus), np.triu(packed[..., :k, :]), *pivots]
+
+    def one(x):
+        packed, taus, *columns = _geqp3(x) if pivoting else _geqrf(x)
+        reflectors = np.zeros((m, k), x.dtype)
+        reflectors[:, : min(n, k)] = packed[:, : min(n, k)]
+        return [*_complete(reflectors, taus), np.triu(packed[:k]), *columns]
+
+    outs = [((m, k), a.dtype), ((k, n), a.dtype), *[((n,), np.int32)] * pivoting]
+    return each(one, a.shape[:-2], [a], outs, "qr")
 
 
 # ---------------------------------------------------------------- spectra
@@ -204,22 +235,24 @@ def qr(a, *, pivoting, full_matrices, use_magma):
 
 def eigh(a, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     """Return eigenvectors and ascending eigenvalues of Hermitian matrices."""
-    n, call = a.shape[-1], routine("syevd", a.dtype.char)
+    n = a.shape[-1]
 
     def one(x):
-        w, v, info = call(x, compute_v=1, lower=lower)
+        w, v, info = routine("syevd", x)(x, compute_v=1, lower=lower)
         return or_nan(info, v, w)
 
-    return each(one, a.shape[:-2], [a], [((n, n), a.dtype), ((n,), real_dtype(a.dtype))])
+    outs = [((n, n), a.dtype), ((n,), real_dtype(a.dtype))]
+    return each(one, a.shape[:-2], [a], outs, "eigh", lower)
 
 
 def svd(a, *, full_matrices, compute_uv, subset_by_index, algorithm):
     """Return singular values, left vectors and adjoint right vectors."""
     m, n = a.shape[-2:]
     k = min(m, n)
-    call = routine("gesvd" if algorithm is SvdAlgorithm.QR else "gesdd", a.dtype.char)
+    by_iteration = algorithm is SvdAlgorithm.QR
 
     def one(x):
+        call = routine("gesvd" if by_iteration else "gesdd", x)
         u, s, vt, info = call(x, compute_uv=compute_uv, full_matrices=full_matrices)
         return or_nan(info, s, u, vt)[: len(outs)]
 
@@ -227,7 +260,7 @@ def svd(a, *, full_matrices, compute_uv, subset_by_index, algorithm):
     if compute_uv:
         outs += [((m, m if full_matrices else k), a.dtype)]
         outs += [((n if full_matrices else k, n), a.dtype)]
-    return each(one, a.shape[:-2], [a], outs)
+    return each(one, a.shape[:-2], [a], outs, "svd", by_iteration)
 
 
 def eig(
@@ -239,14 +272,15 @@ def eig(
     implementation,
 ):
     """Return eigenvalues, and left and right eigenvectors if they are asked for."""
-    n, call = a.shape[-1], routine("geev", a.dtype.char)
+    n = a.shape[-1]
     dtype = np.result_type(a.dtype, np.complex64)
-    wanted = [True, compute_left_eigenvectors, compute_right_eigenvectors]
+    vectors = compute_left_eigenvectors, compute_right_eigenvectors
+    wanted = [True, *vectors]
 
     def one(x):
         if not np.isfinite(x).all():  # LAPACK would complain on stderr
             return [_NAN["c"]] * len(outs)
-        *w, left, right, info = call(
+        *w, left, right, info = routine("geev", x)(
             x, compute_vl=compute_left_eigenvectors, compute_vr=compute_right_eigenvectors
         )
         if len(w) == 1:
@@ -258,7 +292,7 @@ def eig(
 
     shapes = [(n,), (n, n), (n, n)]
     outs = [(shape, dtype) for shape, keep in zip(shapes, wanted, strict=True) if keep]
-    return each(one, a.shape[:-2], [a], outs)
+    return each(one, a.shape[:-2], [a], outs, "eig", *vectors)
 
 
 def _joined(vectors, imaginary):
@@ -274,14 +308,13 @@ def _joined(vectors, imaginary):
 
 def schur(a, *, compute_schur_vectors, sort_eig_vals, select_callable):
     """Return (quasi-)triangular factors, and the Schur vectors if they are asked for."""
-    n, call = a.shape[-1], routine("gees", a.dtype.char)
 
     def one(x):
-        found = call(_never, x, compute_v=compute_schur_vectors, sort_t=0)
+        found = routine("gees", x)(_never, x, compute_v=compute_schur_vectors, sort_t=0)
         return or_nan(found[-1], found[0], found[-3])[: len(outs)]
 
-    outs = [((n, n), a.dtype)] * (2 if compute_schur_vectors else 1)
-    return each(one, a.shape[:-2], [a], outs)
+    outs = [(a.shape[-2:], a.dtype)] * (2 if compute_schur_vectors else 1)
+    return each(one, a.shape[:-2], [a], outs, "schur")
 
 
 def _never(*eigenvalue):
@@ -291,23 +324,24 @@ def _never(*eigenvalue):
 
 def hessenberg(a):
     """Return packed Hessenberg matrices and reflectors, and the reflectors' factors."""
-    n, call = a.shape[-1], routine("gehrd", a.dtype.char)
+    n = a.shape[-1]
 
     def one(x):
-        packed, taus, info = call(x, lo=0, hi=n - 1, lwork=BLOCK * n)
+        packed, taus, info = routine("gehrd", x)(x, lo=0, hi=n - 1, lwork=BLOCK * n)
         return or_nan(info, packed, taus)
 
-    return each(one, a.shape[:-2], [a], [((n, n), a.dtype), ((max(n - 1, 0),), a.dtype)])
+    outs = [((n, n), a.dtype), ((max(n - 1, 0),), a.dtype)]
+    return each(one, a.shape[:-2], [a], outs, "hessenberg")
 
 
 def tridiagonal(a, *, lower):
     """Return packed tridiagonal matrices, both diagonals, and the factors of the reflectors."""
-    n, call = a.shape[-1], routine("sytrd", a.dtype.char)
+    n = a.shape[-1]
 
     def one(x):
-        *found, info = call(x, lower=lower, lwork=BLOCK * n)
+        *found, info = routine("sytrd", x)(x, lower=lower, lwork=BLOCK * n)
         return or_nan(info, *found)
 
     real = real_dtype(a.dtype)
     outs = [((n, n), a.dtype), ((n,), real), ((n - 1,), real), ((n - 1,), a.dtype)]
-    return each(one, a.shape[:-2], [a], outs)
+    return each(one, a.shape[:-2], [a], outs, "tridiagonal", lower)

@@ -73,16 +73,18 @@ for _prim in (
 # ---------------------------------------------------------------- kernels on rows
 
 
-def kernel(e, name, arrays, outs, options=()):
-    """Call a kernel of `kernels.h` on (value, shape) pairs; `outs` are (dtype, shape)."""
+def kernel(e, name, arrays, outs, options=(), ns=None):
+    """Call a kernel of `named.cc` on (value, shape) pairs; `outs` are (dtype, shape).
+
+    Unless it is said how many nanoseconds that takes, each byte is taken to be one of a sort.
+    """
     made = [e.new((code, _product(shape, range(len(shape))))) for code, shape in outs]
     numbers = [len(options), *options]
     for _, shape in [*arrays, *outs]:
         numbers += [len(shape), *shape]
     e.add(KERNEL, tuple(made), tuple(x for x, _ in arrays), name, tuple(numbers))
-    for x in made:
-        code, size = e.values[x]
-        e.spend(costs.NS_PER_BYTE_SORTED * size * item_size(code))
+    sizes = [size * item_size(code) for code, size in map(e.values.__getitem__, made)]
+    e.spend(costs.NS_PER_BYTE_SORTED * sum(sizes) if ns is None else ns)
     return made
 
 

@@ -1,0 +1,115 @@
+"""Fourier transforms by kernels, beside NumPy's functions, whose loops they call."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evertrace.numpy as jnp
+from evertrace._src import kernels, native
+from evertrace._src.ops import fft as ops
+from tests.support.tapes import tape_of
+
+pytestmark = pytest.mark.usefixtures("needs_native")
+
+SHAPES = [(1,), (2,), (5,), (97,), (128,), (3, 8), (4, 1, 7), (2, 3, 5, 6), (60, 16)]
+KINDS = {
+    "FFT": ("complex", np.fft.fftn),
+    "IFFT": ("complex", np.fft.ifftn),
+    "RFFT": ("float", np.fft.rfftn),
+    "IRFFT": ("complex", np.fft.irfftn),
+}
+
+
+@pytest.mark.parametrize("is_double", [False, True], ids=["32 bits", "64 bits"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_transform_is_that_of_numpy(kind, is_double):
+    (name, oracle), rng = KINDS[kind], np.random.default_rng(0)
+    dtype = f"{name}{(1 + is_double) * (64 if name == 'complex' else 32)}"
+    for shape in SHAPES:
+        for count in range(1, min(len(shape), 3) + 1):
+            lengths, axes = shape[-count:], range(len(shape) - count, len(shape))
+            taken = (*shape[:-1], ops.half(shape[-1])) if kind == "IRFFT" else shape
+            x = (rng.normal(size=taken) + 1j * rng.normal(size=taken)).astype(
+                dtype, casting="unsafe"
+            ) if name == "complex" else rng.normal(size=taken).astype(dtype)  # fmt: skip
+            got = ops.fft_p.host(x, fft_type=ops.FftType[kind], fft_lengths=lengths)
+            want = oracle(x, lengths, axes)
+            assert got.dtype == want.dtype
+            size = np.abs(want).max()
+            atol = 8 * np.finfo(want.dtype).eps * size
+            np.testing.assert_allclose(got, want, rtol=0, atol=atol)
+
+
+PROGRAMS = {
+    "fft": jnp.fft.fft,
+    "power": lambda x: jnp.abs(jnp.fft.rfft(x)) ** 2,
+    "there and back": lambda x: jnp.fft.irfft(jnp.fft.rfft(x), x.shape[-1]),
+    "two dimensions": jnp.fft.fft2,
+    "along the first": lambda x: jnp.fft.ifft(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_tapes_give_the_bits_of_eager_calls(name):
+    x = np.random.default_rng(1).normal(size=(6, 9)).astype(np.float32)
+    tape, inputs = tape_of(PROGRAMS[name], x)
+    for _ in range(2):
+        (got,) = tape.run(inputs)
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(PROGRAMS[name](jnp.asarray(x))))
+
+
+def test_large_arrays_are_left_to_threads():
+    assert ops.has_kernel(1000)
+    assert not ops.has_kernel(1 << 16)
+    assert not ops.has_kernel(0)
+
+
+def test_without_numpys_loops_there_is_no_kernel(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy.fft._pocketfft_umath", None)
+    assert not kernels.has_fft.__wrapped__()
+    monkeypatch.setitem(sys.modules, "numpy.fft._pocketfft_umath", np)  # has no such functions
+    assert not kernels.has_fft.__wrapped__()
+
+
+def test_only_universal_functions_are_taken():
+    assert not native._native.load_fft(*[(len, 0, 0)] * 5)
+    assert not native._native.load_fft(*[(np.add, 0, 1 << 20)] * 5)
+    with pytest.raises(TypeError, match="five triples"):
+        native._native.load_fft()
+
+
+Z, F = np.zeros((2, 3), "c8"), np.zeros((2, 3), "f4")
+
+
+@pytest.mark.parametrize(
+    ("x", "out", "options"),
+    [
+        (Z, Z, (4, 1)), (Z, Z, (-1, 1)), (Z, Z, (0, 0)), (Z, Z, (0, 3)), (Z, Z, (0, -1)),
+        (F, F, (0, 1)), (Z, Z[:, :2], (0, 1)), (Z, Z[:1], (0, 1)), (Z, Z[0], (0, 1)),
+        (F, Z, (2, 1)), (F, Z[:, :2].astype("c16"), (2, 1)), (Z, F, (3, 1)),
+        (Z[:0], Z[:0], (0, 1)), (F.astype("i4"), Z[:, :2], (2, 1)),
+    ],
+)  # fmt: skip
+def test_arrays_that_do_not_fit_are_refused(x, out, options):
+    assert kernels.has_fft()
+    x, out = map(np.ascontiguousarray, (x, out))
+    with pytest.raises(ValueError, match="fft: operands"):
+        native._native.kernel("fft", (x,), (out,), options)
+
+
+def test_small_transforms_do_not_load_scipy():
+    program = """
+import sys
+import evertrace.numpy as jnp
+assert jnp.fft.fft(jnp.ones(2)).tolist() == [2, 0]
+print("scipy" in sys.modules)
+"""
+    env = {"PYTHONPATH": str(Path(native.__file__).parents[2]), "PATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "False\n"
