@@ -412,7 +412,7 @@ STATEMENTS = [
         1,
         "def yes(z):\n    for key in <params.:a>:\n        <:a>[key] = <:a>[key] * 0.5 + z\n"
         "    return z * 0.5\n"
-        "<arr!> = lax.cond(<arr.>[0] > <num>, yes, lambda z: z + <num>, <arr.>)",
+        "<arr!> = lax.cond(<arr.>[0] > <num>, yes, lambda z: yes(z - 1), <arr.>)",
     ),
     (1, "<arrs!> = list(vmap(lambda z: (z * <num>, z + <num>))(<arr.>))"),
     # functions that remember, generate, call themselves

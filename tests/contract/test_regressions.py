@@ -1,5 +1,6 @@
 """Programs that were once silently wrong, found by a person who tried; each named for its cause."""
 
+import copy
 import enum
 import functools
 import gc
@@ -321,3 +322,47 @@ def test_finalizer_is_registered_inside(jit):
         return x
 
     jit(step)(X)
+
+
+def duplicates():
+    """Return ways to make an object like another, without naming its class."""
+    return {
+        "copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+        "a copy in a list": lambda o: next(copy.copy(o) for o in [o]),
+        "a copy of a copy": lambda o: copy.copy(copy.copy(o)),
+        "type": lambda o: type(o)(),
+        "itself": lambda o: o,
+    }
+
+
+@pytest.mark.parametrize("duplicate", duplicates())
+def test_class_of_an_object_that_the_trace_has_made(duplicate):
+    made = duplicates()[duplicate]
+
+    class Part:
+        scale = 1.0
+
+        @classmethod
+        def of_class(cls, x):
+            cls.count = getattr(cls, "count", 0) + 1
+            return x * cls.count * cls.scale
+
+        def by_type(self, x):
+            type(self).count = getattr(type(self), "count", 0) + 1
+            return x * self.count * self.scale
+
+        def by_attribute(self, x):
+            self.__class__.count = getattr(self.__class__, "count", 0) + 1
+            return x * self.count * self.scale
+
+    part = Part()
+    for method in ("of_class", "by_type", "by_attribute"):
+        Part.count, Part.scale = 0, 1.0
+        step = ev.jit(lambda x, method=method: getattr(made(part), method)(x))
+        assert [float(step(1.0)) for _ in range(3)] == [1, 2, 3]
+        Part.count, Part.scale = 10, 2.0
+        assert (float(step(1.0)), Part.count) == (22.0, 11)
+        del Part.count
+        assert [float(step(1.0)) for _ in range(3)] == [2, 4, 6]
+        assert step.cache_info().misses <= 9  # of all three: they share code

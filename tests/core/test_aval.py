@@ -117,3 +117,16 @@ def test_avals_of_views_are_those_of_python():
             ShapedArray((size, 1, 2), "int8")
         assert x[0].aval is ShapedArray((1, 11), "int8")
         assert [row.aval for row in x] == 3 * [ShapedArray((1, 11), "int8")]
+
+
+@pytest.mark.parametrize("shape", [(2**61,), (2**31, 2**31), (2**62, 2**62)])
+def test_what_no_machine_can_count_is_refused_before_xla_ends_the_process(shape):
+    said = r"an array of shape \(.*\) and dtype float32 would take more than 2\*\*63 bytes"
+    for make in (lambda: jnp.zeros(shape), ev.jit(lambda: jnp.zeros(shape), engine="xla")):
+        with pytest.raises(ValueError, match=said):
+            make()
+
+
+def test_as_large_as_can_be_counted():
+    assert ev.eval_shape(lambda: jnp.zeros((2**60,))).shape == (2**60,)
+    assert ev.eval_shape(lambda: jnp.zeros((2**62, 0, 2**62))).shape == (2**62, 0, 2**62)

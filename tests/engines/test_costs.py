@@ -102,6 +102,17 @@ def test_the_choice(tape, xla, is_tape):
     assert costs.prefers_tape(tape, xla) is is_tape
 
 
+def test_long_programs_of_small_operations_are_not_worth_compiling():
+    def chain(x):
+        for _ in range(1000):
+            x = jnp.sin(x) * x
+        return x
+
+    assert made_of(ev.grad(chain), spec()).tape is not None
+    assert costs.prefers_tape(1e5, 0, kernels=1000)
+    assert not costs.prefers_tape(1e5, 0, kernels=999)
+
+
 def test_what_both_are_estimated_at_is_said():
     assert made_of(polynomial, spec(SOME)).why == (
         "a call is estimated at 240 us of work, 180 us with XLA"

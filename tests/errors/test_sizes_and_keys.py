@@ -6,6 +6,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax, random
+from evertrace._src import native
 
 HUGE = 10**15
 
@@ -24,6 +25,7 @@ SIZES = {
     "arange": lambda: jnp.arange(HUGE),
     "random": lambda: random.normal(random.key(0), (HUGE,)),
     "broadcast": lambda: jnp.ones(10**8)[:, None] + jnp.ones(10**8),
+    "jitted zeros": lambda: ev.jit(lambda: jnp.zeros((2**24, 2**24)))(),
     "jitted": lambda: ev.jit(lambda: jnp.ones(10**14) * 2)(),
     "argument": lambda: ev.jit(lambda x: x + 1)(jnp.ones(HUGE)),
     "tile": lambda: jnp.tile(jnp.ones(1000), HUGE),
@@ -59,8 +61,20 @@ def test_numbers_that_do_not_fit(name):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_arrays_larger_than_memory(name):
-    with pytest.raises(ev.errors.JaxRuntimeError, match=r"RESOURCE_EXHAUSTED: Out of memory"):
+    said = r"(?s)RESOURCE_EXHAUSTED: Out of memory.*  at .*test_sizes_and_keys.py"
+    with pytest.raises(ev.errors.JaxRuntimeError, match=said):
         SIZES[name]()
+
+
+@pytest.mark.skipif(not native.is_built(), reason="tapes need the extension module")
+def test_results_of_a_tape_larger_than_memory():
+    # Each is as large as values of a tape may be; all of them no machine can address.
+    fun = ev.jit(
+        lambda x: [jnp.broadcast_to(x + i, (2**20, 2**20)) for i in range(40)], engine="native"
+    )
+    for _ in range(2):
+        with pytest.raises(ev.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED: Out of memory"):
+            fun(1.0)
 
 
 @pytest.mark.parametrize("name", KEY_USES)
@@ -99,3 +113,23 @@ def test_raw_keys_under_legacy_prng_key():
         random.normal(raw)
     with ev.legacy_prng_key("error"):
         random.normal(random.key(0))
+
+
+def nest(x, levels=20_000):
+    for _ in range(levels):
+        x = [x]
+    return x
+
+
+DEEP = {
+    "an argument": lambda: ev.jit(lambda x: 1.0)(nest(jnp.ones(2))),
+    "a captured list": lambda: (lambda deep: ev.jit(lambda: deep)())(nest(jnp.ones(2))),
+    "a result": lambda: ev.jit(nest)(jnp.ones(2)),
+    "what is left behind": lambda log=[]: ev.jit(lambda x: log.append(nest(x)))(jnp.ones(2)),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_too_many_levels(name):
+    with pytest.raises(RecursionError, match=r"(?s)jit\(.*\): .* is nested too deeply.*  at "):
+        DEEP[name]()

@@ -84,3 +84,12 @@ def test_a_function_that_no_module_has_is_pickles_error():
     f(1.0)
     with pytest.raises((pickle.PicklingError, AttributeError), match=r"<lambda>"):
         pickle.dumps(f)
+
+
+def test_a_traced_array_cannot_be_pickled():
+    said = r"pickle: a traced array f32\[3\] has no value while tracing"
+    for trace in (ev.jit, lambda f: functools.partial(ev.eval_shape, f)):
+        with pytest.raises(ev.errors.ConcretizationTypeError, match=said):
+            trace(lambda x: pickle.dumps({"x": x}))(jnp.ones(3))
+    with pytest.raises(ev.errors.ConcretizationTypeError, match="pickle: a traced array"):
+        ev.grad(pickle.dumps)(1.0)

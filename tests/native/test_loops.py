@@ -183,6 +183,24 @@ def test_of_two_operands(instructions, prim, dtype):
         check(prim, [scalar, values], f"{prim.name} {dtype} of a scalar", host=host, ulps=ulps)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+@pytest.mark.parametrize("prim", [elementwise.div_p, elementwise.rem_p], ids=lambda x: x.name)
+def test_quotients_near_whole_numbers(instructions, prim, dtype):
+    # Up to 2 ** 52, from where on integers of 64 bits are not divided as doubles.
+    rng = np.random.default_rng(6)
+    bits = 31 if "32" in dtype else 52
+    y = (2 ** rng.uniform(0, bits, 3000)).astype(np.int64)
+    x = y * (2 ** (bits * rng.uniform(0, 1, 3000)) // y).astype(np.int64) + rng.integers(
+        -1, 2, 3000
+    )
+    y[::50], x[1::100] = 0, 2**bits - 1
+    if dtype.startswith("int"):
+        x, y = x * rng.choice([-1, 1], 3000), y * rng.choice([-1, 1], 3000)
+    x, y = np.abs(x).astype(dtype) if dtype[0] == "u" else x.astype(dtype), y.astype(dtype)
+    check(prim, [x, y], f"{prim.name} {dtype}")
+    check(prim, [x, y[7]], f"{prim.name} {dtype} by a scalar")
+
+
 def ordered_zeros(name, host):
     """Return the rule with the zeros of IEEE 754-2019, that NumPy does not promise."""
 

@@ -178,6 +178,18 @@ def test_failure_of_one_matrix_of_a_stack_does_not_spread():
     assert jnp.isnan(found[1, 0, 0])
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)])
+@pytest.mark.parametrize("name", ["det", "slogdet", "inv", "cholesky"])
+def test_square_matrices_of_no_rows_compiled(name, shape):
+    x = np.zeros(shape, np.float32)
+    found = ev.jit(getattr(jnp.linalg, name), engine="xla")(x)
+    wanted = getattr(np.linalg, name)(x)
+    for ours, theirs in zip(ev.tree.leaves(found), ev.tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    factors = ev.jit(ev.scipy.linalg.lu, engine="xla")(np.zeros((3, 0), np.float32))
+    assert [x.shape for x in factors] == [(3, 3), (3, 0), (0, 0)]
+
+
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 3), (2, 0, 3)])
 def test_empty_matrices(shape):
     a = np.zeros(shape, np.float32)

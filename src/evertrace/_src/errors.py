@@ -106,6 +106,15 @@ def unsupported(
     )
 
 
+def out_of_memory() -> "JaxRuntimeError":
+    """Build the error of a call whose memory the machine does not have; C++ calls it as well."""
+    return user_error(
+        JaxRuntimeError,
+        "RESOURCE_EXHAUSTED: Out of memory in a compiled program.",
+        fix="use smaller arrays, compute in pieces, or donate inputs that are not needed again.",
+    )
+
+
 _num_warnings = 0
 
 

@@ -192,6 +192,43 @@ def reduces(x: np.ndarray) -> bool:
     return x.flags.forc and _name(x.dtype) in DTYPES
 
 
+def _dense(x: np.ndarray) -> np.ndarray:
+    """Return an array itself if it is dense and aligned, and a copy else."""
+    if x.flags.c_contiguous and x.flags.aligned:
+        return x
+    out = np.empty(x.shape, x.dtype)
+    _native.copy(x, out)
+    return out
+
+
+@functools.cache
+def _name(dtype: np.dtype) -> str:
+    """Return the name of a dtype, which takes NumPy microseconds; "" for another byte order."""
+    return dtype.name if getattr(dtype, "isnative", True) else ""  # keys' dtypes have none
+
+
+# ---------------------------------------------------------------- tapes
+
+
+def has_kernel(kind: str, name: str, operands: tuple[int, ...], result: int) -> bool:
+    """Return whether tapes have a kernel: a "loop", a "reduce" or a "matmul" of such dtypes."""
+    return _native.has_kernel(kind, name, operands, result)
+
+
+def loop_cost(name: str) -> float:
+    """Return what an elementwise operation costs per element, in additions."""
+    return _native.loop_cost(name)
+
+
+def tape(*parts: Any) -> Any:
+    """Return a tape; see `engines.native.emit.Emitter.tape` and `src/native/python/tape.cc`."""
+    return _native.Tape(*parts)
+
+
+# ---------------------------------------------------------------- called by tests and benchmarks
+# What runs them in programs are tapes, and plans of eager functions, in C++.
+
+
 def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the products of two stacks of matrices, of one dtype and number of dimensions."""
     out = np.empty((*x.shape[:-1], y.shape[-1]), x.dtype)
@@ -246,36 +283,3 @@ def scatter(
     out = np.array(x, order="C")
     _native.scatter(out, _dense(indices), tuple(dims), sizes, _dense(updates), loop, drops)
     return out
-
-
-def _dense(x: np.ndarray) -> np.ndarray:
-    """Return an array itself if it is dense and aligned, and a copy else."""
-    if x.flags.c_contiguous and x.flags.aligned:
-        return x
-    out = np.empty(x.shape, x.dtype)
-    _native.copy(x, out)
-    return out
-
-
-@functools.cache
-def _name(dtype: np.dtype) -> str:
-    """Return the name of a dtype, which takes NumPy microseconds; "" for another byte order."""
-    return dtype.name if getattr(dtype, "isnative", True) else ""  # keys' dtypes have none
-
-
-# ---------------------------------------------------------------- tapes
-
-
-def has_kernel(kind: str, name: str, operands: tuple[int, ...], result: int) -> bool:
-    """Return whether tapes have a kernel: a "loop", a "reduce" or a "matmul" of such dtypes."""
-    return _native.has_kernel(kind, name, operands, result)
-
-
-def loop_cost(name: str) -> float:
-    """Return what an elementwise operation costs per element, in additions."""
-    return _native.loop_cost(name)
-
-
-def tape(*parts: Any) -> Any:
-    """Return a tape; see `engines.native.emit.Emitter.tape` and `src/native/python/tape.cc`."""
-    return _native.Tape(*parts)

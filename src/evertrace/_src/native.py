@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from evertrace._src import config, errors, extension
+from evertrace._src.support import set_module
 
 _native: Any = extension.native
 
@@ -136,6 +137,11 @@ def planned(*, by_type: bool) -> Callable[[F], F]:
         return made
 
     return decorate
+
+
+def planned_in(module: str) -> Callable[[F], F]:
+    """Decorate a public function of a module, whose numbers are no operands, as `planned`."""
+    return lambda function: set_module(module)(planned(by_type=False)(function))
 
 
 def forget_plans() -> None:

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "kernels/hints.h"
+
 // Put before a function whose loops the compiler vectorises. What it calls must be inlined. Clones
 // round alike, for the compiler does not contract multiplications and additions. This is for a few
 // functions of a file that else uses the standard library, of which no copy may be compiled for one
@@ -19,10 +21,4 @@
 // Whether single functions can be compiled for them by `__attribute__((target("arch=x86-64-v4")))`.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define EVERTRACE_HAS_GENERATIONS 1
-#endif
-
-#if defined(__GNUC__)
-#define EVERTRACE_INLINE inline __attribute__((always_inline))
-#else
-#define EVERTRACE_INLINE inline
 #endif

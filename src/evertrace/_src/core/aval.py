@@ -17,6 +17,7 @@ from evertrace._src.core.formats import Format
 
 _interned = weakref.WeakValueDictionary()
 _interning = threading.RLock()  # two threads that meet agree on one object
+_MOST_BYTES = 2**63 - 1  # what machines count; XLA ends the process at more
 _recent = collections.deque(maxlen=1000)  # avals of short-lived arrays, which come again
 
 
@@ -102,6 +103,8 @@ def _intern(cls, shape, dtype, weak_type):
     found = _interned.get(key)
     if found is not None:
         return found
+    if math.prod(shape) * dtype.itemsize > _MOST_BYTES:
+        raise _too_large(shape, dtype)
     self = native.AvalBase.__new__(cls)
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
     self.ndim, self.size = len(shape), math.prod(shape)
@@ -110,6 +113,15 @@ def _intern(cls, shape, dtype, weak_type):
         found = _interned.setdefault(key, self)
         _recent.append(found)
     return found
+
+
+def _too_large(shape, dtype):
+    return errors.user_error(
+        ValueError,
+        f"an array of shape {shape} and dtype {dtype.name} would take more than 2**63 bytes.",
+        fix="look at how the shape is computed: a product of sizes may be meant as one of them.",
+        anchor="shape",
+    )
 
 
 def is_inexact(aval):

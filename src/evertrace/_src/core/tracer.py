@@ -160,6 +160,14 @@ class Tracer(Operators):
     def __deepcopy__(self, memo):
         return self.copy()
 
+    def __reduce_ex__(self, protocol):
+        raise errors.user_error(
+            errors.ConcretizationTypeError,
+            f"pickle: a traced array {self.aval.str_short()} has no value while tracing.",
+            fix="return it from the traced function, and pickle what a call gives.",
+            anchor="ConcretizationTypeError",
+        )
+
 
 def concrete_value(x: Any) -> Any:
     """Return the concrete array behind `x` (an array or a tracer), or None."""

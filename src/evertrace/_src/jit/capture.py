@@ -5,6 +5,7 @@ and puts everything back at its end. By JAX's rules (``strict``, and ahead of ti
 traces a function of flat arguments, and what it reads besides is a constant.
 """
 
+import contextlib
 import contextvars
 import inspect
 import threading
@@ -64,6 +65,20 @@ def record(call, name):
             lifter.release()
 
 
+@contextlib.contextmanager
+def _nested(what):
+    """Say what has too many levels for what is done here, which runs no code of the user's."""
+    try:
+        yield
+    except RecursionError:
+        raise errors.user_error(
+            RecursionError,
+            f"{what} is nested too deeply.",
+            fix="use fewer levels, or raise the limit by sys.setrecursionlimit.",
+            anchor="tree-depth",
+        ) from None
+
+
 def _record(call, name, recorder, lifter):
     start = time.perf_counter()
     previous, state.src = state.src, None
@@ -71,12 +86,13 @@ def _record(call, name, recorder, lifter):
     try:
         with activate(recorder), Patches(recorder), set_trace(root):
             lifter.impure = stand_in_of
-            fun, args, kwargs = call.lift(lifter)
+            with _nested(f"{recorder.name}: an argument, or what the function captures,"):
+                fun, args, kwargs = call.lift(lifter)
             result = fun(*args, **kwargs)
             awaited = inspect.iscoroutine(result)
             if awaited:
                 result = _finish(result, recorder.name)
-            with activate(None):
+            with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
                 cook = Cook(recorder)
                 cook.donated = call.donated_roots
                 # State first: a new list that is both stored and returned keeps Python's numbers.

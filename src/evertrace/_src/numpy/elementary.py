@@ -419,10 +419,9 @@ def hypot(x1, x2, /):
     x, y = promoted(promote_inexact, "hypot", x1, x2)
     x, y = ufuncs.absolute(real_only("hypot", x)), ufuncs.absolute(y)
     large, small = ufuncs.maximum(x, y), ufuncs.minimum(x, y)
-    is_zero = large == 0
-    ratio = small / where(is_zero, 1.0, large)
-    length = where(is_zero, large, large * ufuncs.sqrt(1.0 + ufuncs.square(ratio)))
-    return where(isinf(x) | isinf(y), np.inf, length)
+    ratio = small / where(large == 0, 1.0, large)
+    length = large * ufuncs.sqrt(1.0 + ufuncs.square(ratio))
+    return where((x == np.inf) | (y == np.inf), np.inf, length)
 
 
 @native.planned(by_type=True)

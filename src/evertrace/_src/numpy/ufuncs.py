@@ -162,7 +162,7 @@ def _floor_divide_integers(x, y):
     """Round the truncated quotient down where the signs differ and something remains."""
     x, y = as_array(x), as_array(y)
     quotient = div_p.bind(x, y)
-    is_inexact = not_equal(rem_p.bind(x, y), 0)
+    is_inexact = not_equal(subtract(x, multiply(quotient, y)), 0)  # `rem` would divide again
     is_down = logical_and(not_equal(sign(x), sign(y)), is_inexact)
     return choose_by(is_down, subtract(quotient, 1), quotient)
 

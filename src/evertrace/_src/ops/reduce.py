@@ -33,15 +33,23 @@ cumulative: Any = LazyModule("evertrace._src.ops.cumulative")
 _SHORT = 64
 
 
-def _reduction(name, accepts, host, **rules):
-    """Make a reduction primitive whose one param is `axes`; `host` reduces without a kernel."""
+def _reduction(name, accepts, host, *, slow_kinds="", **rules):
+    """Make a reduction primitive whose one param is `axes`.
+
+    Args:
+      name: of the primitive.
+      accepts: the dtypes.
+      host: reduces without a kernel.
+      slow_kinds: of dtypes whose elements NumPy takes one after the other.
+      **rules: of the primitive.
+    """
 
     def abstract(x, *, axes):
         check_dtype(name, x, accepts)
         return reduced_aval(name, x, axes)
 
     def run(x, *, axes):
-        if _has_slow_loops(x, axes) and kernels.reduces(x):
+        if (x.dtype.kind in slow_kinds or _has_slow_loops(x, axes)) and kernels.reduces(x):
             return kernels.reduce(name, x, axes, x.dtype)
         return host(x, axes=axes)
 
@@ -114,7 +122,9 @@ def _reduce_prod_jvp(tangents, primals, out, *, axes):
     return reduce_sum_p.bind(terms, axes=(0,), out_sharding=None)
 
 
-reduce_prod_p = _reduction("reduce_prod", NUMERIC, _reduce_prod_host, jvp=_reduce_prod_jvp)
+reduce_prod_p = _reduction(
+    "reduce_prod", NUMERIC, _reduce_prod_host, slow_kinds="f", jvp=_reduce_prod_jvp
+)
 
 # ---------------------------------------------------------------- bits
 

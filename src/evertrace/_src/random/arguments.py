@@ -11,14 +11,12 @@ from evertrace._src.ops import random as ops
 from evertrace._src.ops.builders import broadcast_error
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import broadcast_in_dim_p
-from evertrace._src.support import set_module
 
 NUMBERS = (bool, int, float)
 
 
-def drawing(function):
-    """Decorate a public function that draws: eagerly, what it does is repeated in C++."""
-    return set_module("evertrace.random")(native.planned(by_type=False)(function))
+drawing = native.planned_in("evertrace.random")
+"""Decorate a public function that draws: eagerly, what it does is repeated in C++."""
 
 
 def as_keys(name, keys):

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/hints.h"
 #include "kernels/loops/find.h"
 
 namespace evertrace::EVERTRACE_TARGET {
@@ -86,7 +87,7 @@ template <class F, class T, class R = T>
     for (int64_t i = 0; i < n; ++i) out[i] = value;
     return;
   }
-#pragma GCC ivdep
+  EVERTRACE_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i] = F::of(x[i]);
 }
 
@@ -102,14 +103,14 @@ template <class F, class T, class R = T>
       for (int64_t i = 0; i < n; ++i) out[i] = value;
       return;
     }
-#pragma GCC ivdep
+    EVERTRACE_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = F::of(a, y[i]);
   } else if (operands[1].is_scalar) {
     const T b = *y;
-#pragma GCC ivdep
+    EVERTRACE_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = F::of(x[i], b);
   } else {
-#pragma GCC ivdep
+    EVERTRACE_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = F::of(x[i], y[i]);
   }
 }

@@ -67,14 +67,20 @@ struct Div {
   }
 };
 
+// What is left of x by a quotient that was truncated.
+template <class T>
+T rest_of(T x, T y, T quotient) {
+  const T rest = static_cast<T>(Wrapping<T>(x) - Wrapping<T>(quotient) * Wrapping<T>(y));
+  return y == 0 ? x : rest;
+}
+
 struct Rem {
   template <class T>
   static T of(T x, T y) {
     if constexpr (is_float<T>) {
       return is_rare(x, y) ? std::fmod(x, y) : quick(x, y);
     } else {
-      const T rest = static_cast<T>(Wrapping<T>(x) - Wrapping<T>(quotient(x, y)) * Wrapping<T>(y));
-      return y == 0 ? x : rest;
+      return rest_of(x, y, quotient(x, y));
     }
   }
 
@@ -95,6 +101,36 @@ struct Rem {
     const T rest = fused(-whole, b, a);
     return with_sign_of(whole == 0 ? a : rest < 0 ? rest + b : rest, x);
   }
+};
+
+// Integers of 64 bits, of which those below 2 ** 52 are divided as doubles, which are exact as above.
+struct LongDiv {
+  template <class T>
+  static T of(T x, T y) { return quotient(x, y); }
+  template <class T>
+  static bool is_rare(T x, T y) { return is_large(x) | is_large(y); }
+  template <class T>
+  static T quick(T x, T y) {
+    const T divisor = y == 0 ? T{1} : y;
+    const T value = static_cast<T>(static_cast<double>(x) / static_cast<double>(divisor));
+    return y == 0 ? static_cast<T>(~T{0}) : value;
+  }
+
+ private:
+  template <class T>
+  static bool is_large(T x) {
+    constexpr uint64_t kMost = uint64_t{1} << 52, kLess = std::is_signed_v<T> ? kMost : 0;
+    return static_cast<uint64_t>(x) + kLess > kMost + kLess;
+  }
+};
+
+struct LongRem {
+  template <class T>
+  static T of(T x, T y) { return Rem::of(x, y); }
+  template <class T>
+  static bool is_rare(T x, T y) { return LongDiv::is_rare(x, y); }
+  template <class T>
+  static T quick(T x, T y) { return rest_of(x, y, LongDiv::quick(x, y)); }
 };
 
 // A NaN goes through; of two zeros the positive one is the greater.
@@ -220,6 +256,16 @@ Loop find_of_reals(DType dtype, Kinds integers) {
   return found != nullptr ? found : find_binary_of_floats<F>(dtype);
 }
 
+// Where integers of 64 bits become doubles by vector instructions.
+template <class F>
+Loop find_of_long([[maybe_unused]] DType dtype) {
+#ifdef __AVX512DQ__
+  if (dtype == DType::kInt64) return &binary_quick<F, int64_t>;
+  if (dtype == DType::kUInt64) return &binary_quick<F, uint64_t>;
+#endif
+  return nullptr;
+}
+
 Loop find_round(DType dtype) {
   if (dtype == DType::kFloat32) return &round_loop<float>;
   if (dtype == DType::kFloat64) return &round_loop<double>;
@@ -271,9 +317,13 @@ Loop find_arithmetic(const Query& query) {
     case Op::kAddAny: return find_of_reals<Add>(without_sign(dtype), Unsigneds{});
     case Op::kSub: return find_of_reals<Sub>(without_sign(dtype), Unsigneds{});
     case Op::kMul: return find_of_reals<Mul>(without_sign(dtype), Unsigneds{});
-    case Op::kDiv: return find_of_reals<Div>(dtype, Integers{});
+    case Op::kDiv: {
+      const Loop found = find_of_long<LongDiv>(dtype);
+      return found != nullptr ? found : find_of_reals<Div>(dtype, Integers{});
+    }
     case Op::kRem: {
-      const Loop found = find_binary<Rem>(dtype, Integers{});
+      Loop found = find_of_long<LongRem>(dtype);
+      if (found == nullptr) found = find_binary<Rem>(dtype, Integers{});
       return found != nullptr ? found : find_binary_quick<Rem>(dtype);
     }
     case Op::kMax: return find_of_reals<Max>(dtype, Integers{});

@@ -213,22 +213,22 @@ Loop find_blocks(DType in, DType out, std::index_sequence<k...> all) {
 }  // namespace
 
 void widen(const Half* in, float* out, int64_t n) {
-#pragma GCC ivdep
+  EVERTRACE_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i] = Float16Element::load(in[i].bits);
 }
 
 void widen(const BFloat* in, float* out, int64_t n) {
-#pragma GCC ivdep
+  EVERTRACE_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i] = BFloat16Element::load(in[i].bits);
 }
 
 void narrow(const float* in, Half* out, int64_t n) {
-#pragma GCC ivdep
+  EVERTRACE_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i].bits = Float16Element::store(in[i]);
 }
 
 void narrow(const float* in, BFloat* out, int64_t n) {
-#pragma GCC ivdep
+  EVERTRACE_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) out[i].bits = BFloat16Element::store(in[i]);
 }
 

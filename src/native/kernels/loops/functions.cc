@@ -247,8 +247,8 @@ struct Pow {
   template <class T>
   static bool is_rare(T x, T y) {
     if constexpr (!kFuses && sizeof(T) == 8) return true;
-    return !(x >= std::numeric_limits<T>::min()) | !(x < kInfinity<T>) |
-           !(std::fabs(y) < kInfinity<T>);
+    const T size = std::fabs(y);
+    return !(x >= std::numeric_limits<T>::min()) | !(x < kInfinity<T>) | !(size < kInfinity<T>);
   }
 };
 
@@ -264,7 +264,7 @@ template <class T>
     BitsOf<T> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= Pow::is_rare(x[i], y[i]) ? 1 : 0;
     if (any != 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = Pow::of(x[i], y[i]);
       continue;
     }

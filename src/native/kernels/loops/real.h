@@ -165,12 +165,12 @@ template <class F, class T>
     BitsOf<T> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i]) ? 1 : 0;
     if (any == 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
       continue;
     }
     if constexpr (sizeof(T) == 4) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) {
         const T usual = F::of(x[i]), rare = F::rare(x[i]);
         out[i] = F::is_rare(x[i]) ? rare : usual;
@@ -202,10 +202,10 @@ template <class F, class T>
     BitsOf<T> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i]) ? 1 : 0;
     if (any == 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::quick(x[i]);
     } else {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i]);
     }
   }
@@ -246,13 +246,13 @@ template <class F, class T>
   for (int64_t begin = 0; begin < n; begin += kBlock, out += kBlock) {
     const int64_t count = n - begin < kBlock ? n - begin : kBlock;
     const T *x = both.at(0, begin), *y = both.at(1, begin);
-    BitsOf<T> any = 0;
+    std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t> any = 0;
     for (int64_t i = 0; i < count; ++i) any |= F::is_rare(x[i], y[i]) ? 1 : 0;
     if (any == 0) {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::quick(x[i], y[i]);
     } else {
-#pragma GCC ivdep
+      EVERTRACE_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = F::of(x[i], y[i]);
     }
   }

@@ -29,18 +29,18 @@ void select_loop(const Operand* operands, void* result, int64_t n, int64_t) {
   T* out = static_cast<T*>(result);
   if (operands[1].is_scalar && operands[2].is_scalar) {
     const T a = *x, b = *y;
-#pragma GCC ivdep
+    EVERTRACE_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = which[i] ? b : a;
   } else if (operands[1].is_scalar) {
     const T a = *x;
-#pragma GCC ivdep
+    EVERTRACE_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = which[i] ? y[i] : a;
   } else if (operands[2].is_scalar) {
     const T b = *y;
-#pragma GCC ivdep
+    EVERTRACE_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = which[i] ? b : x[i];
   } else {
-#pragma GCC ivdep
+    EVERTRACE_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) out[i] = which[i] ? y[i] : x[i];
   }
 }

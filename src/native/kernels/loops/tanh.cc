@@ -3,7 +3,7 @@
 #include "kernels/loops/exponential.h"
 
 #ifdef __AVX512F__
-#ifdef __GNUC__  // GCC warns of its own functions
+#if defined(__GNUC__) && !defined(__clang__)  // GCC warns of its own functions
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include <immintrin.h>

@@ -10,6 +10,9 @@ from evertrace._src import kernels
 SMALL_COST = 5e4
 """What a call costs as a tape, up to which XLA's code is never worth its compilation."""
 
+SMALL_COST_OF_KERNEL = 100.0
+"""The same for each kernel of a long program, for which XLA compiles a millisecond and more."""
+
 LARGEST_COST = 2e6
 """What a call costs as a tape, from which on XLA has to be estimated far behind.
 
@@ -33,7 +36,7 @@ NS_PER_ROW_FILLED = 30.0
 NARROW = 32
 NARROW_FACTOR = 5.0
 """How much slower matrices are read of which two dimensions are shorter than NARROW; no vectors."""
-NS_PER_ELEMENT_COMPARED = 4.0
+NS_PER_ELEMENT_COMPARED = 0.4
 NS_PER_BYTE_SORTED = 2.0
 NS_PER_WINDOW_READ = 8.0
 NS_PER_WINDOW_WRITTEN = 16.0
@@ -49,7 +52,7 @@ XLA_NS_PER_PRODUCT = 0.02
 XLA_NS_PER_MATRIX = 1e3
 XLA_NS_PER_BYTE_REDUCED = 0.03
 XLA_NS_PER_ROW_REDUCED = 8.0
-XLA_NS_PER_ELEMENT_COMPARED = 2.6
+XLA_NS_PER_ELEMENT_COMPARED = 10.0
 XLA_NS_PER_WINDOW_READ = 1.0
 XLA_NS_PER_ELEMENT_WRITTEN = 4.0
 
@@ -153,8 +156,8 @@ def xla_call_cost(size):
     return XLA_NS_PER_CALL + XLA_NS_PER_BYTE_OF_ARGUMENTS * size
 
 
-def prefers_tape(tape, xla):
-    """Whether a program of these estimates is to be a tape."""
+def prefers_tape(tape, xla, kernels=0):
+    """Whether a program of these estimates, and so many kernels, is to be a tape."""
     if tape > LARGEST_COST:
         return tape * FAR_BEHIND <= xla
-    return tape <= max(SMALL_COST, xla)
+    return tape <= max(SMALL_COST, SMALL_COST_OF_KERNEL * kernels, xla)

@@ -64,7 +64,7 @@ def _compile(jaxpr, is_wanted, donated):
         why = f"a call is estimated at {_duration(e.cost)} of work"
         if e.cost > costs.SMALL_COST:
             why += f", {_duration(xla)} with XLA"
-        if not (is_wanted or costs.prefers_tape(e.cost, xla)):
+        if not (is_wanted or costs.prefers_tape(e.cost, xla, len(e.code))):
             return Made(None, why)
         emitted = time.perf_counter()
         pairs = [(i, ANY) for i in donated]

@@ -340,6 +340,9 @@ class Functions:
 
     def found_on_class(self, entered, owner, name, raw, value):
         """Return what reading a class's entry through an instance gives."""
+        known = self.recorder.by_id.get(id(owner))
+        if known is not None and known.entry.get(name, ABSENT) is not raw:
+            return value  # lifted already, or set by the trace itself
         if raw is value and not hasattr(type(raw), "__get__"):
             return self._lift_entry(owner, name, raw)
         if type(raw) is classmethod:

@@ -156,10 +156,11 @@ class Hooks:
         the trace's own thread makes.
       entered: id of an object -> its `Attributes`.
       missing: function (entered, name), for a name that is not there.
+      made: function (object), for a read of an object that was not entered.
     """
 
-    def __init__(self, read, missing, entered):
-        self.read, self.missing, self.entered = read, missing, entered
+    def __init__(self, read, missing, made, entered):
+        self.read, self.missing, self.made, self.entered = read, missing, made, entered
         self.thread = get_ident()
         self.classes = {}
 
@@ -174,12 +175,15 @@ class Hooks:
         return ok
 
     def _hook(self):
-        entered, read, missing, thread = self.entered, self.read, self.missing, self.thread
+        entered, thread = self.entered, self.thread
+        read, missing, made = self.read, self.missing, self.made
         plain = object.__getattribute__
 
         def __getattribute__(self, name):
             found = entered.get(id(self))
             if found is None:
+                if get_ident() == thread:
+                    made(self)
                 return plain(self, name)
             if get_ident() != thread:
                 return elsewhere(found, name, plain(self, name))

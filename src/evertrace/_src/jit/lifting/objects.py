@@ -14,6 +14,7 @@ _WHOLE = frozenset({
     "__dir__",
 })  # fmt: skip
 _GROWING = (list, set, deque)
+_HERE = __file__.removesuffix("objects.py")
 
 
 class Objects:
@@ -31,7 +32,8 @@ class Objects:
         self.recorder, self.lift, self.see = recorder, lift, see
         self.functions, self.eager = functions, eager
         self.by_id = {}
-        self.hooks = Hooks(self.read, self.missing, self.by_id)
+        self.hooks = Hooks(self.read, self.missing, self.read_of_made, self.by_id)
+        self.of_made = set()  # classes of objects that the trace has made
 
     def enter(self, obj, node):
         """Take over an object: every attribute is a placeholder until it is read."""
@@ -66,7 +68,7 @@ class Objects:
             self.lift_all(entered)
             return object.__getattribute__(entered.obj, name)
         if name == "__class__":
-            if not is_library_code(sys._getframe(2).f_code):  # `isinstance` asks for it too
+            if _is_users(sys._getframe(2)):  # `isinstance` asks for it too
                 self.functions.lift_class(value)
             return value
         found = self.guard_lookup(entered, name)
@@ -89,6 +91,16 @@ class Objects:
         """Note that an attribute is not there; called by the hook."""
         self.guard_lookup(entered, name)
         self._absent(entered, name)
+
+    def read_of_made(self, obj):
+        """Note that user code reads an object of the trace's own: its class is as good as a value.
+
+        Mostly it is one already, for somebody called it; but not that of a copy.
+        """
+        cls = type(obj)
+        if cls not in self.of_made and _is_users(sys._getframe(2)):
+            self.of_made.add(cls)
+            self.functions.lift_class(cls)
 
     def lift_attribute(self, entered, name, write_only=False):
         """Lift one attribute and put it in place."""
@@ -157,6 +169,13 @@ def class_check(cls):
     """Return the check of an object's class, which keeps no user's class alive."""
     ref = weakly(cls)
     return ("class", ref) if ref is not cls else ("type", cls)
+
+
+def _is_users(frame):
+    """Whether a frame that reads an attribute is the user's, by what stands for `getattr` too."""
+    while frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    return not is_library_code(frame.f_code)
 
 
 def _only_appends(depth):

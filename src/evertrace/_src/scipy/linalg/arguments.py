@@ -1,12 +1,11 @@
 """Arguments of SciPy's linear algebra: matrices of inexact dtypes, and values out of a few."""
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.numpy.spectra import adjoint as adjoint
 from evertrace._src.numpy.spectra import as_matrices as as_matrices
 from evertrace._src.numpy.spectra import as_square as as_square
-from evertrace._src.support import set_module
 
-public = set_module("evertrace.scipy.linalg")
+public = native.planned_in("evertrace.scipy.linalg")
 
 
 def choice(name, argument, value, choices):

@@ -147,6 +147,9 @@ def _permutation(b, out, pivots):
     """Write the loop over the swaps ``i <-> pivots[i]`` of an identity permutation."""
     counter = ShapedArray((), np.int32)
     last, number = out.ndim - 1, pivots.shape[-1]
+    start = b.op("stablehlo.iota", [], out, {"iota_dimension": int_attr(last)})
+    if number == 0:  # the loop's body would take one of no pivots
+        return start
 
     def go_on(i, rows):
         return [b.compare("LT", i, b.constant(number, counter))]
@@ -157,7 +160,6 @@ def _permutation(b, out, pivots):
 
     avals = [counter, out]
     regions = [b.region(avals, go_on), b.region(avals, swap)]
-    start = b.op("stablehlo.iota", [], out, {"iota_dimension": int_attr(last)})
     return b.op("stablehlo.while", [b.constant(0, counter), start], avals, regions=regions)[1]
 
 
