@@ -9,7 +9,7 @@ both ("ortho"), N being the number of elements transformed together.
 
 import math
 
-from evertrace._src import errors
+from evertrace._src import errors, native
 from evertrace._src.lax import fft as lax_fft
 from evertrace._src.numpy import elementary
 from evertrace._src.numpy.arguments import distinct_axes, operand, static_int
@@ -23,6 +23,7 @@ _INVERSES = (FftType.IFFT, FftType.IRFFT)
 # ---------------------------------------------------------------- one axis
 
 
+@native.planned(by_type=False)
 def fft(a, n=None, axis=-1, norm=None):
     """Return the discrete Fourier transform along one axis.
 
@@ -48,6 +49,7 @@ def fft(a, n=None, axis=-1, norm=None):
     return _along_one("fft", FftType.FFT, a, n, axis, norm)
 
 
+@native.planned(by_type=False)
 def ifft(a, n=None, axis=-1, norm=None):
     """Return the inverse of `fft` along one axis.
 
@@ -67,6 +69,7 @@ def ifft(a, n=None, axis=-1, norm=None):
     return _along_one("ifft", FftType.IFFT, a, n, axis, norm)
 
 
+@native.planned(by_type=False)
 def rfft(a, n=None, axis=-1, norm=None):
     """Return the Fourier transform of real numbers along one axis, without its redundant half.
 
@@ -89,6 +92,7 @@ def rfft(a, n=None, axis=-1, norm=None):
     return _along_one("rfft", FftType.RFFT, a, n, axis, norm)
 
 
+@native.planned(by_type=False)
 def irfft(a, n=None, axis=-1, norm=None):
     """Return the inverse of `rfft` along one axis.
 
@@ -110,6 +114,7 @@ def irfft(a, n=None, axis=-1, norm=None):
     return _along_one("irfft", FftType.IRFFT, a, n, axis, norm)
 
 
+@native.planned(by_type=False)
 def hfft(a, n=None, axis=-1, norm=None):
     """Return the Fourier transform of what is Hermitian along one axis, of which half is given.
 
@@ -130,6 +135,7 @@ def hfft(a, n=None, axis=-1, norm=None):
     return _along_one("hfft", FftType.IRFFT, x, n, axis, norm)
 
 
+@native.planned(by_type=False)
 def ihfft(a, n=None, axis=-1, norm=None):
     """Return the inverse of `hfft` along one axis.
 
@@ -153,6 +159,7 @@ def ihfft(a, n=None, axis=-1, norm=None):
 # ---------------------------------------------------------------- two axes
 
 
+@native.planned(by_type=False)
 def fft2(a, s=None, axes=(-2, -1), norm=None):
     """Return the discrete Fourier transform along two axes; see `fftn`.
 
@@ -172,6 +179,7 @@ def fft2(a, s=None, axes=(-2, -1), norm=None):
     return _transform("fft2", FftType.FFT, a, s, _pair("fft2", axes), norm)
 
 
+@native.planned(by_type=False)
 def ifft2(a, s=None, axes=(-2, -1), norm=None):
     """Return the inverse of `fft2` along two axes.
 
@@ -191,6 +199,7 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None):
     return _transform("ifft2", FftType.IFFT, a, s, _pair("ifft2", axes), norm)
 
 
+@native.planned(by_type=False)
 def rfft2(a, s=None, axes=(-2, -1), norm=None):
     """Return the Fourier transform of real numbers along two axes, without its redundant half.
 
@@ -210,6 +219,7 @@ def rfft2(a, s=None, axes=(-2, -1), norm=None):
     return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm)
 
 
+@native.planned(by_type=False)
 def irfft2(a, s=None, axes=(-2, -1), norm=None):
     """Return the inverse of `rfft2` along two axes.
 
@@ -232,6 +242,7 @@ def irfft2(a, s=None, axes=(-2, -1), norm=None):
 # ---------------------------------------------------------------- any number of axes
 
 
+@native.planned(by_type=False)
 def fftn(a, s=None, axes=None, norm=None):
     """Return the discrete Fourier transform along several axes.
 
@@ -251,6 +262,7 @@ def fftn(a, s=None, axes=None, norm=None):
     return _transform("fftn", FftType.FFT, a, s, axes, norm)
 
 
+@native.planned(by_type=False)
 def ifftn(a, s=None, axes=None, norm=None):
     """Return the inverse of `fftn` along several axes.
 
@@ -270,6 +282,7 @@ def ifftn(a, s=None, axes=None, norm=None):
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
+@native.planned(by_type=False)
 def rfftn(a, s=None, axes=None, norm=None):
     """Return the Fourier transform of real numbers along several axes, without its redundant half.
 
@@ -289,6 +302,7 @@ def rfftn(a, s=None, axes=None, norm=None):
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
+@native.planned(by_type=False)
 def irfftn(a, s=None, axes=None, norm=None):
     """Return the inverse of `rfftn` along several axes.
 

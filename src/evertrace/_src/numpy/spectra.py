@@ -110,6 +110,7 @@ def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
 
 
 @public
+@native.planned(by_type=False)
 def eig(a):
     """Return eigenvalues and right eigenvectors of square matrices; both are complex.
 
@@ -125,6 +126,7 @@ def eig(a):
 
 
 @public
+@native.planned(by_type=False)
 def eigvals(a):
     """Return eigenvalues of square matrices ``[..., n, n]``, complex ``[..., n]``.
 

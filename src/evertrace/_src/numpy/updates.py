@@ -128,10 +128,10 @@ _OPERATIONS = {
 
 def _operand(x, values):
     """Return updates, a Python number as an array if that says the same: all have one plan then."""
-    dtype = x.aval.dtype if type(x) is Array else None
-    if type(values) is float and dtype in _FLOATS and abs(values) <= dtypes.finfo(dtype).max:
-        return from_host(np.asarray(values, dtype))
-    return values
+    if type(values) is not float or type(x) is not Array or x.aval.dtype not in _FLOATS:
+        return values
+    fits = abs(values) <= dtypes.finfo(x.aval.dtype).max
+    return from_host(np.asarray(values, x.aval.dtype)) if fits else values
 
 
 _FLOATS = np.dtype(np.float32), np.dtype(np.float64)
