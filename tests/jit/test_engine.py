@@ -36,10 +36,10 @@ def test_small_programs_are_native():
 
 CHOICES = {
     "asked for": (lambda x: x + 1, {"engine": "xla"}, X, "that is asked for"),
-    "no kernel": (lambda x: jnp.fft.fft(x), {}, X, "fft has no native kernel"),
+    "no kernel": (lambda x: lax.igamma(x, x), {}, X, "igamma has no native kernel"),
     "no kernel in a loop": (
-        lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.real(jnp.fft.fft(c)), x), {}, X,
-        "fft has no native kernel",
+        lambda x: lax.fori_loop(0, 3, lambda i, c: lax.igamma(c, c), x), {}, X,
+        "igamma has no native kernel",
     ),
     "much work": (
         lambda x: x.T @ x, {}, TALL, r"a call is estimated at \d+ ms of work, \d+ ms with XLA"
@@ -101,8 +101,8 @@ def test_wrong_names():
 
 
 def test_the_native_engine_names_what_it_lacks():
-    f = ev.jit(lambda x: jnp.fft.fft(x), engine="native")
-    with pytest.raises(ValueError, match="cannot run this program: fft has no native kernel") as e:
+    f = ev.jit(lambda x: lax.igamma(x, x), engine="native")
+    with pytest.raises(ValueError, match="this program: igamma has no native kernel") as e:
         f(X)
     assert "test_engine.py" in str(e.value)
 

@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kMostTokens = 32;
 constexpr size_t kMostPlans = 4096;    // of a function, before it forgets them
 constexpr size_t kMostMade = 1 << 16;  // of a function: after that, new operands take Python's path
-constexpr size_t kMostAtOnce = 32;     // of a function: after that, a plan takes a second such call
+constexpr size_t kMostAtOnce = 32;     // where numbers count: after that, a plan takes a second call
 constexpr Py_ssize_t kMostArgs = 8;
 constexpr int kMostDepth = 4;          // of containers among the arguments
 
@@ -151,6 +151,10 @@ class Table {
     }
   }
 
+  void forget() {
+    clear();
+    made_ = 0;
+  }
   bool is_closed() const { return made_ >= kMostMade; }
   size_t made() const { return made_; }
   size_t num_plans() const {
@@ -339,8 +343,9 @@ PyObject* function_call(PyObject* object, PyObject* const* args, size_t flags, P
     if (describe(call, code, self->by_type, args, count, names)) {
       Entry* entry = self->table->find(call.key);
       const bool is_first = entry == nullptr && !self->table->is_closed();
-      if (is_first && (!call.has_array || self->table->made() >= kMostAtOnce)) {
-        // What changes from call to call, as numbers do, costs no plan.
+      const bool is_one_of_many = !self->by_type && self->table->made() >= kMostAtOnce;
+      if (is_first && (!call.has_array || is_one_of_many)) {
+        // Numbers change from call to call more often than types do: that costs no plan.
         self->table->insert(call.key, nullptr, true);
       } else if (is_first || (entry != nullptr && entry->is_awaited)) {
         PyObject* result = call_and_plan(self, call, args, count, names);
@@ -431,7 +436,7 @@ PyObject* num_plans(PyObject* self, PyObject*) {
 }
 
 PyObject* forget_plans(PyObject* self, PyObject*) {
-  as_function(self)->table->clear();
+  as_function(self)->table->forget();
   Py_RETURN_NONE;
 }
 
