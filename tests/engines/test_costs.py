@@ -75,6 +75,33 @@ PROGRAMS_FOR_XLA = {
 }
 
 
+def oscillate(y, _):
+    def slope(y):
+        return jnp.stack([y[1], (1 - y[0] ** 2) * y[1] - y[0]])
+
+    first = slope(y)
+    second = slope(y + 0.005 * first)
+    third = slope(y + 0.005 * second)
+    y = y + 0.01 / 6 * (first + 2 * second + 2 * third + slope(y + 0.01 * third))
+    return y, y
+
+
+def oscillation(y):
+    return lax.scan(oscillate, y, None, length=1000)[1]
+
+
+TAPES |= {
+    "a short loop of numbers": (lambda x: lax.fori_loop(0, 1000, lambda i, x: 2 * x * (1 - x), x),
+                                spec()),
+    "a loop of products": (lambda x: lax.fori_loop(0, 1000, lambda i, x: jnp.tanh(x @ x), x),
+                           spec(4, 4)),
+}  # fmt: skip
+PROGRAMS_FOR_XLA |= {
+    "a long loop of few numbers": (oscillation, spec(2)),
+    "the gradient of a long loop": (ev.grad(lambda y: jnp.sum(oscillation(y))), spec(2)),
+}
+
+
 @pytest.mark.parametrize("name", TAPES)
 def test_tapes(name):
     made = made_of(*TAPES[name])

@@ -46,6 +46,10 @@ STRIDED = 2.0
 # XLA's code, which moves elements on the way of what reads them.
 XLA_NS_PER_CALL = 1e4
 XLA_NS_PER_BYTE_OF_ARGUMENTS = 0.04
+XLA_NS_PER_TURN = 80.0
+XLA_NS_PER_OP_OF_TURN = 4.0
+"""Of loops that become one function: 20 and 1 were measured, a compilation is worth the rest."""
+FEW_NUMBERS = 64
 XLA_NS_PER_ADDITION = 0.03
 XLA_NS_PER_BYTE = 0.06
 XLA_NS_PER_PRODUCT = 0.02
@@ -154,6 +158,11 @@ def xla_call_cost(size):
     The size is that of results, too, in bytes: what fused loops wait for is memory.
     """
     return XLA_NS_PER_CALL + XLA_NS_PER_BYTE_OF_ARGUMENTS * size
+
+
+def xla_turn_cost(work, ops):
+    """Return what XLA takes for a turn of a loop that becomes one function, of such work."""
+    return XLA_NS_PER_TURN + XLA_NS_PER_OP_OF_TURN * ops + work
 
 
 def prefers_tape(tape, xla, kernels=0):

@@ -12,9 +12,14 @@ from evertrace._src.control.linear import linear_call_p
 from evertrace._src.control.loop import split_operands, while_p
 from evertrace._src.control.policies import name_p
 from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
+    ALIAS,
     COND,
+    COPY,
+    LOOP,
     SCAN,
+    SPREAD,
     WHILE,
     Emitter,
     emission,
@@ -84,6 +89,8 @@ def _platform_index(e, eqn, xs):
 def body(jaxpr, inputs, outputs, carried=()):
     """Return the tape of a jaxpr, whose inputs and outputs come in a given order, and its costs.
 
+    The costs are those of a tape, of XLA, and of XLA for a turn of a loop.
+
     Args:
       jaxpr: without constvars.
       inputs: indices of its inputs, each once.
@@ -97,8 +104,23 @@ def body(jaxpr, inputs, outputs, carried=()):
         values = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         outs = e.inline(jaxpr, values)
         tape = e.tape([values[i] for i in inputs], [outs[i] for i in outputs], carried)
-        found = jaxpr.cache[key] = tape, e.cost, e.xla_cost
+        found = jaxpr.cache[key] = tape, e.cost, e.xla_cost, _xla_turn(e)
     return found
+
+
+def _xla_turn(e):
+    """Estimate what XLA takes for a turn of a loop with this body.
+
+    Elementwise operations on few numbers become one function. Of all else it depends on more than
+    is known here: XLA is taken to need no less than a tape.
+    """
+    is_function = all(
+        op in (LOOP, SPREAD, ALIAS, COPY) and all(e.values[x][1] <= costs.FEW_NUMBERS for x in outs)
+        for op, outs, *_ in e.code
+    )
+    if is_function:
+        return min(e.cost, costs.xla_turn_cost(e.xla_cost, len(e.code)))
+    return max(e.cost, e.xla_cost)
 
 
 @emission.define(cond_p)
@@ -107,7 +129,7 @@ def _cond(e, eqn, xs):
     made = [body(j, range(len(xs) - 1), range(len(eqn.outvars))) for j in branches]
     outs = [e.new(memory_of(v.aval)) for v in eqn.outvars]
     e.add(COND, tuple(outs), xs, "", (), tuple(tape for tape, *_ in made))
-    e.spend(max(cost for _, cost, _ in made), max(xla for *_, xla in made))
+    e.spend(max(cost for _, cost, *_ in made), max(xla for *_, xla, _ in made))
     return outs
 
 
@@ -132,22 +154,13 @@ def _scan(e, eqn, xs):
     kept = [*moving, *range(carries, len(eqn.outvars))]
     first = consts + len(fixed)
     pairs = [(first + i, i) for i in range(len(moving))]
-    tape, cost, xla = body(jaxpr, order, kept, pairs)
+    tape, cost, _, xla = body(jaxpr, order, kept, pairs)
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in kept}
     numbers = (first, len(moving), p["length"], int(p["reverse"]))
     outs, ins = tuple(made[k] for k in kept), tuple(xs[i] for i in order)
     e.add(SCAN, outs, ins, "", numbers, (tape,))
-    _spend_turns(e, p["length"], cost, xla)
+    e.spend(p["length"] * cost, p["length"] * xla)
     return [made.get(k, xs[consts + k] if k < carries else None) for k in range(len(eqn.outvars))]
-
-
-def _spend_turns(e, turns, cost, xla):
-    """Count a body as often as it turns.
-
-    What XLA takes for a turn besides its work depends on what it makes of the body: it is taken to
-    need no less than a tape.
-    """
-    e.spend(turns * cost, turns * max(cost, xla))
 
 
 def _turns(test, turn, a, b):
@@ -181,19 +194,20 @@ def _while(e, eqn, xs):
     same = invariant(turn, b, len(carry))
     fixed = [k for k in range(len(carry)) if same[k]]
     moving = [k for k in range(len(carry)) if not same[k]]
-    test_tape, test_cost, test_xla = body(
+    test_tape, test_cost, _, test_xla = body(
         test, [*range(a), *[a + k for k in fixed], *[a + k for k in moving]], [0]
     )
     first = b + len(fixed)
     turn_order = [*range(b), *[b + k for k in fixed], *[b + k for k in moving]]
     pairs = [(first + i, i) for i in range(len(moving))]
-    turn_tape, turn_cost, turn_xla = body(turn, turn_order, moving, pairs)
+    turn_tape, turn_cost, _, turn_xla = body(turn, turn_order, moving, pairs)
     constant = [carry[k] for k in fixed]
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in moving}
     ins = [*test_consts, *constant, *turn_consts, *constant, *[carry[k] for k in moving]]
     numbers = (a + len(fixed), first)
     e.add(WHILE, tuple(made.values()), tuple(ins), "", numbers, (test_tape, turn_tape))
-    _spend_turns(e, _turns(test, turn, a, b), test_cost + turn_cost, test_xla + turn_xla)
+    turns = _turns(test, turn, a, b)
+    e.spend(turns * (test_cost + turn_cost), turns * (test_xla + turn_xla))
     return [made.get(k, carry[k]) for k in range(len(carry))]
 
 
