@@ -212,6 +212,27 @@ def test_any_operator_or_method_may_come_first(use, wanted):
     assert run(METHODS.format(use=use)) == f"{wanted} [1 2 3] [7 1 2] 5 True 3"
 
 
+SMALL_MATRICES = """
+import sys
+import evertrace as ev, evertrace.numpy as jnp
+def loaded():
+    return [name for name in ("jaxlib", "scipy") if name in sys.modules]
+a = 2 * jnp.eye(3)
+for solve in (jnp.linalg.solve, ev.jit(jnp.linalg.solve)):
+    assert solve(a, jnp.ones(3)).tolist() == [0.5] * 3
+assert jnp.fft.fft(jnp.ones(2)).tolist() == [2, 0]
+print(loaded())
+jnp.linalg.eigvalsh(a)
+print(loaded())
+"""
+
+
+@pytest.mark.usefixtures("needs_native")
+def test_small_systems_and_transforms_load_neither_scipy_nor_the_compiler():
+    """Loops for small matrices are ours, those of transforms NumPy's, LAPACK's routines SciPy's."""
+    assert run(SMALL_MATRICES) == "[]\n['scipy']"
+
+
 # ---------------------------------------------------------------- names that are loaded when asked
 
 

@@ -1,9 +1,6 @@
 """Kernels of linear algebra beside SciPy's routines, matrix by matrix."""
 
 import itertools
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -324,23 +321,3 @@ def test_arrays_that_do_not_fit_are_refused(name, ins, outs, options, error):
 def test_options_are_integers(options):
     with pytest.raises((TypeError, OverflowError)):
         native._native.kernel("cholesky", (), (), options)
-
-
-def test_small_systems_load_neither_scipy_nor_the_compiler():
-    """The loops for small matrices are ours; LAPACK's routines are SciPy's."""
-    program = """
-import sys
-import evertrace as ev, evertrace.numpy as jnp
-a = 2 * jnp.eye(3)
-for solve in (jnp.linalg.solve, ev.jit(jnp.linalg.solve)):
-    assert solve(a, jnp.ones(3)).tolist() == [0.5] * 3
-    print(*[name for name in ("jaxlib", "scipy") if name in sys.modules])
-jnp.linalg.eigvalsh(a)
-print(*[name for name in ("jaxlib", "scipy") if name in sys.modules])
-"""
-    env = {"PYTHONPATH": str(Path(native.__file__).parents[2]), "PATH": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=env, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "\n\nscipy\n"
