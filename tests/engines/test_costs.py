@@ -50,6 +50,8 @@ TAPES = {
     "logarithms of float64": (jnp.log, MANY_64),
     "cube roots": (jnp.cbrt, spec(MANY)),
     "powers": (lambda x: x**x, spec(MANY)),
+    "the place of the largest": (lambda x: x.argmax(), spec(MANY)),
+    "the places of the largest": (lambda x: x.argmax(1), spec(1000, 1000)),
     "short rows": (lambda x: x.sum(1), spec(SOME, 3)),
     "small matrices": (lambda x: x @ x, spec(FEW, 4, 4)),
     "a transposition": (lambda x: x.T, spec(1000, 1000)),
@@ -70,6 +72,7 @@ PROGRAMS_FOR_XLA = {
     "many scattered": (lambda x, i: x.at[i].add(1), spec(FEW), INDICES),
     "half precision": (lambda x: x * 2 + 1, spec(MANY, dtype=np.float16)),
     "largest of rows": (lambda x: x.max(1), spec(100_000, 10)),
+    "the least of short rows": (lambda x: x.argmin(1), spec(100_000, 32)),
     "a tall product": (lambda x: x.T @ x, spec(100_000, 10)),
     "a long product": (lambda x: x @ x, spec(1000, 1000)),
 }

@@ -36,7 +36,10 @@ NS_PER_ROW_FILLED = 30.0
 NARROW = 32
 NARROW_FACTOR = 5.0
 """How much slower matrices are read of which two dimensions are shorter than NARROW; no vectors."""
-NS_PER_ELEMENT_COMPARED = 0.4
+NS_PER_ELEMENT_COMPARED = 0.2
+NS_PER_ELEMENT_OF_ROW_COMPARED = 3.0
+NS_PER_ROW_COMPARED = 100.0
+"""Of argmax along rows, which are searched again for the place: what short ones take, and long."""
 NS_PER_BYTE_SORTED = 2.0
 NS_PER_WINDOW_READ = 8.0
 NS_PER_WINDOW_WRITTEN = 16.0
@@ -56,7 +59,7 @@ XLA_NS_PER_PRODUCT = 0.02
 XLA_NS_PER_MATRIX = 1e3
 XLA_NS_PER_BYTE_REDUCED = 0.03
 XLA_NS_PER_ROW_REDUCED = 8.0
-XLA_NS_PER_ELEMENT_COMPARED = 10.0
+XLA_NS_PER_ELEMENT_COMPARED = 1.5
 XLA_NS_PER_WINDOW_READ = 1.0
 XLA_NS_PER_ELEMENT_WRITTEN = 4.0
 
@@ -134,6 +137,8 @@ def reduction_costs(name, outer, reduced, inner, item):
     tape, xla = NS_PER_BYTE_REDUCED * size * item, XLA_NS_PER_BYTE_REDUCED * size * item
     if name in ("argmax", "argmin"):
         tape += NS_PER_ELEMENT_COMPARED * size
+        if inner == 1:
+            tape += outer * min(NS_PER_ROW_COMPARED, NS_PER_ELEMENT_OF_ROW_COMPARED * reduced)
         xla += XLA_NS_PER_ELEMENT_COMPARED * size
     if inner == 1:
         xla += XLA_NS_PER_ROW_REDUCED * outer
