@@ -97,12 +97,11 @@ class Called:
     def __init__(self, tape_of, function, args, names, operands, by_type):
         self.tape_of, self.operands, self.by_type = tape_of, operands, by_type
         self._function, self._args, self._names = function, args, names
-        depths = [type(x) in (list, tuple) for x in args]
         places = itertools.accumulate([len(list(_opened([x]))) for x in args], initial=0)
         self.numbers = [
             i
-            for i, x, is_open in zip(places, args, depths, strict=False)
-            if by_type and not is_open and type(x) in (int, float, complex)
+            for i, x in zip(places, args, strict=False)
+            if by_type and type(x) in (int, float, complex)
         ]
 
     def repeat(self, operands):
