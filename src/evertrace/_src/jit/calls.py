@@ -43,19 +43,21 @@ class Call(NamedTuple):
 
     def _lift_function(self, lifter):
         fun = self.roots[0]
-        node = lifter.recorder.node(None, "root", 0, getattr(fun, "__name__", type(fun).__name__))
+        node = lifter.recorder.graph.node(
+            None, "root", 0, getattr(fun, "__name__", type(fun).__name__)
+        )
         lifted = lifter.lift(fun, node)
         inner, inner_node = fun, node
         if type(fun) is types.MethodType and type(fun.__func__) is types.FunctionType:
             inner = fun.__func__
-            inner_node = lifter.recorder.node(node, "attribute", "__func__", inner.__name__)
+            inner_node = lifter.recorder.graph.node(node, "attribute", "__func__", inner.__name__)
         if type(inner) is types.FunctionType and not is_library_function(inner):
             lifter.functions.enter_root(inner, inner_node)
         return lifted
 
     def _lift_argument(self, lifter, i):
         value, name = self.roots[i], self.name_of(i)
-        node = lifter.recorder.node(None, "root", i, name)
+        node = lifter.recorder.graph.node(None, "root", i, name)
         if i in self.static_roots and not _has_attributes(value):
             node.check, node.want = "equal", value
             return value

@@ -97,7 +97,7 @@ def _record(call, name, recorder, lifter):
                 cook.donated = call.donated_roots
                 # State first: a new list that is both stored and returned keeps Python's numbers.
                 writes = changes(recorder, cook)
-                effects = [_effect(cook, *e) for e in recorder.effects]
+                effects = [_effect(cook, *e) for e in recorder.effects.calls]
                 recipe = cook.result(result)
                 if awaited:
                     recipe = cook.call(_finished, recipe)
@@ -109,9 +109,9 @@ def _record(call, name, recorder, lifter):
         state.src = previous
         lifter.restore()
     cook.close()
-    gathers = [g if type(g) is tuple else g.index for g in recorder.gathers]
+    gathers = [g if type(g) is tuple else g.index for g in recorder.inputs.gathers]
     slots = {g[1] for g in gathers if type(g) is tuple} | cook.slots
-    leaves = tuple([node.index for _, node in recorder.leaves])
+    leaves = tuple([node.index for _, node in recorder.inputs.leaves])
     used = {*cook.used, *leaves, *[g for g in gathers if type(g) is int]}
     used.update(w.node for w in writes)
     return Recorded(
@@ -158,8 +158,8 @@ def _donated(recorder, gathers, roots):
     """Return the indices of the inputs that any of the donated arguments leads to."""
     if not roots:
         return ()
-    given = {node.index for node in recorder.nodes if is_under(node, roots)}
-    given |= {a.index for a, b in recorder.same if b.index in given}
+    given = {node.index for node in recorder.graph.nodes if is_under(node, roots)}
+    given |= {a.index for a, b in recorder.graph.same if b.index in given}
     return tuple([i for i, g in enumerate(gathers) if type(g) is int and g in given])
 
 

@@ -57,6 +57,7 @@ from evertrace._src.jit.lifting.entered import (
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.transforms.staging import Stage
 
@@ -102,7 +103,7 @@ def preserved(*values):
       *values: from where to look for what it can reach: the function, its arguments.
     """
     recorder = state.recorder
-    taken = [] if recorder is None else recorder.entered
+    taken = [] if recorder is None else recorder.identity.entered
     noted = {id(e): (e.contents(), e.placed.copy()) for e in taken}
     kept = [(view, view.contents()) for view in views([(x, "") for x in values])]
     try:
@@ -127,23 +128,23 @@ def settle(watch, roots, replace):
     recorder = state.recorder
     if recorder is not None:
         _settle_recorder(recorder, replace)
-    for view in views(roots, () if recorder is None else recorder.entered):
+    for view in views(roots, () if recorder is None else recorder.identity.entered):
         if _settle_view(view, replace) and not watch.leaked():
             return
 
 
 def _settle_recorder(recorder, replace):
     """Replace tracers in writes to NumPy arrays, and in calls that are to be repeated."""
-    for array in recorder.arrays:
+    for array in recorder.effects.arrays:
         if isinstance(array.current, Tracer):
-            array.current = replace(array.current, recorder.origin[id(array)].name)
-    recorder.effects[:] = [
+            array.current = replace(array.current, recorder.identity.origin[id(array)].name)
+    recorder.effects.calls[:] = [
         (
             fn,
             _settled(tuple(args), replace, "an effect"),
             {k: _settled(v, replace, "an effect") for k, v in kwargs.items()},
         )
-        for fn, args, kwargs in recorder.effects
+        for fn, args, kwargs in recorder.effects.calls
     ]
 
 
@@ -232,13 +233,17 @@ class Observer(Recorder):
 
     def __init__(self, name, functions):
         super().__init__(None, name)
-        self.lifter = _Idle()
+        self.identity, self.lifter = _Unwatched(self.graph), _Idle()
         for view in views([(f, "") for f in functions]):
             view.entry = view.placed = view.contents()
-            self.enter(view)
+            self.identity.enter(view)
 
-    def _depend_on_object(self, value, at):
-        """Note nothing: no later call has to fit what is traced here."""
+
+class _Unwatched(Identity):
+    """The identity of things that no later call has to fit."""
+
+    def depend_at(self, value, node):
+        """Note nothing."""
 
 
 class _Idle:

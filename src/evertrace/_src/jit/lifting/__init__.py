@@ -1,6 +1,8 @@
 """How a trace sees, and gives back, everything that a function reads and changes.
 
-recorder            what one trace has read: nodes, inputs, aliases
+recorder            one trace: its graph, identity, inputs and effects, and what they do together
+graph, identity     what was read, by which path, as nodes; which objects those are, aliases too
+inputs, effects     what feeds the program at each call; what is repeated, or may be written to
 lift, leaves, containers   what a value that is read becomes, by its type
 hooks, objects      attributes: placeholders, and hooks on classes for the time of a trace
 functions, reached, code   functions that are entered when they are called; classes and modules

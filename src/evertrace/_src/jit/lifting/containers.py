@@ -19,12 +19,12 @@ def lift_tuple(lifter, value, node):
     node.check, node.want = "length", (kind, tuple.__len__(value))
     names = getattr(kind, "_fields", None)
     lifted = [
-        lifter.lift(x, rec.node(node, "index", i, _item_name(node, i, names)))
+        lifter.lift(x, rec.graph.node(node, "index", i, _item_name(node, i, names)))
         for i, x in enumerate(tuple.__iter__(value))
     ]
     if all(a is b for a, b in zip(lifted, tuple.__iter__(value), strict=True)):
-        return rec.derived(value, node)
-    return rec.derived(tuple.__new__(kind, lifted), node)
+        return rec.identity.derived(value, node)
+    return rec.identity.derived(tuple.__new__(kind, lifted), node)
 
 
 def _item_name(node, i, fields):
@@ -48,12 +48,12 @@ def lift_set(lifter, value, node, write_only=False):
 def _lift_growing(lifter, value, node, write_only, kind, fill):
     """Take over what may be only added to; its contents then do not count."""
     rec = lifter.recorder
-    if rec.alias(value, node) is not None:
+    if rec.identity.alias(value, node) is not None:
         if not write_only:
             lifter.see(value)
         return value
-    rec.remember(value, value, node)
-    entered = rec.enter(kind(value, node))
+    rec.identity.remember(value, value, node)
+    entered = rec.identity.enter(kind(value, node))
     node.check, node.want = "type", type(value)
     if write_only:
         entered.write_only = True
@@ -68,7 +68,7 @@ def fill_items(lifter, entered):
     _warn_if_large(len(items), node)
     node.check, node.want = "length", (type(entered.obj), len(items))
     node.src = user_source()
-    record, lift = lifter.recorder.node, lifter.lift
+    record, lift = lifter.recorder.graph.node, lifter.lift
     kind = "list" if isinstance(entered.obj, list) else "index"
     entered.place(
         [lift(x, record(node, kind, i, f"{node.name}[{i}]")) for i, x in enumerate(items)]
@@ -77,10 +77,10 @@ def fill_items(lifter, entered):
 
 def lift_dict(lifter, value, node):
     rec = lifter.recorder
-    if rec.alias(value, node) is not None:
+    if rec.identity.alias(value, node) is not None:
         return value
-    rec.remember(value, value, node)
-    entered = rec.enter(Entries(value, node))
+    rec.identity.remember(value, value, node)
+    entered = rec.identity.enter(Entries(value, node))
     _warn_if_large(len(entered.entry), node)
     keys = tuple(entered.entry)
     node.check, node.want = "keys", (type(value), tuple(map(member_reference, keys)))
@@ -88,7 +88,9 @@ def lift_dict(lifter, value, node):
         enter_member(lifter, key, f"a key of {node.name}")
     entered.place(
         {
-            k: lifter.lift(v, rec.node(node, "key", member_reference(k), _entry_name(node, k)))
+            k: lifter.lift(
+                v, rec.graph.node(node, "key", member_reference(k), _entry_name(node, k))
+            )
             for k, v in entered.entry.items()
         }
     )
@@ -123,7 +125,7 @@ def enter_member(lifter, value, name):
             for x in value:
                 enter_member(lifter, x, name)
         else:
-            lifter.lift(value, lifter.recorder.constant_node(value, name))
+            lifter.lift(value, lifter.recorder.graph.constant_node(value, name))
 
 
 def _warn_if_large(count, node):

@@ -132,7 +132,7 @@ class Cook:
             return self._result_of_numpy(value)
         if is_result and kind is HostArray:
             return self.out(as_operand(value), where)  # what jit returns is arrays
-        origin = self.recorder.origin.get(id(value))
+        origin = self.recorder.identity.origin.get(id(value))
         if origin is not None and not (self.donated and is_under(origin, self.donated)):
             return self.existing(origin)
         if kind is StandIn:
@@ -143,7 +143,7 @@ class Cook:
             return self.out(value, where)
         if kind in (int, float, complex, bool):
             return Constant(number_as_array(value)) if is_result else Constant(value)
-        known = self.recorder.known.get(id(value))
+        known = self.recorder.identity.known.get(id(value))
         if known is not None and known.obj is value:
             return self.existing(known.node)
         if kind is Array or _is_constant(value):
@@ -270,7 +270,7 @@ class Cook:
         return recipe
 
     def _write_cell(self, value, where):
-        entered = self.recorder.by_id.get(id(value))
+        entered = self.recorder.identity.by_id.get(id(value))
         if entered is not None:
             return self.existing(entered.node)
         recipe = self._note(value, NewCell())

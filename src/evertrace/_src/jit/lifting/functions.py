@@ -48,7 +48,7 @@ def identity_stand_ins(recorder):
 
     def depends(x):
         if threading.get_ident() == recorder.thread:
-            recorder.depend_on_identity(x)
+            recorder.identity.depend_on(x)
 
     def id_(x, /):
         depends(x)
@@ -147,13 +147,13 @@ class Functions:
             fun.__defaults__, fun.__kwdefaults__ = found.defaults, found.kwdefaults
         node = found.node
         if node is None:
-            node = found.node = self.recorder.constant_node(fun, fun.__qualname__)
+            node = found.node = self.recorder.graph.constant_node(fun, fun.__qualname__)
         node.check, node.want = "code", code
         for owner, name in self.owners.get(id(fun), ()):
-            self.recorder.depend_on_lookup(owner, name)
+            self.recorder.graph.depend_on_lookup(owner, name)
             for cls in self.exact:
                 if owner in cls.__mro__:
-                    self.recorder.depend_on_lookup(cls, name)
+                    self.recorder.graph.depend_on_lookup(cls, name)
         info = info_of(code)
         self.catches = self.catches or info.catches
         self.deleted |= info.deleted
@@ -170,37 +170,39 @@ class Functions:
         for attribute in ("__defaults__", "__kwdefaults__"):
             value = getattr(fun, attribute)
             kind = attribute.strip("_")
-            child = self.recorder.node(node, kind, None, f"{fun.__name__}.{attribute}")
+            child = self.recorder.graph.node(node, kind, None, f"{fun.__name__}.{attribute}")
             lifted = self.lift(value, child)
             if lifted is not value:
                 setattr(fun, attribute, lifted)
 
     def _enter_cell(self, node, i, name, cell, write_only):
-        record = self.recorder.node
-        if id(cell) in self.recorder.by_id:
+        record = self.recorder.graph.node
+        if id(cell) in self.recorder.identity.by_id:
             if not write_only:
-                self.see(self.recorder.by_id[id(cell)].contents().get(""))
+                self.see(self.recorder.identity.by_id[id(cell)].contents().get(""))
             return
         closure = record(node, "attribute", "__closure__", f"{node.name}.__closure__")
         at = record(closure, "index", i, name)
-        entered = self.recorder.enter(CellContents(cell, at))
+        entered = self.recorder.identity.enter(CellContents(cell, at))
         if not entered.entry:
             record(at, "cell_state", None, name, "identity", ABSENT)
             return
         value = entered.entry[""]
         contents = record(at, "contents", None, name)
-        self.recorder.keep(cell)
+        self.recorder.identity.keep(cell)
         entered.place({"": self.lift(value, contents, write_only)})
 
     def _enter_globals(self, fun, node, info):
         namespace = fun.__globals__
-        at = self.recorder.node(node, "attribute", "__globals__", f"{fun.__name__}.__globals__")
+        at = self.recorder.graph.node(
+            node, "attribute", "__globals__", f"{fun.__name__}.__globals__"
+        )
         names = self._namespace(namespace, at)
         mentioned = info.global_names
         if info.blind:  # `globals()["lr"]`, `eval(...)`: any name may be read
             names.whole = True
             mentioned = mentioned | set(names.all_names())
-            present = self.recorder.node(at, "mapping", "names", "the names of globals()")
+            present = self.recorder.graph.node(at, "mapping", "names", "the names of globals()")
             present.check, present.want = (
                 "names",
                 frozenset(k for k in namespace if not k.startswith("__")),
@@ -211,12 +213,14 @@ class Functions:
         for name in info.imports:
             module = sys.modules.get(name)
             if module is not None and not is_library_module(name):
-                self.lift(module, self.recorder.constant_node(module, name))
+                self.lift(module, self.recorder.graph.constant_node(module, name))
 
     def _namespace(self, namespace, node):
         found = self.namespaces.get(id(namespace))
         if found is None:
-            found = self.namespaces[id(namespace)] = self.recorder.enter(Names(namespace, node))
+            found = self.namespaces[id(namespace)] = self.recorder.identity.enter(
+                Names(namespace, node)
+            )
         return found
 
     def _claim(self, names, name, prefix, write_only=False, attributes=()):
@@ -226,7 +230,7 @@ class Functions:
                 self.see(names.obj.get(name))
             return
         value = names.claim(name)
-        node = self.recorder.node(names.node, "get", name, prefix + name)
+        node = self.recorder.graph.node(names.node, "get", name, prefix + name)
         if value is ABSENT:
             if name in _BUILTINS:
                 node.check, node.want = "identity", ABSENT
@@ -239,7 +243,7 @@ class Functions:
                 names.place_one(name, stand_in)
             return
         if type(value) is types.ModuleType and is_library_module(value.__name__) and attributes:
-            self.recorder.watch_identity(value, node)
+            self.recorder.identity.watch(value, node)
             self.watch_library_module(value, node, attributes)
             if value is math and math_is_itself():
                 names.place_one(name, math_stand_in)
@@ -249,17 +253,17 @@ class Functions:
             names.place_one(name, lifted)
 
     def _builtins_node(self):
-        at = self.recorder.constant_node(builtins, "builtins")
-        at = self.recorder.node(at, "attribute", "__dict__", "builtins.__dict__")
-        return self.recorder.node(at, "mapping", "entries", "builtins", "entries", {})
+        at = self.recorder.graph.constant_node(builtins, "builtins")
+        at = self.recorder.graph.node(at, "attribute", "__dict__", "builtins.__dict__")
+        return self.recorder.graph.node(at, "mapping", "entries", "builtins", "entries", {})
 
     def watch_attributes(self, fun, node):
         """Take over the attributes that a user has set on a function."""
         if id(fun) in self.watched:
             return
         self.watched.add(id(fun))
-        at = self.recorder.node(node, "attribute", "__dict__", f"{fun.__name__}.__dict__")
-        entered = self.recorder.enter(FunctionAttributes(fun, at))
+        at = self.recorder.graph.node(node, "attribute", "__dict__", f"{fun.__name__}.__dict__")
+        entered = self.recorder.identity.enter(FunctionAttributes(fun, at))
         entered.placed = dict(entered.entry)
 
         def claim(name):
@@ -267,14 +271,14 @@ class Functions:
             if name in _DESCRIPTIVE:
                 value = getattr(fun, name)
                 if values.is_value(value):
-                    self.recorder.node(node, "attribute", name, path, "value", value)
+                    self.recorder.graph.node(node, "attribute", name, path, "value", value)
                 return
             value = entered.entry[name]
-            lifted = self.lift(value, self.recorder.node(at, "key", name, path))
+            lifted = self.lift(value, self.recorder.graph.node(at, "key", name, path))
             if lifted is not value:
                 entered.placed[name] = fun.__dict__[name] = lifted
 
-        names = self.recorder.node(at, "mapping", None, f"{fun.__name__} has")
+        names = self.recorder.graph.node(at, "mapping", None, f"{fun.__name__} has")
         names.check, names.want = "lacks", frozenset()
         if id(fun) in self.owners and not entered.entry:  # a method: nobody asks it for any
             names = _nowhere()
@@ -285,12 +289,12 @@ class Functions:
         fun, node = found.fun, found.node
         if not fun.__closure__:
             if node is not None:
-                self.recorder.watch_identity(fun, node)
+                self.recorder.identity.watch(fun, node)
             return
         if node is None:
-            node = found.node = self.recorder.constant_node(fun, fun.__qualname__)
+            node = found.node = self.recorder.graph.constant_node(fun, fun.__qualname__)
         node.check, node.want = "code", found.code
-        closure = self.recorder.node(node, "attribute", "__closure__", node.name)
+        closure = self.recorder.graph.node(node, "attribute", "__closure__", node.name)
         stored, is_ours = info_of(found.code).stored, is_own_file(found.code.co_filename)
         for i, cell in enumerate(fun.__closure__):
             try:
@@ -298,8 +302,8 @@ class Functions:
             except ValueError:
                 continue
             name = fun.__code__.co_freevars[i]
-            at = self.recorder.node(closure, "index", i, name)
-            contents = self.recorder.node(at, "contents", None, f"{node.name}: {name}")
+            at = self.recorder.graph.node(closure, "index", i, name)
+            contents = self.recorder.graph.node(at, "contents", None, f"{node.name}: {name}")
             if name in stored:  # its own memory, such as a cache's token
                 continue
             if values.is_value(value):
@@ -313,11 +317,11 @@ class Functions:
                 keys = tuple(map(weakly, value))  # such as the registry of `singledispatch`
                 contents.check, contents.want = "keys", (dict, keys)
                 for key, x in value.items():
-                    self.lift(x, self.recorder.node(contents, "key", key, name))
+                    self.lift(x, self.recorder.graph.node(contents, "key", key, name))
             elif callable(value) or not is_library_class(type(value)):
                 self.lift(value, contents)
             else:
-                self.recorder.watch_identity(value, contents)
+                self.recorder.identity.watch(value, contents)
 
     # ------------------------------------------------------------ classes
 
@@ -325,7 +329,7 @@ class Functions:
         """Have the functions of a user's class entered when they are called."""
         self.exact[cls] = None
         if cls not in values.OWN:
-            self.recorder.lookups.setdefault(cls, {})
+            self.recorder.graph.lookups.setdefault(cls, {})
         for c in cls.__mro__[:-1]:
             if c not in self.classes:
                 self.classes[c] = None
@@ -335,12 +339,12 @@ class Functions:
                             self.owners.setdefault(id(fun), []).append((c, name))
                             self.reach(fun)
                         for part in _objects_in(entry):  # a descriptor may have state of its own
-                            at = self.recorder.constant_node(part, f"{c.__name__}.{name}")
+                            at = self.recorder.graph.constant_node(part, f"{c.__name__}.{name}")
                             self.lift(part, at)
 
     def found_on_class(self, entered, owner, name, raw, value):
         """Return what reading a class's entry through an instance gives."""
-        known = self.recorder.by_id.get(id(owner))
+        known = self.recorder.identity.by_id.get(id(owner))
         if known is not None and known.entry.get(name, ABSENT) is not raw:
             return value  # lifted already, or set by the trace itself
         if raw is value and not hasattr(type(raw), "__get__"):
@@ -350,26 +354,26 @@ class Functions:
         return value
 
     def _lift_entry(self, owner, name, raw):
-        at = self.recorder.constant_node(owner, owner.__name__)
+        at = self.recorder.graph.constant_node(owner, owner.__name__)
         path = f"{owner.__name__}.{name}"
-        return self.lift(raw, self.recorder.node(at, "class_entry", name, path))
+        return self.lift(raw, self.recorder.graph.node(at, "class_entry", name, path))
 
     def lift_class(self, cls):
         """Note that a class is known as a value: its entries may be read and set directly."""
         if type(cls) is not type and not is_library_class(type(cls)):
             self.lift_class(type(cls))
         for c in cls.__mro__[:-1]:
-            if id(c) in self.recorder.by_id or is_library_class(c):
+            if id(c) in self.recorder.identity.by_id or is_library_class(c):
                 continue
-            node = self.recorder.constant_node(c, c.__name__)
-            entered = self.recorder.enter(ClassEntries(c, node))
+            node = self.recorder.graph.constant_node(c, c.__name__)
+            entered = self.recorder.identity.enter(ClassEntries(c, node))
             entered.placed = dict(entered.entry)
             if isinstance(c, abc.ABCMeta):  # `register` changes what `isinstance` says
                 token = abc.get_cache_token()
-                self.recorder.node(
+                self.recorder.graph.node(
                     node, "abc_token", None, f"{c.__name__}.register", "value", token
                 )
-            names = self.recorder.node(node, "class_names", None, f"{c.__name__} has")
+            names = self.recorder.graph.node(node, "class_names", None, f"{c.__name__} has")
             names.check, names.want = "lacks", frozenset()
             self._add_space(functools.partial(self._claim_entry, entered), entered.entry, names)
         self.reach_class(cls)
@@ -378,7 +382,7 @@ class Functions:
         if name in _DESCRIPTIVE:
             path, value = f"{entered.obj.__name__}.{name}", getattr(entered.obj, name)
             if values.is_value(value):
-                self.recorder.node(entered.node, "attribute", name, path, "value", value)
+                self.recorder.graph.node(entered.node, "attribute", name, path, "value", value)
             return
         raw = entered.entry[name]
         if name.startswith("__") or hasattr(type(raw), "__get__"):
@@ -394,7 +398,7 @@ class Functions:
         if id(module.__dict__) in self.namespaces and module in self.classes:
             return
         self.classes[module] = None
-        at = self.recorder.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
+        at = self.recorder.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
         names = self._namespace(module.__dict__, at)
         prefix = f"{module.__name__}."
 
@@ -406,7 +410,7 @@ class Functions:
 
         if "__getattr__" in module.__dict__:
             self._claim(names, "__getattr__", prefix)
-        lacks = self.recorder.node(node, "module_names", None, f"{module.__name__} has")
+        lacks = self.recorder.graph.node(node, "module_names", None, f"{module.__name__} has")
         lacks.check, lacks.want = "lacks", frozenset()
         self._add_space(claim, module.__dict__, lacks)
 
@@ -435,23 +439,27 @@ class Functions:
             return
         path = f"{module.__name__}.{name}"
         if isinstance(value, types.ModuleType):
-            at = self.recorder.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
-            inner = self.recorder.node(at, "key", name, path)
-            self.recorder.watch_identity(value, inner)
+            at = self.recorder.graph.node(
+                node, "attribute", "__dict__", f"{module.__name__}.__dict__"
+            )
+            inner = self.recorder.graph.node(at, "key", name, path)
+            self.recorder.identity.watch(value, inner)
             if is_library_module(value.__name__):
                 self.watch_library_module(value, inner)
             return
         contents = values.plain_contents(value)
         if contents is not ABSENT:
-            at = self.recorder.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
-            self.recorder.node(at, "plain", name, path, "value", contents)
+            at = self.recorder.graph.node(
+                node, "attribute", "__dict__", f"{module.__name__}.__dict__"
+            )
+            self.recorder.graph.node(at, "plain", name, path, "value", contents)
         elif callable(value) and not isinstance(value, Intercept):
             found = self.entries.get(id(module))
             if found is None:
-                at = self.recorder.node(
+                at = self.recorder.graph.node(
                     node, "attribute", "__dict__", f"{module.__name__}.__dict__"
                 )
-                found = self.entries[id(module)] = self.recorder.node(
+                found = self.entries[id(module)] = self.recorder.graph.node(
                     at, "mapping", "entries", f"{module.__name__}'s functions", "entries", {}
                 )
             found.want[name] = weakly(value)

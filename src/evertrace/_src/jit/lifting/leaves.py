@@ -20,7 +20,7 @@ def lift_value(lifter, value, node):
 
 
 def lift_identity(lifter, value, node):
-    lifter.recorder.watch_identity(value, node)
+    lifter.recorder.identity.watch(value, node)
     return value
 
 
@@ -28,16 +28,16 @@ def lift_host(lifter, value, node):
     if lifter.constants:
         return lift_value(lifter, value, node)
     node.check, node.want = "type", type(value)
-    return lifter.recorder.host_scalar(value, node)
+    return lifter.recorder.inputs.host_scalar(value, node)
 
 
 def lift_array(lifter, value, node):
     rec = lifter.recorder
-    found = rec.alias(value, node)
+    found = rec.identity.alias(value, node)
     if found is not None:
         return found.lifted
     node.check, node.want = "aval", value.aval
-    return rec.remember(value, rec.input(value.aval, node, node.name), node)
+    return rec.identity.remember(value, rec.inputs.add(value.aval, node, node.name), node)
 
 
 def lift_scalar_array(lifter, value, node):
@@ -48,35 +48,35 @@ def lift_scalar_array(lifter, value, node):
     made = HostArray(
         value,
         aval_of(value),
-        functools.partial(rec.input, aval_of(value), node, node.name),
+        functools.partial(rec.inputs.add, aval_of(value), node, node.name),
         functools.partial(rec.guard_scalar, value, node),
     )
-    rec.arrays.append(made)
-    return rec.derived(made, node)
+    rec.effects.arrays.append(made)
+    return rec.identity.derived(made, node)
 
 
 def lift_ndarray(lifter, value, node):
     rec = lifter.recorder
-    found = rec.alias(value, node)
+    found = rec.identity.alias(value, node)
     if found is not None:
         return found.lifted
     if value.dtype.kind == "O":
-        return rec.remember(value, opaque(value, node), node)
+        return rec.identity.remember(value, opaque(value, node), node)
     if not _is_numeric(value):
         rec.guard_bytes(value, node)
         copy = value.copy()
         copy.flags.writeable = False
-        return rec.remember(value, copy, node)
+        return rec.identity.remember(value, copy, node)
     aval = aval_of(value)
     node.check, node.want = "ndarray", (value.shape, value.dtype)
     made = HostArray(
         value,
         aval,
-        functools.partial(rec.input, aval, node, node.name),
+        functools.partial(rec.inputs.add, aval, node, node.name),
         functools.partial(rec.guard_bytes, value, node),
     )
-    rec.arrays.append(made)
-    return rec.remember(value, made, node)
+    rec.effects.arrays.append(made)
+    return rec.identity.remember(value, made, node)
 
 
 def _is_numeric(value):
@@ -89,24 +89,24 @@ def _is_numeric(value):
 
 def lift_buffer(lifter, value, node):
     rec = lifter.recorder
-    if rec.alias(value, node) is None:
+    if rec.identity.alias(value, node) is None:
         node.check, node.want = "content", (type(value), bytes(value))
-        rec.buffers.append((value, node))
-        rec.remember(value, value, node)
+        rec.effects.buffers.append((value, node))
+        rec.identity.remember(value, value, node)
     return value
 
 
 def lift_foreign_array(lifter, value, node):
     """Lift another library's array: NumPy's view of it, taken anew at each call."""
     rec = lifter.recorder
-    found = rec.alias(value, node)
+    found = rec.identity.alias(value, node)
     if found is not None:
         return found.lifted
     node.check, node.want = class_check(type(value))
-    at = rec.node(node, "asarray", None, node.name)
+    at = rec.graph.node(node, "asarray", None, node.name)
     contents = np.asarray(value)
     at.check, at.want = "ndarray", (contents.shape, contents.dtype)
-    return rec.remember(value, rec.input(aval_of(contents), at, node.name), node)
+    return rec.identity.remember(value, rec.inputs.add(aval_of(contents), at, node.name), node)
 
 
 def lift_tracer(lifter, value, node):
@@ -115,4 +115,4 @@ def lift_tracer(lifter, value, node):
 
 
 def lift_opaque(lifter, value, node):
-    return lifter.recorder.remember(value, opaque(value, node), node)
+    return lifter.recorder.identity.remember(value, opaque(value, node), node)

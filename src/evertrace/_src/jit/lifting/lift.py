@@ -102,7 +102,7 @@ class Lifter:
 
     def see(self, value):
         """Lift what is in a container that was only added to so far."""
-        entered = self.recorder.by_id.get(id(value))
+        entered = self.recorder.identity.by_id.get(id(value))
         if isinstance(entered, (Items, Members)) and entered.write_only:
             added = entered.contents()
             entered.write_only = False
@@ -134,10 +134,10 @@ def _lift_function(lifter, value, node):
     stand_in = lifter.stand_in(value)
     if stand_in is not None:
         lift_identity(lifter, value, node)
-        return lifter.recorder.derived(stand_in, node)
-    if lifter.recorder.alias(value, node) is None:
+        return lifter.recorder.identity.derived(stand_in, node)
+    if lifter.recorder.identity.alias(value, node) is None:
         node.check, node.want = "type", type(value)
-        lifter.recorder.remember(value, value, node)
+        lifter.recorder.identity.remember(value, value, node)
         lifter.functions.reach(value, node)
         if not is_library_function(value):
             lifter.functions.watch_attributes(value, node)
@@ -149,12 +149,12 @@ def _lift_builtin(lifter, value, node):
     stand_in = lifter.stand_in(value)
     if stand_in is not None:
         lift_identity(lifter, value, node)
-        return lifter.recorder.derived(stand_in, node)
+        return lifter.recorder.identity.derived(stand_in, node)
     owner = value.__self__
     if owner is None or isinstance(owner, (types.ModuleType, type)):
         return lift_identity(lifter, value, node)
     node.check, node.want = "value", value
-    child = lifter.recorder.node(node, "attribute", "__self__", f"{node.name}.__self__")
+    child = lifter.recorder.graph.node(node, "attribute", "__self__", f"{node.name}.__self__")
     lifter.lift(owner, child)
     return value
 
@@ -164,17 +164,17 @@ def _lift_method(lifter, value, node):
     stand_in = lifter.stand_in(value)
     if stand_in is not None:  # `random.random` is a method of a hidden generator
         node.check, node.want = "value", value
-        return rec.derived(stand_in, node)
+        return rec.identity.derived(stand_in, node)
     node.check, node.want = "type", type(value)
     fun = lifter.lift(
-        value.__func__, rec.node(node, "attribute", "__func__", f"{node.name}.__func__")
+        value.__func__, rec.graph.node(node, "attribute", "__func__", f"{node.name}.__func__")
     )
     owner = lifter.lift(
-        value.__self__, rec.node(node, "attribute", "__self__", _owner_name(value, node))
+        value.__self__, rec.graph.node(node, "attribute", "__self__", _owner_name(value, node))
     )
     if fun is value.__func__ and owner is value.__self__:
         return value
-    return rec.derived(types.MethodType(fun, owner), node)
+    return rec.identity.derived(types.MethodType(fun, owner), node)
 
 
 def _owner_name(method, node):
@@ -186,7 +186,7 @@ def _lift_partial(lifter, value, node):
     rec = lifter.recorder
     node.check, node.want = "type", type(value)
     parts = [
-        lifter.lift(getattr(value, a), rec.node(node, "attribute", a, f"{node.name}.{a}"))
+        lifter.lift(getattr(value, a), rec.graph.node(node, "attribute", a, f"{node.name}.{a}"))
         for a in ("func", "args", "keywords")
     ]
     fun, args, keywords = parts
@@ -197,7 +197,7 @@ def _lift_partial(lifter, value, node):
     ):
         made = value
     else:
-        made = rec.derived(functools.partial(fun, *args, **keywords), node)
+        made = rec.identity.derived(functools.partial(fun, *args, **keywords), node)
     _lift_attributes_of_partial(lifter, value, made, node)
     return made
 
@@ -206,33 +206,34 @@ def _lift_attributes_of_partial(lifter, value, made, node):
     """Lift what a user has set on a partial, in place or on the one that stands for it."""
     rec = lifter.recorder
     attributes = dict(instance_dict(value) or {})
-    at = rec.node(node, "vars", None, f"{node.name}.__dict__")
+    at = rec.graph.node(node, "vars", None, f"{node.name}.__dict__")
     at.check, at.want = "keys", (dict, tuple(attributes))
     lifted = {
-        k: lifter.lift(x, rec.node(at, "key", k, f"{node.name}.{k}")) for k, x in attributes.items()
+        k: lifter.lift(x, rec.graph.node(at, "key", k, f"{node.name}.{k}"))
+        for k, x in attributes.items()
     }
     if made is not value:
         guards.namespace_of(made).update(lifted)
-        rec.copies.append((made, node, lifted))
-    elif id(value) not in rec.by_id:
-        rec.enter(FunctionAttributes(value, at)).place(lifted)
+        rec.effects.copies.append((made, node, lifted))
+    elif id(value) not in rec.identity.by_id:
+        rec.identity.enter(FunctionAttributes(value, at)).place(lifted)
 
 
 def _lift_cached(lifter, value, node):
     """Lift a function behind a cache in C, which would keep tracers, to the function itself."""
-    child = lifter.recorder.node(node, "attribute", "__wrapped__", f"{node.name}.__wrapped__")
+    child = lifter.recorder.graph.node(node, "attribute", "__wrapped__", f"{node.name}.__wrapped__")
     lift_identity(lifter, value, node)
-    return lifter.recorder.derived(lifter.lift(value.__wrapped__, child), node)
+    return lifter.recorder.identity.derived(lifter.lift(value.__wrapped__, child), node)
 
 
 def _lift_wrapped(lifter, value, node):
     """Lift a callable of evertrace's own (a jitted function, a custom rule)."""
     lift_identity(lifter, value, node)
-    if lifter.recorder.alias(value, node) is None:
-        lifter.recorder.remember(value, value, node)
+    if lifter.recorder.identity.alias(value, node) is None:
+        lifter.recorder.identity.remember(value, value, node)
         for name, x in (instance_dict(value) or {}).items():
             if type(x) in (types.FunctionType, types.MethodType, functools.partial):
-                lifter.lift(x, lifter.recorder.node(node, "attribute", name, node.name))
+                lifter.lift(x, lifter.recorder.graph.node(node, "attribute", name, node.name))
     return value
 
 
@@ -245,7 +246,7 @@ def _lift_class(lifter, value, node):
 def _lift_module(lifter, value, node):
     lift_identity(lifter, value, node)
     if value is math and math_is_itself():
-        return lifter.recorder.derived(math_stand_in, node)
+        return lifter.recorder.identity.derived(math_stand_in, node)
     if not is_library_module(value.__name__):
         lifter.functions.lift_module(value, node)
     elif not value.__name__.startswith("evertrace"):
@@ -255,7 +256,7 @@ def _lift_module(lifter, value, node):
 
 def _lift_reference(lifter, value, node):
     node.check, node.want = "type", type(value)
-    lifter.lift(value(), lifter.recorder.node(node, "deref", None, f"{node.name}()"))
+    lifter.lift(value(), lifter.recorder.graph.node(node, "deref", None, f"{node.name}()"))
     return value
 
 
@@ -265,24 +266,26 @@ def _lift_view(lifter, value, node):
     if type(mapping) is dict and "__module__" in mapping:  # that of a class
         return lift_opaque(lifter, value, node)
     node.check, node.want = "type", type(value)
-    if lifter.recorder.alias(value, node) is None:
-        lifter.recorder.remember(value, value, node)
-        lifter.lift(mapping, lifter.recorder.node(node, "viewed", None, node.name))
+    if lifter.recorder.identity.alias(value, node) is None:
+        lifter.recorder.identity.remember(value, value, node)
+        lifter.lift(mapping, lifter.recorder.graph.node(node, "viewed", None, node.name))
     return value
 
 
 def _lift_context(lifter, value, node):
     lift_identity(lifter, value, node)
-    if id(value) in lifter.recorder.by_id:
+    if id(value) in lifter.recorder.identity.by_id:
         return value
-    child = lifter.recorder.node(node, "context", None, f"{node.name}.get()")
-    entered = lifter.recorder.enter(ContextValue(value, child))
+    child = lifter.recorder.graph.node(node, "context", None, f"{node.name}.get()")
+    entered = lifter.recorder.identity.enter(ContextValue(value, child))
     if entered.entry:
         entered.place({"": lifter.lift(entered.entry[""], child)})
         return value
     child.check, child.want = "identity", values.ABSENT
     if len(gc.get_referents(value)) > 1:  # its default, which may be a list or an object
-        lifter.lift(guards.viewed(value), lifter.recorder.node(node, "viewed", None, child.name))
+        lifter.lift(
+            guards.viewed(value), lifter.recorder.graph.node(node, "viewed", None, child.name)
+        )
     return value
 
 
@@ -338,15 +341,15 @@ def _lift_member(lifter, value, node):
 
 def _with_attributes(lifter, value, node):
     """Take over the attributes that a value may have beside what it is."""
-    if instance_dict(value) is not None and lifter.recorder.alias(value, node) is None:
-        lifter.recorder.remember(value, value, node)
+    if instance_dict(value) is not None and lifter.recorder.identity.alias(value, node) is None:
+        lifter.recorder.identity.remember(value, value, node)
         _enter_beside(lifter, value, node)
     return value
 
 
 def _lift_lock(lifter, value, node):
     """Lift a lock; it has to be at the end as it was."""
-    lifter.recorder.locks.append((value, node, value.locked()))
+    lifter.recorder.effects.locks.append((value, node, value.locked()))
     return lift_identity(lifter, value, node)
 
 
@@ -359,37 +362,37 @@ def _lift_number_or_text(base, lifter, value, node):
 
 
 def _lift_exception(lifter, value, node):
-    child = lifter.recorder.node(node, "attribute", "args", f"{node.name}.args")
+    child = lifter.recorder.graph.node(node, "attribute", "args", f"{node.name}.args")
     child.check, child.want = "value", value.args
     return _lift_object(lifter, value, node)
 
 
 def _lift_object(lifter, value, node):
-    if lifter.recorder.alias(value, node) is None:
-        lifter.recorder.remember(value, value, node)
+    if lifter.recorder.identity.alias(value, node) is None:
+        lifter.recorder.identity.remember(value, value, node)
         lifter.objects.enter(value, node)
     return value
 
 
 def _lift_subclass(handler, lifter, value, node):
     """Lift an instance of a subclass of a container: its contents, and its attributes."""
-    if lifter.recorder.known.get(id(value)) is not None:
+    if lifter.recorder.identity.known.get(id(value)) is not None:
         return handler(lifter, value, node)
     lifted = handler(lifter, value, node)
-    entered = lifter.recorder.by_id.get(id(value))
+    entered = lifter.recorder.identity.by_id.get(id(value))
     if entered is None:  # immutable, and rebuilt if what is in it was lifted
         attributes = instance_dict(value)
         if attributes is not None and lifted is value:
             _enter_beside(lifter, value, node)
         elif attributes is not None:
-            at = lifter.recorder.node(node, "vars", None, f"{node.name}.__dict__")
+            at = lifter.recorder.graph.node(node, "vars", None, f"{node.name}.__dict__")
             at.check, at.want = "keys", (dict, tuple(attributes))
             for name, x in attributes.items():
-                child = lifter.recorder.node(at, "key", name, f"{node.name}.{name}")
+                child = lifter.recorder.graph.node(at, "key", name, f"{node.name}.{name}")
                 guards.namespace_of(lifted)[name] = lifter.lift(x, child)
     elif instance_dict(value) is not None or slot_descriptors(type(value)):
         _enter_beside(lifter, value, node)
-        lifter.recorder.by_id[id(value)] = entered
+        lifter.recorder.identity.by_id[id(value)] = entered
     return lifted
 
 
@@ -419,12 +422,12 @@ def _lift_tree(lifter, value, node):
     tree_kind = registry.KINDS[type(value)]
     flatten, unflatten = tree_kind.flatten, tree_kind.unflatten
     children, aux = flatten(value)
-    rec.node(node, "aux", flatten, f"{node.name}: static part", "equal", aux)
+    rec.graph.node(node, "aux", flatten, f"{node.name}: static part", "equal", aux)
     lifted = [
-        lifter.lift(x, rec.node(node, "child", (flatten, i), f"{node.name}[{i}]"))
+        lifter.lift(x, rec.graph.node(node, "child", (flatten, i), f"{node.name}[{i}]"))
         for i, x in enumerate(children)
     ]
-    return rec.derived(unflatten(aux, lifted), node)
+    return rec.identity.derived(unflatten(aux, lifted), node)
 
 
 def _by_base():

@@ -39,7 +39,7 @@ class Objects:
         """Take over an object: every attribute is a placeholder until it is read."""
         cls = type(obj)
         node.check, node.want = class_check(cls)
-        entered = self.recorder.enter(Attributes(obj, node))
+        entered = self.recorder.identity.enter(Attributes(obj, node))
         self.functions.reach_class(cls)
         hooked = cls not in self.eager and self.hooks.add(cls)
         entered.place({name: placeholder(entered, name) for name in entered.entry})
@@ -138,11 +138,11 @@ class Objects:
         """Return the node of an attribute of the instance itself."""
         path = f"{entered.node.name}.{name}"
         if name in entered.slots:
-            return self.recorder.node(entered.node, "slot", entered.slots[name], path)
-        return self.recorder.node(self._vars_node(entered), "key", name, path)
+            return self.recorder.graph.node(entered.node, "slot", entered.slots[name], path)
+        return self.recorder.graph.node(self._vars_node(entered), "key", name, path)
 
     def _vars_node(self, entered):
-        return self.recorder.node(entered.node, "vars", None, f"{entered.node.name}.__dict__")
+        return self.recorder.graph.node(entered.node, "vars", None, f"{entered.node.name}.__dict__")
 
     def _absent(self, entered, name):
         """Depend on an instance not having an attribute of its own."""
@@ -151,14 +151,16 @@ class Objects:
         path = f"{entered.node.name}.{name}"
         if name in entered.slots:
             descriptor = entered.slots[name]
-            self.recorder.node(entered.node, "has_slot", descriptor, path, "identity", ABSENT)
+            self.recorder.graph.node(entered.node, "has_slot", descriptor, path, "identity", ABSENT)
         elif instance_dict(entered.obj) is not None:
-            self.recorder.node(self._vars_node(entered), "get", name, path, "identity", ABSENT)
+            self.recorder.graph.node(
+                self._vars_node(entered), "get", name, path, "identity", ABSENT
+            )
 
     def guard_lookup(self, entered, name):
         """Depend on what the class has under a name; returns (owner, entry) or None."""
         entered.seen.add(name)
-        self.recorder.depend_on_lookup(entered.cls, name)
+        self.recorder.graph.depend_on_lookup(entered.cls, name)
         for c, entry in zip(entered.cls.__mro__, guards.column(entered.cls, name), strict=False):
             if entry is not ABSENT:
                 return c, entry

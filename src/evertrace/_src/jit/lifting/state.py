@@ -122,7 +122,7 @@ class Buffer:
 
     is_new = False
     place = property(lambda self: (id(self.array), None))
-    name = property(lambda self: self.recorder.origin[id(self.array)].name)
+    name = property(lambda self: self.recorder.identity.origin[id(self.array)].name)
 
     def get(self):
         """Return the present contents, traced."""
@@ -192,12 +192,12 @@ def snapshot(recorder, functions=()):
     """
     held = [
         _Held(e, e.contents(), dict(e.placed) if isinstance(e.placed, dict) else e.placed)
-        for e in recorder.entered
+        for e in recorder.identity.entered
     ]
     count = len(held)
     held += [_Held(e, e.entry, e.placed) for e in _local_things(recorder, functions, held)]
-    arrays = [(a, a.current, a.written) for a in recorder.arrays]
-    return Snapshot(held, count, arrays, len(recorder.effects), len(recorder.prologue.steps))
+    arrays = [(a, a.current, a.written) for a in recorder.effects.arrays]
+    return Snapshot(held, count, arrays, len(recorder.effects.calls), len(recorder.prologue.steps))
 
 
 def changes(recorder, before):
@@ -247,7 +247,7 @@ def _impure_calls(recorder, before):
     prologue = recorder.prologue
     draws = [step.out for step in prologue.steps[before.steps :] if step.kind is LATE]
     return [
-        *[getattr(fn, "__name__", str(fn)) for fn, *_ in recorder.effects[before.effects :]],
+        *[getattr(fn, "__name__", str(fn)) for fn, *_ in recorder.effects.calls[before.effects :]],
         *[prologue.late_names[slot] for slot in draws],
     ]
 
@@ -256,7 +256,7 @@ def _all_then(recorder, before):
     """Yield everything that is taken over, with what it held at a snapshot."""
     for held in before.held:
         yield held.entered, _with_lookups(held.entered, held.then())
-    for entered in recorder.entered[before.taken_over :]:
+    for entered in recorder.identity.entered[before.taken_over :]:
         yield entered, _with_lookups(entered, entered.placed)  # as it was lifted
 
 
@@ -292,7 +292,7 @@ def _is_importable(value, looked_up):
 
 def _all_arrays(recorder, before):
     yield from before.arrays
-    for array in recorder.arrays[len(before.arrays) :]:
+    for array in recorder.effects.arrays[len(before.arrays) :]:
         yield array, None, False
 
 
@@ -347,7 +347,7 @@ def _local_things(recorder, functions, held):
     while todo:
         value, name = todo.pop()
         key = id(value)
-        if key in seen or key in recorder.by_id or key in recorder.known:
+        if key in seen or key in recorder.identity.by_id or key in recorder.identity.known:
             continue
         seen.add(key)
         thing, reached = _look_into(value, name)

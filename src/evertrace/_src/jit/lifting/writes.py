@@ -54,17 +54,17 @@ class Write(NamedTuple):
 def changes(recorder, cook):
     """Return the writes of a trace: what differs from what it put in place."""
     writes = []
-    for entered in recorder.entered:
+    for entered in recorder.identity.entered:
         if entered.changed() or getattr(entered, "write_only", False):
             writes += _DIFFERENCES[type(entered)](entered, recorder, cook)
-    for array in recorder.arrays:
+    for array in recorder.effects.arrays:
         if array.written:
             _check_shared(array, recorder)
-            node = recorder.origin[id(array)]
+            node = recorder.identity.origin[id(array)]
             recipe = cook.out(array.__jax_array__(), node.name)
             writes.append(Write(node.index, node.name, "ndarray", recipe, None))
     _check_unwritable(recorder)
-    for entered in recorder.entered:
+    for entered in recorder.identity.entered:
         if isinstance(entered, kinds.Attributes) and type(entered.obj) is not entered.cls:
             recipe = cook.state(type(entered.obj), entered.node.name)
             writes.append(Write(entered.node.index, entered.node.name, "class", recipe, None))
@@ -73,17 +73,17 @@ def changes(recorder, cook):
 
 def _check_unwritable(recorder):
     """Raise where something was changed whose changes cannot be results."""
-    for value, node in recorder.buffers:
+    for value, node in recorder.effects.buffers:
         if bytes(value) != node.want[1]:
             value[:] = type(value)(node.want[1])
             raise _buffer_error(value, node)
-    for made, node, attributes in recorder.copies:
+    for made, node, attributes in recorder.effects.copies:
         now = vars(made)
         if list(now) != list(attributes) or any(now[k] is not x for k, x in attributes.items()):
             raise _copy_error(node)
-    for value, node, was_locked in recorder.locks:
+    for value, node, was_locked in recorder.effects.locks:
         if "locked" in recorder.lifter.functions.attribute_names:
-            recorder.node(node, "locked", None, f"{node.name}.locked()", "value", was_locked)
+            recorder.graph.node(node, "locked", None, f"{node.name}.locked()", "value", was_locked)
         if value.locked() != was_locked:
             if not was_locked:
                 value.release()  # a call that raises changes nothing
@@ -92,12 +92,13 @@ def _check_unwritable(recorder):
 
 def _check_shared(written, recorder):
     """Raise where another captured array shows what was written to this one."""
-    for other in recorder.arrays:
+    origin = recorder.identity.origin
+    for other in recorder.effects.arrays:
         if other is not written and np.may_share_memory(written.original, other.original):
             raise errors.user_error(
                 errors.ImpurityError,
-                f"jit: {recorder.origin[id(written)].name}, which is written to, shares memory "
-                f"with {recorder.origin[id(other)].name}; the change of the one would be missed "
+                f"jit: {origin[id(written)].name}, which is written to, shares memory "
+                f"with {origin[id(other)].name}; the change of the one would be missed "
                 f"in the other.",
                 fix="use `.at[].set` instead of writing, or give the function one of the two.",
                 anchor="impurity",

@@ -1,0 +1,30 @@
+"""What one trace does beside computing: calls to repeat, and things that it may write to."""
+
+from typing import Any
+
+from evertrace._src.jit.lifting.guards import Node
+from evertrace._src.jit.lifting.hostarray import HostArray
+
+
+class Effects:
+    """The effects of one trace, and what is looked at for them when it ends.
+
+    Attributes:
+      calls: to be repeated at each call: (function, args, kwargs).
+      arrays: stand-ins of NumPy arrays, which may be written to.
+      buffers: pairs (buffer, node).
+      locks: triples (lock, node, whether it was locked).
+      copies: triples (what stands for a partial, node, its attributes).
+    """
+
+    def __init__(self):
+        self.calls: list[tuple[Any, Any, Any]] = []
+        self.arrays: list[HostArray] = []
+        self.buffers: list[tuple[Any, Node]] = []
+        self.locks: list[tuple[Any, Node, bool]] = []
+        self.copies: list[tuple[Any, Node, dict[str, Any]]] = []
+
+    def release(self):
+        """Let go of all that the trace has kept alive."""
+        for kept in (self.calls, self.arrays, self.buffers, self.locks, self.copies):
+            kept.clear()

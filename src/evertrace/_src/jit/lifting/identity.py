@@ -1,0 +1,90 @@
+"""Which objects one trace has reached, and what became of each: how aliases stay aliases."""
+
+from typing import Any, NamedTuple
+
+from evertrace._src.jit.lifting.entered import Entered
+from evertrace._src.jit.lifting.graph import Graph
+from evertrace._src.jit.lifting.guards import Node
+from evertrace._src.jit.lifting.values import weakly
+
+
+class Lifted(NamedTuple):
+    """What an object with an identity became: kept alive, so that its id stays its own."""
+
+    obj: Any
+    lifted: Any
+    node: Node
+
+
+class Identity:
+    """The objects of one trace, by id.
+
+    Args:
+      graph: the trace's nodes.
+
+    Attributes:
+      known: id -> `Lifted`.
+      origin: id of a lifted value that is not the original -> its node.
+      entered: what was taken over, in order; by_id: the same by the thing's id.
+    """
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.known: dict[int, Lifted] = {}
+        self.origin: dict[int, Node] = {}
+        self.entered: list[Entered] = []
+        self.by_id: dict[int, Entered] = {}
+        self._keep: list[Any] = []
+
+    def remember(self, value, lifted, node):
+        """Note what an object became, so that its aliases become the same."""
+        self.known[id(value)] = Lifted(value, lifted, node)
+        if lifted is not value:
+            self.derived(lifted, node)
+        return lifted
+
+    def derived(self, lifted, node):
+        """Note that a lifted value stands for what is at a node."""
+        self.origin[id(lifted)] = node
+        self._keep.append(lifted)
+        return lifted
+
+    def alias(self, value, node):
+        """Return the `Lifted` of an object that was reached before, or None."""
+        found = self.known.get(id(value))
+        if found is not None and found.node is not node:
+            self.graph.same.append((found.node, node))
+        return found
+
+    def keep(self, value):
+        """Keep a value alive while its id is remembered."""
+        self._keep.append(value)
+
+    def enter(self, entered):
+        """Take a thing over."""
+        self.entered.append(entered)
+        self.by_id[id(entered.obj)] = entered
+        return entered
+
+    def watch(self, value, node):
+        """Depend on a node being this very object."""
+        want = weakly(value)
+        node.check, node.want = ("identity" if want is value else "referent"), want
+        self.origin.setdefault(id(value), node)
+        self._keep.append(value)
+
+    def depend_on(self, value):
+        """Depend on an object being this very one, if the trace has reached it."""
+        found = self.known.get(id(value))
+        if found is not None:
+            self.depend_at(value, found.node)
+        return found is not None
+
+    def depend_at(self, value, node):
+        """Depend on an object being this very one, beside what a node checks of it."""
+        self.watch(value, self.graph.add(node.parent, node.kind, node.key, node.name))
+
+    def release(self):
+        """Let go of all that the trace has kept alive."""
+        for kept in (self.known, self.origin, self.entered, self.by_id, self._keep):
+            kept.clear()

@@ -1,0 +1,66 @@
+"""What feeds the program of one trace at each call: values of nodes, and the prologue's numbers."""
+
+from typing import Any
+
+from evertrace._src import dtypes
+from evertrace._src.arrays.interop import aval_of
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.jit.lifting.guards import Node
+from evertrace._src.jit.lifting.host import Host, Prologue
+
+
+class Inputs:
+    """The inputs of the program that a trace writes.
+
+    Args:
+      root: the stage that gains inputs when something is read.
+
+    Attributes:
+      prologue: what computes Python's numbers.
+      gathers: per input, the node or ``("slot", i)`` that feeds it.
+      leaves: pairs (prologue slot, node) of host scalars.
+    """
+
+    def __init__(self, root):
+        self.root = root
+        self.prologue = Prologue()
+        self.prologue.as_input = self._of_host
+        self.gathers: list[Any] = []
+        self.leaves: list[tuple[int, Node]] = []
+        self._hosts: dict[int, Host] = {}
+        self._of_slots: dict[int, Any] = {}
+
+    def add(self, aval, source, name):
+        """Add an input, fed by a node or by ``("slot", i)``; returns its tracer."""
+        self.gathers.append(source)
+        return self.root.new_input(aval, name)
+
+    def host_scalar(self, value, node):
+        """Return the host scalar of a node."""
+        host = self._hosts.get(node.index)
+        if host is None:
+            host = self._hosts[node.index] = self.prologue.leaf(value)
+            self.leaves.append((host.slot, node))
+        return host
+
+    def late_array(self, draw, args, value, what):
+        """Return the input by which an array that is drawn anew at each call enters."""
+        host = self.prologue.late(draw, args, value, what)
+        return self.add(aval_of(value), ("slot", host.slot), what)
+
+    def _of_host(self, host):
+        """Return the weakly typed input by which a host scalar enters the program."""
+        var = self._of_slots.get(host.slot)
+        if var is None:
+            dtype = dtypes.default_dtype(type(host.present))
+            if type(host.present) is int:
+                dtypes.coerce_python_scalar(host.present, dtype)  # raises OverflowError
+            name = next((node.name for slot, node in self.leaves if slot == host.slot), None)
+            aval = ShapedArray((), dtype, True)
+            var = self._of_slots[host.slot] = self.add(aval, ("slot", host.slot), name)
+        return var
+
+    def release(self):
+        """Let go of all that the trace has kept alive."""
+        for kept in (self.gathers, self.leaves, self._hosts, self._of_slots):
+            kept.clear()
