@@ -102,7 +102,7 @@ def _record(call, name, recorder, lifter):
                 if awaited:
                     recipe = cook.call(_finished, recipe)
                 jaxpr, consts = root.close(cook.outs)
-                lifter.functions.close()
+                lifter.namespaces.close(lifter.functions.catches, lifter.functions.deleted)
                 lifter.objects.close(lifter.functions.deleted)
     finally:
         root.closed = True

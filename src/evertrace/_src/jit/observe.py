@@ -249,13 +249,13 @@ class _Unwatched(Identity):
 class _Idle:
     """A lifter, with its functions and objects, that has nothing to do."""
 
-    functions = objects = property(lambda self: self)
+    functions = classes = objects = property(lambda self: self)
     by_id: ClassVar[dict] = {}
 
     def reach(self, fun):
         """Leave a function as it is."""
 
-    def lift_class(self, cls):
+    def lift(self, cls):
         """Leave a class as it is."""
 
     def see(self, value):

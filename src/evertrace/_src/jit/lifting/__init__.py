@@ -5,7 +5,9 @@ graph, identity     what was read, by which path, as nodes; which objects those 
 inputs, effects     what feeds the program at each call; what is repeated, or may be written to
 lift, leaves, containers   what a value that is read becomes, by its type
 hooks, objects      attributes: placeholders, and hooks on classes for the time of a trace
-functions, reached, code   functions that are entered when they are called; classes and modules
+functions, reached, code   functions, which are entered when they are called
+classes, namespaces, spaces   classes, globals, modules: what code mentions of them by name
+protocols           what these ask of each other
 host, hostprogram   Python numbers: host scalars, and the prologue that computes them
 hostarray, numpykind   NumPy arrays, and what NumPy makes of them
 impure, impure_calls   clocks, draws, files, prints: done again, or refused

@@ -499,7 +499,7 @@ class _TypeOfTypes(type):
         if kind is type:
             return cls
         if state.recorder is not None:  # the class is a value now
-            state.recorder.lifter.functions.lift_class(kind)
+            state.recorder.lifter.classes.lift(kind)
         return kind
 
     def __instancecheck__(cls, x):

@@ -26,6 +26,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting import guards, values
+from evertrace._src.jit.lifting.classes import Classes
 from evertrace._src.jit.lifting.code import is_library_function, is_library_module
 from evertrace._src.jit.lifting.containers import (
     fill_items,
@@ -59,8 +60,10 @@ from evertrace._src.jit.lifting.leaves import (
     lift_tracer,
     lift_value,
 )
+from evertrace._src.jit.lifting.namespaces import Namespaces
 from evertrace._src.jit.lifting.objects import Objects, class_check
 from evertrace._src.jit.lifting.recorder import Recorder
+from evertrace._src.jit.lifting.spaces import Spaces
 from evertrace._src.tree import registry
 
 
@@ -81,8 +84,9 @@ class Lifter:
     def __init__(self, recorder: Recorder, eager=(), constants=False):
         self.recorder, self.constants = recorder, constants
         recorder.lifter = self
-        self.functions = Functions(recorder, self.lift, self.see)
-        self.objects = Objects(recorder, self.lift, self.see, self.functions, eager)
+        self.spaces = Spaces()
+        self.functions, self.classes = Functions(self), Classes(self)
+        self.namespaces, self.objects = Namespaces(self), Objects(self, eager)
 
     def lift(self, value, node, write_only=False):
         """Return what `value`, found at `node`, is inside of the trace.
@@ -117,8 +121,9 @@ class Lifter:
     def release(self):
         """Let go of all that the trace has kept alive."""
         self.objects.by_id.clear()
-        self.functions.release()
-        del self.functions, self.objects
+        for part in (self.functions, self.classes, self.namespaces, self.spaces):
+            part.release()
+        del self.functions, self.classes, self.namespaces, self.objects, self.spaces
 
     def restore(self):
         """Put everything back as it was before the trace."""
@@ -239,7 +244,7 @@ def _lift_wrapped(lifter, value, node):
 
 def _lift_class(lifter, value, node):
     lift_identity(lifter, value, node)
-    lifter.functions.lift_class(value)
+    lifter.classes.lift(value)
     return value
 
 
@@ -248,9 +253,9 @@ def _lift_module(lifter, value, node):
     if value is math and math_is_itself():
         return lifter.recorder.identity.derived(math_stand_in, node)
     if not is_library_module(value.__name__):
-        lifter.functions.lift_module(value, node)
+        lifter.namespaces.lift(value, node)
     elif not value.__name__.startswith("evertrace"):
-        lifter.functions.watch_library_module(value, node)
+        lifter.namespaces.watch_library_module(value, node)
     return value
 
 

@@ -7,6 +7,7 @@ from evertrace._src.jit.lifting import guards
 from evertrace._src.jit.lifting.code import WRITE_ONLY_METHODS, info_of, is_library_code
 from evertrace._src.jit.lifting.entered import Attributes, instance_dict
 from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
+from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.values import ABSENT, OWN, weakly
 
 _WHOLE = frozenset({
@@ -21,16 +22,13 @@ class Objects:
     """The objects that one trace has taken over, by id, and the hooks on their classes.
 
     Args:
-      recorder: the trace's recorder.
-      lift: function (value, node, write_only) -> lifted value.
-      see: function (value): an ordinary read of a container.
-      functions: the trace's `Functions`.
+      lifter: the trace's lifter.
       eager: classes whose attributes are lifted at once.
     """
 
-    def __init__(self, recorder, lift, see, functions, eager):
-        self.recorder, self.lift, self.see = recorder, lift, see
-        self.functions, self.eager = functions, eager
+    def __init__(self, lifter: Lifting, eager):
+        self.lifter, self.eager = lifter, eager
+        self.graph, self.identity = lifter.recorder.graph, lifter.recorder.identity
         self.by_id = {}
         self.hooks = Hooks(self.read, self.missing, self.read_of_made, self.by_id)
         self.of_made = set()  # classes of objects that the trace has made
@@ -39,8 +37,8 @@ class Objects:
         """Take over an object: every attribute is a placeholder until it is read."""
         cls = type(obj)
         node.check, node.want = class_check(cls)
-        entered = self.recorder.identity.enter(Attributes(obj, node))
-        self.functions.reach_class(cls)
+        entered = self.identity.enter(Attributes(obj, node))
+        self.lifter.classes.reach(cls)
         hooked = cls not in self.eager and self.hooks.add(cls)
         entered.place({name: placeholder(entered, name) for name in entered.entry})
         self.by_id[id(obj)] = entered
@@ -62,21 +60,21 @@ class Objects:
             return self.lift_attribute(owner, own_name, write_only)
         if name in entered.seen:
             if kind in _GROWING and not _only_appends(2):
-                self.see(value)
+                self.lifter.see(value)
             return value
         if name in _WHOLE:
             self.lift_all(entered)
             return object.__getattribute__(entered.obj, name)
         if name == "__class__":
             if _is_users(sys._getframe(2)):  # `isinstance` asks for it too
-                self.functions.lift_class(value)
+                self.lifter.classes.lift(value)
             return value
         found = self.guard_lookup(entered, name)
         if found is None or name in (instance_dict(entered.obj) or ()):
             return value
         owner, raw = found
         self._absent(entered, name)
-        return self.functions.found_on_class(entered, owner, name, raw, value)
+        return self.lifter.classes.found_on_class(entered, owner, name, raw, value)
 
     def _read_own(self, entered, name, value):
         """Return what a read of an attribute of ours gives, which may be a user's function."""
@@ -100,12 +98,12 @@ class Objects:
         cls = type(obj)
         if cls not in self.of_made and _is_users(sys._getframe(2)):
             self.of_made.add(cls)
-            self.functions.lift_class(cls)
+            self.lifter.classes.lift(cls)
 
     def lift_attribute(self, entered, name, write_only=False):
         """Lift one attribute and put it in place."""
         value = entered.entry[name]
-        lifted = self.lift(value, self.attribute_node(entered, name), write_only)
+        lifted = self.lifter.lift(value, self.attribute_node(entered, name), write_only)
         entered.place_one(name, lifted)
         return lifted
 
@@ -138,11 +136,11 @@ class Objects:
         """Return the node of an attribute of the instance itself."""
         path = f"{entered.node.name}.{name}"
         if name in entered.slots:
-            return self.recorder.graph.node(entered.node, "slot", entered.slots[name], path)
-        return self.recorder.graph.node(self._vars_node(entered), "key", name, path)
+            return self.graph.node(entered.node, "slot", entered.slots[name], path)
+        return self.graph.node(self._vars_node(entered), "key", name, path)
 
     def _vars_node(self, entered):
-        return self.recorder.graph.node(entered.node, "vars", None, f"{entered.node.name}.__dict__")
+        return self.graph.node(entered.node, "vars", None, f"{entered.node.name}.__dict__")
 
     def _absent(self, entered, name):
         """Depend on an instance not having an attribute of its own."""
@@ -151,16 +149,14 @@ class Objects:
         path = f"{entered.node.name}.{name}"
         if name in entered.slots:
             descriptor = entered.slots[name]
-            self.recorder.graph.node(entered.node, "has_slot", descriptor, path, "identity", ABSENT)
+            self.graph.node(entered.node, "has_slot", descriptor, path, "identity", ABSENT)
         elif instance_dict(entered.obj) is not None:
-            self.recorder.graph.node(
-                self._vars_node(entered), "get", name, path, "identity", ABSENT
-            )
+            self.graph.node(self._vars_node(entered), "get", name, path, "identity", ABSENT)
 
     def guard_lookup(self, entered, name):
         """Depend on what the class has under a name; returns (owner, entry) or None."""
         entered.seen.add(name)
-        self.recorder.graph.depend_on_lookup(entered.cls, name)
+        self.graph.depend_on_lookup(entered.cls, name)
         for c, entry in zip(entered.cls.__mro__, guards.column(entered.cls, name), strict=False):
             if entry is not ABSENT:
                 return c, entry

@@ -82,7 +82,7 @@ def _check_unwritable(recorder):
         if list(now) != list(attributes) or any(now[k] is not x for k, x in attributes.items()):
             raise _copy_error(node)
     for value, node, was_locked in recorder.effects.locks:
-        if "locked" in recorder.lifter.functions.attribute_names:
+        if "locked" in recorder.lifter.spaces.names:
             recorder.graph.node(node, "locked", None, f"{node.name}.locked()", "value", was_locked)
         if value.locked() != was_locked:
             if not was_locked:

@@ -1,0 +1,148 @@
+"""Classes that a trace has reached: their functions, entered when called, and their entries.
+
+A function in a class is reached with it; other entries are lifted where code that was entered
+mentions their name.
+"""
+
+import abc
+import functools
+import types
+
+from evertrace._src.jit.lifting import values
+from evertrace._src.jit.lifting.code import is_library_class
+from evertrace._src.jit.lifting.entered import ClassEntries
+from evertrace._src.jit.lifting.protocols import Lifting
+from evertrace._src.jit.lifting.spaces import DESCRIPTIVE
+from evertrace._src.jit.lifting.values import ABSENT
+
+_FUNCTION = types.FunctionType
+
+
+class Classes:
+    """The classes that one trace has reached.
+
+    Args:
+      lifter: the trace's lifter.
+
+    Attributes:
+      owners: id of a function -> the (class, name) that it is the entry of.
+    """
+
+    def __init__(self, lifter: Lifting):
+        self.lifter, self.graph = lifter, lifter.recorder.graph
+        self.identity = lifter.recorder.identity
+        self.owners = {}
+        self._reached, self._exact = {}, {}
+
+    def reach(self, cls):
+        """Have the functions of a user's class entered when they are called."""
+        self._exact[cls] = None
+        if cls not in values.OWN:
+            self.graph.lookups.setdefault(cls, {})
+        for c in cls.__mro__[:-1]:
+            if c not in self._reached:
+                self._reached[c] = None
+                if not is_library_class(c):
+                    for name, entry in list(type.__getattribute__(c, "__dict__").items()):
+                        for fun in functions_in(entry):
+                            self.owners.setdefault(id(fun), []).append((c, name))
+                            self.lifter.functions.reach(fun)
+                        for part in _objects_in(entry):  # a descriptor may have state of its own
+                            at = self.graph.constant_node(part, f"{c.__name__}.{name}")
+                            self.lifter.lift(part, at)
+
+    def found_on_class(self, entered, owner, name, raw, value):
+        """Return what reading a class's entry through an instance gives."""
+        known = self.identity.by_id.get(id(owner))
+        if known is not None and known.entry.get(name, ABSENT) is not raw:
+            return value  # lifted already, or set by the trace itself
+        if raw is value and not hasattr(type(raw), "__get__"):
+            return self._lift_entry(owner, name, raw)
+        if type(raw) is classmethod:
+            self.lift(entered.cls)
+        return value
+
+    def lift(self, cls):
+        """Note that a class is known as a value: its entries may be read and set directly."""
+        if type(cls) is not type and not is_library_class(type(cls)):
+            self.lift(type(cls))
+        for c in cls.__mro__[:-1]:
+            if id(c) in self.identity.by_id or is_library_class(c):
+                continue
+            node = self.graph.constant_node(c, c.__name__)
+            entered = self.identity.enter(ClassEntries(c, node))
+            entered.placed = dict(entered.entry)
+            if isinstance(c, abc.ABCMeta):  # `register` changes what `isinstance` says
+                token = abc.get_cache_token()
+                self.graph.node(node, "abc_token", None, f"{c.__name__}.register", "value", token)
+            names = self.graph.node(node, "class_names", None, f"{c.__name__} has")
+            names.check, names.want = "lacks", frozenset()
+            self.lifter.spaces.add(
+                functools.partial(self._claim_entry, entered), entered.entry, names
+            )
+        self.reach(cls)
+
+    def _lift_entry(self, owner, name, raw):
+        at = self.graph.constant_node(owner, owner.__name__)
+        path = f"{owner.__name__}.{name}"
+        return self.lifter.lift(raw, self.graph.node(at, "class_entry", name, path))
+
+    def _claim_entry(self, entered, name):
+        if name in DESCRIPTIVE:
+            path, value = f"{entered.obj.__name__}.{name}", getattr(entered.obj, name)
+            if values.is_value(value):
+                self.graph.node(entered.node, "attribute", name, path, "value", value)
+            return
+        raw = entered.entry[name]
+        if name.startswith("__") or hasattr(type(raw), "__get__"):
+            return
+        lifted = self._lift_entry(entered.obj, name, raw)
+        if lifted is not raw:
+            entered.place_one(name, lifted)
+
+    def depend_on_owner(self, fun):
+        """Depend on a function being what its classes have under its name."""
+        graph = self.graph
+        for owner, name in self.owners.get(id(fun), ()):
+            graph.depend_on_lookup(owner, name)
+            for cls in self._exact:
+                if owner in cls.__mro__:
+                    graph.depend_on_lookup(cls, name)
+
+    def release(self):
+        """Let go of all that the trace has kept alive."""
+        for kept in (self._reached, self._exact, self.owners):
+            kept.clear()
+
+
+def functions_in(entry):
+    """Return the Python functions in an entry of a class: its own, a property's, a wrapper's."""
+    kind = type(entry)
+    if kind is _FUNCTION:
+        inner = (entry.__wrapped__,) if "__wrapped__" in entry.__dict__ else ()
+        return [entry, *[f for x in inner for f in functions_in(x)]]
+    if kind in (staticmethod, classmethod):
+        parts = (entry.__func__,)
+    elif kind is property:
+        parts = (entry.fget, entry.fset, entry.fdel)
+    elif kind in (functools.cached_property, functools.partialmethod):
+        parts = (entry.func,)
+    elif kind is functools.singledispatchmethod:
+        parts = tuple(entry.dispatcher.registry.values())
+    else:
+        parts = (getattr(entry, "__dict__", {}).get("__wrapped__"),)
+    return [fun for x in parts if x is not None for fun in functions_in(x)]
+
+
+def _objects_in(entry):
+    """Return what an entry of a class calls that has state: users' objects, a registry."""
+    if type(entry) is functools.singledispatchmethod:
+        return [entry.dispatcher]  # whose closure holds it
+    parts = (entry.fget, entry.fset, entry.fdel) if type(entry) is property else (entry,)
+    return [
+        x
+        for x in parts
+        if hasattr(type(x), "__get__" if x is entry else "__call__")
+        and not isinstance(x, type)
+        and not is_library_class(type(x))
+    ]

@@ -1,0 +1,172 @@
+"""Global names and modules: what of them the code that a trace runs can read.
+
+Names of a user's module are lifted in place where code that was entered names them; what a library
+module has under the names that code mentions is only compared.
+"""
+
+import builtins
+import functools
+import math
+import types
+
+from evertrace._src.jit.lifting import values
+from evertrace._src.jit.lifting.code import is_library_module
+from evertrace._src.jit.lifting.entered import Names
+from evertrace._src.jit.lifting.host import (
+    math_is_itself,
+    math_stand_in,
+    stand_in_of,
+    type_stand_in,
+)
+from evertrace._src.jit.lifting.impure import Intercept
+from evertrace._src.jit.lifting.protocols import Lifting
+from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
+from evertrace._src.jit.lifting.standins import identity_stand_ins
+from evertrace._src.jit.lifting.values import ABSENT, weakly
+
+_BUILTINS = vars(builtins)
+
+
+class Namespaces:
+    """The modules' namespaces that one trace has reached.
+
+    Args:
+      lifter: the trace's lifter.
+    """
+
+    def __init__(self, lifter: Lifting):
+        self.lifter, self.graph = lifter, lifter.recorder.graph
+        self.identity = lifter.recorder.identity
+        self._namespaces = {}  # id of a module's dict -> its `Names`
+        self._modules = {}  # those known as values
+        self._entries = {}  # id of a library module -> the node of its functions
+        self._unbound = []  # nodes of names that are nowhere
+        self._builtins = {
+            "type": type_stand_in,
+            "sum": stand_in_of(sum),
+            **identity_stand_ins(lifter.recorder),
+            **lifter.spaces.naming_stand_ins(),
+        }
+
+    def of(self, namespace, node):
+        """Return the `Names` of a namespace, found at a node."""
+        found = self._namespaces.get(id(namespace))
+        if found is None:
+            found = self._namespaces[id(namespace)] = self.identity.enter(Names(namespace, node))
+        return found
+
+    def claim(self, names, name, prefix, write_only=False, attributes=()):
+        """Lift one name of a namespace in place."""
+        if name in names.names:
+            if not write_only:
+                self.lifter.see(names.obj.get(name))
+            return
+        value = names.claim(name)
+        node = self.graph.node(names.node, "get", name, prefix + name)
+        if value is ABSENT:
+            if name in _BUILTINS:
+                node.check, node.want = "identity", ABSENT
+                if not isinstance(_BUILTINS[name], Intercept):
+                    self._builtins_node().want[name] = _BUILTINS[name]
+            else:
+                self._unbound.append((node, name))  # if it was read, there was an error
+            stand_in = self._builtins.get(name)
+            if stand_in is not None:
+                names.place_one(name, stand_in)
+            return
+        if type(value) is types.ModuleType and is_library_module(value.__name__) and attributes:
+            self.identity.watch(value, node)
+            self.watch_library_module(value, node, attributes)
+            if value is math and math_is_itself():
+                names.place_one(name, math_stand_in)
+            return
+        lifted = self.lifter.lift(value, node, write_only)
+        if lifted is not value:
+            names.place_one(name, lifted)
+
+    def _builtins_node(self):
+        at = self.graph.constant_node(builtins, "builtins")
+        at = self.graph.node(at, "attribute", "__dict__", "builtins.__dict__")
+        return self.graph.node(at, "mapping", "entries", "builtins", "entries", {})
+
+    def lift(self, module, node):
+        """Note that a user's module is known as a value."""
+        if id(module.__dict__) in self._namespaces and module in self._modules:
+            return
+        self._modules[module] = None
+        at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
+        names = self.of(module.__dict__, at)
+        prefix = f"{module.__name__}."
+
+        def claim(name):
+            if name in module.__dict__ and name not in DESCRIPTIVE:
+                self.claim(names, name, prefix)
+            elif name not in _BUILTINS and not name.startswith("__"):
+                names.claim(name)  # it may be set
+
+        if "__getattr__" in module.__dict__:
+            self.claim(names, "__getattr__", prefix)
+        lacks = self.graph.node(node, "module_names", None, f"{module.__name__} has")
+        lacks.check, lacks.want = "lacks", frozenset()
+        self.lifter.spaces.add(claim, module.__dict__, lacks)
+
+    def watch_library_module(self, module, node, names=None):
+        """Depend on what a library module has under the names that code mentions.
+
+        Args:
+          module: the module.
+          node: where it is.
+          names: those that are read of it, or None if that is not known.
+        """
+        if names is not None:
+            for name in names:
+                self._watch_entry(module, node, name)
+        elif module not in self._modules:
+            self._modules[module] = None
+            self.lifter.spaces.add(
+                functools.partial(self._watch_entry, module, node),
+                module.__dict__,
+                nowhere(),
+            )
+
+    def _watch_entry(self, module, node, name):
+        value = module.__dict__.get(name, ABSENT)
+        if value is ABSENT:
+            return
+        path = f"{module.__name__}.{name}"
+        if isinstance(value, types.ModuleType):
+            at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
+            inner = self.graph.node(at, "key", name, path)
+            self.identity.watch(value, inner)
+            if is_library_module(value.__name__):
+                self.watch_library_module(value, inner)
+            return
+        contents = values.plain_contents(value)
+        if contents is not ABSENT:
+            at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
+            self.graph.node(at, "plain", name, path, "value", contents)
+        elif callable(value) and not isinstance(value, Intercept):
+            found = self._entries.get(id(module))
+            if found is None:
+                at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
+                found = self._entries[id(module)] = self.graph.node(
+                    at, "mapping", "entries", f"{module.__name__}'s functions", "entries", {}
+                )
+            found.want[name] = weakly(value)
+
+    def close(self, catches, deleted):
+        """Depend on what was not there, where the lack of it can have been caught.
+
+        Args:
+          catches: whether an error can have been caught.
+          deleted: names that the code deletes.
+        """
+        for node, name in self._unbound:
+            if catches or name in deleted:
+                node.check, node.want = "identity", ABSENT
+                self._builtins_node().want[name] = ABSENT
+
+    def release(self):
+        """Let go of all that the trace has kept alive."""
+        for kept in (self._namespaces, self._modules, self._entries, self._unbound):
+            kept.clear()
