@@ -3,38 +3,35 @@
 The idea: an entry is a file named by a digest of everything that the machine code depends on: the
 program, the options, the versions, the device and the host's processor. Nothing in XLA stops code
 for one processor from being loaded on another, so the key has to. An entry is code that will be
-run, so only a folder is used that belongs to the user and that nobody else can write to. Entries
-are written beside their place and renamed into it; a file that is not exactly what was once
-written counts as absent. Whatever goes wrong costs a compilation and one warning, never an error.
+run, so only what this user alone can have written is used (`cache_folder.py`), and a file that is
+not exactly what was once written counts as absent. Whatever goes wrong costs a compilation and one
+warning, never an error.
 
-An entry is a header (magic, key, length, digest of the body) and the compressed executable. The
-entries used longest ago are removed when the folder grows too large.
+An entry is a header (magic, key, bytes of the executable and of the body, digest of the body) and
+the compressed executable. The entries used longest ago are removed when the folder grows too large.
 """
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
 import os
 import platform
-import stat
 import struct
 import sys
 import threading
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from evertrace._src import config, errors
 from evertrace._src.engines.xla import compat
+from evertrace._src.engines.xla.cache_folder import Folder, UnsafeFolderError
 from evertrace._src.engines.xla.client import Device
-from evertrace._src.lazy import LazyModule
 
-tempfile: Any = LazyModule("tempfile")
-
-_MAGIC = b"EVTXLA01"  # the last two digits are the version of this format
-_HEADER = struct.Struct("<8s32sQ32s")
+_MAGIC = b"EVTXLA02"  # the last two digits are the version of this format
+_HEADER = struct.Struct("<8s32sQQ32s")
+_LARGEST = 1 << 31  # bytes of an executable: XLA's messages, of which it is one, have no more
 _SUFFIX = ".xla"
 _EVICT_TO = 0.8  # part of the bound that is kept, so that not every write has to evict
 
@@ -64,7 +61,6 @@ def cache_stats() -> CacheStats:
 def reset() -> None:
     """Forget what is known of folders, which warnings were given, and the counts."""
     global _stats
-    _checked_folder.cache_clear()
     with _lock:
         _stats = CacheStats()
         _warned.clear()
@@ -89,146 +85,132 @@ def program_key(text: str, options_key: bytes, device: Device) -> bytes:
 
 def load(key: bytes) -> bytes | None:
     """Return the serialised executable of a key, or None if there is no sound entry."""
-    folder = _folder()
-    if folder is None:
-        return None
-    path = _path(folder, key)
-    try:
-        body = _decode(path.read_bytes(), key)
-        os.utime(path)  # the time of last use, by which entries are evicted
-    except FileNotFoundError:
-        _count("misses")
-        return None
-    except (OSError, ValueError, zlib.error) as error:
-        _count("misses")
-        _failed("read", f"the entry {path} cannot be used ({error}) and is compiled again")
-        return None
+    with _folder() as folder:
+        if folder is None:
+            return None
+        try:
+            body = _decode(folder.read(_name(key), _LARGEST), key)
+        except FileNotFoundError:
+            _count("misses")
+            return None
+        except (OSError, ValueError, MemoryError, zlib.error) as error:
+            _count("misses")
+            path = folder.path / _name(key)
+            _failed("read", f"the entry {path} cannot be used ({error}) and is compiled again")
+            return None
     _count("hits")
     return body
 
 
 def store(key: bytes, executable: bytes, compile_seconds: float) -> None:
     """Keep a serialised executable for other processes, if the configuration lets us."""
-    folder = _folder()
     current = config.current()
-    if folder is None or compile_seconds < current.compilation_cache_min_compile_seconds:
+    if compile_seconds < current.compilation_cache_min_compile_seconds:
         return
-    if len(executable) < current.compilation_cache_min_entry_bytes:
+    if not current.compilation_cache_min_entry_bytes <= len(executable) <= _LARGEST:
         return
-    entry = _encode(executable, key)
-    try:
-        _write(_path(folder, key), entry)
-        _count("writes")
-        _bound_size(folder, len(entry), current.compilation_cache_max_bytes)
-    except OSError as error:
-        _failed("write", f"no entry can be written to {folder} ({error})")
+    with _folder() as folder:
+        if folder is None:
+            return
+        entry = _encode(executable, key)
+        try:
+            folder.write(_name(key), entry)
+            _count("writes")
+            _bound_size(folder, len(entry), current.compilation_cache_max_bytes)
+        except OSError as error:
+            _failed("write", f"no entry can be written to {folder.path} ({error})")
 
 
 def discard(key: bytes, reason: str) -> None:
     """Remove an entry that was read well but that XLA does not accept."""
-    folder = _folder()
-    if folder is not None:
-        with contextlib.suppress(OSError):
-            _path(folder, key).unlink()
-        _failed("load", f"XLA rejects an entry ({reason}), which is compiled again")
+    with _folder() as folder:
+        if folder is not None:
+            folder.remove(_name(key))
+            _failed("load", f"XLA rejects an entry ({reason}), which is compiled again")
 
 
 def _encode(executable: bytes, key: bytes) -> bytes:
     """Return the file of an entry."""
     body = zlib.compress(executable, 1)
-    return _HEADER.pack(_MAGIC, key, len(body), hashlib.sha256(body).digest()) + body
+    digest = hashlib.sha256(body).digest()
+    return _HEADER.pack(_MAGIC, key, len(executable), len(body), digest) + body
 
 
 def _decode(entry: bytes, key: bytes) -> bytes:
     """Return the executable of an entry's file; ValueError if it is not whole and of this key."""
     if len(entry) < _HEADER.size:
         raise ValueError("it is truncated")
-    magic, entry_key, length, digest = _HEADER.unpack_from(entry)
-    body = entry[_HEADER.size :]
+    magic, entry_key, size, length, digest = _HEADER.unpack_from(entry)
+    body = memoryview(entry)[_HEADER.size :]
     if magic != _MAGIC or entry_key != key:
         raise ValueError("it is of another format or program")
-    if len(body) != length or hashlib.sha256(body).digest() != digest:
+    if len(body) != length or hashlib.sha256(body).digest() != digest or size > _LARGEST:
         raise ValueError("it is damaged")
-    return zlib.decompress(body)
+    # One byte more than there should be, so that a few bytes cannot become all of the memory.
+    stream = zlib.decompressobj()
+    executable = stream.decompress(body, size + 1)
+    if len(executable) != size or not stream.eof or stream.unused_data:
+        raise ValueError("it is damaged")
+    return executable
 
 
-def _path(folder: Path, key: bytes) -> Path:
-    """Return the place of an entry."""
-    return folder / (key.hex() + _SUFFIX)
+def _name(key: bytes) -> str:
+    """Return the file name of an entry."""
+    return key.hex() + _SUFFIX
 
 
-def _write(path: Path, entry: bytes) -> None:
-    """Write a file so that others see all of it or nothing."""
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(entry)
-        os.replace(name, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-def _bound_size(folder: Path, added: int, bound: int) -> None:
+def _bound_size(folder: Folder, added: int, bound: int) -> None:
     """Remove the entries used longest ago if the folder has grown past `bound` bytes."""
     if bound < 0:
         return
     with _lock:
-        known = _sizes.get(folder)
-        _sizes[folder] = sum(s for _, s, _ in _entries(folder)) if known is None else known + added
-        if _sizes[folder] <= bound:
+        known = _sizes.get(folder.path)
+        if known is not None and known + added <= bound:
+            _sizes[folder.path] = known + added
             return
-        entries = sorted(_entries(folder))
-        total = sum(size for _, size, _ in entries)
-        for _, size, path in entries:
-            if total <= bound * _EVICT_TO:
-                break
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-                total -= size
-        _sizes[folder] = total
+        files = sorted(folder.files(_SUFFIX, ".tmp"))
+        total = sum(file.size for file in files)
+        if total > bound:
+            for file in files:
+                if total <= bound * _EVICT_TO:
+                    break
+                if folder.remove(file.name):
+                    total -= file.size
+        _sizes[folder.path] = total
 
 
-def _entries(folder: Path) -> Iterator[tuple[float, int, str]]:
-    """Yield (time of last use, bytes, path) of each entry; others may remove some meanwhile."""
-    with os.scandir(folder) as files:
-        for file in files:
-            if file.name.endswith((_SUFFIX, ".tmp")):
-                with contextlib.suppress(OSError):
-                    info = file.stat()
-                    yield info.st_mtime, info.st_size, file.path
-
-
-def _folder() -> Path | None:
-    """The folder in use, or None if the cache is off."""
+@contextmanager
+def _folder() -> Iterator[Folder | None]:
+    """Open the folder in use; None if the cache is off or the folder is not the user's alone."""
     current = config.current()
-    if not current.enable_compilation_cache or current.compilation_cache_dir == "":
-        return None
-    return _checked_folder(current.compilation_cache_dir)
+    configured = current.compilation_cache_dir
+    folder = None
+    if current.enable_compilation_cache and configured != "":
+        folder = _opened(configured)
+    if folder is None:
+        yield None
+        return
+    with folder:
+        yield folder
 
 
-@functools.lru_cache(maxsize=16)
-def _checked_folder(configured: str | None) -> Path | None:
-    """Make the folder and check that it is the user's alone; None if it is not to be used."""
+def _opened(configured: str | None) -> Folder | None:
+    """Open a folder, the default one for None; None if it is not to be used."""
+    path: str | Path | None = configured
     try:
-        folder = Path(configured).expanduser() if configured else default_folder()
-    except RuntimeError:  # the user has no home
+        path = Path(configured).expanduser() if configured else default_folder()
+        folder = Folder(path)
+    except UnsafeFolderError as error:
+        _failed("folder", f"{error}, so it is not used")
         return None
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        info = folder.stat()
-    except OSError as error:
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: the user has no home
         if configured:  # a default folder that cannot be made is no fault of the user's
-            _failed("folder", f"the folder {folder} cannot be made ({error})")
+            _failed("folder", f"the folder {path} cannot be made ({error})")
         return None
-    if hasattr(os, "getuid") and info.st_uid != os.getuid():
-        _failed("folder", f"the folder {folder} belongs to another user, so it is not used")
+    if not os.access(folder.path, os.W_OK | os.X_OK):
+        folder.close()
         return None
-    if os.name == "posix" and info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        _failed("folder", f"others can write to the folder {folder}, so it is not used")
-        return None
-    return folder if os.access(folder, os.W_OK | os.X_OK) else None
+    return folder
 
 
 def default_folder() -> Path:
