@@ -227,9 +227,10 @@ def default_folder() -> Path:
 @functools.cache
 def _environment_key() -> bytes:
     """Digest of what is the same for all programs of this process: versions and processor."""
+    # The format: entries of another one are not found, rather than found to be unsound.
     # The number of cores: XLA divides loops among them when it compiles.
     facts = (
-        *(compat.JAXLIB_VERSION, platform.system(), platform.machine()),
+        *(_MAGIC.decode(), compat.JAXLIB_VERSION, platform.system(), platform.machine()),
         *(str(os.cpu_count()), _processor()),
     )
     return hashlib.sha256("\0".join(facts).encode()).digest()
