@@ -8,7 +8,7 @@ import pytest
 import evertrace as ev
 from evertrace._src import native, source
 from evertrace._src.engines import watch
-from evertrace._src.jit import dispatch
+from evertrace._src.jit import stores
 from tests.oracle.oracle import VARIABLE, Oracle, find_interpreter
 
 
@@ -60,7 +60,7 @@ def _each_test_traces_anew():
     """
     yield
     watch._consumed.clear()  # random keys that another test used are new to this one
-    for _, by_options in list(dispatch._stores.values()):
+    for _, by_options in list(stores._shared.values()):
         for variants in by_options.values():
             variants.clear()
 

@@ -27,7 +27,7 @@ def info(f):
 
 def variants(f):
     """Return the variants of a jitted function, traced by either set of rules."""
-    return [*{id(v): v for v in f._strict.by_key.values()}.values(), *f._variants.all()]
+    return [*f._strict.variants.all(), *f._contract.kept()]
 
 
 def test_one_trace_per_type(rules):

@@ -8,7 +8,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace._src.jit import dispatch
+from evertrace._src.jit import stores
 from tests.jit.test_explain import Object, fresh
 
 pytestmark = pytest.mark.engine
@@ -165,7 +165,7 @@ def test_jax_rules_do_not_warn():
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.filterwarnings("ignore::evertrace.errors.RetraceWarning")
 def test_variants_are_bounded(monkeypatch, strict):
-    monkeypatch.setattr(dispatch, "MAX_VARIANTS", 3)
+    monkeypatch.setattr(stores, "MAX_VARIANTS", 3)
     with ev.strict(strict):
         f = fresh(lambda x: x)
         for n in range(6):
@@ -174,7 +174,7 @@ def test_variants_are_bounded(monkeypatch, strict):
 
 
 def test_the_least_recently_used_is_dropped(monkeypatch):
-    monkeypatch.setattr(dispatch, "MAX_VARIANTS", 3)
+    monkeypatch.setattr(stores, "MAX_VARIANTS", 3)
     f = fresh(lambda x, way: x)
     for way in ("a", "b", "c", "a", "b", "d"):  # c is dropped
         f(X, way)
@@ -190,11 +190,9 @@ def test_the_least_recently_used_is_dropped(monkeypatch):
 
 def test_variant_that_another_thread_made_meanwhile_is_found(monkeypatch):
     f = fresh(lambda x: x)
-    made = f._trace
-    monkeypatch.setattr(f, "_trace", lambda call, key: pytest.fail("traced twice"))
-    call = f._binder.bind((X,), {})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f, "_trace", made)
-        f(X)
-    f._miss(call, call.key())  # as on a thread that waited for the lock
+    calls = f._contract
+    call = calls.binder.bind((X,), {})
+    f(X)
+    monkeypatch.setattr(calls, "trace", lambda call, key: pytest.fail("traced twice"))
+    calls.miss(call, call.key())  # as on a thread that waited for the lock
     assert f.cache_info() == (1, 1, None, 1)

@@ -25,6 +25,13 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(fun, **_options)
 
 
+def function_name(fun: Any) -> str:
+    """Return the name of a callable for people."""
+    while hasattr(fun, "func"):  # partial
+        fun = fun.func
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
 class _WrappedAnnotations:
     def __get__(self, instance: Any, owner: type) -> dict[str, Any]:
         """Return them as the function has them now; of the class, which has none, none."""

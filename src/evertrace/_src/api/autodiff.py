@@ -16,13 +16,14 @@ from evertrace._src.api.arguments import (
 from evertrace._src.api.objects import ObjectTree, flatten_arguments, place, restore
 from evertrace._src.api.pullback import LinearMap, Pullback, instantiate
 from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.arrays.results import flatten_result
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
-from evertrace._src.jit.capture import flatten_result, function_name
 from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import zeros
+from evertrace._src.signatures import function_name
 from evertrace._src.support import set_module
 from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace, pushforward

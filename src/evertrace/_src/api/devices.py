@@ -8,7 +8,7 @@ from evertrace._src.core.formats import Space
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
-from evertrace._src.jit import dispatch
+from evertrace._src.jit import stores
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")
@@ -227,5 +227,5 @@ def clear_caches():
       CacheInfo(hits=0, misses=0, maxsize=None, currsize=0)
     """
     support.clear_all()
-    dispatch.forget_all()
+    stores.forget_all()
     registry.trim()

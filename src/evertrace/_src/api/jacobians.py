@@ -18,7 +18,6 @@ from evertrace._src.arrays.array import from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.jit.capture import function_name
 from evertrace._src.jit.observe import runs_at_once
 from evertrace._src.lax.slicing import slice_in_dim
 from evertrace._src.ops.compare import eq_p
@@ -26,6 +25,7 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.structural import full, reshape, zeros
+from evertrace._src.signatures import function_name
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")

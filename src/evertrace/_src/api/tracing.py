@@ -12,10 +12,11 @@ from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.jaxpr import eval_jaxpr as evaluate
 from evertrace._src.core.tracer import AxisScope, set_trace, state
 from evertrace._src.engines import registry
-from evertrace._src.jit.capture import capture, function_name
+from evertrace._src.jit.capture import capture
 from evertrace._src.jit.dispatch import make_jit
 from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.signature import Signature
+from evertrace._src.signatures import function_name
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")

@@ -11,10 +11,11 @@ from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import check_callable, flatten_arrays
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.results import flatten_result, is_float0
 from evertrace._src.core.tracer import set_trace, state
-from evertrace._src.jit.capture import flatten_result, function_name, is_float0
 from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import move_batch_dim
+from evertrace._src.signatures import function_name
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import Axis, BatchTrace
 

@@ -75,7 +75,7 @@ class _State(threading.local):
 
     New equations inherit the source `src`, if there is one; `scope` is the named scope of others.
 
-    The recorder notes what a trace reads and changes of the user's state (see `jit.recorder`);
+    The recorder notes what a trace reads and changes of the user's state (`jit.lifting.recorder`);
     transformations ask it which state a function of theirs has changed. None where nobody records.
     """
 

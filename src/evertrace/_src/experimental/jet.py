@@ -22,12 +22,12 @@ from typing import Any
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable, flatten_arrays
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.results import flatten_result
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
-from evertrace._src.jit.capture import flatten_result
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import add_any, div_p, mul_p, sub_p
 from evertrace._src.ops.structural import zeros

@@ -12,10 +12,8 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from evertrace._src import config, dtypes, errors, tree
-from evertrace._src.arrays.interop import as_operand
+from evertrace._src import config, errors
+from evertrace._src.arrays.results import flatten_result
 from evertrace._src.core import leaks
 from evertrace._src.core.jaxpr import Jaxpr
 from evertrace._src.core.tracer import Tracer, set_trace, state
@@ -209,60 +207,3 @@ def capture(fun, signature, call, avals, name):
     if config.current().check_tracer_leaks:
         leaks.check_variables(jaxpr, name)
     return Captured(jaxpr, consts, out_tree)
-
-
-@tree.register_pytree_node_class
-class _NoTangents:
-    """A tangent of integers, an array of float0, as part of a structure: it has no contents."""
-
-    def __init__(self, shape):
-        self.shape = shape
-
-    def tree_flatten(self):
-        return (), self.shape
-
-    @staticmethod
-    def tree_unflatten(shape, _):
-        return np.zeros(shape, dtypes.float0)
-
-
-def is_float0(x):
-    """Whether a leaf is an array of float0."""
-    return type(x) is np.ndarray and x.dtype == dtypes.float0
-
-
-def flatten_result(result, name):
-    """Return a function's result as flat operands and their treedef.
-
-    Arrays of float0 are not among the operands: the treedef makes them again.
-    """
-    leaves, treedef = tree.flatten(result)
-    if any(map(is_float0, leaves)):
-        shown = [_NoTangents(x.shape) if is_float0(x) else x for x in leaves]
-        leaves, treedef = tree.flatten(tree.unflatten(treedef, shown))
-    try:
-        return [as_operand(x) for x in leaves], treedef
-    except TypeError:
-        raise _bad_result(result, name) from None
-
-
-def _bad_result(result, name):
-    for path, leaf in tree.flatten_with_path(result)[0]:
-        try:
-            as_operand(leaf)
-        except TypeError:
-            return errors.user_error(
-                TypeError,
-                f"{name}: the function returned a {type(leaf).__name__} at result"
-                f"{tree.keystr(path)}, which is not an array.",
-                fix="return arrays, scalars, or trees of them.",
-                anchor="not-an-array",
-            )
-    return TypeError(f"{name}: the result holds a value that is not an array")
-
-
-def function_name(fun):
-    """Return the name of a callable for people."""
-    while hasattr(fun, "func"):  # partial
-        fun = fun.func
-    return getattr(fun, "__name__", None) or type(fun).__name__

@@ -1,158 +1,16 @@
-"""What C++ is given to run calls of jitted functions: the same data as Python runs, in flat form.
+"""What C++ is given to run programs of jitted functions: the data that Python runs, in flat form.
 
-A call is recognised by an *entry*, and a variant that it fits is run by its *run*; see
-`src/native/python/call.cc` and `variant.h`. Both are made after a call that Python has run. What is
-rare stays in Python, which is also what says what everything means.
+A variant that a call fits is run by its *run*; see `src/native/python/variant.h`. It is made after
+a call that Python has run. What is rare stays in Python, which also says what everything means.
 """
 
-import types
 from typing import Any
 
-import numpy as np
-
-from evertrace._src import config, tree
-from evertrace._src.arrays.array import Array
-from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
-from evertrace._src.jit.lifting import recipes, values
+from evertrace._src.jit.lifting import recipes
 from evertrace._src.jit.lifting.entered import slot_descriptors
 from evertrace._src.jit.lifting.writes import APPLY
 from evertrace._src.jit.program import host_input, input_buffer, sources_of
-
-# ------------------------------------------------------------------------ entries
-
-_ARGUMENT, _DEFAULT, _KEYWORD_DEFAULT, _TREE = range(4)
-_ARRAY, _NUMPY, _TYPE, _CLASS, _OBJECT = range(5)
-
-
-def entry(jitted, args, names):
-    """Return how calls like this one are recognised, or None where Python has to make them.
-
-    Args:
-      jitted: the `JitFunction`.
-      args: all arguments, those by name last.
-      names: of those.
-    """
-    now = config.current()
-    if now.disable_jit:
-        return None
-    if now.strict or jitted._options.strict:
-        return _strict_entry(now, jitted, args, names)
-    call = _bound(jitted, args, names)
-    if any(isinstance(x, Tracer) for x in call.roots):
-        return None
-    key, keepers = call.key(), (jitted._variants, jitted._pinned)
-    if not any(key in keeper.buckets for keeper in keepers):
-        return None
-    places = [object() for _ in args]
-    where = {id(place): i for i, place in enumerate(places)}
-    roots = []
-    for i, place in enumerate(_bound(jitted, places, names).roots):
-        if i == 0:
-            continue
-        at = where.get(id(place))
-        source = _default_of(jitted, call, i) if at is None else (_ARGUMENT, at, None)
-        roots.append((*source, *_token(call, i)))
-    defaults, by_name = _defaults(jitted._binder.function)
-    uses = {source for source, *_ in roots}
-    return (
-        now,
-        jitted._fun,
-        len(args),
-        tuple(names),
-        defaults if _DEFAULT in uses else None,
-        by_name if _KEYWORD_DEFAULT in uses else None,
-        jitted._variants,
-        tuple([keeper.box(key) for keeper in keepers]),
-        roots,
-    )
-
-
-def _strict_entry(now, jitted, args, names):
-    """Return the same for calls by JAX's rules: the roots are the leaves, then static arguments."""
-    n = len(args) - len(names)
-    key = jitted._strict_key(args[:n], dict(zip(names, args[n:], strict=True)))
-    variants = jitted._strict
-    if jitted._followed is not None or key not in variants.by_key:
-        return None
-    traced, static = [], []
-    for place in (*range(n), *sorted(names)):
-        is_name = type(place) is str
-        at = n + names.index(place) if is_name else place
-        if place in (jitted._signature.static_names if is_name else jitted._signature.static_nums):
-            static.append((_ARGUMENT, at, None, _OBJECT, args[at]))
-            continue
-        leaves, treedef = tree.flatten(args[at])
-        tokens = [t for t in map(_strict_token, leaves) if t is not None]
-        if len(tokens) < len(leaves):
-            return None
-        if treedef is tree.LEAF:
-            traced.append((_ARGUMENT, at, None, *tokens[0]))
-        else:
-            traced.append((_TREE, at, treedef.spec, len(tokens), tuple(tokens)))
-    roots = [*traced, *static]
-    return (
-        now,
-        jitted._fun,
-        len(args),
-        tuple(names),
-        None,
-        None,
-        variants,
-        (variants.box(key),),
-        roots,
-    )
-
-
-def _strict_token(x):
-    """Return what the aval of a leaf is known by; None where that takes Python."""
-    kind = type(x)
-    if kind is Array:
-        return _ARRAY, x.aval
-    if kind is np.ndarray:
-        return _NUMPY, (x.shape, x.dtype)
-    known = kind in (bool, int, float, complex) or kind.__module__ == "numpy"
-    return (_TYPE, kind) if known and issubclass(kind, _NUMBERS) else None
-
-
-_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
-
-
-def _bound(jitted, args, names):
-    n = len(args) - len(names)
-    return jitted._binder.bind(tuple(args[:n]), dict(zip(names, args[n:], strict=True)))
-
-
-def _defaults(fun):
-    is_python = type(fun) is types.FunctionType
-    return (fun.__defaults__ or (), fun.__kwdefaults__ or {}) if is_python else ((), {})
-
-
-def _default_of(jitted, call, i):
-    """Return where the root `i`, which no argument gives, comes from."""
-    n = len(call.roots) - len(call.names)
-    if i >= n:
-        return _KEYWORD_DEFAULT, 0, call.names[i - n]
-    defaults, _ = _defaults(jitted._binder.function)
-    return _DEFAULT, i - 1 - (len(jitted._binder.positional) - len(defaults)), None
-
-
-def _token(call, i):
-    """Return what is compared of a root: the same as in `bucket_key`, or more."""
-    x = call.roots[i]
-    kind = type(x)
-    if i in call.static_roots:
-        return _OBJECT, x
-    if kind is Array:
-        return _ARRAY, x.aval
-    if kind is np.ndarray:
-        return _NUMPY, (x.shape, x.dtype)
-    return (_CLASS, values.Weak(kind)) if kind.__flags__ & _HEAP_TYPE else (_TYPE, kind)
-
-
-_HEAP_TYPE = 1 << 9  # a class that Python code has made, and that can be gone
-
-# ------------------------------------------------------------------------ runs
 
 _NODE, _SLOT, _CONSTANT = range(3)
 _KINDS_OF_OUTPUT = {"computed": 0, "input": 1, "literal": 2}

@@ -4,17 +4,30 @@ The leaves of the arguments are the roots of such a variant, which checks nothin
 """
 
 import functools
+import time
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import config, tree
 from evertrace._src.arrays.array import Array
-from evertrace._src.core.tracer import state
+from evertrace._src.arrays.cell import Cell, UnfollowedStateError
+from evertrace._src.core import monitoring
+from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.jit import entries, stores
+from evertrace._src.jit.capture import capture
+from evertrace._src.jit.contract import ContractCalls, allow
 from evertrace._src.jit.lifting.guards import Guards
 from evertrace._src.jit.lifting.hostprogram import HostProgram
 from evertrace._src.jit.lifting.recipes import Out, OutTree
+from evertrace._src.jit.observe import runs_at_once
+from evertrace._src.jit.signature import FlatCall
+from evertrace._src.jit.stores import strict_variants
 from evertrace._src.jit.variant import Recorded, Variant
+from evertrace._src.lazy import LazyModule
+
+differences: Any = LazyModule("evertrace._src.jit.differences")
+explain: Any = LazyModule("evertrace._src.jit.explain")
 
 
 class StrictVariant(Variant):
@@ -97,3 +110,128 @@ def is_flat(call, avals):
     """Whether the arguments are just the leaves, so that their avals alone identify the call."""
     flat = tree.structure((tuple([0] * len(avals)), {}))
     return call.treedef == flat
+
+
+class StrictCalls:
+    """The calls of one jitted function by JAX's rules: what it captures is constant.
+
+    A function that mutable arrays reach from outside is called by the contract all the same: that
+    is what these rules mean there.
+
+    Args:
+      fun: the function.
+      name: what people call it.
+      signature: the `Signature`: its arguments' roles.
+      options: the `JitOptions`.
+
+    Attributes:
+      variants: of this very function.
+    """
+
+    def __init__(self, fun, name, signature, options):
+        self.fun, self.name, self.signature, self.options = fun, name, signature, options
+        self.variants = strict_variants(fun, (signature.roles, options))
+        self._followed = None  # the calls by the contract, where it is left to that
+
+    @property
+    def stores(self):
+        """What the variants are kept in."""
+        return (self.variants,)
+
+    @property
+    def follows(self):
+        """Whether the function is called by the contract."""
+        return self._followed is not None
+
+    def reports(self):
+        """Return what `explain` says of each variant."""
+        return [explain.strict_report(v, self._leaf_names(v.key)) for v in self.variants.all()]
+
+    def entry(self, now, args, names):
+        """Return how C++ recognises calls like this one, or None; see `entries`."""
+        return entries.by_jaxs_rules(self, now, args, names)
+
+    def call(self, args, kwargs):
+        """Run the variant of this call, tracing and compiling it if there is none."""
+        if self._followed is None:
+            try:
+                return self._call(args, kwargs)
+            except TypeError as error:
+                follows = isinstance(error, UnfollowedStateError) or _has_cells((args, kwargs))
+                if not follows or not runs_at_once():  # the outermost call has to be made so
+                    raise
+            options = self.options._replace(strict=False)
+            self._followed = ContractCalls(self.fun, self.name, self.signature, options)
+        with config.override(strict=False):
+            return self._followed.call(args, kwargs)
+
+    def _call(self, args, kwargs):
+        if self.signature.all_traced and not kwargs and state.trace is EVAL:
+            key = flat_key(args)
+            if key is not None:
+                variant = self.variants.by_key.get(key)
+                if variant is not None:
+                    self.variants.hit(variant)
+                    return variant.run((args, ()))
+        call = self.signature.flatten(args, kwargs)
+        return self.variant(call).run((call.leaves, ()), self.options.inline)
+
+    def key(self, args, kwargs):
+        """Return what the variant of a call is kept under."""
+        call = self.signature.flatten(args, kwargs)
+        return strict_key(call, self.signature.avals(call, f"jit({self.name})"))
+
+    def variant(self, call):
+        """Return the variant of a `FlatCall`, traced now if it is new."""
+        avals = self.signature.avals(call, f"jit({self.name})")
+        key = strict_key(call, avals)
+        variants = self.variants
+        try:
+            variant = variants.by_key.get(key)
+        except TypeError:
+            hash(key)  # raises the error itself; dicts wrap it from Python 3.14 on
+            raise
+        if variant is not None:
+            variants.hit(variant)
+            return variant
+        kept = variants.all()
+        names = self._leaf_names(key) if kept else ()
+        reason = allow(
+            self.name, self.options, kept, lambda: differences.from_strict(kept, key, names)
+        )
+        variants.misses += 1
+        variant = self.capture(call, avals, key)
+        variant.reason = reason
+        if not variant.captured.depends_on_trace:
+            self._keep(variant, call, avals)
+            if len(kept) >= stores.MAX_VARIANTS:
+                for old in [k for k, v in list(variants.by_key.items()) if v is kept[0]]:
+                    variants.by_key.pop(old, None)
+                    variants.changed(old)
+        return variant
+
+    def _keep(self, variant, call, avals):
+        by_key = self.variants.by_key
+        by_key[variant.key] = variant
+        if self.signature.all_traced and state.trace is EVAL and is_flat(call, avals):
+            flat = flat_key(call.leaves)
+            if flat is not None:
+                by_key[flat] = variant
+
+    def capture(self, call, avals, key):
+        """Trace a `FlatCall`; returns its variant, which is not kept."""
+        start = time.perf_counter()
+        captured = capture(self.fun, self.signature, call, avals, f"jit({self.name})")
+        donated = self.signature.donated(call)
+        variant = StrictVariant(captured, self.name, donated, self.options)
+        variant.key, variant.seconds = key, time.perf_counter() - start
+        monitoring.timed("trace", self.name, variant.seconds)
+        return variant
+
+    def _leaf_names(self, key):
+        """Return the names of the arguments' leaves for a key."""
+        return self.signature.leaf_names(FlatCall([0] * len(key[4]), key[2], key[3]))
+
+
+def _has_cells(value):
+    return any(isinstance(x, Cell) for x in tree.leaves(value))

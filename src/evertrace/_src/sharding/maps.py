@@ -16,9 +16,9 @@ from evertrace._src.api.tracing import jit
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.arrays.results import flatten_result
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import registry
-from evertrace._src.jit.capture import flatten_result, function_name
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import move_batch_dim, permute, reshape, squeeze
 from evertrace._src.sharding.layout import (
@@ -29,6 +29,7 @@ from evertrace._src.sharding.layout import (
     parts_per_dimension,
 )
 from evertrace._src.sharding.mesh import Mesh, context_mesh
+from evertrace._src.signatures import function_name
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import Axis, batch_flat
 

@@ -5,9 +5,10 @@ import functools
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.results import flatten_result
 from evertrace._src.experimental.checkify.error import Error, ErrorCategory, init_error, user_checks
 from evertrace._src.experimental.checkify.trace import run_checked
-from evertrace._src.jit.capture import flatten_result, function_name
+from evertrace._src.signatures import function_name
 from evertrace._src.support import set_module
 
 

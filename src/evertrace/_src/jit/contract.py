@@ -1,0 +1,141 @@
+"""Calls by the contract: guards tell variants apart, and what a call reads is an input of it."""
+
+from typing import Any
+
+from evertrace._src import config
+from evertrace._src.core import monitoring
+from evertrace._src.core.tracer import EVAL, Tracer, state
+from evertrace._src.jit import entries, stores
+from evertrace._src.jit.calls import Binder, bucket_key
+from evertrace._src.jit.capture import lock, record
+from evertrace._src.jit.signature import check_static
+from evertrace._src.jit.stores import Variants, shared_variants
+from evertrace._src.jit.variant import Variant
+from evertrace._src.lazy import LazyModule
+
+differences: Any = LazyModule("evertrace._src.jit.differences")
+explain: Any = LazyModule("evertrace._src.jit.explain")
+
+
+class ContractCalls:
+    """The calls of one jitted function by the contract.
+
+    Args:
+      fun: the function.
+      name: what people call it.
+      signature: the `Signature`: its arguments' roles.
+      options: the `JitOptions`.
+
+    Attributes:
+      binder: puts arguments where the function wants them.
+      variants: shared by all functions of one code; pinned: those that hold things of this one's.
+    """
+
+    def __init__(self, fun, name, signature, options):
+        self.fun, self.name, self.options = fun, name, options
+        self.binder = Binder(fun, signature)
+        self._fixed = self.binder.fixed if self.binder.no_roles else -1
+        self.variants = shared_variants(fun, (signature.roles, options))
+        self.pinned = Variants()
+
+    @property
+    def stores(self):
+        """What the variants are kept in, in the order in which calls look there."""
+        return self.variants, self.pinned
+
+    def kept(self):
+        """Return all variants, oldest first."""
+        return sorted([*self.variants.all(), *self.pinned.all()], key=lambda v: v.created)
+
+    def reports(self):
+        """Return what `explain` says of each variant."""
+        return list(map(explain.report, self.kept()))
+
+    def entry(self, now, args, names):
+        """Return how C++ recognises calls like this one, or None; see `entries`."""
+        return entries.by_contract(self, now, args, names)
+
+    def call(self, args, kwargs):
+        """Run the variant that fits this call, tracing and compiling it if there is none."""
+        if not kwargs and len(args) == self._fixed:
+            call, roots = None, (self.fun, *args)
+            key = bucket_key(roots, ())
+        else:
+            call = self.binder.bind(args, kwargs)
+            roots, key = call.roots, call.key()
+        for buckets in (self.variants.buckets, self.pinned.buckets):
+            bucket = buckets.get(key)
+            if bucket is not None:
+                for variant in bucket:
+                    found = variant.match(roots)
+                    if found is not None:
+                        self.variants.hit(variant)
+                        if variant is not bucket[0]:  # the next call is likely to be like it
+                            buckets[key] = [variant, *[v for v in bucket if v is not variant]]
+                        return self._run(variant, found, roots, key[2])
+        return self.miss(call or self.binder.bind(args, kwargs), key)
+
+    def miss(self, call, key):
+        """Trace a call that fits no variant, keep the new one and run it."""
+        for i in call.static_roots:
+            check_static(call.name_of(i), call.roots[i])
+        with lock:
+            # Another thread may have traced it while this one waited.
+            for variant in (v for store in self.stores for v in store.buckets.get(key, ())):
+                found = variant.match(call.roots)
+                if found is not None:
+                    self.variants.hit(variant)
+                    break
+            else:
+                variant, found = self.trace(call, key)
+        return self._run(variant, found, call.roots, call.names)
+
+    def _run(self, variant, found, roots, names):
+        if variant.recorded.rules and state.trace is not EVAL:
+            # Who differentiates from outside applies the rules later, and has to see the present.
+            n = len(roots) - len(names)
+            return self.fun(*roots[1:n], **dict(zip(names, roots[n:], strict=True)))
+        return variant.run(found, self.options.inline)
+
+    def trace(self, call, key):
+        """Trace the call and keep the variant; returns it and what its match found."""
+        variants, kept = self.variants, self.kept()
+        reason = allow(
+            self.name, self.options, kept, lambda: differences.from_nearest(kept, key, call.roots)
+        )
+        variants.misses += 1
+        variant = Variant(record(call, self.name), self.options)
+        monitoring.timed("trace", self.name, variant.recorded.seconds)
+        variant.key, variant.reason, variant.used = key, reason, variants.hits
+        found = variant.match(call.roots)
+        if found is None:
+            raise self._mismatch(variant, call)
+        if not any(isinstance(x, Tracer) for x in variant.consts):
+            self._keeper(variant).add(variant)
+            if len(kept) >= stores.MAX_VARIANTS:
+                unused = min(kept, key=lambda v: v.used)
+                self._keeper(unused).drop(unused)
+            if kept:
+                explain.warn_of_many(self.name, [*kept, variant], variants.warned)
+        return variant, found
+
+    def _keeper(self, variant):
+        """Return the `Variants` that a variant is among."""
+        return self.pinned if variant.recorded.pinned else self.variants
+
+    def _mismatch(self, variant, call):
+        """Build the error of a variant that does not fit the call that it was traced for."""
+        found, _ = differences.from_variant(variant, variant.key, call.roots)
+        return AssertionError(
+            f"jit({self.name}): a new program does not fit its own call: {explain.in_words(found)}"
+        )
+
+
+def allow(name, options, kept, compare):
+    """Say or forbid that a call is traced; returns how it differs from what is kept."""
+    limit = options.max_traces
+    if not kept and limit != 0 and not config.current().no_tracing:
+        return ()
+    reason = compare()
+    explain.allow(name, len(kept), reason, limit)
+    return reason

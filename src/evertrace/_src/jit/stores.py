@@ -1,0 +1,169 @@
+"""Where the variants of functions are kept, how long they live, and who shares them."""
+
+import functools
+import inspect
+import types
+import weakref
+from typing import Any, NamedTuple
+
+from evertrace._src.extension import native
+from evertrace._src.jit.lifting.code import code_of, is_library_function
+
+MAX_VARIANTS = 512
+"""How many variants a function keeps under each set of rules."""
+
+
+class CacheInfo(NamedTuple):
+    """How often a call found its variant; as `functools.lru_cache` reports it."""
+
+    hits: int
+    misses: int
+    maxsize: int | None
+    currsize: int
+
+
+class _Counts:
+    """The counts of a function's calls."""
+
+    __slots__ = ("hits", "misses")
+
+
+_CountsBase: Any = _Counts if native is None else native.Counts
+
+
+class Variants(_CountsBase):
+    """The traced variants of one function under one set of options, with counts.
+
+    Attributes:
+      by_key: under JAX's rules, by the call's key.
+      buckets: under the contract, by the cheap part of the key: lists, last hit first.
+      boxes: the same for C++, each a list of one tuple; emptied where that changes.
+      hits, misses: of calls.
+      warned: the guards of which a `RetraceWarning` has been given.
+    """
+
+    __slots__ = ("__weakref__", "boxes", "buckets", "by_key", "warned")
+
+    def __init__(self):
+        self.by_key, self.buckets, self.boxes = {}, {}, {}
+        self.hits = self.misses = 0
+        self.warned = set()
+
+    def box(self, key):
+        """Return the box of a bucket, maybe of no variants, or of a call's by JAX's rules."""
+        strict = self.by_key.get(key)
+        found = self.buckets.get(key, ()) if strict is None else (strict,)
+        return self.boxes.setdefault(key, [tuple(found)])
+
+    def hit(self, variant):
+        """Count a call that a variant fits."""
+        self.hits = variant.used = self.hits + 1
+        variant.hits += 1
+
+    def add(self, variant):
+        """Keep a variant of the contract, as the one that the next call is likely to want."""
+        self.buckets[variant.key] = [variant, *self.buckets.get(variant.key, ())]
+        self.changed(variant.key)
+
+    def drop(self, variant):
+        """Forget a variant. Lists are replaced, as calls on other threads may be reading them."""
+        rest = [v for v in self.buckets.get(variant.key, ()) if v is not variant]
+        if rest:
+            self.buckets[variant.key] = rest
+        else:
+            self.buckets.pop(variant.key, None)
+        self.changed(variant.key)
+
+    def changed(self, key):
+        """Empty the box of a bucket whose variants have changed."""
+        self.boxes.pop(key, []).clear()
+
+    def clear(self):
+        """Forget all variants and counts."""
+        self.by_key.clear()
+        self.buckets.clear()
+        for key in list(self.boxes):
+            self.changed(key)
+        self.warned.clear()
+        self.hits = self.misses = 0
+
+    def all(self):
+        """Return all variants, oldest first."""
+        strict = {id(v): v for v in self.by_key.values()}.values()
+        found = [*strict, *[v for bucket in self.buckets.values() for v in bucket]]
+        return sorted(found, key=lambda v: v.created)
+
+
+# ------------------------------------------------------------------------ by the contract
+
+_shared: dict[int, Any] = {}  # id of code, class or callable -> (weak reference to it, variants)
+
+
+def shared_variants(fun, options):
+    """Return the variants of `fun` for a set of options; they die with its code or class."""
+    owner, around = _owner(fun)
+    found = _shared.get(id(owner))
+    if found is None:
+        try:
+            ref = weakref.ref(owner, functools.partial(_forget, id(owner)))
+        except TypeError:  # not weakly referable: the jitted object holds the variants
+            return Variants()
+        found = _shared[id(owner)] = (ref, {})
+    return found[1].setdefault((around, options), Variants())
+
+
+def _forget(key, ref, shared=_shared):  # the module's own name is gone when Python ends
+    shared.pop(key, None)
+
+
+def _owner(fun):
+    """Return what the variants of a callable hang on, so that all its takings share them.
+
+    It is the code of the innermost function: wrappers (those of `grad`, decorators) are the same
+    code around any function. What is around it is returned as well, as part of the key.
+    """
+    around = []
+    while True:
+        kind = type(fun)
+        if kind is types.MethodType:
+            fun = fun.__func__
+        elif kind is functools.partial:
+            fun = fun.func
+        elif _is_ours(kind) or inspect.isbuiltin(fun):
+            return fun, tuple(around)
+        elif "__wrapped__" in getattr(fun, "__dict__", ()) and len(around) < _MAX_WRAPPERS:
+            around.append(weakref.ref(code_of(fun) if kind is types.FunctionType else kind))
+            fun = fun.__wrapped__
+        elif kind is types.FunctionType:
+            made_by_library = fun.__closure__ and is_library_function(fun)
+            return fun if made_by_library else code_of(fun), tuple(around)
+        else:
+            return fun if inspect.isroutine(fun) else kind, tuple(around)
+
+
+_MAX_WRAPPERS = 100  # a function may claim to wrap itself
+
+
+def _is_ours(kind):
+    return kind.__module__.partition(".")[0] == "evertrace"
+
+
+# ------------------------------------------------------------------------ by JAX's rules
+
+_strict = weakref.WeakKeyDictionary()
+
+
+def strict_variants(fun, key):
+    """Return the variants of `fun` under JAX's rules; they are this very function's."""
+    try:
+        return _strict.setdefault(fun, {}).setdefault(key, Variants())
+    except TypeError:  # neither hashable nor weakly referable: the jitted object holds them
+        return Variants()
+
+
+def forget_all():
+    """Forget all variants of all functions."""
+    stores = [by_options for _, by_options in list(_shared.values())]
+    for by_options in (*stores, *list(_strict.values())):
+        for variants in list(by_options.values()):
+            variants.clear()
