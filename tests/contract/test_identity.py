@@ -1,5 +1,8 @@
 """Identity and aliasing: one object inside is one object outside, and two are two."""
 
+import math
+import operator
+
 import pytest
 
 import evertrace.numpy as jnp
@@ -311,3 +314,155 @@ def test_doubly_linked_insertion(jit):
     insert = jit(insert)
     insert(X)
     yield head, head.next.next is tail, tail.prev is head.next
+
+
+# ------------------------------------------------------------------- numbers and texts
+
+
+def fresh(value):
+    """Return an object of its own that equals a number or text."""
+    return type(value)(repr(value)) if type(value) is not str else "".join([*value])
+
+
+UNSET, BIG, WORD = float("nan"), 10**20, fresh("unset")
+
+
+@pytest.mark.parametrize("sentinel", [UNSET, math.inf, BIG, 1.5, 2.5 + 1j, WORD])
+def test_sentinel_is_told_from_its_equals(sentinel):
+    @case(traces=2)
+    def program(jit):
+        f = jit(lambda x, k=sentinel: x if k is sentinel else x * 2)
+        for k in (sentinel, fresh(sentinel), sentinel, fresh(sentinel)):
+            yield f(X, k)
+        yield f(X)
+
+    program()
+
+
+@case(traces=2)
+def test_counter_compared_with_a_sentinel_is_one_program(jit):
+    s = Record(step=0, stop=BIG)
+
+    def step(x):
+        s.step += 1
+        return x if s.step is s.stop else x * s.step
+
+    step = jit(step)
+    for _ in range(5):
+        yield step(X), s
+    s.step, s.stop = 6, 7  # small integers are one object
+    yield step(X), s
+
+
+@case(traces=2)
+def test_two_attributes_are_one_number(jit):
+    s = Record(a=BIG, b=fresh(BIG))
+    f = jit(lambda x: x if s.a is s.b else x * 2)
+    yield f(X)
+    s.b = s.a
+    yield f(X)
+    s.a = s.b = fresh(BIG)
+    yield f(X)
+
+
+@case(traces=2)
+def test_two_attributes_are_one_text(jit):
+    s = Record(a=WORD, b=fresh(WORD))
+    f = jit(lambda x: x * 2 if s.a is not s.b else x)
+    yield f(X)
+    s.b = s.a
+    yield f(X)
+    s.a, s.b = fresh(WORD), fresh(WORD)
+    yield f(X)
+
+
+@case(traces=2)
+def test_text_at_two_places_is_compared_with_a_third(jit):
+    s = Record(a=WORD, b=WORD, c=WORD)
+    f = jit(lambda x: (x, s.b)[0] if s.a is s.c else x * len(s.b))
+    yield f(X)
+    s.c = fresh(WORD)
+    yield f(X)
+    s.a = s.c
+    yield f(X)
+
+
+ASKED = {
+    "is not": lambda x, a, b: x if a is not b else x * 2,
+    "value": lambda x, a, b: x * (a is b),
+    "chain": lambda x, a, b: x if a is b is not None else x * 2,
+    "comprehension": lambda x, a, b: [x for k in (a, b, None) if k is a],
+    "inner function": lambda x, a, b: (lambda: x if a is b else x * 2)(),
+    "conditional operand": lambda x, a, b: x if a is (b if x.ndim else a) else x * 2,
+    "operator.is_": lambda x, a, b: x if operator.is_(a, b) else x * 2,
+    "operator.is_not": lambda x, a, b: x if operator.is_not(a, b) else x * 2,
+    "id": lambda x, a, b: x if id(a) == id(b) else x * 2,
+    "in a list": lambda x, a, b: x if a in [b] else x * 2,
+    "index": lambda x, a, b: x * [0.0, b, a].index(a),
+    "==  of lists": lambda x, a, b: x if [a] == [b] else x * 2,
+    "a key": lambda x, a, b: x * {b: 3.0}.get(a, 2.0),
+    "== of numbers": lambda x, a, b: x if a == b else x * 2,
+}
+
+
+@pytest.mark.parametrize("how", ASKED)
+@pytest.mark.parametrize("value", [UNSET, BIG, 1.5, WORD])
+def test_identity_is_asked_by(how, value):
+    @case(at_most=4)
+    def program(jit):
+        f = jit(ASKED[how])
+        for a, b in ((1.5, 2.5), (value, value), (value, fresh(value)), (2.0, 2.5)):
+            yield f(X, a, b)
+
+    program()
+
+
+@case(traces=2)
+def test_nan_of_a_module_is_found(jit):
+    f = jit(lambda x, k: x if k in (math.nan, 3.0) else x * 2)
+    yield f(X, math.nan)
+    yield f(X, float("nan"))
+
+
+@case(traces=1)
+def test_nan_that_moves_stays_the_object(jit):
+    s = Record(a=UNSET, b=None)
+
+    def move(x):
+        s.b = s.a
+        return x * s.a
+
+    move = jit(move)
+    for s.a in (UNSET, fresh(UNSET)):
+        yield move(X), s.b is s.a
+
+
+@case(traces=1)
+def test_function_that_asks_is_put_back(jit):
+    def helper(k):
+        return k is BIG
+
+    code, s = helper.__code__, Record(made=None)
+
+    def f(x, k):
+        s.made = lambda m: m is k
+        return x if helper(k) else x * 2
+
+    f = jit(f)
+    yield f(X, 3), helper.__code__ is code, s.made(3), s.made(BIG)
+    yield all(type(c) in (type(None), str, tuple) for c in s.made.__code__.co_consts)
+
+
+@case(traces=1)
+def test_error_after_a_question_shows_its_line(jit):
+    def f(x, k):
+        try:
+            if k is not BIG and k is not WORD:
+                raise ValueError("no")
+        except ValueError as error:
+            return x * (error.__traceback__.tb_lineno - f_line)
+        return x
+
+    f_line = f.__code__.co_firstlineno
+    f = jit(f)
+    yield f(X, 2)

@@ -101,6 +101,7 @@ def _record(call, name, recorder, lifter):
                     recipe = cook.call(_finished, recipe)
                 jaxpr, consts = root.close(cook.outs)
                 lifter.namespaces.close(lifter.functions.catches, lifter.functions.deleted)
+                recorder.questions.close(lifter.spaces.names)
                 lifter.objects.close(lifter.functions.deleted)
     finally:
         root.closed = True

@@ -12,6 +12,7 @@ import weakref
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
+from evertrace._src.jit.lifting.asking import asking, asks, original
 from evertrace._src.source import PACKAGE_PREFIX
 
 WRITE_ONLY_METHODS = frozenset({"append", "extend", "add"})
@@ -35,6 +36,7 @@ class CodeInfo(NamedTuple):
       stored: free variables that it assigns to.
       deleted: attributes and globals that it deletes.
       catches: whether it handles exceptions.
+      asks: whether it compares identities that could be those of numbers or texts.
       blind: name of a function it uses that can reach names which no instruction shows, or None.
     """
 
@@ -47,6 +49,7 @@ class CodeInfo(NamedTuple):
     stored: frozenset
     deleted: frozenset
     catches: bool
+    asks: bool
     blind: str | None
 
 
@@ -55,6 +58,7 @@ _infos = weakref.WeakKeyDictionary()
 
 def info_of(code):
     """Return the (memoised) `CodeInfo` of a code object."""
+    code = original(code)
     found = _infos.get(code)
     if found is None:
         found = _infos[code] = _analyse(code)
@@ -137,6 +141,7 @@ class _Seen:
     """What the analysis of a code object has found so far."""
 
     def __init__(self, code):
+        self.code = code
         self.global_names, self.imports = set(), set()
         self.stored, self.deleted = set(), set()
         self.attributes = set(code.co_names)
@@ -209,6 +214,7 @@ class _Seen:
             frozenset(self.stored),
             frozenset(self.deleted),
             self.catches,
+            asks(self.code),
             self.blind,
         )
 
@@ -312,6 +318,13 @@ def install_trampoline(fun, hook):
     fun.__code__ = template.replace(co_consts=constants)
 
 
+def install_asking(fun, code):
+    """Have a Python function, whose code is `code`, ask what is identical, until it is put back."""
+    made = _Hook(None)
+    _originals.setdefault(id(fun), (code, fun.__defaults__, fun.__kwdefaults__, made))
+    fun.__code__ = asking(code)
+
+
 def is_trampoline(code):
     """Whether code is a trampoline's: its frames stand beside those of the user's function."""
     return "evertrace_hook" in code.co_varnames
@@ -331,7 +344,7 @@ def forget_trampoline(fun):
 def code_of(fun):
     """Return the code of a Python function as the user wrote it."""
     found = _originals.get(id(fun)) if _originals else None
-    return fun.__code__ if found is None else found[0]
+    return original(fun.__code__) if found is None else found[0]
 
 
 def defaults_of(fun):

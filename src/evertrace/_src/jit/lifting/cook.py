@@ -52,6 +52,7 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.tree import registry
 
 _PLAIN_BASES: tuple[Any, ...] = (str, bytes, int, float, complex)
+_NUMBERS = frozenset({int, float, complex, bool})
 _CONTAINER_BASES: tuple[Any, ...] = (list, set, collections.deque)
 
 
@@ -132,7 +133,8 @@ class Cook:
             return self._result_of_numpy(value)
         if is_result and kind is HostArray:
             return self.out(as_operand(value), where)  # what jit returns is arrays
-        origin = self.recorder.identity.origin.get(id(value))
+        is_number = is_result and kind in _NUMBERS
+        origin = None if is_number else self.recorder.identity.origin.get(id(value))
         if origin is not None and not (self.donated and is_under(origin, self.donated)):
             return self.existing(origin)
         if kind is StandIn:
@@ -141,8 +143,8 @@ class Cook:
             return self._new.get(id(value)) or self._write_hostarray(value, where)
         if isinstance(value, Tracer):
             return self.out(value, where)
-        if kind in (int, float, complex, bool):
-            return Constant(number_as_array(value)) if is_result else Constant(value)
+        if kind in _NUMBERS:
+            return Constant(number_as_array(value) if is_result else value)
         known = self.recorder.identity.known.get(id(value))
         if known is not None and known.obj is value:
             return self.existing(known.node)

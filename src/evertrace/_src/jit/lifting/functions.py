@@ -16,6 +16,7 @@ from evertrace._src.jit.lifting.code import (
     clone,
     forget_trampoline,
     info_of,
+    install_asking,
     install_trampoline,
     is_library_class,
     is_library_function,
@@ -104,6 +105,8 @@ class Functions:
         node.check, node.want = "code", code
         self.lifter.classes.depend_on_owner(fun)
         info = info_of(code)
+        if info.asks:
+            install_asking(fun, code)
         self.catches = self.catches or info.catches
         self.deleted |= info.deleted
         if defaults or _calls_itself(code, info):

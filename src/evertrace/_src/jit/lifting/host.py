@@ -39,6 +39,7 @@ from evertrace._src.jit.lifting.hostprogram import (
     HostProgram,
     Step,
     bits,
+    equal_or_same,
     value_of,
 )
 from evertrace._src.source import user_source
@@ -143,6 +144,14 @@ class Prologue:
         if slot is None:
             slot = self.constants[key] = self._new_slot(x)
         return slot
+
+    def constant(self, x):
+        """Return what stands for this very object; `slot_of` takes equal values for one."""
+        key = _ABSENT, id(x)
+        slot = self.constants.get(key)
+        if slot is None:
+            slot = self.constants[key] = self._new_slot(x)
+        return Host(self, slot, x)
 
     def freeze(self, wanted_slots: Iterable[int] = ()):
         """Return the program that fills `wanted_slots` and makes every demand."""
@@ -286,6 +295,9 @@ def _comparison(fn):
     return compare
 
 
+_equality = _comparison(operator.eq)
+
+
 def _attribute(name):
     fn = operator.attrgetter(name)
     return property(lambda self: _op(fn, self))
@@ -343,7 +355,12 @@ class Host:
     def __round__(self, ndigits=None):
         return _op(round, self) if ndigits is None else _op(round, self, ndigits)
 
-    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
+    def __eq__(self, other):
+        if type(other) is Host and float is type(self.present) is type(other.present):
+            return _demand(equal_or_same, self, other)
+        return _equality(self, other)
+
+    __ne__ = _comparison(operator.ne)
     __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
     __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
 

@@ -45,6 +45,14 @@ def value_of(x):
     return x
 
 
+def equal_or_same(a, b):
+    """Return ``a == b``, but True of one NaN: that is what containers, which ask it too, say.
+
+    Where the trace has met no NaN, this tells a later call that does so from it.
+    """
+    return a is b or a == b
+
+
 def bits(x):
     """Return what two values share if and only if they are of one type and one value, bit by bit.
 
@@ -205,8 +213,8 @@ _INFIX = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/",
     operator.floordiv: "//", operator.mod: "%", operator.pow: "**", operator.and_: "&",
     operator.or_: "|", operator.xor: "^", operator.lshift: "<<", operator.rshift: ">>",
-    operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.le: "<=",
-    operator.gt: ">", operator.ge: ">=",
+    operator.eq: "==", equal_or_same: "==", operator.is_: "is", operator.ne: "!=",
+    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
 }  # fmt: skip
 
 _PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}

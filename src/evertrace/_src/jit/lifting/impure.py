@@ -194,6 +194,7 @@ def _rows():
         Row("logging", "Logger", "logging.Logger.", "setLevel addHandler removeHandler", system),
         Row("logging", "", "logging.", "disable", system),
         Row("warnings", "", "warnings.", "warn", calls.warn_again),
+        Row("operator", "", "operator.", "is_ is_not", calls.identity),
     )
 
 

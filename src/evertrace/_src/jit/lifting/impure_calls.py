@@ -19,6 +19,7 @@ import numpy as np
 
 from evertrace._src import config, errors, source, tree
 from evertrace._src.jit.lifting.host import SCALARS, Host
+from evertrace._src.jit.lifting.questions import same
 from evertrace._src.lazy import LazyModule
 
 traceback: Any = LazyModule("traceback")
@@ -417,6 +418,13 @@ def environ(call):
     """Handle a read of the environment, which becomes a guard."""
     call.patches.recorder.guard_environ()
     return call.run()
+
+
+def identity(call):
+    """Handle ``operator.is_`` and ``is_not``, which ask what ``is`` asks."""
+    if len(call.args) != 2 or call.kwargs:
+        return call.run()
+    return same(*call.args) is (call.real.__name__ == "is_")
 
 
 def demanded(call):

@@ -15,6 +15,7 @@ from evertrace._src.source import user_source
 
 
 def lift_value(lifter, value, node):
+    lifter.recorder.questions.note(value, node)
     node.check, node.want, node.src = "value", value, user_source()
     return value
 
@@ -27,8 +28,19 @@ def lift_identity(lifter, value, node):
 def lift_host(lifter, value, node):
     if lifter.constants:
         return lift_value(lifter, value, node)
+    if value != value:
+        return _lift_nan(lifter, value, node)
     node.check, node.want = "type", type(value)
     return lifter.recorder.inputs.host_scalar(value, node)
+
+
+def _lift_nan(lifter, value, node):
+    """Lift a NaN, which `in`, dicts and `==` of containers find by identity: as the very object."""
+    lift_value(lifter, value, node)
+    if not lifter.recorder.identity.alias(value, node):
+        lifter.recorder.identity.remember(value, value, node)
+        lifter.recorder.questions.nan = True
+    return lifter.recorder.identity.derived(value, node)
 
 
 def lift_array(lifter, value, node):

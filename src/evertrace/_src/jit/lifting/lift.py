@@ -362,6 +362,7 @@ def _lift_number_or_text(base, lifter, value, node):
     """Lift an instance of a subclass of a number or a string: its value, and its attributes."""
     if instance_dict(value) is not None:
         _lift_object(lifter, value, node)
+    lifter.recorder.questions.note(value, node)
     node.check, node.want = "subclass", (weakref.ref(type(value)), base, base(value))
     return value
 

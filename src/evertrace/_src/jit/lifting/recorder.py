@@ -24,6 +24,7 @@ from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
+from evertrace._src.jit.lifting.questions import Questions
 
 MAX_GUARDED_BYTES = 1 << 20
 """Size of the largest NumPy array that is guarded by its contents."""
@@ -62,7 +63,7 @@ class Recorder:
       name: of the jitted function, for messages.
 
     Attributes:
-      graph, identity, inputs, effects: its parts.
+      graph, identity, inputs, effects, questions: its parts.
       prologue: that of its inputs.
       pinned: whether the program holds things of the user's; rules: custom rules of his.
       lifter: the trace's `Lifter`.
@@ -75,6 +76,7 @@ class Recorder:
         self.thread, self.serial = threading.get_ident(), next_serial()
         self.graph, self.inputs, self.effects = Graph(), Inputs(root), Effects()
         self.identity = Identity(self.graph)
+        self.questions = Questions(self.graph, self.identity, self.inputs)
         self.prologue = self.inputs.prologue
         self.pinned = self.rules = False
 
@@ -219,7 +221,7 @@ class Recorder:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for part in (self.graph, self.identity, self.inputs, self.effects):
+        for part in (self.graph, self.identity, self.inputs, self.effects, self.questions):
             part.release()
         self.lifter = None
 

@@ -6,13 +6,16 @@ import threading
 def identity_stand_ins(recorder):
     """Return what stands for the builtins that show an object's identity."""
 
+    def on_thread():
+        return threading.get_ident() == recorder.thread
+
     def depends(x):
-        if threading.get_ident() == recorder.thread:
+        if on_thread():
             recorder.identity.depend_on(x)
 
     def id_(x, /):
         depends(x)
-        return id(x)
+        return recorder.questions.id_of(x) if on_thread() else id(x)
 
     def hash_(x, /):
         if type(x).__hash__ is object.__hash__:

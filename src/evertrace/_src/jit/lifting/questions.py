@@ -1,0 +1,108 @@
+"""What ``a is b`` and ``id(a)`` say of numbers and texts while a function is traced.
+
+What can be changed (arrays, objects, containers) is told apart by the guards' alias classes.
+Numbers and texts are not: a number is a `Host`, of which each path has one, and equal texts are
+guarded by value. So a question about two of them becomes a demand of the prologue, which looks at
+the very objects that a later call finds at their paths. Only what was asked is depended on: a
+counter that is compared with a sentinel is one program for all its values.
+
+Numbers that the call computes are what the prologue computes: one that is computed twice in the
+same way is one object, where plain Python may have made two. A text that no path leads to (a
+literal, a key of a dict) is taken to be the same object at each call.
+"""
+
+import cmath
+import math
+import operator
+
+import numpy as np
+
+from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting import asking, values
+from evertrace._src.jit.lifting.host import SCALARS, Host
+
+_is = operator.is_
+_NANS = {"math.nan": math.nan, "cmath.nan": cmath.nan, "numpy.nan": np.nan}
+_SINGLETONS = frozenset({bool, type(None), type(Ellipsis), type(NotImplemented)})
+
+
+class Questions:
+    """The values of one trace that are guarded by value, and where they were found.
+
+    Args:
+      graph, identity, inputs: parts of the trace's recorder.
+    """
+
+    def __init__(self, graph, identity, inputs):
+        self.graph, self.identity, self.inputs = graph, identity, inputs
+        self.found = {}  # id -> (value, nodes)
+        self.nan = False  # whether a NaN was read
+
+    def release(self):
+        """Let go of all that the trace has kept alive."""
+        self.found.clear()
+
+    def note(self, value, node):
+        """Note that a value, guarded as such, is at a node."""
+        nodes = self.found.setdefault(id(value), (value, []))[1]
+        if node not in nodes:
+            nodes.append(node)
+
+    def same(self, a, b):
+        """Return ``a is b`` of the values at entry, as a demand where another call may differ."""
+        x, y = _present(a), _present(b)
+        if (a is b and type(a) is Host) or type(x) is not type(y) or not self._shows(x):
+            return a is b
+        if Host not in (type(a), type(b)):
+            # What is guarded by value and differs is never one object.
+            is_found = id(a) in self.found or id(b) in self.found
+            if not is_found or not values.same_value(a, b):
+                return a is b
+        return self.inputs.prologue.demand(_is, self.at(a), self.at(b))
+
+    def id_of(self, x):
+        """Return ``id(x)`` of the value at entry, as a demand where another call may differ."""
+        if type(x) is Host or self._shows(x):
+            return self.inputs.prologue.demand(id, self.at(x))
+        return id(x)
+
+    def at(self, x):
+        """Return what stands for the very object that each call has at the place of `x`."""
+        if type(x) is Host:
+            return x
+        _, nodes = self.found.get(id(x), (x, ()))
+        hosts = [self.inputs.host_scalar(x, node) for node in nodes]
+        for other in hosts[1:]:  # whichever of the paths it was that led here
+            self.inputs.prologue.demand(_is, hosts[0], other)
+        return hosts[0] if hosts else self.inputs.prologue.constant(x)
+
+    def close(self, names):
+        """Tell NaNs that were read from those of modules, where code may have looked for these.
+
+        Args:
+          names: what the code mentions.
+        """
+        if self.nan and "nan" in names:
+            for name, nan in _NANS.items():
+                at = self.graph.constant_node(nan, name)
+                if self.identity.alias(nan, at) is None:
+                    self.identity.remember(nan, nan, at)
+
+    def _shows(self, x):
+        """Whether the identity of a value can differ where its guards hold."""
+        if type(x) in _SINGLETONS or id(x) in self.identity.known:
+            return False
+        return type(x) in SCALARS or values.is_value(x) or id(x) in self.found
+
+
+def _present(x):
+    return x.present if type(x) is Host else x
+
+
+def same(a, b):
+    """Return ``a is b``, asked by code that may be traced on this thread."""
+    recorder = state.recorder
+    return a is b if recorder is None else recorder.questions.same(a, b)
+
+
+asking.answer = same

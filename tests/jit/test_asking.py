@@ -1,0 +1,116 @@
+"""Code in which `is` is a question: it does what the code it was made from does."""
+
+import ast
+import dis
+import pathlib
+import types
+
+import pytest
+
+from evertrace._src.jit.lifting import asking
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    pairs = []
+
+    def answer(a, b):
+        pairs.append((a, b))
+        return a is b
+
+    monkeypatch.setattr(asking, "answer", answer)
+    return pairs
+
+
+def made_to_ask(fun):
+    code = asking.asking(fun.__code__)
+    return types.FunctionType(code, fun.__globals__, fun.__name__, fun.__defaults__)
+
+
+def everything(a, b, c=None):
+    try:
+        if a is b:
+            return "same"
+        kept = [x for x in (a, b, c) if x is not a]
+        value = a is (b if c else c)
+        if c is None:
+            value = (value, 1)
+
+        def inner():
+            return a is not b
+
+        return kept, value, inner(), (1 if a is b else 2)
+    except ZeroDivisionError as error:
+        return error.__traceback__.tb_lineno
+
+
+@pytest.mark.parametrize("args", [(1, 1), (1000, 2.5, None), ("a", "b", "c")])
+def test_result_is_the_same(asked, args):
+    assert made_to_ask(everything)(*args) == everything(*args)
+    assert asked
+
+
+def test_error_of_a_question_has_a_line_and_is_caught(monkeypatch):
+    monkeypatch.setattr(asking, "answer", lambda a, b: 1 / 0)
+    first = everything.__code__.co_firstlineno
+    assert made_to_ask(everything)(1, 2) == first + 2
+
+
+def long_function(n):
+    """Return a function whose questions are too far from its end for one jump."""
+    lines = [
+        f"    x{i} = {'a is b' if i % 2 else '(c if a is not b else b) is b'}\n"
+        f"    if x{i} and a is c: x{i} = a is b if a is b is c else 7"
+        for i in range(n)
+    ]
+    names = ", ".join(f"x{i}" for i in range(n))
+    namespace = {}
+    exec("\n".join(["def f(a, b, c):", *lines, f"    return {names}"]), namespace)
+    return namespace["f"]
+
+
+@pytest.mark.parametrize("args", [(1, 1, 1), (1, 2, 3), (1000, 1000, 5), ("x", "x", "y")])
+def test_long_code_asks_all_questions(asked, args):
+    fun = long_function(200)
+    made = made_to_ask(fun)
+    assert made(*args) == fun(*args)
+    assert len(asked) >= 300
+    assert not _left(made.__code__)
+
+
+def _left(code):
+    return asking._questions(asking._instructions(code.co_code), code.co_consts)
+
+
+def _codes(code):
+    yield code
+    for c in code.co_consts:
+        if type(c) is types.CodeType:
+            yield from _codes(c)
+
+
+@pytest.mark.parametrize("name", ["typing", "inspect", "ast", "dataclasses", "enum", "functools"])
+def test_all_questions_of_a_module_are_asked(name):
+    path = pathlib.Path(ast.__file__).with_name(f"{name}.py")
+    found = 0
+    for code in _codes(compile(path.read_text(encoding="utf8"), str(path), "exec")):
+        if _left(code):
+            made = asking.asking(code)
+            assert not _left(made)
+            old, new = list(code.co_positions()), list(made.co_positions())
+            assert new[: len(old)] == old
+            assert None not in {line for line, *_ in new[len(old) :]}
+            assert len(list(dis.get_instructions(made))) > len(list(dis.get_instructions(code)))
+            assert asking.original(made) is code
+            found += 1
+    assert found
+
+
+@pytest.mark.parametrize("text", ["a is None", "a is not True", "a is ...", "a == b"])
+def test_singletons_are_no_question(text):
+    assert not asking.asks(compile(f"x = {text}", "", "exec"))
+
+
+def test_code_without_a_question_is_its_own_original():
+    code = long_function.__code__
+    assert asking.original(code) is code
