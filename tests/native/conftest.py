@@ -3,7 +3,7 @@
 import pytest
 
 from evertrace._src.extension import native
-from evertrace._src.jit import compiled, dispatch
+from evertrace._src.jit import dispatch
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def called_in_python(monkeypatch):
         return plain(self, *args, **kwargs)
 
     monkeypatch.setattr(dispatch.JitFunction, "__call__", call)
-    native.set_jit_class(dispatch.JitFunction, compiled.entry)
+    native.set_jit_class(dispatch.JitFunction, dispatch._entry)
     yield calls
     monkeypatch.undo()
-    native.set_jit_class(dispatch.JitFunction, compiled.entry)
+    native.set_jit_class(dispatch.JitFunction, dispatch._entry)

@@ -213,6 +213,50 @@ def test_changed_defaults_and_classes_are_seen():
         del Model.__getattr__, Model.k
 
 
+def test_classes_that_come_and_go_are_told_apart():
+    """A class that has passed is known by its address and version: a new one may have the first."""
+
+    @ev.jit
+    def apply(model, x):
+        return model.run(x)
+
+    for k in range(40):
+
+        def run(self, x, k=k):
+            return x * self.k + k
+
+        model = type("Model", (), {"run": run})()
+        model.k = 2.0
+        for _ in range(3):
+            np.testing.assert_array_equal(apply(model, X), np.asarray(X) * 2 + k)
+        del model, run
+        gc.collect()
+
+
+def test_a_long_program_takes_its_arrays_without_python(monkeypatch):
+    """One that releases the GIL holds the memory of each; no array makes a NumPy array for it."""
+    model = Model()
+    model.layers = [jnp.full(3, float(i)) for i in range(800)]
+
+    @ev.jit(engine="native")
+    def total(model, x):
+        for layer in model.layers:
+            x = x + layer
+        return x
+
+    want = np.asarray(X) + np.float32(sum(range(800)))
+    for _ in range(3):
+        np.testing.assert_array_equal(total(model, X), want)
+    asked = []
+    monkeypatch.setattr(ev.Array, "host", lambda self: asked.append(self))
+    result = total(model, X)
+    monkeypatch.undo()
+    assert not asked
+    for layer in model.layers:
+        layer.delete()
+    np.testing.assert_array_equal(result, want)
+
+
 def test_options_transformations_and_rules_apply(called_in_python):
     f = ev.jit(lambda x: x * 2)
     for _ in range(3):
@@ -263,7 +307,7 @@ def test_values_of_a_cleared_cache_die():
     f = ev.jit(lambda x: x + 1)
     for _ in range(3):
         f(X)
-    variant = weakref.ref(f._kept()[0])
+    variant = weakref.ref(f._contract.kept()[0])
     ev.clear_caches()
     gc.collect()
     assert variant() is None
@@ -372,7 +416,7 @@ def test_matches_are_those_of_python(seed):
             f(tree)
         except (TypeError, OverflowError):  # a number that no dtype holds
             continue
-        (variant, *_) = f._kept()
+        (variant, *_) = f._contract.kept()
         for candidate in (tree, *[changed(rng, tree) for _ in range(20)]):
             matched += same_match(variant.guards, (f._fun, candidate))
     assert matched or seed
@@ -412,7 +456,7 @@ def test_hostile_values_are_no_match():
     good = {"a": X, "b": [Point(X, X)]}
     for _ in range(3):
         f(good, 2.0)
-    guards = f._kept()[0].guards
+    guards = f._contract.kept()[0].guards
     for value in hostile_values():
         for roots in (
             (f._fun, value, 2.0),
@@ -498,7 +542,7 @@ def test_host_programs_are_those_of_python(name):
                 f(X, a, b)
             except (OverflowError, TypeError, ValueError):
                 continue
-    for variant in f._kept():
+    for variant in f._contract.kept():
         types_ = [type(variant.host.template[s]) for s in variant.host.leaves]
         for a in NUMBERS:
             for b in NUMBERS[:10]:

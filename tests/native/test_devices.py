@@ -47,7 +47,7 @@ def test_the_option_that_names_the_first_device(engine, rules, called_in_python)
 
 OTHERS = """
     import numpy as np, evertrace as ev, evertrace.numpy as jnp
-    from evertrace._src.jit import compiled, dispatch
+    from evertrace._src.jit import dispatch
     from evertrace._src.extension import native
 
     calls, plain = [], dispatch.JitFunction.__call__
@@ -55,7 +55,7 @@ OTHERS = """
         calls.append(1)
         return plain(self, *args)
     dispatch.JitFunction.__call__ = call
-    native.set_jit_class(dispatch.JitFunction, compiled.entry)
+    native.set_jit_class(dispatch.JitFunction, dispatch._entry)
 
     first, second = ev.devices()
     X = np.float32([1, 2, 3])

@@ -433,6 +433,10 @@ PyObject* new_array_on(PyObject* aval, PyObject* array, void** data) {
   return result.release();
 }
 
+PyObject* data_owner(PyObject* array) {
+  return share_data(as_array(array)) ? Py_NewRef(as_array(array)->owner) : nullptr;
+}
+
 PyObject* numpy_view(PyObject* array) { return make_view(as_array(array)); }
 
 PyObject* new_array(PyObject* aval, void** data) {

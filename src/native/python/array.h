@@ -89,6 +89,10 @@ inline const void* array_data(PyObject* array) {
   return data != nullptr ? data : find_data(array);
 }
 
+// What owns the contents of an array that has `array_data`: while it is held they stay where they are,
+// though the array is deleted. Null with a Python error.
+PyObject* data_owner(PyObject* array);
+
 // A read-only NumPy array over the contents of an array that has `array_data`: of keys, over their
 // words.
 PyObject* numpy_view(PyObject* array);

@@ -14,7 +14,7 @@ namespace {
 
 int in_python(Instruction& node, PyObject* value) {
   PyObject* args[] = {value, node.want};
-  const Ref result(PyObject_Vectorcall(node.check_py, args, 2, nullptr));
+  const Ref result(PyObject_Vectorcall(node.rest->check_py, args, 2, nullptr));
   return result ? PyObject_IsTrue(result.get()) : -1;
 }
 
@@ -25,9 +25,12 @@ bool is_type(PyObject* value, PyObject* type) {
 int check_type(Instruction& node, PyObject* value) { return is_type(value, node.want); }
 
 int check_class(Instruction& node, PyObject* value) {
+  if (node.has_passed(Py_TYPE(value))) return 1;
   if (!PyWeakref_Check(node.want)) return in_python(node, value);
   const Ref cls(referent(node.want));
-  return cls && is_type(value, cls.get());
+  if (!cls || !is_type(value, cls.get())) return 0;
+  node.pass(Py_TYPE(value));
+  return 1;
 }
 
 int check_aval(Instruction& node, PyObject* value) {
@@ -92,7 +95,7 @@ int check_length(Instruction& node, PyObject* value) {
 int check_keys(Instruction& node, PyObject* value) {
   if (!is_type(value, PyTuple_GET_ITEM(node.want, 0))) return 0;
   if (!PyDict_CheckExact(value)) return in_python(node, value);
-  PyObject* keys = node.items;
+  PyObject* keys = node.rest->items;
   if (PyDict_GET_SIZE(value) != PyTuple_GET_SIZE(keys)) return 0;
   PyObject *key, *item;
   Py_ssize_t i = 0, at = 0;
@@ -126,7 +129,7 @@ unsigned int version_of(PyTypeObject* cls) {
 // Notes the entries of a class that lookups find whose own classes can change: these can become
 // descriptors. False where that cannot be told.
 bool watch_entries(Instruction& node, PyTypeObject* cls) {
-  node.watched.clear();
+  node.rest->watched.clear();
   const Ref columns(PyObject_GetAttrString(node.want, "columns"));
   const Ref known(columns ? PySequence_Tuple(columns.get()) : nullptr);
   if (!known || PyTuple_GET_SIZE(known.get()) >= PyTuple_GET_SIZE(cls->tp_mro)) return false;
@@ -140,14 +143,14 @@ bool watch_entries(Instruction& node, PyTypeObject* cls) {
       if (entry == nullptr || (Py_TYPE(entry)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0) continue;
       const unsigned int version = version_of(Py_TYPE(entry));
       if (version == 0) return false;
-      node.watched.push_back({entry, Py_TYPE(entry), version});
+      node.rest->watched.push_back({entry, Py_TYPE(entry), version});
     }
   }
   return !PyErr_Occurred();
 }
 
 bool are_as_watched(const Instruction& node) {
-  for (const Watched& watched : node.watched) {
+  for (const Watched& watched : node.rest->watched) {
     if (Py_TYPE(watched.entry) != watched.cls || watched.cls->tp_version_tag != watched.version) {
       return false;
     }
@@ -160,10 +163,7 @@ bool are_as_watched(const Instruction& node) {
 int check_dispatch(Instruction& node, PyObject* value) {
   if (!PyType_Check(value)) return in_python(node, value);
   auto* cls = reinterpret_cast<PyTypeObject*>(value);
-  if (cls == node.seen_type && cls->tp_version_tag == node.seen_tag && node.seen_tag != 0 &&
-      are_as_watched(node)) {
-    return 1;
-  }
+  if (node.has_passed(cls) && are_as_watched(node)) return 1;
   const unsigned int before = version_of(cls);
   const int same = in_python(node, value);
   if (same == 1) {
@@ -177,8 +177,8 @@ int check_dispatch(Instruction& node, PyObject* value) {
 int check_lacks(Instruction& node, PyObject* value) {
   if (!PyDict_CheckExact(value)) return in_python(node, value);
   if (PyDict_GET_SIZE(value) == 0) return 1;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(node.items); ++i) {
-    const int has = PyDict_Contains(value, PyTuple_GET_ITEM(node.items, i));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(node.rest->items); ++i) {
+    const int has = PyDict_Contains(value, PyTuple_GET_ITEM(node.rest->items, i));
     if (has != 0) return has < 0 ? -1 : 0;
   }
   return 1;
@@ -186,8 +186,8 @@ int check_lacks(Instruction& node, PyObject* value) {
 
 int check_entries(Instruction& node, PyObject* value) {
   if (!PyDict_CheckExact(value)) return in_python(node, value);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(node.items); ++i) {
-    PyObject* pair = PyTuple_GET_ITEM(node.items, i);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(node.rest->items); ++i) {
+    PyObject* pair = PyTuple_GET_ITEM(node.rest->items, i);
     PyObject* want = PyTuple_GET_ITEM(pair, 1);
     PyObject* have = PyDict_GetItemWithError(value, PyTuple_GET_ITEM(pair, 0));
     if (have == nullptr) {

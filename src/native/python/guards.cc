@@ -30,7 +30,7 @@ bool Guards::add(PyObject* entry, std::vector<Kinds>& kinds) {
   const char *kind, *check;
   Instruction node;
   if (!PyArg_ParseTuple(entry, "nnsOsOOO", &index, &parent, &kind, &node.key, &check, &node.want,
-                        &node.step_py, &node.check_py)) {
+                        &node.rest->step_py, &node.rest->check_py)) {
     return false;
   }
   const bool valid = 0 <= index && index < node_count() && parent < node_count() &&
@@ -41,19 +41,21 @@ bool Guards::add(PyObject* entry, std::vector<Kinds>& kinds) {
   }
   node.parent = parent < 0 ? -1 : position(parent);
   if (std::string_view(kind) == "root") {
-    node.root = PyLong_AsSsize_t(node.key);
+    node.root = static_cast<int>(PyLong_AsLong(node.key));
     if (node.root < 0) {
       if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a root has a number");
       return false;
     }
   }
-  node.items = items_of(check, node.want);
+  node.rest->items = items_of(check, node.want);
   if (PyErr_Occurred()) return false;
   node.step = find_step(kind);
   node.check = find_check(check);
-  for (PyObject* object : {node.key, node.want, node.step_py, node.check_py}) Py_INCREF(object);
+  for (PyObject* object : {node.key, node.want, node.rest->step_py, node.rest->check_py}) {
+    Py_INCREF(object);
+  }
   position_[static_cast<size_t>(index)] = static_cast<int>(walk_.size());
-  walk_.push_back(node);
+  walk_.push_back(std::move(node));
   kinds.push_back({kind, check});
   return true;
 }
@@ -86,7 +88,7 @@ bool Guards::compile(PyObject* walk, PyObject* same, PyObject* distinct, Py_ssiz
 }
 
 int Guards::match(PyObject* const* roots, Py_ssize_t count, Values& values) {
-  for (size_t i = first_; i < walk_.size(); i = walk_[i].next) {
+  for (const size_t i : order_) {
     Instruction& node = walk_[i];
     PyObject*& value = values[i];
     if (node.root >= 0) {
@@ -151,9 +153,7 @@ bool Guards::are_distinct_others(const Values& values) const {
 
 int Guards::traverse(visitproc visit, void* arg) {
   for (const Instruction& node : walk_) {
-    for (PyObject* object : {node.key, node.want, node.items, node.step_py, node.check_py}) {
-      Py_VISIT(object);
-    }
+    for (PyObject* object : references(node)) Py_VISIT(object);
   }
   return 0;
 }
@@ -161,13 +161,12 @@ int Guards::traverse(visitproc visit, void* arg) {
 void Guards::clear() {
   std::vector<Instruction> old;
   old.swap(walk_);
+  order_.clear();
   position_.clear();
   same_.clear();
   distinct_.clear();
   for (const Instruction& node : old) {
-    for (PyObject* object : {node.key, node.want, node.items, node.step_py, node.check_py}) {
-      Py_XDECREF(object);
-    }
+    for (PyObject* object : references(node)) Py_XDECREF(object);
   }
 }
 

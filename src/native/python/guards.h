@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <array>
+#include <memory>
 #include <vector>
 
 #include "python/module.h"
@@ -33,26 +35,41 @@ struct Watched {
   unsigned int version;
 };
 
-// One node. All references are owned by the `Guards`.
-struct Instruction {
-  enum Sweep : char { kNoSweep, kDict, kList, kTuple };
-  StepFunction step = nullptr;
-  CheckFunction check = nullptr;  // null where nothing is checked
-  int parent = -1;                // position in the walk, or -1
-  Py_ssize_t root = -1;           // the number of a root, or -1
-  PyObject* key = nullptr;
-  PyObject* want = nullptr;
+// What few nodes need of theirs.
+struct Details {
   PyObject* items = nullptr;     // `want` as a tuple, for checks that walk it
   PyObject* step_py = nullptr;   // the Python functions
   PyObject* check_py = nullptr;
-  PyTypeObject* seen_type = nullptr;  // a class that passed, compared only
-  unsigned int seen_tag = 0;          // and the version that it had
-  std::vector<Watched> watched;       // what it holds
-  Sweep sweep = kNoSweep;             // what the value is, if its items are read in one go
-  Py_ssize_t count = 0;               // of its items
-  std::vector<Swept> swept;           // in order of their places
-  size_t next = 0;                    // in the walk, without what a sweep is done with
+  std::vector<Watched> watched;  // what the class that passed holds
+  Py_ssize_t count = 0;          // of the items of what is swept
+  std::vector<Swept> swept;      // in order of their places
 };
+
+// One node. All references are owned by the `Guards`. Large graphs have thousands, which are read in
+// turn: each is one line of the cache.
+struct alignas(64) Instruction {
+  enum Sweep : char { kNoSweep, kDict, kList, kTuple };
+  StepFunction step = nullptr;
+  CheckFunction check = nullptr;  // null where nothing is checked
+  PyObject* key = nullptr;
+  PyObject* want = nullptr;
+  PyTypeObject* seen_type = nullptr;  // a class that passed, compared only
+  std::unique_ptr<Details> rest = std::make_unique<Details>();
+  unsigned int seen_tag = 0;  // the version that the class had
+  int parent = -1;            // position in the walk, or -1
+  int root = -1;              // the number of a root, or -1
+  Sweep sweep = kNoSweep;     // what the value is, if its items are read in one go
+  // Notes that a class has passed, of which nothing but its version is to be looked at next time.
+  void pass(PyTypeObject* cls) {
+    seen_type = cls;
+    seen_tag = cls->tp_version_tag;
+  }
+  // Whether it is the class that has passed, unchanged. No two classes ever have one version.
+  bool has_passed(PyTypeObject* cls) const {
+    return cls == seen_type && cls->tp_version_tag == seen_tag && seen_tag != 0;
+  }
+};
+static_assert(sizeof(Instruction) == 64);
 
 // The value of each node of a walk during one call: owned references, null where there is none.
 class Values {
@@ -116,8 +133,13 @@ class Guards {
   bool are_distinct(const Values& values) const;
   bool are_distinct_others(const Values& values) const;
 
+  // The references of a node.
+  static std::array<PyObject*, 5> references(const Instruction& node) {
+    return {node.key, node.want, node.rest->items, node.rest->step_py, node.rest->check_py};
+  }
+
   std::vector<Instruction> walk_;
-  size_t first_ = 0;
+  std::vector<size_t> order_;  // what is run of the walk: not what a sweep is done with
   std::vector<int> position_;
   std::vector<std::pair<int, int>> same_;
   std::vector<int> distinct_;

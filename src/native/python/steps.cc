@@ -19,7 +19,7 @@ PyObject* found_or_missing(PyObject* borrowed) {
 
 PyObject* in_python(Instruction& node, PyObject* parent) {
   PyObject* args[] = {parent, node.key};
-  return PyObject_Vectorcall(node.step_py, args, 2, nullptr);
+  return PyObject_Vectorcall(node.rest->step_py, args, 2, nullptr);
 }
 
 // Whether the first class that has something under the name `__dict__` is a Python class with what
@@ -39,19 +39,14 @@ bool has_usual_dict(PyTypeObject* cls, PyObject* name) {
 // instances have the usual dict is known again by its version.
 PyObject* step_vars(Instruction& node, PyObject* obj) {
   PyTypeObject* cls = Py_TYPE(obj);
-  if (cls == node.seen_type && cls->tp_version_tag == node.seen_tag && node.seen_tag != 0) {
-    return PyObject_GenericGetDict(obj, nullptr);
-  }
+  if (node.has_passed(cls)) return PyObject_GenericGetDict(obj, nullptr);
   if (cls->tp_getattro != PyObject_GenericGetAttr) return in_python(node, obj);
   static PyObject* const name = PyUnicode_InternFromString("__dict__");
   Ref found(PyObject_GenericGetAttr(obj, name));  // which gives the class a version
   if (!found || !has_usual_dict(cls, name)) return found.release();
   const Ref usual(PyObject_GenericGetDict(obj, nullptr));
   if (!usual) PyErr_Clear();
-  if (usual.get() == found.get()) {
-    node.seen_type = cls;
-    node.seen_tag = cls->tp_version_tag;
-  }
+  if (usual.get() == found.get()) node.pass(cls);
   return found.release();
 }
 

@@ -19,8 +19,8 @@ void find_kind(Instruction& node, const char* check) {
                : !by_keys && is(PyList_Type)  ? Instruction::kList
                : !by_keys && is(PyTuple_Type) ? Instruction::kTuple
                                               : Instruction::kNoSweep;
-  node.count = by_keys ? PyTuple_GET_SIZE(node.items)
-                       : PyLong_AsSsize_t(PyTuple_GET_ITEM(node.want, 1));
+  node.rest->count = by_keys ? PyTuple_GET_SIZE(node.rest->items)
+                             : PyLong_AsSsize_t(PyTuple_GET_ITEM(node.want, 1));
 }
 
 // The place of a child in a container, -1 if it is found in another way. Children come in order:
@@ -30,14 +30,15 @@ Py_ssize_t place_of(const Instruction& parent, const Instruction& child, const c
                             : parent.sweep == Instruction::kList ? "list"
                                                                  : "index";
   if (std::strcmp(step, usual) != 0) return -1;
-  const Py_ssize_t first = parent.swept.empty() ? 0 : parent.swept.back().place + 1;
+  const Details& rest = *parent.rest;
+  const Py_ssize_t first = rest.swept.empty() ? 0 : rest.swept.back().place + 1;
   if (parent.sweep != Instruction::kDict) {
     const Py_ssize_t i = PyLong_CheckExact(child.key) ? PyLong_AsSsize_t(child.key) : -1;
     if (i < 0) PyErr_Clear();
-    return i >= first && i < parent.count ? i : -1;
+    return i >= first && i < rest.count ? i : -1;
   }
-  for (Py_ssize_t i = first; i < parent.count; ++i) {
-    if (PyTuple_GET_ITEM(parent.items, i) == child.key) return i;
+  for (Py_ssize_t i = first; i < rest.count; ++i) {
+    if (PyTuple_GET_ITEM(rest.items, i) == child.key) return i;
   }
   return -1;
 }
@@ -52,7 +53,7 @@ bool is_same_text(PyObject* a, PyObject* b) {
 }
 
 // Each of these returns whether all was as usual: nothing in them runs Python.
-bool sweep_dict(const Instruction& node, PyObject* dict, Values& values) {
+bool sweep_dict(const Details& node, PyObject* dict, Values& values) {
   if (PyDict_GET_SIZE(dict) != node.count) return false;
   const Swept* child = node.swept.data();
   const Swept* const end = child + node.swept.size();
@@ -66,7 +67,7 @@ bool sweep_dict(const Instruction& node, PyObject* dict, Values& values) {
   return true;
 }
 
-bool sweep_items(const Instruction& node, PyObject* const* items, Py_ssize_t count,
+bool sweep_items(const Details& node, PyObject* const* items, Py_ssize_t count,
                  Values& values) {
   if (count != node.count) return false;
   for (const Swept& child : node.swept) {
@@ -81,18 +82,18 @@ bool sweep_items(const Instruction& node, PyObject* const* items, Py_ssize_t cou
 int Guards::sweep(Instruction& node, PyObject* container, Values& values) {
   bool done = false;
   if (node.sweep == Instruction::kDict && PyDict_CheckExact(container)) {
-    done = sweep_dict(node, container, values);
+    done = sweep_dict(*node.rest, container, values);
   } else if (node.sweep == Instruction::kList && PyList_CheckExact(container)) {
     auto* list = reinterpret_cast<PyListObject*>(container);
-    done = sweep_items(node, list->ob_item, PyList_GET_SIZE(container), values);
+    done = sweep_items(*node.rest, list->ob_item, PyList_GET_SIZE(container), values);
   } else if (node.sweep == Instruction::kTuple && PyTuple_CheckExact(container)) {
     auto* tuple = reinterpret_cast<PyTupleObject*>(container);
-    done = sweep_items(node, tuple->ob_item, PyTuple_GET_SIZE(container), values);
+    done = sweep_items(*node.rest, tuple->ob_item, PyTuple_GET_SIZE(container), values);
   }
   if (done) return 1;
   const int holds = node.check(node, container);
   if (holds != 1) return holds;
-  for (const Swept& swept : node.swept) {
+  for (const Swept& swept : node.rest->swept) {
     Instruction& child = walk_[swept.at];
     PyObject*& value = values[swept.at];
     Py_XDECREF(std::exchange(value, child.step(child, container)));
@@ -104,7 +105,6 @@ int Guards::sweep(Instruction& node, PyObject* container, Values& values) {
 }
 
 bool Guards::plan_sweeps(const std::vector<Kinds>& kinds) {
-  size_t last = walk_.size();  // what is run after the node
   for (size_t i = 0; i < walk_.size(); ++i) {
     Instruction& node = walk_[i];
     const auto& [step, check] = kinds[i];
@@ -115,16 +115,13 @@ bool Guards::plan_sweeps(const std::vector<Kinds>& kinds) {
                                  : place_of(*parent, node, step);
     if (place >= 0) {
       const bool is_leaf = std::strcmp(check, "aval") == 0;
-      parent->swept.push_back({place, i, is_leaf ? node.want : nullptr});
+      parent->rest->swept.push_back({place, i, is_leaf ? node.want : nullptr});
       is_done = is_leaf || node.check == nullptr;
     }
     find_kind(node, check);
     if (PyErr_Occurred()) return false;
-    if (is_done) continue;
-    (last == walk_.size() ? first_ : walk_[last].next) = i;
-    last = i;
+    if (!is_done) order_.push_back(i);
   }
-  (last == walk_.size() ? first_ : walk_[last].next) = walk_.size();
   return true;
 }
 

@@ -310,11 +310,14 @@ PyTypeObject* tape_type() { return type; }
 
 const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held) {
   if (is_array(x)) {
-    // Another thread may delete the array while the GIL is released, but not a view that is held.
-    const void* data = is_long ? nullptr : array_data(x);
+    const void* data = array_data(x);
     if (data != nullptr) {
       const AvalObject* aval = aval_facts(array_aval(x));
-      if (aval != nullptr && aval->count * aval->item_size == bytes) return data;
+      if (aval != nullptr && aval->count * aval->item_size == bytes) {
+        // Another thread may delete the array while the GIL is released, but not what is held.
+        if (is_long) held = Ref(data_owner(x));
+        return is_long && !held ? nullptr : data;
+      }
       if (PyErr_Occurred()) return nullptr;
     }
     held = Ref(PyObject_CallMethod(x, "host", nullptr));
