@@ -158,3 +158,11 @@ def test_mistakes_and_warnings_come_each_time():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             PLACES.at[PLACES].set(1)
+
+
+@pytest.mark.parametrize("name", ["where", "logical_and", "logical_or", "logical_xor"])
+def test_a_number_as_a_condition_is_read_at_each_call(name):
+    rest = (X, 0 * X) if name == "where" else (X,)
+    for n in (1, 2, 0, 3, 0.0, 0.5):
+        want = getattr(np, name)(n, *map(np.asarray, rest))
+        np.testing.assert_array_equal(getattr(jnp, name)(n, *rest), want)

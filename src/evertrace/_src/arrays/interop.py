@@ -4,6 +4,7 @@ NumPy arrays are copied: their owner may write to them later. Python scalars bec
 literals. 64-bit dtypes become 32-bit ones unless x64 is on.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,29 @@ def from_numpy(x, where="array"):
     if config.current().watched:
         transfers.check("host_to_device", ShapedArray(x.shape, dtype))
     return from_host(np.array(x, dtype=dtype, order="C"))
+
+
+def computed(fn: Callable[..., Any], number: Any, *settings: Any) -> Any:
+    """Return ``fn(number, *settings)``; a jitted call computes it anew for each value of `number`.
+
+    What is to be done to a Python number before it becomes an operand (counting an index from the
+    front, checking a range) goes through here, so that another number is no other program.
+
+    Args:
+      fn: a function defined in a module, of nothing but its arguments, that returns a number.
+      number: a Python number, or what stands for one while tracing.
+      *settings: constants.
+    """
+    record = getattr(type(number), "__computed__", None)
+    return fn(number, *settings) if record is None else record(number, fn, *settings)
+
+
+def type_of_number(x: Any) -> type | None:
+    """Return the type of the Python number that `x` is or stands for, None for all else."""
+    kind = type(x)
+    if kind in _SCALARS:
+        return kind
+    return x.__class__ if hasattr(kind, "__computed__") else None
 
 
 def aval_of(x, where="array"):

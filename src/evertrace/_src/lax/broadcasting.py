@@ -9,9 +9,9 @@ operand of rank 0 goes with any shape.
 import numpy as np
 
 from evertrace._src import dtypes
-from evertrace._src.arrays.interop import as_operand
-from evertrace._src.core.jaxpr import literal
+from evertrace._src.arrays.interop import as_operand, computed, type_of_number
 from evertrace._src.ops.builders import broadcast_error
+from evertrace._src.ops.convert import number
 from evertrace._src.ops.structural import broadcast_in_dim_p
 
 # The dtypes that a Python scalar of each type may take.
@@ -35,7 +35,7 @@ def same_dtype_operands(name, *args):
 
 def scalars_like_arrays(name, args):
     """Return operands, Python scalars in the dtype of the first array beside them."""
-    operands = [None if type(x) in _HOLDS else as_operand(x, name) for x in args]
+    operands = [None if type_of_number(x) else as_operand(x, name) for x in args]
     dtype = next((x.aval.dtype for x in operands if x is not None), None)
     return [
         _scalar(x, dtype, name) if made is None else made
@@ -44,13 +44,18 @@ def scalars_like_arrays(name, args):
 
 
 def _scalar(value, dtype, name):
-    """Return a Python scalar as a literal of `dtype` if that holds it, else of its own dtype."""
-    kind = type(value)
+    """Return a Python scalar as an operand of `dtype` if that holds it, else of its own dtype."""
+    kind = type_of_number(value)
     if dtype is None or not any(dtypes.issubdtype(dtype, held) for held in _HOLDS[kind]):
         return as_operand(value, name)
     if kind is int and dtypes.issubdtype(dtype, np.integer):
-        dtypes.coerce_python_scalar(value, dtype)  # raises if it is out of range
-    return literal(value, dtype, kind is not bool)
+        value = computed(_checked, value, dtype)
+    return number(value, dtype, kind is not bool)
+
+
+def _checked(value, dtype):
+    """Return an integer; OverflowError unless `dtype` holds it."""
+    return int(dtypes.coerce_python_scalar(value, dtype))
 
 
 def broadcast_operands(name, operands):

@@ -7,7 +7,7 @@ import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.lax.broadcasting import scalars_like_arrays
@@ -15,7 +15,7 @@ from evertrace._src.lax.shapes import as_dim, as_index, as_shape
 from evertrace._src.ops import dynamic
 from evertrace._src.ops import slicing as ops
 from evertrace._src.ops.compare import lt_p
-from evertrace._src.ops.convert import convert
+from evertrace._src.ops.convert import convert, number
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.select import select
 from evertrace._src.ops.structural import check_dims, expand_dims, squeeze
@@ -330,17 +330,24 @@ def _starts(name, shape, indices, allow_negative):
     dtype = _index_dtype([x.aval.dtype for x in operands if x is not None], shape)
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
-    if not len(indices) == len(shape) == len(allow_negative):
-        return [
-            literal(x, dtype) if made is None else made
-            for x, made in zip(indices, operands, strict=True)
-        ]
+    if not len(indices) == len(shape) == len(allow_negative):  # an error of the operation
+        shape, allow_negative = [0] * len(indices), [False] * len(indices)
     return [
-        literal(_fitting(x + size if x < 0 and allow else x, dtype), dtype)
+        number(computed(_place, x, size, allow, dtype), dtype)
         if made is None
         else _counted_from_front(convert(made, dtype), size, allow)
         for x, made, size, allow in zip(indices, operands, shape, allow_negative, strict=True)
     ]
+
+
+def _place(index, size, allow_negative, dtype):
+    """Return an index counted from the front, and moved into the range of an integer dtype."""
+    if index < 0 and allow_negative:
+        index += size
+    if not dtypes.issubdtype(dtype, np.integer):
+        return index
+    info = dtypes.iinfo(dtype)
+    return min(max(index, int(info.min)), int(info.max))
 
 
 def _scalars_of(x):
@@ -352,6 +359,8 @@ def _scalars_of(x):
 
 def _known(x):
     """Return an index that is known now as a Python integer."""
+    if type_of_number(x) is int:
+        return x
     if isinstance(x, int | np.integer):
         return int(x)
     if type(x) is Array and state.trace is EVAL and x.shape == () and x.dtype.kind in "iu":
@@ -369,14 +378,6 @@ def _index_dtype(found, shape):
     ):
         return found[0]
     return np.dtype(np.int64 if any(d.itemsize == 8 for d in found) else np.int32)
-
-
-def _fitting(index, dtype):
-    """Return an index moved into the range of an integer dtype."""
-    if not dtypes.issubdtype(dtype, np.integer):
-        return index
-    info = dtypes.iinfo(dtype)
-    return min(max(index, int(info.min)), int(info.max))
 
 
 def _counted_from_front(index, size, allow_negative):

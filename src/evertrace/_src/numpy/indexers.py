@@ -16,7 +16,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import from_host
-from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
@@ -91,7 +91,7 @@ def parse(shape, index, *, is_bounded=True, wrap_negative=True):
         if part is None:
             items.append(Item(NEW))
         else:
-            item = _item(part, shape[dim], dim)
+            item = _item(_computed(part, shape[dim], is_bounded, wrap_negative), shape[dim], dim)
             if item.kind is INT:
                 item = _int_item(item.start, shape[dim], dim, is_bounded, wrap_negative)
             items.append(item)
@@ -99,6 +99,25 @@ def parse(shape, index, *, is_bounded=True, wrap_negative=True):
     if dots and not rest and at < len(items):
         items[at] = items[at]._replace(is_after_dots=True)
     return items
+
+
+def _computed(part, size, is_bounded, wrap_negative):
+    """Return an index that stands for a number as an operand: another one is no other program."""
+    if type(part) is int or type_of_number(part) is not int:
+        return part
+    return as_operand(computed(_inside if is_bounded else _held, part, size, wrap_negative))
+
+
+def _inside(i, size, wrap_negative):
+    """Return an int counted from the front and moved inside."""
+    return min(max(i + size if i < 0 and wrap_negative else i, 0), size - 1)
+
+
+def _held(i, size, wrap_negative):
+    """Return an int that 32 bits hold, as does the place counted from the front."""
+    least = int(np.iinfo(np.int32).min)
+    dtypes.coerce_python_scalar(i + size if i < 0 and wrap_negative else i, np.int32)
+    return max(i, least)
 
 
 def _item(part, size, dim):
@@ -234,7 +253,7 @@ def with_axes_for_booleans(x, index):
 
     Lists and tuples inside the index become arrays.
     """
-    index = _with_arrays_for_lists(_with_arrays_for_numbers(index))
+    index = _with_arrays_for_lists(index)
     parts = index if type(index) is tuple else (index,)
     if not any(is_mask(part) and np.ndim(part) == 0 for part in parts):
         return x, index
@@ -248,14 +267,6 @@ def with_axes_for_booleans(x, index):
         else:
             position += _consumed(part)
     return expand_dims(x, tuple(axes)), index
-
-
-def _with_arrays_for_numbers(index: Any) -> Any:
-    """Return an index in which host scalars are traced: another number is no other program."""
-    if type(index) is tuple:
-        return tuple([_with_arrays_for_numbers(part) for part in index])
-    as_traced = getattr(type(index), "__jax_array__", None)
-    return as_traced(index) if as_traced and isinstance(index, int) else index
 
 
 def _with_arrays_for_lists(index: Any) -> Any:

@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.interop import as_array, computed, type_of_number
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, cumulative, indexing, ufuncs
 from evertrace._src.numpy.arguments import (
@@ -46,7 +47,7 @@ def roll(a, shift, axis=None):
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     if isinstance(shift, tuple | list):
         shifts = list(shift)
-    elif np.ndim(shift):
+    elif type_of_number(shift) is None and np.ndim(shift):
         concrete = concrete_value(shift) if hasattr(shift, "aval") else None
         shifts = list(np.asarray(concrete.host()) if concrete is not None else shift)
     else:
@@ -73,18 +74,26 @@ def _roll(x, shift, axis):
     if hasattr(shift, "aval"):
         known = concrete_value(shift)
         if known is None:
-            return _roll_by_traced(x, shift, axis, size)
+            start = ufuncs.remainder(ufuncs.negative(shift), size)
+            return _window_of_two(x, start, axis)
         shift = known.host()
-    start = -static_int("roll", "shift", shift) % size
+    is_number = type_of_number(shift) is int
+    start = computed(_start, shift if is_number else static_int("roll", "shift", shift), size)
+    if type(start) is not int:
+        return _window_of_two(x, as_array(start), axis)
     if start == 0:
         return x
     parts = slice_in_dim(x, start, size, axis), slice_in_dim(x, 0, start, axis)
     return concatenate_p.bind(*parts, dimension=axis)
 
 
-def _roll_by_traced(x, shift, axis, size):
-    """Cut the window that starts where the shift says out of two copies."""
-    start = ufuncs.remainder(ufuncs.negative(shift), size)
+def _start(shift, size):
+    """Return the index of the element that comes first."""
+    return -shift % size
+
+
+def _window_of_two(x, start, axis):
+    """Cut the window that begins at a traced index out of two copies."""
     twice = concatenate_p.bind(x, x, dimension=axis)
     (zero,) = as_operands("roll", np.zeros((), start.dtype))
     starts = [start if i == axis else zero for i in range(x.aval.ndim)]

@@ -10,7 +10,9 @@ import functools
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.interop import as_operand, computed, type_of_number
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import (
     ANY,
@@ -93,6 +95,31 @@ def convert(x, dtype, weak_type=False):
     if x.aval.dtype == dtype and x.aval.weak_type == weak_type:
         return x
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def number(value, dtype, weak_type=False):
+    """Return a Python number as an operand of `dtype`; one that `jit` traces stays traced.
+
+    Args:
+      value: a number that `dtype` holds, or something that stands for one.
+      dtype: of the operand; not boolean.
+      weak_type: whether it is weakly typed.
+    """
+    kind = type_of_number(value)
+    if kind is type(value):
+        return literal(value, dtype, weak_type)
+    if kind is int:
+        if dtypes.issubdtype(dtype, np.integer):  # by its bits, in the dtype that ints enter by
+            value = computed(wrapped, value, dtypes.itemsize_bits(dtypes.default_dtype(int)))
+        else:
+            value = computed(float, value)
+    return convert(as_operand(value), dtype, weak_type)
+
+
+def wrapped(value, bits):
+    """Return the signed integer that has the low bits of another one."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
 
 
 # ---------------------------------------------------------------- bitcast_convert_type

@@ -14,10 +14,9 @@ quicker and of unproven quality. Under the last two, `vmap` over keys draws all 
 import numpy as np
 
 from evertrace._src import config, dtypes, errors, native
-from evertrace._src.arrays.interop import as_operand, from_numpy
-from evertrace._src.core.jaxpr import literal
+from evertrace._src.arrays.interop import as_operand, computed, from_numpy
 from evertrace._src.ops import random as ops
-from evertrace._src.ops.convert import convert
+from evertrace._src.ops.convert import convert, number, wrapped
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import squeeze
 from evertrace._src.random.arguments import as_keys, drawing, no_sharding, one_key, sizes
@@ -50,7 +49,8 @@ def _seeded(name, seed, impl):
         seeds = from_numpy(seed, name)
     elif isinstance(seed, int):
         # As a 64-bit integer, of which the current mode keeps all or the low 32 bits.
-        seeds = from_numpy(dtypes.coerce_python_scalar(seed, np.int64), name)
+        dtype = dtypes.default_dtype(int)
+        seeds = number(computed(_kept, seed, dtypes.itemsize_bits(dtype)), dtype)
     else:
         seeds = as_operand(seed, name)
     if seeds.shape:
@@ -61,6 +61,12 @@ def _seeded(name, seed, impl):
             anchor="random-seed",
         )
     return ops.random_seed_p.bind(seeds, impl=impl)
+
+
+def _kept(seed, bits):
+    """Return the low bits of a seed, signed; OverflowError if it has more than 64."""
+    dtypes.coerce_python_scalar(seed, np.int64)
+    return wrapped(seed, bits)
 
 
 def as_given(keys, is_raw):
@@ -268,22 +274,22 @@ def fold_in(key, data):
       Array([91, 22, 59, 67], dtype=int32)
     """
     typed, is_raw = one_key("fold_in", key)
-    number = as_operand(data, "fold_in") if not isinstance(data, int) else _word(data)
-    if number.shape:
+    is_known = isinstance(data, int)
+    word = number(computed(_word, data), ops.WORD) if is_known else as_operand(data, "fold_in")
+    if word.shape:
         raise errors.user_error(
             errors.ShapeError,
-            f"fold_in: the number must be a scalar, got shape {number.shape}.",
+            f"fold_in: the number must be a scalar, got shape {word.shape}.",
             fix="fold in many numbers with `vmap(random.fold_in, in_axes=(None, 0))`.",
             anchor="random-key",
         )
-    number = convert(number, ops.WORD)
-    return as_given(ops.random_fold_in_p.bind(typed, number, impl=typed.dtype.impl), is_raw)
+    word = convert(word, ops.WORD)
+    return as_given(ops.random_fold_in_p.bind(typed, word, impl=typed.dtype.impl), is_raw)
 
 
-def _word(number):
-    """Return a Python integer as a uint32 literal; OverflowError if it does not fit."""
-    dtypes.coerce_python_scalar(int(number), ops.WORD)
-    return literal(int(number), ops.WORD)
+def _word(data):
+    """Return a Python integer; OverflowError unless 32 bits hold it."""
+    return int(dtypes.coerce_python_scalar(int(data), ops.WORD))
 
 
 def raw_bits(key, shape, bit_width):

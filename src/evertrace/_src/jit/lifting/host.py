@@ -400,6 +400,9 @@ class Host:
         value = _plain(self)
         return type(value), (value,)
 
+    def __computed__(self, fn, *settings):
+        return _op(fn, self, *settings)
+
     def __jax_array__(self):
         if self.prologue.is_recording():
             return self.prologue.as_input(self)
