@@ -379,7 +379,7 @@ def test_callback_sees_the_world_after_the_call(jit):
     yield seen, s
 
 
-@case(traces=3)
+@case(traces=1)
 def test_callback_reads_the_cell_of_its_own_function(jit):
     def make(k):
         return jit(lambda x: ev.pure_callback(lambda y: y * k, x, x))

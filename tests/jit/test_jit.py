@@ -273,7 +273,7 @@ def test_outputs_that_are_inputs_or_constants_need_no_compiler():
     assert outs[2] is x
     assert float(outs[1]) == 2.5
     assert outs[3] is c
-    (program,) = {v.program for v in (*f._strict.variants.all(), *f._contract.kept())}
+    (program,) = {v.program for v in (*f._strict.variants.all(), *f._contract.variants.all())}
     assert program.trivial
     assert not program.executables
 

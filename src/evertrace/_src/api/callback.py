@@ -125,9 +125,13 @@ def _flatten(name, callback, args, kwargs):
     leaves, in_tree = tree.flatten((args, kwargs))
     operands = [as_operand(x, name) for x in leaves]
     check_callable(name, callback)
-    if active() is not None:
-        active().pin(callback)  # the program holds it
-    return FlatCallback(name, callback, in_tree), operands
+    return bound(FlatCallback(name, callback, in_tree), operands)
+
+
+def bound(callback, operands):
+    """Return what the program is to hold of a `FlatCallback`, and its operands."""
+    recorder = active()
+    return (callback, operands) if recorder is None else recorder.callback(callback, operands)
 
 
 def result_avals(name, result_shape_dtypes):

@@ -75,14 +75,28 @@ def breakpoint(
         )
     frames = _user_frames(num_frames)
 
-    def prompt(values):
-        found = [
-            Frame(f.src, f.names, {k: x.value if type(x) is _Opaque else x for k, x in v.items()})
-            for f, v in zip(frames, values, strict=True)
-        ]
-        Prompt(found, **kwargs).cmdloop()
+    bind(
+        "debug.breakpoint", _Open(frames, kwargs), ([f.values for f in frames],), {}, ordered, False
+    )
 
-    bind("debug.breakpoint", prompt, ([f.values for f in frames],), {}, ordered, False)
+
+class _Open:
+    """Opens a prompt in frames whose local variables have these values.
+
+    Args:
+      frames: list of `Frame`.
+      options: of the `Prompt`.
+    """
+
+    def __init__(self, frames, options):
+        self.places, self.options = [(f.src, f.names) for f in frames], options
+
+    def __call__(self, values):
+        found = [
+            Frame(src, names, {k: x.value if type(x) is _Opaque else x for k, x in v.items()})
+            for (src, names), v in zip(self.places, values, strict=True)
+        ]
+        Prompt(found, **self.options).cmdloop()
 
 
 class _Opaque:
@@ -102,6 +116,7 @@ def _readable(value, stack):
         return _Opaque(value)
     # Tracers of transformations that have ended, or that are not around, have no value.
     lost = any(isinstance(x, Tracer) and x._trace not in stack for x in leaves)
+    lost = lost or (state.recorder is not None and not state.recorder.callbacks.can_make(leaves))
     return _Opaque(value) if lost else value
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable
+from evertrace._src.api.callback import bound
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.ops.callback import DEBUG, ORDERED_DEBUG, FlatCallback, debug_callback_p
 from evertrace._src.support import set_module
@@ -83,11 +84,7 @@ def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=F
       y = 0.841
     """
     line = _formatter("debug.print", fmt, args, kwargs, skip_format_check)
-
-    def print_line(*args, **kwargs):
-        sys.stdout.write(f"{line(args, kwargs)}\n")  # in one piece, whatever other threads print
-
-    bind("debug.print", print_line, args, kwargs, ordered, partitioned)
+    bind("debug.print", _Teller(line, _print_line), args, kwargs, ordered, partitioned)
 
 
 @public
@@ -102,11 +99,32 @@ def log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=Fal
       >>> ev.jit(lambda x: ev.debug.log("x = {}", x))(1.0)
     """
     line = _formatter("debug.log", fmt, args, kwargs, skip_format_check)
+    bind("debug.log", _Teller(line, _log_line), args, kwargs, ordered, partitioned)
 
-    def log_line(*args, **kwargs):
-        logger.info("%s", line(args, kwargs))
 
-    bind("debug.log", log_line, args, kwargs, ordered, partitioned)
+class _Teller:
+    """Formats values and tells the line.
+
+    Args:
+      line: function (args, kwargs) -> the line.
+      tell: function of the line.
+    """
+
+    __slots__ = ("line", "tell")
+
+    def __init__(self, line, tell):
+        self.line, self.tell = line, tell
+
+    def __call__(self, *args, **kwargs):
+        self.tell(self.line(args, kwargs))
+
+
+def _print_line(line):
+    sys.stdout.write(f"{line}\n")  # in one piece, whatever other threads print
+
+
+def _log_line(line):
+    logger.info("%s", line)
 
 
 def _formatter(name, fmt, args, kwargs, skip_format_check):
@@ -138,9 +156,10 @@ def bind(name, fun, args, kwargs, ordered, partitioned):
             operands.append(as_operand(leaf, name))
         except TypeError:
             static.append((i, leaf))
+    callback, operands = bound(FlatCallback(name, fun, in_tree, tuple(static)), operands)
     debug_callback_p.bind(
         *operands,
-        callback=FlatCallback(name, fun, in_tree, tuple(static)),
+        callback=callback,
         effect=ORDERED_DEBUG if ordered else DEBUG,
         partitioned=bool(partitioned),
     )

@@ -108,10 +108,12 @@ def _record(call, name, recorder, lifter):
         state.src = previous
         lifter.restore()
     cook.close()
+    recorder.callbacks.close()
     gathers = [g if type(g) is tuple else g.index for g in recorder.inputs.gathers]
-    slots = {g[1] for g in gathers if type(g) is tuple} | cook.slots
+    slots = {g[1] for g in gathers if type(g) is tuple} | cook.slots | recorder.callbacks.slots
     leaves = tuple([node.index for _, node in recorder.inputs.leaves])
     used = {*cook.used, *leaves, *[g for g in gathers if type(g) is int]}
+    used |= recorder.callbacks.used
     used.update(w.node for w in writes)
     return Recorded(
         name,
@@ -125,7 +127,7 @@ def _record(call, name, recorder, lifter):
         effects,
         recipe,
         _donated(recorder, gathers, call.donated_roots),
-        recorder.pinned,
+        recorder.callbacks.slot,
         recorder.rules,
         time.perf_counter() - start,
     )

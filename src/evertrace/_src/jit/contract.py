@@ -9,7 +9,7 @@ from evertrace._src.jit import entries, stores
 from evertrace._src.jit.calls import Binder, bucket_key
 from evertrace._src.jit.capture import lock, record
 from evertrace._src.jit.signature import check_static
-from evertrace._src.jit.stores import Variants, shared_variants
+from evertrace._src.jit.stores import shared_variants
 from evertrace._src.jit.variant import Variant
 from evertrace._src.lazy import LazyModule
 
@@ -28,7 +28,7 @@ class ContractCalls:
 
     Attributes:
       binder: puts arguments where the function wants them.
-      variants: shared by all functions of one code; pinned: those that hold things of this one's.
+      variants: shared by all functions of one code.
     """
 
     def __init__(self, fun, name, signature, options):
@@ -36,20 +36,10 @@ class ContractCalls:
         self.binder = Binder(fun, signature)
         self._fixed = self.binder.fixed if self.binder.no_roles else -1
         self.variants = shared_variants(fun, (signature.roles, options))
-        self.pinned = Variants()
-
-    @property
-    def stores(self):
-        """What the variants are kept in, in the order in which calls look there."""
-        return self.variants, self.pinned
-
-    def kept(self):
-        """Return all variants, oldest first."""
-        return sorted([*self.variants.all(), *self.pinned.all()], key=lambda v: v.created)
 
     def reports(self):
         """Return what `explain` says of each variant."""
-        return list(map(explain.report, self.kept()))
+        return list(map(explain.report, self.variants.all()))
 
     def entry(self, now, args, names):
         """Return how C++ recognises calls like this one, or None; see `entries`."""
@@ -63,16 +53,15 @@ class ContractCalls:
         else:
             call = self.binder.bind(args, kwargs)
             roots, key = call.roots, call.key()
-        for buckets in (self.variants.buckets, self.pinned.buckets):
-            bucket = buckets.get(key)
-            if bucket is not None:
-                for variant in bucket:
-                    found = variant.match(roots)
-                    if found is not None:
-                        self.variants.hit(variant)
-                        if variant is not bucket[0]:  # the next call is likely to be like it
-                            buckets[key] = [variant, *[v for v in bucket if v is not variant]]
-                        return self._run(variant, found, roots, key[2])
+        bucket = self.variants.buckets.get(key, ())
+        for variant in bucket:
+            found = variant.match(roots)
+            if found is not None:
+                self.variants.hit(variant)
+                if variant is not bucket[0]:  # the next call is likely to be like it
+                    first = [variant, *[v for v in bucket if v is not variant]]
+                    self.variants.buckets[key] = first
+                return self._run(variant, found, roots, key[2])
         return self.miss(call or self.binder.bind(args, kwargs), key)
 
     def miss(self, call, key):
@@ -81,7 +70,7 @@ class ContractCalls:
             check_static(call.name_of(i), call.roots[i])
         with lock:
             # Another thread may have traced it while this one waited.
-            for variant in (v for store in self.stores for v in store.buckets.get(key, ())):
+            for variant in self.variants.buckets.get(key, ()):
                 found = variant.match(call.roots)
                 if found is not None:
                     self.variants.hit(variant)
@@ -91,15 +80,16 @@ class ContractCalls:
         return self._run(variant, found, call.roots, call.names)
 
     def _run(self, variant, found, roots, names):
-        if variant.recorded.rules and state.trace is not EVAL:
-            # Who differentiates from outside applies the rules later, and has to see the present.
+        recorded = variant.recorded
+        if (recorded.rules or recorded.number is not None) and state.trace is not EVAL:
+            # Who differentiates from outside applies rules and calls back later, on the present.
             n = len(roots) - len(names)
             return self.fun(*roots[1:n], **dict(zip(names, roots[n:], strict=True)))
         return variant.run(found, self.options.inline)
 
     def trace(self, call, key):
         """Trace the call and keep the variant; returns it and what its match found."""
-        variants, kept = self.variants, self.kept()
+        variants, kept = self.variants, self.variants.all()
         reason = allow(
             self.name, self.options, kept, lambda: differences.from_nearest(kept, key, call.roots)
         )
@@ -111,17 +101,12 @@ class ContractCalls:
         if found is None:
             raise self._mismatch(variant, call)
         if not any(isinstance(x, Tracer) for x in variant.consts):
-            self._keeper(variant).add(variant)
+            variants.add(variant)
             if len(kept) >= stores.MAX_VARIANTS:
-                unused = min(kept, key=lambda v: v.used)
-                self._keeper(unused).drop(unused)
+                variants.drop(min(kept, key=lambda v: v.used))
             if kept:
                 explain.warn_of_many(self.name, [*kept, variant], variants.warned)
         return variant, found
-
-    def _keeper(self, variant):
-        """Return the `Variants` that a variant is among."""
-        return self.pinned if variant.recorded.pinned else self.variants
 
     def _mismatch(self, variant, call):
         """Build the error of a variant that does not fit the call that it was traced for."""

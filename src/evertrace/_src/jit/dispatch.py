@@ -42,12 +42,13 @@ class JitOptions(NamedTuple):
 
 
 class Calls(Protocol):
-    """The calls of a jitted function by one set of rules."""
+    """The calls of a jitted function by one set of rules.
 
-    @property
-    def stores(self) -> tuple[Variants, ...]:
-        """What the variants are kept in."""
-        ...
+    Attributes:
+      variants: what they keep.
+    """
+
+    variants: Variants
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the variant of a call, traced now if there is none."""
@@ -143,7 +144,7 @@ class JitFunction(_JitBase):
         return CacheInfo(sum(v.hits for v in stores), sum(v.misses for v in stores), None, kept)
 
     def _stores(self):
-        return *self._contract.stores, *self._strict.stores
+        return self._contract.variants, self._strict.variants
 
     def explain(self):
         """Return what it has been traced for, and why: an `Explanation`, to be printed."""

@@ -29,8 +29,8 @@ def by_contract(calls, now, args, names):
     call = _bound(calls, args, names)
     if any(isinstance(x, Tracer) for x in call.roots):
         return None
-    key, keepers = call.key(), calls.stores
-    if not any(key in keeper.buckets for keeper in keepers):
+    key = call.key()
+    if key not in calls.variants.buckets:
         return None
     places = [object() for _ in args]
     where = {id(place): i for i, place in enumerate(places)}
@@ -51,7 +51,7 @@ def by_contract(calls, now, args, names):
         defaults if _DEFAULT in uses else None,
         by_name if _KEYWORD_DEFAULT in uses else None,
         calls.variants,
-        tuple([keeper.box(key) for keeper in keepers]),
+        (calls.variants.box(key),),
         roots,
     )
 

@@ -200,7 +200,7 @@ def report(variant):
     names = [node.name for node in variant.guards.nodes]
     avals = variant.recorded.jaxpr.in_avals
     inputs = [
-        f"{names[g] if type(g) is int else host.names[g[1]]}: {aval_word(aval)}"
+        f"{names[g] if type(g) is int else host.names.get(g[1], 'the call')}: {aval_word(aval)}"
         for g, aval in zip(variant.gathers, avals, strict=True)
     ]
     return VariantReport(

@@ -53,7 +53,7 @@ class StrictVariant(Variant):
             [],
             Out(0) if single else OutTree(captured.out_tree),
             donated,
-            pinned=False,
+            number=None,
             rules=False,
             seconds=0.0,
         )
@@ -132,11 +132,6 @@ class StrictCalls:
         self.fun, self.name, self.signature, self.options = fun, name, signature, options
         self.variants = strict_variants(fun, (signature.roles, options))
         self._followed = None  # the calls by the contract, where it is left to that
-
-    @property
-    def stores(self):
-        """What the variants are kept in."""
-        return (self.variants,)
 
     @property
     def follows(self):

@@ -14,6 +14,7 @@ from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.extension import native
 from evertrace._src.jit import compiled
+from evertrace._src.jit.lifting import callbacks
 from evertrace._src.jit.lifting.recipes import Kitchen, Out
 from evertrace._src.jit.program import Program
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
@@ -48,7 +49,7 @@ class Recorded(NamedTuple):
       gathers: per input of the jaxpr, an index of a node or ``("slot", i)``.
       writes, effects, result: what is left behind and returned.
       donated: indices of the inputs that a call gives away.
-      pinned: whether the program holds things of the user's, such as callbacks.
+      number: the slot for the number by which callbacks find their call, or None.
       rules: whether it holds custom rules of the user's, which read state when they are applied.
       seconds: what tracing took.
     """
@@ -64,7 +65,7 @@ class Recorded(NamedTuple):
     effects: list
     result: Any
     donated: tuple
-    pinned: bool
+    number: int | None
     rules: bool
     seconds: float
 
@@ -136,20 +137,26 @@ class Variant(_VariantBase):
         values, slots = found
         if self.host.late_names:
             self.host.run_late(slots)
-        inputs = [values[g] if type(g) is int else slots[g[1]] for g in self.gathers]
-        outs = self._compute([*self.consts, *inputs] if self.consts else inputs, inline)
+        made = {}
+        if self.recorded.number is None:
+            outs = self._compute(values, slots, inline)
+        else:
+            with callbacks.in_call(values, slots, made) as slots[self.recorded.number]:
+                outs = self._compute(values, slots, inline)
         if self.plain:
             return outs[self.result.position]
-        kitchen = Kitchen(values, slots, outs, {})
-        made = [w.prepare(kitchen) for w in self.writes]
+        kitchen = Kitchen(values, slots, outs, made)
+        prepared = [w.prepare(kitchen) for w in self.writes]
         result = self.result.make(kitchen)
-        for write, new in zip(self.writes, made, strict=True):
+        for write, new in zip(self.writes, prepared, strict=True):
             write.apply(kitchen, new)
         for effect in self.effects:
             effect.run(kitchen)
         return result
 
-    def _compute(self, inputs, inline):
+    def _compute(self, values, slots, inline):
+        inputs = [values[g] if type(g) is int else slots[g[1]] for g in self.gathers]
+        inputs = [*self.consts, *inputs] if self.consts else inputs
         if state.trace is EVAL:
             return self.program.run(inputs)
         operands = list(map(as_operand, inputs))

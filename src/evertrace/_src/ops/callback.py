@@ -8,9 +8,16 @@ anything but `call_back`.
 Vectorisation asks for no loop in the program: a callback of a batch that calls the user's function
 once per example is just another callback, `EachExample`.
 
+A callback that a jitted function binds is made anew at each call, on the objects of that call: the
+program holds an `OfThisCall`, and its first operand says which of the calls in progress this is.
+
 `pure_callback` has no effect: it may run any number of times, or never. The other two have one, and
 run exactly once per execution, in the order of the program.
 """
+
+import contextlib
+import functools
+from typing import Any
 
 import numpy as np
 
@@ -93,14 +100,66 @@ class FlatCallback:
 
     def __call__(self, *arrays):
         """Return the function's result, a tree."""
+        return self.called(self.fun, [value for _, value in self.static], arrays)
+
+    def called(self, fun, static, arrays):
+        """Return what a function gives for flat arrays, and values in the places of `static`."""
         leaves = list(arrays)
-        for i, value in self.static:
+        for (i, _), value in zip(self.static, static, strict=True):
             leaves.insert(i, value)
         args, kwargs = tree.unflatten(self.in_tree, leaves)
-        return self.fun(*args, **kwargs)
+        return fun(*args, **kwargs)
 
     def __repr__(self):
-        return getattr(self.fun, "__name__", None) or repr(self.fun)
+        return _name_of(self.fun)
+
+
+def _name_of(fun):
+    """Return a callable's name for people, whatever the user's code does that is asked for it."""
+    while type(fun) is functools.partial:
+        fun = fun.func
+    with contextlib.suppress(Exception):
+        if type(fun.__name__) is str:
+            return fun.__name__
+    return type(fun).__name__
+
+
+in_progress: dict[int, Any] = {}
+"""The calls of jitted functions that may call back, by number.
+
+Each is a function of an `OfThisCall` and the traced values that this closes over, and gives a
+context manager: of a tuple of the function and the static values of this call's callback.
+"""
+
+
+class OfThisCall:
+    """What a jitted program holds of a callback: how each call of it makes its own.
+
+    Its operands are the number of the call, the traced values that the callback closes over, and
+    then those of the callback.
+
+    Args:
+      callback: the `FlatCallback` of the call that is traced, of which only the form is kept.
+      recipe: how its function and static values are made (see `jit.lifting.callbacks`).
+      extras: how many traced values it closes over.
+    """
+
+    __slots__ = ("extras", "form", "name", "recipe", "shown", "src")
+
+    def __init__(self, callback, recipe, extras):
+        self.recipe, self.extras = recipe, extras
+        self.name, self.src, self.shown = callback.name, callback.src, repr(callback)
+        places = tuple([(i, None) for i, _ in callback.static])
+        self.form = FlatCallback(callback.name, None, callback.in_tree, places)
+
+    def __call__(self, number, *arrays):
+        """Return the result of this call's callback, a tree."""
+        call = in_progress[int(np.ravel(number.host())[0])]  # one for each example, maybe
+        with call(self, arrays[: self.extras]) as (fun, *static):
+            return self.form.called(fun, static, arrays[self.extras :])
+
+    def __repr__(self):
+        return self.shown
 
 
 class EachExample:
@@ -258,7 +317,9 @@ def _pure_batch(size, args, dims, *, callback, result_avals, sharding, vmap_meth
     if vmap_method.startswith("sequential"):
         callback, args = _each_example(size, args, dims, callback, result_avals)
     else:
-        args = batched_operands(vmap_method, size, args, dims)
+        number = args[:1] if type(callback) is OfThisCall else []  # it has no examples
+        n = len(number)
+        args = [*number, *batched_operands(vmap_method, size, args[n:], dims[n:])]
     outs = pure_callback_p.bind(
         *args,
         callback=callback,

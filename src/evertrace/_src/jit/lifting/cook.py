@@ -150,13 +150,14 @@ class Cook:
             return self.existing(known.node)
         if kind is Array or _is_constant(value):
             return Constant(value)
-        made = self._new.get(id(value))
-        if made is None:
-            made = self._write(value, where, is_result)
-        return made
+        made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
+        return self._write(value, where, is_result) if made is None else made
 
     def _result_of_numpy(self, value):
         """Return the recipe of an array that NumPy has made in the trace: jit returns ours."""
+        made = self.recorder.callbacks.recipe_of(value)
+        if made is not None:  # which a callback may write to
+            return self.call(as_array, made)
         try:
             return Constant(as_array(value))
         except TypeError:  # of strings, dates, objects
@@ -256,6 +257,9 @@ class Cook:
         home = sys.modules.get(value.__module__)
         if is_library_function(value) and getattr(home, value.__name__, None) is value:
             return Constant(value)
+        node = self.recorder.lifter.functions.node_of(value)
+        if node is not None:
+            return self.existing(node)
         definition = Definition(
             code_of(value), value.__globals__, value.__name__, value.__qualname__, value.__doc__
         )

@@ -84,6 +84,13 @@ class Functions:
         kwargs = {k: found.lifted(x) for k, x in kwargs.items()}
         return fun(*args, **kwargs)
 
+    def node_of(self, fun):
+        """Return the node of a function that was reached, or None."""
+        found = self._reached.get(id(fun))
+        if found is not None and found.node is None:  # a method: no path leads to it
+            found.node = self.graph.constant_node(fun, fun.__qualname__)
+        return found and found.node
+
     def enter_root(self, fun, node):
         """Enter the function that is traced; its defaults were bound as arguments."""
         found = self._reached.get(id(fun))

@@ -95,6 +95,10 @@ class Prologue:
         self.leaves.append(slot)
         return Host(self, slot, value)
 
+    def reserve(self):
+        """Return a slot that whoever runs the call fills."""
+        return self._new_slot(None)
+
     def late(self, fn, args, value, what):
         """Record a call that gave the number `value` and has to be made anew for each call.
 

@@ -33,8 +33,8 @@ class Kitchen(NamedTuple):
 
     values: list
     slots: Any
-    outs: list
-    made: dict
+    outs: Sequence[Any]
+    made: Any
 
 
 class Out(NamedTuple):

@@ -5,7 +5,6 @@ feeds the program in `inputs`; what is repeated or written to in `effects`. What
 `lift`, attributes in `objects`, functions, classes and modules in `functions`.
 """
 
-import functools
 import itertools
 import os
 import threading
@@ -15,12 +14,12 @@ from typing import Any
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.core.tracer import Tracer, state
+from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import state as states
+from evertrace._src.jit.lifting.callbacks import Callbacks
 from evertrace._src.jit.lifting.code import code_of, info_of, is_library_function
 from evertrace._src.jit.lifting.effects import Effects
 from evertrace._src.jit.lifting.graph import Graph
-from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
@@ -65,7 +64,8 @@ class Recorder:
     Attributes:
       graph, identity, inputs, effects, questions: its parts.
       prologue: that of its inputs.
-      pinned: whether the program holds things of the user's; rules: custom rules of his.
+      callbacks: what the program calls back.
+      rules: whether the program holds custom rules of the user's.
       lifter: the trace's `Lifter`.
     """
 
@@ -78,42 +78,13 @@ class Recorder:
         self.identity = Identity(self.graph)
         self.questions = Questions(self.graph, self.identity, self.inputs)
         self.prologue = self.inputs.prologue
-        self.pinned = self.rules = False
+        self.callbacks, self.rules = Callbacks(self), False
 
     # ------------------------------------------------------------ what the program itself holds
 
-    def pin(self, value):
-        """Depend on the identity of what the program itself will hold, such as a callback."""
-        if isinstance(value, types.MethodType):
-            self.pin(value.__func__)
-            self.pin(value.__self__)
-        elif isinstance(value, functools.partial):
-            for x in (value.func, *value.args, *value.keywords.values()):
-                self.pin(x)
-        if self.identity.depend_on(value):
-            self.pinned = True
-        elif isinstance(value, types.FunctionType):
-            self._pin_closure(value)
-
-    def _pin_closure(self, fun):
-        """Depend on the cells that a callback made by the trace shares with the traced function.
-
-        They are put back, and the callback will read them. One that the trace has made stays as it
-        is: it must not hold a value of the trace.
-        """
-        for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-            entered = self.identity.by_id.get(id(cell))
-            if entered is not None:
-                self.identity.depend_at(cell, entered.node)
-                self.pinned = True
-            elif issubclass(type(_contents(cell)), (Tracer, Host, HostArray)):
-                raise errors.user_error(
-                    errors.UnexpectedTracerError,
-                    f"{self.name}: a callback closes over `{name}`, which has a value for this "
-                    f"one trace only.",
-                    fix=f"pass `{name}` to the callback as an argument.",
-                    anchor="unexpected-tracer",
-                )
+    def callback(self, callback, operands):
+        """Return what the program is to hold of a `FlatCallback`, and its operands."""
+        return self.callbacks.bind(callback, operands)
 
     def hold_rules(self, rules):
         """Note that the program holds custom rules of the user's, which read state when applied."""
@@ -221,7 +192,8 @@ class Recorder:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for part in (self.graph, self.identity, self.inputs, self.effects, self.questions):
+        parts = self.graph, self.identity, self.inputs, self.effects, self.questions, self.callbacks
+        for part in parts:
             part.release()
         self.lifter = None
 
@@ -236,10 +208,3 @@ def _may_read_state(fun, seen=frozenset()):
     return bool(fun.__closure__) or any(
         x is not None and _may_read_state(x, seen | {id(fun)}) for x in mentioned
     )
-
-
-def _contents(cell):
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None

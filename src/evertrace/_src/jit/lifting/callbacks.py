@@ -1,0 +1,278 @@
+"""Callbacks of a jitted function: each call makes them anew, on the objects of that call.
+
+The program keeps nothing of a callback but a recipe, written down where the callback is bound, so
+that it closes over what plain Python would have called it with. A call gets a *number*, which is an
+input of the program and an operand of its callbacks; `ops.callback.in_progress` has the call by it,
+on whatever thread the engine calls back. What a callback closes over becomes
+
+- what is there at this call, if it was there before: objects, cells, globals, defaults;
+- a value of the prologue, if it is a Python number;
+- an operand of the callback, if it is a traced array;
+- a new object, if the trace has made it: one per call, which all callbacks and the result of the
+  call share. One that leads to traced arrays, or that the function changes after the callback was
+  bound, is made as it was then for each run of the callback, which must not change it.
+"""
+
+import collections
+import contextlib
+import functools
+import itertools
+import types
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.jit.lifting.cook import Cook
+from evertrace._src.jit.lifting.entered import (
+    instance_dict,
+    leave_unfinalized,
+    slot_descriptors,
+)
+from evertrace._src.jit.lifting.recipes import Constant, Kitchen, New, Out
+from evertrace._src.jit.lifting.values import dict_type
+from evertrace._src.ops.callback import OfThisCall, in_progress
+
+# ------------------------------------------------------------------------ while tracing
+
+
+class Callbacks:
+    """The callbacks that one trace has bound.
+
+    Args:
+      recorder: the trace's recorder.
+
+    Attributes:
+      slot: of the prologue, for the number of a call; None while there is no callback.
+      used, slots: indices of nodes and slots that recipes use.
+    """
+
+    def __init__(self, recorder):
+        self.recorder, self.slot, self._number = recorder, None, None
+        self.used, self.slots = set(), set()
+        self._made = {}  # id -> (a thing that the trace has made, its recipe, what was in it)
+        self._forgotten = set()  # recipes of things that were changed after that
+        self._keep = []
+
+    def bind(self, callback, operands):
+        """Return what the program is to hold of a `FlatCallback`, and its operands."""
+        if state.trace is EVAL:
+            return callback, operands
+        self._forget_changed()
+        cook = _CallbackCook(self.recorder, {k: v[1] for k, v in self._made.items()})
+        parts = callback.fun, *[value for _, value in callback.static]
+        recipe = cook.state(parts, callback.name)
+        if type(recipe) is Constant:
+            return callback, operands
+        self.used |= cook.used
+        self.slots |= cook.slots
+        varying = _leading_to([recipe], lambda made: type(made) is Out)
+        for value, made in cook.written():
+            self._keep.append(value)
+            if made not in varying:
+                self._made[id(value)] = value, made, contents_of(value)
+        held = OfThisCall(callback, (recipe, varying, self._forgotten), len(cook.outs))
+        return held, [self.number(), *map(as_operand, cook.outs), *operands]
+
+    def can_make(self, values):
+        """Whether each call could make some values that are neither arrays nor numbers."""
+        with contextlib.suppress(errors.EvertraceError):
+            _CallbackCook(self.recorder, {}).state(values, "")
+            return True
+        return False
+
+    def number(self):
+        """Return the input that is the number of the call."""
+        if self._number is None:
+            inputs = self.recorder.inputs
+            self.slot = inputs.prologue.reserve()
+            self._number = inputs.add(_NUMBER, ("slot", self.slot), None)
+        return self._number
+
+    def recipe_of(self, value):
+        """Return how callbacks make a thing that the trace has made, if it is as it was then."""
+        self._forget_changed()
+        found = self._made.get(id(value))
+        return found and found[1]
+
+    def _forget_changed(self):
+        """Forget the recipes of things that have been changed, and of what leads to them."""
+        changed = {
+            made for x, made, was in self._made.values() if not _are_same(contents_of(x), was)
+        }
+        if changed:
+            every = [made for _, made, _ in self._made.values()]
+            self._forgotten |= _leading_to(every, changed.__contains__)
+            self._made = {k: v for k, v in self._made.items() if v[1] not in self._forgotten}
+
+    def close(self):
+        """End the use of what the trace has made: plain Python would not have made it twice."""
+        leave_unfinalized(self._keep)
+
+    def release(self):
+        """Let go of all that the trace has kept alive."""
+        self._made.clear()
+        self._keep.clear()
+        self._number = None
+
+
+_NUMBER = ShapedArray((), np.dtype(np.int32), False)
+
+
+class _CallbackCook(Cook):
+    """Writes the recipe of a callback: traced values are operands of it.
+
+    Args:
+      recorder: the trace's recorder.
+      made: id -> recipe of things that earlier callbacks share.
+    """
+
+    def __init__(self, recorder, made):
+        super().__init__(recorder)
+        self._new.update(made)
+        self._shared = frozenset(made)
+
+    def _check_own(self, value, where):
+        """Allow values of inner traces: the callback is bound in one of them."""
+
+    def written(self):
+        """Return pairs of what it has written recipes of, and these."""
+        new = self._new.keys() - self._shared
+        return [(x, self._new[id(x)]) for x in self._keep if id(x) in new]
+
+
+def contents_of(value):
+    """Return what is in a thing, to be compared by identity."""
+    if isinstance(value, np.ndarray):
+        return [value.tobytes()]
+    found = list((instance_dict(value) or {}).items())
+    for descriptor in slot_descriptors(type(value)).values():
+        with contextlib.suppress(AttributeError):
+            found.append(descriptor.__get__(value))
+    if isinstance(value, dict):
+        found += dict_type(value).items(value)
+    elif isinstance(value, _CONTAINERS):
+        base = next(b for b in _CONTAINERS if isinstance(value, b))
+        found += base.__iter__(value)
+    elif type(value) is types.CellType:
+        with contextlib.suppress(ValueError):
+            found.append(value.cell_contents)
+    return [x for item in found for x in (item if type(item) is tuple else (item,))]
+
+
+_CONTAINERS: tuple[Any, ...] = (list, set, collections.deque)
+
+
+def _are_same(now, was):
+    return len(now) == len(was) and all(
+        a is b or (type(a) is bytes and type(b) is bytes and a == b)
+        for a, b in zip(now, was, strict=True)
+    )
+
+
+def _leading_to(recipes, is_wanted):
+    """Return those of some recipes, and of what they are made of, that lead to wanted ones."""
+    todo, users, found = list(recipes), {}, []
+    while todo:
+        recipe = todo.pop()
+        for part in _parts_of(recipe):
+            if part not in users:
+                todo.append(part)
+            users.setdefault(part, []).append(recipe)
+    todo = [x for x in {*recipes, *users} if is_wanted(x)]
+    while todo:
+        recipe = todo.pop()
+        if recipe not in found:
+            found.append(recipe)
+            todo += users.get(recipe, ())
+    return {x for x in found if isinstance(x, New)}
+
+
+def _parts_of(recipe):
+    """Yield the recipes that a recipe is made of, but for those of what is there already."""
+    todo = []
+    for cls in type(recipe).__mro__ if isinstance(recipe, New) else ():
+        todo += [getattr(recipe, name, None) for name in cls.__dict__.get("__slots__", ())]
+    for x in todo:
+        if type(x) in (list, tuple):
+            todo += x
+        elif type(x) is dict:
+            todo += x.values()
+        elif isinstance(x, New) or type(x) is Out:
+            yield x
+
+
+# ------------------------------------------------------------------------ while running
+
+
+@contextlib.contextmanager
+def in_call(values, slots, made):
+    """Have callbacks find a call while its program runs; gives the number of the call.
+
+    Args:
+      values: of the nodes, as in a `Kitchen`.
+      slots: of the prologue.
+      made: recipe -> what it has made in this call.
+    """
+    number = next(_numbers) & _LAST
+    in_progress[number] = functools.partial(_callback, values, slots, made)
+    try:
+        yield number
+    finally:
+        del in_progress[number]
+
+
+_numbers, _LAST = itertools.count(), (1 << 31) - 1
+
+
+@contextlib.contextmanager
+def _callback(values, slots, made, held, extras):
+    """Give the function and the static values of a callback for one run of it."""
+    recipe, varying, forgotten = held.recipe
+    made = _Made(made, varying, forgotten)
+    found = recipe.make(Kitchen(values, slots, extras, made))
+    before = [(x, contents_of(x)) for x in made.fixed()]
+    yield found
+    for x, contents in before:
+        if not _are_same(contents_of(x), contents):
+            raise _changed_error(held, x)
+
+
+class _Made:
+    """What has been made for a run of a callback.
+
+    Args:
+      shared: recipe -> what it has made in this call.
+      varying: recipes of what is made for each run.
+      forgotten: recipes of what the function has changed since.
+    """
+
+    def __init__(self, shared, varying, forgotten):
+        self.shared, self.varying, self.forgotten, self.own = shared, varying, forgotten, {}
+
+    def get(self, recipe):
+        """Return what a recipe has made, or None."""
+        return (self.own if recipe in self.varying else self.shared).get(recipe)
+
+    def __setitem__(self, recipe, value):
+        (self.own if recipe in self.varying else self.shared)[recipe] = value
+
+    def fixed(self):
+        """Return what the callback must not change: nobody else would see it."""
+        lost = [self.shared[x] for x in self.forgotten if x in self.shared]
+        return [*self.own.values(), *lost]
+
+
+def _changed_error(held, x):
+    return errors.user_error(
+        errors.ImpurityError,
+        f"{held.name}: {held!r} changes a {type(x).__name__} that the jitted function has made, "
+        "and that holds traced arrays or was changed later: the callback has a copy of it.",
+        fix="return what is new from the callback, or keep it in an object that was there before "
+        "the call.",
+        anchor="callback",
+        src=held.src,
+    )

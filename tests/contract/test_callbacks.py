@@ -1,0 +1,277 @@
+"""Callbacks: they run on the objects of the call that they are made in, and nothing keeps these."""
+
+import functools
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+from evertrace.experimental import io_callback
+from tests.contract.compare import Record, X, case, raised
+
+pytestmark = pytest.mark.engine
+
+F32 = ev.ShapeDtypeStruct((3,), jnp.float32)
+
+
+class Scaler:
+    """Holds a factor, and what its callbacks saw."""
+
+    def __init__(self, k):
+        self.k, self.seen = k, []
+
+    def look(self, v, by=1.0):
+        """Note a value, and return it scaled."""
+        self.seen.append(float(np.sum(v)))
+        return np.asarray(v) * np.float32(self.k * by)
+
+    def note(self, v):
+        """Note a value."""
+        self.seen.append(float(np.sum(v)))
+
+
+BINDINGS = {
+    "lambda": lambda s: lambda v: s.look(v),
+    "method": lambda s: s.look,
+    "partial": lambda s: functools.partial(s.look, by=2.0),
+    "partial of a function": lambda s: functools.partial(lambda t, v: t.look(v), s),
+    "default": lambda s: lambda v, t=s: t.look(v),
+    "keyword default": lambda s: lambda v, *, t=s: t.look(v),
+    "nested": lambda s: lambda v: (lambda w: s.look(w))(v),
+    "container": lambda s: lambda v, all={"s": [s]}: all["s"][0].look(v),
+}
+
+
+@pytest.mark.parametrize("how", BINDINGS)
+def test_a_callback_runs_on_the_objects_of_this_call(how):
+    bind = BINDINGS[how]
+    f = ev.jit(lambda s, x: ev.pure_callback(bind(s), F32, x))
+    two, three = Scaler(2.0), Scaler(3.0)
+    for s in (two, three, two):
+        np.testing.assert_array_equal(f(s, X), bind(Scaler(s.k))(X))
+    two.k = 5.0
+    np.testing.assert_array_equal(f(two, X), bind(Scaler(5.0))(X))
+    assert two.seen == [float(X.sum())] * 3
+    assert three.seen == [float(X.sum())]
+    assert f.cache_info().misses == 1
+
+
+KINDS = {
+    "pure_callback": lambda s, x: ev.pure_callback(s.look, F32, x),
+    "io_callback": lambda s, x: io_callback(s.look, F32, x),
+    "ordered": lambda s, x: io_callback(s.look, F32, x, ordered=True),
+    "debug.callback": lambda s, x: (ev.debug.callback(s.note, x), x)[1],
+    "static": lambda s, x: (ev.debug.callback(lambda t, v: t.note(v), s, x), x)[1],
+}
+
+
+AROUND = {
+    "jit": lambda f, s, x: f(s, x),
+    "scan": lambda f, s, x: lax.scan(lambda c, _: (f(s, c), None), x, None, length=2)[0],
+    "while": lambda f, s, x: lax.fori_loop(0, 2, lambda i, c: f(s, c), x),
+    "cond": lambda f, s, x: lax.cond(x[0] > 0, lambda y: f(s, y), lambda y: y, x),
+    "inner jit": lambda f, s, x: ev.jit(f)(s, x),
+    "checkpoint": lambda f, s, x: ev.checkpoint(lambda y: f(s, y))(x),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_callback_runs_on_the_objects_of_this_call_inside_of(around, kind):
+    def body(s, x):
+        return AROUND[around](KINDS[kind], s, x)
+
+    f = ev.jit(body)
+    for k in (2.0, 3.0, 2.0):
+        one, other = Scaler(k), Scaler(k)
+        np.testing.assert_array_equal(f(one, X), body(other, X))
+        assert one.seen == other.seen != []
+    assert f.cache_info().misses == 1
+
+
+@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
+def test_vmap(method):
+    @ev.jit
+    def f(s, xs):
+        return ev.vmap(lambda x: ev.pure_callback(s.look, x, x, vmap_method=method))(xs)
+
+    for k in (2.0, 3.0):
+        s = Scaler(k)
+        np.testing.assert_array_equal(f(s, jnp.ones((4, 3))), np.full((4, 3), k))
+        assert sum(s.seen) == 12
+    assert f.cache_info().misses == 1
+
+
+def test_grad_and_custom_rules():
+    scaled = ev.custom_vjp(lambda s, x: ev.pure_callback(s.look, F32, x), nondiff_argnums=0)
+    scaled.defvjp(
+        lambda s, x: (ev.pure_callback(s.look, F32, x), None),
+        lambda s, _, g: (ev.pure_callback(s.look, F32, g),),
+    )
+    f = ev.jit(lambda s, x: ev.value_and_grad(lambda y: scaled(s, y).sum())(x))
+    for k in (2.0, 3.0):
+        s = Scaler(k)
+        np.testing.assert_array_equal(f(s, X)[1], np.full(3, k))
+        assert len(s.seen) == 2
+    assert f.cache_info().misses == 1
+
+
+def test_transformed_from_outside():
+    f = ev.jit(lambda s, x: (ev.debug.callback(s.note, x), s.k * (x**2).sum())[1])
+    for k in (2.0, 3.0):
+        s = Scaler(k)
+        np.testing.assert_array_equal(ev.grad(f, argnums=1)(s, X), 2 * k * X)
+        assert s.seen == [float(X.sum())]
+
+
+def test_nothing_keeps_the_objects_of_a_call():
+    f = ev.jit(lambda s, x: ev.pure_callback(lambda v: s.look(v), F32, x))
+    gone = []
+    for k in (2.0, 3.0, 4.0):
+        s = Scaler(k)
+        f(s, X)
+        gone.append(weakref.ref(s))
+        del s
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 3
+    assert f.cache_info().misses == 1
+
+
+def test_calls_at_once_find_their_own_callbacks():
+    meet = threading.Barrier(2, timeout=30)
+
+    @ev.jit
+    def f(s, x):
+        return ev.pure_callback(lambda v: (meet.wait(), s.look(v))[1], F32, x)
+
+    found = {}
+
+    def call(k):
+        found[k] = [f(Scaler(k), X).tolist() for _ in range(3)]
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in (2.0, 3.0)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == {k: [(X * k).tolist()] * 3 for k in (2.0, 3.0)}
+
+
+@case(traces=1)
+def test_a_callback_closes_over_numbers_and_traced_arrays(jit):
+    s = Record(n=1, w=jnp.ones(3))
+
+    def step(x):
+        n, y = s.n + 1, x * s.w
+        held = [y, {"n": n}]
+        s.n += 1
+        return ev.pure_callback(lambda v: v * n + y + held[0] * held[1]["n"], F32, 2 * x)
+
+    step = jit(step)
+    for i in range(3):
+        yield step(X * i), s
+
+
+@case(traces=1)
+def test_each_callback_of_a_loop_has_its_own_value(jit):
+    seen = []
+
+    def step(x):
+        for i in range(3):
+            y = x * i
+            io_callback(lambda v: seen.append((i, float(v[0] + y[1]))), None, x)  # noqa: B023
+        return x
+
+    step = jit(step)
+    for _ in range(2):
+        yield step(X), seen
+
+
+@case(traces=1)
+def test_callbacks_share_what_the_call_makes(jit):
+    def step(x):
+        log, count = [], 0
+
+        def note(v):
+            nonlocal count
+            count += 1
+            log.append(v * count)
+
+        io_callback(note, None, x, ordered=True)
+        io_callback(note, None, 2 * x, ordered=True)
+        return log
+
+    step = jit(step)
+    for _ in range(2):
+        yield step(X)
+
+
+@case(traces=1)
+def test_an_array_of_the_call_is_filled_by_a_callback(jit):
+    def step(x):
+        out = np.zeros(3, np.float32)
+        io_callback(lambda v: np.copyto(out, v), None, 3 * x, ordered=True)
+        return out
+
+    step = jit(step)
+    for i in range(2):
+        yield step(X + i)
+
+
+def test_a_copy_of_what_the_function_has_made_must_not_be_changed():
+    @ev.jit
+    def f(x):
+        log = [2 * x]
+        io_callback(lambda v: log.append(v), None, x)
+        return x
+
+    with pytest.raises(ev.errors.ImpurityError, match="changes a list that the jitted function"):
+        f(X)
+
+
+@case(traces=1)
+def test_printing_what_the_call_is_about(jit):
+    s = Record(name="run", n=0)
+    lines = []
+
+    def step(x):
+        ev.debug.callback(lambda r, v: lines.append((r.name, float(v))), s, x[0])
+        return x
+
+    step = jit(step)
+    for name in ("a", "b"):
+        s.name = name
+        yield step(X), lines
+
+
+@case()
+def test_an_error_of_a_callback_reaches_the_caller(jit):
+    s = Record(limit=2.0)
+
+    def step(x):
+        def check(v):
+            if v[0] > s.limit:
+                raise ValueError(f"over {s.limit}")
+            return v
+
+        return ev.pure_callback(check, F32, x)
+
+    step = jit(step)
+    yield step(X), raised(step, X + 5)
+    s.limit = 0.5
+    yield raised(step, X), s
+
+
+def test_by_jax_rules_a_callback_is_that_of_the_trace():
+    s = Scaler(2.0)
+    with ev.strict():
+        f = ev.jit(lambda x: ev.pure_callback(s.look, F32, x))
+        assert f(X).tolist() == (2 * X).tolist()
+    compiled = ev.jit(lambda x: ev.pure_callback(s.look, F32, x)).lower(X).compile()
+    s.k = 3.0
+    assert compiled(X).tolist() == (3 * X).tolist()
