@@ -21,6 +21,14 @@ _planned: list[Any] = []
 _is_missing_said = False
 
 
+def parkable(function: F) -> F:
+    """Return a function for libraries that call it from C++ of theirs.
+
+    Where the interpreter ends meanwhile, the calling thread sleeps for ever and does not unwind.
+    """
+    return function if _native is None else _native.parkable(function)
+
+
 def is_built() -> bool:
     """Whether the extension module is there."""
     return _native is not None

@@ -18,6 +18,7 @@
 #include "python/array.h"
 #include "python/ndarrays.h"
 #include "python/numpy_api.h"
+#include "python/unlocked.h"
 #define NO_IMPORT_UFUNC
 #include <numpy/ufuncobject.h>
 #include "xla/handlers.h"
@@ -55,15 +56,12 @@ PyObject* py_kernel(PyObject*, PyObject* args) {
     return PyErr_Format(PyExc_ValueError, "there is no kernel %s of so many arrays", name);
   }
   Failure failure = nullptr;
-  PyThreadState* state = is_large(in) || is_large(out) ? PyEval_SaveThread() : nullptr;
-  bool exhausted = false;
   try {
+    const Unlocked unlocked(is_large(in) || is_large(out));
     failure = kernel->run(in, out, options);
   } catch (const std::bad_alloc&) {
-    exhausted = true;
+    return PyErr_NoMemory();
   }
-  if (state != nullptr) PyEval_RestoreThread(state);
-  if (exhausted) return PyErr_NoMemory();
   if (failure != nullptr) {
     PyErr_SetString(PyExc_ValueError, failure);
     return nullptr;

@@ -7,6 +7,7 @@
 #include "kernels/loops.h"
 #include "kernels/parallel.h"
 #include "python/ndarrays.h"
+#include "python/unlocked.h"
 
 namespace evertrace {
 namespace {
@@ -61,9 +62,10 @@ PyObject* py_loop(PyObject*, PyObject* args) {
   const Loop loop = find_loop(name, dtypes, count, out[0].dtype);
   if (loop == nullptr) Py_RETURN_FALSE;
   const double work = static_cast<double>(n) * loop_cost(name);
-  PyThreadState* state = work >= kReleaseWork ? PyEval_SaveThread() : nullptr;
-  run_loop(loop, operands, count, sizes, out[0], param, work);
-  if (state != nullptr) PyEval_RestoreThread(state);
+  {
+    const Unlocked unlocked(work >= kReleaseWork);
+    run_loop(loop, operands, count, sizes, out[0], param, work);
+  }
   Py_RETURN_TRUE;
 }
 

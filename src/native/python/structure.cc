@@ -12,6 +12,7 @@
 #include "kernels/gather.h"
 #include "kernels/structure.h"
 #include "python/ndarrays.h"
+#include "python/unlocked.h"
 
 namespace evertrace {
 namespace {
@@ -21,15 +22,12 @@ constexpr int64_t kReleaseBytes = 1 << 16;  // from which on the GIL is worth re
 // Calls a kernel, without the GIL where there is much to do; returns None.
 template <class Kernel>
 PyObject* call(int64_t bytes, const Kernel& kernel) {
-  PyThreadState* state = bytes >= kReleaseBytes ? PyEval_SaveThread() : nullptr;
-  bool exhausted = false;
   try {
+    const Unlocked unlocked(bytes >= kReleaseBytes);
     kernel();
   } catch (const std::bad_alloc&) {
-    exhausted = true;
+    return PyErr_NoMemory();
   }
-  if (state != nullptr) PyEval_RestoreThread(state);
-  if (exhausted) return PyErr_NoMemory();
   Py_RETURN_NONE;
 }
 

@@ -13,6 +13,7 @@
 #include "kernels/structure.h"
 #include "python/array.h"
 #include "python/numpy_api.h"
+#include "python/unlocked.h"
 #include "tape/fuse.h"
 
 namespace evertrace {
@@ -371,17 +372,16 @@ bool make_outputs(const TapeObject* self, PyObject* const* inputs, const void** 
 }
 
 bool execute_tape(const TapeObject* self, const void* const* in, void* const* out) {
-  PyThreadState* state = self->is_long ? PyEval_SaveThread() : nullptr;
   std::string failure;
   bool exhausted = false;
   try {
+    const Unlocked unlocked(self->is_long);
     (*self->tape)->run(in, out);
   } catch (const std::bad_alloc&) {
     exhausted = true;
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  if (state != nullptr) PyEval_RestoreThread(state);
   if (exhausted) raise_exhausted();
   if (!failure.empty()) PyErr_SetString(PyExc_RuntimeError, failure.c_str());
   return !exhausted && failure.empty();

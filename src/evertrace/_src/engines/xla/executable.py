@@ -18,6 +18,7 @@ from evertrace._src.engines.xla import buffers, cache, compat
 from evertrace._src.engines.xla.client import Device
 from evertrace._src.engines.xla.failures import fail, fail_compile, remembering
 from evertrace._src.engines.xla.options import Options
+from evertrace._src.native import parkable
 
 
 class Aval(Protocol):
@@ -256,7 +257,7 @@ def _compile(
             text,
             device.device_list,
             options.to_raw([device]),
-            [remembering(_noting(callback)) for callback in callbacks],
+            [parkable(remembering(_noting(callback))) for callback in callbacks],
         )
     except compat.BackendError as error:
         fail_compile(error, text)
