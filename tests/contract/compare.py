@@ -35,7 +35,7 @@ import textwrap
 import threading
 import types
 import weakref
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 
 import numpy as np
 import pytest
@@ -262,10 +262,14 @@ class Plain:
 def _as_result(value):
     """Return a result as jit gives it: its scalars and NumPy arrays as arrays."""
     kind = type(value)
-    if kind is dict:
+    if kind in (dict, OrderedDict, defaultdict):
         parts = {k: _as_result(v) for k, v in value.items()}
-        return value if all(parts[k] is value[k] for k in value) else parts
-    if kind is list or isinstance(value, tuple):
+        if all(parts[k] is value[k] for k in value):
+            return value
+        made = value.copy()
+        made.update(parts)
+        return made
+    if kind is list or (isinstance(value, tuple) and (kind is tuple or hasattr(kind, "_make"))):
         parts = [_as_result(v) for v in value]
         if all(x is y for x, y in zip(parts, value, strict=True)):
             return value  # the very object

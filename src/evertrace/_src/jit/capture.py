@@ -7,9 +7,9 @@ traces a function of flat arguments, and what it reads besides is a constant.
 
 import contextlib
 import contextvars
-import inspect
 import threading
 import time
+import types
 from typing import Any, NamedTuple
 
 from evertrace._src import config, errors
@@ -87,7 +87,7 @@ def _record(call, name, recorder, lifter):
             with _nested(f"{recorder.name}: an argument, or what the function captures,"):
                 fun, args, kwargs = call.lift(lifter)
             result = fun(*args, **kwargs)
-            awaited = inspect.iscoroutine(result)
+            awaited = type(result) is types.CoroutineType  # asks nothing of the result
             if awaited:
                 result = _finish(result, recorder.name)
             with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):

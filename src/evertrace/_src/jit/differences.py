@@ -136,7 +136,7 @@ _EXPECTED = {
     "members": lambda want: f"{_class_name(want[0])} of {_listed(want[1])}",
     "code": lambda want: f"function, {os.path.basename(want.co_filename)}:{want.co_firstlineno}",
     "subclass": lambda want: f"{_class_name(want[0]())} of {word(want[2])}" if want[0]() else "?",
-    "content": lambda want: f"{_class_name(want[0])} of {len(want[1])} bytes",
+    "content": lambda want: f"{_class_name(want[0])} of {len(want[2])} bytes",
     "bytes": lambda want: f"{_numpy_word(want[0], want[1])} with these contents",
     "dispatch": lambda want: f"lookups of {', '.join(_looked_up(want)) or 'nothing'}",
     "lacks": lambda want: f"no {', '.join(sorted(want))}",

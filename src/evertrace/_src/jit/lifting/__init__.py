@@ -4,6 +4,7 @@ recorder            one trace: its graph, identity, inputs and effects, and what
 graph, identity     what was read, by which path, as nodes; which objects those are, aliases too
 inputs, effects     what feeds the program at each call; what is repeated, or may be written to
 lift, leaves, containers   what a value that is read becomes, by its type
+parts               kinds of the library that are made of others: taken apart, made again
 hooks, objects      attributes: placeholders, and hooks on classes for the time of a trace
 functions, reached, code   functions, which are entered when they are called
 classes, namespaces, spaces   classes, globals, modules: what code mentions of them by name

@@ -4,12 +4,16 @@ Tuples cannot change and are rebuilt instead. The functions take the trace's `Li
 and the node that it was found at.
 """
 
+import collections
+from collections import deque
+
 from evertrace._src import errors
 from evertrace._src.jit.lifting import values
-from evertrace._src.jit.lifting.entered import Entries, Items, Members
+from evertrace._src.jit.lifting.entered import FIELDS, Entries, Fields, Items, Members
 from evertrace._src.jit.lifting.values import weakly
 from evertrace._src.source import user_source
 
+_MAXLEN = deque.__dict__["maxlen"]
 LARGE = 10_000
 """Leaves of one container beyond which a trace warns."""
 
@@ -69,6 +73,8 @@ def fill_items(lifter, entered):
     node.check, node.want = "length", (type(entered.obj), len(items))
     node.src = user_source()
     record, lift = lifter.recorder.graph.node, lifter.lift
+    if isinstance(entered.obj, deque):
+        record(node, "slot", _MAXLEN, f"{node.name}.maxlen", "value", entered.obj.maxlen)
     kind = "list" if isinstance(entered.obj, list) else "index"
     entered.place(
         [lift(x, record(node, kind, i, f"{node.name}[{i}]")) for i, x in enumerate(items)]
@@ -80,6 +86,7 @@ def lift_dict(lifter, value, node):
     if rec.identity.alias(value, node) is not None:
         return value
     rec.identity.remember(value, value, node)
+    lift_fields(lifter, value, node, collections.defaultdict)
     entered = rec.identity.enter(Entries(value, node))
     _warn_if_large(len(entered.entry), node)
     keys = tuple(entered.entry)
@@ -95,6 +102,20 @@ def lift_dict(lifter, value, node):
         }
     )
     return value
+
+
+def lift_fields(lifter, value, node, base):
+    """Lift what an object of a type in C, or of a subclass, holds beside its contents."""
+    if isinstance(value, base):
+        entered = Fields(value, node, FIELDS[base])
+        lifter.recorder.identity.entered.append(entered)
+        record = lifter.recorder.graph.node
+        entered.place(
+            {
+                k: lifter.lift(v, record(node, "slot", entered.fields[k], entered.name_of(k)))
+                for k, v in entered.entry.items()
+            }
+        )
 
 
 def fill_members(lifter, entered):

@@ -8,10 +8,9 @@ refused.
 import collections
 import contextlib
 import enum
-import functools
+import gc
 import sys
 import types
-import weakref
 from typing import Any
 
 import numpy as np
@@ -22,16 +21,19 @@ from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
 from evertrace._src.jit.lifting import values
-from evertrace._src.jit.lifting.code import code_of, is_library_function
+from evertrace._src.jit.lifting.code import code_of, is_library_class, is_library_function
 from evertrace._src.jit.lifting.entered import (
+    FIELDS,
     has_no_hidden_state,
     instance_dict,
     leave_unfinalized,
+    slot_descriptors,
 )
-from evertrace._src.jit.lifting.hooks import StandIn, opaque_error, parts
+from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
 from evertrace._src.jit.lifting.host import Host, function_of
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.impure import real_of
+from evertrace._src.jit.lifting.parts import MADE, is_structure
 from evertrace._src.jit.lifting.recipes import (
     Constant,
     Definition,
@@ -51,6 +53,7 @@ from evertrace._src.jit.lifting.recipes import (
 from evertrace._src.ops.convert import convert
 from evertrace._src.tree import registry
 
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _PLAIN_BASES: tuple[Any, ...] = (str, bytes, int, float, complex)
 _NUMBERS = frozenset({int, float, complex, bool})
 _CONTAINER_BASES: tuple[Any, ...] = (list, set, collections.deque)
@@ -126,6 +129,8 @@ class Cook:
     def _recipe(self, value, where, is_result):
         value = function_of(real_of(value))
         kind = type(value)
+        if kind is StandIn:
+            return self._of_stand_in(value)
         if kind is Host:
             self.slots.add(value.slot)
             return NumberAsArray(value.slot) if is_result else Number(value.slot)
@@ -137,8 +142,6 @@ class Cook:
         origin = None if is_number else self.recorder.identity.origin.get(id(value))
         if origin is not None and not (self.donated and is_under(origin, self.donated)):
             return self.existing(origin)
-        if kind is StandIn:
-            return self._of_stand_in(value)
         if kind is HostArray:
             return self._new.get(id(value)) or self._write_hostarray(value, where)
         if isinstance(value, Tracer):
@@ -164,6 +167,9 @@ class Cook:
             return Constant(value)
 
     def _of_stand_in(self, value):
+        origin = self.recorder.identity.origin.get(id(value))
+        if origin is not None:
+            return self.existing(origin)
         owner, name = parts(value)
         if owner is None:
             raise object.__getattribute__(value, "error")()
@@ -177,38 +183,43 @@ class Cook:
 
     def _write(self, value, where, is_result):
         kind = type(value)
+        of_tree = is_result and (kind in registry.KINDS or hasattr(kind, "_fields"))
 
         def write(x, place):
-            return self._recipe(x, place, is_result)
+            return self._recipe(x, place, of_tree)
 
+        if kind in MADE or is_structure(kind):
+            return self._write_parts(value, where)
         if isinstance(value, tuple):
-            items = [write(x, f"{where}[{i}]") for i, x in enumerate(tuple.__iter__(value))]
-            if all(type(x) is Constant and type(x.value) is not Array for x in items):
-                return Constant(value)
-            recipe = self._note(value, NewTuple(kind))
-            recipe.items = items
-            return recipe
-        for base in _CONTAINER_BASES:
-            if isinstance(value, base):
-                extra = ((), value.maxlen) if base is collections.deque else ()
-                recipe = self._note(value, NewContainer(kind, base, extra))
-                recipe.items = [write(x, f"{where}[...]") for x in base.__iter__(value)]
-                return self._with_namespace(recipe, value, where)
+            return self._write_tuple(value, where, write)
+        if isinstance(value, _CONTAINER_BASES):
+            return self._write_container(value, where, write)
         if isinstance(value, dict):
             return self._write_dict(value, where, write)
-        if kind in _WRITERS:
-            return _WRITERS[kind](self, value, where)
+        writer = next((w for base, w in _WRITERS.items() if isinstance(value, base)), None)
+        if writer is not None:
+            return writer(self, value, where)
         if kind.__module__.startswith("evertrace.") and not issubclass(kind, Cell):
             is_tree = kind in registry.KINDS
             return self._write_tree(value, where, write) if is_tree else Constant(value)
-        if isinstance(value, np.ndarray):
-            recipe = self._note(value, NewCall(np.array))
-            recipe.args = (Constant(value.copy()),)
-            return recipe
-        is_python = kind.__flags__ & (1 << 9) or isinstance(value, types.SimpleNamespace)
-        if is_python and not isinstance(value, (type, BaseException)):
+        if kind.__flags__ & _HEAP_TYPE or isinstance(value, types.SimpleNamespace):
             return self._write_instance(value, where)
         return self._constant_or_refuse(value, where)
+
+    def _write_tuple(self, value, where, write):
+        items = [write(x, f"{where}[{i}]") for i, x in enumerate(tuple.__iter__(value))]
+        if all(type(x) is Constant and type(x.value) is not Array for x in items):
+            return Constant(value)
+        recipe = self._note(value, NewTuple(type(value)))
+        recipe.items = items
+        return recipe
+
+    def _write_container(self, value, where, write):
+        base: Any = next(b for b in _CONTAINER_BASES if isinstance(value, b))
+        extra = ((), value.maxlen) if base is collections.deque else ()
+        recipe = self._note(value, NewContainer(type(value), base, extra))
+        recipe.items = [write(x, f"{where}[...]") for x in base.__iter__(value)]
+        return self._with_namespace(recipe, value, where)
 
     def _with_namespace(self, recipe, value, where):
         namespace = instance_dict(value)
@@ -223,7 +234,10 @@ class Cook:
             for b in (collections.defaultdict, collections.OrderedDict, dict)
             if isinstance(value, b)
         )
-        recipe = self._note(value, NewDict(kind, base, getattr(value, "default_factory", None)))
+        recipe = self._note(value, NewDict(kind, base))
+        if base is collections.defaultdict:
+            factory = FIELDS[base]["default_factory"].__get__(value)
+            recipe.factory = self.state(factory, f"{where}.default_factory")
         recipe.entries = [
             (self.state(k, f"a key of {where}"), write(dict.__getitem__(value, k), f"{where}[...]"))
             for k in values.dict_type(value).__iter__(value)
@@ -241,16 +255,25 @@ class Cook:
         base = next((b for b in _PLAIN_BASES if isinstance(value, b)), None)
         is_namespace = isinstance(value, types.SimpleNamespace)
         if base is None and not is_namespace and not has_no_hidden_state(type(value)):
-            raise opaque_error(value, where)
+            raise made_error(value, where)
         recipe = self._note(value, NewInstance(type(value)))
         if base is not None:
-            recipe.base, recipe.plain = base, base(value)
-        attributes = dict(instance_dict(value) or {})
-        for name, descriptor in recipe.slots.items():
-            with contextlib.suppress(AttributeError):
-                attributes[name] = descriptor.__get__(value)
-        for name, x in attributes.items():
+            recipe.base, recipe.args = base, (Constant(base(value)),)
+        for name, x in _attributes(value).items():
             recipe.attributes[name] = self.state(x, f"{where}.{name}")
+        return recipe
+
+    def _write_exception(self, value, where):
+        """Return the recipe of an exception that was not raised, or is kept after that."""
+        base: Any = next(c for c in type(value).__mro__ if not c.__flags__ & _HEAP_TYPE)
+        _, args, *attributes = base.__reduce__(value)
+        recipe = self._note(value, NewInstance(type(value)))
+        recipe.base = base
+        recipe.args = tuple([self.state(x, f"{where}.args[{i}]") for i, x in enumerate(args)])
+        found = {**(attributes[0] if attributes else {}), **_attributes(value)}
+        if value.__cause__ is not None:
+            found["__cause__"] = value.__cause__
+        recipe.attributes = {k: self.state(x, f"{where}.{k}") for k, x in found.items()}
         return recipe
 
     def _write_function(self, value, where):
@@ -275,6 +298,14 @@ class Cook:
         recipe.attributes = {k: self.state(v, f"{where}.{k}") for k, v in value.__dict__.items()}
         return recipe
 
+    def _write_class(self, value, where):
+        """Return a class that was there; nothing can make one again as its statement did."""
+        identity = self.recorder.identity
+        is_there = id(value) in identity.by_id or _is_importable(value)
+        if not is_there and all(type(x.obj) is not value for x in identity.known.values()):
+            raise made_error(value, where)
+        return Constant(value)
+
     def _write_cell(self, value, where):
         entered = self.recorder.identity.by_id.get(id(value))
         if entered is not None:
@@ -284,22 +315,21 @@ class Cook:
             recipe.contents = self.state(value.cell_contents, where)
         return recipe
 
-    def _write_method(self, value, where):
-        recipe = self._note(value, NewCall(types.MethodType))
-        recipe.args = (self.state(value.__func__, where), self.state(value.__self__, where))
+    def _write_parts(self, value, where):
+        """Return the recipe of what its parts make again."""
+        kind = MADE[type(value)]
+        parts = kind.take(value)
+        if parts is None:
+            return self._constant_or_refuse(value, where)
+        recipe = self._note(value, NewCall(kind.make))
+        self._keep.extend(parts)
+        names = (*[f".{n}" for n in kind.names], *[""] * len(parts))
+        recipe.args = tuple([self.state(x, where + n) for x, n in zip(parts, names, strict=False)])
         return recipe
 
-    def _write_partial(self, value, where):
-        recipe = self._note(value, NewCall(functools.partial))
-        recipe.args = tuple(self.state(x, where) for x in (value.func, *value.args))
-        recipe.kwargs = {k: self.state(v, where) for k, v in value.keywords.items()}
-        return recipe
-
-    def _write_weakref(self, value, where):
-        if value() is None:
-            return Constant(value)
-        recipe = self._note(value, NewCall(weakref.ref))
-        recipe.args = tuple(self.state(x, where) for x in (value(), value.__callback__))
+    def _write_ndarray(self, value, where):
+        recipe = self._note(value, NewCall(np.array))
+        recipe.args = (Constant(value.copy()),)
         return recipe
 
     def _write_hostarray(self, value, where):
@@ -310,14 +340,33 @@ class Cook:
         return recipe
 
     def _constant_or_refuse(self, value, where):
-        kind = type(value)
-        if isinstance(value, (type, BaseException)) or kind.__module__.startswith(
-            ("evertrace.", "jaxlib")
+        if type(value).__module__.startswith(("evertrace.", "jaxlib")):
+            return Constant(value)
+        if (
+            callable(value)
+            and not hasattr(value, "__next__")
+            and not self._holds_any_of_trace(value)
         ):
             return Constant(value)
-        if callable(value) and not hasattr(value, "__next__"):
-            return Constant(value)
-        raise opaque_error(value, where)
+        raise made_error(value, where)
+
+    def _holds_any_of_trace(self, value):
+        """Whether anything that is of this one trace can be reached from what it has made."""
+        identity = self.recorder.identity
+        seen, todo = set(), [value]
+        while todo:
+            x = todo.pop()
+            if issubclass(type(x), _OF_THE_TRACE):
+                return True
+            found = {*identity.known, *identity.by_id, *identity.origin}
+            if id(x) in seen or (id(x) in found and x is not value):
+                continue
+            seen.add(id(x))
+            if type(x) is types.FunctionType:
+                todo += (x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__)
+            elif x is value or not isinstance(x, (type, types.ModuleType)):
+                todo += gc.get_referents(x)
+        return False
 
 
 def is_under(node, roots):
@@ -335,22 +384,35 @@ def _unflattened(unflatten, aux):
 
 
 def _is_constant(value):
-    return values.is_value(value) or isinstance(
-        value,
-        (
-            types.ModuleType,
-            types.BuiltinFunctionType,
-            type,
-            np.generic,
-            np.dtype,
-            Literal,
-            enum.Enum,
-        ),
-    )
+    if type(value) is types.BuiltinFunctionType:  # a method of a value is made again
+        return value.__self__ is None or isinstance(value.__self__, (types.ModuleType, type))
+    if values.is_value(value):
+        return not any(issubclass(type(x), _OF_THE_TRACE) for x in _attributes(value).values())
+    return isinstance(value, (types.ModuleType, np.generic, np.dtype, Literal, enum.Enum))
+
+
+def _is_importable(cls):
+    """Whether a class is one of a module's, not of a function that has just been run."""
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is cls or is_library_class(cls)
+
+
+_OF_THE_TRACE = (Host, HostArray, StandIn, Tracer)
+
+
+def _attributes(value):
+    """Return all attributes of a value by name, in its dict and in its slots."""
+    found = dict(instance_dict(value) or {})
+    for name, descriptor in slot_descriptors(type(value)).items():
+        with contextlib.suppress(AttributeError):
+            found[name] = descriptor.__get__(value)
+    return found
 
 
 _WRITERS: dict[type, Any] = {
     types.FunctionType: Cook._write_function, types.CellType: Cook._write_cell,
-    types.MethodType: Cook._write_method, functools.partial: Cook._write_partial,
-    weakref.ref: Cook._write_weakref, HostArray: Cook._write_hostarray,
+    HostArray: Cook._write_hostarray, np.ndarray: Cook._write_ndarray,
+    type: Cook._write_class, BaseException: Cook._write_exception,
 }  # fmt: skip

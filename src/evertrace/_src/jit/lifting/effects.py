@@ -12,7 +12,6 @@ class Effects:
     Attributes:
       calls: to be repeated at each call: (function, args, kwargs).
       arrays: stand-ins of NumPy arrays, which may be written to.
-      buffers: pairs (buffer, node).
       locks: triples (lock, node, whether it was locked).
       copies: triples (what stands for a partial, node, its attributes).
     """
@@ -20,11 +19,10 @@ class Effects:
     def __init__(self):
         self.calls: list[tuple[Any, Any, Any]] = []
         self.arrays: list[HostArray] = []
-        self.buffers: list[tuple[Any, Node]] = []
         self.locks: list[tuple[Any, Node, bool]] = []
         self.copies: list[tuple[Any, Node, dict[str, Any]]] = []
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for kept in (self.calls, self.arrays, self.buffers, self.locks, self.copies):
+        for kept in (self.calls, self.arrays, self.locks, self.copies):
             kept.clear()

@@ -5,8 +5,13 @@ of a dict, the members of a set, a cell, some names of a namespace. `contents` r
 writes without running user code, so that state can be compared, rewound and put back.
 """
 
+import array
+import collections
 import contextlib
+import types
 from typing import Any
+
+import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.extension import native
@@ -395,6 +400,77 @@ class ClassEntries(Entered):
         for name, value in contents.items():
             if now.get(name, ABSENT) is not value:
                 type.__setattr__(self.obj, name, value)
+
+
+class Fields(Entered):
+    """What an object of a C type holds beside what it contains: a default factory.
+
+    Args:
+      obj, node: as of all things.
+      fields: the descriptors of what it holds, by name.
+    """
+
+    __slots__ = ("fields",)
+    name_of = _name_of_attribute
+
+    def __init__(self, obj, node, fields):
+        self.fields = fields
+        super().__init__(obj, node)
+
+    def contents(self):
+        """Return what it holds by name."""
+        return {name: field.__get__(self.obj) for name, field in self.fields.items()}
+
+    def put(self, contents):
+        """Set what differs."""
+        for name, field in self.fields.items():
+            if field.__get__(self.obj) is not contents[name]:
+                field.__set__(self.obj, contents[name])
+
+
+FIELDS: dict[type, dict[str, Any]] = {
+    BaseException: {name: BaseException.__dict__[name] for name in ("args", "__cause__")},
+    collections.defaultdict: {"default_factory": vars(collections.defaultdict)["default_factory"]},
+    types.FunctionType: {
+        name: types.FunctionType.__dict__[name] for name in ("__defaults__", "__kwdefaults__")
+    },
+}
+"""What objects of C types hold that decides what they do, and that can be set."""
+
+
+class Memory(Entered):
+    """The bytes of a buffer: a `bytearray`, an `array.array`, a `memoryview`, a NumPy array."""
+
+    __slots__ = ("last",)
+
+    def __init__(self, obj, node):
+        self.last = None
+        super().__init__(obj, node)
+
+    def contents(self):
+        """Return the bytes under one key: the same object for as long as they are the same."""
+        now = bytes(self.obj)
+        if now != self.last:
+            self.last = now
+        return {"": self.last}
+
+    def put(self, contents):
+        """Write to the buffer."""
+        if self.contents()[""] is not contents[""]:
+            write_memory(self.obj, contents[""])
+
+
+def write_memory(buffer, data):
+    """Give a buffer other bytes; a `bytearray` or an `array.array` may change its length."""
+    if type(buffer) is bytearray:
+        buffer[:] = data
+    elif type(buffer) is array.array and len(buffer) * buffer.itemsize != len(data):
+        del buffer[:]
+        buffer.frombytes(data)
+    else:
+        memory = np.asarray(buffer)
+        if memory.flags.writeable:
+            memory[...] = np.frombuffer(data, memory.dtype).reshape(memory.shape)
 
 
 def _base(obj):

@@ -23,13 +23,19 @@ from evertrace._src.jit.lifting.code import (
     is_library_module,
     is_own_file,
 )
-from evertrace._src.jit.lifting.entered import CellContents, FunctionAttributes
+from evertrace._src.jit.lifting.entered import (
+    FIELDS,
+    CellContents,
+    Fields,
+    FunctionAttributes,
+)
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.reached import Reached
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
 from evertrace._src.jit.lifting.values import ABSENT, weakly
 
 _FUNCTION = types.FunctionType
+_INSPECTED = frozenset({"__closure__", "__defaults__", "__kwdefaults__", "cell_contents"})
 _CALLERS = frozenset({"_getframe", "currentframe", "f_back"})
 
 
@@ -50,6 +56,8 @@ class Functions:
         self.deleted, self.catches = set(), False
         self._reached = {}
         self._watched = set()  # ids of functions whose attributes were taken over
+        self._inspected = False  # whether code looks into functions without calling them
+        self.lifter.spaces.add(self._inspect, _INSPECTED, nowhere())
 
     def reach(self, fun, node=None):
         """Have a function entered when it is called."""
@@ -64,7 +72,9 @@ class Functions:
             self._reach_cells(found)
             return
         looks_back = not _CALLERS.isdisjoint(found.code.co_names)
-        if looks_back or found.code.co_flags & inspect.CO_ASYNC_GENERATOR:  # cannot delegate
+        if (
+            looks_back or self._inspected or found.code.co_flags & inspect.CO_ASYNC_GENERATOR
+        ):  # cannot delegate
             self.enter(found)
             return
         install_trampoline(fun, functools.partial(self._first_call, found))
@@ -124,15 +134,26 @@ class Functions:
         self.watch_attributes(fun, node)
         self.lifter.spaces.mention(info.attribute_names)
 
+    def _inspect(self, name):
+        """Enter all functions now: code mentions a name by which it can look into them."""
+        if name in _INSPECTED and not self._inspected:
+            self._inspected = True
+            for found in list(self._reached.values()):
+                if not found.called:
+                    self.enter(found)
+                elif not is_library_function(found.fun):
+                    self._enter_defaults(found)
+
     def _enter_defaults(self, found):
         fun, node = found.fun, found.node
-        for attribute in ("__defaults__", "__kwdefaults__"):
-            value = getattr(fun, attribute)
-            kind = attribute.strip("_")
-            child = self.graph.node(node, kind, None, f"{fun.__name__}.{attribute}")
-            lifted = self.lifter.lift(value, child)
-            if lifted is not value:
-                setattr(fun, attribute, lifted)
+        entered = Fields(fun, node, FIELDS[_FUNCTION])
+        if self._inspected:  # it may set them, too
+            self.identity.entered.append(entered)
+        lifted = {}
+        for attribute, value in entered.entry.items():
+            child = self.graph.node(node, attribute.strip("_"), None, entered.name_of(attribute))
+            lifted[attribute] = self.lifter.lift(value, child)
+        entered.place(lifted)
 
     def _enter_cell(self, node, i, name, cell, write_only):
         record = self.graph.node
@@ -141,7 +162,11 @@ class Functions:
                 self.lifter.see(self.identity.by_id[id(cell)].contents().get(""))
             return
         closure = record(node, "attribute", "__closure__", f"{node.name}.__closure__")
-        at = record(closure, "index", i, name)
+        self.enter_cell(cell, record(closure, "index", i, name), name, write_only)
+
+    def enter_cell(self, cell, at, name, write_only=False):
+        """Lift what a cell, found at a node, holds."""
+        record = self.graph.node
         entered = self.identity.enter(CellContents(cell, at))
         if not entered.entry:
             record(at, "cell_state", None, name, "identity", ABSENT)

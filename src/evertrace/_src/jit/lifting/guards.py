@@ -19,6 +19,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.code import code_of, defaults_of, kwdefaults_of
+from evertrace._src.jit.lifting.parts import layout, parts_of
 from evertrace._src.jit.lifting.values import (
     ABSENT,
     DATA,
@@ -162,6 +163,10 @@ def _step_plain(mapping, key):
     return plain_contents(mapping[key])
 
 
+def _step_parts(value, key):
+    return parts_of(value)
+
+
 def _step_child(obj, key):
     flatten, i = key
     return flatten(obj)[0][i]
@@ -180,7 +185,7 @@ STEPS = {
     "deref": _step_deref, "viewed": _step_viewed, "context": _step_context,
     "class_entry": _step_class_entry, "constant": _step_constant,
     "asarray": _step_asarray, "child": _step_child, "aux": _step_aux, "environ": _step_environ,
-    "mapping": _step_mapping, "locked": _step_locked, "plain": _step_plain,
+    "mapping": _step_mapping, "parts": _step_parts, "locked": _step_locked, "plain": _step_plain,
     "abc_token": _step_abc_token,
     "class_names": _step_names, "module_names": _step_module_names,
 }  # fmt: skip
@@ -350,7 +355,8 @@ def _check_subclass(value, want):
 
 
 def _check_content(value, want):
-    return type(value) is want[0] and bytes(value) == want[1]
+    kind, how, contents = want
+    return type(value) is kind and layout(value)[1] == how and bytes(value) == contents
 
 
 def _check_scalar_bytes(value, want):

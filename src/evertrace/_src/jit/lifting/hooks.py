@@ -148,6 +148,18 @@ def opaque_error(value, path):
     )
 
 
+def made_error(value, path):
+    """Build the error for what a trace has made and no call can make again."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    return errors.user_error(
+        errors.OpaqueStateError,
+        f"jit: {path} is a {kind.removeprefix('builtins.')} that the function has made: what it "
+        f"holds cannot be seen, so a compiled program could not make it again.",
+        fix="return or keep what it is made of (a list, an array), or make it outside.",
+        anchor="opaque-state",
+    )
+
+
 class Hooks:
     """The classes that one trace has hooked.
 

@@ -8,9 +8,11 @@ import functools
 import numpy as np
 
 from evertrace._src.arrays.interop import aval_of
+from evertrace._src.jit.lifting.entered import Memory
 from evertrace._src.jit.lifting.hooks import opaque
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.objects import class_check
+from evertrace._src.jit.lifting.parts import layout
 from evertrace._src.source import user_source
 
 
@@ -102,9 +104,9 @@ def _is_numeric(value):
 def lift_buffer(lifter, value, node):
     rec = lifter.recorder
     if rec.identity.alias(value, node) is None:
-        node.check, node.want = "content", (type(value), bytes(value))
-        rec.effects.buffers.append((value, node))
+        node.check, node.want = "content", (*layout(value), bytes(value))
         rec.identity.remember(value, value, node)
+        rec.identity.enter(Memory(value, node))
     return value
 
 

@@ -15,6 +15,7 @@ import io
 import math
 import operator
 import re
+import struct
 import threading
 import types
 import weakref
@@ -32,6 +33,7 @@ from evertrace._src.jit.lifting.containers import (
     fill_items,
     fill_members,
     lift_dict,
+    lift_fields,
     lift_frozenset,
     lift_items,
     lift_set,
@@ -47,6 +49,7 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.functions import Functions
+from evertrace._src.jit.lifting.hooks import opaque_error
 from evertrace._src.jit.lifting.host import Host, math_is_itself, math_stand_in, stand_in_of
 from evertrace._src.jit.lifting.leaves import (
     lift_array,
@@ -62,6 +65,7 @@ from evertrace._src.jit.lifting.leaves import (
 )
 from evertrace._src.jit.lifting.namespaces import Namespaces
 from evertrace._src.jit.lifting.objects import Objects, class_check
+from evertrace._src.jit.lifting.parts import HELD, is_structure, parts_of
 from evertrace._src.jit.lifting.recorder import Recorder
 from evertrace._src.jit.lifting.spaces import Spaces
 from evertrace._src.tree import registry
@@ -161,7 +165,7 @@ def _lift_builtin(lifter, value, node):
     node.check, node.want = "value", value
     child = lifter.recorder.graph.node(node, "attribute", "__self__", f"{node.name}.__self__")
     lifter.lift(owner, child)
-    return value
+    return lifter.recorder.identity.derived(value, node)
 
 
 def _lift_method(lifter, value, node):
@@ -177,9 +181,8 @@ def _lift_method(lifter, value, node):
     owner = lifter.lift(
         value.__self__, rec.graph.node(node, "attribute", "__self__", _owner_name(value, node))
     )
-    if fun is value.__func__ and owner is value.__self__:
-        return value
-    return rec.identity.derived(types.MethodType(fun, owner), node)
+    same = fun is value.__func__ and owner is value.__self__
+    return rec.identity.derived(value if same else types.MethodType(fun, owner), node)
 
 
 def _owner_name(method, node):
@@ -224,11 +227,52 @@ def _lift_attributes_of_partial(lifter, value, made, node):
         rec.identity.enter(FunctionAttributes(value, at)).place(lifted)
 
 
+def _lift_parts(lifter, value, node):
+    """Lift what never changes by what it holds; it is made anew where that was lifted."""
+    rec = lifter.recorder
+    found = rec.identity.alias(value, node)
+    if found is not None:
+        return found.lifted
+    kind = HELD[type(value)]
+    node.check, node.want = "type", type(value)
+    held = parts_of(value)
+    at = rec.graph.node(node, "parts", None, node.name, "length", (tuple, len(held)))
+    lifted = [
+        lifter.lift(x, rec.graph.node(at, "index", i, _part_name(node, i, kind.names)))
+        for i, x in enumerate(held)
+    ]
+    same = all(a is b for a, b in zip(lifted, held, strict=True))
+    return rec.identity.remember(value, value if same else kind.make(*lifted), node)
+
+
+def _part_name(node, i, names):
+    return f"{node.name}.{names[i]}" if i < len(names) else f"{node.name}[{i}]"
+
+
 def _lift_cached(lifter, value, node):
     """Lift a function behind a cache in C, which would keep tracers, to the function itself."""
-    child = lifter.recorder.graph.node(node, "attribute", "__wrapped__", f"{node.name}.__wrapped__")
+    rec = lifter.recorder
+    found = rec.identity.alias(value, node)
+    if found is not None:
+        return found.lifted
+    child = rec.graph.node(node, "attribute", "__wrapped__", f"{node.name}.__wrapped__")
     lift_identity(lifter, value, node)
-    return lifter.recorder.identity.derived(lifter.lift(value.__wrapped__, child), node)
+    fun = lifter.lift(value.__wrapped__, child)
+
+    @functools.wraps(fun)
+    def run(*args, **kwargs):
+        return fun(*args, **kwargs)
+
+    def cache_info():
+        raise opaque_error(value, f"{node.name}.cache_info()")
+
+    clear = operator.methodcaller("cache_clear")
+    vars(run).update(
+        cache_parameters=value.cache_parameters,
+        cache_info=cache_info,
+        cache_clear=lambda: rec.effect(clear, (value,), {}),
+    )
+    return rec.identity.remember(value, run, node)
 
 
 def _lift_wrapped(lifter, value, node):
@@ -317,6 +361,8 @@ def _handler_for(kind):
             return handler
     if module.startswith(("evertrace.", "jaxlib")):
         return _lift_library
+    if is_structure(kind):
+        return _lift_parts
     for base, handler in _BASES:
         if issubclass(kind, base):
             return functools.partial(_lift_subclass, handler)
@@ -354,8 +400,21 @@ def _with_attributes(lifter, value, node):
 
 def _lift_lock(lifter, value, node):
     """Lift a lock; it has to be at the end as it was."""
-    lifter.recorder.effects.locks.append((value, node, value.locked()))
+    rec = lifter.recorder
+    if rec.identity.alias(value, node) is None:
+        rec.identity.remember(value, value, node)
+        rec.effects.locks.append((value, node, value.locked()))
     return lift_identity(lifter, value, node)
+
+
+def _lift_cell(lifter, value, node):
+    """Lift a closure's cell that is a value itself."""
+    node.check, node.want = "type", types.CellType
+    if lifter.recorder.identity.alias(value, node) is None:
+        lifter.recorder.identity.remember(value, value, node)
+        if id(value) not in lifter.recorder.identity.by_id:
+            lifter.functions.enter_cell(value, node, node.name)
+    return value
 
 
 def _lift_number_or_text(base, lifter, value, node):
@@ -368,9 +427,16 @@ def _lift_number_or_text(base, lifter, value, node):
 
 
 def _lift_exception(lifter, value, node):
-    child = lifter.recorder.graph.node(node, "attribute", "args", f"{node.name}.args")
-    child.check, child.want = "value", value.args
-    return _lift_object(lifter, value, node)
+    """Lift an exception: its attributes, what it was raised with, and those that it groups."""
+    if lifter.recorder.identity.known.get(id(value)) is not None:
+        return _lift_object(lifter, value, node)
+    _lift_object(lifter, value, node)
+    lift_fields(lifter, value, node, BaseException)
+    if isinstance(value, BaseExceptionGroup):
+        name = f"{node.name}.exceptions"
+        child = lifter.recorder.graph.node(node, "attribute", "exceptions", name)
+        lifter.lift(value.exceptions, child)
+    return value
 
 
 def _lift_object(lifter, value, node):
@@ -451,17 +517,12 @@ def _by_base():
                 io.FileIO,
                 io.TextIOWrapper,
                 io.BufferedIOBase,
-                re.Pattern,
                 np.ufunc,
                 type(threading.RLock()),
                 property,
                 staticmethod,
                 classmethod,
-                operator.attrgetter,
-                operator.itemgetter,
-                operator.methodcaller,
                 types.CodeType,
-                types.GenericAlias,
                 types.UnionType,
             ),
             lift_identity,
@@ -489,9 +550,13 @@ _CONTAINERS: dict[type, Any] = {
 }
 _HANDLERS: dict[type, Any] = {
     **dict.fromkeys(
-        (bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range),
+        (
+            bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, re.Pattern,
+            re.Match, struct.Struct,
+        ),
         lift_value,
     ),
+    **dict.fromkeys(HELD, _lift_parts),
     **dict.fromkeys((int, float, complex), lift_host),
     **dict.fromkeys(
         (
@@ -517,8 +582,9 @@ _HANDLERS: dict[type, Any] = {
     type(functools.lru_cache(int)): _lift_cached,
     types.ModuleType: _lift_module,
     type: _lift_class,
-    weakref.ref: _lift_reference,
+    **dict.fromkeys((weakref.ref, weakref.KeyedRef, weakref.WeakMethod), _lift_reference),
     **dict.fromkeys(_VIEWS, _lift_view),
     contextvars.ContextVar: _lift_context,
+    types.CellType: _lift_cell,
     Host: lambda lifter, value, node: value,
 }  # fmt: skip

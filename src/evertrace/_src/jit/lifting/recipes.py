@@ -5,7 +5,6 @@ value that was made in the trace and is used twice, or holds itself, has one rec
 once per call. `cook` writes recipes, a `Kitchen` holds what they are made from.
 """
 
-import collections
 import types
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -167,22 +166,27 @@ class NewContainer(New):
 
 
 class NewDict(New):
-    """A dict, or an object of a subclass."""
+    """A dict, or an object of a subclass.
+
+    Attributes:
+      factory: the recipe of a defaultdict's default factory, or None.
+    """
 
     __slots__ = ("base", "entries", "factory", "kind", "namespace")
 
+    factory: Any
     namespace: dict[str, Any] | None
 
-    def __init__(self, kind, base, factory):
-        self.kind, self.base, self.factory = kind, base, factory
+    def __init__(self, kind, base):
+        self.kind, self.base, self.factory = kind, base, None
         self.entries, self.namespace = [], None
 
     def fresh(self, kitchen):
         """Make the dict, then what is in it."""
         made = self.base.__new__(self.kind)
-        if self.base is collections.defaultdict:
-            made.default_factory = self.factory
         kitchen.made[self] = made
+        if self.factory is not None:
+            made.default_factory = self.factory.make(kitchen)
         for key, value in self.entries:
             values.dict_type(made).__setitem__(made, key.make(kitchen), value.make(kitchen))
         if self.namespace:
@@ -193,19 +197,28 @@ class NewDict(New):
 
 
 class NewInstance(New):
-    """An object of a Python class, made without running its `__init__`."""
+    """An object of a Python class, made without running its `__init__`.
 
-    __slots__ = ("attributes", "base", "cls", "plain", "slots")
+    Attributes:
+      base: the type in C that makes it, of `args`: that of a number, text or exception.
+    """
+
+    __slots__ = ("args", "attributes", "base", "cls", "slots")
+
+    args: tuple[Any, ...]
 
     def __init__(self, cls):
         self.cls, self.attributes, self.slots = cls, {}, slot_descriptors(cls)
         self.base: Any = object
-        self.plain = None  # what the base makes it of, if that is a number or text
+        self.args = ()
 
     def fresh(self, kitchen):
         """Make the object, then its attributes."""
-        if self.base is not object:  # a number or text with attributes
-            made = self.base.__new__(self.cls, self.plain)
+        if self.base is not object:
+            args = [x.make(kitchen) for x in self.args]
+            made = self.base.__new__(self.cls, *args)
+            if isinstance(made, BaseException):
+                self.base.__init__(made, *args)
         elif issubclass(self.cls, types.SimpleNamespace):
             made = types.SimpleNamespace.__new__(self.cls)
         else:
@@ -216,10 +229,14 @@ class NewInstance(New):
             value = recipe.make(kitchen)
             if name in self.slots:
                 self.slots[name].__set__(made, value)
+            elif namespace is None or self.cls.__flags__ & _BASE_EXCEPTION:
+                object.__setattr__(made, name, value)
             else:
-                assert namespace is not None
                 namespace[name] = value
         return made
+
+
+_BASE_EXCEPTION = 1 << 30  # Py_TPFLAGS_BASE_EXC_SUBCLASS, some of whose attributes are in C
 
 
 class NewCell(New):

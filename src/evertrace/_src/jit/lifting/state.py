@@ -8,6 +8,7 @@ change: it has only become its lifted value. Nor is a lookup that is kept, see `
 import functools
 import sys
 import types
+from array import array as buffer
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from evertrace._src.jit.lifting.entered import (
     Entries,
     Items,
     Members,
+    Memory,
     Names,
     instance_dict,
 )
@@ -369,25 +371,10 @@ def _values(entered, contents, placed=()):
     ]
 
 
-class _Memory(Entered):
-    """What a NumPy array holds that the trace has made: of known numbers, but written in place."""
-
-    __slots__ = ()
-
-    def contents(self):
-        """Return the bytes under one key."""
-        return {"": self.obj.tobytes()}
-
-    def put(self, contents):
-        """Write to the array."""
-        array = self.obj
-        array[...] = np.frombuffer(contents[""], array.dtype).reshape(array.shape)
-
-
 def _memory(array, node):
-    """Return the `_Memory` of an array that can be written to and is not large."""
+    """Return the `Memory` of an array that can be written to and is not large."""
     kept = array.flags.writeable and not array.dtype.hasobject and array.nbytes <= _MAX_BYTES
-    return _Memory(array, node) if kept else None
+    return Memory(array, node) if kept else None
 
 
 def _look_into(value, name):
@@ -439,4 +426,5 @@ _CONTAINERS = (list, deque, dict, set)
 _THINGS: tuple[tuple[Any, Any], ...] = (
     (types.CellType, CellContents), (list, Items), (deque, Items), (dict, Entries),
     (set, Members), (types.SimpleNamespace, Attributes), (np.ndarray, _memory),
+    (bytearray, Memory), (buffer, Memory),
 )  # fmt: skip

@@ -5,6 +5,8 @@ And what stands for what is not there, and for what is not to be kept alive.
 
 import enum
 import math
+import re
+import struct
 import sys
 import types
 import weakref
@@ -71,6 +73,10 @@ def same_value(a, b):
     return bool(a == b) and repr(a) == repr(b)
 
 
+def _matched(match):
+    return match.string, match.regs, match.lastindex, match.pos, match.endpos
+
+
 def _same_floats(a, b):
     return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
 
@@ -84,6 +90,10 @@ _SAME = {
     complex: lambda a, b: _same_floats(a.real, b.real) and _same_floats(a.imag, b.imag),
     frozenset: lambda a, b: len(a) == len(b) and same_members(a, b),
     slice: lambda a, b: _same_tuples((a.start, a.stop, a.step), (b.start, b.stop, b.step)),
+    re.Pattern: lambda a, b: a == b and type(a.pattern) is type(b.pattern),
+    re.Match: lambda a, b: a.re == b.re and same_value(_matched(a), _matched(b)),
+    struct.Struct: lambda a, b: a.format == b.format,
+    types.CodeType: lambda a, b: False,  # equal code can be of two modules
     range: lambda a, b: (a.start, a.stop, a.step) == (b.start, b.stop, b.step),
     types.BuiltinFunctionType: lambda a, b: a.__self__ is b.__self__ and a.__name__ == b.__name__,
     types.MethodType: lambda a, b: a.__self__ is b.__self__ and a.__func__ is b.__func__,
@@ -108,8 +118,20 @@ def same_key(a, b):
 def is_value(x):
     """Whether a value is immutable all the way down and compared without user code."""
     kind = type(x)
-    if kind in _EXACT or kind in (int, float, complex, slice, range):
+    if kind in _EXACT or kind in (
+        int,
+        float,
+        complex,
+        range,
+        re.Pattern,
+        struct.Struct,
+        types.CodeType,
+    ):
         return True
+    if kind is slice:
+        return is_value(x.start) and is_value(x.stop) and is_value(x.step)
+    if kind is re.Match:
+        return is_value(x.string)
     if kind is tuple or kind is frozenset:
         return all(map(is_value, x))
     return kind in VALUE_TYPES or (

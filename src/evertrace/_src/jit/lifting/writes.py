@@ -59,8 +59,8 @@ def changes(recorder, cook):
             writes += _DIFFERENCES[type(entered)](entered, recorder, cook)
     for array in recorder.effects.arrays:
         if array.written:
-            _check_shared(array, recorder)
             node = recorder.identity.origin[id(array)]
+            _check_shared(array.original, node.name, recorder)
             recipe = cook.out(array.__jax_array__(), node.name)
             writes.append(Write(node.index, node.name, "ndarray", recipe, None))
     _check_unwritable(recorder)
@@ -73,10 +73,6 @@ def changes(recorder, cook):
 
 def _check_unwritable(recorder):
     """Raise where something was changed whose changes cannot be results."""
-    for value, node in recorder.effects.buffers:
-        if bytes(value) != node.want[1]:
-            value[:] = type(value)(node.want[1])
-            raise _buffer_error(value, node)
     for made, node, attributes in recorder.effects.copies:
         now = vars(made)
         if list(now) != list(attributes) or any(now[k] is not x for k, x in attributes.items()):
@@ -90,15 +86,18 @@ def _check_unwritable(recorder):
             raise _lock_error(node, was_locked)
 
 
-def _check_shared(written, recorder):
-    """Raise where another captured array shows what was written to this one."""
-    origin = recorder.identity.origin
-    for other in recorder.effects.arrays:
-        if other is not written and np.may_share_memory(written.original, other.original):
+def _check_shared(written, name, recorder):
+    """Raise where another captured array or buffer shows what was written to this one."""
+    origin, entered = recorder.identity.origin, recorder.identity.entered
+    others = [(a.original, origin[id(a)].name) for a in recorder.effects.arrays]
+    if type(written) is np.ndarray:  # buffers of one another change in place together
+        others += [(e.obj, e.node.name) for e in entered if type(e) is kinds.Memory]
+    for other, other_name in others:
+        if other is not written and np.may_share_memory(np.asarray(written), np.asarray(other)):
             raise errors.user_error(
                 errors.ImpurityError,
-                f"jit: {origin[id(written)].name}, which is written to, shares memory "
-                f"with {origin[id(other)].name}; the change of the one would be missed "
+                f"jit: {name}, which is written to, shares memory "
+                f"with {other_name}; the change of the one would be missed "
                 f"in the other.",
                 fix="use `.at[].set` instead of writing, or give the function one of the two.",
                 anchor="impurity",
@@ -121,16 +120,6 @@ def _lock_error(node, was_locked):
         f"jit: {node.name} is {'released' if was_locked else 'acquired'} in a jitted function and "
         f"left so; a compiled call would not do it.",
         fix="acquire and release it in the same call, or outside.",
-        anchor="impurity",
-    )
-
-
-def _buffer_error(value, node):
-    return errors.user_error(
-        errors.ImpurityError,
-        f"jit: {node.name}, a {type(value).__name__}, is written to in a jitted function; its "
-        f"changes cannot be made results.",
-        fix="use an array or a list, or write to it outside.",
         anchor="impurity",
     )
 
@@ -170,6 +159,16 @@ def _names(entered, recorder, cook):
 def _class_entries(entered, recorder, cook):
     now = entered.contents()
     return _mapping(entered, recorder, cook, now, entered.placed, "class_entries", order=False)
+
+
+def _fields(entered, recorder, cook):
+    return _mapping(entered, recorder, cook, entered.contents(), entered.placed, "fields")
+
+
+def _memory(entered, recorder, cook):
+    _check_shared(entered.obj, entered.node.name, recorder)
+    recipe = cook.state(entered.contents()[""], entered.node.name)
+    return [Write(entered.node.index, entered.node.name, "memory", recipe, None)]
 
 
 def _function_attributes(entered, recorder, cook):
@@ -246,7 +245,7 @@ _DIFFERENCES: dict[type, Callable[..., list[Write]]] = {
     kinds.Attributes: _attributes, kinds.Names: _names, kinds.ClassEntries: _class_entries,
     kinds.FunctionAttributes: _function_attributes, kinds.Entries: _entries,
     kinds.Items: _items, kinds.Members: _members, kinds.CellContents: _cell,
-    kinds.ContextValue: _context,
+    kinds.ContextValue: _context, kinds.Fields: _fields, kinds.Memory: _memory,
 }  # fmt: skip
 
 
@@ -333,6 +332,19 @@ def _apply_ndarray(array, made, rest):
     np.copyto(array, np.asarray(made), casting="unsafe")
 
 
+def _apply_fields(obj, made, rest):
+    for cls in type(obj).__mro__:
+        fields = kinds.FIELDS.get(cls)
+        if fields is not None:
+            for name, value in made.items():
+                fields[name].__set__(obj, value)
+            return
+
+
+def _apply_memory(buffer, made, rest):
+    kinds.write_memory(buffer, made)
+
+
 def _apply_class(obj, made, rest):
     object.__setattr__(obj, "__class__", made)
 
@@ -341,6 +353,7 @@ APPLY: dict[str, Callable[[Any, Any, Any], None]] = {
     "attributes": _apply_attributes, "names": _apply_names, "entries": _apply_names,
     "class_entries": _apply_class_entries, "dict": _apply_dict, "extend": _apply_extend,
     "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": _apply_ndarray,
-    "class": _apply_class, "context": lambda var, made, rest: var.set(made),
+    "class": _apply_class, "fields": _apply_fields, "memory": _apply_memory,
+    "context": lambda var, made, rest: var.set(made),
 }  # fmt: skip
 """How a change is made, by the kind of thing."""
