@@ -513,3 +513,35 @@ DEFAULTS = {
     "bool": ["False", "True"],
     "maybe": ["None", "1"],
 }
+
+
+class Tables:
+    """The templates that a program draws from: those of this file and those of its themes."""
+
+    def __init__(self, families=()):
+        """Join the tables; the templates of themes are together as likely as all others."""
+        self.families = families
+        self.expressions = {
+            k: _joined(v, [f.expressions.get(k, ()) for f in families])
+            for k, v in EXPRESSIONS.items()
+        }
+        self.statements = _joined(STATEMENTS, [f.statements for f in families])
+        self.results = _joined(RESULTS, [f.results for f in families])
+        self.start, self.parts_of, self.arguments = dict(START), dict(PARTS_OF), dict(ARGUMENTS)
+        self.attributes, self.globals, self.shared = dict(ATTRIBUTES), dict(GLOBALS), set(SHARED)
+        for family in families:
+            self.start |= family.start
+            self.parts_of |= family.parts_of
+            self.arguments |= family.arguments
+            self.attributes |= family.attributes
+            self.globals |= family.globals
+            self.shared |= family.shared
+
+
+def _joined(table, groups):
+    """Return a table with the templates of some themes, which weigh as much as the table."""
+    own = sum(weight for weight, _ in table)
+    groups = [group for group in groups if group]
+    return table + [
+        (own / len(groups) / len(group), template) for group in groups for template in group
+    ]

@@ -16,6 +16,7 @@ class Failure(NamedTuple):
     seed: int
     program: Program
     difference: str
+    verdict: str = "silent difference"
 
     def report(self):
         """Return a text with the program, to be pasted into a file."""
@@ -28,15 +29,21 @@ class Tally:
 
     def __init__(self):
         """Count from nothing."""
-        self.failures, self.counts = [], Counter()
-        self.refusals, self.errors = Counter(), Counter()
+        self.failures, self.counts, self.verdicts = [], Counter(), Counter()
+        self.refusals, self.errors, self.needless = Counter(), Counter(), Counter()
+        self.examples = {}  # a seed for each refusal and each reason of a needless trace
 
-    def add(self, seed, jit):
-        """Run the program of a seed."""
-        program = make(seed)
-        outcome = compare(program, jit)
+    def add(self, seed, jit, families=None, beside=False):
+        """Run the program of a seed; see `run_seeds`."""
+        watched = beside and seed % 16 == 5
+        program = make(seed, families)._replace(watched=watched)
+        outcome = compare(program, jit, situations=beside)
         if outcome.difference:
-            self.failures.append(Failure(seed, program, outcome.difference))
+            self.failures.append(Failure(seed, program, outcome.difference, outcome.verdict))
+        self.verdicts[outcome.verdict] += 1
+        self.needless.update(outcome.needless)
+        for text in (*outcome.refused, *outcome.needless):
+            self.examples.setdefault(text, seed)
         self.counts.update(
             programs=1,
             calls=outcome.calls,
@@ -55,6 +62,9 @@ class Tally:
         self.counts += other.counts
         self.refusals += other.refusals
         self.errors += other.errors
+        self.needless += other.needless
+        self.verdicts += other.verdicts
+        self.examples = other.examples | self.examples
 
     def summary(self):
         """Return the counts as one line."""
@@ -62,11 +72,14 @@ class Tally:
         return f"{counts}, {len(self.failures)} failed"
 
 
-def run_seeds(seeds, jit):
-    """Return the `Tally` of the programs of some seeds."""
+def run_seeds(seeds, jit, families=None, beside=False):
+    """Return the `Tally` of the programs of some seeds, of these themes or of such as are drawn.
+
+    If it looks `beside`, needless traces are counted, and sometimes a thread reads attributes.
+    """
     tally = Tally()
     for seed in seeds:
-        tally.add(seed, jit)
+        tally.add(seed, jit, families, beside)
     return tally
 
 
@@ -82,7 +95,7 @@ def minimise(failure, jit, seconds=30):
             position, shrunk = 0, False
         program = candidates[position]
         difference = _difference(program, jit)
-        if difference and _raised(difference) == _raised(failure.difference):
+        if difference and _kind(difference) == _kind(failure.difference):
             failure, shrunk = failure._replace(program=program, difference=difference), True
         else:
             position += 1
@@ -96,9 +109,16 @@ def _difference(program, jit):
         return ""
 
 
-def _raised(difference):
-    """Return which exception a difference is about, so that one error is not taken for another."""
-    return re.findall(r"raised? (\w+).*", difference)
+_KINDS = re.compile(
+    r"raised? (\w+)|is an? (\w+), not an? (\w+)|consists of|object that it is|has dtype|the code of"
+    r"|another thread|printed|the error's"
+)
+
+
+def _kind(difference):
+    """Return what a difference is about, so that one is not taken for another."""
+    found = _KINDS.search(difference)
+    return found and found[0]
 
 
 def _smaller(program):

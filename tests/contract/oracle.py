@@ -20,35 +20,45 @@ Five differences are deliberate, and modelled here:
 """
 
 import contextlib
+import decimal
 import io
+import os
 import re
 import sys
 import types
 import warnings
-from collections import defaultdict, deque
-from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from evertrace import Array, enable_x64
+import evertrace
 from evertrace._src.errors import EvertraceError, EvertraceWarning
+from tests.contract.parts import dict_of
+from tests.contract.reader import Reader
+from tests.contract.situations import Situations
+from tests.contract.snapshots import Snapshot
+from tests.contract.walk import Comparison, Difference, RawError, SlightDifference
 
 PRELUDE = """\
-import bisect, contextlib, copy, dataclasses, functools, heapq, itertools, math, operator
-from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
-from types import SimpleNamespace
+import array, bisect, contextlib, contextvars, copy, dataclasses, decimal, enum, functools, heapq
+import itertools, math, operator, os, queue, random, threading, weakref
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections import namedtuple
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType, SimpleNamespace
 import numpy as np
 import evertrace.numpy as jnp
-from evertrace import checkpoint, grad, jvp, lax, tree, value_and_grad, vmap
+from evertrace import checkpoint, custom_jvp, debug, grad, jvp, lax, nn, pure_callback, tree
+from evertrace import random as jr, value_and_grad, vmap
+from evertrace.experimental import io_callback
 
 Pt = namedtuple("Pt", "y n")
 
 def half(x):
     return x * 0.5
 """
-TOLERANCE = 1e-5  # float32 rounds at 6e-8; a program does some hundred operations on an array
-SLIGHT = 1e-2  # what rounding may become that a program magnifies; checked in double precision
 
 
 class Event(NamedTuple):
@@ -64,6 +74,7 @@ class Program(NamedTuple):
     source: str
     events: tuple[Event, ...]
     name: str = "program"
+    watched: bool = False  # whether another thread reads the objects' attributes meanwhile
 
     def text(self):
         """Return the program as a file that runs by itself."""
@@ -82,6 +93,20 @@ class Outcome(NamedTuple):
     hits: int = 0
     traces: int = 0
     magnified: bool = False  # the worlds agree in double precision only, but for rounding
+    raw: bool = False  # the difference is an error that does not say what cannot be done
+    needless: tuple[str, ...] = ()  # the reasons of traces that nothing new called for
+
+    @property
+    def verdict(self):
+        """Return the worst that was seen, as one of `VERDICTS`."""
+        if self.difference:
+            return "raw error" if self.raw else "silent difference"
+        if self.refused:
+            return "refused"
+        return "needless retrace" if self.needless else "same"
+
+
+VERDICTS = ("same", "needless retrace", "refused", "raw error", "silent difference")
 
 
 class BadProgramError(Exception):
@@ -113,13 +138,18 @@ class World:
         """Forget the module."""
         sys.modules.pop(self.module.__name__, None)
 
-    def run(self, event):
-        """Run one event; return what it printed, and the error it raised or None."""
+    def run(self, event, beside=contextlib.nullcontext):
+        """Run one event; return what it printed, and the error it raised or None.
+
+        Meanwhile `beside`, a context manager, is entered.
+        """
         self.names.pop("result", None)
         printed = io.StringIO()
+        code = compile(event.source, self._filename, "exec")
         try:
-            with contextlib.redirect_stdout(printed):
-                exec(compile(event.source, self._filename, "exec"), self.names)
+            with contextlib.redirect_stdout(printed), beside():
+                exec(code, self.names)
+                evertrace.effects_barrier()
         except Exception as error:
             return printed.getvalue(), error
         return printed.getvalue(), None
@@ -148,62 +178,119 @@ class Counter:
         """Return how many variants were traced so far; shared caches may count twice."""
         return sum(jitted.cache_info().misses for jitted in self._made)
 
+    def reason(self):
+        """Return why the last variant was traced, numbers and strings left out."""
+        variants = [v for jitted in self._made for v in jitted.explain().variants]
+        last = next((v for v in reversed(variants) if v.reason and not v.hits), None)
+        text = "; ".join(last.reason) if last else "unknown"
+        return re.sub(r"'[^']*'|-?\d+(\.\d+)?(e[-+]?\d+)?|\bnan\b|\binf\b", "_", text)
 
-def compare(program, jit):
-    """Run `program` plainly and with `jit`, and return the `Outcome`."""
-    outcome, difference = _run(program, jit)
+
+def compare(program, jit, situations=False):
+    """Run `program` plainly and with `jit`, and return the `Outcome`.
+
+    With `situations` traces are looked at that the program's situation did not call for.
+    """
+    outcome, difference = _run(program, jit, situations)
     if isinstance(difference, SlightDifference):
-        with enable_x64():
-            exact, difference = _run(program, jit)
+        with evertrace.enable_x64():
+            exact, difference = _run(program, jit, situations)
         outcome = outcome if difference else exact._replace(magnified=True)
     return outcome
 
 
-def _run(program, jit):
+def _run(program, jit, situations):
     """Return the `Outcome` of one run, and the `Difference` that it has seen or None."""
     counter = Counter(jit)
     worlds = []
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), process_settings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", EvertraceWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of overflow
             worlds.append(World(program, f"{program.name}_plain", lambda fun, **_: fun))
             try:
                 worlds.append(World(program, f"{program.name}_jit", counter))
             except BadProgramError as error:
-                difference = Difference(f"only with jit, the definitions raise {error}")
-                return Outcome(str(difference)), difference
-            return _compare(program.events, *worlds, counter)
+                difference = RawError(f"only with jit, the definitions raise {error}")
+                return Outcome(str(difference), raw=True), difference
+            return _Run(program, *worlds, counter, situations).outcome()
     finally:
         for world in worlds:
             world.close()
 
 
-def _compare(events, plain, jitted, counter):
-    calls, hits, raised, refused, traces, where = 0, 0, [], [], 0, ""
-    difference = _difference_of_states(plain, jitted)
-    for i, event in enumerate(events):
-        if difference:
-            break
-        misses = counter.misses()
-        found = jitted.run(event)
-        traced = counter.misses() > misses
-        before = Snapshot(plain.names) if event.is_call and found[1] else None
-        expected = plain.run(event)
-        if before and is_refusal(found[1]) and not is_refusal(expected[1]):
-            refused.append(one_line(found[1]))
-        else:
-            difference = _difference_of_outcomes(expected, found)
-            raised += [one_line(found[1])] if before else []
-        if before:
-            before.restore()
-        calls, traces = calls + event.is_call, traces + traced
-        hits += event.is_call and not traced and not before
-        difference = difference or _difference_of_states(plain, jitted)
-        if difference:
+@contextlib.contextmanager
+def process_settings():
+    """Put back what programs change of the process."""
+    environment = dict(os.environ)
+    try:
+        with decimal.localcontext():
+            yield
+    finally:
+        for name in set(os.environ) - set(environment):
+            del os.environ[name]
+        os.environ.update(environment)
+
+
+class _Run:
+    """The events of a program, run in two worlds."""
+
+    def __init__(self, program, plain, jitted, counter, situations):
+        self.program, self.plain, self.jitted, self.counter = program, plain, jitted, counter
+        self.situations = Situations(plain) if situations else None
+        self.calls = self.hits = self.traces = 0
+        self.raised, self.refused, self.needless = [], [], []
+
+    def outcome(self):
+        """Run all events, up to the first difference."""
+        difference, where = _difference_of_states(self.plain, self.jitted), ""
+        for i, event in enumerate(self.program.events):
+            if difference:
+                break
+            going_on, difference = self._event(event)
             where = f"event {i + 1}, {event.source.splitlines()[0]!r}: "
-    text = f"{where}{difference}" if difference else ""
-    outcome = Outcome(text, calls, tuple(raised), tuple(refused), hits, traces)
-    return outcome, difference
+            if not going_on:
+                break
+        return Outcome(
+            difference=f"{where}{difference}" if difference else "",
+            calls=self.calls,
+            raised=tuple(self.raised),
+            refused=tuple(self.refused),
+            hits=self.hits,
+            traces=self.traces,
+            raw=isinstance(difference, RawError),
+            needless=tuple(self.needless),
+        ), difference
+
+    def _event(self, event):
+        """Run an event; return whether the worlds are still alike, and what differs."""
+        misses, reader = self.counter.misses(), Reader(self.jitted)
+        watched = self.program.watched and event.is_call
+        found = self.jitted.run(event, reader.reading if watched else contextlib.nullcontext)
+        traced = self.counter.misses() - misses
+        before = Snapshot(self.plain.names) if event.is_call and found[1] else None
+        if self.situations and event.is_call:
+            expected, new = self.situations.run(event)
+            if traced > new and not found[1] and not expected[1]:
+                self.needless.append(self.counter.reason())
+        else:
+            expected = self.plain.run(event)
+        difference = reader.difference()
+        failed = before and (found[1] is not None)
+        if failed:
+            before.restore()
+        if failed and is_refusal(found[1]) and not is_refusal(expected[1]):
+            self.refused.append(one_line(found[1]))
+        else:
+            difference = difference or _difference_of_outcomes(
+                expected, found, (self.plain.module.__name__, self.jitted.module.__name__)
+            )
+            self.raised += [one_line(found[1])] if failed else []
+        self.calls, self.traces = self.calls + event.is_call, self.traces + bool(traced)
+        self.hits += event.is_call and not traced and not failed
+        if failed and not before.complete and not difference:
+            return False, None  # an iterator has moved, which nothing puts back
+        return True, difference or _difference_of_states(self.plain, self.jitted)
 
 
 def is_refusal(error):
@@ -218,343 +305,69 @@ def one_line(error):
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-def _difference_of_outcomes(expected, found):
+def _difference_of_outcomes(expected, found, modules):
     (printed, error), (printed_too, error_too) = expected, found
     if error is None and error_too is None:
         if printed != printed_too:
             return Difference(f"printed {printed_too!r}, not {printed!r}")
-    elif _text(error) != _text(error_too):
-        return Difference(f"raised {error_too!r}, not {error!r}")
+        return None
+    if _text(error) != _text(error_too):
+        raw = error_too is not None and (error is None or type(error) is not type(error_too))
+        kind = RawError if raw and not is_refusal(error_too) else Difference
+        return kind(f"raised {_shown(error_too)}, not {_shown(error)}")
+    if not _is_ours(error_too):
+        return _difference_of_errors(error, error_too, modules)
     return None
+
+
+def _shown(error):
+    try:
+        return repr(error)
+    except Exception:  # of what an exception carries
+        return f"{type(error).__name__}(...)"
+
+
+def _difference_of_errors(error, error_too, modules):
+    """Compare what two exceptions carry: their arguments and attributes."""
+    walk = Comparison(modules, lenient=True)
+    mine, its = dict_of(error), dict_of(error_too)
+    try:
+        walk.same(error.args, error_too.args, "the error's args")
+        for name in sorted(mine):
+            walk.same(mine[name], its.get(name), f"the error's {name}")
+    except Difference as difference:
+        return difference
+    return None
+
+
+def _is_ours(error):
+    return is_refusal(error) or "\n  at <" in str(error)
 
 
 def _text(error):
     """Return what has to agree of an error: of evertrace's own the first words."""
-    ours = is_refusal(error) or "\n  at <" in str(error)
-    return " ".join(one_line(error).split()[:5]) if ours else f"{type(error).__name__}: {error}"
+    if _is_ours(error):
+        return " ".join(one_line(error).split()[:5])
+    text = re.sub(r"_(plain|jit)\.|0x[0-9a-f]+|<program_\d+_(plain|jit)>", "", str(error))
+    numbers = re.compile(r"Array\(.*?\)|array\(.*?\)|\[.*?\]", re.DOTALL)  # rounding may differ
+    return f"{type(error).__name__}: {numbers.sub('[]', text)}"
 
 
 def _difference_of_states(plain, jitted):
     walk = Comparison((plain.module.__name__, jitted.module.__name__))
+    mine, its = plain.state(), jitted.state()
+    kept = sorted(name for name in mine if name.startswith("kept"))
     try:
-        walk.same(plain.state(), jitted.state(), "")
+        walk.same(_without(mine, kept), _without(its, kept), "")
+        walk.lenient = True
+        for name in kept:
+            walk.same(mine[name], its.get(name), name)
         if "result" in plain.names or "result" in jitted.names:
-            walk.lenient = True
             walk.same(plain.names.get("result"), jitted.names.get("result"), "result")
     except Difference as difference:
         return difference
     return None
 
 
-# ----------------------------------------------------------------------------- parts of objects
-
-_ATOMS = (types.NoneType, bool, int, float, complex, str, bytes, range, slice)
-_UNSEEN = frozenset({
-    "__dict__", "__weakref__", "__doc__", "__module__", "__slots__", "__dataclass_fields__",
-    "__dataclass_params__", "__slotnames__", "__annotations__", "__annotate_func__",
-    "__annotations_cache__",
-})  # fmt: skip
-
-
-def unwrap(x):
-    """Return the user's function of a jitted one, everything else as it is."""
-    while _is_wrapper(x):
-        x = x.__wrapped__
-    return x
-
-
-def _is_wrapper(x):
-    ours = type(x) is types.FunctionType or type(x).__module__.startswith("evertrace")
-    return ours and hasattr(x, "__wrapped__")
-
-
-def parts(x):
-    """Return what `x` consists of, as pairs of a label and a value, in order."""
-    kind = type(x)
-    if kind in _LEAVES or isinstance(x, np.generic):
-        return []
-    if kind in _PARTS:
-        return _PARTS[kind](x)
-    if isinstance(x, type):
-        return [(f".{name}", vars(x)[name]) for name in sorted(set(vars(x)) - _UNSEEN)]
-    return _attributes(x) + _contents(x)
-
-
-_LEAVES = {*_ATOMS, np.ndarray, Array, types.CodeType, types.ModuleType}
-
-
-def _parts_of_function(x):
-    if x.__module__.startswith("evertrace."):  # whose own caches are nobody's state
-        return [(".__qualname__", f"{x.__module__}.{x.__qualname__}")]
-    cells = dict(zip(x.__code__.co_freevars, x.__closure__ or (), strict=True))
-    return [
-        (".__code__", x.__code__),
-        (".__defaults__", x.__defaults__),
-        (".__kwdefaults__", x.__kwdefaults__),
-        *((f" variable {name}", cell) for name, cell in cells.items()),
-        *((f".{name}", value) for name, value in vars(x).items() if name != "__wrapped__"),
-    ]
-
-
-_PARTS = {
-    types.FunctionType: _parts_of_function,
-    types.CellType: lambda x: [(" in a cell", x.cell_contents)] if is_filled(x) else [],
-    types.MethodType: lambda x: [(".__func__", x.__func__), (".__self__", x.__self__)],
-    partial: lambda x: [(".func", x.func), (".args", x.args), (".keywords", x.keywords)],
-    staticmethod: lambda x: [(".__func__", x.__func__)],
-    classmethod: lambda x: [(".__func__", x.__func__)],
-    property: lambda x: [(".fget", x.fget), (".fset", x.fset)],
-    cached_property: lambda x: [(".func", x.func)],  # on 3.11 it has a lock as well
-}
-
-
-def is_filled(cell):
-    """Whether a cell holds a value."""
-    try:
-        cell.cell_contents  # noqa: B018 - an empty cell raises
-    except ValueError:
-        return False
-    return True
-
-
-@lru_cache(maxsize=64)
-def slots_of(cls):
-    """Return the slots that a class and its bases define, by name."""
-    found = {}
-    for base in cls.__mro__:
-        members = vars(base).items() if "__slots__" in vars(base) else ()
-        found |= {k: v for k, v in members if isinstance(v, types.MemberDescriptorType)}
-    return found
-
-
-def dict_of(x):
-    """Return the `__dict__` of an object, an empty one where it has none; no hook sees it."""
-    try:
-        found = object.__getattribute__(x, "__dict__")
-    except AttributeError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _attributes(x):
-    found = [(f".{name}", slot_of(x, slot)) for name, slot in slots_of(type(x)).items()]
-    found = [(name, value) for name, value in found if value is not _EMPTY]
-    return found + [(f".{name}", value) for name, value in dict_of(x).items()]
-
-
-def _contents(x):
-    if isinstance(x, dict):
-        found = [(".keys()", tuple(dict.keys(x)))]
-        if isinstance(x, defaultdict):
-            found.append((".default_factory", x.default_factory))
-        return found + [(f"[{key!r}]", value) for key, value in dict.items(x)]
-    if isinstance(x, set | frozenset):
-        return [(" element", element) for element in sorted(x, key=repr)]
-    if isinstance(x, list | tuple | deque):
-        found = [(".maxlen", x.maxlen)] if isinstance(x, deque) else []
-        return found + [(f"[{i}]", element) for i, element in enumerate(x)]
-    return []
-
-
-# --------------------------------------------------------------------------------- comparison
-
-
-class Difference(Exception):
-    """Where two worlds differ, and how."""
-
-
-class SlightDifference(Difference):
-    """Values that differ by so little that it may be rounding."""
-
-
-class Comparison:
-    """Walks two worlds side by side, and raises `Difference` at the first one."""
-
-    def __init__(self, modules, lenient=False):
-        """Compare objects of two modules of these names, as results if `lenient`."""
-        self.lenient = lenient
-        self._modules = modules
-        self._there, self._back, self._alive = {}, {}, []  # those seen, by id of the other one
-
-    def same(self, a, b, path):
-        """Compare two values that `path` leads to."""
-        if a is b and not isinstance(a, np.ndarray | list | dict | set | deque):
-            return  # a value, or of another module
-        a, b = unwrap(a), unwrap(b)
-        scalar = isinstance(a, Array | float | int | np.ndarray)
-        if self.lenient and scalar and isinstance(b, Array):
-            self._same_values(np.asarray(a), np.asarray(b), path)
-        else:
-            self._same_types(a, b, path)
-            self._same_object(a, b, path)
-
-    def _same_types(self, a, b, path):
-        mine, its = type(a), type(b)
-        ours = (mine.__module__, its.__module__) == self._modules
-        if not (ours and mine.__qualname__ == its.__qualname__) and mine is not its:
-            raise Difference(f"{path} is a {its.__name__}, not a {mine.__name__}: {b!r}, not {a!r}")
-
-    def _same_object(self, a, b, path):
-        if isinstance(a, _ATOMS):
-            if not same_atoms(a, b):
-                raise Difference(f"{path} is {b!r}, not {a!r}")
-        elif isinstance(a, types.CodeType):
-            if a != b:
-                raise Difference(f"{path} is the code of {b.co_name}, not of {a.co_name}")
-        elif isinstance(a, np.generic):
-            self._same_arrays(np.asarray(a), np.asarray(b), path)
-        elif not self._is_known(a, b, path):
-            self._same_parts(a, b, path)
-
-    def _is_known(self, a, b, path):
-        """Note that two objects are one; whether they were noted already."""
-        if isinstance(a, tuple | frozenset):
-            return False  # immutable: whether two are one depends on the interpreter
-        known = self._there.get(id(a))
-        if known is None:
-            if id(b) in self._back and not isinstance(a, Array):
-                raise Difference(f"{path} is an object that it is not in plain Python")
-            self._there[id(a)], self._back[id(b)] = b, a
-            self._alive.append((a, b))
-        elif known is not b:
-            raise Difference(f"{path} is not the object that it is in plain Python")
-        return known is not None
-
-    def _same_parts(self, a, b, path):
-        if isinstance(a, np.ndarray | Array):
-            self._same_arrays(np.asarray(a), np.asarray(b), path)
-            return
-        if isinstance(a, type) and (a.__module__, b.__module__) != self._modules:
-            self._same_constants(a, b, path)
-            return
-        mine, its = parts(a), parts(b)
-        names, names_too = [label for label, _ in mine], [label for label, _ in its]
-        if names != names_too:
-            raise Difference(f"{path} consists of {names_too}, not of {names}")
-        if not mine and not isinstance(a, list | tuple | dict | set | deque | frozenset):
-            self._same_constants(a, b, path)
-        for (label, value), (_, value_too) in zip(mine, its, strict=True):
-            self.same(value, value_too, path + label)
-
-    def _same_constants(self, a, b, path):
-        """Compare what has no parts: builtins, foreign types, modules, objects without state."""
-        ours = self._modules[0] in (type(a).__module__, getattr(a, "__module__", ""))
-        descriptor = hasattr(type(a), "__get__")  # of a class's members: one for each class
-        if a is not b and not ours and not descriptor and not isinstance(a, types.CellType):
-            raise Difference(f"{path} is {b!r}, not {a!r}")
-
-    def _same_arrays(self, a, b, path):
-        if a.dtype != b.dtype:
-            raise Difference(f"{path} has dtype {b.dtype}, not {a.dtype}")
-        self._same_values(a, b, path)
-
-    def _same_values(self, a, b, path):
-        if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
-            what = f"{b.dtype}{list(b.shape)}, not {a.dtype}{list(a.shape)}"
-            raise Difference(f"{path} is {what}")
-        close = a.tobytes() == b.tobytes() if a.dtype == b.dtype else np.array_equal(a, b)
-        inexact = a.dtype.kind in "fc"
-        if not close and not (inexact and _near(a, b, TOLERANCE)):
-            kind = SlightDifference if inexact and _near(a, b, SLIGHT) else Difference
-            raise kind(f"{path} is {b.tolist()}, not {a.tolist()}")
-
-
-def _near(a, b, tolerance):
-    return np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
-
-
-def same_atoms(a, b):
-    """Compare immutable Python values of one type, floats to the bit and by the sign of zero."""
-    if isinstance(a, float):
-        return repr(a) == repr(b)
-    return a == b
-
-
-# ---------------------------------------------------------------------------------- snapshots
-
-
-class Snapshot:
-    """The state of everything that a module's globals reach, to be put back in place."""
-
-    def __init__(self, names):
-        """Note the present state, without the result of an earlier call."""
-        names.pop("result", None)
-        self._undo, self._alive = [], []
-        seen, todo = {id(names["__builtins__"]), id(names["jit"])}, [names]
-        while todo:
-            x = unwrap(todo.pop())
-            if id(x) not in seen and not _is_foreign(x, names):
-                seen.add(id(x))
-                self._alive.append(x)
-                todo += [value for _, value in parts(x)]
-                self._undo += _undo_of(x)
-
-    def restore(self):
-        """Put everything back."""
-        for undo in self._undo:
-            undo()
-
-
-def _is_foreign(x, names):
-    """Whether no program changes `x`: values, and what other modules define."""
-    if isinstance(x, types.FunctionType):
-        return x.__globals__ is not names
-    if isinstance(x, type):
-        return x.__module__ != names["__name__"]
-    return isinstance(x, (types.ModuleType, *_ATOMS))
-
-
-def _undo_of(x):
-    """Return functions that put back an object's own state, not that of its parts."""
-    undo = []
-    if isinstance(x, types.FunctionType):
-        for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            undo.append(partial(setattr, x, name, getattr(x, name)))
-    elif isinstance(x, types.CellType) and is_filled(x):
-        undo.append(partial(setattr, x, "cell_contents", x.cell_contents))
-    elif isinstance(x, type):
-        undo.append(partial(_restore_class, x, dict(vars(x))))
-    elif isinstance(x, np.ndarray):
-        undo.append(partial(np.copyto, x, x.copy()))
-    elif isinstance(x, list):
-        undo.append(partial(list.__setitem__, x, slice(None), list(x)))
-    elif isinstance(x, dict | set | deque):
-        undo.append(partial(_refill, x, x.copy()))
-    if isinstance(x, type):
-        return undo
-    undo += [
-        partial(_restore_slot, x, slot, slot_of(x, slot)) for slot in slots_of(type(x)).values()
-    ]
-    own = dict_of(x)
-    return [*undo, partial(_refill, own, dict(own))]
-
-
-_EMPTY = object()
-
-
-def slot_of(x, slot):
-    """Return what a slot of an object holds, or a mark for nothing."""
-    try:
-        return slot.__get__(x)
-    except AttributeError:
-        return _EMPTY
-
-
-def _restore_slot(x, slot, value):
-    if value is not _EMPTY:
-        slot.__set__(x, value)
-    elif slot_of(x, slot) is not _EMPTY:
-        slot.__delete__(x)
-
-
-def _refill(container, contents):
-    container.clear()
-    (container.extend if isinstance(container, deque) else container.update)(contents)
-
-
-def _restore_class(cls, contents):
-    for name in set(vars(cls)) - set(contents):
-        delattr(cls, name)
-    for name, value in contents.items():
-        if vars(cls).get(name, _EMPTY) is not value:
-            setattr(cls, name, value)
+def _without(names, kept):
+    return {name: value for name, value in names.items() if name not in kept}

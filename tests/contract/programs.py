@@ -7,13 +7,8 @@ ways users do it. Its events call the entry points and change the objects in bet
 
 import random
 
-from tests.contract.grammar import (
-    ATTRIBUTES,
-    DEFAULTS,
-    GLOBALS,
-    RESULTS,
-    SHARED,
-)
+from tests.contract.families import FAMILIES
+from tests.contract.grammar import DEFAULTS
 from tests.contract.members import MEMBERS
 from tests.contract.oracle import Event, Program
 from tests.contract.writer import INDENT, Class, Scope, Writer
@@ -22,16 +17,21 @@ from tests.contract.writer import INDENT, Class, Scope, Writer
 class Maker:
     """Puts a program together; its parts are drawn from one generator."""
 
-    def __init__(self, seed):
-        """Make the program of this seed."""
+    def __init__(self, seed, families=None):
+        """Make the program of this seed, of these themes or of such as are drawn."""
         self.seed, self.rng = seed, random.Random(seed)
-        self.writer = Writer(self.rng)
+        if families is None:
+            count = self.rng.choices((0, 1, 2), (3, 5, 2))[0]
+            families = self.rng.sample(FAMILIES, count)
+        self.writer = Writer(self.rng, families)
+        self.tables = self.writer.tables
         self.lines = []
         self.names, self.functions, self.entries, self.changes = {}, {}, [], []
 
     def program(self):
         """Return the program."""
         chance = lambda p: self.rng.random() < p  # noqa: E731
+        self.lines += dict.fromkeys(f.source.strip("\n") for f in self.tables.families if f.source)
         self.globals()
         self.helper()
         if chance(0.85):
@@ -47,19 +47,21 @@ class Maker:
             scope.assignable = set()
             self.lines.append(f"lam = jit(lambda x, s=2: {self.writer.value('arr', scope, 3)})")
             self.entries.append(("lam", {"x": ("arr", ""), "s": ("num", "2")}))
-        return Program("\n".join(self.lines), tuple(self.events()), f"program_{self.seed}")
+        source, events = "\n".join(self.lines), tuple(self.events())
+        return Program(source, events, f"program_{self.seed}")
 
     def scope(self, extra=None, calls=True):
         """Return the scope of a function at the top level; some globals are assigned in it."""
-        plain = [name for name in self.names if name in GLOBALS]
+        plain = [name for name in self.names if name in self.tables.globals]
         assigned = self.rng.sample(plain, self.rng.randint(0, min(1, len(plain))))
         return Scope(self.names | (extra or {}), assigned, self.functions if calls else None)
 
     def globals(self):
         """Define some globals."""
-        for name in self.rng.sample(sorted(GLOBALS), self.rng.randint(1, 3)):
-            self.lines.append(f"{name} = {self.writer.start(GLOBALS[name], '2')}")
-            self.names[name] = GLOBALS[name]
+        table = self.tables.globals
+        for name in self.writer.chosen("globals", self.rng.randint(1, 3)):
+            self.lines.append(f"{name} = {self.writer.start(table[name], '2')}")
+            self.names[name] = table[name]
 
     def helper(self):
         """Define a function that others call."""
@@ -103,8 +105,8 @@ class Maker:
 
     def attributes(self, least, most):
         """Choose attributes."""
-        names = self.rng.sample(sorted(ATTRIBUTES), self.rng.randint(least, most))
-        return {"w": "arr"} | {name: ATTRIBUTES[name] for name in names}
+        names = self.writer.chosen("attributes", self.rng.randint(least, most))
+        return {"w": "arr"} | {name: self.tables.attributes[name] for name in names}
 
     def define(self, cls, methods):
         """Write a class with some methods; the last of a model's is an entry point."""
@@ -118,7 +120,7 @@ class Maker:
         for name in methods:
             jitted = name == "step" and self.rng.random() < 0.6
             params = writer.parameters(2 if name == "step" else 1)
-            results = RESULTS if name == "step" else ((1, "<arr>"),)
+            results = self.tables.results if name == "step" else ((1, "<arr>"),)
             count = self.rng.randint(2, 3) if name == "step" else self.rng.randint(1, 2)
             scope = self.scope({"self": cls.name})
             lines += ["", "@jit"] if jitted else [""]
@@ -207,7 +209,7 @@ class Maker:
             shared = ("m.other = m.part", "m2.part = m.part", "m.part = part", "pass")
             self.lines.append(self.rng.choice(shared))
         for name, kind in model.attributes.items():
-            if kind in SHARED and self.rng.random() < 0.4:
+            if kind in self.tables.shared and self.rng.random() < 0.4:
                 others = [f"m.{name}", *(n for n, k in self.names.items() if k == kind)]
                 self.lines.append(f"m2.{name} = {self.rng.choice(others)}")
 
@@ -217,6 +219,10 @@ class Maker:
             self.lines.append(f"{name} = {self.writer.start('arr', '2')}")
         self.lines.append("xs, d, q = [1, 0.5], {'a': 1, 'b': 0.5}, None")
         self.lines.append(f"a = {self.writer.start('np', '2')}")
+        for family in self.tables.families:
+            for name, kind in family.arguments.items():
+                self.lines.append(f"{name}_in = {self.writer.start(kind, '2')}")
+                self.names[f"{name}_in"] = kind
         self.names |= {"x0": "arr", "x1": "arr", "xs": "nums", "d": "cfg", "a": "np", "q": "maybe"}
 
     def method_entries(self, model):
@@ -242,13 +248,13 @@ class Maker:
 
     def closure(self):
         """Write a factory of a jitted closure, and one instance of it or two."""
-        cells = self.rng.sample(sorted(GLOBALS), self.rng.randint(1, 3))
-        kinds = {name.lower(): GLOBALS[name] for name in cells}
+        cells = self.writer.chosen("globals", self.rng.randint(1, 3))
+        kinds = {f"{name.lower()}_": self.tables.globals[name] for name in cells}
         scope = Scope(self.names | kinds, (), self.functions)
         changed = [name for name in kinds if self.rng.random() < 0.7]
         scope.assignable |= set(changed)
         params = self.writer.parameters(1)
-        inner = self.writer.function("inner", params, scope, RESULTS, 3)
+        inner = self.writer.function("inner", params, scope, self.tables.results, 3)
         inner = [
             line.replace("global ", "nonlocal ") if "global " in line else line for line in inner
         ]
@@ -272,7 +278,9 @@ class Maker:
             params = {"o": ("Model", "")} | params
         if "part" in self.names and self.rng.random() < 0.5:
             params = {"p": ("Part", "")} | params
-        lines = self.writer.function("go", params, self.scope(), RESULTS, self.rng.randint(2, 4))
+        lines = self.writer.function(
+            "go", params, self.scope(), self.tables.results, self.rng.randint(2, 4)
+        )
         self.lines += ["", *(["@jit"] if self.rng.random() < 0.5 else []), *lines]
         if self.lines[-len(lines) - 1] != "@jit":
             self.lines.append("go = jit(go)")
@@ -285,6 +293,7 @@ class Maker:
         names = dict(self.names)
         scope = Scope(names, names, None, outside=True)
         entry, call = self.rng.choice(self.entries), None
+        outside = [form for family in self.tables.families for form in family.outside]
         for _ in range(self.rng.randint(9, 15)):
             if call and self.rng.random() < 0.2:
                 yield call
@@ -293,8 +302,11 @@ class Maker:
                     entry = self.rng.choice(self.entries)
                 name, params = entry
                 arguments = self.writer.arguments(params, scope, 0)
-                call = Event(f"result = {name}({arguments})", True)
+                target = self.rng.choice(("result",) * 4 + ("kept0", "kept1"))
+                call = Event(f"{target} = {name}({arguments})", True)
                 yield call
+            elif outside and self.rng.random() < 0.1:
+                yield Event(self.rng.choice(outside), False)
             elif self.changes and self.rng.random() < 0.3:
                 yield Event(self.rng.choice(self.changes)(), False)
             else:
@@ -303,6 +315,6 @@ class Maker:
                     yield Event("\n".join(lines), False)
 
 
-def make(seed):
-    """Return the program of a seed."""
-    return Maker(seed).program()
+def make(seed, families=None):
+    """Return the program of a seed, of these themes or of such as are drawn."""
+    return Maker(seed, families).program()

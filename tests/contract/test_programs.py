@@ -11,10 +11,12 @@ import pytest
 import evertrace as ev
 from evertrace._src import native
 from tests.contract import interpret
+from tests.contract.families import FAMILIES
 from tests.contract.grammar import EXPRESSIONS, RESULTS, STATEMENTS
 from tests.contract.minimise import Failure, minimise, run_seeds
-from tests.contract.oracle import BadProgramError, Event, Program, Snapshot, compare
+from tests.contract.oracle import BadProgramError, Event, Program, compare
 from tests.contract.programs import Maker, make
+from tests.contract.snapshots import Snapshot
 
 SHARDS, SEEDS_OF_A_SHARD = 40, 50
 # Tapes are compiled in no time. Without them, four of five shards do without XLA, which takes long.
@@ -30,11 +32,8 @@ def test_jit_does_what_python_does(shard):
     first = shard * SEEDS_OF_A_SHARD
     interpreted = shard % COMPILED_EVERY != 0
     with interpret.interpreted() if interpreted else contextlib.nullcontext():
-        tally = run_seeds(range(first, first + SEEDS_OF_A_SHARD), ev.jit)
-    if tally.failures:
-        seeds = [failure.seed for failure in tally.failures]
-        report = minimise(tally.failures[0], ev.jit).report()
-        pytest.fail(f"seeds {seeds} differ; one of them, cut down:\n{report}", pytrace=False)
+        tally = run_seeds(range(first, first + SEEDS_OF_A_SHARD), ev.jit, families=())
+    fail_if_different(tally)
     # A generator whose programs always trace anew, are refused or raise would test nothing.
     counts = tally.counts
     assert counts["programs"] == SEEDS_OF_A_SHARD
@@ -42,6 +41,49 @@ def test_jit_does_what_python_does(shard):
     assert counts["magnified"] <= 1, tally.summary()
     assert counts["refused"] < 0.03 * counts["calls"], tally.refusals
     assert counts["raised"] < 0.10 * counts["calls"], tally.errors
+
+
+def fail_if_different(tally):
+    if tally.failures:
+        seeds = [failure.seed for failure in tally.failures]
+        report = minimise(tally.failures[0], ev.jit).report()
+        pytest.fail(f"seeds {seeds} differ; one of them, cut down:\n{report}", pytrace=False)
+
+
+# Themes in which differences are known that are not mended yet.
+OPEN = {
+    "random state",
+    "pure callbacks",
+    "effects of callbacks",
+    "parameters of containers",
+    "mappings in Python",
+    "order of attributes",
+    "logs",
+    "exact numbers",
+    "integers of NumPy",
+    "floats of NumPy",
+    "raised",
+    "stored exceptions",
+    "steps",
+    "slices and ranges",
+    "iterators",
+    "wrapped functions",
+    "buffers and views",
+    "enums and records",
+    "weak containers and cached properties",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.engine
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_jit_does_what_python_does_about(family, request):
+    if family.name in OPEN:
+        request.applymarker(pytest.mark.xfail(reason="differences are known", strict=True))
+    tally = run_seeds(range(SEEDS_OF_A_SHARD), ev.jit, families=(family,), beside=True)
+    fail_if_different(tally)
+    assert tally.counts["programs"] == SEEDS_OF_A_SHARD
+    assert tally.counts["hits"] > 0
 
 
 # ------------------------------------------------------------------------------- wrong jits
@@ -128,11 +170,17 @@ def leave_something(attributes):
 
 
 def differing(jit, count=40):
-    return run_seeds(range(count), jit).failures
+    return run_seeds(range(count), jit, families=()).failures
 
 
 def test_programs_agree_with_themselves():
     assert not [failure.report() for failure in differing(faulty(right))]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_programs_of_a_theme_agree_with_themselves(family):
+    tally = run_seeds(range(4), faulty(right), families=(family,))
+    assert not [failure.report() for failure in tally.failures]
 
 
 @pytest.mark.parametrize(
@@ -227,14 +275,14 @@ def test_the_comparison_sees(source, change, told):
 @pytest.mark.parametrize(
     ("by_jit", "differs", "magnified"),
     [
-        ("x", False, False),
+        ("x * 1.0", False, False),
         ("x * (1 + 1e-4)", True, False),  # by as much in double precision
         ("x + ((x + 1e4) - 1e4 - x)", False, True),  # by 1e-12 in double precision
         ("x + 1.0 * (x.dtype == 'f4')", True, False),  # wrong in single precision, but not slightly
     ],
 )
 def test_rounding_that_a_program_magnifies_is_told_by_double_precision(by_jit, differs, magnified):
-    program = one_call("x = jnp.array([0.1, 0.2])\n@jit\ndef f(): return x")
+    program = one_call("x = jnp.array([0.1, 0.2])\n@jit\ndef f(): return x * 1.0")
 
     def jit(fun, **_):
         return functools.wraps(fun)(lambda: eval(by_jit, names_of(fun)))
@@ -299,7 +347,7 @@ def test_a_seed_determines_its_program():
 
 
 def test_programs_are_of_a_readable_size():
-    sources = [make(seed).source.splitlines() for seed in range(100)]
+    sources = [make(seed, ()).source.splitlines() for seed in range(100)]
     lengths = sorted(sum(bool(line.strip()) for line in lines) for lines in sources)
     assert lengths[0] >= 15
     assert lengths[50] <= 70
@@ -313,11 +361,24 @@ def test_a_program_that_cannot_run_is_the_generators_fault():
 def test_every_template_is_used():
     used = set()
     for seed in range(600):
-        maker = Maker(seed)
+        maker = Maker(seed, ())
         maker.program()
         used |= maker.writer.used
     tables = [*EXPRESSIONS.values(), STATEMENTS, RESULTS]
     assert {template for table in tables for _, template in table} <= used
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_every_template_of_a_theme_is_used(family):
+    tables = (*family.expressions.values(), family.statements, family.results)
+    unused = {template for table in tables for template in table}
+    for seed in range(800):
+        if not unused:
+            break
+        maker = Maker(seed, (family,))
+        maker.program()
+        unused -= maker.writer.used
+    assert not unused
 
 
 def test_a_failure_is_cut_down_to_its_cause():

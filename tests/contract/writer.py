@@ -3,14 +3,7 @@
 import contextlib
 import re
 
-from tests.contract.grammar import (
-    ARGUMENTS,
-    DEFAULTS,
-    EXPRESSIONS,
-    PARTS_OF,
-    START,
-    STATEMENTS,
-)
+from tests.contract.grammar import DEFAULTS, Tables
 from tests.contract.members import OF_CLASS, OF_COPIED_CLASS
 
 _HOLE = re.compile(r"<(\+?)([A-Za-z]*\??)([.!]?)(?::([a-z]))?>")
@@ -55,12 +48,12 @@ class Scope:
 class Writer:
     """Fills templates; one per program."""
 
-    def __init__(self, rng):
-        """Draw from `rng`."""
+    def __init__(self, rng, families=()):
+        """Draw from `rng`, and from the templates of these themes besides those of all programs."""
         self.rng, self.size = rng, rng.choice((2, 3))
         self.classes, self.used, self._locals = {}, set(), 0
-        self.expressions = {kind: list(forms) for kind, forms in EXPRESSIONS.items()}
-        self.statements = list(STATEMENTS)
+        self.tables = Tables(families)
+        self.expressions, self.statements = self.tables.expressions, self.tables.statements
 
     def add_class(self, cls):
         """Make objects of a class known to the templates."""
@@ -86,7 +79,7 @@ class Writer:
 
     def _walk(self, text, kind, writable, found, depth):
         found.append((text, kind, writable))
-        for inside, inner, changeable in PARTS_OF.get(kind, ()):
+        for inside, inner, changeable in self.tables.parts_of.get(kind, ()):
             found.append((text + inside, inner, changeable))
         cls = self.classes.get(kind)
         if cls and depth:
@@ -254,13 +247,22 @@ class Writer:
     def parameters(self, most):
         """Return parameters: an array, and up to `most` others."""
         params = {"x": ("arr", "")}
-        chosen = self.rng.sample(sorted(ARGUMENTS), self.rng.randint(0, most))
-        kinds = [(name, ARGUMENTS[name]) for name in chosen]
+        chosen = self.chosen("arguments", self.rng.randint(0, most))
+        kinds = [(name, self.tables.arguments[name]) for name in chosen]
         kinds.sort(key=lambda item: item[1] in DEFAULTS)
         for name, kind in kinds:
             default = self.rng.choice(DEFAULTS[kind]) if kind in DEFAULTS else ""
             params[name] = (kind, default)
         return params
+
+    def chosen(self, table, count):
+        """Choose `count` names of a table, every other one from those of the program's themes."""
+        names = sorted(getattr(self.tables, table))
+        special = sorted({n for f in self.tables.families for n in getattr(f, table)})
+        half = min(len(special), (count + 1) // 2)
+        chosen = self.rng.sample(special, half)
+        rest = [name for name in names if name not in chosen]
+        return chosen + self.rng.sample(rest, min(count - half, len(rest)))
 
     def start(self, kind, scale):
         """Return an expression for a first value; `scale` stands for its ``s``."""
@@ -268,5 +270,5 @@ class Writer:
             return f"{kind}({scale})"
         if kind.endswith("?"):
             return "None"
-        text = self.fill(self.rng.choice(START[kind]), Scope({}))[0]
+        text = self.fill(self.rng.choice(self.tables.start[kind]), Scope({}))[0]
         return re.sub(r"\bs\b", scale, text)

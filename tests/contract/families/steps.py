@@ -1,0 +1,56 @@
+"""Step counters, which are another number in each call, where JAX takes a traced integer."""
+
+from tests.contract.families.family import Family
+
+FAMILIES = (
+    Family(
+        "steps",
+        expressions={
+            "arr": [
+                "jnp.roll(<arr.>, <int.>)",
+                "lax.dynamic_slice(<arr.>, (<int.> % 2,), (1,)) + <arr.>",
+                "lax.dynamic_update_slice(<arr.>, jnp.ones(1), (<int.> % <n>,))",
+                "lax.dynamic_index_in_dim(<arr.>, <int.> % <n>, keepdims=False) + <arr.>",
+                "<arr.>[<int.> % <n>] + <arr.>",
+                "<arr.>.at[<int.> % <n>].add(<num>)",
+                "<arr.>.at[<int.> % <n>].set(<num.>)",
+                "jnp.take(<arr.>, <int.> % <n>) + <arr.>",
+                "jr.normal(jr.fold_in(jr.key(0), <int.:i> * (<:i> > 0)), (<n>,)) * 0.5",
+                "jr.uniform(jr.key(<int.:i> * (<:i> > 0)), (<n>,))",
+                "jnp.arange(<n>) * 0.5 + <int.>",
+                "jnp.full(<n>, <num.>)",
+                "jnp.full((<n>,), <int.>) * 0.5",
+                "jnp.clip(<arr.>, -1, <num.>)",
+                "nn.one_hot(<int.> % <n>, <n>) + <arr.>",
+                "lax.fori_loop(0, <int.> % 4, lambda _, z: z * 0.5 + 1, <arr.>)",
+                "lax.switch(<int.> % 2, [lambda z: z, lambda z: z * 0.5], <arr.>)",
+                "<arr.> * jnp.float32(<num.>)",
+                "<arr.> * np.float32(<num.>)",
+                "<arr.> + complex(<num.>, 1).real",
+                "<arr.> + <np.>[<int.> % <n>]",
+                "jnp.where(jnp.arange(<n>) < <int.>, <arr.>, <num.>)",
+                "jnp.power(jnp.abs(<arr.>) + 0.5, <int.> % 3)",
+                "jnp.sum(<arr.>) / (abs(<int.>) + 1) + <arr.>",
+                "<arr.> * 0.9 ** abs(<int.>)",
+                "<arr.> * math.cos(<num.>)",
+                "<arr.> * math.sqrt(abs(<int.>) + 1)",
+                "jnp.asarray(<int.>) + <arr.>",
+                "jnp.array([<num.>, <num.>])[0] + <arr.>",
+                "jnp.linspace(<num.>, 1, <n>)",
+            ],
+        },
+        statements=(
+            "<int!> += 1",
+            "<int!> += 1",
+            "<int!> = (<int.> + 1) % 5",
+            "<num!> = <num.> * 0.5 + 1",
+            "<num!> += 0.5",
+            "<np.>[<int.> % <n>] = <num>",
+            "<num!> = max(<num.>, 0.5)",
+            "<num!> = <num.> / (1 + <int.> * 0.5)",
+            "<num!> = 0.5 * (1 + math.cos(<int.> / 10))",
+        ),
+        attributes={"n": "int", "t": "int", "rate": "num", "w": "arr"},
+        globals={"COUNT": "int", "RATE": "num"},
+    ),
+)

@@ -1,0 +1,78 @@
+"""A thread that reads attributes while a call runs: it has to see values of before or after."""
+
+import contextlib
+import sys
+import threading
+
+from tests.contract.parts import EMPTY, dict_of, parts, slot_of, slots_of, unwrap
+from tests.contract.walk import Difference
+
+
+class Reader:
+    """Reads the attributes of a world's objects beside its calls."""
+
+    def __init__(self, world):
+        """Read in this world."""
+        self._world, self._seen, self._before, self._after = world, {}, {}, {}
+        self._stop = threading.Event()
+
+    @contextlib.contextmanager
+    def reading(self):
+        """Read from another thread while the block runs."""
+        self._places = list(_places(self._world))
+        self._before = self._values()
+        interval = sys.getswitchinterval()
+        thread = threading.Thread(target=self._read, daemon=True)
+        sys.setswitchinterval(1e-5)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join()
+            sys.setswitchinterval(interval)
+            self._after = self._values()
+
+    def _values(self):
+        return {(i, name): _value(x, name) for i, (x, name) in enumerate(self._places)}
+
+    def _read(self):
+        while not self._stop.is_set():
+            for i, (x, name) in enumerate(self._places):
+                found = getattr(x, name, EMPTY)
+                key = (i, name)
+                if found is not self._before[key]:
+                    self._seen.setdefault((key, id(found)), found)
+
+    def difference(self):
+        """Return the `Difference` that the thread has seen, or None."""
+        for (key, _), found in self._seen.items():
+            if found is not self._after[key]:
+                place = f"{type(self._places[key[0]][0]).__name__}.{key[1]}"
+                shown = (
+                    "nothing"
+                    if found is EMPTY
+                    else f"a {type(found).__module__}.{type(found).__name__}"
+                )
+                return Difference(f"another thread read {place} and saw {shown}")
+        return None
+
+
+def _value(x, name):
+    slot = slots_of(type(x)).get(name)
+    return slot_of(x, slot) if slot else dict_of(x).get(name, EMPTY)
+
+
+def _places(world):
+    """Yield the objects of the world's own classes, with the names of their attributes."""
+    seen, todo = set(), [world.state()]
+    while todo:
+        x = unwrap(todo.pop())
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        todo += [part for _, part in parts(x)]
+        if type(x).__module__ == world.module.__name__:
+            for name in (*slots_of(type(x)), *dict_of(x)):
+                if _value(x, name) is not EMPTY:
+                    yield x, name
