@@ -41,7 +41,6 @@ OUTSIDE = {
     r"pathlib.*\.iterdir": lambda: list(pathlib.Path().iterdir()),
     r"pathlib.*\.read_text": lambda: pathlib.Path(__file__).read_text(),
     r"shutil\.which": lambda: shutil.which("python"),
-    r"tempfile\.mkdtemp": lambda: tempfile.mkdtemp(),
     r"subprocess\.run": lambda: subprocess.run(["true"]),
     r"numpy.*load": lambda: np.load("x.npy"),
     r"open ": lambda: np.fromfile(__file__),  # written in C
@@ -69,6 +68,11 @@ def test_open_files_are_refused(tmp_path):
         Traced(lambda: list(file))
     with path.open("rb") as file, pytest.raises(ImpurityError, match=r"file\.read: "):
         Traced(lambda: file.read())
+
+
+def test_name_of_a_temporary_file_is_entropy():
+    with pytest.raises(ImpurityError, match=r"\Atempfile\.mkdtemp: (.|\n)*pass in a seed"):
+        Traced(lambda: tempfile.mkdtemp())
 
 
 def test_files_in_memory_are_pure():

@@ -46,13 +46,24 @@ def merge(mask: Sequence[bool], unchosen: Iterable[T], chosen: Iterable[T]) -> l
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
     """Keep the garbage collector from running: no finalizer runs, and what grows is not walked."""
+    global _paused
     collecting = gc.isenabled()
+    _paused += collecting
     gc.disable()
     try:
         yield
     finally:
+        _paused -= collecting
         if collecting:
             gc.enable()
+
+
+_paused = 0  # how many contexts of `uncollected` have turned the collector off
+
+
+def collects() -> bool:
+    """Whether the garbage collector is on, but for `uncollected`."""
+    return bool(_paused) or gc.isenabled()
 
 
 def set_module(name: str) -> Callable[[T], T]:

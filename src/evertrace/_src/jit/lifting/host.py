@@ -50,8 +50,9 @@ SCALARS = frozenset({int, float, complex})
 _ABSENT = object()
 
 
-def _is_plain(x):
-    return all(map(_is_plain, x)) if type(x) is tuple else type(x) in PLAIN
+def is_plain(x):
+    """Whether a demand can compare a value: a number, a text, None, or a tuple of them."""
+    return all(map(is_plain, x)) if type(x) is tuple else type(x) in PLAIN
 
 
 # ------------------------------------------------------------------------ recording
@@ -137,6 +138,11 @@ class Prologue:
         found = self.results.get((DEMAND, fn, slots), _ABSENT)
         return self._demanded(fn, slots, self._call(fn, slots)) if found is _ABSENT else found
 
+    def expect(self, fn, result):
+        """Record that later calls must find ``fn()`` to be `result`, a plain value."""
+        if (DEMAND, fn, ()) not in self.results:
+            self._demanded(fn, (), result)
+
     def slot_of(self, x):
         """Return the slot of a `Host` or of a constant."""
         if type(x) is Host:
@@ -166,7 +172,8 @@ class Prologue:
                 continue
             needed.update(step.args)
             kept.append(step)
-        template: list[Any] = [None] * len(self.slots)
+        # In C++ a program without slots is none, and this one may ask for settings alone.
+        template: list[Any] = [None] * max(1, len(self.slots))
         for slot in self.constants.values():
             template[slot] = self.slots[slot]
         names = dict(self.late_names)
@@ -201,7 +208,7 @@ class Prologue:
     def _demanded(self, fn, slots, result):
         """Record that `fn` of the slots is `result`, by the operands where that has no bits."""
         self._refuse_late(slots)
-        if _is_plain(result):
+        if is_plain(result):
             self.results[DEMAND, fn, slots] = result
             self.steps.append(Step(DEMAND, fn, slots, None, result, user_source()))
             return result

@@ -15,17 +15,19 @@ Intercepts are made once and only put in place for a trace, so that entering one
 a module that is not loaded wait for it: until then nobody has its functions.
 """
 
+import contextvars
 import ctypes
 import functools
 import gc
 import os
 import sys
-import threading
 import types
 import warnings
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, NamedTuple
 
+from evertrace._src.jit.lifting import classified
 from evertrace._src.jit.lifting import impure_calls as calls
 from evertrace._src.jit.lifting.code import is_library_code, is_library_function
 
@@ -45,7 +47,7 @@ class Intercept:
 
     def __call__(self, /, *args, **kwargs):
         patches = _active
-        if patches is None or patches.thread != threading.get_ident():
+        if patches is None or patches.thread != get_ident():
             return self.real(*args, **kwargs)
         caller, via = _user_caller(sys._getframe(1), patches.entry)
         if caller is None:
@@ -81,7 +83,7 @@ class InterceptedMethod(Intercept):
 _AGENTS = _words(
     "os genericpath posixpath ntpath pathlib glob shutil tempfile codecs fileinput configparser "
     "zipfile tarfile gzip bz2 lzma shelve dbm urllib http socket ssl subprocess multiprocessing "
-    "concurrent asyncio selectors uuid secrets random logging collections numpy"
+    "concurrent asyncio selectors uuid secrets random logging collections numpy locale getpass"
 )
 
 
@@ -117,6 +119,8 @@ _PURE_OS = _words(
     "fspath strerror major minor makedev cpu_count WCOREDUMP WIFCONTINUED WIFSTOPPED WIFSIGNALED "
     "WIFEXITED WEXITSTATUS WTERMSIG WSTOPSIG waitstatus_to_exitcode"
 )
+_ASKED_OS = "getpid getppid getuid getgid geteuid getegid"
+_LOCALE = "getlocale localeconv format_string currency str atof atoi delocalize localize"
 _GENERATOR_STATE = "seed getstate setstate get_state set_state"
 
 
@@ -144,7 +148,9 @@ def _rows():
     file, system = calls.refused(calls.FIX_FILE), calls.refused(calls.FIX_SYSTEM)
     entropy, environ = calls.refused(calls.FIX_ENTROPY), calls.refused(calls.FIX_ENVIRON)
     stream = calls.refused_stream
-    system_calls = _functions_but({*_PURE_OS, "urandom", "getrandom", "putenv", "unsetenv"})
+    system_calls = _functions_but(
+        {*_PURE_OS, *_words(_ASKED_OS), "urandom", "getrandom", "putenv", "unsetenv"}
+    )
     os_calls = system_calls(sys.modules[os.name])
     clocks = "time monotonic perf_counter process_time thread_time clock_gettime"
     return (
@@ -155,7 +161,10 @@ def _rows():
         Row("time", "", "time.", "sleep", calls.effect),
         Row("datetime", "datetime", "datetime.", "now utcnow today", calls.clock),
         Row("datetime", "date", "date.", "today", calls.clock),
+        Row("datetime", "datetime", "datetime.", "fromtimestamp", calls.given(calls.timezone)),
+        Row("datetime", "date", "date.", "fromtimestamp", calls.given(calls.timezone)),
         *_rows_of_draws("random", calls.PYTHON),
+        Row("random", "", "random.", "_urandom", entropy),
         Row("random", "Random", "random.Random.", "seed", calls.refused_unseeded),
         *_rows_of_draws("numpy.random", calls.NUMPY),
         Row("numpy.random.bit_generator", "", "entropy for numpy.random: ", "randbits", entropy),
@@ -165,6 +174,7 @@ def _rows():
         Row("uuid", "", "uuid.", "getnode uuid1 uuid4 uuid6 uuid7 uuid8", entropy),
         Row("builtins", "", "", "open input", file),
         Row("io", "", "io.", "open open_code", file),
+        Row("os", "", "os.", _ASKED_OS, calls.asked),
         Row("os", "", "os.", os_calls, file),
         Row("_io", "TextIOWrapper", "file.", "write flush", calls.write_again),
         Row("_io", "TextIOWrapper", "file.", "read readline seek tell truncate", stream),
@@ -195,7 +205,29 @@ def _rows():
         Row("logging", "", "logging.", "disable", system),
         Row("warnings", "", "warnings.", "warn", calls.warn_again),
         Row("operator", "", "operator.", "is_ is_not", calls.identity),
+        *_rows_of_settings(),
     )
+
+
+def _rows_of_settings():
+    """Return the rows of functions that read or change settings of the process."""
+    system, asked = calls.refused(calls.FIX_SYSTEM), calls.asked
+    yield Row("gc", "", "gc.", "isenabled", calls.collector)
+    yield Row("threading", "", "threading.", "current_thread", calls.given(calls.this_thread))
+    yield Row("threading", "", "threading.", "active_count", asked)
+    yield Row("threading", "", "threading.", "enumerate settrace setprofile stack_size", system)
+    yield Row("locale", "", "locale.", _LOCALE, calls.given(calls.locale_name))
+    yield Row("numpy", "", "numpy.", "geterr", calls.given(calls.numpy_errors))
+    yield Row("numpy", "", "numpy.", "get_printoptions", calls.given(calls.numpy_printing))
+    yield Row("numpy", "", "numpy.", "getbufsize", asked)
+    yield Row("numpy", "", "numpy.", "seterr seterrcall setbufsize set_printoptions", system)
+    handlers = {"asked": asked, "refused": system}
+    settings = {"time": calls.timezone, "_locale": calls.locale_name}
+    for home, module in classified.watched_modules():
+        handlers["given"] = calls.given(settings.get(home, calls.decimal_context))
+        for kind, handler in handlers.items():
+            names = functools.partial(classified.names_of, home, kind)
+            yield Row(module, "", f"{module}.", names, handler)
 
 
 def _rows_of_draws(module, generator):
@@ -323,8 +355,10 @@ class Patches:
 
     def __init__(self, recorder):
         self.recorder = recorder
-        self.thread = threading.get_ident()
+        self.thread = get_ident()
         self.entry = self.outer = self.filters = None
+        self.context: Any = None  # of before the trace
+        self.settings = {}  # what was read of them -> what it was
         self.stream_names, self.draws, self.placed = {}, {}, []
 
     def __enter__(self):
@@ -332,6 +366,7 @@ class Patches:
         self.entry, self.outer = sys._getframe(1), _active
         self.stream_names = {id(sys.stdout): "stdout", id(sys.stderr): "stderr"}
         self.filters = warnings.filters
+        self.context = contextvars.copy_context()
         if self.outer is None:
             table = _table()
             table.renew()
@@ -344,6 +379,26 @@ class Patches:
                 drawn.start()
         _active = self
         return self
+
+    def before(self, read, *args):
+        """Return what a function gives in the context of before the trace."""
+        return self.context.run(read, *args)
+
+    def depend_on(self, setting):
+        """Have later calls find a setting as it is before this one.
+
+        Args:
+          setting: function without arguments that returns it as a plain value.
+        """
+        if setting not in self.settings:
+            self.settings[setting] = self.before(setting)
+            self.recorder.prologue.expect(setting, self.settings[setting])
+
+    def _check_settings(self):
+        """Refuse that settings, which the function has looked at, are others than before."""
+        for setting, before in self.settings.items():
+            if self.before(setting) != before:
+                calls.complain_of_setting(setting)
 
     def place(self, places):
         """Put intercepts in place, until this ends."""
@@ -375,6 +430,8 @@ class Patches:
             _classes_changed()
         failed = kind is not None
         try:
+            if not failed:
+                self._check_settings()
             for drawn in () if failed else self.draws.values():
                 drawn.check()
         except Exception:
@@ -421,7 +478,7 @@ class _Arriving:
         spec = module.__spec__
         module.__loader__ = spec.loader = self.loader
         self.loader.exec_module(module)
-        if _active is not None and _active.thread == threading.get_ident():
+        if _active is not None and _active.thread == get_ident():
             _active.arrived(spec.name, _table().resolve(spec.name, module))
 
 
@@ -445,6 +502,12 @@ def stand_in_of(value):
         return None
     bound = getattr(owner, value.__name__)
     return bound if type(getattr(bound, "__func__", None)) is InterceptedMethod else None
+
+
+def depend_on_settings_of(cls):
+    """Have later calls find what a class's results depend on as it is."""
+    if _active is not None and cls.__module__ == "decimal":
+        _active.depend_on(calls.decimal_context)
 
 
 def real_of(value: Any) -> Any:

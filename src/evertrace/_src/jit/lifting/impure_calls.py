@@ -10,6 +10,7 @@ import io
 import pickle
 import sys
 import threading
+import time
 import types
 import warnings
 from collections.abc import Callable
@@ -17,12 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import config, errors, source, tree
-from evertrace._src.jit.lifting.host import SCALARS, Host
+from evertrace._src import config, errors, source, support, tree
+from evertrace._src.jit.lifting.host import SCALARS, Host, is_plain
 from evertrace._src.jit.lifting.questions import same
 from evertrace._src.lazy import LazyModule
 
 traceback: Any = LazyModule("traceback")
+real_locale: Any = LazyModule("locale")
 
 
 class Call(NamedTuple):
@@ -190,7 +192,7 @@ def clock_unless_given(position):
 
     def handle(call):
         if len(call.args) > position and call.args[position] is not None:
-            return call.run()
+            return given(timezone)(call)
         return clock(call)
 
     return handle
@@ -412,6 +414,81 @@ def _outer(frame, stacklevel):
 
 
 # ------------------------------------------------------------------------ guarded
+
+
+def asked(call):
+    """Ask for a setting again at each call, which must get the same answer.
+
+    What it is before the call counts, not what the function itself has set for a while.
+    """
+    before = call.patches.before(call.real, *call.args) if not call.kwargs else _REFUSED
+    if not is_plain(before):
+        refuse(call, FIX_SYSTEM)
+        return call.run()
+    again = functools.partial(call.real, *call.args) if call.args else call.real
+    call.patches.recorder.prologue.expect(again, before)
+    return call.run()
+
+
+_REFUSED = object()
+
+
+def collector(call):
+    """Handle ``gc.isenabled``: a trace turns the collector off for a while."""
+    call.patches.depend_on(support.collects)
+    return support.collects()
+
+
+def complain_of_setting(setting):
+    """Complain that the function has changed a setting that it has read."""
+    what = (
+        f"{setting.__name__.replace('_', ' ')}: the function changes it for the code that "
+        "follows; a compiled call would not."
+    )
+    complain(what, "change it outside of the function, or for a while by a `with` statement.")
+
+
+def given(setting):
+    """Return the handler of functions that depend on a setting, which later calls must find."""
+
+    def handle(call):
+        call.patches.depend_on(setting)
+        return call.run()
+
+    return handle
+
+
+def decimal_context():
+    """Return what the results of decimal arithmetic depend on."""
+    now = sys.modules["decimal"].getcontext()
+    traps = tuple(sorted(kind.__name__ for kind, on in now.traps.items() if on))
+    return now.prec, now.rounding, now.Emin, now.Emax, now.capitals, now.clamp, traps
+
+
+def timezone():
+    """Return the local time zone."""
+    return time.tzname, time.timezone, time.altzone, time.daylight
+
+
+def locale_name():
+    """Return the locale of each category."""
+    return real_locale.setlocale(real_locale.LC_ALL)
+
+
+def this_thread():
+    """Return what tells a thread from others."""
+    thread = threading.current_thread()
+    return thread.ident, thread.name, thread.daemon
+
+
+def numpy_errors():
+    """Return what NumPy does about floating-point errors."""
+    return repr(np.geterr())
+
+
+def numpy_printing():
+    """Return how NumPy writes arrays."""
+    return repr(np.get_printoptions())
 
 
 def environ(call):

@@ -51,6 +51,7 @@ from evertrace._src.jit.lifting.entered import (
 from evertrace._src.jit.lifting.functions import Functions
 from evertrace._src.jit.lifting.hooks import opaque_error
 from evertrace._src.jit.lifting.host import Host, math_is_itself, math_stand_in, stand_in_of
+from evertrace._src.jit.lifting.impure import depend_on_settings_of
 from evertrace._src.jit.lifting.leaves import (
     lift_array,
     lift_buffer,
@@ -287,6 +288,7 @@ def _lift_wrapped(lifter, value, node):
 
 
 def _lift_class(lifter, value, node):
+    depend_on_settings_of(value)
     lift_identity(lifter, value, node)
     lifter.classes.lift(value)
     return value
@@ -380,6 +382,7 @@ def _handler_for(kind):
 
 def _lift_immutable(lifter, value, node):
     values.VALUE_TYPES.add(type(value))
+    depend_on_settings_of(type(value))
     lift_value(lifter, value, node)
     return _with_attributes(lifter, value, node)
 

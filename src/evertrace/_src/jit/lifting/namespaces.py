@@ -18,7 +18,7 @@ from evertrace._src.jit.lifting.host import (
     stand_in_of,
     type_stand_in,
 )
-from evertrace._src.jit.lifting.impure import Intercept
+from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
 from evertrace._src.jit.lifting.standins import identity_stand_ins
@@ -146,6 +146,8 @@ class Namespaces:
             at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
             self.graph.node(at, "plain", name, path, "value", contents)
         elif callable(value) and not isinstance(value, Intercept):
+            if isinstance(value, type):
+                depend_on_settings_of(value)
             found = self._entries.get(id(module))
             if found is None:
                 at = self.graph.node(node, "attribute", "__dict__", f"{module.__name__}.__dict__")
