@@ -152,13 +152,14 @@ def names_of(home, kind, module):
       module: where user code finds the functions.
     """
     own = vars(sys.modules.get(home, module))
-    wrappers = module.__name__ != home
-    return " ".join(
-        name
-        for name, value in vars(module).items()
-        if class_of(home, name) == kind
-        and (
-            home_of(value) == home
-            or (wrappers and type(value) is types.FunctionType and name in own)
-        )
-    )
+    found = []
+    for name, value in vars(module).items():
+        if home_of(value) == home:  # it may have another name there: `threading.Lock`
+            original = value.__name__
+        elif module.__name__ != home and type(value) is types.FunctionType and name in own:
+            original = name
+        else:
+            continue
+        if class_of(home, original) == kind:
+            found.append(name)
+    return " ".join(found)
