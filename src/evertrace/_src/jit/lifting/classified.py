@@ -51,7 +51,7 @@ TABLE = {
         "refused": "*",
     },
     "_asyncio": {"pure": "_set_running_loop _get_running_loop", "refused": "*"},
-    "_contextvars": {"refused": "*"},
+    "_contextvars": {"pure": "*"},  # a context does not show what it holds
     "_decimal": {"given": "getcontext localcontext", "refused": "*"},
     "_locale": {
         "given": "localeconv nl_langinfo strcoll strxfrm getencoding getpreferredencoding",
@@ -156,10 +156,10 @@ def names_of(home, kind, module):
     for name, value in vars(module).items():
         if home_of(value) == home:  # it may have another name there: `threading.Lock`
             original = value.__name__
-        elif module.__name__ != home and type(value) is types.FunctionType and name in own:
-            original = name
+        elif module.__name__ != home and type(value) is types.FunctionType:
+            original = name if home_of(own.get(name)) == home else None
         else:
             continue
-        if class_of(home, original) == kind:
+        if original is not None and class_of(home, original) == kind:
             found.append(name)
     return " ".join(found)
