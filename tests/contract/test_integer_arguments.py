@@ -1,8 +1,4 @@
-"""Where a Python number is an argument of our functions: another one is no other program.
-
-`test_numbers_that_change` walks all tables of `tests.oracle` and makes each number in them one that
-changes between four calls. What is traced anew for each is in `SPECIALISED`, with the reason.
-"""
+"""Where a Python number is an argument of our functions: another one is no other program."""
 
 import warnings
 
@@ -79,3 +75,71 @@ def test_numbers_at_the_edges_are_as_without_jit(name):
         warnings.simplefilter("ignore", ev.errors.RetraceWarning)
         for n in [1, *EDGES]:
             assert_same(outcome(step, n), outcome(use, n))
+
+
+class History:
+    def __init__(self):
+        self.n, self.log = 0, np.zeros(16, np.float32)
+        self.table, self.rows = np.arange(16.0), np.arange(32).reshape(8, 4)
+
+
+def log(self, x):
+    self.log[self.n] = x.sum()
+    self.n += 1
+
+
+def read(self, x):
+    self.n += 1
+    return x * self.table[self.n] + self.rows[-self.n, 1]
+
+
+def read_rows(self, x):
+    self.n += 1
+    return x + self.rows[self.n, 1:] + self.rows[..., self.n % 4][:3] + self.rows[None, self.n, 1:]
+
+
+def write_rows(self, x):
+    self.rows[self.n] = self.n
+    self.rows[..., self.n % 4] = 7
+    self.n += 1
+
+
+def catch(self, x):
+    self.n += 3
+    try:
+        return x * self.table[self.n]
+    except IndexError as error:
+        self.log[0] = len(str(error))
+        return x
+
+
+@pytest.mark.parametrize(
+    ("step", "traces"), [(log, 1), (read, 1), (read_rows, 1), (write_rows, 1), (catch, 3)]
+)
+def test_numpy_arrays_are_indexed_by_a_step_counter(step, traces):
+    jitted, mine, theirs = ev.jit(step), History(), History()
+    jitted.clear_cache()
+    for _ in range(7):
+        got, want = jitted(mine, jnp.ones(3)), step(theirs, jnp.ones(3))
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+        for x, y in zip(vars(mine).values(), vars(theirs).values(), strict=True):
+            assert type(x) is type(y)
+            np.testing.assert_array_equal(x, y)
+    assert jitted.cache_info().misses <= traces
+    if step is not catch:
+        mine.n = theirs.n = 100
+        assert outcome(lambda _: jitted(mine, X[:3]), 0) == outcome(
+            lambda _: step(theirs, X[:3]), 0
+        )
+
+
+def test_a_row_that_a_number_picks_is_demanded_where_it_is_stored():
+    def keep(self, x):
+        self.row = self.rows[self.n]
+        return x * np.float32(self.row.sum())
+
+    history, jitted = History(), ev.jit(keep)
+    for history.n in (0, 1, 2, 1):
+        np.testing.assert_array_equal(jitted(history, 1.0), history.rows[history.n].sum())
+        assert history.row.base is not None
+        assert np.shares_memory(history.row, history.rows)

@@ -26,6 +26,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import computed, type_of_number
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.operators import Operators, Property
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
@@ -188,6 +189,10 @@ class HostArray(Operators):
                 fix="store a copy of it, `a[i].copy()`.",
                 anchor="immutable",
             )
+        if any(map(_is_number, _parts(self._index))):
+            return operator.itemgetter(
+                replaced(self._index, _is_number, operator.index)
+            ), self.parent
         return self._take, self.parent
 
     def __array__(self, dtype=None, copy=None):
@@ -218,10 +223,11 @@ class HostArray(Operators):
     def __getitem__(self, index):
         if not self.is_tracing():
             return self.original[index]
-        index = replaced(index, _is_stand_in_of_integer, operator.index)
+        index = self._within(index)
         if _is_basic(index):
             index = replaced(index, _is_host_array, HostArray.__jax_array__)
-            found = self.original[replaced(index, _is_tracer, lambda _: 0)]
+            present = replaced(index, _is_number, operator.attrgetter("present"))
+            found = self.original[replaced(present, _is_tracer, lambda _: 0)]
             if isinstance(found, np.ndarray):
                 return self._view(operator.itemgetter(index), found, index)
         index = replaced(index, _is_mask, HostArray.contents)
@@ -229,6 +235,21 @@ class HostArray(Operators):
             index = np.asarray(index)
         self._check_index(index)
         return self._result(operator.getitem, self.__jax_array__()[index], (index,), {})
+
+    def _within(self, index):
+        """Return an index whose integers are known, or host scalars that are within bounds."""
+        parts = _parts(index)
+        if not _is_basic(index) or sum(map(_takes_axis, parts)) > self.ndim:
+            return replaced(index, _is_stand_in_of_integer, operator.index)
+        axis, found = 0, []
+        for part in parts:
+            if _is_number(part):
+                found.append(computed(_in_bounds, part, axis, self.shape[axis]))
+            else:
+                found.append(replaced(part, _is_stand_in_of_integer, operator.index))
+            axis += self.ndim - sum(map(_takes_axis, parts)) if part is Ellipsis else 0
+            axis += _takes_axis(part)
+        return tuple(found) if type(index) is tuple else found[0]
 
     def __hash__(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(self.contents() if self.is_scalar else self.original)
@@ -283,7 +304,8 @@ class HostArray(Operators):
         aval = ShapedArray(original.shape, dtypes.canonicalize_dtype(original.dtype))
         view = HostArray(original, aval, _unused, _unused)
         view.parent, view._take, view._index = self, take, index
-        view._source, view._demands = self._captured, self._demands
+        numbers = [d for x in stand_ins([index]) for d in _demands(x)]
+        view._source, view._demands = self._captured, (*self._demands, *numbers)
         return view
 
     def _result(self, fn, traced, args, kwargs):
@@ -318,6 +340,7 @@ class HostArray(Operators):
         """Raise IndexError where NumPy would, if the index is known."""
         parts = index if type(index) is tuple else (index,)
         if not any(isinstance(part, Operators) for part in parts):
+            index = replaced(index, _is_number, lambda _: 0)  # known to be within bounds
             np.broadcast_to(np.empty((), bool), self.shape)[index]
 
     # -------------------------------------------------------------------- writing
@@ -329,7 +352,7 @@ class HostArray(Operators):
         self._check_writable()
         if self.parent is not None:
             raise _not_writable(self, "item assignment")
-        index = replaced(index, _is_stand_in_of_integer, operator.index)
+        index = self._within(index)
         if getattr(value, "shape", None) != () and not isinstance(value, int | float | complex):
             index = replaced(index, _is_mask, HostArray.contents)  # as many values as are chosen
         self._assign(index, value)
@@ -452,6 +475,22 @@ def _is_closed(x):
 
 def _is_tracer(x):
     return isinstance(x, Tracer)
+
+
+def _is_number(x):
+    """Whether `x` is a host scalar that is an integer."""
+    return type(x) is not int and type_of_number(x) is int
+
+
+def _in_bounds(i, axis, size):
+    """Return an index from the front; IndexError in NumPy's words if there is no such element."""
+    if -size <= i < size:
+        return i % size
+    raise IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
+
+
+def _takes_axis(part):
+    return part is not None and part is not Ellipsis
 
 
 def _is_integer(x: Any):
