@@ -17,6 +17,7 @@ from evertrace._src.arrays.results import flatten_result
 from evertrace._src.core import leaks
 from evertrace._src.core.jaxpr import Jaxpr
 from evertrace._src.core.tracer import Tracer, set_trace, state
+from evertrace._src.jit import refused
 from evertrace._src.jit.lifting.cook import Cook, is_under
 from evertrace._src.jit.lifting.hooks import PastTheHook
 from evertrace._src.jit.lifting.impure import Patches, stand_in_of
@@ -33,14 +34,15 @@ lock = threading.RLock()
 """Held while a function is traced: other threads' objects and functions are then not theirs."""
 
 
-def record(call, name):
+def record(call, name, constants=refused.NONE):
     """Trace a call; returns what was `Recorded`.
 
     Args:
       call: the `Call` (see `signature`).
       name: of the function.
+      constants: names of the numbers that are guarded by value from the start.
     """
-    eager, constants, first = set(), False, None
+    eager, first = set(), None
     while True:
         recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
         lifter = Lifter(recorder, eager, constants)
@@ -53,11 +55,11 @@ def record(call, name):
                 raise AssertionError(f"{missed.cls} is read past its hook") from None
             eager.add(missed.cls)
         except TypeError as error:
-            # It may be C code that takes exact numbers only: once more, with numbers as constants.
-            if constants or not recorder.prologue.leaves:
+            # It may be C code that takes exact numbers only: once more, with these as constants.
+            if constants is refused.ALL or not recorder.prologue.leaves:
                 # Python's own words are those for numbers, ours those for what stands for them.
                 raise (first if isinstance(first, errors.EvertraceError) else error) from None
-            constants, first = True, error
+            constants, first = refused.wider(constants, error, recorder), first or error
         finally:
             recorder.release()
             lifter.release()
@@ -129,6 +131,7 @@ def _record(call, name, recorder, lifter):
         _donated(recorder, gathers, call.donated_roots),
         recorder.callbacks.slot,
         recorder.rules,
+        lifter.constants,
         time.perf_counter() - start,
     )
 

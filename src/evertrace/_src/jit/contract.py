@@ -94,7 +94,9 @@ class ContractCalls:
             self.name, self.options, kept, lambda: differences.from_nearest(kept, key, call.roots)
         )
         variants.misses += 1
-        variant = Variant(record(call, self.name), self.options)
+        expected = variants.refusals.expected(key)
+        variant = Variant(record(call, self.name, expected), self.options)
+        variants.refusals.note(key, expected, variant.recorded.constants)
         monitoring.timed("trace", self.name, variant.recorded.seconds)
         variant.key, variant.reason, variant.used = key, reason, variants.hits
         found = variant.match(call.roots)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.code import code_of, is_library_function
+from evertrace._src.jit.refused import Refusals
 
 MAX_VARIANTS = 512
 """How many variants a function keeps under each set of rules."""
@@ -39,14 +40,16 @@ class Variants(_CountsBase):
       buckets: under the contract, by the cheap part of the key: lists, last hit first.
       boxes: the same for C++, each a list of one tuple; emptied where that changes.
       hits, misses: of calls.
+      refusals: the numbers that code in C has refused.
       warned: the guards of which a `RetraceWarning` has been given.
     """
 
-    __slots__ = ("__weakref__", "boxes", "buckets", "by_key", "warned")
+    __slots__ = ("__weakref__", "boxes", "buckets", "by_key", "refusals", "warned")
 
     def __init__(self):
         self.by_key, self.buckets, self.boxes = {}, {}, {}
         self.hits = self.misses = 0
+        self.refusals = Refusals()
         self.warned = set()
 
     def box(self, key):
@@ -72,6 +75,7 @@ class Variants(_CountsBase):
             self.buckets[variant.key] = rest
         else:
             self.buckets.pop(variant.key, None)
+            self.refusals.note(variant.key)
         self.changed(variant.key)
 
     def changed(self, key):
@@ -84,6 +88,7 @@ class Variants(_CountsBase):
         self.buckets.clear()
         for key in list(self.boxes):
             self.changed(key)
+        self.refusals = Refusals()
         self.warned.clear()
         self.hits = self.misses = 0
 

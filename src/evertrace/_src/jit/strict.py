@@ -55,6 +55,7 @@ class StrictVariant(Variant):
             donated,
             number=None,
             rules=False,
+            constants=(),
             seconds=0.0,
         )
         super().__init__(recorded, options)

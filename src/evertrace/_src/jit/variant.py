@@ -6,6 +6,7 @@ write-backs apply what the call changes. All of it is data, which `explain` prin
 """
 
 import time
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from evertrace._src.arrays.interop import as_operand
@@ -51,6 +52,7 @@ class Recorded(NamedTuple):
       donated: indices of the inputs that a call gives away.
       number: the slot for the number by which callbacks find their call, or None.
       rules: whether it holds custom rules of the user's, which read state when they are applied.
+      constants: names of the numbers that are guarded by value, as code in C has refused them.
       seconds: what tracing took.
     """
 
@@ -67,6 +69,7 @@ class Recorded(NamedTuple):
     donated: tuple
     number: int | None
     rules: bool
+    constants: Container[str]
     seconds: float
 
 

@@ -28,7 +28,7 @@ def lift_identity(lifter, value, node):
 
 
 def lift_host(lifter, value, node):
-    if lifter.constants:
+    if node.name in lifter.constants:
         return lift_value(lifter, value, node)
     if value != value:
         return _lift_nan(lifter, value, node)

@@ -19,6 +19,7 @@ import struct
 import threading
 import types
 import weakref
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Lifter:
     Args:
       recorder: the trace's recorder.
       eager: classes whose attributes are lifted at once.
-      constants: whether Python numbers are guarded by value instead of being host scalars.
+      constants: names of Python numbers that are guarded by value instead of being host scalars.
 
     Attributes:
       impure: function (value) -> the stand-in of an impure function, or None.
@@ -86,7 +87,7 @@ class Lifter:
 
     impure: Any = staticmethod(lambda value: None)
 
-    def __init__(self, recorder: Recorder, eager=(), constants=False):
+    def __init__(self, recorder: Recorder, eager=(), constants: Container[str] = ()):
         self.recorder, self.constants = recorder, constants
         recorder.lifter = self
         self.spaces = Spaces()

@@ -1,6 +1,6 @@
 """What the parts of the lifting ask of each other, as types."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Protocol
 
 from evertrace._src.jit.lifting.guards import Node
@@ -12,12 +12,12 @@ class Lifting(Protocol):
 
     Attributes:
       recorder: what the trace has read.
-      constants: whether Python numbers are guarded by value instead of being host scalars.
+      constants: names of Python numbers that are guarded by value instead of being host scalars.
       functions, classes, namespaces, objects, spaces: the lifter's parts.
     """
 
     recorder: Recorder
-    constants: bool
+    constants: Container[str]
     functions: Any
     classes: Any
     namespaces: Any

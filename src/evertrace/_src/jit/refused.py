@@ -1,0 +1,134 @@
+"""Numbers that code in C has refused to take in the form of host scalars.
+
+Such code wants exact numbers, and raises a TypeError for what stands for one. Which one it was, it
+does not say; but the call's place in the user's code is known, and what it names there. Those
+numbers are constants in the trace that follows, and all others are not.
+"""
+
+import dis
+import re
+from collections.abc import Container
+from typing import NamedTuple
+
+from evertrace._src.jit.lifting.code import is_library_code
+from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.hostprogram import OP
+
+
+class _All:
+    """Holds every name."""
+
+    def __contains__(self, name):
+        return True
+
+
+NONE: Container[str] = frozenset()
+ALL: Container[str] = _All()
+
+
+def wider(constants, error, recorder):
+    """Return the names of the numbers that are constants in the next trace.
+
+    Args:
+      constants: those that were constants in the trace that failed.
+      error: the TypeError that ended it.
+      recorder: its recorder.
+    """
+    found = _refused(error, recorder)
+    return ALL if found <= constants else constants | found
+
+
+def _refused(error, recorder):
+    """Return the names of the numbers that the code which raised an error has named."""
+    frame, lasti = _place(error.__traceback__)
+    names = _names_at(frame.f_code, lasti)
+    slots = set()
+    for name in names & frame.f_locals.keys():
+        slots.update(_slots(frame.f_locals[name]))
+    for step in reversed(recorder.prologue.steps):
+        if step.kind is OP and step.out in slots:
+            slots.update(step.args)
+    return frozenset(
+        node.name
+        for slot, node in recorder.inputs.leaves
+        if slot in slots or not names.isdisjoint(re.findall(r"\w+", node.name)[-1:])
+    )
+
+
+def _place(tb):
+    """Return the innermost frame of code that is not a library's, and where it is."""
+    place = tb.tb_frame, tb.tb_lasti
+    while tb is not None:
+        if not is_library_code(tb.tb_frame.f_code):
+            place = tb.tb_frame, tb.tb_lasti
+        tb = tb.tb_next
+    return place
+
+
+def _names_at(code, lasti):
+    """Return what is named in the expression that is evaluated at an instruction."""
+    whole = _Span(*list(code.co_positions())[lasti // 2])
+    return {
+        str(name)
+        for i in dis.get_instructions(code)
+        if i.positions is None or _Span(*i.positions).is_inside(whole)
+        for name in (i.argval if type(i.argval) is tuple else (i.argval,))
+    }
+
+
+class _Span(NamedTuple):
+    """A part of a text: lines and columns; None where they are not known."""
+
+    line: int | None
+    end_line: int | None
+    column: int | None
+    end_column: int | None
+
+    def is_inside(self, whole):
+        """Whether it is a part of another one, as far as is known."""
+        if None in self or None in whole:
+            return self.line is None or whole.line is None or self.line == whole.line
+        starts = (whole.line, whole.column) <= (self.line, self.column)
+        return starts and (self.end_line, self.end_column) <= (whole.end_line, whole.end_column)
+
+
+def _slots(value):
+    """Yield the slots of the host scalars in a value."""
+    if type(value) is Host:
+        yield value.slot
+    elif type(value) in (list, tuple, dict):
+        for item in value.values() if type(value) is dict else value:
+            yield from _slots(item)
+
+
+class Refusals:
+    """What was refused, by the keys of calls: the next trace need not find out again.
+
+    A call may go another way next time, where nothing is refused. So the numbers are taken for
+    constants at once in 1, 3, 7, ... traces only between two that find out.
+    """
+
+    def __init__(self):
+        self._found = {}  # key -> (names, traces that found them, traces that may take them)
+
+    def expected(self, key):
+        """Return the names of the numbers to take for constants at once."""
+        names, times, left = self._found.get(key, (NONE, 0, 0))
+        if not left:
+            return NONE
+        self._found[key] = names, times, left - 1
+        return names
+
+    def note(self, key, expected: Container[str] = NONE, names: Container[str] = NONE):
+        """Note what a trace has taken for constants in the end, or forget a key.
+
+        Args:
+          key: of the call.
+          expected: what it was told to take for them.
+          names: what it did take.
+        """
+        if names is NONE:
+            self._found.pop(key, None)
+        elif names is not expected:
+            times = self._found.get(key, (NONE, 0, 0))[1] + 1
+            self._found[key] = names, times, min(2**times, 64) - 1
