@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 import evertrace.numpy as jnp
-from tests.contract.compare import Record, X, case, raised
+from tests.contract.compare import Record, X, case, module, raised
 
 pytestmark = pytest.mark.engine
 
@@ -225,17 +225,53 @@ def test_methods_of_numbers_that_demand(jit):
         yield f(X), s
 
 
-@case(at_most=2)
+@case(traces=1)
 def test_conversions(jit):
     s = Record(i=7, f=2.75)
 
     def f(x):
         s.out = [int(s.f), float(s.i), complex(s.f), math.trunc(s.f), bool(s.i), round(s.f)]
-        return x * float(s.i)
+        s.more = [complex(s.i, s.f), complex(imag=s.f, real=1), int(s.i / 2) + 1, float(-s.i)]
+        s.each = [[float(k) for k in (s.i, s.f)], list(map(lambda k: int(k), (s.i, s.f)))]
+        s.plain = [float("2.5"), int("ff", 16), int("ff", base=16), complex("1j"), int(7.5)]
+        s.types = [isinstance(s.i, int), type(float(s.i)) is float, type(int(s.f)) is int, int]
+        return x * float(s.i) + int(s.f)
 
     f = jit(f)
-    for s.f in (2.75, 3.25, 2.75):
+    for s.i, s.f in ((7, 2.75), (8, 3.25), (9, -2.75), (2**60, 1e9)):
         yield f(X), s
+
+
+@case(at_most=3)
+def test_conversions_that_fail(jit):
+    def f(x, v):
+        try:
+            return x * int(v)
+        except (ValueError, OverflowError) as error:
+            return x - len(str(error))
+
+    f = jit(f)
+    for v in (1.5, math.inf, 2.5, math.nan, 3.5, -math.inf):
+        yield f(X, v)
+
+
+@case(traces=2)
+def test_a_conversion_that_is_the_users_own(jit):
+    user = module(
+        """
+        def float(k):
+            return k + 0.5
+
+        def f(x, k):
+            return x * float(k) + (lambda: float(-k))()
+        """
+    )
+    f = jit(user.f)
+    for k in (1, 2, 3):
+        yield f(X, k)
+    del user.float
+    for k in (1, 2, 3):
+        yield f(X, k)
 
 
 @case(traces=1)

@@ -4,19 +4,29 @@ No object can answer ``is``. So a function that compares identities runs, while 
 code in which each ``is`` asks an object of ours, by an ``in``: ``(a, b) in asker``. Nothing else
 changes: what stands in for an instruction is appended to the code, and a jump leads there and back,
 so instructions keep their places, and lines, handlers of exceptions and jumps stay what they are.
+
+No number of ours can be converted by ``int(n)``, ``float(n)`` or ``complex(a, b)``, which insist on
+numbers of Python's own. Where such a name is called and nothing else is done to it, what is called
+is a function of ours that records the conversion; the name itself, ``isinstance(n, int)``, stays.
 """
 
 import dis
+import sys
 from types import CodeType
 from typing import Any, NamedTuple
 
 _OP = dis.opmap
 _IS, _CONST, _EXTENDED, _CACHE = _OP["IS_OP"], _OP["LOAD_CONST"], _OP["EXTENDED_ARG"], 0
+_GLOBAL = _OP["LOAD_GLOBAL"]  # with an odd argument, it makes room for a call as well
 _JUMPS = frozenset({*dis.hasjrel, *dis.hasjabs})
 _SINGLETONS = (None, True, False, Ellipsis, NotImplemented)
 
 answer: Any = lambda a, b: a is b  # noqa: E731
 """What answers ``a is b``; `questions` sets it."""
+
+
+conversions: dict[str, Any] = {}
+"""What is called in place of builtin types, by their names; `host` sets it."""
 
 
 class Asker:
@@ -45,13 +55,26 @@ def asks(code):
     """Whether a code object, or one nested in it, compares identities that could be a number's."""
     raw = code.co_code
     own = _IS in raw[::2] and bool(_questions(_instructions(raw), code.co_consts))
+    if not own and not conversions.keys().isdisjoint(code.co_names):
+        own = bool(_called(code, ()))
     return own or any(type(c) is CodeType and asks(c) for c in code.co_consts)
 
 
-def asking(code):
-    """Return code that does what `code` does and asks what is identical."""
-    constants = tuple([asking(c) if type(c) is CodeType and asks(c) else c for c in code.co_consts])
+def asking(code, globals=()):
+    """Return code that does what `code` does, asks what is identical, and records conversions.
+
+    Args:
+      code: a code object.
+      globals: names that are not those of builtins.
+    """
+    constants = tuple(
+        [asking(c, globals) if type(c) is CodeType and asks(c) else c for c in code.co_consts]
+    )
+    called = _called(code, globals)
+    constants = (*constants, *[conversions[name] for _, name in called])
     writer = _Writer(code, len(constants))
+    for at, (place, _) in enumerate(called, len(constants) - len(called)):
+        writer.call(place, at)
     for question in _questions(writer.instructions, constants):
         writer.ask(question)
     return code.replace(
@@ -101,6 +124,16 @@ def _questions(instructions, constants):
     ]
 
 
+def _called(code, globals):
+    """Return the instructions that load a builtin type to call it, with its name."""
+    return [
+        (x, name)
+        for x in _instructions(code.co_code)
+        if x.op == _GLOBAL and x.arg & 1 and (name := code.co_names[x.arg >> 1]) in conversions
+        if name not in globals
+    ]
+
+
 _template = _instructions(compile("0 in x", "", "eval").co_code)
 _CONTAINS = next(x for x in _template if x.op == _OP["CONTAINS_OP"])
 _CONTAINS_CACHES = bytes(_CONTAINS.end - _CONTAINS.offset - 2)
@@ -130,6 +163,13 @@ class _Writer:
         self.positions = [p[0] for p in code.co_positions()]
         known = [line for *_, line in code.co_lines() if line is not None]
         self.line = known[-1] if known else code.co_firstlineno
+
+    def call(self, load, constant):
+        """Have a call load a constant in place of a global: there is room in that one's caches."""
+        null, made = bytes((_OP["PUSH_NULL"], 0)), _encoded("LOAD_CONST", constant)
+        made = made + null if sys.version_info >= (3, 13) else null + made
+        nothing = bytes((_OP["NOP"], 0)) * ((load.end - load.start - len(made)) // 2)
+        self.raw[load.start : load.end] = made + nothing
 
     def ask(self, i):
         """Have the ``is`` at some place ask instead."""

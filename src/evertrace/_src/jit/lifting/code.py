@@ -36,7 +36,7 @@ class CodeInfo(NamedTuple):
       stored: free variables that it assigns to.
       deleted: attributes and globals that it deletes.
       catches: whether it handles exceptions.
-      asks: whether it compares identities that could be those of numbers or texts.
+      asks: whether it compares identities of numbers or texts, or converts numbers.
       blind: name of a function it uses that can reach names which no instruction shows, or None.
     """
 
@@ -319,10 +319,10 @@ def install_trampoline(fun, hook):
 
 
 def install_asking(fun, code):
-    """Have a Python function, whose code is `code`, ask what is identical, until it is put back."""
+    """Have a Python function, whose code is `code`, run as code that asks, until it is put back."""
     made = _Hook(None)
     _originals.setdefault(id(fun), (code, fun.__defaults__, fun.__kwdefaults__, made))
-    fun.__code__ = asking(code)
+    fun.__code__ = asking(code, fun.__globals__)
 
 
 def is_trampoline(code):

@@ -29,6 +29,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import (
     DEMAND,
@@ -450,7 +451,7 @@ def _with_keywords(fn, args, kwargs):
     return (_WithKeywords(fn, tuple(kwargs)), (*args, *kwargs.values())) if kwargs else (fn, args)
 
 
-def _recording(fn):
+def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
     """Return a function that does what `fn` does, and records it where it meets host scalars."""
 
     def stand_in(*args, **kwargs):
@@ -460,7 +461,10 @@ def _recording(fn):
             return _op(fn_, *args)
         return fn(*args, **kwargs)
 
-    return functools.update_wrapper(stand_in, fn)
+    return functools.update_wrapper(stand_in, fn, copied, updated=())
+
+
+asking.conversions.update({kind.__name__: _recording(kind, ()) for kind in (int, float, complex)})
 
 
 def _total(*numbers):
