@@ -1,11 +1,14 @@
 """Exceptions: caught inside they are control flow, leaving a call they leave nothing behind."""
 
 import contextlib
+import types
 
+import numpy as np
 import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from tests.contract.compare import Description, Record, X, case, compare, module, raised
 
 pytestmark = pytest.mark.engine
@@ -271,3 +274,184 @@ def test_keyboard_interrupt_while_tracing_changes_nothing():
         jitted(X)
     assert s.n == 1
     assert type(s.n) is int
+
+
+# ------------------------------------------------------------------------ what they carry
+
+
+class Diverged(Exception):
+    """Has attributes beside its arguments."""
+
+    def __init__(self, *args, **info):
+        super().__init__(*args)
+        self.__dict__.update(info)
+
+
+class Slotted(Exception):
+    """Has slots."""
+
+    __slots__ = ("a", "b")
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+def _from(error, cause):
+    raise error from cause
+
+
+def _noted(error, *notes):
+    for note in notes:
+        error.add_note(note)
+    raise error
+
+
+def _in_context(error, s):
+    try:
+        raise KeyError(s.n)
+    except KeyError:
+        raise error  # noqa: B904
+
+
+def _raise(error):
+    raise error
+
+
+RAISES = {
+    "a number": lambda s, x: _raise(Diverged(s.n)),
+    "numbers that are computed": lambda s, x: _raise(Diverged(s.n + 1, s.rate / 2, -s.n)),
+    "an attribute": lambda s, x: _raise(Diverged(step=s.n, rate=s.rate * 2)),
+    "slots": lambda s, x: _raise(Slotted(s.n, x * s.n)),
+    "an array": lambda s, x: _raise(Diverged(x)),
+    "arrays that are computed": lambda s, x: _raise(Diverged(x * 2, s.w + x, jnp.sum(s.w) * s.n)),
+    "an array of NumPy's": lambda s, x: _raise(Diverged(s.table)),
+    "what is made of it": lambda s, x: _raise(Diverged(s.table * 2, s.table[1:], s.table[0])),
+    "containers": lambda s, x: _raise(Diverged([s.n, x], {"k": s.rate}, (s.n, {s.n}))),
+    "an object": lambda s, x: _raise(Diverged(s, s.child)),
+    "a new object": lambda s, x: _raise(Diverged(Record(step=s.n, loss=x.sum()))),
+    "a tuple of the object's": lambda s, x: _raise(Diverged(s.pair, s.items)),
+    "an attribute that was not read": lambda s, x: _raise(Diverged(vars(s)["rate"])),
+    "a function": lambda s, x: _raise(Diverged(lambda: s.n)),
+    "a cause": lambda s, x: _from(Diverged("d"), KeyError(s.n)),
+    "a context": lambda s, x: _in_context(Diverged(x * 2), s),
+    "notes": lambda s, x: _noted(Diverged(s.n), "first", f"n is {s.n}"),
+    "a group": lambda s, x: _raise(ExceptionGroup("two", [KeyError(s.n), Diverged(x)])),
+    "a number's own": lambda s, x: s.n // (s.n - s.n),
+    "a key": lambda s, x: {"a": 1}[s.n],
+    "the end of an iterator": lambda s, x: _raise(StopIteration(s.n)),
+    "the code of an exit": lambda s, x: _raise(SystemExit(s.n)),
+    "a field of the system's": lambda s, x: _raise(OSError(5, "no", s.n)),
+    "inside of grad": lambda s, x: ev.grad(lambda y: _raise(Diverged(y.sum(), s.n)))(x),
+    "inside of scan": lambda s, x: lax.scan(lambda c, y: _raise(Diverged(s.n, s.w)), x, x),
+    "a result of a callback": lambda s, x: _raise(Diverged(ev.pure_callback(np.sin, x, x))),
+    "a callback's of this call": lambda s, x: _raise(
+        Diverged(ev.pure_callback(lambda v: np.float32(s.rate) * v, x, x))
+    ),
+}
+
+
+def carried(error, seen=()):
+    """Return what an exception carries, to be compared."""
+    if error is None or error in seen:
+        return None
+    seen = (*seen, error)
+    names = ("value", "code", "errno", "filename", "a", "b")
+    return (
+        type(error).__name__,
+        [_shown(x) for x in error.args],
+        {k: _shown(x) for k, x in vars(error).items()},
+        {k: _shown(getattr(error, k)) for k in names if hasattr(error, k)},
+        [carried(x, seen) for x in (error.__cause__, error.__context__)],
+        [carried(x, seen) for x in getattr(error, "exceptions", ())],
+    )
+
+
+def _shown(x):
+    if isinstance(x, BaseException):
+        return carried(x)
+    if isinstance(x, types.FunctionType):
+        return x()
+    if isinstance(x, type):
+        return x
+    if isinstance(x, (list, tuple, set)):
+        return type(x), [_shown(y) for y in x]
+    if isinstance(x, dict):
+        return {k: _shown(y) for k, y in x.items()}
+    if isinstance(x, Record):
+        return "record", {k: _shown(y) for k, y in vars(x).items()}
+    return type(x), x.tolist() if hasattr(x, "tolist") else x, str(getattr(x, "dtype", ""))
+
+
+@pytest.mark.parametrize("what", RAISES)
+def test_an_exception_that_leaves_a_call_carries_plain_values(what):
+    def world():
+        child = Record(k=2)
+        table = np.array([1.0, 2.0, 3.0], np.float32)
+        return Record(
+            n=3, rate=0.5, w=jnp.ones(3), table=table, child=child, pair=(1, 2.5), items=[1]
+        )
+
+    want, s, jitted = _leaving(RAISES[what], world(), X), world(), ev.jit(RAISES[what])
+    for got in (_leaving(jitted, s, X), _leaving(jitted, s, X)):
+        if what == "inside of grad":  # plain Python gives a tracer of grad's
+            assert _shown(got.args[0]) == _shown(X.sum())
+            assert got.args[1] == 3
+        else:
+            assert carried(got) == carried(want)
+
+
+def _leaving(f, *args):
+    """Return the exception that leaves a call."""
+    try:
+        f(*args)
+    except BaseException as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_what_was_there_before_is_the_same_in_an_exception():
+    s = Record(pair=(1, 2), items=[1], w=jnp.ones(3), table=np.ones(3), error=KeyError("held"))
+    with pytest.raises(Diverged) as info:
+        ev.jit(lambda s, x: _raise(Diverged(s, s.pair, s.items, s.w, s.table, x)))(s, X)
+    for got, want in zip(info.value.args, (s, s.pair, s.items, s.w, s.table, X), strict=True):
+        assert got is want
+    with pytest.raises(KeyError) as info:
+        ev.jit(lambda s: _raise(s.error))(s)
+    assert info.value is s.error
+
+
+def test_an_example_of_a_batch_has_no_value_in_an_exception():
+    f = ev.jit(lambda xs: ev.vmap(lambda x: _raise(Diverged(x.sum())))(xs))
+    with pytest.raises(Diverged, match=r"<traced f32\[\] of vmap\(<lambda>\)>"):
+        f(jnp.ones((2, 3)))
+
+
+@case()
+def test_a_stored_exception_is_made_anew_at_each_call(jit):
+    s = Record(n=0, last=None, group=None, all=[])
+
+    def step(x):
+        s.n += 1
+        try:
+            try:
+                raise KeyError(s.n)
+            except KeyError as error:
+                raise Diverged(s.n, x * s.n, step=s.n) from error
+        except Diverged as error:
+            s.last = error
+            s.all.append(error)
+        s.group = ExceptionGroup("both", [s.last, Slotted(s.n, 2)])
+        return x
+
+    step = jit(step)
+    for _ in range(3):
+        step(X)
+        yield repr(list(map(carried, s.all))), s.last is s.all[-1], len(set(map(id, s.all)))
+        yield repr(carried(s.group)), s.group.exceptions[0] is s.last
+
+
+def test_a_returned_exception_is_of_this_call():
+    f = ev.jit(lambda n, x: Diverged(n, x))
+    first, second = f(1, X), f(2, X)
+    assert (type(first), first.args[0], second.args[0]) == (Diverged, 1, 2)
+    assert f.cache_info().misses == 1

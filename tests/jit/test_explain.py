@@ -10,6 +10,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace._src.jit import differences
 
 pytestmark = pytest.mark.engine
 X, Y = jnp.ones(3), jnp.zeros(3)
@@ -452,3 +453,82 @@ def test_attributes_of_inner_jitted_functions_are_no_dependencies():
     assert not [name for name in ("_inside", "_serial", "lookups") if name in text]
     inner = ev.jit(lambda x: x * 5)
     assert outer(X).tolist() == [6, 6, 6]
+
+
+# ------------------------------------------------------------------------ whatever users do
+
+
+class Raising:
+    """Raises where anybody but its own code asks it for anything."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def __getattr__(self, name):
+        raise LookupError(name)
+
+    def __repr__(self):
+        raise LookupError("repr")
+
+    __str__ = __len__ = __hash__ = __eq__ = __repr__
+
+
+class Uncounted(list):
+    """Counts wrongly, and by an error."""
+
+    def __len__(self):
+        raise LookupError("len")
+
+
+class Table(dict):
+    """Has a name of its own, as a table of a database has."""
+
+    __name__ = property(lambda self: self.missing)
+    __qualname__ = "Table"
+
+    def __len__(self):
+        raise LookupError("len")
+
+
+class Function:
+    """Is called, and has no name."""
+
+    def __init__(self, k):
+        self.k = k
+
+    def __call__(self, x):
+        return x * self.k
+
+    def __getattr__(self, name):
+        raise LookupError(name)
+
+
+@pytest.mark.parametrize(
+    ("use", "worlds"),
+    [
+        (lambda o, x: x * o.k, [Raising(1.0), Raising(2), Raising(True), Function(1.0)]),
+        (lambda o, x: x * o[0], [Uncounted([1.0]), Uncounted([1.0, 2.0]), [1.0], Uncounted([1])]),
+        (lambda o, x: x * o["a"], [Table(a=1.0), Table(a=1), Table(b=0, a=1.0), {"a": 1.0}]),
+        (lambda o, x: o(x), [Function(1.0), Function(2), Function(True)]),
+        (lambda o, x: (x, o)[0], [Raising(1.0), Function(1.0), Uncounted([1.0])]),
+        (lambda o, x: (x, Table(a=o), Uncounted([o]))[0], [1.0, 2, True]),
+    ],
+)
+def test_explanations_never_make_a_call_fail(use, worlds):
+    f = fresh(use)
+    for o in worlds:
+        np.testing.assert_array_equal(f(o, X), use(o, X))
+    assert len(f.explain().variants) == f.cache_info().misses > 1
+    assert "variant 2" in str(f.explain())
+
+
+def test_there_is_less_text_where_words_fail(monkeypatch):
+    f = fresh(lambda o, x: x * o.k)
+    monkeypatch.setitem(differences._DIFFERENCES, "type", lambda node, value: 1 // 0)
+    for k in (1.0, 2):
+        f(Function(k), X)
+    assert why(f) == "o.k: another one"
+    monkeypatch.setattr(differences, "_values", lambda *args: 1 // 0)
+    f(Function(True), X)
+    assert why(f) == ""
+    np.testing.assert_array_equal(f(Function(3.0), X), 3 * X)

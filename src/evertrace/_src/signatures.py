@@ -1,5 +1,6 @@
 """Signatures and annotations of functions that users wrote."""
 
+import contextlib
 import inspect
 import sys
 from collections.abc import Callable
@@ -26,10 +27,14 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
 
 
 def function_name(fun: Any) -> str:
-    """Return the name of a callable for people."""
-    while hasattr(fun, "func"):  # partial
-        fun = fun.func
-    return getattr(fun, "__name__", None) or type(fun).__name__
+    """Return the name of a callable for people; its type's where it has none to give."""
+    with contextlib.suppress(Exception):  # of a `__getattr__` of the user's
+        while hasattr(fun, "func"):  # partial
+            fun = fun.func
+        name = getattr(fun, "__name__", None)
+        if name and isinstance(name, str):
+            return str(name)
+    return type(fun).__name__
 
 
 class _WrappedAnnotations:

@@ -22,6 +22,7 @@ from evertrace._src.jit.lifting.cook import Cook, is_under
 from evertrace._src.jit.lifting.hooks import PastTheHook
 from evertrace._src.jit.lifting.impure import Patches, stand_in_of
 from evertrace._src.jit.lifting.lift import Lifter
+from evertrace._src.jit.lifting.raised import Leaving
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Effect, Recorded
@@ -82,16 +83,17 @@ def _nested(what):
 def _record(call, name, recorder, lifter):
     start = time.perf_counter()
     previous, state.src = state.src, None
-    root = recorder.root
+    root, leaving = recorder.root, Leaving(recorder)
     try:
         with activate(recorder), Patches(recorder), set_trace(root):
             lifter.impure = stand_in_of
             with _nested(f"{recorder.name}: an argument, or what the function captures,"):
                 fun, args, kwargs = call.lift(lifter)
-            result = fun(*args, **kwargs)
-            awaited = type(result) is types.CoroutineType  # asks nothing of the result
-            if awaited:
-                result = _finish(result, recorder.name)
+            with leaving:
+                result = fun(*args, **kwargs)
+                awaited = type(result) is types.CoroutineType  # asks nothing of the result
+                if awaited:
+                    result = _finish(result, recorder.name)
             with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
                 cook = Cook(recorder)
                 cook.donated = call.donated_roots
@@ -109,6 +111,7 @@ def _record(call, name, recorder, lifter):
         root.closed = True
         state.src = previous
         lifter.restore()
+        leaving.close(call.roots)
     cook.close()
     recorder.callbacks.close()
     gathers = [g if type(g) is tuple else g.index for g in recorder.inputs.gathers]

@@ -5,6 +5,7 @@ and each difference is put in words. No user code runs: of a user's object only 
 """
 
 import enum
+import functools
 import os
 import types
 import weakref
@@ -17,12 +18,32 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting.guards import dispatch_of
 from evertrace._src.jit.lifting.hostprogram import DEMAND, OP, RAISES, bits
-from evertrace._src.jit.lifting.values import ABSENT, dict_type, is_value
+from evertrace._src.jit.lifting.values import ABSENT, dict_type, is_value, length
 
 MAX_NEIGHBOURS = 64
 """How many of the latest variants a new one is compared with."""
 
 _MAX_WORD = 60  # characters of a value that are shown
+
+
+def told(fallback):
+    """Decorator of what puts something in words, which may never make a call fail.
+
+    Whatever goes wrong, as a metaclass of the user's that raises where its name is asked for, there
+    is less text: `fallback` of the same arguments.
+    """
+
+    def decorate(tell):
+        @functools.wraps(tell)
+        def safely(*args):
+            try:
+                return tell(*args)
+            except Exception:
+                return fallback(*args)
+
+        return safely
+
+    return decorate
 
 
 class Difference(NamedTuple):
@@ -66,6 +87,7 @@ _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), type(Elli
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 
+@told(lambda x: "a value")
 def word(x):
     """Return a value in words; of what is no plain value, what kind of thing it is."""
     kind = type(x)
@@ -82,6 +104,7 @@ def word(x):
     return kind_word(x)
 
 
+@told(lambda x: "a value")
 def kind_word(x):
     """Return what kind of thing a value is: ``f32[3]`` for an array, else its type."""
     kind = type(x)
@@ -148,6 +171,7 @@ def _looked_up(want):
     return [k for k, _ in want.columns[0] if k != "__getattribute__"] if want.columns else []
 
 
+@told(lambda node: "as it was")
 def expected(node):
     """Return in words what a node's check wants."""
     describe = _EXPECTED.get(node.check)
@@ -162,6 +186,7 @@ def expected(node):
 _GONE = "is gone"
 
 
+@told(lambda node, value: [Difference(node.name, "", "another one", "value", node.src)])
 def _of_node(node, value):
     """Return the differences that a value shows which is not what a node's check wants."""
     if _is_gone(node):
@@ -194,10 +219,10 @@ def _of_type(node, value):
 
 
 def _of_length(node, value):
-    kind, length = node.want
+    kind, count = node.want
     if type(value) is not kind:
         return [(node.name, _class_name(kind), kind_word(value), "type")]
-    return [(f"len({node.name})", str(length), str(kind.__len__(value)), "length")]
+    return [(f"len({node.name})", str(count), str(length(value)), "length")]
 
 
 def _of_members(node, value):
@@ -293,6 +318,7 @@ def _values(guards, roots, wrong):
     return values
 
 
+@told(lambda guards, values: [])
 def _of_identity(guards, values):
     found = []
     for i, j in guards.same:
@@ -333,6 +359,7 @@ class HostWords:
         self.late = [text for step, text in pairs if step.kind not in (DEMAND, RAISES)]
 
 
+@told(lambda variant, values: [])
 def _of_demands(variant, values):
     """Run the host program step by step, and say which steps go another way."""
     texts = {id(step): text for step, text in HostWords(variant).demands}
@@ -383,6 +410,7 @@ def _error_word(kind, text):
 # ------------------------------------------------------------------------ variants
 
 
+@told(lambda old, new: [])
 def _of_keys(old, new):
     """Compare the parts of two calls' keys that no guard holds: options, axes, keywords."""
     found = _of_options(old[0], new[0])
@@ -400,6 +428,7 @@ def _of_options(old, new):
     ]
 
 
+@told(lambda variants, key, names: ())
 def from_strict(variants, key, names):
     """Return how a call by JAX's rules differs from the variant that it comes nearest to.
 
@@ -432,6 +461,7 @@ def _of_strict_keys(old, new, names):
     ]
 
 
+@told(lambda variant, key, roots: ((), 0))
 def from_variant(variant, key, roots):
     """Return how a call differs from one variant, and how many nodes they have in common.
 
@@ -451,6 +481,7 @@ def from_variant(variant, key, roots):
     return (*found, *_of_demands(variant, values)), common
 
 
+@told(lambda variants, key, roots: ())
 def from_nearest(variants, key, roots):
     """Return how a call differs from the variant that it comes nearest to; () if there is none.
 

@@ -15,6 +15,7 @@ from evertrace._src.jit.differences import (
     aval_word,
     expected,
     shortened,
+    told,
     word,
 )
 from evertrace._src.jit.lifting import recipes
@@ -310,6 +311,7 @@ class _Recipes:
         self.avals = variant.closed.out_avals
         self.host = host
 
+    @told(lambda self, recipe, depth=3: "a value")
     def of(self, recipe, depth=3):
         """Return what a recipe makes."""
         kind = type(recipe)
@@ -329,16 +331,17 @@ class _Recipes:
 
     def _of_dict(self, recipe, depth):
         if depth == 0 or len(recipe.entries) > 8:
-            return f"a new {recipe.kind.__name__} of {len(recipe.entries)}"
+            return f"a new {_made(recipe)} of {len(recipe.entries)}"
         entries = [f"{self.of(k)}: {self.of(v, depth - 1)}" for k, v in recipe.entries]
         return f"{{{', '.join(entries)}}}"
 
     def _of_items(self, recipe, depth):
         if depth == 0 or len(recipe.items) > 8:
-            return f"a new {recipe.kind.__name__} of {len(recipe.items)}"
-        left, right = {tuple: "()", list: "[]"}.get(recipe.kind, (f"{recipe.kind.__name__}(", ")"))
+            return f"a new {_made(recipe)} of {len(recipe.items)}"
+        left, right = {tuple: "()", list: "[]"}.get(recipe.kind, (f"{_made(recipe)}(", ")"))
         return f"{left}{', '.join([self.of(x, depth - 1) for x in recipe.items])}{right}"
 
+    @told(lambda self, write: [f"{write.name} changed"])
     def of_write(self, write):
         """Return a write as the statements that would do it."""
         name, kind, made = write.name, write.kind, write.recipes
@@ -357,6 +360,7 @@ class _Recipes:
         text = ", ".join([self.of(x) for x in items[:8]]) + (", ..." if len(items) > 8 else "")
         return [_STATEMENTS.get(kind, "{} = {}").format(name, text)]
 
+    @told(lambda self, effect: "a call")
     def of_effect(self, effect):
         """Return an effect as the call that it repeats."""
         args = [self.of(x) for x in effect.args]

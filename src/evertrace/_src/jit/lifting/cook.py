@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
-from evertrace._src.jit.lifting import values
+from evertrace._src.jit.lifting import exceptions, values
 from evertrace._src.jit.lifting.code import code_of, is_library_class, is_library_function
 from evertrace._src.jit.lifting.entered import (
     FIELDS,
@@ -42,6 +43,7 @@ from evertrace._src.jit.lifting.recipes import (
     NewCell,
     NewContainer,
     NewDict,
+    NewException,
     NewFunction,
     NewInstance,
     NewTuple,
@@ -265,15 +267,17 @@ class Cook:
 
     def _write_exception(self, value, where):
         """Return the recipe of an exception that was not raised, or is kept after that."""
-        base: Any = next(c for c in type(value).__mro__ if not c.__flags__ & _HEAP_TYPE)
-        _, args, *attributes = base.__reduce__(value)
-        recipe = self._note(value, NewInstance(type(value)))
-        recipe.base = base
-        recipe.args = tuple([self.state(x, f"{where}.args[{i}]") for i, x in enumerate(args)])
-        found = {**(attributes[0] if attributes else {}), **_attributes(value)}
-        if value.__cause__ is not None:
-            found["__cause__"] = value.__cause__
-        recipe.attributes = {k: self.state(x, f"{where}.{k}") for k, x in found.items()}
+        recipe = self._note(value, NewException(type(value)))
+        for place, x in exceptions.fields_of(value).items():
+            try:
+                recipe.fields[place] = self.state(x, f"{where}.{place[1]}")
+            except errors.OpaqueStateError:
+                if place[0] == "attribute" or place[1] == "args":
+                    raise
+                recipe.fields[place] = Constant(None)  # set by Python, such as `AttributeError.obj`
+        for name in exceptions.LINKS:
+            recipe.links[name] = self.state(getattr(value, name), f"{where}.{name}")
+        recipe.links["__suppress_context__"] = Constant(value.__suppress_context__)
         return recipe
 
     def _write_function(self, value, where):

@@ -25,6 +25,7 @@ from evertrace._src.jit.lifting.values import (
     DATA,
     Weak,
     dict_type,
+    length,
     plain_contents,
     same_key,
     same_members,
@@ -280,12 +281,12 @@ def _check_referent(value, want):
 
 
 def _check_length(value, want):
-    return type(value) is want[0] and len(value) == want[1]
+    return type(value) is want[0] and length(value) == want[1]
 
 
 def _check_keys(value, want):
     kind, keys = want
-    if type(value) is not kind or len(value) != len(keys):
+    if type(value) is not kind or length(value) != len(keys):
         return False
     for have, key in zip(dict_type(value).__iter__(value), keys, strict=True):
         if have is not key and not same_key(have, key):
@@ -295,7 +296,7 @@ def _check_keys(value, want):
 
 def _check_members(value, want):
     kind, members = want
-    if type(value) is not kind or len(value) != len(members):
+    if type(value) is not kind or length(value) != len(members):
         return False
     return same_members(value, members)
 

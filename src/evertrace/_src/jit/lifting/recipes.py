@@ -14,7 +14,7 @@ import numpy as np
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.jit.lifting import guards, values
+from evertrace._src.jit.lifting import exceptions, guards, values
 from evertrace._src.jit.lifting.entered import (
     instance_dict,
     new_instance,
@@ -200,7 +200,7 @@ class NewInstance(New):
     """An object of a Python class, made without running its `__init__`.
 
     Attributes:
-      base: the type in C that makes it, of `args`: that of a number, text or exception.
+      base: the type in C that makes it, of `args`: that of a number or text.
     """
 
     __slots__ = ("args", "attributes", "base", "cls", "slots")
@@ -217,8 +217,6 @@ class NewInstance(New):
         if self.base is not object:
             args = [x.make(kitchen) for x in self.args]
             made = self.base.__new__(self.cls, *args)
-            if isinstance(made, BaseException):
-                self.base.__init__(made, *args)
         elif issubclass(self.cls, types.SimpleNamespace):
             made = types.SimpleNamespace.__new__(self.cls)
         else:
@@ -229,14 +227,31 @@ class NewInstance(New):
             value = recipe.make(kitchen)
             if name in self.slots:
                 self.slots[name].__set__(made, value)
-            elif namespace is None or self.cls.__flags__ & _BASE_EXCEPTION:
+            elif namespace is None:
                 object.__setattr__(made, name, value)
             else:
                 namespace[name] = value
         return made
 
 
-_BASE_EXCEPTION = 1 << 30  # Py_TPFLAGS_BASE_EXC_SUBCLASS, some of whose attributes are in C
+class NewException(New):
+    """An exception that was raised or made in the trace; a new one has no traceback."""
+
+    __slots__ = ("cls", "fields", "links")
+
+    def __init__(self, cls):
+        self.cls, self.fields, self.links = cls, {}, {}
+
+    def fresh(self, kitchen):
+        """Make the exception, then what it carries and leads to, which may lead back to it."""
+        args = self.fields["field", "args"].make(kitchen)
+        made = exceptions.new_exception(self.cls, args)
+        kitchen.made[self] = made
+        for place, recipe in self.fields.items():
+            exceptions.set_field(made, place, recipe.make(kitchen))
+        for name, recipe in self.links.items():
+            setattr(made, name, recipe.make(kitchen))
+        return made
 
 
 class NewCell(New):

@@ -10,7 +10,7 @@ import struct
 import sys
 import types
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Any
 
 ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent", "__slots__": ()})()
@@ -43,6 +43,16 @@ def dict_type(mapping) -> Any:
     """Return whose methods read and write a dict without user code: OrderedDict has its own."""
     return OrderedDict if isinstance(mapping, OrderedDict) else dict
 
+
+def length(value):
+    """Return how much is in a container, whatever a subclass's `__len__` says."""
+    for base in _SIZED:
+        if isinstance(value, base):
+            return base.__len__(value)
+    return len(value)
+
+
+_SIZED: tuple[Any, ...] = (tuple, list, dict, set, frozenset, deque)
 
 _HASHED = {int, str, bytes, bool}
 

@@ -1,0 +1,177 @@
+"""An exception that leaves a trace: what it carries becomes what plain Python would have there.
+
+While the trace is still there, recipes of what the exception carries are written, as for a result.
+When everything is back in place they are made, from the values of this very call: a traced array is
+computed, by the operations that it depends on. Nobody else has the exception yet, so what it
+carries is replaced in place, where it belongs to the trace. What has no value, such as an example
+of a batch, becomes a text that says what it was.
+"""
+
+import contextlib
+from collections.abc import Collection
+
+import numpy as np
+
+from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.tracer import EVAL, Tracer, set_trace, state
+from evertrace._src.jit.lifting import callbacks
+from evertrace._src.jit.lifting.cook import Cook
+from evertrace._src.jit.lifting.exceptions import fields_of, linked, set_field
+from evertrace._src.jit.lifting.hooks import PastTheHook, StandIn
+from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.recipes import Constant, Kitchen
+from evertrace._src.jit.lifting.values import ABSENT
+
+
+class Leaving:
+    """Context manager in which a function is traced: sees the exceptions that leave it.
+
+    Args:
+      recorder: the trace's recorder.
+    """
+
+    def __init__(self, recorder):
+        self.recorder, self.cook = recorder, _RaisedCook(recorder)
+        self.places = []  # triples (exception, place, recipe)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        if error is None or kind is PastTheHook:
+            return
+        previous, state.recorder = state.recorder, None
+        try:
+            found = linked(error)
+            self.cook.linked = {*map(id, found)}
+            for x in found:
+                if id(x) not in self.recorder.identity.known:
+                    self._see(x)
+        finally:
+            state.recorder = previous
+
+    def _see(self, error):
+        for place, value in fields_of(error).items():
+            with contextlib.suppress(Exception):  # then it stays as it is
+                self.cook.touched = False
+                recipe = self.cook.state(value, "an exception")
+                if self.cook.touched:
+                    self.places.append((error, place, recipe))
+
+    def close(self, roots):
+        """Make what the exceptions carry, now that everything is as it was before the trace.
+
+        Args:
+          roots: of the call.
+        """
+        if not self.places:
+            return
+        recorder, outs, slots = self.recorder, self.cook.outs, self.recorder.prologue.slots
+        values = _values(recorder.graph.nodes, roots)
+        kitchen = Kitchen(values, slots, _arrays(outs, recorder, values, slots), {})
+        for error, place, recipe in self.places:
+            with contextlib.suppress(Exception):
+                set_field(error, place, recipe.make(kitchen))
+        self.places.clear()
+
+
+class _RaisedCook(Cook):
+    """Writes recipes of what exceptions carry.
+
+    Attributes:
+      linked: ids of the exceptions, which stay those that they are.
+      touched: whether there was something that belongs to the trace.
+    """
+
+    linked: Collection[int] = ()
+    touched = False
+
+    def _recipe(self, value, where, is_result):
+        kind = type(value)
+        if id(value) in self.linked:
+            return Constant(value)
+        origin = self.recorder.identity.origin.get(id(value))
+        known = self.recorder.identity.known.get(id(value))
+        is_ours = kind in (Host, HostArray, StandIn) or isinstance(value, Tracer)
+        if is_ours or (origin is not None and (known is None or known.obj is not value)):
+            self.touched = True
+        return super()._recipe(value, where, is_result)
+
+    def _check_own(self, value, where):
+        """Allow all: what has no value is described."""
+
+
+def _values(nodes, roots):
+    """Return the values of nodes; ABSENT where there is none."""
+    values = []
+    for node in nodes:
+        parent = roots if node.parent is None else values[node.parent.index]
+        try:
+            values.append(ABSENT if parent is ABSENT else node.step(parent))
+        except Exception:
+            values.append(ABSENT)
+    return values
+
+
+# ------------------------------------------------------------------------ traced values
+
+
+def _arrays(tracers, recorder, values, slots):
+    """Return what traced values are in this call, as arrays; texts for those without a value.
+
+    Operations with effects are not done: plain Python has done them once, before the exception.
+    """
+    wanted = [_in_root(x, recorder.root) for x in tracers]
+    with (
+        callbacks.in_call(values, slots, {}) as number,
+        set_trace(EVAL),
+        contextlib.suppress(Exception),
+    ):
+        if recorder.callbacks.slot is not None:
+            slots[recorder.callbacks.slot] = np.int32(number)
+        env = _inputs(recorder, values, slots)
+        _evaluate(recorder.root, {id(x) for x in wanted}, env)
+        wanted = [env.get(id(x), x) for x in wanted]
+    return [_array_or_text(x, t) for x, t in zip(wanted, tracers, strict=True)]
+
+
+def _in_root(x, root):
+    """Return what a tracer of an inner transformation is in the trace itself, or None."""
+    while isinstance(x, Tracer) and x._trace is not root:
+        x = x.concrete()
+    return x
+
+
+def _inputs(recorder, values, slots):
+    """Return the operands that the variables of the trace stand for at the start, by id."""
+    env = {id(var): x for var, x in recorder.root.captured.values()}
+    for var, source in zip(recorder.root.invars, recorder.inputs.gathers, strict=True):
+        value = slots[source[1]] if type(source) is tuple else values[source.index]
+        if value is not ABSENT:
+            env[id(var)] = as_operand(value)
+    return env
+
+
+def _evaluate(root, wanted, env):
+    """Do the operations of a trace that some variables depend on."""
+    needed, eqns = set(wanted), []
+    for eqn in reversed(root.eqns):
+        if needed.intersection(map(id, eqn.outvars)):
+            needed.update(map(id, eqn.invars))
+            eqns.append(eqn)
+    for eqn in reversed(eqns):
+        operands = [x if type(x) is Literal else env.get(id(x)) for x in eqn.invars]
+        if eqn.effects or any(x is None for x in operands):
+            continue
+        outs = EVAL.process(eqn.primitive, operands, eqn.params)
+        outs = outs if eqn.primitive.multiple_results else [outs]
+        env.update(zip(map(id, eqn.outvars), outs, strict=True))
+
+
+def _array_or_text(x, tracer):
+    if x is None or isinstance(x, Tracer):
+        where = f" of {tracer._trace.name}" if tracer._trace.name else ""
+        return f"<traced {tracer.aval.str_short()}{where}>"
+    return as_array(x)
