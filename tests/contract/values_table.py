@@ -7,6 +7,8 @@ it as Markdown: `python -m tests.contract.values_table` renews ``docs/values.md`
 
 import array
 import collections
+import concurrent.futures
+import contextlib
 import contextvars
 import copy
 import ctypes
@@ -35,6 +37,7 @@ import types
 import typing
 import uuid
 import weakref
+import zoneinfo
 from typing import Any, NamedTuple
 
 from evertrace import errors
@@ -184,6 +187,28 @@ class Items(list):
     pass
 
 
+class Counting:
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.n = self.n + 1
+        return self.n
+
+
+class Sub(WithDict):
+    pass
+
+
+class Lists(enum.Enum):
+    TWO = [2]  # noqa: RUF012
+    THREE = [3]  # noqa: RUF012
+    FOUR = [4]  # noqa: RUF012
+
+
 class Meta(type):
     @property
     def size(cls):
@@ -201,6 +226,23 @@ class Pixel(ctypes.Structure):
 
 
 CONTEXT = contextvars.ContextVar("CONTEXT", default=0)
+
+
+def of_lists(n):
+    member = list(Lists)[n - 2]
+    member.value[:] = [n]
+    return member
+
+
+def done(n):
+    made = concurrent.futures.Future()
+    made.set_result(n)
+    return made
+
+
+def in_variable(n):
+    variable = contextvars.ContextVar("variable")
+    return Record(variable=variable, token=variable.set(n))
 
 
 def adder(n):
@@ -434,6 +476,9 @@ GROUPS = {
         Row("`date`", lambda n: datetime.date(2020, 1, n), lambda v: v.day),
         Row("`time`", lambda n: datetime.time(n, 5), lambda v: v.hour),
         Row("`timedelta`", lambda n: datetime.timedelta(seconds=n), lambda v: v.seconds),
+        Row("`datetime` with a `ZoneInfo`",
+            lambda n: datetime.datetime(2020, n, 1, tzinfo=zoneinfo.ZoneInfo("UTC")),
+            lambda v: v.month),
         Row("`timezone`", lambda n: datetime.timezone(datetime.timedelta(hours=n)),
             lambda v: v.utcoffset(None).seconds),
         Row("`struct_time`", lambda n: time.struct_time((2020, 1, n, 5, 0, 0, 0, 1, 0)),
@@ -539,6 +584,18 @@ GROUPS = {
             lambda v, n: setattr(v.exceptions[0], "args", (n,))),
         Row("`threading.local`", local, lambda v: v.n, set_of("n"), refused=UNMADE),
         Row("`threading.Event`", event, lambda v: 1 if v.is_set() else 2, set_event),
+        Row("`Condition`", lambda n: threading.Condition(), lambda v: 1 + v._lock._is_owned()),
+        Row("`Semaphore`", threading.Semaphore, lambda v: v._value,
+            lambda v, n: [v.release() for _ in range(n)]),
+        Row("`Future`", done, lambda v: v.result(), arrays=True),
+        Row("iterator of one's own", Counting, next, lambda v, n: next(v), arrays=True),
+        Row("`Enum` of lists", of_lists, lambda v: sum(v.value),
+            lambda v, n: v.value.append(n)),
+        Row("`contextlib.nullcontext`", contextlib.nullcontext, lambda v: v.enter_result,
+            set_of("enter_result"), arrays=True),
+        Row("`super`", lambda n: super(Sub, Sub(n)), lambda v: v.double(), refused=UNSEEN),
+        Row("`functools.cmp_to_key`", lambda n: functools.cmp_to_key(operator.sub)(n),
+            lambda v: v.obj, refused=UNSEEN),
         Row("`threading.Lock`", lambda n: threading.Lock(), lambda v: 1 + v.locked()),
         Row("`threading.RLock`", lambda n: threading.RLock(), lambda v: 1 + v._is_owned()),
         Row("`queue.Queue`", queued(queue.Queue), lambda v: v.queue[0], put, arrays=True),
@@ -568,6 +625,8 @@ GROUPS = {
             lambda v, n: setattr(v.weak["a"], "n", n)),
         Row("`WeakSet`", held_member, lambda v: sum(m.n for m in v.weak),
             lambda v, n: setattr(v.members[0], "n", n)),
+        Row("`ContextVar` and `Token`", in_variable, lambda v: v.variable.get(),
+            lambda v, n: v.variable.set(n), refused=UNMADE),
         Row("`Context`", in_context, lambda v: v[CONTEXT], lambda v, n: v.run(CONTEXT.set, n),
             refused=UNSEEN, show=lambda v: v[CONTEXT]),
     ),
@@ -599,6 +658,8 @@ GROUPS = {
             lambda v, n: fill_cell(v.__func__.__closure__[0], n), arrays=True),
         Row("`classmethod` object", lambda n: classmethod(adder(n)), lambda v: v.__func__(1),
             lambda v, n: fill_cell(v.__func__.__closure__[0], n), arrays=True),
+        Row("`singledispatchmethod`", lambda n: functools.singledispatchmethod(adder(n)),
+            lambda v: v.func(1), lambda v, n: fill_cell(v.func.__closure__[0], n), arrays=True),
         Row("`property` object", lambda n: property(adder(n)), lambda v: v.fget(1),
             lambda v, n: fill_cell(v.fget.__closure__[0], n), arrays=True),
         Row("`lru_cache`", lambda n: functools.lru_cache(maxsize=2)(adder(n)), lambda v: v(1),

@@ -330,21 +330,15 @@ def is_trampoline(code):
     return "evertrace_hook" in code.co_varnames
 
 
-def forget_trampoline(fun, after=None):
-    """Undo `install_trampoline` for good, and put the defaults back.
-
-    Args:
-      fun: the function.
-      after: what calls come to that are in the trampoline now, on other threads.
-    """
-    original = _originals.get(id(fun))
+def forget_trampoline(fun):
+    """Undo `install_trampoline` for good, and put the defaults back."""
+    original = _originals.pop(id(fun), None)
     if original is not None:
         code, defaults, kwdefaults, hook = original
+        hook.call = None
         if fun.__code__ is not code:
             fun.__code__ = code
         fun.__defaults__, fun.__kwdefaults__ = defaults, kwdefaults
-        del _originals[id(fun)]
-        hook.call = after
 
 
 def code_of(fun):

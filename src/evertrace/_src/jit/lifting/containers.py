@@ -26,9 +26,10 @@ def lift_tuple(lifter, value, node):
         lifter.lift(x, rec.graph.node(node, "index", i, _item_name(node, i, names)))
         for i, x in enumerate(tuple.__iter__(value))
     ]
-    if all(a is b for a, b in zip(lifted, tuple.__iter__(value), strict=True)):
-        return rec.identity.derived(value, node)
-    return rec.identity.derived(tuple.__new__(kind, lifted), node)
+    same = all(a is b for a, b in zip(lifted, tuple.__iter__(value), strict=True))
+    made = value if same else tuple.__new__(kind, lifted)
+    rec.questions.note(made, node, value)
+    return rec.identity.derived(made, node)
 
 
 def _item_name(node, i, fields):
@@ -74,7 +75,8 @@ def fill_items(lifter, entered):
     node.src = user_source()
     record, lift = lifter.recorder.graph.node, lifter.lift
     if isinstance(entered.obj, deque):
-        record(node, "slot", _MAXLEN, f"{node.name}.maxlen", "value", entered.obj.maxlen)
+        step = ("attribute", "maxlen") if type(entered.obj) is deque else ("slot", _MAXLEN)
+        record(node, *step, f"{node.name}.maxlen", "value", entered.obj.maxlen)
     kind = "list" if isinstance(entered.obj, list) else "index"
     entered.place(
         [lift(x, record(node, kind, i, f"{node.name}[{i}]")) for i, x in enumerate(items)]
@@ -132,6 +134,7 @@ def lift_frozenset(lifter, value, node):
     for member in value:
         enter_member(lifter, member, f"a member of {node.name}")
     node.check, node.want = "members", (type(value), tuple(map(member_reference, value)))
+    lifter.recorder.questions.note(value, node)
     return value
 
 

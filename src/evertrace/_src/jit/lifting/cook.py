@@ -327,8 +327,8 @@ class Cook:
             return self._constant_or_refuse(value, where)
         recipe = self._note(value, NewCall(kind.make))
         self._keep.extend(parts)
-        names = (*[f".{n}" for n in kind.names], *[""] * len(parts))
-        recipe.args = tuple([self.state(x, where + n) for x, n in zip(parts, names, strict=False)])
+        names = [f".{n}" for n in kind.names] or [""] * len(parts)
+        recipe.args = tuple([self.state(x, where + n) for x, n in zip(parts, names, strict=True)])
         return recipe
 
     def _write_ndarray(self, value, where):

@@ -16,6 +16,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
+from evertrace._src.jit.lifting.parts import position_of
 from evertrace._src.jit.lifting.values import ABSENT, dict_type
 
 
@@ -367,7 +368,7 @@ class FunctionAttributes(Entered):
 
 
 # From Python 3.14 on, the closure of what makes a class's annotations holds the namespace itself.
-OWN_TO_CLASS = frozenset({
+_OWN_TO_CLASS = frozenset({
     "__dict__", "__weakref__", "__getattribute__", "__abstractmethods__", "_abc_impl",
     "__annotate_func__", "__annotations_cache__",
 })  # fmt: skip
@@ -384,7 +385,7 @@ class ClassEntries(Entered):
         return {
             k: v
             for k, v in type.__getattribute__(self.obj, "__dict__").items()
-            if k not in OWN_TO_CLASS
+            if k not in _OWN_TO_CLASS
         }
 
     def place_one(self, name, value):
@@ -458,6 +459,32 @@ class Memory(Entered):
         """Write to the buffer."""
         if self.contents()[""] is not contents[""]:
             write_memory(self.obj, contents[""])
+
+
+class position(str):
+    """Where an iterator stands, in words."""
+
+    __slots__ = ()
+
+
+class Position(Entered):
+    """Where an iterator stands that the trace has made: to be compared, it cannot be put back."""
+
+    __slots__ = ("last",)
+
+    def __init__(self, obj, node):
+        self.last = None
+        super().__init__(obj, node)
+
+    def contents(self):
+        """Return the position under one key: the same object for as long as it is the same."""
+        now = position(position_of(self.obj))
+        if now != self.last:
+            self.last = now
+        return {"": self.last}
+
+    def put(self, contents):
+        """Leave it: whoever has moved it in a body that runs again is told."""
 
 
 def write_memory(buffer, data):

@@ -9,7 +9,6 @@ import threading
 import types
 
 from evertrace._src import errors
-from evertrace._src.jit.lifting import elsewhere
 
 get_ident = threading.get_ident
 
@@ -167,14 +166,13 @@ class Hooks:
     Args:
       read: function (entered, name, value) -> lifted value, for each read of an attribute that
         the trace's own thread makes.
-      entered: id of an object -> its `Attributes`; classes: the same of classes.
+      entered: id of an object -> its `Attributes`.
       missing: function (entered, name), for a name that is not there.
       made: function (object), for a read of an object that was not entered.
     """
 
-    def __init__(self, read, missing, made, entered, classes):
+    def __init__(self, read, missing, made, entered):
         self.read, self.missing, self.made, self.entered = read, missing, made, entered
-        self.entered_classes, self.closed = classes, False
         self.thread = get_ident()
         self.classes = {}
 
@@ -189,17 +187,18 @@ class Hooks:
         return ok
 
     def _hook(self):
-        hooks, entered, thread = self, self.entered, self.thread
+        entered, thread = self.entered, self.thread
         read, missing, made = self.read, self.missing, self.made
         plain = object.__getattribute__
 
         def __getattribute__(self, name):
-            if get_ident() != thread:
-                return elsewhere.read(hooks, self, name)
             found = entered.get(id(self))
             if found is None:
-                made(self)
+                if get_ident() == thread:
+                    made(self)
                 return plain(self, name)
+            if get_ident() != thread:
+                return elsewhere(found, name, plain(self, name))
             try:
                 value = plain(self, name)
             except AttributeError:
@@ -210,11 +209,10 @@ class Hooks:
         return __getattribute__
 
     def remove(self):
-        """Take all hooks off; everything was put back."""
+        """Take all hooks off."""
         for cls, ok in self.classes.items():
             if ok:
                 type.__delattr__(cls, "__getattribute__")
-        self.closed = True  # before the entered things are forgotten
         self.classes.clear()
 
 
@@ -231,3 +229,8 @@ def _own_getattribute(cls):
         and found.__module__ != __name__
         for c in cls.__mro__[:-1]
     )
+
+
+def elsewhere(found, name, value):
+    """Return what another thread reads of an object that is being traced."""
+    return found.entry.get(name, value)

@@ -29,7 +29,7 @@ from evertrace._src.arrays.cell import Cell
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.classes import Classes
-from evertrace._src.jit.lifting.code import is_library_function, is_library_module
+from evertrace._src.jit.lifting.code import is_library_class, is_library_function, is_library_module
 from evertrace._src.jit.lifting.containers import (
     fill_items,
     fill_members,
@@ -133,9 +133,9 @@ class Lifter:
 
     def restore(self):
         """Put everything back as it was before the trace."""
-        self.recorder.restore()
+        self.objects.hooks.remove()
         self.functions.restore()
-        self.objects.hooks.remove()  # last: until then other threads read by them what was there
+        self.recorder.restore()
 
 
 # ------------------------------------------------------------------------ callables and paths
@@ -194,6 +194,9 @@ def _owner_name(method, node):
 
 def _lift_partial(lifter, value, node):
     rec = lifter.recorder
+    found = rec.identity.alias(value, node)
+    if found is not None:
+        return found.lifted
     node.check, node.want = "type", type(value)
     parts = [
         lifter.lift(getattr(value, a), rec.graph.node(node, "attribute", a, f"{node.name}.{a}"))
@@ -207,7 +210,8 @@ def _lift_partial(lifter, value, node):
     ):
         made = value
     else:
-        made = rec.identity.derived(functools.partial(fun, *args, **keywords), node)
+        made = functools.partial(fun, *args, **keywords)
+    rec.identity.remember(value, made, node)
     _lift_attributes_of_partial(lifter, value, made, node)
     return made
 
@@ -237,18 +241,15 @@ def _lift_parts(lifter, value, node):
         return found.lifted
     kind = HELD[type(value)]
     node.check, node.want = "type", type(value)
-    held = parts_of(value)
-    at = rec.graph.node(node, "parts", None, node.name, "length", (tuple, len(held)))
-    lifted = [
-        lifter.lift(x, rec.graph.node(at, "index", i, _part_name(node, i, kind.names)))
-        for i, x in enumerate(held)
-    ]
+    held, record = parts_of(value), rec.graph.node
+    if kind.names:
+        nodes = [record(node, "attribute", a, f"{node.name}.{a}") for a in kind.names]
+    else:
+        at = record(node, "parts", None, node.name, "length", (tuple, len(held)))
+        nodes = [record(at, "index", i, f"{node.name}[{i}]") for i in range(len(held))]
+    lifted = [lifter.lift(x, at) for x, at in zip(held, nodes, strict=True)]
     same = all(a is b for a, b in zip(lifted, held, strict=True))
     return rec.identity.remember(value, value if same else kind.make(*lifted), node)
-
-
-def _part_name(node, i, names):
-    return f"{node.name}.{names[i]}" if i < len(names) else f"{node.name}[{i}]"
 
 
 def _lift_cached(lifter, value, node):
@@ -292,6 +293,12 @@ def _lift_class(lifter, value, node):
     depend_on_settings_of(value)
     lift_identity(lifter, value, node)
     lifter.classes.lift(value)
+    if issubclass(value, enum.Enum) and not is_library_class(value):
+        for name, member in value._member_map_.items():  # library code finds them there
+            attributes = instance_dict(member) or {}
+            if not all(values.is_value(x) for k, x in attributes.items() if k != "__objclass__"):
+                path = f"{node.name}.{name}"
+                lifter.lift(member, lifter.recorder.graph.constant_node(member, path))
     return value
 
 

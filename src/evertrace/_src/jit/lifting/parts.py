@@ -10,6 +10,7 @@ import collections
 import functools
 import gc
 import io
+import itertools
 import operator
 import threading
 import types
@@ -24,7 +25,7 @@ class Kind(NamedTuple):
     Attributes:
       take: function (value) -> a tuple of its parts, or None where it cannot be made again.
       make: function (*parts) -> such a value.
-      names: of the parts, for people; where there are fewer, they are numbered.
+      names: of the attributes that the parts are, where they are attributes.
     """
 
     take: Callable[[Any], tuple | None]
@@ -38,7 +39,7 @@ def parts_of(value) -> Any:
 
 
 def _by_attributes(make, *names):
-    return Kind(operator.attrgetter(*names), make, names)
+    return Kind(lambda value: tuple([getattr(value, a) for a in names]), make, names)
 
 
 def _by_arguments(kind):
@@ -54,14 +55,14 @@ def _take_methodcaller(value):
 
 
 HELD: dict[type, Kind] = {
-    slice: Kind(lambda s: (s.start, s.stop, s.step), slice, ("start", "stop", "step")),
+    slice: _by_attributes(slice, "start", "stop", "step"),
     operator.itemgetter: _by_arguments(operator.itemgetter),
     operator.attrgetter: _by_arguments(operator.attrgetter),
     operator.methodcaller: Kind(
         _take_methodcaller, lambda args, kwargs: operator.methodcaller(*args, **kwargs)
     ),
-    staticmethod: Kind(lambda value: (value.__func__,), staticmethod, ("__func__",)),
-    classmethod: Kind(lambda value: (value.__func__,), classmethod, ("__func__",)),
+    staticmethod: _by_attributes(staticmethod, "__func__"),
+    classmethod: _by_attributes(classmethod, "__func__"),
     property: _by_attributes(property, "fget", "fset", "fdel", "__doc__"),
     types.GenericAlias: _by_attributes(types.GenericAlias, "__origin__", "__args__"),
 }
@@ -129,7 +130,7 @@ def _take_partial(value):
 
 def _make_partial(fun, args, keywords, attributes):
     made = functools.partial(fun, *args, **keywords)
-    vars(made).update(attributes)
+    made.__dict__ = attributes  # a cycle may go through it
     return made
 
 
@@ -192,6 +193,23 @@ def _make_iterator(make, args, *state):
     return made
 
 
+def position_of(iterator):
+    """Return in words where an iterator stands, which tells whether it was moved."""
+    if type(iterator) is types.GeneratorType:
+        frame = iterator.gi_frame
+        return "at its end" if frame is None else f"at {frame.f_lasti} of {id(frame.f_code)}"
+    if type(iterator) in MADE:
+        _, held, *state = iterator.__reduce__()
+    else:  # of `itertools`, of which `count` and `repeat` say it in words
+        held, state = gc.get_referents(iterator), [repr(iterator)]
+    inner = [position_of(x) if isinstance(x, ITERATORS) else _identity_of(x) for x in held]
+    return ", ".join([*inner, *map(str, state)])
+
+
+def _identity_of(held):
+    return f"{id(held)} of {len(held)}" if type(held) is list else str(id(held))
+
+
 def _iterators():
     """Return an iterator of each kind that says what it goes over and where it stands.
 
@@ -205,11 +223,18 @@ def _iterators():
     )  # fmt: skip
 
 
+ITERATORS = (
+    *{type(x) for x in _iterators()},
+    *[x for x in vars(itertools).values() if isinstance(x, type)],
+    types.GeneratorType,
+)
+"""Iterators whose position can be told."""
+
 _DICTS = ({}, collections.OrderedDict())
 
 MADE: dict[type, Kind] = {
     **HELD,
-    types.MethodType: Kind(_take_method, _make_method, ("__func__", "__self__")),
+    types.MethodType: Kind(_take_method, _make_method),
     memoryview: Kind(_take_memoryview, memoryview),
     types.BuiltinMethodType: Kind(_take_builtin, getattr),
     types.MethodWrapperType: Kind(_take_builtin, getattr),

@@ -35,28 +35,32 @@ class Questions:
 
     def __init__(self, graph, identity, inputs):
         self.graph, self.identity, self.inputs = graph, identity, inputs
-        self.found = {}  # id -> (value, nodes)
+        self.found = {}  # id -> (value at entry, nodes)
         self.nan = False  # whether a NaN was read
 
     def release(self):
         """Let go of all that the trace has kept alive."""
         self.found.clear()
 
-    def note(self, value, node):
-        """Note that a value, guarded as such, is at a node."""
-        nodes = self.found.setdefault(id(value), (value, []))[1]
+    def note(self, value, node, original=None):
+        """Note that a value, guarded as such, is at a node; or a tuple that stands for another."""
+        entry = value if original is None else original
+        nodes = self.found.setdefault(id(value), (entry, []))[1]
         if node not in nodes:
             nodes.append(node)
 
     def same(self, a, b):
         """Return ``a is b`` of the values at entry, as a demand where another call may differ."""
-        x, y = _present(a), _present(b)
+        x, y = self._entry(a), self._entry(b)
         if (a is b and type(a) is Host) or type(x) is not type(y) or not self._shows(x):
             return a is b
         if Host not in (type(a), type(b)):
             # What is guarded by value and differs is never one object.
-            is_found = id(a) in self.found or id(b) in self.found
-            if not is_found or not values.same_value(a, b):
+            found = [id(v) in self.found for v in (a, b)]
+            if isinstance(x, tuple):
+                if not all(found):  # the trace itself has made one of them
+                    return a is b
+            elif not any(found) or not values.same_value(a, b):
                 return a is b
         return self.inputs.prologue.demand(_is, self.at(a), self.at(b))
 
@@ -70,8 +74,8 @@ class Questions:
         """Return what stands for the very object that each call has at the place of `x`."""
         if type(x) is Host:
             return x
-        _, nodes = self.found.get(id(x), (x, ()))
-        hosts = [self.inputs.host_scalar(x, node) for node in nodes]
+        entry, nodes = self.found.get(id(x), (x, ()))
+        hosts = [self.inputs.host_scalar(entry, node) for node in nodes]
         for other in hosts[1:]:  # whichever of the paths it was that led here
             self.inputs.prologue.demand(_is, hosts[0], other)
         return hosts[0] if hosts else self.inputs.prologue.constant(x)
@@ -88,15 +92,19 @@ class Questions:
                 if self.identity.alias(nan, at) is None:
                     self.identity.remember(nan, nan, at)
 
+    def _entry(self, x):
+        """Return the value at entry that a value stands for."""
+        return x.present if type(x) is Host else self.found.get(id(x), (x,))[0]
+
     def _shows(self, x):
         """Whether the identity of a value can differ where its guards hold."""
         if type(x) in _SINGLETONS or id(x) in self.identity.known:
             return False
-        return type(x) in SCALARS or values.is_value(x) or id(x) in self.found
-
-
-def _present(x):
-    return x.present if type(x) is Host else x
+        return (
+            type(x) in SCALARS
+            or isinstance(x, tuple)
+            or (values.is_value(x) or id(x) in self.found)
+        )
 
 
 def same(a, b):

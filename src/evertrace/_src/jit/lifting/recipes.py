@@ -114,8 +114,10 @@ class New:
         """Return the object of this call."""
         made = kitchen.made.get(self)
         if made is None:
-            made = self.fresh(kitchen)
-            kitchen.made[self] = made
+            fresh = self.fresh(kitchen)
+            made = kitchen.made.get(self)
+            if made is None:  # else what it is made of has needed it, and had it made
+                made = kitchen.made[self] = fresh
         return made
 
     def fresh(self, kitchen) -> Any:

@@ -27,12 +27,14 @@ from evertrace._src.jit.lifting.entered import (
     Members,
     Memory,
     Names,
+    Position,
     instance_dict,
 )
 from evertrace._src.jit.lifting.hooks import StandIn, parts
 from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import LATE
+from evertrace._src.jit.lifting.parts import ITERATORS
 from evertrace._src.jit.lifting.values import ABSENT
 
 
@@ -426,5 +428,5 @@ _CONTAINERS = (list, deque, dict, set)
 _THINGS: tuple[tuple[Any, Any], ...] = (
     (types.CellType, CellContents), (list, Items), (deque, Items), (dict, Entries),
     (set, Members), (types.SimpleNamespace, Attributes), (np.ndarray, _memory),
-    (bytearray, Memory), (buffer, Memory),
+    (ITERATORS, Position), (bytearray, Memory), (buffer, Memory),
 )  # fmt: skip
