@@ -3,8 +3,6 @@
 import array
 import contextlib
 import datetime
-import decimal
-import gc
 import io
 import itertools
 import logging
@@ -195,93 +193,6 @@ def test_sys_argv_is_guarded(jit):
         sys.argv.remove("--double")
 
 
-# ------------------------------------------------------------------- settings are guarded
-
-
-def _set_precision(digits):
-    decimal.getcontext().prec = digits
-
-
-def _name_thread(name):
-    threading.current_thread().name = name
-
-
-SETTINGS = {
-    "decimal.getcontext": (lambda: decimal.getcontext().prec, _set_precision, (9, 28)),
-    "decimal arithmetic": (
-        lambda: float(decimal.Decimal(1) / decimal.Decimal(3)), _set_precision, (3, 28),
-    ),
-    "a decimal constant": (lambda: float(+THIRD), _set_precision, (3, 28)),
-    "gc.isenabled": (gc.isenabled, lambda on: (gc.enable if on else gc.disable)(), (False, True)),
-    "gc.get_threshold": (lambda: gc.get_threshold()[0], gc.set_threshold, (900, 700)),
-    "sys.getrecursionlimit": (sys.getrecursionlimit, sys.setrecursionlimit, (3000, 2500)),
-    "sys.getswitchinterval": (sys.getswitchinterval, sys.setswitchinterval, (0.25, 0.005)),
-    "threading.current_thread": (
-        lambda: len(threading.current_thread().name), _name_thread, ("worker", "MainThread"),
-    ),
-    "np.geterr": (
-        lambda: len(np.geterr()["divide"]),
-        lambda x: np.seterr(divide=x),
-        ("ignore", "warn"),
-    ),
-    "np.get_printoptions": (
-        lambda: np.get_printoptions()["precision"],
-        lambda n: np.set_printoptions(precision=n),
-        (3, 8),
-    ),
-}  # fmt: skip
-THIRD = decimal.Decimal("0.33333333333333333333")
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_setting_is_guarded(name):
-    read, change, choices = SETTINGS[name]
-
-    @case(traces=2)
-    def program(jit):
-        f = jit(lambda x: x * read())
-        for choice in (choices[1], *choices, choices[0], choices[1]):
-            change(choice)
-            yield f(X)
-
-    program()
-
-
-@case(traces=2)
-def test_another_thread_is_another_variant(jit):
-    f = jit(lambda x: x if threading.current_thread() is threading.main_thread() else x * 2)
-    seen = [f(X)]
-    thread = threading.Thread(target=lambda: seen.append(f(X)))
-    thread.start()
-    thread.join()
-    yield seen, f(X)
-
-
-@case(traces=2)
-def test_local_setting_is_the_function_s_own(jit):
-    def f(x):
-        with decimal.localcontext() as context:
-            context.prec = 5
-            return x * float(decimal.Decimal(1) / decimal.getcontext().prec)
-
-    f = jit(f)
-    yield f(X)
-    with decimal.localcontext() as context:
-        context.prec = 7
-        yield f(X)
-    yield f(X)
-
-
-@refused(ImpurityError, "decimal context: the function changes it for the code that follows")
-def test_setting_is_changed(jit):
-    def f(x):
-        decimal.getcontext().prec = 5
-        return x
-
-    with decimal.localcontext():
-        jit(f)(X)
-
-
 # ------------------------------------------------------------------- refused: impure calls
 
 
@@ -399,18 +310,6 @@ def test_generator_in_a_closure(jit):
 def test_count_in_an_attribute(jit):
     s = Record(counter=itertools.count())
     jit(lambda x: x * next(s.counter))(X)
-
-
-@refused(OpaqueStateError, "rng")
-def test_generator_of_numpy(jit):
-    s = Record(rng=np.random.default_rng(0))
-    jit(lambda x: x * s.rng.uniform())(X)
-
-
-@refused(OpaqueStateError, "rng")
-def test_random_random_in_an_attribute(jit):
-    s = Record(rng=random.Random(0))
-    jit(lambda x: x * s.rng.random())(X)
 
 
 @refused(OpaqueStateError, "proxy")

@@ -38,7 +38,7 @@ class Traced:
         args = [prologue.leaf(x) for x in leaves]
         with Patches(self.recorder):
             self.result = function(*args)
-        hosts = self.result if isinstance(self.result, tuple) else (self.result,)
+        hosts = self.result if type(self.result) is tuple else (self.result,)
         self.slots = [x.slot for x in hosts if type(x) is Host]
         self.program = prologue.freeze(self.slots)
         prologue.closed = True

@@ -31,7 +31,7 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
-from evertrace._src.jit.lifting.host import Host, function_of
+from evertrace._src.jit.lifting.host import Host, Late, function_of
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.impure import real_of
 from evertrace._src.jit.lifting.parts import MADE, is_structure
@@ -173,6 +173,9 @@ class Cook:
         if origin is not None:
             return self.existing(origin)
         owner, name = parts(value)
+        if type(owner) is Late:
+            self.slots.add(owner.slot)
+            return Number(owner.slot)
         if owner is None:
             raise object.__getattribute__(value, "error")()
         node = self.recorder.lifter.objects.attribute_node(owner, name)

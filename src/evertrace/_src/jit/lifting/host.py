@@ -223,13 +223,7 @@ class Prologue:
         """Raise if one of the slots is known only after a call has matched."""
         for slot in slots:
             if slot in self.late_names:
-                raise errors.user_error(
-                    errors.ImpurityError,
-                    f"{self.late_names[slot]}: what the function does depends on the result, "
-                    "which is another one at each call.",
-                    fix="call it outside and pass the result in as an argument; or choose with "
-                    "`numpy.where`, which decides anew at each call.",
-                ) from cause
+                raise late_error(self.late_names[slot]) from cause
 
     def _cannot_fail(self, step):
         """Whether the step has a result, of one type, for all operands of these types."""
@@ -240,6 +234,26 @@ class Prologue:
 _TOTAL = frozenset({
     operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.abs,
 })  # fmt: skip
+
+
+def late_error(what):
+    """Build the error for a use of what is known only after a call has matched."""
+    return errors.user_error(
+        errors.ImpurityError,
+        f"{what}: what the function does depends on the result, which is another one at each call.",
+        fix="call it outside and pass the result in as an argument; or choose with "
+        "`numpy.where`, which decides anew at each call.",
+    )
+
+
+class Late(NamedTuple):
+    """Owner of a stand-in for a late value that is no number: it can be stored or returned.
+
+    Attributes:
+      slot: its place in the host program.
+    """
+
+    slot: int
 
 
 # ------------------------------------------------------------------------ host scalars

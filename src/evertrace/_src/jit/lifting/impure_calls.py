@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import config, errors, source, support, tree
-from evertrace._src.jit.lifting.host import SCALARS, Host, is_plain
+from evertrace._src.jit.lifting import values
+from evertrace._src.jit.lifting.hooks import StandIn
+from evertrace._src.jit.lifting.host import SCALARS, Host, Late, is_plain, late_error
 from evertrace._src.jit.lifting.questions import same
 from evertrace._src.lazy import LazyModule
 
@@ -140,7 +142,7 @@ def _redo(call):
     compute with them: what it would record depends on what is read only now.
 
     Returns:
-      The result, and whether it will be redone: if not, it is neither a number nor an array.
+      The result, and whether it will be redone: if not, it is no number, array or other value.
     """
     leaves, treedef = tree.flatten((call.args, call.kwargs))
     leaves = tuple(_argument(call, x) for x in leaves)
@@ -159,6 +161,9 @@ def _redo(call):
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
         _demand(leaves, {int})  # it may be a size
         return recorder.late_array(fn, leaves, {}, value, what), True
+    if values.is_value(value) and value is not None and config.current().impurity == "error":
+        late = recorder.prologue.late(fn, leaves, value, what)
+        return StandIn(functools.partial(late_error, what), Late(late.slot)), True
     return value, False
 
 
@@ -196,6 +201,14 @@ def clock_unless_given(position):
         return clock(call)
 
     return handle
+
+
+def redraw(call):
+    """Handle a draw from a generator of the user's, among the arguments of the call."""
+    value, redone = _redo(call)
+    if not redone:
+        refuse(call, FIX_DRAW)
+    return value
 
 
 class Generator(NamedTuple):

@@ -50,6 +50,7 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.functions import Functions
+from evertrace._src.jit.lifting.generators import is_generator, lift_draw, lift_generator
 from evertrace._src.jit.lifting.hooks import opaque_error
 from evertrace._src.jit.lifting.host import Host, math_is_itself, math_stand_in, stand_in_of
 from evertrace._src.jit.lifting.impure import depend_on_settings_of
@@ -162,6 +163,8 @@ def _lift_builtin(lifter, value, node):
         lift_identity(lifter, value, node)
         return lifter.recorder.identity.derived(stand_in, node)
     owner = value.__self__
+    if is_generator(type(owner)):
+        return lift_draw(lifter, value, node)
     if owner is None or isinstance(owner, (types.ModuleType, type)):
         return lift_identity(lifter, value, node)
     node.check, node.want = "value", value
@@ -176,6 +179,8 @@ def _lift_method(lifter, value, node):
     if stand_in is not None:  # `random.random` is a method of a hidden generator
         node.check, node.want = "value", value
         return rec.identity.derived(stand_in, node)
+    if is_generator(type(value.__self__)):
+        return lift_draw(lifter, value, node)
     node.check, node.want = "type", type(value)
     fun = lifter.lift(
         value.__func__, rec.graph.node(node, "attribute", "__func__", f"{node.name}.__func__")
@@ -356,7 +361,7 @@ def _lift_other(lifter, value, node):
     kind = type(value)
     handler = _found.get(kind)
     if handler is None:
-        handler = _found[kind] = _handler_for(kind)
+        handler = _found[kind] = lift_generator if is_generator(kind) else _handler_for(kind)
     return handler(lifter, value, node)
 
 

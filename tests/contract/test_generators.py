@@ -1,0 +1,197 @@
+"""Random generators that are kept: what they draw is drawn anew at each call, from themselves."""
+
+import copy
+import datetime
+import random
+import secrets
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+from evertrace.errors import ImpurityError, OpaqueStateError
+from tests.contract.compare import Record, X, case, refused
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(autouse=True)
+def _generator_is_as_before():
+    state = random.getstate()
+    yield
+    random.setstate(state)
+
+
+def _state(rng):
+    """Return the state of a generator as a text."""
+    if isinstance(rng, np.random.Generator):
+        return str(rng.bit_generator.state)
+    return str(rng.getstate() if isinstance(rng, random.Random) else rng.get_state())
+
+
+GENERATORS = {
+    "random.Random": (
+        lambda: random.Random(3),
+        lambda rng, x: x * rng.random() + rng.gauss(0.0, 1.0) * rng.randint(1, 5),
+    ),
+    "a choice of numbers": (lambda: random.Random(3), lambda rng, x: x * rng.choice([1.0, 2.5])),
+    "np.random.Generator": (
+        lambda: np.random.default_rng(3),
+        lambda rng, x: x * rng.normal() + rng.normal(size=3) * rng.integers(10),
+    ),
+    "another bit generator": (
+        lambda: np.random.Generator(np.random.MT19937(3)),
+        lambda rng, x: x * rng.uniform(1.0, 2.0) + rng.permutation(3),
+    ),
+    "np.random.RandomState": (
+        lambda: np.random.RandomState(3),
+        lambda rng, x: x * rng.normal() + rng.rand(3) * rng.randint(10),
+    ),
+    "only isinstance": (
+        lambda: np.random.default_rng(3),
+        lambda rng, x: x * rng.random() if isinstance(rng, np.random.Generator) else x,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_generator_draws_anew_at_each_call(kind):
+    make, use = GENERATORS[kind]
+
+    @case(traces=1)
+    def program(jit):
+        s = Record(rng=make())
+        f = jit(lambda x: use(s.rng, x))
+        for _ in range(3):
+            yield f(X), _state(s.rng)
+        s.rng = make()
+        yield f(X), _state(s.rng)
+
+    program()
+
+
+@case(traces=2)
+def test_generator_by_two_paths_is_one(jit):
+    s = Record(rng=np.random.default_rng(5), other=np.random.default_rng(6))
+
+    def step(x):
+        s.last = s.rng.uniform()
+        return x * s.other.uniform() + s.rng.normal()
+
+    step = jit(step)
+    yield step(X), s.last, _state(s.rng), _state(s.other)
+    s.other = s.rng
+    for _ in range(2):
+        yield step(X), s.last, _state(s.rng)
+
+
+@case(traces=1)
+def test_bound_draws_and_arguments(jit):
+    rng = np.random.default_rng(5)
+    s = Record(draw=rng.normal, uniform=random.Random(2).uniform)
+    f = jit(lambda rng, x: x * s.draw() + s.uniform(1.0, 2.0) * rng.normal(size=3))
+    for _ in range(3):
+        yield f(rng, X), _state(rng)
+
+
+@case(traces=1)
+def test_generator_that_is_kept_or_returned_is_that_one(jit):
+    rng = random.Random(1)
+    s = Record(rng=rng, other=None)
+
+    def step(x):
+        s.other = s.rng
+        return x * s.rng.random(), s.rng
+
+    step = jit(step)
+    yield step(X)[1] is rng, s.other is rng, _state(rng)
+
+
+def test_trace_that_fails_draws_nothing():
+    rng = np.random.default_rng(0)
+    before = _state(rng)
+
+    def f(x):
+        raise ValueError(str(rng.normal is None))
+
+    with pytest.raises(ValueError, match="False"):
+        ev.jit(f)(X)
+    assert _state(rng) == before
+
+
+STATE_OF_GENERATORS = {
+    "bit_generator": lambda: np.random.default_rng(0),
+    "spawn": lambda: np.random.default_rng(0),
+    "shuffle": lambda: random.Random(0),
+    "getstate": lambda: random.Random(0),
+    "seed": lambda: np.random.RandomState(0),
+    "__deepcopy__": lambda: random.Random(0),
+}
+
+
+@pytest.mark.parametrize("name", STATE_OF_GENERATORS)
+def test_state_of_a_generator_is_refused(name):
+    s = Record(rng=STATE_OF_GENERATORS[name]())
+    use = copy.deepcopy if name == "__deepcopy__" else lambda rng: getattr(rng, name)
+
+    def f(x):
+        use(s.rng)
+        return x
+
+    with pytest.raises(OpaqueStateError, match=rf"s\.rng\.{name} shows or changes the state"):
+        ev.jit(f)(X)
+
+
+@refused(OpaqueStateError, r"normal\(out=...\)|standard_normal\(out=...\) shows or changes")
+def test_draw_into_an_array_is_refused(jit):
+    rng, out = np.random.default_rng(0), np.zeros(3)
+    jit(lambda x: (rng.standard_normal(out=out), x)[1])(X)
+
+
+@refused(ImpurityError, r"rng\.normal at .*: what the function does depends on the result")
+def test_kept_draw_that_decides_a_branch(jit):
+    rng = np.random.default_rng(0)
+    jit(lambda x: x if rng.normal() > 0 else -x)(X)
+
+
+@refused(OpaqueStateError, "random.SystemRandom")
+def test_entropy_of_the_system(jit):
+    rng = random.SystemRandom()
+    jit(lambda x: x * rng.random())(X)
+
+
+@refused(ImpurityError, r"random\.SystemRandom\.random")
+def test_entropy_of_a_new_generator(jit):
+    jit(lambda x: x * secrets.SystemRandom().random())(X)
+
+
+def test_time_as_an_object_is_stored_and_returned_anew():
+    s = Record(at=None)
+
+    def step(x):
+        s.at = datetime.datetime.now()
+        return x, {"day": datetime.date.today()}
+
+    step, seen = ev.jit(step), []
+    for _ in range(3):
+        before = datetime.datetime.now()
+        day = step(X)[1]["day"]
+        assert before <= s.at <= datetime.datetime.now()
+        assert type(day) is datetime.date
+        seen.append(s.at)
+    assert len({*seen}) == 3
+    assert step.cache_info().misses == 1
+
+
+@case(traces=1)
+def test_drawn_text_is_stored(jit):
+    random.seed(4)
+    s = Record(name=None)
+
+    def step(x):
+        s.name = random.choice(["a", "b", "c", "d"])
+        return x
+
+    step = jit(step)
+    for _ in range(4):
+        yield step(X), s

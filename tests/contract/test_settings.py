@@ -1,0 +1,99 @@
+"""Settings of the process and the thread that a function reads: later calls find the same."""
+
+import decimal
+import gc
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from evertrace.errors import ImpurityError
+from tests.contract.compare import X, case, refused
+
+pytestmark = pytest.mark.engine
+
+
+def _set_precision(digits):
+    decimal.getcontext().prec = digits
+
+
+def _name_thread(name):
+    threading.current_thread().name = name
+
+
+_LIMIT, _THRESHOLD = sys.getrecursionlimit(), gc.get_threshold()[0]
+SETTINGS = {
+    "decimal.getcontext": (lambda: decimal.getcontext().prec, _set_precision, (9, 28)),
+    "decimal arithmetic": (
+        lambda: float(decimal.Decimal(1) / decimal.Decimal(3)), _set_precision, (3, 28),
+    ),
+    "a decimal constant": (lambda: float(+THIRD), _set_precision, (3, 28)),
+    "gc.isenabled": (gc.isenabled, lambda on: (gc.enable if on else gc.disable)(), (False, True)),
+    "gc.get_threshold": (lambda: gc.get_threshold()[0], gc.set_threshold, (900, _THRESHOLD)),
+    "sys.getrecursionlimit": (sys.getrecursionlimit, sys.setrecursionlimit, (3000, _LIMIT)),
+    "sys.getswitchinterval": (sys.getswitchinterval, sys.setswitchinterval, (0.25, 0.005)),
+    "threading.current_thread": (
+        lambda: len(threading.current_thread().name), _name_thread, ("worker", "MainThread"),
+    ),
+    "np.geterr": (
+        lambda: len(np.geterr()["divide"]),
+        lambda x: np.seterr(divide=x),
+        ("ignore", "warn"),
+    ),
+    "np.get_printoptions": (
+        lambda: np.get_printoptions()["precision"],
+        lambda n: np.set_printoptions(precision=n),
+        (3, 8),
+    ),
+}  # fmt: skip
+THIRD = decimal.Decimal("0.33333333333333333333")
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_setting_is_guarded(name):
+    read, change, choices = SETTINGS[name]
+
+    @case(traces=2)
+    def program(jit):
+        f = jit(lambda x: x * read())
+        for choice in (choices[1], *choices, choices[0], choices[1]):
+            change(choice)
+            yield f(X)
+
+    program()
+
+
+@case(traces=2)
+def test_another_thread_is_another_variant(jit):
+    f = jit(lambda x: x if threading.current_thread() is threading.main_thread() else x * 2)
+    seen = [f(X)]
+    thread = threading.Thread(target=lambda: seen.append(f(X)))
+    thread.start()
+    thread.join()
+    yield seen, f(X)
+
+
+@case(traces=2)
+def test_local_setting_is_the_function_s_own(jit):
+    def f(x):
+        with decimal.localcontext() as context:
+            context.prec = 5
+            return x * float(decimal.Decimal(1) / decimal.getcontext().prec)
+
+    f = jit(f)
+    yield f(X)
+    with decimal.localcontext() as context:
+        context.prec = 7
+        yield f(X)
+    yield f(X)
+
+
+@refused(ImpurityError, "decimal context: the function changes it for the code that follows")
+def test_setting_is_changed(jit):
+    def f(x):
+        decimal.getcontext().prec = 5
+        return x
+
+    with decimal.localcontext():
+        jit(f)(X)
