@@ -18,6 +18,7 @@ from evertrace._src.dtypes.kinds import dtype as dtype
 from evertrace._src.dtypes.kinds import finfo as finfo
 from evertrace._src.dtypes.kinds import float0 as float0
 from evertrace._src.dtypes.kinds import iinfo as iinfo
+from evertrace._src.dtypes.kinds import int_range as int_range
 from evertrace._src.dtypes.kinds import is_weakly_typed as is_weakly_typed
 from evertrace._src.dtypes.kinds import issubdtype as issubdtype
 from evertrace._src.dtypes.kinds import itemsize_bits as itemsize_bits

@@ -334,6 +334,13 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     return in_current_mode(found), weak
 
 
+@functools.lru_cache(maxsize=64)
+def int_range(dtype: DType) -> tuple[int, int]:
+    """Return the least and the greatest integer of an integer dtype."""
+    limits = iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
 def coerce_python_scalar(value: complex, dtype: DTypeLike) -> np.generic:
     """Return a Python scalar as a NumPy scalar of `dtype`, which must hold it.
 
@@ -349,8 +356,8 @@ def coerce_python_scalar(value: complex, dtype: DTypeLike) -> np.generic:
     if not issubdtype(target, np.integer):
         return target.type(value)
     number = int(value)  # type: ignore[arg-type]
-    limits = iinfo(target)
-    if limits.min <= number <= limits.max:
+    least, greatest = int_range(target)
+    if least <= number <= greatest:
         return target.type(number)
     raise user_error(
         OverflowError,

@@ -9,7 +9,7 @@ operand of rank 0 goes with any shape.
 import numpy as np
 
 from evertrace._src import dtypes
-from evertrace._src.arrays.interop import as_operand, computed, type_of_number
+from evertrace._src.arrays.interop import as_operand, type_of_number
 from evertrace._src.ops.builders import broadcast_error
 from evertrace._src.ops.convert import number
 from evertrace._src.ops.structural import broadcast_in_dim_p
@@ -48,14 +48,7 @@ def _scalar(value, dtype, name):
     kind = type_of_number(value)
     if dtype is None or not any(dtypes.issubdtype(dtype, held) for held in _HOLDS[kind]):
         return as_operand(value, name)
-    if kind is int and dtypes.issubdtype(dtype, np.integer):
-        value = computed(_checked, value, dtype)
     return number(value, dtype, kind is not bool)
-
-
-def _checked(value, dtype):
-    """Return an integer; OverflowError unless `dtype` holds it."""
-    return int(dtypes.coerce_python_scalar(value, dtype))
 
 
 def broadcast_operands(name, operands):

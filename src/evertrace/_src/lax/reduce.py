@@ -9,17 +9,17 @@ import operator
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
-from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.interop import as_operand, type_of_number
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.control.reduction import reduce_p, reduce_window_p
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.lax.padding import padtype_to_pads
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import reduce as ops
 from evertrace._src.ops import windows
 from evertrace._src.ops.bits import and_p, or_p, xor_p
+from evertrace._src.ops.convert import number
 from evertrace._src.ops.elementwise import add_p, max_p, min_p, mul_p
 from evertrace._src.ops.identities import all_ones, highest, lowest
 from evertrace._src.ops.structural import reduce_sum_p
@@ -250,7 +250,7 @@ def _operands(name, operands, init_values):
         raise errors.user_error(ValueError, f"{name}: there is no operand.", fix="give an array.")
     xs = [as_operand(x, name) for x in xs]
     inits = [
-        literal(i, x.dtype) if type(i) in (bool, int, float, complex) else as_operand(i, name)
+        number(i, x.dtype) if type_of_number(i) else as_operand(i, name)
         for i, x in zip(inits, xs, strict=True)
     ]
     return xs, inits, treedef

@@ -1,5 +1,6 @@
 """Slices, padding, concatenation and their like; slices may begin where scalars say."""
 
+import math
 import operator
 from collections.abc import Sequence
 
@@ -332,22 +333,21 @@ def _starts(name, shape, indices, allow_negative):
         allow_negative = [allow_negative] * len(shape)
     if not len(indices) == len(shape) == len(allow_negative):  # an error of the operation
         shape, allow_negative = [0] * len(indices), [False] * len(indices)
+    is_integer = dtypes.issubdtype(dtype, np.integer)
+    limits = dtypes.int_range(dtype) if is_integer else (-math.inf, math.inf)
     return [
-        number(computed(_place, x, size, allow, dtype), dtype)
+        number(computed(_place, x, size, allow, *limits), dtype)
         if made is None
         else _counted_from_front(convert(made, dtype), size, allow)
         for x, made, size, allow in zip(indices, operands, shape, allow_negative, strict=True)
     ]
 
 
-def _place(index, size, allow_negative, dtype):
-    """Return an index counted from the front, and moved into the range of an integer dtype."""
+def _place(index, size, allow_negative, least, greatest):
+    """Return an index counted from the front, and moved into a range."""
     if index < 0 and allow_negative:
         index += size
-    if not dtypes.issubdtype(dtype, np.integer):
-        return index
-    info = dtypes.iinfo(dtype)
-    return min(max(index, int(info.min)), int(info.max))
+    return min(max(index, least), greatest)
 
 
 def _scalars_of(x):

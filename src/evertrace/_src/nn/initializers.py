@@ -11,7 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.interop import as_operand, type_of_number
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.tracer import Tracer
 from evertrace._src.lax.functions import cos, log, sin, sqrt
 from evertrace._src.numpy.arguments import canonical_axis, operand
 from evertrace._src.numpy.promotion import broadcast_to
@@ -257,7 +259,11 @@ def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_a
         no_sharding("variance_scaling", out_sharding)
         shape, dtype = sizes("variance_scaling", shape), inexact_dtype("variance_scaling", dtype)
         fans = _fans(shape, in_axis, out_axis, batch_axis)
-        variance = np.asarray(scale / denominators[mode](*fans), _part(dtype))
+        variance = scale / denominators[mode](*fans)
+        if isinstance(variance, Tracer) or type_of_number(variance) not in (None, type(variance)):
+            variance = convert(as_operand(variance), _part(dtype))
+        else:
+            variance = np.asarray(variance, _part(dtype))
         return _DRAWS[distribution](key, shape, dtype, variance)
 
     return init
@@ -267,23 +273,28 @@ def _is_complex(dtype):
     return dtypes.issubdtype(dtype, np.complexfloating)
 
 
+def _root(variance):
+    """Return a square root, by NumPy of what is known."""
+    return np.sqrt(variance) if isinstance(variance, np.ndarray | np.generic) else sqrt(variance)
+
+
 def _draw_uniform(key, shape, dtype, variance):
     if _is_complex(dtype):
-        return _on_disk(key, shape, dtype, lambda u: sqrt(u * 2)) * np.sqrt(variance)
-    return continuous.uniform(key, shape, dtype, -1) * np.sqrt(3 * variance).astype(dtype)
+        return _on_disk(key, shape, dtype, lambda u: sqrt(u * 2)) * _root(variance)
+    return continuous.uniform(key, shape, dtype, -1) * _root(3 * variance).astype(dtype)
 
 
 def _draw_normal(key, shape, dtype, variance):
-    return continuous.normal(key, shape, dtype) * np.sqrt(variance)
+    return continuous.normal(key, shape, dtype) * _root(variance)
 
 
 def _draw_truncated_normal(key, shape, dtype, variance):
     """Draw within two standard deviations; the scale makes up for what is cut off."""
     if _is_complex(dtype):
         mass = -math.expm1(-(TRUNCATION**2))
-        stddev = np.sqrt(variance) / np.asarray(TRUNCATED_COMPLEX_STDDEV, variance.dtype)
+        stddev = _root(variance) / np.asarray(TRUNCATED_COMPLEX_STDDEV, variance.dtype)
         return _on_disk(key, shape, dtype, lambda u: sqrt(-log(1 - u * mass))) * stddev
-    stddev = np.sqrt(variance) / np.asarray(TRUNCATED_STDDEV, dtype)
+    stddev = _root(variance) / np.asarray(TRUNCATED_STDDEV, dtype)
     return continuous.truncated_normal(key, -TRUNCATION, TRUNCATION, shape, dtype) * stddev
 
 

@@ -8,9 +8,9 @@ import operator
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.interop import as_array, computed, type_of_number
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy.promotion import check_arraylike
@@ -86,6 +86,21 @@ def static_int(name, argument, value):
             f"{name}: {argument} must be an integer, got {value!r} of type {type(value).__name__}.",
             fix="convert it with `int(...)`.",
         ) from None
+
+
+def integer(name, argument, value):
+    """Return an integer that need not be known while tracing: an int, or a traced scalar."""
+    if isinstance(value, Tracer) and concrete_value(value) is None and not value.ndim:
+        return value
+    if type_of_number(value) is int is not type(value):
+        return as_array(computed(_of_32_bits, value), name)
+    return static_int(name, argument, value)
+
+
+def _of_32_bits(value):
+    """Return an integer; OverflowError if it has more bits."""
+    dtypes.coerce_python_scalar(value, np.int32)
+    return value
 
 
 def static_size(name, argument, value):

@@ -17,7 +17,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import ufuncs
-from evertrace._src.numpy.arguments import static_int, static_shape, traced_argument
+from evertrace._src.numpy.arguments import integer, static_int, static_shape, traced_argument
 from evertrace._src.numpy.promotion import (
     SCALARS,
     broadcast_to,
@@ -525,6 +525,8 @@ def _count(start, stop, step):
 def eye(N, M=None, k=0, dtype=None, *, device=None):
     """Return an ``[N, M]`` matrix with ones on diagonal `k` and zeros elsewhere.
 
+    The diagonal may be traced.
+
     Example:
       >>> jnp.eye(2, 3, k=1)
       Array([[0., 1., 0.],
@@ -535,7 +537,7 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
     dtype = dtypes.default_dtype(float) if dtype is None else user_dtype("eye", dtype)
     shape = _checked_shape("eye", (n, m))
     rows, columns = iota(np.int32, shape, 0), iota(np.int32, shape, 1)
-    is_on = ufuncs.equal(ufuncs.add(rows, static_int("eye", "k", k)), columns)
+    is_on = ufuncs.equal(ufuncs.add(rows, integer("eye", "k", k)), columns)
     return placed(convert(is_on, dtype), device)
 
 

@@ -220,7 +220,9 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
     columns = shape.expand_dims(b, -1) if b.aval.ndim == 1 else b
     u, s, vh = lax.svd(a, full_matrices=False)
     eps = np.finfo(a.aval.dtype).eps
-    limit = eps * max(m, n) if rcond is None else elementary.where(rcond < 0, eps, rcond)
+    limit = eps * max(m, n)
+    if rcond is not None:
+        limit = elementary.where(ufuncs.less(rcond, 0), eps, rcond)
     counts = (s > 0) & (s >= limit * reductions.max(s, initial=0))
     x = products.matmul(_inverse(a, u, s, vh, counts), columns)
     rank = reductions.sum(counts, dtype=np.int32)

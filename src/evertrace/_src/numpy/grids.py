@@ -7,7 +7,7 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import indexing, ufuncs
-from evertrace._src.numpy.arguments import operand, static_int, static_shape
+from evertrace._src.numpy.arguments import integer, operand, static_int, static_shape
 from evertrace._src.numpy.creation import arange, asarray, eye, user_dtype, zeros
 from evertrace._src.numpy.nonzeros import nonzero
 from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes
@@ -186,13 +186,13 @@ def tri(N, M=None, k=0, dtype=None):
     n = static_int("tri", "N", N)
     m = n if M is None else static_int("tri", "M", M)
     dtype = user_dtype("tri", float if dtype is None else dtype)
-    return convert(_is_below((n, m), static_int("tri", "k", k)), dtype)
+    return convert(_is_below((n, m), integer("tri", "k", k)), dtype)
 
 
-def _is_below(shape, k):
-    """Return whether elements of a matrix are on or below diagonal `k`."""
+def _is_below(shape, k, compare=ufuncs.greater_equal):
+    """Return whether elements of a matrix are on or below diagonal `k`, or just below it."""
     rows = ufuncs.add(iota(INT32, shape, 0), k)
-    return ufuncs.greater_equal(rows, iota(INT32, shape, 1))
+    return compare(rows, iota(INT32, shape, 1))
 
 
 def _matrices(name, m):
@@ -209,7 +209,7 @@ def _matrices(name, m):
 
 @native.planned(by_type=False)
 def tril(m, k=0):
-    """Return the matrices in the last two axes with zeros above diagonal `k`.
+    """Return the matrices in the last two axes with zeros above diagonal `k`, which may be traced.
 
     Raises:
       ValueError: the rank is less than 2, where NumPy would broadcast a vector.
@@ -221,13 +221,13 @@ def tril(m, k=0):
              [7, 8, 9]], dtype=int32)
     """
     x = _matrices("tril", m)
-    below = _is_below(x.aval.shape[-2:], static_int("tril", "k", k))
+    below = _is_below(x.aval.shape[-2:], integer("tril", "k", k))
     return _masked(below, x, structural.zeros(x.aval))
 
 
 @native.planned(by_type=False)
 def triu(m, k=0):
-    """Return the matrices in the last two axes with zeros below diagonal `k`.
+    """Return the matrices in the last two axes with zeros below diagonal `k`, which may be traced.
 
     Raises:
       ValueError: the rank is less than 2, where NumPy would broadcast a vector.
@@ -239,7 +239,7 @@ def triu(m, k=0):
              [0, 0, 0]], dtype=int32)
     """
     x = _matrices("triu", m)
-    below = _is_below(x.aval.shape[-2:], static_int("triu", "k", k) - 1)
+    below = _is_below(x.aval.shape[-2:], integer("triu", "k", k), ufuncs.greater)
     return _masked(below, structural.zeros(x.aval), x)
 
 

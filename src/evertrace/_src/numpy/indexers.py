@@ -115,9 +115,8 @@ def _inside(i, size, wrap_negative):
 
 def _held(i, size, wrap_negative):
     """Return an int that 32 bits hold, as does the place counted from the front."""
-    least = int(np.iinfo(np.int32).min)
     dtypes.coerce_python_scalar(i + size if i < 0 and wrap_negative else i, np.int32)
-    return max(i, least)
+    return max(i, -(2**31))
 
 
 def _item(part, size, dim):

@@ -5,6 +5,7 @@ import collections.abc
 import numpy as np
 
 from evertrace._src import dtypes
+from evertrace._src.arrays.interop import type_of_number
 from evertrace._src.numpy.arguments import canonical_axes
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.promotion import check_arraylike, is_operand
@@ -17,6 +18,8 @@ def shape(a):
       >>> jnp.shape([[1, 2, 3], [4, 5, 6]])
       (2, 3)
     """
+    if type_of_number(a):
+        return ()
     return tuple(a.shape) if hasattr(a, "shape") else np.shape(a)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.interop import as_operand, computed, type_of_number
 from evertrace._src.core.tracer import Tracer, concrete_value
-from evertrace._src.numpy import creation, indexing
+from evertrace._src.numpy import creation, indexing, ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axis,
     no_out,
@@ -459,7 +460,8 @@ def insert(arr, obj, values, axis=None):
 
     Args:
       arr: array.
-      obj: int, slice or integer array: the places, counted in `arr`.
+      obj: int, slice or integer array: the places, counted in `arr`. An int may be traced; it is
+        moved inside then.
       values: what to insert, broadcast to the places.
       axis: int, or None to flatten `arr` first.
 
@@ -480,22 +482,38 @@ def insert(arr, obj, values, axis=None):
         x, axis = ravel(x), 0
     axis = canonical_axis("insert", axis, x.aval.ndim)
     size = x.aval.shape[axis]
-    places = _places("insert", obj, size)
+    obj = _traced_place("insert", obj, size, size + 1, x.aval.shape, axis)
+    is_traced = isinstance(obj, Tracer) and concrete_value(obj) is None and not obj.ndim
+    places: Any = obj if is_traced else _places("insert", obj, size)
     values = convert(values, x.aval.dtype)
     values = expand_dims(values, tuple(range(x.aval.ndim - values.aval.ndim)))
     if places.ndim == 0:  # all of `values` at one place
         values = moveaxis(values, 0, axis)
+    if is_traced:
+        return _insert_traced(x, values, places, axis, size)
     count = places.size if places.size > 1 else max(values.aval.shape[axis], places.size)
     values = broadcast_to(values, (*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :]))
     places = np.broadcast_to(places.reshape(-1), (count,)) if count != places.size else places
     places = places.reshape(-1)
-    _check_places("insert", places, -size, size + 1, x, axis)
+    _check_places("insert", places, size, size + 1, x.aval.shape, axis)
     places = np.where(places < 0, places + size, places)
     # Where each element of the result comes from, in [x, values].
     order = np.argsort(np.concatenate([places, np.arange(size)]), kind="stable")
     source = np.concatenate([np.arange(size, size + count), np.arange(size)])[order]
     joined = concatenate_p.bind(x, values, dimension=axis)
     return indexing.take(joined, source.astype(np.int32), axis=axis)
+
+
+def _insert_traced(x, values, place, axis, size):
+    """Insert at one place: each element comes from `x` before it, from `values`, or from behind."""
+    count = values.aval.shape[axis]
+    values = broadcast_to(values, (*x.aval.shape[:axis], count, *x.aval.shape[axis + 1 :]))
+    at = creation.arange(size + count)
+    place = ufuncs.choose_by(place < 0, place + size, place)
+    place = ufuncs.minimum(ufuncs.maximum(place, 0), size)
+    source = ufuncs.choose_by(at < place + count, at - place + size, at - count)
+    source = ufuncs.choose_by(at < place, at, source)
+    return indexing.take(concatenate_p.bind(x, values, dimension=axis), source, axis=axis)
 
 
 def _places(name, obj: Any, size):
@@ -512,15 +530,29 @@ def _places(name, obj: Any, size):
     return places.astype(np.int64)
 
 
-def _check_places(name, places, low, high, x, axis):
-    wrong = places[(places < low) | (places >= high)]
+def _check_places(name, places, size, high, shape, axis):
+    wrong = places[(places < -size) | (places >= high)]
     if wrong.size:
         raise errors.user_error(
             IndexError,
-            f"{name}: index {wrong[0]} is out of bounds for axis {axis} of shape {x.aval.shape}.",
-            fix=f"use indices from {low} to {high - 1}.",
+            f"{name}: index {wrong[0]} is out of bounds for axis {axis} of shape {shape}.",
+            fix=f"use indices from {-size} to {high - 1}.",
             anchor="index",
         )
+
+
+def _traced_place(name, obj, size, high, shape, axis):
+    """Return a place that `jit` traces as an operand: another number is no other program."""
+    if type(obj) is int or type_of_number(obj) is not int:
+        return obj
+    return as_operand(computed(_place, obj, name, size, high, shape, axis))
+
+
+def _place(i, name, size, high, shape, axis):
+    """Return a place from the front; IndexError if there is no such place."""
+    dtypes.coerce_python_scalar(i, np.int32)
+    _check_places(name, np.asarray([i]), size, high, shape, axis)
+    return i + size if i < 0 else i
 
 
 @native.planned(by_type=False)
@@ -550,12 +582,13 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
         x, axis = ravel(x), 0
     axis = canonical_axis("delete", axis, x.aval.ndim)
     size = x.aval.shape[axis]
+    obj = _traced_place("delete", obj, size, size, x.aval.shape, axis)
     if isinstance(obj, Tracer) and concrete_value(obj) is None:
         if obj.ndim and not assume_unique_indices:
             raise traced_argument("delete", "obj (unless assume_unique_indices)", obj)
         return _delete_traced(x, ravel(obj), axis, size)
     places = _places("delete", obj, size).reshape(-1)
-    _check_places("delete", places, -size, size, x, axis)
+    _check_places("delete", places, size, size, x.aval.shape, axis)
     kept = np.ones(size, bool)
     kept[places] = False
     return indexing.take(x, np.flatnonzero(kept).astype(np.int32), axis=axis)

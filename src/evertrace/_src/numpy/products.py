@@ -14,13 +14,21 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
-from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_int
+from evertrace._src.numpy.arguments import (
+    canonical_axis,
+    distinct_axes,
+    integer,
+    no_out,
+    operand,
+    static_int,
+)
 from evertrace._src.numpy.promotion import (
     broadcast_to,
     common_shape,
     promote_dtypes,
 )
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.creation import iota
 from evertrace._src.ops.dot import dot_general_p
 from evertrace._src.ops.precision import precision_param
 from evertrace._src.ops.slicing import unstack_p
@@ -417,6 +425,8 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     Returns:
       Array of the remaining axes; its dtype is that of `sum`.
 
+    The offset may be traced.
+
     Raises:
       ValueError: the rank is less than 2.
 
@@ -426,4 +436,15 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """
     no_out("trace", out)
     x = operand("trace", a)
+    offset = integer("trace", "offset", offset)
+    if type(offset) is not int:
+        return _trace_at(x, offset, axis1, axis2, dtype)
     return reductions.sum(indexing.diagonal(x, offset, axis1, axis2), -1, dtype)
+
+
+def _trace_at(x, offset, axis1, axis2, dtype):
+    """Sum a diagonal that only the program knows: all else is zero."""
+    first, second = distinct_axes("trace", (axis1, axis2), x.aval.ndim)
+    rows, columns = (iota(np.int32, x.aval.shape, axis) for axis in (first, second))
+    kept = ufuncs.choose_by(ufuncs.equal(ufuncs.subtract(columns, rows), offset), x, 0)
+    return reductions.sum(kept, (first, second), dtype)

@@ -5,8 +5,6 @@ saturate, with NaN going to 0; a complex number loses its imaginary part; everyt
 True.
 """
 
-import functools
-
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -48,7 +46,7 @@ def _saturated(x, dtype):
     """Truncate floats to integers; what is out of range becomes the nearest integer."""
     if x.dtype.itemsize < 4:
         x = x.astype(np.float32)
-    least, greatest = _int_range(dtype)
+    least, greatest = dtypes.int_range(dtype)
     lowest, beyond = float(least), float(greatest + 1)  # powers of two, so exact
     is_low, is_high = x < lowest, x >= beyond
     is_outside = is_low | is_high | np.isnan(x)
@@ -58,13 +56,6 @@ def _saturated(x, dtype):
     out = np.where(is_outside, 0, x).astype(wide).astype(dtype)
     out = np.where(is_low, dtype.type(least), out)
     return np.where(is_high, dtype.type(greatest), out)
-
-
-@functools.lru_cache(maxsize=64)
-def _int_range(dtype):
-    """Return the least and the greatest integer of a dtype."""
-    info = dtypes.iinfo(dtype)
-    return int(info.min), int(info.max)
 
 
 def _convert_jvp(tangents, primals, out, *, new_dtype, **params):
@@ -101,19 +92,33 @@ def number(value, dtype, weak_type=False):
     """Return a Python number as an operand of `dtype`; one that `jit` traces stays traced.
 
     Args:
-      value: a number that `dtype` holds, or something that stands for one.
+      value: a number, or something that stands for one.
       dtype: of the operand; not boolean.
       weak_type: whether it is weakly typed.
+
+    Raises:
+      OverflowError: an integer dtype does not hold it.
     """
     kind = type_of_number(value)
+    is_integer = kind is int and dtypes.issubdtype(dtype, np.integer)
     if kind is type(value):
+        if is_integer:
+            dtypes.coerce_python_scalar(value, dtype)
         return literal(value, dtype, weak_type)
     if kind is int:
-        if dtypes.issubdtype(dtype, np.integer):  # by its bits, in the dtype that ints enter by
-            value = computed(wrapped, value, dtypes.itemsize_bits(dtypes.default_dtype(int)))
+        if is_integer:  # by its bits, in the dtype that ints enter by
+            value = computed(_held, value, dtype, dtypes.itemsize_bits(dtypes.default_dtype(int)))
         else:
             value = computed(float, value)
     return convert(as_operand(value), dtype, weak_type)
+
+
+def _held(value, dtype, bits):
+    """Return the signed integer of some bits that an integer dtype's number is."""
+    least, greatest = dtypes.int_range(dtype)
+    if not least <= value <= greatest:
+        dtypes.coerce_python_scalar(value, dtype)  # raises
+    return value if -(1 << (bits - 1)) <= value < 1 << (bits - 1) else wrapped(value, bits)
 
 
 def wrapped(value, bits):

@@ -14,7 +14,7 @@ quicker and of unproven quality. Under the last two, `vmap` over keys draws all 
 import numpy as np
 
 from evertrace._src import config, dtypes, errors, native
-from evertrace._src.arrays.interop import as_operand, computed, from_numpy
+from evertrace._src.arrays.interop import as_operand, computed, from_numpy, type_of_number
 from evertrace._src.ops import random as ops
 from evertrace._src.ops.convert import convert, number, wrapped
 from evertrace._src.ops.slicing import slice_in_dim
@@ -274,8 +274,10 @@ def fold_in(key, data):
       Array([91, 22, 59, 67], dtype=int32)
     """
     typed, is_raw = one_key("fold_in", key)
-    is_known = isinstance(data, int)
-    word = number(computed(_word, data), ops.WORD) if is_known else as_operand(data, "fold_in")
+    if isinstance(data, int):
+        word = number(data if type_of_number(data) is int else int(data), ops.WORD)
+    else:
+        word = as_operand(data, "fold_in")
     if word.shape:
         raise errors.user_error(
             errors.ShapeError,
@@ -285,11 +287,6 @@ def fold_in(key, data):
         )
     word = convert(word, ops.WORD)
     return as_given(ops.random_fold_in_p.bind(typed, word, impl=typed.dtype.impl), is_raw)
-
-
-def _word(data):
-    """Return a Python integer; OverflowError unless 32 bits hold it."""
-    return int(dtypes.coerce_python_scalar(int(data), ops.WORD))
 
 
 def raw_bits(key, shape, bit_width):

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.interop import as_array
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax.branches import cond
 from evertrace._src.lax.convert import stop_gradient
@@ -76,8 +77,8 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
             anchor="shape-linalg",
         )
     if dynamic_shape is not None:
-        rows, columns = dynamic_shape
-        inside = (np.arange(m)[:, None] < rows) & (np.arange(n) < columns)
+        rows, columns = (as_array(size, "qdwh") for size in dynamic_shape)
+        inside = (rows > np.arange(m)[:, None]) & (columns > np.arange(n))
         x = elementary.where(inside, x, 0).astype(x.dtype)
     count = MAX_ITERATIONS if max_iterations is None else max_iterations
     count = static_int("qdwh", "max_iterations", count)
