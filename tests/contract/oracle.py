@@ -165,25 +165,30 @@ class Counter:
 
     def __init__(self, jit):
         """Count for this `jit`."""
-        self._jit, self._made = jit, []
+        self._jit, self._made, self._misses, self._latest = jit, {}, {}, []
 
     def __call__(self, fun, **options):
         """Jit a function."""
         jitted = self._jit(fun, **options)
         if hasattr(jitted, "cache_info"):
-            self._made.append(jitted)
+            function = getattr(fun, "__func__", fun)
+            code = getattr(function, "__code__", type(function))
+            self._made.setdefault(code, jitted)  # what is jitted anew has the same cache
         return jitted
 
-    def misses(self):
-        """Return how many variants were traced so far; shared caches may count twice."""
-        return sum(jitted.cache_info().misses for jitted in self._made)
+    def traced(self):
+        """Return how many variants were traced since this was last asked."""
+        misses = {code: jitted.cache_info().misses for code, jitted in self._made.items()}
+        self._latest = [code for code, n in misses.items() if n > self._misses.get(code, 0)]
+        count = sum(misses.values()) - sum(self._misses.values())
+        self._misses = misses
+        return count
 
     def reason(self):
         """Return why the last variant was traced, numbers and strings left out."""
-        variants = [v for jitted in self._made for v in jitted.explain().variants]
-        last = next((v for v in reversed(variants) if v.reason and not v.hits), None)
-        text = "; ".join(last.reason) if last else "unknown"
-        return re.sub(r"'[^']*'|-?\d+(\.\d+)?(e[-+]?\d+)?|\bnan\b|\binf\b", "_", text)
+        variants = [v for code in self._latest for v in self._made[code].explain().variants]
+        text = "; ".join(variants[-1].reason) if variants else ""
+        return re.sub(r"'[^']*'|-?\d+(\.\d+)?(e[-+]?\d+)?|\bnan\b|\binf\b", "_", text) or "unknown"
 
 
 def compare(program, jit, situations=False):
@@ -244,6 +249,7 @@ class _Run:
     def outcome(self):
         """Run all events, up to the first difference."""
         difference, where = _difference_of_states(self.plain, self.jitted), ""
+        self.counter.traced()
         for i, event in enumerate(self.program.events):
             if difference:
                 break
@@ -264,10 +270,10 @@ class _Run:
 
     def _event(self, event):
         """Run an event; return whether the worlds are still alike, and what differs."""
-        misses, reader = self.counter.misses(), Reader(self.jitted)
+        reader = Reader(self.jitted)
         watched = self.program.watched and event.is_call
         found = self.jitted.run(event, reader.reading if watched else contextlib.nullcontext)
-        traced = self.counter.misses() - misses
+        traced = self.counter.traced()
         before = Snapshot(self.plain.names) if event.is_call and found[1] else None
         if self.situations and event.is_call:
             expected, new = self.situations.run(event)
@@ -295,9 +301,14 @@ class _Run:
 
 def is_refusal(error):
     """Whether an error says clearly why `jit` cannot do something."""
-    return isinstance(error, EvertraceError) or (
-        isinstance(error, TypeError) and ".at[" in str(error)
-    )
+    return isinstance(error, EvertraceError) or "https://evertrace.dev/errors#" in _said(error)
+
+
+def _said(error):
+    try:
+        return str(error)
+    except Exception:  # of what an exception carries
+        return ""
 
 
 def one_line(error):

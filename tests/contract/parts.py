@@ -15,7 +15,7 @@ import random
 import threading
 import types
 import weakref
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -200,10 +200,11 @@ def _attributes(x):
 
 def _contents(x):
     if isinstance(x, dict):
-        found = [(".keys()", tuple(dict.keys(x)))]
+        kind = OrderedDict if isinstance(x, OrderedDict) else dict  # which has an order of its own
+        found = [(".keys()", tuple(kind.keys(x)))]
         if isinstance(x, defaultdict):
             found.append((".default_factory", x.default_factory))
-        return found + [(f"[{key!r}]", value) for key, value in dict.items(x)]
+        return found + [(f"[{key!r}]", value) for key, value in kind.items(x)]
     if isinstance(x, set | frozenset):
         return [(" element", element) for element in sorted(x, key=repr)]
     if isinstance(x, list | tuple | deque):

@@ -55,22 +55,13 @@ OPEN = {
     "random state",
     "pure callbacks",
     "effects of callbacks",
-    "parameters of containers",
-    "mappings in Python",
     "order of attributes",
-    "logs",
-    "exact numbers",
     "integers of NumPy",
     "floats of NumPy",
-    "raised",
-    "stored exceptions",
     "steps",
-    "slices and ranges",
     "iterators",
     "wrapped functions",
-    "buffers and views",
     "enums and records",
-    "weak containers and cached properties",
 }
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter, itemgetter, methodcaller
+from weakref import ProxyType
 
 import numpy as np
 
@@ -34,7 +35,7 @@ _VALUES = (
     *(tuple, frozenset, slice, range, *ATOMS),
     *(Decimal, Fraction, date, time, timedelta, partial, itemgetter, methodcaller, attrgetter),
 )
-_BLANK = (object, types.CellType, type(threading.Lock()), type(threading.RLock()))
+_BLANK = (object, types.CellType, type(threading.Lock()), type(threading.RLock()), ProxyType)
 _MUTABLE = (np.ndarray, list, dict, set, deque, bytearray)
 
 
@@ -120,7 +121,8 @@ class Comparison:
         """Compare what has no parts: builtins, foreign types, modules, objects without state."""
         ours = self._modules[0] in (type(a).__module__, getattr(a, "__module__", ""))
         descriptor = hasattr(type(a), "__get__")  # of a class's members: one for each class
-        if a is not b and not ours and not descriptor and type(a) not in _BLANK:
+        blank = type(a) in _BLANK or (_is_made_in_python(type(a)) and not isinstance(a, type))
+        if a is not b and not ours and not descriptor and not blank:
             raise Difference(f"{path} is {b!r}, not {a!r}")
 
     def _same_arrays(self, a, b, path):
@@ -137,6 +139,10 @@ class Comparison:
         if not close and not (inexact and _near(a, b, TOLERANCE)):
             kind = SlightDifference if inexact and _near(a, b, SLIGHT) else Difference
             raise kind(f"{path} is {b.tolist()}, not {a.tolist()}")
+
+
+def _is_made_in_python(cls):
+    return bool(cls.__flags__ & 1 << 9)
 
 
 def _numpy(x):

@@ -1,0 +1,1 @@
+"""Algorithms and classes as textbooks have them, written without a thought of `jit`."""
