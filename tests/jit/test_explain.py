@@ -352,6 +352,28 @@ def test_groups():
     assert any(x.startswith("Model: lookups of ") for x in depends["classes"])
 
 
+def test_writes_into_numpy_arrays_are_statements():
+    s, mask = Object(w=np.zeros((2, 3)), n=0), np.array([True, False])
+
+    def f(x):
+        s.w[0] = x
+        s.w[1, ::2] = 4
+        s.w[1:, :1] += s.n
+        s.w[mask] = s.w[1]
+        s.w.T[0] = 7
+
+    f = fresh(f)
+    f(X)
+    (report,) = f.explain().variants
+    assert report.writes == (
+        "s.w[0] = x",
+        "s.w[1, ::2] = 4.0",
+        "s.w[1:, :1] = f64[1,1]",
+        "s.w[mask] = f64[3]",
+        "s.w, a view of it,[0] = 7.0",
+    )
+
+
 def test_writes_effects_and_results():
     s = Object(log=[], seen={}, w=np.zeros(3), n=0, pair=None)
 
@@ -371,7 +393,7 @@ def test_writes_effects_and_results():
     assert "s.seen['k'] = s.n + 1" in report.writes
     assert "s.pair = (x, 'two')" in report.writes
     assert "del s.n" in report.writes
-    assert "s.w[...] = f32[3]" in report.writes
+    assert "s.w[...] = f64[3]" in report.writes
     assert report.effects == ("print('hello', (3,))",)
     assert report.result == "({'x': f32[3], 's': s}, [i32[] weak])"
 

@@ -83,13 +83,13 @@ def test_it_is_an_index():
     assert recorder.demands == 0
 
 
-def test_its_type_is_that_of_the_traced_array():
+def test_its_type_is_that_of_the_array():
     def fun(h):
         assert isinstance(h, np.ndarray)
         assert isinstance(h, ev.Array)
         assert not isinstance(h, Tracer)
         assert type_stand_in(h) is np.ndarray
-        assert (h.shape, h.dtype, h.weak_type) == ((3,), np.float32, False)
+        assert (h.shape, h.dtype, h.weak_type) == ((3,), np.float64, False)
         assert aval_of(h) is h.aval
         return h
 
@@ -118,7 +118,7 @@ def test_indices_out_of_bounds_are_numpy_errors():
     [
         np.sum, np.sin, np.argmax, np.asarray, np.array, np.median,
         lambda h: np.concatenate([h, [1.0]]),
-        lambda h: np.add(h, 1),
+        lambda h: np.maximum(h, 1),
         lambda h: np.add.reduce(h),
         lambda h: np.interp(1.5, [1, 2, 3], h),
         lambda h: h.tolist(),
@@ -152,15 +152,8 @@ def test_the_type_alone_is_no_content(fun):
 
 
 def test_numpy_cannot_write_to_the_contents():
-    for write in (
-        lambda h: operator.setitem(np.asarray(h), 0, 5),
-        lambda h: np.copyto(h, 1),
-        lambda h: np.fill_diagonal(h, 1),
-        lambda h: np.negative(h, out=h),
-        lambda h: np.cumsum(h, out=h),
-    ):
-        with pytest.raises((ValueError, TypeError)):
-            Recorder(MATRIX.copy()).run(write)
+    with pytest.raises(ValueError, match="read-only"):
+        Recorder(MATRIX.copy()).run(lambda h: operator.setitem(np.asarray(h), 0, 5))
 
 
 def test_a_copy_of_numpy_belongs_to_the_caller():
@@ -298,16 +291,26 @@ def test_arrays_that_are_read_only_stay_so():
         Recorder(original).run(WRITES["item"])
 
 
-@pytest.mark.parametrize("take", [lambda h: h[1:], lambda h: h.T, lambda h: h[1:][:1]])
-def test_items_of_a_view_cannot_be_written(take):
-    with pytest.raises(TypeError, match=r"view .* cannot be written to") as caught:
-        Recorder(VECTOR.copy()).run(lambda h: operator.setitem(take(h), 0, 1.0))
+VIEWS = {
+    "slice": lambda h: h[1:],
+    "transposed": lambda h: h.T,
+    "slice of a slice": lambda h: h[1:][:1],
+    "reshaped": lambda h: h.reshape(-1),
+    "new axis": lambda h: h[None],
+    "reversed and transposed": lambda h: h[::-1].T,
+}
+
+
+@pytest.mark.parametrize("take", VIEWS.values(), ids=VIEWS)
+def test_views_are_written_to(take):
+    check(lambda h: operator.setitem(take(h), 0, 9.0), MATRIX)
+    check(lambda h: operator.iadd(take(h), 1.0), MATRIX)
+
+
+def test_a_view_of_another_dtype_cannot_be_written_to():
+    with pytest.raises(TypeError, match="view of another dtype") as caught:
+        Recorder(VECTOR.copy()).run(lambda h: operator.setitem(h.view(np.int32), 0, 1))
     assert ".at[i].set(v)" in str(caught.value)
-
-
-def test_a_transposed_view_cannot_be_changed_in_place():
-    with pytest.raises(TypeError, match="cannot be written to"):
-        Recorder(MATRIX.copy()).run(lambda h: operator.iadd(h.T, 1.0))
 
 
 def test_the_contents_of_a_written_array_are_not_known():

@@ -93,6 +93,8 @@ def word(x):
     kind = type(x)
     if kind in _PLAIN or (kind in (tuple, frozenset) and all(type(i) in _PLAIN for i in x)):
         return shortened(repr(x))
+    if issubclass(kind, np.generic):
+        return shortened(str(x))
     if issubclass(kind, enum.Enum):
         return f"{_class_name(kind)}.{object.__getattribute__(x, '_name_')}"
     if kind in _FUNCTIONS:

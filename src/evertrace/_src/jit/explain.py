@@ -18,7 +18,7 @@ from evertrace._src.jit.differences import (
     told,
     word,
 )
-from evertrace._src.jit.lifting import recipes
+from evertrace._src.jit.lifting import arraywrites, recipes
 from evertrace._src.support import set_module
 
 MANY = 8
@@ -356,9 +356,20 @@ class _Recipes:
             return [f"del {name}[{self.of(k)}]" for k in made[: write.rest]] + [
                 f"{name}[{self.of(k)}] = {self.of(v)}" for k, v in zip(keys, values, strict=True)
             ]
+        if kind == "ndarray":
+            return self._of_array(name, iter(made), write.rest)
         items = made if type(made) is list else [made]
         text = ", ".join([self.of(x) for x in items[:8]]) + (", ..." if len(items) > 8 else "")
         return [_STATEMENTS.get(kind, "{} = {}").format(name, text)]
+
+    def _of_array(self, name, made, places):
+        """Return writes into a NumPy array."""
+        found = []
+        for place in places:
+            value, holes = self.of(next(made)), [self.of(next(made)) for _ in range(place.holes)]
+            view = ", a view of it," if place.path else ""
+            found.append(f"{name}{view}[{arraywrites.index_text(place.index, holes)}] = {value}")
+        return found
 
     @told(lambda self, effect: "a call")
     def of_effect(self, effect):
@@ -373,7 +384,6 @@ _STATEMENTS = {
     "extend": "{} extended by {}",
     "items": "{}: its last items become [{}]",
     "set": "{}: members changed: {}",
-    "ndarray": "{}[...] = {}",
     "context": "{} set to {}",
 }
 

@@ -34,6 +34,7 @@ from evertrace._src import config
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.core.tracer import Tracer, state
+from evertrace._src.jit.lifting.arraywrites import WHOLE
 from evertrace._src.jit.lifting.code import (
     code_of,
     info_of,
@@ -137,7 +138,9 @@ def _settle_recorder(recorder, replace):
     """Replace tracers in writes to NumPy arrays, and in calls that are to be repeated."""
     for array in recorder.effects.arrays:
         if isinstance(array.current, Tracer):
-            array.current = replace(array.current, recorder.identity.origin[id(array)].name)
+            name = recorder.identity.origin[id(array)].name
+            array.current = replace(array.current, name)
+            array.written = array.written and WHOLE  # the notes hold tracers as well
     recorder.effects.calls[:] = [
         (
             fn,

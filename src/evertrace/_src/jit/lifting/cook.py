@@ -22,6 +22,7 @@ from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
 from evertrace._src.jit.lifting import exceptions, values
+from evertrace._src.jit.lifting.arraywrites import view_error
 from evertrace._src.jit.lifting.code import code_of, is_library_class, is_library_function
 from evertrace._src.jit.lifting.entered import (
     FIELDS,
@@ -136,14 +137,12 @@ class Cook:
         if kind is Host:
             self.slots.add(value.slot)
             return NumberAsArray(value.slot) if is_result else Number(value.slot)
-        if is_result and isinstance(value, (np.ndarray, np.generic)) and kind is not HostArray:
-            return self._result_of_numpy(value)
-        if is_result and kind is HostArray:
-            return self.out(as_operand(value), where)  # what jit returns is arrays
-        is_number = is_result and kind in _NUMBERS
-        origin = None if is_number else self.recorder.identity.origin.get(id(value))
-        if origin is not None and not (self.donated and is_under(origin, self.donated)):
+        origin = self._origin(value)
+        is_number = is_result and (kind in _NUMBERS or isinstance(value, np.generic))
+        if origin is not None and not is_number:
             return self.existing(origin)
+        if is_result and isinstance(value, (np.ndarray, np.generic)):
+            return self._result_of_numpy(value, where)
         if kind is HostArray:
             return self._new.get(id(value)) or self._write_hostarray(value, where)
         if isinstance(value, Tracer):
@@ -158,15 +157,40 @@ class Cook:
         made = self._new.get(id(value)) or self.recorder.callbacks.recipe_of(value)
         return self._write(value, where, is_result) if made is None else made
 
-    def _result_of_numpy(self, value):
-        """Return the recipe of an array that NumPy has made in the trace: jit returns ours."""
+    def _origin(self, value):
+        """Return the node at which something was found; None where the call gives it away."""
+        origin = self.recorder.identity.origin.get(id(value))
+        given = origin is not None and self.donated and is_under(origin, self.donated)
+        return None if given else origin
+
+    def _result_of_numpy(self, value, where):
+        """Return the recipe of what NumPy has made in the trace, or a view: jit returns arrays."""
+        if type(value) is HostArray:
+            return self.out(as_operand(value), where)
         made = self.recorder.callbacks.recipe_of(value)
         if made is not None:  # which a callback may write to
             return self.call(as_array, made)
         try:
             return Constant(as_array(value))
         except TypeError:  # of strings, dates, objects
+            return Constant(value) if isinstance(value, np.generic) else self._copied(value, where)
+
+    def _copied(self, value, where):
+        """Return the recipe of an array that NumPy has made: a copy for each call."""
+        made = self._new.get(id(value))
+        if made is None:
+            for copy, _, node in self.recorder.effects.array_copies:
+                if np.may_share_memory(copy, value):
+                    raise view_error(value, where, node.name)
+            made = self._note(value, NewCall(np.array))
+            made.args = (Constant(value.copy(order="K")),)
+        return made
+
+    def assigned(self, value, where):
+        """Return the recipe of what is written into a NumPy array, or says where."""
+        if isinstance(value, np.ndarray) and type(value) is not HostArray:
             return Constant(value)
+        return self._recipe(value, where, False)
 
     def _of_stand_in(self, value):
         origin = self.recorder.identity.origin.get(id(value))
@@ -334,11 +358,6 @@ class Cook:
         recipe.args = tuple([self.state(x, where + n) for x, n in zip(parts, names, strict=True)])
         return recipe
 
-    def _write_ndarray(self, value, where):
-        recipe = self._note(value, NewCall(np.array))
-        recipe.args = (Constant(value.copy()),)
-        return recipe
-
     def _write_hostarray(self, value, where):
         """Return the recipe of an array of NumPy's that the trace has made, or a view of one."""
         fn, base = value.rebuild()
@@ -420,6 +439,6 @@ def _attributes(value):
 
 _WRITERS: dict[type, Any] = {
     types.FunctionType: Cook._write_function, types.CellType: Cook._write_cell,
-    HostArray: Cook._write_hostarray, np.ndarray: Cook._write_ndarray,
+    HostArray: Cook._write_hostarray, np.ndarray: Cook._copied,
     type: Cook._write_class, BaseException: Cook._write_exception,
 }  # fmt: skip

@@ -10,11 +10,16 @@ Plain Python gives an array of NumPy's where no array of evertrace's takes part:
 a `HostArray` here, a *temporary*. It is computed twice: traced, and by NumPy, whose value counts
 once it is asked for, with what it was computed from as guards.
 
-Writes in place are functional updates of the traced value, which the recorder copies back into the
-array after each call. NumPy's views see such writes: what a basic index or a reshape gives is a
+The traced value has the array's own dtype, and what is computed from such values alone is computed
+in the dtypes of NumPy, of 64 bits too. Where an array of ours takes part it becomes one of 32 bits,
+as it does in plain Python.
+
+Writes in place are functional updates of the traced value, and are made again on the array of each
+call (see `arraywrites`). NumPy's views see such writes: what a basic index or a reshape gives is a
 `HostArray` too, which takes its value from its base each time it is used.
 """
 
+import contextlib
 import functools
 import operator
 import weakref
@@ -24,36 +29,24 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
-from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import computed, type_of_number
+from evertrace._src import config, dtypes, errors
+from evertrace._src.arrays.interop import aval_of, computed, type_of_number
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.operators import Operators, Property
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
+from evertrace._src.jit.lifting import arraywrites, hostmethods
 from evertrace._src.jit.lifting.numpykind import (
     evaluate,
+    is_host_array,
+    is_integer,
     is_numpy_kind,
-    is_stand_in,
-    operation,
+    is_stand_in_of_integer,
     replaced,
     stand_ins,
     to_numpy,
+    widened,
 )
-
-_VIEWS = frozenset({
-    "T", "astype", "conj", "conjugate", "diagonal", "imag", "mT", "ravel", "real", "reshape",
-    "squeeze", "swapaxes", "transpose", "view",
-})  # fmt: skip
-"""Methods and properties whose result shares memory with a NumPy array, where it can."""
-
-_CONTENTS = frozenset({
-    "__bool__", "__complex__", "__contains__", "__float__", "__format__", "__index__", "__int__",
-    "__round__", "item", "nonzero", "tolist",
-})  # fmt: skip
-"""Methods whose result is a plain value, or has a shape that depends on values."""
-
-_ARGUMENT_CONTENTS = frozenset({"compress", "repeat"})
-"""Methods whose result has a shape that depends on the values of arguments."""
+from evertrace._src.ops.convert import convert
 
 _TYPE_ONLY = frozenset({
     np.empty_like, np.full_like, np.iscomplexobj, np.isrealobj, np.ndim, np.ones_like,
@@ -69,55 +62,62 @@ class HostArray(Operators):
 
     Args:
       original: the array, or a NumPy scalar.
-      aval: type of the traced array.
-      as_input: function that returns the traced array.
+      aval: type of the traced array: that of the original, in the machine's order of bytes.
+      as_input: function that returns the traced array, of an aval.
       demand_bytes: function that records a guard on the contents, called when they are asked for.
+      demand_layout: function that records a guard on how the elements lie in memory.
 
     Attributes:
       original: of a temporary, what NumPy makes of the operation; where that cannot be known, some
         array or scalar of its type.
       current: the traced array with what was written so far, or None if it was not used yet; None
         of a view.
-      written: whether it was written to.
+      written: the notes of what was written to it, see `arraywrites`; empty if it was not.
       parent: the `HostArray` that it is a view of, or None.
       closed: whether the trace has ended, of a captured one.
     """
 
     __slots__ = (
-        "__weakref__", "_as_input", "_demands", "_evaluated", "_index", "_lent",
-        "_source", "_take", "_thread", "aval", "closed", "current", "original", "parent", "written",
+        "__weakref__", "_as_input", "_demand_layout", "_demands", "_evaluated", "_index", "_lent",
+        "_narrow", "_source", "_take", "_thread", "aval", "closed", "current", "original", "parent",
+        "written",
     )  # fmt: skip
 
     def __init__(
         self,
         original: Any,
         aval: ShapedArray,
-        as_input: Callable[[], Any],
+        as_input: Callable[..., Any],
         demand_bytes: Callable[[], Any],
+        demand_layout: Callable[..., Any],
     ):
         self.original, self.aval = original, aval
-        self._as_input = as_input
+        self._as_input, self._demand_layout = as_input, demand_layout
         self._demands: tuple[Callable[[], Any], ...] = (demand_bytes,)
         self._evaluated = True  # whether `original` is the value, and not just of its type
         self._source = None  # the captured array through which it belongs to a trace, if another
         self.parent: HostArray | None = None
         self._take: Any = None  # of a view, the function that makes it of what it is a view of
-        self._index: Any = None  # of a view, the basic index that it was taken by, or None
-        self.current, self.written, self.closed = None, False, False
+        self._index: Any = arraywrites.NO_INDEX  # of a view that a basic index has taken
+        self.current, self.written, self.closed = None, (), False
+        self._narrow = None  # the input that our operations read, if it is of another dtype
         self._lent = []  # weak references to the arrays that NumPy was given
         self._thread = get_ident()
 
     __class__ = property(lambda self: type(self.original))  # pyright: ignore[reportIncompatibleMethodOverride]
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: (self.aval if self.is_tracing() else self.original).dtype)
+    shape = hostmethods.fixed("shape", lambda self: self.aval.shape)
+    dtype = hostmethods.fixed("dtype", lambda self: self.original.dtype)
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
     weak_type = property(lambda self: self.aval.weak_type)
-    flat = property(lambda self: self.ravel())
+    flat = hostmethods.fixed("flat", lambda self: self.ravel())
 
     present = property(lambda self: self.original)
     is_scalar = property(lambda self: isinstance(self.original, np.generic))
+    _is_picked = property(
+        lambda self: any(isinstance(part, Operators) for part in arraywrites.parts(self._index))
+    )
     is_temporary = property(lambda self: self._root is not self._captured)
     _captured = property(lambda self: self if self._source is None else self._source)
     _root = property(lambda self: self if self.parent is None else self.parent._root)
@@ -136,13 +136,37 @@ class HostArray(Operators):
         return not self._captured.closed and self._thread == get_ident()
 
     def __jax_array__(self) -> Any:
+        """Return the traced array in the dtype that our operations take."""
         if not self.is_tracing():
             return np.asarray(self.original)
-        if self.parent is not None:
+        dtype = dtypes.canonicalize_dtype(self.aval.dtype)
+        if dtype == self.aval.dtype:
+            return self.image()
+        if self.parent is not None and self.parent.aval.dtype == self.aval.dtype:
             return self._take(self.parent.__jax_array__())
+        if self.parent is None and self.current is None:
+            if self._narrow is None:
+                self._narrow = self._as_input(ShapedArray(self.shape, dtype))
+            return self._narrow
+        return convert(self.image(), dtype)
+
+    def image(self) -> Any:
+        """Return the traced array in its own dtype."""
+        if self.parent is not None:
+            return self._take(self.parent.image())
         if self.current is None:
-            self.current = self._as_input()
+            self.current = self._as_input(self.aval)
         return self.current
+
+    def is_input(self, tracer):
+        """Whether a tracer is an input by which what the array holds enters."""
+        return not self.written and (self.current is tracer or self._narrow is tracer)
+
+    @staticmethod
+    def wide():
+        """Return a context in which dtypes are NumPy's, those of 64 bits too."""
+        on = config.current().enable_x64
+        return contextlib.nullcontext() if on else config.enable_x64(True)
 
     @property
     def is_known(self):
@@ -180,8 +204,8 @@ class HostArray(Operators):
         """
         if self.parent is None:
             make = functools.partial(to_numpy, self.original.dtype, self.is_scalar)
-            return make, self.__jax_array__()
-        if any(isinstance(part, Operators) for part in _parts(self._index)):
+            return make, self.image()
+        if self._is_picked:
             raise errors.user_error(
                 TypeError,
                 f"jit: a part {self.aval.str_short()} of a NumPy array that a traced index picks "
@@ -189,7 +213,7 @@ class HostArray(Operators):
                 fix="store a copy of it, `a[i].copy()`.",
                 anchor="immutable",
             )
-        if any(map(_is_number, _parts(self._index))):
+        if any(map(_is_number, arraywrites.parts(self._index))):
             return operator.itemgetter(
                 replaced(self._index, _is_number, operator.index)
             ), self.parent
@@ -211,11 +235,21 @@ class HostArray(Operators):
         convert = np.asarray
         if func in _TYPE_ONLY or not self.is_tracing():
             convert = operator.attrgetter("original")
-        elif func in _WRITERS and args and _is_host_array(args[0]):
-            raise _not_writable(args[0], f"numpy.{func.__name__}")
-        return func(
-            *replaced(args, _is_host_array, convert), **replaced(kwargs, _is_host_array, convert)
+        elif func in arraywrites.WRITERS and args and is_host_array(args[0]):
+            return arraywrites.WRITERS[func](*args, **kwargs)
+        out = kwargs.get("out")
+        if convert is np.asarray and is_host_array(out):
+            kwargs = {**kwargs, "out": None}
+        made = func(
+            *replaced(args, is_host_array, convert), **replaced(kwargs, is_host_array, convert)
         )
+        if made is out or kwargs.get("out") is out:
+            return made
+        out.write_result(func.__name__, made)
+        return out
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return hostmethods.call_ufunc(ufunc, method, inputs, kwargs)
 
     def __len__(self):
         return len(self.original)
@@ -225,28 +259,27 @@ class HostArray(Operators):
             return self.original[index]
         index = self._within(index)
         if _is_basic(index):
-            index = replaced(index, _is_host_array, HostArray.__jax_array__)
+            index = replaced(index, is_host_array, HostArray.__jax_array__)
             present = replaced(index, _is_number, operator.attrgetter("present"))
             found = self.original[replaced(present, _is_tracer, lambda _: 0)]
             if isinstance(found, np.ndarray):
-                return self._view(operator.itemgetter(index), found, index)
+                return self.view_of(operator.itemgetter(index), found, index)
         index = replaced(index, _is_mask, HostArray.contents)
-        if type(index) is list:
-            index = np.asarray(index)
+        index = _index_of_lists(index)
         self._check_index(index)
-        return self._result(operator.getitem, self.__jax_array__()[index], (index,), {})
+        return self.result_of(operator.getitem, operator.getitem, (index,), {})
 
     def _within(self, index):
         """Return an index whose integers are known, or host scalars that are within bounds."""
-        parts = _parts(index)
+        parts = arraywrites.parts(index)
         if not _is_basic(index) or sum(map(_takes_axis, parts)) > self.ndim:
-            return replaced(index, _is_stand_in_of_integer, operator.index)
+            return replaced(index, is_stand_in_of_integer, operator.index)
         axis, found = 0, []
         for part in parts:
             if _is_number(part):
                 found.append(computed(_in_bounds, part, axis, self.shape[axis]))
             else:
-                found.append(replaced(part, _is_stand_in_of_integer, operator.index))
+                found.append(replaced(part, is_stand_in_of_integer, operator.index))
             axis += self.ndim - sum(map(_takes_axis, parts)) if part is Ellipsis else 0
             axis += _takes_axis(part)
         return tuple(found) if type(index) is tuple else found[0]
@@ -297,31 +330,48 @@ class HostArray(Operators):
     def __reduce_ex__(self, protocol):
         return self.contents().copy().__reduce_ex__(protocol)
 
-    def _view(self, take, original, index=None):
+    def view_of(self, take, original, index=arraywrites.NO_INDEX):
         """Return a view: what `take` makes of the present value, whenever it is used."""
         if original is self.original:
             return self
-        aval = ShapedArray(original.shape, dtypes.canonicalize_dtype(original.dtype))
-        view = HostArray(original, aval, _unused, _unused)
-        view.parent, view._take, view._index = self, take, index
+        if index is arraywrites.NO_INDEX:
+            self._root._demand_layout("strides")  # a reshape may be a view or a copy
+        view = HostArray(original, aval_of_numpy(original), _unused, _unused, _unused)
+        view.parent, view._take = self, take
+        view._index = index
         numbers = [d for x in stand_ins([index]) for d in _demands(x)]
         view._source, view._demands = self._captured, (*self._demands, *numbers)
         return view
 
-    def _result(self, fn, traced, args, kwargs):
-        """Return what ``fn(self, *args, **kwargs)`` is, which plain Python leaves to NumPy."""
-        if type(traced) is tuple:  # quotient and remainder
-            return tuple(
-                [
-                    self._temporary(_item_of_result(fn, i), x, args, kwargs)
-                    for i, x in enumerate(traced)
-                ]
-            )
-        if not isinstance(traced, Operators):  # `NotImplemented`, or what is no array
-            return traced
-        return self._temporary(fn, traced, args, kwargs)
+    def result_of(self, fn, compute, args, kwargs):
+        """Return what ``fn(self, *args, **kwargs)`` is, which plain Python leaves to NumPy.
 
-    def _temporary(self, fn, traced, args, kwargs):
+        Args:
+          fn: the function.
+          compute: what makes the traced result of a traced array in place of `self`.
+          args: the other arguments.
+          kwargs: those by name.
+        """
+        with self.wide():
+            traced = compute(self.image(), *args, **kwargs)
+            if type(traced) is tuple:  # quotient and remainder
+                return tuple(
+                    [
+                        self._temporary(
+                            hostmethods.item_of(fn, i),
+                            hostmethods.item_of(compute, i),
+                            x,
+                            args,
+                            kwargs,
+                        )
+                        for i, x in enumerate(traced)
+                    ]
+                )
+            if not isinstance(traced, Operators):  # `NotImplemented`, or what is no array
+                return traced
+            return self._temporary(fn, compute, traced, args, kwargs)
+
+    def _temporary(self, fn, compute, traced, args, kwargs):
         """Return the stand-in of ``fn(self, *args, **kwargs)``, whose traced array is given."""
         operands = [x for x in (self, *stand_ins([args, kwargs])) if not _is_closed(x)]
         for x in operands:
@@ -331,7 +381,12 @@ class HostArray(Operators):
             found, is_known = evaluate(fn, (self, *args), kwargs, traced, is_known)
         except TypeError:  # NumPy has no such operation for these types, but we have
             return traced
-        made = HostArray(found, traced.aval, _unused, _unused)
+        dtype = aval_of_numpy(found).dtype
+        if dtype != traced.dtype:  # NumPy sums integers in 64 bits, and divides in float64
+            with contextlib.suppress(TypeError):
+                traced = compute(*widened((self, *args), dtype), **widened(kwargs, dtype))
+            traced = convert(traced, dtype)
+        made = HostArray(found, traced.aval, _unused, _unused, _unused)
         made.current, made._evaluated, made._source = traced, is_known, self._captured
         made._demands = tuple(dict.fromkeys([d for x in operands for d in _demands(x)]))
         return made
@@ -341,7 +396,10 @@ class HostArray(Operators):
         parts = index if type(index) is tuple else (index,)
         if not any(isinstance(part, Operators) for part in parts):
             index = replaced(index, _is_number, lambda _: 0)  # known to be within bounds
-            np.broadcast_to(np.empty((), bool), self.shape)[index]
+            try:
+                np.broadcast_to(np.empty((), bool), self.shape)[index]
+            except IndexError as error:
+                raise arraywrites.refused(IndexError, f"a NumPy array's index: {error}") from None
 
     # -------------------------------------------------------------------- writing
 
@@ -349,9 +407,9 @@ class HostArray(Operators):
         if not self.is_tracing():
             self.original[index] = value
             return
-        self._check_writable()
-        if self.parent is not None:
-            raise _not_writable(self, "item assignment")
+        if arraywrites.same_place(value, self, index):
+            return
+        self.check_writable()
         index = self._within(index)
         if getattr(value, "shape", None) != () and not isinstance(value, int | float | complex):
             index = replaced(index, _is_mask, HostArray.contents)  # as many values as are chosen
@@ -369,7 +427,8 @@ class HostArray(Operators):
         if not self.is_tracing():
             self.original.sort(axis, kind, order, stable=stable)
             return
-        self[...] = self.__jax_array__().sort(axis, kind=kind, order=order)
+        with self.wide():
+            self[...] = self.image().sort(axis, kind=kind, order=order)
 
     def partition(self, kth, axis=-1, kind="introselect", order=None):
         """Partition in place."""
@@ -377,7 +436,7 @@ class HostArray(Operators):
             self.original.partition(kth, axis, kind, order)
             return
         # Sorted is partitioned; which of the arrangements NumPy makes, it does not say.
-        self[...] = self.__jax_array__().sort(axis, order=order)
+        self.sort(axis, order=order)
 
     def put(self, indices, values, mode: Any = "raise"):
         """Write to elements of the flattened array; the indices have to be known."""
@@ -389,47 +448,71 @@ class HostArray(Operators):
         indices = np.asarray(indices)
         chosen.put(indices, np.arange(indices.size), mode)
         namespace = self.__array_namespace__()
-        values = namespace.ravel(namespace.asarray(values))
-        if indices.size and values.size:
-            taken = values[np.maximum(chosen, 0) % values.size]
-            self[...] = namespace.where(chosen < 0, self.__jax_array__(), self._cast(taken))
+        with self.wide():
+            values = namespace.ravel(namespace.asarray(values))
+            if indices.size and values.size:
+                taken = values[np.maximum(chosen, 0) % values.size]
+                self[...] = namespace.where(chosen < 0, self.image(), self._cast(taken))
 
     def _assign(self, index, value):
-        """Write at an index, of the base if this is a view of it by a basic index."""
+        """Write at an index, and note the write."""
         self._check_index(index)
-        index = replaced(index, _is_host_array, HostArray.__jax_array__)
-        new = self.__jax_array__().at[index].set(self._cast(value))
-        if self.parent is None:
-            self.current, self.written = new, True
-        else:
-            self.parent._assign(self._index, new)
+        index = _index_of_lists(index)
+        if arraywrites.is_plain(value):
+            value = arraywrites.in_dtype(value, self.original.dtype)
+        with self.wide():
+            if type(value) is HostArray:
+                value = value.image()
+            elif type(value) in (list, tuple):
+                value = self.__array_namespace__().asarray(value)
+            index = replaced(index, is_host_array, HostArray.image)
+            self._store(self.image().at[index].set(self._cast(value)))
+        self._note(arraywrites.Note((), index, value))
 
-    def _assign_in_place(self, name, result):
-        """Write the result of an operator, if it fits as NumPy demands."""
-        if not np.can_cast(result.dtype, self.dtype, "same_kind"):
-            raise errors.user_error(
-                TypeError,
-                f"Cannot cast ufunc '{name}' output from {result.dtype!r} to {self.dtype!r} with "
-                "casting rule 'same_kind'.",
-                fix=f"convert the result: `x[...] = numpy.{name}(x, y).astype(x.dtype)`.",
-            )
-        if result.shape != self.shape:
-            raise errors.user_error(
-                ValueError,
-                f"non-broadcastable output operand with shape {self.shape} doesn't match the "
-                f"broadcast shape {result.shape}.",
-                fix="store the result under a new name.",
-                anchor="shape-broadcast",
-            )
+    def _store(self, new):
+        """Replace the traced array, of a view that part of its base."""
+        if self.parent is None:
+            self.current = new
+            return
+        base = self.parent
+        if base.aval.dtype != self.aval.dtype:
+            raise arraywrites.not_writable(self, "a view of another dtype")
+        base._store(arraywrites.update(base.image(), self._index, self._take, new))
+
+    def _note(self, note):
+        """Note a write to what this is a view of."""
+        if self.parent is None:
+            self.written = arraywrites.noted(self.written, note)
+        elif note.index is Ellipsis and not note.path and self._index is not arraywrites.NO_INDEX:
+            self.parent._note(note._replace(index=self._index))
+        elif arraywrites.is_plain(list(arraywrites.parts(self._index))):
+            self.parent._note(note._replace(path=(self._take, *note.path)))
+        else:  # each call has an index of its own
+            self._root.written = arraywrites.WHOLE
+
+    def write_result(self, name, result, casting="same_kind"):
+        """Write the result of a function that was called with this array as `out`.
+
+        Args:
+          name: of the function, for errors.
+          result: what it returns, of a type that fits as NumPy demands.
+          casting: NumPy's name of what fits.
+        """
+        self.check_writable()
+        arraywrites.check_in_place(name, self, result.dtype, np.shape(result), casting)
         self._assign(..., result)
 
     def _cast(self, value):
-        """Return what is assigned in the dtype of the array, by NumPy's rules of assignment."""
+        """Return what is assigned, traced, in the dtype of the array."""
         if not self._fits(value):
-            raise OverflowError(f"Python integer {value} out of bounds for {self.dtype}")
-        if isinstance(value, complex) and self.dtype.kind != "c":
-            raise TypeError("a complex number cannot be assigned to an array of real numbers")
-        return self.__array_namespace__().asarray(value).astype(self.dtype)
+            raise arraywrites.refused(
+                OverflowError, f"Python integer {value} out of bounds for {self.dtype}"
+            )
+        if isinstance(value, complex) and self.dtype.kind != "c" and not _has_dtype(value):
+            raise arraywrites.refused(
+                TypeError, "a complex number cannot be assigned to an array of real numbers"
+            )
+        return self.__array_namespace__().asarray(value).astype(self.aval.dtype)
 
     def _fits(self, value):
         """Whether a Python integer is in the range of the dtype; of a host scalar, a demand."""
@@ -438,35 +521,55 @@ class HostArray(Operators):
         limits = np.iinfo(self.dtype)
         return bool(limits.min <= value <= limits.max)
 
-    def _check_writable(self):
+    def check_writable(self):
         """Raise where a write could not be seen by all that shares the memory."""
         root = self._root
         if not isinstance(self.original, np.ndarray):
             raise TypeError(
                 f"'numpy.{type(self.original).__name__}' object does not support item assignment"
             )
+        root._demand_layout("writeable")
         if not self.original.flags.writeable:
-            raise ValueError("assignment destination is read-only")
+            raise arraywrites.refused(ValueError, "assignment destination is read-only")
         if any(map(_is_alive, root._lent)):
             raise errors.user_error(
                 TypeError,
                 f"item assignment: a NumPy array {root.aval.str_short()} is written to while an "
                 "array that NumPy made of it is in use; that one would not see the write.",
                 fix="copy it with `numpy.array(x)`, or write to it before.",
-                anchor="immutable",
+                anchor="numpy-writes",
             )
 
 
-def _unused():
+def aval_of_numpy(x):
+    """Return the aval of a NumPy array or scalar in its own dtype; TypeError if we have none."""
+    dtype = x.dtype.newbyteorder("=")
+    if x.dtype.char in "gG":  # long doubles
+        raise TypeError(f"no arrays of {x.dtype}")
+    with HostArray.wide():
+        aval_of(np.empty((), dtype))
+    return ShapedArray(x.shape, dtype)
+
+
+def _has_dtype(x):
+    return hasattr(x, "dtype")
+
+
+def _index_of_lists(index):
+    """Return an index with lists as arrays, as NumPy takes them."""
+    if type(index) is list:
+        return np.asarray(index)
+    if type(index) is tuple:
+        return tuple([np.asarray(x) if type(x) is list else x for x in index])
+    return index
+
+
+def _unused(*_):
     """Stand for the functions of a captured array in what was made of it."""
 
 
 def _is_alive(reference):
     return reference() is not None
-
-
-def _is_host_array(x):
-    return type(x) is HostArray
 
 
 def _is_closed(x):
@@ -493,17 +596,6 @@ def _takes_axis(part):
     return part is not None and part is not Ellipsis
 
 
-def _is_integer(x: Any):
-    """Whether `x` is one integer, which makes a view as an index; an array of NumPy's never is."""
-    if isinstance(x, Array | Tracer):
-        return not x.ndim and x.dtype.kind in "iu"
-    return isinstance(x, int | np.integer) and not isinstance(x, bool)
-
-
-def _is_stand_in_of_integer(x):
-    return is_stand_in(x) and _is_integer(x) and getattr(x, "is_known", True)
-
-
 def _is_mask(x):
     return type(x) is HostArray and x.dtype == bool and x.is_known
 
@@ -513,107 +605,16 @@ def _demands(x):
     return x._demands if type(x) is HostArray else (functools.partial(x.__class__, x),)
 
 
-def _parts(index):
-    return index if type(index) is tuple else (index,)
-
-
 def _is_basic(index):
     """Whether an index makes a view: ints, slices, None and `...`."""
     return all(
-        part is None or part is Ellipsis or isinstance(part, slice) or _is_integer(part)
-        for part in _parts(index)
+        part is None or part is Ellipsis or isinstance(part, slice) or is_integer(part)
+        for part in arraywrites.parts(index)
     )
 
-
-_WRITERS = frozenset({
-    np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask,
-})  # fmt: skip
-
-
-def _not_writable(x, what):
-    """Build the error for a write that cannot be carried over to the original array."""
-    return errors.user_error(
-        TypeError,
-        f"{what}: a view {x.aval.str_short()} of a NumPy array cannot be written to while a "
-        "function is traced."
-        if x.parent is not None
-        else f"{what}: cannot write to a NumPy array {x.aval.str_short()} while a function is "
-        "traced.",
-        fix="write to the array itself, `a[i] = v`, or make a changed copy of an evertrace array "
-        "with `x.at[i].set(v)`.",
-        anchor="immutable",
-    )
-
-
-# ------------------------------------------------------------------------ all other methods
-
-
-def _in_place(compute, compute_in_place, ufunc):
-    """Return the method of an augmented assignment."""
-
-    def method(self, other):
-        if not self.is_tracing():
-            return compute_in_place(self.original, other)
-        if self.is_scalar or not is_numpy_kind(other):
-            return NotImplemented  # scalars have no such methods, and arrays give way to ours
-        self._check_writable()
-        if self.parent is not None and self._index is None:
-            raise _not_writable(self, f"{ufunc} in place")
-        self._assign_in_place(ufunc, compute(self, other))
-        return self
-
-    return method
-
-
-def _forwarded(name, is_property):
-    """Return the method or property of the original array, of its contents or of the traced one."""
-    fn = operator.attrgetter(name) if is_property else operation(name)
-
-    def get(x, args, kwargs):
-        return fn(x) if is_property else getattr(x, name)(*args, **kwargs)
-
-    def method(self, *args, **kwargs):
-        if not self.is_tracing():
-            return get(self.original, args, kwargs)
-        if self.is_known and (name in _CONTENTS or _is_sequence_operand(name, args)):
-            return fn(self.contents(), *args, **kwargs)
-        if name in _VIEWS:
-            args = replaced(args, _is_stand_in_of_integer, operator.index)
-            with np.errstate(all="ignore"):
-                found = get(self.original, args, kwargs)
-            if isinstance(found, np.ndarray) and np.may_share_memory(found, self.original):
-                return self._view(lambda x: get(x, args, kwargs), found)
-        if name in _ARGUMENT_CONTENTS:
-            args = replaced(args, _is_host_array, HostArray.contents)
-        traced = get(self.__jax_array__(), args, kwargs)
-        if not is_numpy_kind([args, kwargs]):
-            return traced
-        return self._result(fn, traced, args, kwargs)
-
-    method.__name__ = name
-    return property(method) if is_property else method
-
-
-def _item_of_result(fn, i):
-    return lambda *args, **kwargs: fn(*args, **kwargs)[i]
-
-
-def _is_sequence_operand(name, args):
-    """Whether NumPy's operator has to make an array of the other operand, or to repeat it."""
-    return name.startswith("__") and len(args) == 1 and type(args[0]) in (list, tuple, str, bytes)
-
-
-_AUGMENTED = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
-    "floordiv": "floor_divide", "mod": "remainder", "pow": "power", "and": "bitwise_and",
-    "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift",
-    "matmul": "matmul",
-}  # fmt: skip
-
-for _name, _ufunc in _AUGMENTED.items():
-    _compute, _compute_in_place = vars(operator)[f"__{_name}__"], vars(operator)[f"__i{_name}__"]
-    setattr(HostArray, f"__i{_name}__", _in_place(_compute, _compute_in_place, _ufunc))
 
 for _name, _kind in Operators.__annotations__.items():
     if _name not in vars(HostArray):
-        setattr(HostArray, _name, _forwarded(_name, _kind is Property))
+        setattr(HostArray, _name, hostmethods.forwarded(_name, _kind is Property))
+for _name, _method in hostmethods.AUGMENTED.items():
+    setattr(HostArray, _name, _method)

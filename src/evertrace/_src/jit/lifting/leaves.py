@@ -10,7 +10,7 @@ import numpy as np
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.jit.lifting.entered import Memory
 from evertrace._src.jit.lifting.hooks import opaque
-from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.objects import class_check
 from evertrace._src.jit.lifting.parts import layout
 from evertrace._src.source import user_source
@@ -55,17 +55,12 @@ def lift_array(lifter, value, node):
 
 
 def lift_scalar_array(lifter, value, node):
-    if not _is_numeric(value):
-        return lift_value(lifter, value, node)
     rec = lifter.recorder
+    demand = functools.partial(rec.guard_scalar, value, node)
+    made = _host_array(rec, value, node, demand)
+    if made is None:
+        return lift_value(lifter, value, node)
     node.check, node.want = "scalar", (type(value), value.dtype)
-    made = HostArray(
-        value,
-        aval_of(value),
-        functools.partial(rec.inputs.add, aval_of(value), node, node.name),
-        functools.partial(rec.guard_scalar, value, node),
-    )
-    rec.effects.arrays.append(made)
     return rec.identity.derived(made, node)
 
 
@@ -74,31 +69,34 @@ def lift_ndarray(lifter, value, node):
     found = rec.identity.alias(value, node)
     if found is not None:
         return found.lifted
-    if value.dtype.kind == "O":
+    if value.dtype.hasobject:
         return rec.identity.remember(value, opaque(value, node), node)
-    if not _is_numeric(value):
+    made = _host_array(rec, value, node, functools.partial(rec.guard_bytes, value, node))
+    if made is None:  # of texts, dates, structures: NumPy works on a copy
         rec.guard_bytes(value, node)
-        copy = value.copy()
-        copy.flags.writeable = False
-        return rec.identity.remember(value, copy, node)
-    aval = aval_of(value)
-    node.check, node.want = "ndarray", (value.shape, value.dtype)
-    made = HostArray(
-        value,
-        aval,
-        functools.partial(rec.inputs.add, aval, node, node.name),
-        functools.partial(rec.guard_bytes, value, node),
-    )
-    rec.effects.arrays.append(made)
+        made = value.copy(order="K")
+        made.flags.writeable = value.flags.writeable
+        rec.effects.array_copies.append((made, value, node))
+    else:
+        node.check, node.want = "ndarray", (value.shape, value.dtype)
     return rec.identity.remember(value, made, node)
 
 
-def _is_numeric(value):
+def _host_array(rec, value, node, demand_bytes):
+    """Return the stand-in of a NumPy array or scalar, or None if we have no arrays of its dtype."""
     try:
-        aval_of(value)
+        aval = aval_of_numpy(value)
     except TypeError:
-        return False
-    return True
+        return None
+    made = HostArray(
+        value,
+        aval,
+        lambda aval: rec.inputs.add(aval, node, node.name),
+        demand_bytes,
+        lambda what: rec.guard_layout(value, node, what),
+    )
+    rec.effects.arrays.append(made)
+    return made
 
 
 def lift_buffer(lifter, value, node):

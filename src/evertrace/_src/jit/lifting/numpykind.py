@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from evertrace._src.arrays.array import Array
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.tracer import Tracer
+from evertrace._src.ops.convert import convert
 
 MAX_EVALUATED = 1 << 20
 """Bytes of the largest operand or result that NumPy computes while tracing."""
@@ -23,6 +25,23 @@ MAX_EVALUATED = 1 << 20
 def is_stand_in(x):
     """Whether `x` stands for a NumPy array or scalar, or for a Python number."""
     return type(x) is not x.__class__ and hasattr(type(x), "present")
+
+
+def is_host_array(x):
+    """Whether `x` stands for a NumPy array or scalar."""
+    return hasattr(type(x), "image") and is_stand_in(x)
+
+
+def is_integer(x: Any):
+    """Whether `x` is one integer, which makes a view as an index; an array of NumPy's never is."""
+    if isinstance(x, Array | Tracer):
+        return not x.ndim and x.dtype.kind in "iu"
+    return isinstance(x, int | np.integer) and not isinstance(x, bool)
+
+
+def is_stand_in_of_integer(x):
+    """Whether `x` stands for one integer whose value is known."""
+    return is_stand_in(x) and is_integer(x) and getattr(x, "is_known", True)
 
 
 def stand_ins(x):
@@ -86,7 +105,7 @@ def evaluate(fn, args, kwargs, traced, is_known):
         warnings.simplefilter("ignore")  # plain Python warns; a compiled program does not
         if is_known and size <= MAX_EVALUATED:
             return fn(*_present(args), **_present(kwargs)), True
-        like = np.zeros((), _wider(traced.dtype, operands[0]))[()]
+        like = np.zeros((), traced.dtype)[()]
         try:
             if is_numpy_kind(args):
                 like = fn(*_samples(args), **_samples(kwargs))
@@ -119,7 +138,15 @@ def _sample(x):
     return np.zeros((1,) * x.ndim, x.dtype)
 
 
-def _wider(dtype, operand):
-    """Return the dtype of the operand, if the traced one is what it was narrowed to."""
-    own = np.asarray(operand).dtype
-    return own if own.kind == dtype.kind and own.itemsize >= dtype.itemsize else dtype
+def widened(x, dtype):
+    """Return arguments with the arrays that a dtype can hold converted to it, others traced."""
+    if type(x) in (list, tuple):
+        return type(x)([widened(item, dtype) for item in x])
+    if type(x) is dict:
+        return {key: widened(item, dtype) for key, item in x.items()}
+    if is_host_array(x):
+        image = x.image()
+        return convert(image, dtype) if np.can_cast(image.dtype, dtype) else image
+    if isinstance(x, np.ndarray | np.generic) and np.can_cast(x.dtype, dtype):
+        return x.astype(dtype)
+    return x

@@ -101,7 +101,7 @@ class Recorder:
             if lifted is tracer and type(found.obj) is Array:
                 self.identity.depend_on(found.obj)
                 return found.obj
-            if type(lifted) is HostArray and lifted.current is tracer and not lifted.written:
+            if type(lifted) is HostArray and lifted.is_input(tracer):
                 self.guard_bytes(found.obj, found.node)
                 return as_array(found.obj)
         return None
@@ -129,6 +129,14 @@ class Recorder:
                 anchor="numpy-contents",
             )
         node.check, node.want = "bytes", (value.shape, value.dtype, value.tobytes())
+
+    def guard_layout(self, value, node, what):
+        """Depend on the strides of a NumPy array, or on whether it can be written to."""
+        if what == "writeable":
+            node = self.graph.node(node, "attribute", "flags", f"{node.name}.flags")
+            value = value.flags
+        name = f"{node.name}.{what}"
+        self.graph.node(node, "attribute", what, name, "value", getattr(value, what))
 
     def guard_scalar(self, value, node):
         """Depend on the value of a NumPy scalar."""

@@ -130,7 +130,7 @@ class Buffer:
 
     def get(self):
         """Return the present contents, traced."""
-        return self.array.__jax_array__()
+        return self.array.image()
 
     def set(self, value):
         """Set the contents."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.jit.lifting import entered as kinds
+from evertrace._src.jit.lifting.arraywrites import WHOLE, Note, Place, refused, replay, split
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.values import dict_type
 
@@ -53,21 +54,42 @@ class Write(NamedTuple):
 
 def changes(recorder, cook):
     """Return the writes of a trace: what differs from what it put in place."""
-    writes = []
+    writes = _writes_to_arrays(recorder, cook)  # the only ones that could fail when applied
     for entered in recorder.identity.entered:
         if entered.changed() or getattr(entered, "write_only", False):
             writes += _DIFFERENCES[type(entered)](entered, recorder, cook)
-    for array in recorder.effects.arrays:
-        if array.written:
-            node = recorder.identity.origin[id(array)]
-            _check_shared(array.original, node.name, recorder)
-            recipe = cook.out(array.__jax_array__(), node.name)
-            writes.append(Write(node.index, node.name, "ndarray", recipe, None))
     _check_unwritable(recorder)
     for entered in recorder.identity.entered:
         if isinstance(entered, kinds.Attributes) and type(entered.obj) is not entered.cls:
             recipe = cook.state(type(entered.obj), entered.node.name)
             writes.append(Write(entered.node.index, entered.node.name, "class", recipe, None))
+    return writes
+
+
+def _writes_to_arrays(recorder, cook):
+    """Return the writes into NumPy arrays: those that were noted, in order, or whole arrays."""
+    writes = []
+    for array in recorder.effects.arrays:
+        if array.written:
+            node = recorder.identity.origin[id(array)]
+            _check_shared(array.original, node.name, recorder)
+            notes = array.written
+            if notes is WHOLE:
+                notes = (Note((), ..., array.image()),)
+            recipes, places = [], []
+            for path, index, value in notes:
+                index_, holes = split(index)
+                recipes += [cook.assigned(x, node.name) for x in (value, *holes)]
+                places.append(Place(path, index_, len(holes)))
+            writes.append(Write(node.index, node.name, "ndarray", recipes, tuple(places)))
+    for made, value, node in recorder.effects.array_copies:
+        if made.tobytes() != node.want[2]:
+            if not value.flags.writeable:
+                raise refused(ValueError, f"jit: {node.name}: the array is read-only")
+            recorder.guard_layout(value, node, "writeable")
+            _check_shared(value, node.name, recorder)
+            recipes = [cook.assigned(made.copy(order="K"), node.name)]
+            writes.append(Write(node.index, node.name, "ndarray", recipes, (Place((), ..., 0),)))
     return writes
 
 
@@ -89,7 +111,9 @@ def _check_unwritable(recorder):
 def _check_shared(written, name, recorder):
     """Raise where another captured array or buffer shows what was written to this one."""
     origin, entered = recorder.identity.origin, recorder.identity.entered
-    others = [(a.original, origin[id(a)].name) for a in recorder.effects.arrays]
+    effects = recorder.effects
+    others = [(a.original, origin[id(a)].name) for a in effects.arrays]
+    others += [(value, node.name) for _, value, node in effects.array_copies]
     if type(written) is np.ndarray:  # buffers of one another change in place together
         others += [(e.obj, e.node.name) for e in entered if type(e) is kinds.Memory]
     for other, other_name in others:
@@ -328,10 +352,6 @@ def _apply_cell(cell, made, rest):
         del cell.cell_contents
 
 
-def _apply_ndarray(array, made, rest):
-    np.copyto(array, np.asarray(made), casting="unsafe")
-
-
 def _apply_fields(obj, made, rest):
     for cls in type(obj).__mro__:
         fields = kinds.FIELDS.get(cls)
@@ -352,7 +372,7 @@ def _apply_class(obj, made, rest):
 APPLY: dict[str, Callable[[Any, Any, Any], None]] = {
     "attributes": _apply_attributes, "names": _apply_names, "entries": _apply_names,
     "class_entries": _apply_class_entries, "dict": _apply_dict, "extend": _apply_extend,
-    "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": _apply_ndarray,
+    "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": replay,
     "class": _apply_class, "fields": _apply_fields, "memory": _apply_memory,
     "context": lambda var, made, rest: var.set(made),
 }  # fmt: skip

@@ -1,0 +1,305 @@
+"""Writes into the NumPy arrays that a trace has captured, and their views.
+
+A write does two things. It changes the traced value of the array, by a functional update, for what
+the function reads afterwards. And it is noted as it is, where and what, to be made again on the
+array of each call: by NumPy, in the array's own dtype, on the elements that are written and no
+others. A write that cannot be noted so, because a traced index says where, or because it stands in
+a loop's body, is made by copying the traced value back; it has the array's dtype too.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.core.operators import Operators
+from evertrace._src.jit.lifting.numpykind import is_stand_in, replaced, stand_ins
+
+WHOLE = True
+"""Stands for the notes of an array that is copied back as a whole."""
+
+NO_INDEX: Any = type("NoIndex", (), {"__repr__": lambda self: "no index", "__slots__": ()})()
+"""Stands for the index of a view that a method has made."""
+
+
+class Note(NamedTuple):
+    """One write: ``take_n(...take_1(array))[index] = value``.
+
+    Attributes:
+      path: what leads from the array to the view that was written to.
+      index: where in that.
+      value: what was written: a traced value, a host scalar, or a plain value.
+    """
+
+    path: tuple
+    index: Any
+    value: Any
+
+
+def noted(notes, note):
+    """Return the notes of an array with one more; those that it writes over are left out."""
+    if notes is WHOLE:
+        return WHOLE
+    if not note.path and note.index is Ellipsis:
+        return (note,)
+    return (*notes, note)
+
+
+class Place(NamedTuple):
+    """Where a write is made at each call.
+
+    Attributes:
+      path: what leads from the array to the view that is written to.
+      index: where in that, with a `Hole` for each part that a call has its own value of.
+      holes: how many holes there are.
+    """
+
+    path: tuple
+    index: Any
+    holes: int
+
+
+class Hole(NamedTuple):
+    """Stands in an index for a value of the call, by its number."""
+
+    number: int
+
+
+def split(index):
+    """Return an index with holes, and what is to fill them."""
+    found = []
+
+    def hole(x):
+        found.append(x)
+        return Hole(len(found) - 1)
+
+    return replaced(index, _is_dynamic, hole), found
+
+
+def _is_dynamic(x):
+    return isinstance(x, Operators) or is_stand_in(x)
+
+
+def index_text(index, holes):
+    """Return an index as people write it.
+
+    Args:
+      index: the index, with holes.
+      holes: what is in them, in words.
+    """
+    return ", ".join([_part_text(part, holes) for part in parts(index)])
+
+
+def _part_text(part, holes):
+    if part is Ellipsis:
+        return "..."
+    if type(part) is slice:
+        ends = ["" if x is None else _part_text(x, holes) for x in (part.start, part.stop)]
+        step = [] if part.step is None else [_part_text(part.step, holes)]
+        return ":".join(ends + step)
+    if type(part) is np.ndarray:
+        return "mask" if part.dtype == bool else f"{part.size} places"
+    return holes[part.number] if _is_hole(part) else repr(part)
+
+
+def replay(array, made, places):
+    """Make writes on an array.
+
+    Args:
+      array: the array.
+      made: per write the value, then what fills the holes of its index.
+      places: the `Place`s of the writes.
+    """
+    steps, rest = [], iter(made)
+    for path, index, holes in places:
+        value = np.asarray(next(rest))
+        target = array
+        for take in path:
+            target = take(target)
+        if holes:
+            parts_ = [np.asarray(next(rest))[()] for _ in range(holes)]
+            index = replaced(index, _is_hole, lambda hole, found=parts_: found[hole.number])
+            np.broadcast_to(np.empty((), bool), target.shape)[index]  # raises before any write
+        steps.append((target, index, value))
+    for target, index, value in steps:
+        target[index] = value
+
+
+def _is_hole(x):
+    return type(x) is Hole
+
+
+def parts(index):
+    """Return the parts of an index."""
+    return index if type(index) is tuple else (index,)
+
+
+def is_plain(value):
+    """Whether a value, perhaps a list or tuple, holds nothing that has another value later on."""
+    if type(value) in (list, tuple):
+        return all(map(is_plain, value))
+    return not isinstance(value, Operators) and not any(True for _ in stand_ins(value))
+
+
+def in_dtype(value, dtype):
+    """Return a plain value in an array's dtype, by NumPy's rules of assignment."""
+    try:
+        made = np.empty(np.shape(value), dtype)
+        made[...] = value
+    except (OverflowError, TypeError, ValueError) as error:
+        raise refused(type(error), f"item assignment: {error}") from None
+    return made[()]  # a scalar where it is one
+
+
+def update(base, index, take, new):
+    """Return a traced array with `new` written to a view of it.
+
+    Args:
+      base: the traced array.
+      index: the basic index that the view was taken by, or `NO_INDEX`.
+      take: function that makes the view.
+      new: the traced contents of the view.
+    """
+    if index is not NO_INDEX:
+        return base.at[index].set(new)
+    positions = take(np.arange(base.size).reshape(base.shape))
+    return base.ravel().at[positions].set(new).reshape(base.shape)
+
+
+def same_place(view, base, index):
+    """Whether a value is the very part of an array that it is assigned to, as after ``a[i] += 1``.
+
+    Args:
+      view: the value.
+      base: the stand-in of the array.
+      index: where it is assigned.
+    """
+    return (
+        type(view) is type(base)
+        and view.parent is base
+        and view._index is not NO_INDEX
+        and {*map(type, parts(view._index)), *map(type, parts(index))} <= _STATIC
+        and parts(view._index) == parts(index)
+    )
+
+
+_STATIC = {int, slice, type(None), type(Ellipsis)}
+
+
+def refused(cls, what, fix=None):
+    """Build the error for what NumPy refuses, at the user's line."""
+    return errors.user_error(
+        cls,
+        what if what.endswith(".") else f"{what}.",
+        fix=fix or "NumPy refuses it as well: convert what is written, or make a new array.",
+        anchor="numpy-writes",
+    )
+
+
+def not_writable(x, what):
+    """Build the error for a write that cannot be carried over to the original array."""
+    return errors.user_error(
+        TypeError,
+        f"{what}: a NumPy array {x.aval.str_short()} cannot be written to this way while a "
+        "function is traced.",
+        fix="write by item assignment, `a[i] = v`, or make a changed copy of an evertrace array "
+        "with `x.at[i].set(v)`.",
+        anchor="numpy-writes",
+    )
+
+
+def view_error(value, where, name):
+    """Build the error for a part of an array of texts or dates that is stored or returned."""
+    return errors.user_error(
+        TypeError,
+        f"jit: {where} is a part of {name}, an array of {value.dtype}; it would share memory with "
+        "the array, which a compiled program cannot make it do.",
+        fix="copy it, `a[i].copy()`.",
+        anchor="numpy-writes",
+    )
+
+
+def check_in_place(name, x, dtype, shape, casting: Any = "same_kind"):
+    """Raise where NumPy does not let an operator write a result of this type into an array."""
+    if not np.can_cast(dtype, x.dtype, casting):
+        raise errors.user_error(
+            TypeError,
+            f"Cannot cast ufunc '{name}' output from {dtype!r} to {x.dtype!r} with casting rule "
+            f"{casting!r}.",
+            fix=f"convert the result: `x[...] = numpy.{name}(x, y).astype(x.dtype)`.",
+            anchor="numpy-writes",
+        )
+    if shape != x.shape:
+        raise errors.user_error(
+            ValueError,
+            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
+            f"shape {shape}.",
+            fix="store the result under a new name.",
+            anchor="shape-broadcast",
+        )
+
+
+# ------------------------------------------------------------------------ functions that write
+
+
+def copyto(dst, src, casting: Any = "same_kind", where: Any = True):
+    """Do what `numpy.copyto` does."""
+    kind = src.dtype if hasattr(src, "dtype") else None
+    if kind is not None and not np.can_cast(kind, dst.dtype, casting):
+        raise refused(
+            TypeError,
+            f"Cannot cast array data from {kind!r} to {dst.dtype!r} according to the rule "
+            f"{casting!r}",
+        )
+    if where is True:
+        dst[...] = src
+    else:
+        _choose(dst, where, src)
+
+
+def putmask(a, mask, values):
+    """Do what `numpy.putmask` does, for values of the array's shape or a single one."""
+    if np.ndim(values) and np.shape(values) != a.shape:
+        values = np.resize(values, a.shape) if is_plain(values) else _repeated(a, values)
+    _choose(a, mask, values)
+
+
+def _repeated(a, values):
+    namespace = a.__array_namespace__()
+    return namespace.resize(namespace.asarray(values), a.shape)
+
+
+def _choose(a, mask, values):
+    """Write those of some values that a mask chooses."""
+    namespace = a.__array_namespace__()
+    with a.wide():
+        a[...] = namespace.where(namespace.asarray(mask), a._cast(values), a.image())
+
+
+def fill_diagonal(a, val, wrap=False):
+    """Do what `numpy.fill_diagonal` does."""
+    chosen = np.zeros(a.shape, bool)
+    np.fill_diagonal(chosen, True, wrap)
+    where = np.nonzero(chosen)
+    if np.ndim(val) and is_plain(val):
+        val = np.resize(val, where[0].size)
+    a[where] = val
+
+
+def put(a, ind, v, mode: Any = "raise"):
+    """Do what `numpy.put` does."""
+    a.put(ind, v, mode)
+
+
+def _raising(name):
+    def write(a, *args, **kwargs):
+        raise not_writable(a, f"numpy.{name}")
+
+    return write
+
+
+WRITERS: dict[Any, Any] = {
+    np.copyto: copyto, np.putmask: putmask, np.fill_diagonal: fill_diagonal, np.put: put,
+    np.place: _raising("place"), np.put_along_axis: _raising("put_along_axis"),
+}  # fmt: skip
+"""Functions of NumPy that write into their first argument, and what does so while tracing."""
