@@ -154,6 +154,47 @@ def test_what_a_cache_counts_is_not_seen(jit):
     jit(lambda x: x * scale(2) * scale.cache_info().maxsize)(X)
 
 
+@refused(ev.errors.ImpurityError, r"(?s)scale, a function behind functools.lru_cache, cha.*Fix: ")
+def test_a_function_behind_a_cache_only_computes(jit):
+    o = Record(calls=0)
+
+    @functools.lru_cache
+    def scale(n):
+        o.calls += 1
+        return n * 2
+
+    jit(lambda x: x * scale(2))(X)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda cls: cls.__dict__["n"],
+        lambda cls: vars(cls)["n"],
+        lambda cls: [k for k in vars(cls) if k[0] != "_"].index("n") + cls.n,
+        lambda cls: len(dir(cls)) + cls.__dict__["n"],
+    ],
+)
+def test_what_goes_through_a_class_sees_all_of_it(read):
+    @case()
+    def program(jit):
+        class Settings:
+            n = 2
+            m = 1
+
+        step = jit(lambda x: x * read(Settings))
+        yield step(X)
+        Settings.n = 3
+        yield step(X)
+        del Settings.n
+        Settings.k, Settings.n = 0, 3
+        yield step(X)
+        Settings.other = 1
+        yield step(X)
+
+    program()
+
+
 @refused(
     ev.errors.ImpurityError, r"(?s)memory, which is written to, shares memory with view.*Fix: "
 )

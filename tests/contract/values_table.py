@@ -760,7 +760,8 @@ program, as plain Python and jitted, called several times with other numbers.
 A value that is returned or kept without being looked into is always that very value, a generator or
 an iterator too. What a type does besides what it contains is guarded with it: a default factory, a
 maximal length, the order of a dict, the type code of an `array.array`. A function behind
-`functools.lru_cache` is traced like any other: what its cache holds is neither used nor changed."""
+`functools.lru_cache` is traced like any other: what its cache holds is neither used nor changed, so
+one that changes something is refused ([`ImpurityError`](errors.md#impurity))."""
 )
 
 

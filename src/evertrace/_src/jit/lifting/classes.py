@@ -11,8 +11,9 @@ import types
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import is_library_class
 from evertrace._src.jit.lifting.entered import ClassEntries
+from evertrace._src.jit.lifting.guards import public_names
 from evertrace._src.jit.lifting.protocols import Lifting
-from evertrace._src.jit.lifting.spaces import DESCRIPTIVE
+from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
 from evertrace._src.jit.lifting.values import ABSENT
 
 _FUNCTION = types.FunctionType
@@ -80,6 +81,8 @@ class Classes:
             self.lifter.spaces.add(
                 functools.partial(self._claim_entry, entered), entered.entry, names
             )
+            look_over = functools.partial(self._look_over, entered)
+            self.lifter.spaces.add(look_over, WHOLE, nowhere())
         self.reach(cls)
 
     def _lift_entry(self, owner, name, raw):
@@ -99,6 +102,15 @@ class Classes:
         lifted = self._lift_entry(entered.obj, name, raw)
         if lifted is not raw:
             entered.place_one(name, lifted)
+
+    def _look_over(self, entered, name):
+        """Depend on all that is in a class, and its order: code may go through its `__dict__`."""
+        if name in WHOLE:
+            for each in entered.entry:
+                if each not in DESCRIPTIVE:
+                    self._claim_entry(entered, each)
+            path, names = f"the names of {entered.node.name}", public_names(entered.entry)
+            self.graph.node(entered.node, "class_names", "order", path, "order", names)
 
     def depend_on_owner(self, fun):
         """Depend on a function being what its classes have under its name."""

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.core.tracer import Tracer
@@ -269,7 +270,11 @@ def _lift_cached(lifter, value, node):
 
     @functools.wraps(fun)
     def run(*args, **kwargs):
-        return fun(*args, **kwargs)
+        before = rec.snapshot(fun)
+        result = fun(*args, **kwargs)
+        if any(rec.changes(before)):
+            raise _cache_error(node)
+        return result
 
     def cache_info():
         raise opaque_error(value, f"{node.name}.cache_info()")
@@ -281,6 +286,16 @@ def _lift_cached(lifter, value, node):
         cache_clear=lambda: rec.effect(clear, (value,), {}),
     )
     return rec.identity.remember(value, run, node)
+
+
+def _cache_error(node):
+    return errors.user_error(
+        errors.ImpurityError,
+        f"jit: {node.name}, a function behind functools.lru_cache, changes something or has an "
+        f"effect; plain Python would do so only when the cache has no answer yet.",
+        fix="call the function without a cache (`__wrapped__`), or cache one that only computes.",
+        anchor="impurity",
+    )
 
 
 def _lift_wrapped(lifter, value, node):

@@ -182,8 +182,9 @@ def _with_state(kind):
 
 def _take_iterator(value):
     """Take an iterator apart that says where it stands; some no longer do so at their end."""
-    make, args, *state = value.__reduce__()
-    return (make, args, *state) if type(make(*args)) is type(value) else None
+    make, args, *states = value.__reduce__()
+    found = [x for x in states if x is not None]
+    return (make, args, *found) if type(make(*args)) is type(value) else None
 
 
 def _make_iterator(make, args, *state):
@@ -197,16 +198,21 @@ def position_of(iterator):
     """Return in words where an iterator stands, which tells whether it was moved."""
     if type(iterator) is types.GeneratorType:
         frame = iterator.gi_frame
-        return "at its end" if frame is None else f"at {frame.f_lasti} of {id(frame.f_code)}"
-    if type(iterator) in MADE:
+        if frame is None:
+            return "at its end"
+        held, state = frame.f_locals.values(), [frame.f_lasti]
+    elif type(iterator) in MADE:
         _, held, *state = iterator.__reduce__()
     else:  # of `itertools`, of which `count` and `repeat` say it in words
         held, state = gc.get_referents(iterator), [repr(iterator)]
-    inner = [position_of(x) if isinstance(x, ITERATORS) else _identity_of(x) for x in held]
-    return ", ".join([*inner, *map(str, state)])
+    return ", ".join([*map(_place_in, held), *map(str, state)])
 
 
-def _identity_of(held):
+def _place_in(held):
+    if type(held) is range:  # what is left, made to be told
+        return repr(held)
+    if isinstance(held, ITERATORS):
+        return position_of(held)
     return f"{id(held)} of {len(held)}" if type(held) is list else str(id(held))
 
 

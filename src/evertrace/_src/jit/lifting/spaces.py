@@ -4,12 +4,16 @@ Classes and modules that are known as values, and the attributes of functions: n
 there, so what is in them is put in place by name, before it can be read.
 """
 
+import sys
 import threading
 
 from evertrace._src.jit.lifting.guards import Node
 
 DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 """Names of what describes a class, module or function, which stay what they are."""
+
+WHOLE = frozenset({"__dict__"})
+"""What code mentions that may go through all that is in a class."""
 
 
 class Spaces:
@@ -53,7 +57,21 @@ class Spaces:
 
             return stand_in
 
-        return {fn.__name__: naming(fn) for fn in (getattr, hasattr, setattr, delattr)}
+        def listing(real):
+            def stand_in(*args):
+                if not args:
+                    names = sys._getframe(1).f_locals
+                    return names if real is vars else sorted(names)
+                if issubclass(type(args[0]), type) and threading.get_ident() == self._thread:
+                    self.mention(WHOLE)
+                return real(*args)
+
+            return stand_in
+
+        return {
+            **{fn.__name__: naming(fn) for fn in (getattr, hasattr, setattr, delattr)},
+            **{fn.__name__: listing(fn) for fn in (vars, dir)},
+        }
 
     def release(self):
         """Let go of all that the trace has kept alive."""
