@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import queue
 import threading
 import weakref
 
@@ -12,7 +13,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace.experimental import io_callback
-from tests.contract.compare import Record, X, case, raised
+from tests.contract.compare import Record, X, case, module, raised
 
 pytestmark = pytest.mark.engine
 
@@ -275,3 +276,219 @@ def test_by_jax_rules_a_callback_is_that_of_the_trace():
     compiled = ev.jit(lambda x: ev.pure_callback(s.look, F32, x)).lower(X).compile()
     s.k = 3.0
     assert compiled(X).tolist() == (3 * X).tolist()
+
+
+# ------------------------------------------------------------------------ what the call has changed
+
+
+@case()
+def test_a_callback_sees_what_the_call_has_changed_before(jit):
+    s = Record(n=0, w=jnp.zeros(3), items=[1], d={"a": 1}, log=[], child=Record(k=1), gone=1)
+    m = module("total = 0.0")
+    table, count = np.zeros(3, np.float32), 0
+    seen = []
+
+    def look(v):
+        kept = hasattr(s, "gone"), s.child.k, m.total, count, table.tolist()
+        seen.append((s.n, s.w.tolist(), list(s.items), dict(s.d), len(s.log), *kept))
+
+    def step(x):
+        nonlocal count
+        io_callback(look, None, x, ordered=True)
+        s.n += 1
+        s.w = s.w + x
+        s.items.append(s.n)
+        s.d["a"] = s.n
+        s.d["b"] = 2
+        s.log.append(x)
+        s.child.k *= 2
+        m.total += 1.5
+        table[1] += 1
+        count += 1
+        if hasattr(s, "gone"):
+            del s.gone
+        io_callback(look, None, x, ordered=True)
+        s.n += 1
+        io_callback(look, None, x, ordered=True)
+        return x * s.n
+
+    step = jit(step)
+    for i in range(3):
+        yield step(X * i), s, m, count, table, seen
+
+
+@case(traces=1)
+def test_a_step_counter_in_a_callback(jit):
+    s, lines = Record(step=0, loss=jnp.float32(0)), []
+
+    def train(x):
+        s.step += 1
+        s.loss = (x**2).sum()
+        ev.debug.callback(lambda g: lines.append((s.step, float(s.loss), float(g))), x.sum())
+        return x
+
+    train = jit(train)
+    for i in range(4):
+        yield train(X * i), s, lines
+
+
+def test_a_callback_in_a_loop_sees_what_the_turn_has_changed():
+    s, seen = Record(total=jnp.float32(0)), []
+
+    @ev.jit
+    def step(x):
+        def turn(carry, y):
+            s.total = s.total + y
+            ev.debug.callback(lambda v: seen.append((float(s.total), float(v))), y)
+            return carry, y
+
+        return lax.scan(turn, 0.0, x)[1]
+
+    for _ in range(2):
+        step(X)
+    assert seen == [(1, 1), (3, 2), (6, 3), (7, 1), (9, 2), (12, 3)]
+    assert float(s.total) == 12
+    assert step.cache_info().misses == 1
+
+
+@case(traces=1)
+def test_what_a_callback_changes_stays(jit):
+    s = Record(n=0, hits=0, log=[], last=None)
+
+    def note(v):
+        s.hits += s.n
+        s.log.append(float(v))
+        s.last = v
+
+    def step(x):
+        s.n += 1
+        io_callback(note, None, x[0] * s.n, ordered=True)
+        return x
+
+    step = jit(step)
+    for _ in range(3):
+        yield step(X), s.n, s.hits, s.log, s.last
+
+
+@pytest.mark.parametrize("place", ["n", "items"])
+def test_a_callback_and_the_function_must_not_change_the_same(place):
+    s = Record(n=0, items=[])
+
+    def note(v):
+        s.n += 1
+        s.items.append(0)
+
+    def step(x):
+        if place == "n":
+            s.n += 1
+        else:
+            s.items.append(1)
+        io_callback(note, None, x)
+        return x
+
+    with pytest.raises(ev.errors.ImpurityError, match=rf"note changes s(\.{place})?, which the"):
+        ev.jit(step)(X)
+
+
+def test_what_a_callback_does_before_it_fails_stays():
+    s = Record(n=0, hits=0)
+
+    def fail(v):
+        s.hits += s.n
+        raise ValueError("no")
+
+    def step(x):
+        s.n += 1
+        io_callback(fail, None, x)
+        return x
+
+    with pytest.raises(ValueError, match="no"):
+        ev.jit(step)(X)
+    assert (s.n, s.hits) == (0, 1)
+
+
+def test_what_a_callback_cannot_see_is_no_operand_of_it():
+    s, losses = Record(w=jnp.ones((100, 100)), n=0, params={"w": jnp.ones(5)}), []
+
+    def step(x):
+        s.w = s.w + x[0]
+        s.params["w"] = s.params["w"] + 1
+        s.n += 1
+        ev.debug.callback(lambda v: losses.append(s.n + float(v)), s.w.sum())
+        return x
+
+    f = ev.jit(step)
+    f(X)
+    assert losses == [20001.0]
+    (variant,) = f._contract.variants.all()
+    (eqn,) = [e for e in variant.program.jaxpr.eqns if e.primitive.name == "debug_callback"]
+    assert [v.aval.shape for v in eqn.invars] == [(), ()]
+
+
+# ------------------------------------------------------------------------ rare ways
+
+
+def test_a_custom_rule_in_a_loop_that_is_differentiated():
+    s = Scaler(2.0)
+    scaled = ev.custom_jvp(lambda x: ev.pure_callback(s.look, x, x))
+    scaled.defjvps(lambda dx, out, x: dx * ev.pure_callback(lambda v: np.full_like(v, s.k), x, x))
+
+    def loss(x):
+        return lax.scan(lambda c, _: (scaled(c), None), x, None, length=2)[0].sum()
+
+    f = ev.jit(ev.grad(loss))
+    assert f(X).tolist() == [4, 4, 4]
+    s.k = 3.0
+    assert f(X).tolist() == [9, 9, 9]
+    assert f.cache_info().misses == 1
+
+
+def test_what_cannot_be_seen_can_be_used_by_a_callback():
+    lines, items = queue.Queue(), iter(range(10))
+    s = Record(lines=lines, lock=threading.Lock())
+
+    @ev.jit
+    def f(s, x):
+        def note(v):
+            with s.lock:
+                s.lines.put((next(items), float(v[0])))
+
+        io_callback(note, None, x)
+        io_callback(s.lines.put, None, x[1])
+        return x
+
+    f(s, X)
+    f(s, X)
+    found = [lines.get() for _ in range(4)]
+    assert [found[0], found[2]] == [(0, 1.0), (1, 1.0)]
+    assert float(found[1]) == 2
+    assert f.cache_info().misses == 1
+
+
+@case(traces=2)
+def test_a_method_of_a_list(jit):
+    step = jit(lambda log, x: (io_callback(log.append, None, x), x)[1])
+    for log in ([], [X]):
+        yield step(log, X), [x.tolist() for x in log]
+
+
+def test_a_jitted_function_in_a_callback():
+    s = Scaler(2.0)
+    inner = ev.jit(lambda s, v: v * s.k)
+    f = ev.jit(lambda s, x: ev.pure_callback(lambda v: inner(s, v), F32, x))
+    assert f(s, X).tolist() == (2 * X).tolist()
+    s.k = 3.0
+    assert f(s, X).tolist() == (3 * X).tolist()
+    assert (f.cache_info().misses, inner.cache_info().misses) == (1, 1)
+
+
+def test_a_new_method_is_called_back():
+    class Model(Scaler):
+        def look(self, v):
+            return v + 1
+
+    f = ev.jit(lambda s, x: ev.pure_callback(s.look, F32, x))
+    m = Model(1.0)
+    assert f(m, X).tolist() == (X + 1).tolist()
+    Model.look = lambda self, v: v + 2
+    assert f(m, X).tolist() == (X + 2).tolist()

@@ -34,6 +34,11 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
       DTypeError: likewise, of another dtype. 64-bit numbers are rounded to 32 bits.
       ValueError: when differentiated with respect to `args`.
 
+    In a jitted function the callback is made anew at each call, on the objects of that call: what
+    it reads is the state at that moment, changes that the function has made before included, and
+    what it changes stays. The function sees that at its next call. Arrays that it closes over may
+    be traced.
+
     An exception of the callback reaches the caller of the compiled function. Differs from JAX: that
     exception is not wrapped, and "sequential" is one call of a loop on the host, not a loop of
     calls.

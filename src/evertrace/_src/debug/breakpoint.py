@@ -115,7 +115,7 @@ def _readable(value, stack):
     except (TypeError, ValueError, RecursionError):  # keys without order, a list in itself
         return _Opaque(value)
     # Tracers of transformations that have ended, or that are not around, have no value.
-    lost = any(isinstance(x, Tracer) and x._trace not in stack for x in leaves)
+    lost = any(issubclass(type(x), Tracer) and x._trace not in stack for x in leaves)
     lost = lost or (state.recorder is not None and not state.recorder.callbacks.can_make(leaves))
     return _Opaque(value) if lost else value
 

@@ -132,7 +132,7 @@ def _record(call, name, recorder, lifter):
         effects,
         recipe,
         _donated(recorder, gathers, call.donated_roots),
-        recorder.callbacks.slot,
+        recorder.callbacks.number,
         recorder.rules,
         lifter.constants,
         time.perf_counter() - start,

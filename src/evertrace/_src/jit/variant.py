@@ -50,7 +50,7 @@ class Recorded(NamedTuple):
       gathers: per input of the jaxpr, an index of a node or ``("slot", i)``.
       writes, effects, result: what is left behind and returned.
       donated: indices of the inputs that a call gives away.
-      number: the slot for the number by which callbacks find their call, or None.
+      number: the `CallNumber` by which callbacks find their call, or None.
       rules: whether it holds custom rules of the user's, which read state when they are applied.
       constants: names of the numbers that are guarded by value, as code in C has refused them.
       seconds: what tracing took.
@@ -67,7 +67,7 @@ class Recorded(NamedTuple):
     effects: list
     result: Any
     donated: tuple
-    number: int | None
+    number: Any
     rules: bool
     constants: Container[str]
     seconds: float
@@ -144,7 +144,7 @@ class Variant(_VariantBase):
         if self.recorded.number is None:
             outs = self._compute(values, slots, inline)
         else:
-            with callbacks.in_call(values, slots, made) as slots[self.recorded.number]:
+            with callbacks.in_call(self.recorded.number, values, slots, made):
                 outs = self._compute(values, slots, inline)
         if self.plain:
             return outs[self.result.position]

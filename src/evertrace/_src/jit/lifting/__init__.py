@@ -13,6 +13,8 @@ host, hostprogram   Python numbers: host scalars, and the prologue that computes
 hostarray, numpykind   NumPy arrays, and what NumPy makes of them
 impure, impure_calls   clocks, draws, files, prints: done again, or refused
 entered, state      things whose contents a trace takes over: snapshots, comparison, rewinding
+callbacks, pending  what a program calls back, and what of the call's changes that sees
+raised, exceptions  exceptions that leave a trace, and what they carry
 guards              what a variant depends on, as data, and the match
 recipes, cook, writes   what it returns and what it leaves behind, as data
 """

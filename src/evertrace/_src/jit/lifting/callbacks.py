@@ -8,6 +8,7 @@ on whatever thread the engine calls back. What a callback closes over becomes
 - what is there at this call, if it was there before: objects, cells, globals, defaults;
 - a value of the prologue, if it is a Python number;
 - an operand of the callback, if it is a traced array;
+- what the call has changed before, changed so while the callback runs, see `pending`;
 - a new object, if the trace has made it: one per call, which all callbacks and the result of the
   call share. One that leads to traced arrays, or that the function changes after the callback was
   bound, is made as it was then for each run of the callback, which must not change it.
@@ -17,13 +18,14 @@ import collections
 import contextlib
 import functools
 import itertools
+import threading
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.jit.lifting.cook import Cook
@@ -32,6 +34,7 @@ from evertrace._src.jit.lifting.entered import (
     leave_unfinalized,
     slot_descriptors,
 )
+from evertrace._src.jit.lifting.pending import changes_so_far, in_place, mentioned
 from evertrace._src.jit.lifting.recipes import Constant, Kitchen, New, Out
 from evertrace._src.jit.lifting.values import dict_type
 from evertrace._src.ops.callback import OfThisCall, in_progress
@@ -46,12 +49,12 @@ class Callbacks:
       recorder: the trace's recorder.
 
     Attributes:
-      slot: of the prologue, for the number of a call; None while there is no callback.
+      number: how calls get their number, a `CallNumber`; None while there is no callback.
       used, slots: indices of nodes and slots that recipes use.
     """
 
     def __init__(self, recorder):
-        self.recorder, self.slot, self._number = recorder, None, None
+        self.recorder, self.number, self._input = recorder, None, None
         self.used, self.slots = set(), set()
         self._made = {}  # id -> (a thing that the trace has made, its recipe, what was in it)
         self._forgotten = set()  # recipes of things that were changed after that
@@ -67,15 +70,18 @@ class Callbacks:
         recipe = cook.state(parts, callback.name)
         if type(recipe) is Constant:
             return callback, operands
+        names = mentioned(callback.fun, self.recorder.lifter.classes)
+        pending = changes_so_far(self.recorder, cook, names)
         self.used |= cook.used
         self.slots |= cook.slots
-        varying = _leading_to([recipe], lambda made: type(made) is Out)
+        every = [recipe, *[x for change in pending for x in change.write.values()]]
+        varying = _leading_to(every, lambda made: type(made) is Out)
         for value, made in cook.written():
             self._keep.append(value)
             if made not in varying:
                 self._made[id(value)] = value, made, contents_of(value)
-        held = OfThisCall(callback, (recipe, varying, self._forgotten), len(cook.outs))
-        return held, [self.number(), *map(as_operand, cook.outs), *operands]
+        held = OfThisCall(callback, (recipe, pending, varying, self._forgotten), len(cook.outs))
+        return held, [self._of_call(), *map(as_operand, cook.outs), *operands]
 
     def can_make(self, values):
         """Whether each call could make some values that are neither arrays nor numbers."""
@@ -84,13 +90,24 @@ class Callbacks:
             return True
         return False
 
-    def number(self):
+    def _of_call(self):
         """Return the input that is the number of the call."""
-        if self._number is None:
+        if self.number is None:
             inputs = self.recorder.inputs
-            self.slot = inputs.prologue.reserve()
-            self._number = inputs.add(_NUMBER, ("slot", self.slot), None)
-        return self._number
+            self.number = CallNumber(inputs.prologue.reserve())
+            self._input = inputs.add(_NUMBER, ("slot", self.number.slot), None)
+        return self._input
+
+    def constant_of(self, tracer):
+        """Return a number that all calls share, if a tracer is the input that is theirs, or None.
+
+        A program that is derived from a custom rule cannot have the input.
+        """
+        if self.number is None or tracer is not self._input:
+            return None
+        if self.number.shared is None:
+            self.number = CallNumber(self.number.slot, next(_numbers) & _LAST, threading.Lock())
+        return as_array(np.int32(self.number.shared or 0))
 
     def recipe_of(self, value):
         """Return how callbacks make a thing that the trace has made, if it is as it was then."""
@@ -116,7 +133,21 @@ class Callbacks:
         """Let go of all that the trace has kept alive."""
         self._made.clear()
         self._keep.clear()
-        self._number = None
+        self._input = None
+
+
+class CallNumber(NamedTuple):
+    """How the calls of a program get their numbers.
+
+    Attributes:
+      slot: of the prologue, for a number of each call's own.
+      shared: a number that they all have too, one after the other, or None.
+      lock: held by the call that has it.
+    """
+
+    slot: int
+    shared: int | None = None
+    lock: Any = contextlib.nullcontext()
 
 
 _NUMBER = ShapedArray((), np.dtype(np.int32), False)
@@ -209,20 +240,27 @@ def _parts_of(recipe):
 
 
 @contextlib.contextmanager
-def in_call(values, slots, made):
-    """Have callbacks find a call while its program runs; gives the number of the call.
+def in_call(number, values, slots, made):
+    """Have callbacks find a call while its program runs.
 
     Args:
+      number: the `CallNumber` of the program, or None if it has no callbacks.
       values: of the nodes, as in a `Kitchen`.
-      slots: of the prologue.
+      slots: of the prologue; that of the number is filled.
       made: recipe -> what it has made in this call.
     """
-    number = next(_numbers) & _LAST
-    in_progress[number] = functools.partial(_callback, values, slots, made)
-    try:
-        yield number
-    finally:
-        del in_progress[number]
+    if number is None:
+        yield
+        return
+    own = slots[number.slot] = next(_numbers) & _LAST
+    call = functools.partial(_callback, values, slots, made)
+    with number.lock:
+        in_progress.update({n: call for n in (own, number.shared) if n is not None})
+        try:
+            yield
+        finally:
+            in_progress.pop(own)
+            in_progress.pop(number.shared, None)
 
 
 _numbers, _LAST = itertools.count(), (1 << 31) - 1
@@ -231,11 +269,13 @@ _numbers, _LAST = itertools.count(), (1 << 31) - 1
 @contextlib.contextmanager
 def _callback(values, slots, made, held, extras):
     """Give the function and the static values of a callback for one run of it."""
-    recipe, varying, forgotten = held.recipe
+    recipe, pending, varying, forgotten = held.recipe
     made = _Made(made, varying, forgotten)
-    found = recipe.make(Kitchen(values, slots, extras, made))
-    before = [(x, contents_of(x)) for x in made.fixed()]
-    yield found
+    kitchen = Kitchen(values, slots, extras, made)
+    found = recipe.make(kitchen)
+    with in_place(pending, kitchen, f"{held.name}: {held!r}", held.src):
+        before = [(x, contents_of(x)) for x in made.fixed()]
+        yield found
     for x, contents in before:
         if not _are_same(contents_of(x), contents):
             raise _changed_error(held, x)
@@ -273,6 +313,6 @@ def _changed_error(held, x):
         "and that holds traced arrays or was changed later: the callback has a copy of it.",
         fix="return what is new from the callback, or keep it in an object that was there before "
         "the call.",
-        anchor="callback",
+        anchor="callback-state",
         src=held.src,
     )

@@ -35,6 +35,21 @@ class Classes:
         self.owners = {}
         self._reached, self._exact = {}, {}
 
+    def functions_of(self, is_wanted):
+        """Return the functions that users' classes, as far as they were reached, have under names.
+
+        Args:
+          is_wanted: function of a name.
+        """
+        return [
+            fun
+            for c in self._reached
+            if not is_library_class(c)
+            for name, entry in type.__getattribute__(c, "__dict__").items()
+            if is_wanted(name)
+            for fun in functions_in(entry)
+        ]
+
     def reach(self, cls):
         """Have the functions of a user's class entered when they are called."""
         self._exact[cls] = None

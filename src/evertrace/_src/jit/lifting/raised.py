@@ -10,8 +10,6 @@ of a batch, becomes a text that says what it was.
 import contextlib
 from collections.abc import Collection
 
-import numpy as np
-
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import EVAL, Tracer, set_trace, state
@@ -125,12 +123,10 @@ def _arrays(tracers, recorder, values, slots):
     """
     wanted = [_in_root(x, recorder.root) for x in tracers]
     with (
-        callbacks.in_call(values, slots, {}) as number,
+        callbacks.in_call(recorder.callbacks.number, values, slots, {}),
         set_trace(EVAL),
         contextlib.suppress(Exception),
     ):
-        if recorder.callbacks.slot is not None:
-            slots[recorder.callbacks.slot] = np.int32(number)
         env = _inputs(recorder, values, slots)
         _evaluate(recorder.root, {id(x) for x in wanted}, env)
         wanted = [env.get(id(x), x) for x in wanted]

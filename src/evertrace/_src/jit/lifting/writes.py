@@ -34,6 +34,11 @@ class Write(NamedTuple):
     recipes: Any
     rest: Any
 
+    def values(self):
+        """Return the recipes as a list."""
+        made = self.recipes
+        return [*made.values()] if type(made) is dict else made if type(made) is list else [made]
+
     def prepare(self, kitchen):
         """Return the new values."""
         if type(self.recipes) is dict:
@@ -57,7 +62,7 @@ def changes(recorder, cook):
     writes = _writes_to_arrays(recorder, cook)  # the only ones that could fail when applied
     for entered in recorder.identity.entered:
         if entered.changed() or getattr(entered, "write_only", False):
-            writes += _DIFFERENCES[type(entered)](entered, recorder, cook)
+            writes += DIFFERENCES[type(entered)](entered, recorder, cook)
     _check_unwritable(recorder)
     for entered in recorder.identity.entered:
         if isinstance(entered, kinds.Attributes) and type(entered.obj) is not entered.cls:
@@ -73,15 +78,7 @@ def _writes_to_arrays(recorder, cook):
         if array.written:
             node = recorder.identity.origin[id(array)]
             _check_shared(array.original, node.name, recorder)
-            notes = array.written
-            if notes is WHOLE:
-                notes = (Note((), ..., array.image()),)
-            recipes, places = [], []
-            for path, index, value in notes:
-                index_, holes = split(index)
-                recipes += [cook.assigned(x, node.name) for x in (value, *holes)]
-                places.append(Place(path, index_, len(holes)))
-            writes.append(Write(node.index, node.name, "ndarray", recipes, tuple(places)))
+            writes.append(write_to_array(array, node, cook))
     for made, value, node in recorder.effects.array_copies:
         if made.tobytes() != node.want[2]:
             if not value.flags.writeable:
@@ -91,6 +88,19 @@ def _writes_to_arrays(recorder, cook):
             recipes = [cook.assigned(made.copy(order="K"), node.name)]
             writes.append(Write(node.index, node.name, "ndarray", recipes, (Place((), ..., 0),)))
     return writes
+
+
+def write_to_array(array, node, cook):
+    """Return the write of what was written into a NumPy array that is at a node."""
+    notes = array.written
+    if notes is WHOLE:
+        notes = (Note((), ..., array.image()),)
+    recipes, places = [], []
+    for path, index, value in notes:
+        index_, holes = split(index)
+        recipes += [cook.assigned(x, node.name) for x in (value, *holes)]
+        places.append(Place(path, index_, len(holes)))
+    return Write(node.index, node.name, "ndarray", recipes, tuple(places))
 
 
 def _check_unwritable(recorder):
@@ -265,12 +275,13 @@ def _context(entered, recorder, cook):
     return [Write(entered.node.parent.index, entered.node.name, "context", recipe, None)]
 
 
-_DIFFERENCES: dict[type, Callable[..., list[Write]]] = {
+DIFFERENCES: dict[type, Callable[..., list[Write]]] = {
     kinds.Attributes: _attributes, kinds.Names: _names, kinds.ClassEntries: _class_entries,
     kinds.FunctionAttributes: _function_attributes, kinds.Entries: _entries,
     kinds.Items: _items, kinds.Members: _members, kinds.CellContents: _cell,
     kinds.ContextValue: _context, kinds.Fields: _fields, kinds.Memory: _memory,
 }  # fmt: skip
+"""What has changed in a thing, by what kind of thing it is."""
 
 
 # ------------------------------------------------------------------------ application
