@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 
 import evertrace.numpy as jnp
+from evertrace import lax
 from tests.contract.compare import Record, X, case, module, raised
 
 pytestmark = pytest.mark.engine
@@ -608,3 +609,16 @@ def test_warmup_schedule_has_one_variant_a_phase(jit):
     f = jit(lambda x: x * schedule.rate())
     for _ in range(9):
         yield f(X), schedule
+
+
+@case(traces=2)
+def test_a_number_in_the_function_of_a_reduction_is_demanded(jit):
+    s = Record(floor=2.0)
+
+    def step(x):
+        return lax.reduce(x, -jnp.inf, lambda a, b: lax.max(lax.max(a, b), s.floor), (0,))
+
+    step = jit(step)
+    for floor in (2.0, 2.0, 5.0):
+        s.floor = floor
+        yield step(X), step(X * 3)

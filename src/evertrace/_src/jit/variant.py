@@ -15,7 +15,7 @@ from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.extension import native
 from evertrace._src.jit import compiled
-from evertrace._src.jit.lifting import callbacks
+from evertrace._src.jit.lifting import callbacks, pending
 from evertrace._src.jit.lifting.recipes import Kitchen, Out
 from evertrace._src.jit.program import Program
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
@@ -144,7 +144,10 @@ class Variant(_VariantBase):
         if self.recorded.number is None:
             outs = self._compute(values, slots, inline)
         else:
-            with callbacks.in_call(self.recorded.number, values, slots, made):
+            with (
+                callbacks.in_call(self.recorded.number, values, slots, made),
+                pending.unchanged(self.writes, values, self.name),
+            ):
                 outs = self._compute(values, slots, inline)
         if self.plain:
             return outs[self.result.position]

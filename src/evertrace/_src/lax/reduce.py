@@ -9,11 +9,12 @@ import operator
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, type_of_number
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.control.reduction import reduce_p, reduce_window_p
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.tracer import concrete_value
+from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.lax.padding import padtype_to_pads
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import reduce as ops
@@ -23,7 +24,7 @@ from evertrace._src.ops.convert import number
 from evertrace._src.ops.elementwise import add_p, max_p, min_p, mul_p
 from evertrace._src.ops.identities import all_ones, highest, lowest
 from evertrace._src.ops.structural import reduce_sum_p
-from evertrace._src.transforms.staging import close_jaxpr, stage
+from evertrace._src.transforms.staging import close_jaxpr, inline, known_value, stage
 
 # ---------------------------------------------------------------- named reductions
 
@@ -274,6 +275,10 @@ def _stage_scalar(name, computation, xs, treedef):
 
     scalars = [ShapedArray((), x.dtype) for x in xs]
     jaxpr, captured = stage(fun, scalars * 2, name=name)
+    numbers = [_number(x) for x in captured]
+    if captured and None not in numbers:
+        inner = jaxpr
+        jaxpr, captured = stage(lambda *args: inline(inner, *numbers, *args), scalars * 2)
     if captured:
         raise errors.user_error(
             ValueError,
@@ -290,6 +295,12 @@ def _stage_scalar(name, computation, xs, treedef):
                 anchor="dtype",
             )
     return jaxpr
+
+
+def _number(x):
+    """Return the Python number that a traced value stands for in a call, as an operand, or None."""
+    known = known_value(x) if isinstance(x, Tracer) and x.weak_type and not x.shape else x
+    return as_operand(known.item()) if type(known) is Array and known.weak_type else None
 
 
 def _named_operation(jaxpr):

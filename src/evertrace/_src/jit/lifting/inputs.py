@@ -7,6 +7,7 @@ from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.host import Host, Prologue
+from evertrace._src.jit.lifting.hostprogram import value_of
 
 
 class Inputs:
@@ -59,6 +60,14 @@ class Inputs:
             aval = ShapedArray((), dtype, True)
             var = self._of_slots[host.slot] = self.add(aval, ("slot", host.slot), name)
         return var
+
+    def demanded(self, tracer):
+        """Return the number that an input stands for, from now on a constant, or None."""
+        for slot, var in self._of_slots.items():
+            if var is tracer:
+                prologue = self.prologue
+                return prologue.demand(value_of, Host(prologue, slot, prologue.slots[slot]))
+        return None
 
     def release(self):
         """Let go of all that the trace has kept alive."""

@@ -238,10 +238,39 @@ def _take_back(seen, before, put):
     return lost
 
 
+@contextlib.contextmanager
+def unchanged(writes, values, name):
+    """Raise where callbacks change, meanwhile, what the call replaces as a whole.
+
+    Args:
+      writes: the call's `Write`s.
+      values: of the nodes.
+      name: of the jitted function.
+    """
+    shown = [(w, _REPLACED[w.kind](values[w.node], None)) for w in writes if _replaces(w)]
+    before = [seen.contents() for _, seen in shown]
+    yield
+    for (write, seen), contents in zip(shown, before, strict=True):
+        if _take_back(seen, contents, contents):
+            raise _two_changes_error(f"jit({name}): a callback", write.name, None)
+
+
+def _replaces(write):
+    """Whether a write gives a thing other contents, whatever there was."""
+    if write.kind == "ndarray":
+        return any(place.index is ... for place in write.rest)
+    return write.kind in _REPLACED
+
+
+_REPLACED: dict[str, Any] = {
+    "items": kinds.Items, "memory": kinds.Memory, "ndarray": kinds.Memory,
+}  # fmt: skip
+
+
 def _two_changes_error(what, name, src):
     return errors.user_error(
         errors.ImpurityError,
-        f"{what} changes {name}, which the jitted function has changed before it in the same call; "
+        f"{what} changes {name}, which the jitted function changes in the same call, too; "
         "which of the two changes stays would depend on the compiled program.",
         fix="change it in one of the two: return what is new from the callback, or change it there "
         "alone.",

@@ -24,6 +24,7 @@ from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
 from evertrace._src.jit.lifting.questions import Questions
+from evertrace._src.jit.lifting.recipes import number_as_array
 
 MAX_GUARDED_BYTES = 1 << 20
 """Size of the largest NumPy array that is guarded by its contents."""
@@ -94,11 +95,15 @@ class Recorder:
         """Return the array that an input stands for, from now on a constant, or None.
 
         A program that is derived from a custom rule cannot take what the rule closes over as an
-        input. The array is compared by identity at each call instead, NumPy's by its contents.
+        input. The array is compared by identity at each call instead, NumPy's by its contents, and
+        a number by its value.
         """
         number = self.callbacks.constant_of(tracer)
         if number is not None:
             return number
+        demanded = self.inputs.demanded(tracer)
+        if demanded is not None:
+            return number_as_array(demanded)
         for found in self.identity.known.values():
             lifted = found.lifted
             if lifted is tracer and type(found.obj) is Array:
