@@ -46,7 +46,7 @@ float(f(jnp.arange(8.0))[3])
 """
 
 LIBRARY = {
-    "array", "copy", "dataclasses", "gc", "importlib._abc", "importlib.util", "ml_dtypes",
+    "array", "atexit", "copy", "dataclasses", "gc", "importlib._abc", "importlib.util", "ml_dtypes",
     "ml_dtypes._finfo", "ml_dtypes._iinfo", "ml_dtypes._ml_dtypes_ext", "threading",
 }  # fmt: skip
 """What a first program may load of other packages, besides NumPy."""

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from evertrace._src.config_docs import OPTIONS
 from evertrace._src.errors import user_error
 from evertrace._src.extension import native
-from evertrace._src.support import close_matches
+from evertrace._src.support import close_matches, forkable
 
 MatmulPrecision = Literal[
     "default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "fastest",
@@ -306,7 +306,7 @@ class _ThreadState(threading.local):
 
 
 _process = _from_environment()
-_update_lock = threading.Lock()
+_update_lock = forkable(threading.Lock())
 _thread: Any = _ThreadState() if native is None else native.thread_state
 
 

@@ -9,15 +9,42 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from threading import get_ident
+from time import monotonic, sleep
 from typing import Any
 
 from evertrace._src.support import uncollected
 
+_loading: list[int] = []  # the threads that import something
+
 
 def load(name: str) -> Any:
     """Import a module; the garbage collector, which would walk all that it makes, has a break."""
-    with uncollected():
-        return importlib.import_module(name)
+    thread = get_ident()
+    _loading.append(thread)
+    try:
+        with uncollected():
+            return importlib.import_module(name)
+    finally:
+        _loading.remove(thread)
+
+
+def _wait_for_imports() -> None:
+    """Let other threads end their imports before a fork, or children could not import the same.
+
+    Not for ever: one of them may be waiting for the thread that forks.
+    """
+    me, end = get_ident(), monotonic() + 5
+    while any(thread != me for thread in _loading) and monotonic() < end:
+        sleep(0.001)
+
+
+def _forget_imports() -> None:
+    _loading[:] = [thread for thread in _loading if thread == get_ident()]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait_for_imports, after_in_child=_forget_imports)
 
 
 class LazyModule:

@@ -29,6 +29,12 @@ def parkable(function: F) -> F:
     return function if _native is None else _native.parkable(function)
 
 
+def refuse_programs(refuse: Callable[[], None]) -> None:
+    """Have a function called, which raises, in the place of each program of XLA's from now on."""
+    if _native is not None:
+        _native.refuse_programs(refuse)
+
+
 def is_built() -> bool:
     """Whether the extension module is there."""
     return _native is not None

@@ -3,6 +3,8 @@
 import contextlib
 import gc
 import importlib
+import os
+import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
@@ -43,27 +45,56 @@ def merge(mask: Sequence[bool], unchosen: Iterable[T], chosen: Iterable[T]) -> l
     return merged
 
 
+def in_child(function: Callable[[], None]) -> None:
+    """Have a function called in each forked child, which has one thread: that which forked."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+
+
+def forkable(lock: Any) -> Any:
+    """Return a lock, which forked children find open if another thread held it."""
+
+    def renew() -> None:
+        if not (hasattr(lock, "_is_owned") and lock._is_owned()):
+            lock._at_fork_reinit()
+
+    in_child(renew)
+    return lock
+
+
+_pausing: list[int] = []  # the threads of the contexts of `uncollected` that turned it off
+
+
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
     """Keep the garbage collector from running: no finalizer runs, and what grows is not walked."""
-    global _paused
-    collecting = gc.isenabled()
-    _paused += collecting
+    if not gc.isenabled():
+        yield
+        return
+    thread = threading.get_ident()
+    _pausing.append(thread)
     gc.disable()
     try:
         yield
     finally:
-        _paused -= collecting
-        if collecting:
-            gc.enable()
-
-
-_paused = 0  # how many contexts of `uncollected` have turned the collector off
+        gc.enable()
+        _pausing.remove(thread)
 
 
 def collects() -> bool:
     """Whether the garbage collector is on, but for `uncollected`."""
-    return bool(_paused) or gc.isenabled()
+    return bool(_pausing) or gc.isenabled()
+
+
+def _collect_again() -> None:
+    """Turn the collector on, in a forked child, that a thread has turned off which is not there."""
+    kept = [thread for thread in _pausing if thread == threading.get_ident()]
+    if _pausing and not kept:
+        gc.enable()
+    _pausing[:] = kept
+
+
+in_child(_collect_again)
 
 
 def set_module(name: str) -> Callable[[T], T]:

@@ -39,6 +39,20 @@ class Owned {
 
 // ------------------------------------------------------------------------ XLA
 
+// What raises in the place of programs in a forked child, which has none of XLA's threads.
+PyObject* refuse = nullptr;
+
+PyObject* refuse_programs(PyObject*, PyObject* function) {
+  Py_XSETREF(refuse, Py_NewRef(function));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"refuse_programs", refuse_programs, METH_O,
+     "refuse_programs(function): call it, which raises, in the place of XLA's programs."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 // Parts: (types of the inputs, `execute`, handlers of the outputs, device, types of the outputs,
 // what makes a buffer of any input, what tells why a run has failed, what frees the rest of old runs,
 // which inputs are donated, what makes a buffer of an array that nothing else sees, whether results
@@ -71,6 +85,7 @@ class Xla : public Engine {
   }
 
   bool run(PyObject* const* inputs, PyObject** outs) override {
+    if (refuse != nullptr && !Ref(PyObject_CallNoArgs(refuse))) return false;
     const Ref hold = Ref::borrow(parts_.tuple());
     const Py_ssize_t count = PyTuple_GET_SIZE(parts_[0]);
     const Ref raws(PyList_New(count));
@@ -341,6 +356,8 @@ std::unique_ptr<Engine> make(PyObject* parts) {
 }
 
 }  // namespace
+
+int add_engines(PyObject* module) { return PyModule_AddFunctions(module, methods); }
 
 std::unique_ptr<Engine> make_xla(PyObject* parts) { return make<Xla>(parts); }
 std::unique_ptr<Engine> make_tape(PyObject* parts) { return make<OnTape>(parts); }

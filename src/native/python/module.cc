@@ -16,6 +16,7 @@ PyMODINIT_FUNC PyInit__native() {
   if (!module) return nullptr;
   using namespace evertrace;
   for (const auto add : {
+           add_engines,
            add_exit,
            add_thread_state,
            add_aval,

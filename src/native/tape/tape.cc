@@ -1,15 +1,28 @@
 #include "tape/tape.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "tape/draft.h"
 #include "tape/thunks.h"
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
 
 namespace evertrace::tape {
 namespace {
 
 constexpr int64_t kLargestKept = 1 << 20;  // bytes of an arena that its tape keeps
 constexpr size_t kMostKept = 4;            // frames beside the last one
+
+// Of the frames that wait in all tapes. A forked child would else wait for a thread that it has not.
+std::mutex mutex;
+
+#if defined(__unix__) || defined(__APPLE__)
+[[maybe_unused]] const int at_fork = pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); },
+                                                    [] { mutex.unlock(); });
+#endif
 
 }  // namespace
 
@@ -58,7 +71,7 @@ std::unique_ptr<Frame> Tape::take_frame() const {
   std::unique_ptr<Frame> frame(spare_.exchange(nullptr, std::memory_order_acquire));
   if (frame) return frame;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     if (!spares_.empty()) {
       frame = std::move(spares_.back());
       spares_.pop_back();
@@ -75,7 +88,7 @@ void Tape::leave_frame(std::unique_ptr<Frame> frame) const {
     frame.release();
     return;
   }
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(mutex);
   if (spares_.size() < kMostKept) spares_.push_back(std::move(frame));
 }
 

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "kernels/kernels.h"
@@ -105,7 +104,6 @@ class Tape {
   size_t num_slots_ = 0;
   Counts counts_ = {};
   mutable std::atomic<Frame*> spare_{nullptr};  // the frame of the last call
-  mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Frame>> spares_;  // of calls that ran at the same time
 };
 

@@ -149,23 +149,6 @@ def test_libraries_without_the_lever_are_left_alone(monkeypatch, library):
     assert client.trim_host_memory() is False
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_fork_warns(run_python):
-    program = """
-import os, warnings
-from evertrace._src.engines.xla import client
-client.get_client("cpu")
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitpid(child, 0)
-print([(w.category.__name__, "spawn" in str(w.message)) for w in caught][0])
-"""
-    assert run_python(program) == "('RuntimeWarning', True)"
-
-
 @pytest.fixture
 def fresh_discovery():
     plugins.discover.cache_clear()

@@ -14,9 +14,10 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, native
 from evertrace._src.core.formats import Format
+from evertrace._src.support import forkable
 
 _interned = weakref.WeakValueDictionary()
-_interning = threading.RLock()  # two threads that meet agree on one object
+_interning = forkable(threading.RLock())  # two threads that meet agree on one object
 _MOST_BYTES = 2**63 - 1  # what machines count; XLA ends the process at more
 _recent = collections.deque(maxlen=1000)  # avals of short-lived arrays, which come again
 

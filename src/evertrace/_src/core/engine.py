@@ -38,6 +38,10 @@ class Backend(Protocol):
         """Run a closed jaxpr equation by equation, without a compiler."""
         ...
 
+    def wait(self, buffer: Any) -> None:
+        """Wait until a buffer is computed."""
+        ...
+
     def to_host(self, buffer: Any) -> Any:
         """Return a device buffer's contents as a read-only NumPy array."""
         ...

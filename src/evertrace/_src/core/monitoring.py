@@ -10,13 +10,13 @@ from typing import Any
 
 from evertrace._src import config, errors
 from evertrace._src.lazy import LazyModule
-from evertrace._src.support import set_module
+from evertrace._src.support import forkable, set_module
 
 public = set_module("evertrace.monitoring")
 
 logging: Any = LazyModule("logging")
 
-_lock = threading.Lock()
+_lock = forkable(threading.Lock())
 # Replaced, never changed: an event may be recorded while another thread registers.
 _listeners: dict[str, tuple[Any, ...]] = dict.fromkeys(
     ("event", "duration", "scalar", "time_span"), ()

@@ -121,6 +121,11 @@ def interpret_jaxpr(closed_jaxpr, args):
         return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
 
 
+def wait(buffer):
+    """Wait until a buffer is computed."""
+    xla().block([buffer])
+
+
 def to_host(buffer):
     """Return a device buffer's contents as a read-only NumPy array."""
     return xla().to_host(buffer)

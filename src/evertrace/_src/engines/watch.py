@@ -19,6 +19,7 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.engine import mode
 from evertrace._src.core.tracer import state
 from evertrace._src.ops.random import CONSUMES_KEYS, MAKES_KEYS
+from evertrace._src.support import forkable
 
 _TESTS = (("debug_nans", "nan", np.isnan), ("debug_infs", "inf", np.isinf))
 
@@ -120,7 +121,7 @@ def _share(count, x):
 # A key is known by its words. Those of a key that is made again count as unused, so that a
 # function with a seed of its own may be called twice.
 _consumed = {}
-_consumed_lock = threading.Lock()
+_consumed_lock = forkable(threading.Lock())
 
 
 def _words(keys):

@@ -26,13 +26,50 @@ from evertrace._src.jit.lifting.raised import Leaving
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Effect, Recorded
-from evertrace._src.support import uncollected
+from evertrace._src.support import forkable, in_child, uncollected
 from evertrace._src.transforms.staging import Stage, stage_open
 
 # ------------------------------------------------------------------------ by the contract
 
-lock = threading.RLock()
+lock = forkable(threading.RLock())
 """Held while a function is traced: other threads' objects and functions are then not theirs."""
+
+_running: list["_Running"] = []  # the traces, those within others last
+
+
+class _Running:
+    """Context manager of a trace that is running: at its end everything is put back."""
+
+    __slots__ = ("leaving", "lifter", "patches", "recorder", "roots", "src")
+
+    def __init__(self, recorder, lifter, roots):
+        self.recorder, self.lifter, self.roots = recorder, lifter, roots
+        self.patches, self.leaving = Patches(recorder), Leaving(recorder)
+
+    def __enter__(self):
+        self.src, state.src = state.src, None
+        _running.append(self)
+
+    def __exit__(self, *exc):
+        self.recorder.root.closed = True
+        state.src = self.src
+        try:
+            self.lifter.restore()
+        finally:
+            _running.remove(self)
+        self.leaving.close(self.roots)
+
+
+def _abandon():
+    """Put everything back, in a forked child, of traces on threads that it does not have."""
+    for trace in reversed(_running):
+        if trace.recorder.thread != threading.get_ident():
+            trace.patches.abandon()
+            trace.lifter.restore()
+            _running.remove(trace)
+
+
+in_child(_abandon)
 
 
 def record(call, name, constants=refused.NONE):
@@ -82,36 +119,29 @@ def _nested(what):
 
 def _record(call, name, recorder, lifter):
     start = time.perf_counter()
-    previous, state.src = state.src, None
-    root, leaving = recorder.root, Leaving(recorder)
-    try:
-        with activate(recorder), Patches(recorder), set_trace(root):
-            lifter.impure = stand_in_of
-            with _nested(f"{recorder.name}: an argument, or what the function captures,"):
-                fun, args, kwargs = call.lift(lifter)
-            with leaving:
-                result = fun(*args, **kwargs)
-                awaited = type(result) is types.CoroutineType  # asks nothing of the result
-                if awaited:
-                    result = _finish(result, recorder.name)
-            with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
-                cook = Cook(recorder)
-                cook.donated = call.donated_roots
-                # State first: a new list that is both stored and returned keeps Python's numbers.
-                writes = changes(recorder, cook)
-                effects = [_effect(cook, *e) for e in recorder.effects.calls]
-                recipe = cook.result(result)
-                if awaited:
-                    recipe = cook.call(_finished, recipe)
-                jaxpr, consts = root.close(cook.outs)
-                lifter.namespaces.close(lifter.functions.catches, lifter.functions.deleted)
-                recorder.questions.close(lifter.spaces.names)
-                lifter.objects.close(lifter.functions.deleted)
-    finally:
-        root.closed = True
-        state.src = previous
-        lifter.restore()
-        leaving.close(call.roots)
+    root, running = recorder.root, _Running(recorder, lifter, call.roots)
+    with running, activate(recorder), running.patches, set_trace(root):
+        lifter.impure = stand_in_of
+        with _nested(f"{recorder.name}: an argument, or what the function captures,"):
+            fun, args, kwargs = call.lift(lifter)
+        with running.leaving:
+            result = fun(*args, **kwargs)
+            awaited = type(result) is types.CoroutineType  # asks nothing of the result
+            if awaited:
+                result = _finish(result, recorder.name)
+        with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
+            cook = Cook(recorder)
+            cook.donated = call.donated_roots
+            # State first: a new list that is both stored and returned keeps Python's numbers.
+            writes = changes(recorder, cook)
+            effects = [_effect(cook, *e) for e in recorder.effects.calls]
+            recipe = cook.result(result)
+            if awaited:
+                recipe = cook.call(_finished, recipe)
+            jaxpr, consts = root.close(cook.outs)
+            lifter.namespaces.close(lifter.functions.catches, lifter.functions.deleted)
+            recorder.questions.close(lifter.spaces.names)
+            lifter.objects.close(lifter.functions.deleted)
     cook.close()
     recorder.callbacks.close()
     gathers = [g if type(g) is tuple else g.index for g in recorder.inputs.gathers]

@@ -11,7 +11,7 @@ from evertrace._src import errors
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.engines import registry
 from evertrace._src.engines.xla import compat, profiling
-from evertrace._src.support import set_module
+from evertrace._src.support import forkable, set_module
 
 public = set_module("evertrace.profiler")
 
@@ -22,7 +22,7 @@ class _State:
     session: Any = None
     folder = ""
     server: Any = None
-    lock = threading.Lock()
+    lock = forkable(threading.Lock())
 
 
 @public

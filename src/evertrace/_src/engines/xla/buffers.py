@@ -19,7 +19,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import compat
-from evertrace._src.engines.xla.client import Device, get_client
+from evertrace._src.engines.xla.client import Device, check_process, get_client
 from evertrace._src.engines.xla.failures import fail
 
 ALIGNMENT = 64  # bytes; what XLA's CPU kernels assume of the memory they read
@@ -197,13 +197,15 @@ def from_dlpack(source: Any, device: Device | None = None) -> Any:
 
 
 def check_alive(raw: Any, what: str) -> None:
-    """Raise if the buffer was freed or donated."""
+    """Raise if the buffer was freed or donated, or if nobody is left to compute it."""
     if raw.is_deleted():
         raise errors.user_error(
             errors.DeletedArrayError,
             f"{what}: Array has been deleted; it was a {type_text(raw.aval)}.",
             fix="use the array before it is donated or deleted, or do not donate it.",
         )
+    if not raw.is_ready():
+        check_process()
 
 
 def type_text(aval: Any) -> str:

@@ -28,6 +28,7 @@ from evertrace._src import config, errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.cache_folder import Folder, UnsafeFolderError
 from evertrace._src.engines.xla.client import Device
+from evertrace._src.support import forkable
 
 _MAGIC = b"EVTXLA02"  # the last two digits are the version of this format
 _HEADER = struct.Struct("<8s32sQQ32s")
@@ -48,7 +49,7 @@ class CacheStats:
 
 _stats = CacheStats()
 _warned: set[str] = set()
-_lock = threading.Lock()
+_lock = forkable(threading.Lock())
 _sizes: dict[Path, int] = {}  # bytes in each folder, as last counted plus what was written since
 
 

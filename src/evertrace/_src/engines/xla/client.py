@@ -11,18 +11,19 @@ import os
 import re
 import threading
 import warnings
-import weakref
 from typing import Any
 
-from evertrace._src import config, errors
+from evertrace._src import config, errors, native
 from evertrace._src.engines.xla import compat, plugins
+from evertrace._src.support import forkable, in_child
 
 _GPU_PLUGINS = ("cuda", "rocm")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
 _REUSED_BLOCK_LIMIT = 1 << 30  # bytes: larger blocks still go back to the system when freed
 
 _clients: dict[str, "Client"] = {}
-_lock = threading.RLock()
+_lost = False  # whether they are those of the process from which this one was forked
+_lock = forkable(threading.RLock())
 
 
 class Device:
@@ -44,7 +45,7 @@ class Device:
 
     __slots__ = (
         "__weakref__",
-        "_raw",
+        "_held",
         "client",
         "device_kind",
         "device_list",
@@ -57,7 +58,7 @@ class Device:
 
     def __init__(self, client: "Client", raw: Any):
         """Wrap one device of jaxlib."""
-        self._raw = raw
+        self._held = raw
         self.client = client
         self.id: int = raw.id
         self.platform: str = raw.platform
@@ -67,17 +68,23 @@ class Device:
         self.device_list = compat.DeviceList((raw,))
         self.sharding = compat.replicated_sharding(self.device_list)
 
+    @property
+    def _raw(self) -> Any:
+        """The device of jaxlib, where it can be used."""
+        check_process()
+        return self._held
+
     def memory_stats(self) -> dict[str, int] | None:
         """Counters of the device's allocator in bytes; None where it keeps none (the CPU)."""
         return self._raw.memory_stats()
 
     def __repr__(self) -> str:
         """Show the platform and the number, as ``CpuDevice(id=0)``."""
-        return repr(self._raw)
+        return repr(self._held)
 
     def __str__(self) -> str:
         """Show the short form, as ``cpu:0``."""
-        return str(self._raw)
+        return str(self._held)
 
 
 class Client:
@@ -92,7 +99,7 @@ class Client:
 
     __slots__ = (
         "__weakref__",
-        "_raw",
+        "_held",
         "devices",
         "local_devices",
         "platform",
@@ -102,7 +109,7 @@ class Client:
 
     def __init__(self, raw: Any):
         """Wrap one client of jaxlib."""
-        self._raw = raw
+        self._held = raw
         self.platform: str = raw.platform
         self.platform_version: str = raw.platform_version
         self.process_index: int = raw.process_index()
@@ -110,6 +117,12 @@ class Client:
         self.local_devices = tuple(
             device for device in self.devices if device.process_index == self.process_index
         )
+
+    @property
+    def _raw(self) -> Any:
+        """The client of jaxlib, where it can be used."""
+        check_process()
+        return self._held
 
     def __repr__(self) -> str:
         """Show the platform and how many devices there are."""
@@ -238,9 +251,7 @@ def _open_cpu() -> Client:
         os.environ.setdefault("PJRT_NPROC", str(max(os.cpu_count() or 1, 4 * count)))
     if current.host_allocator_reuse:
         _keep_freed_memory()
-    client = Client(compat.make_cpu_client(asynchronous=True, num_devices=count))
-    _warn_at_fork(client)
-    return client
+    return Client(compat.make_cpu_client(asynchronous=True, num_devices=count))
 
 
 def _c_library() -> Any:
@@ -264,18 +275,31 @@ def _keep_freed_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, _REUSED_BLOCK_LIMIT)
 
 
-def _warn_at_fork(client: Client) -> None:
-    """Warn when the process is forked while `client` lives: its threads do not survive a fork."""
-    alive = weakref.ref(client)
+def _lose_clients() -> None:
+    """Note, in a forked child, that the threads of the clients do not exist here."""
+    global _lost
+    if _clients and not _lost:
+        _lost = True
+        for client in _clients.values():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._held))  # ending would wait for them
+        native.refuse_programs(check_process)
 
-    def before_fork() -> None:
-        if alive() is not None:
-            warnings.warn(
-                "os.fork() was called while XLA runs; its threads do not exist in the child, which "
-                "will hang when it computes. Fix: use the spawn start method of multiprocessing.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
 
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=before_fork)
+in_child(_lose_clients)
+
+
+def check_process() -> None:
+    """Raise if this process was forked from one in which XLA ran: it would wait for ever.
+
+    Raises:
+      RuntimeError: it was.
+    """
+    if _lost:
+        raise errors.user_error(
+            RuntimeError,
+            "XLA: this process was forked from one that had compiled programs by XLA, whose "
+            "threads do not exist here.",
+            fix="use the spawn start method of multiprocessing, fork before the first program is "
+            'compiled, or give `jit` the option engine="native".',
+            anchor="fork",
+        )

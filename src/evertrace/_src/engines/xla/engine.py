@@ -26,6 +26,7 @@ from evertrace._src.transforms.staging import close_jaxpr, stage
 portable: Any = LazyModule("evertrace._src.engines.xla.portable")
 put = buffers.put
 to_host = buffers.to_host
+block = buffers.block
 NO_OPTIONS = Options()
 # By their text: what is traced anew, as eager loops are, is not compiled anew.
 _programs = Cache("compiled programs", 512)

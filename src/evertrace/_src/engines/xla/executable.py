@@ -15,7 +15,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import buffers, cache, compat
-from evertrace._src.engines.xla.client import Device
+from evertrace._src.engines.xla.client import Device, check_process
 from evertrace._src.engines.xla.failures import fail, fail_compile, remembering
 from evertrace._src.engines.xla.options import Options
 from evertrace._src.native import parkable
@@ -122,6 +122,7 @@ class Executable:
           JaxRuntimeError: the device has too little memory, or the program failed.
           Exception: what a callback raised.
         """
+        check_process()
         raws = [self.as_buffer(arg, i, len(args)) for i, arg in enumerate(args)]
         try:
             return self._execute(raws).consume_with_handlers(self._handlers)

@@ -332,13 +332,14 @@ def is_trampoline(code):
 
 def forget_trampoline(fun):
     """Undo `install_trampoline` for good, and put the defaults back."""
-    original = _originals.pop(id(fun), None)
+    original = _originals.get(id(fun))
     if original is not None:
         code, defaults, kwdefaults, hook = original
         hook.call = None
         if fun.__code__ is not code:
             fun.__code__ = code
         fun.__defaults__, fun.__kwdefaults__ = defaults, kwdefaults
+        del _originals[id(fun)]  # last: a forked child may have to do it all again
 
 
 def code_of(fun):

@@ -181,9 +181,9 @@ class Hooks:
         if cls in self.classes:
             return self.classes[cls]
         ok = bool(cls.__flags__ & _HEAP) and not _own_getattribute(cls)
+        self.classes[cls] = ok
         if ok:
             type.__setattr__(cls, "__getattribute__", self._hook())
-        self.classes[cls] = ok
         return ok
 
     def _hook(self):
@@ -211,8 +211,8 @@ class Hooks:
     def remove(self):
         """Take all hooks off."""
         for cls, ok in self.classes.items():
-            if ok:
-                type.__delattr__(cls, "__getattribute__")
+            if ok and "__getattribute__" in type.__getattribute__(cls, "__dict__"):
+                type.__delattr__(cls, "__getattribute__")  # else a forked child may be without it
         self.classes.clear()
 
 

@@ -418,6 +418,12 @@ class Patches:
         else:
             self.outer.arrived(name, places)
 
+    def abandon(self):
+        """End this for a thread that a forked child does not have, at whatever point it was."""
+        if self.outer is None:
+            self.placed = _table().places
+        self.__exit__(BaseException)
+
     def __exit__(self, kind, *rest):
         global _active
         _active, self.entry = self.outer, None
