@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,23 @@ def signature_of(fun: Callable[..., Any]) -> inspect.Signature:
       TypeError: It cannot be called, or its kind of callable has no signature.
       ValueError: It has none that can be found.
     """
-    return inspect.signature(fun, **_options)
+    return inspect.signature(_innermost(fun), **_options)
+
+
+_MOST_WRAPPERS = 1000  # calls of more would be nested too deeply for Python
+
+
+def _innermost(fun: Any) -> Any:
+    """Return what wrappers wrap whose signature is that of what they wrap.
+
+    Where there are too many, `inspect` would quote the function, which may ask for its signature.
+    """
+    for _ in range(_MOST_WRAPPERS):
+        own = {} if type(fun) is types.MethodType else getattr(fun, "__dict__", {})
+        if "__wrapped__" not in own or "__signature__" in own:
+            return fun
+        fun = own["__wrapped__"]
+    raise ValueError("too many functions wrap each other")
 
 
 def function_name(fun: Any) -> str:

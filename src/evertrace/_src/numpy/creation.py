@@ -207,15 +207,26 @@ def _from_numpy_values(x, dtype):
     return from_host(np.array(x, dtype=dtype, order="C"))
 
 
+_MOST_LEVELS = 64  # NumPy has no more dimensions
+
+
 def _leaves(x):
     """Return what nested lists and tuples hold."""
-    found, pending = [], [x]
+    found, pending = [], [(x, 1)]
     while pending:
-        item = pending.pop()
-        if isinstance(item, (list, tuple)):
-            pending.extend(item)
-        else:
-            found.append(item)
+        items, level = pending.pop()
+        if level > _MOST_LEVELS:
+            raise errors.user_error(
+                ValueError,
+                f"array: a list is nested in more than {_MOST_LEVELS} others, or contains itself.",
+                fix=f"take out the cycle; arrays have up to {_MOST_LEVELS} dimensions.",
+                anchor="tree-depth",
+            )
+        for item in items:
+            if isinstance(item, (list, tuple)):
+                pending.append((item, level + 1))
+            else:
+                found.append(item)
     return found
 
 

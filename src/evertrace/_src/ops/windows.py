@@ -85,7 +85,12 @@ def pad_host(x, fill, padding, dilation):
 
 
 def window_views(x, out_shape, window_dimensions, window_strides, window_dilation):
-    """Yield, per place in the window, the slices that select this place in every window."""
+    """Yield, per place in the window, the slices that select this place in every window.
+
+    Where there is no window, no place says anything, and places may be without number.
+    """
+    if 0 in out_shape:
+        return
     for place in itertools.product(*map(range, window_dimensions)):
         yield tuple(
             slice(p * hole, p * hole + (n - 1) * stride + 1 if n else 0, stride)
@@ -97,6 +102,8 @@ def window_views(x, out_shape, window_dimensions, window_strides, window_dilatio
 
 def _reduce_windows(ufunc, x, shape, window_dimensions, window_strides, window_dilation):
     """Combine the elements of each window, one dimension after the other."""
+    if 0 in shape:  # windows may be larger than all that is there
+        return np.empty(shape, x.dtype)
     for axis, (size, window) in enumerate(zip(shape, window_dimensions, strict=True)):
         stride, hole = window_strides[axis], window_dilation[axis]
         if window == 1 and stride == 1 and size == x.shape[axis]:

@@ -3,6 +3,7 @@
 They are computed in NumPy, exactly where elements are integers, and rounded once.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -15,15 +16,61 @@ from evertrace._src.scipy.linalg.arguments import choice, public
 
 def _rounded(values):
     """Return a NumPy array of numbers as an array of the default float dtype."""
-    return creation.asarray(np.asarray(values, np.float64), dtypes.default_dtype(float))
+    with np.errstate(over="ignore"):  # what is beyond that dtype is infinite
+        return creation.asarray(np.asarray(values, np.float64), dtypes.default_dtype(float))
 
 
-def _table(n, element):
-    """Return the ``n x n`` matrix of exact integers ``element(i, j)``, rounded."""
-    size = range(max(n, 0))
-    return _rounded(
-        np.array([[float(element(i, j)) for j in size] for i in size]).reshape(len(size), len(size))
-    )
+def _table(n, rows):
+    """Return the ``n x n`` matrix of exact integers that `rows` gives, rounded."""
+    n = max(n, 0)
+    try:
+        out = np.zeros((n, n))
+    except (MemoryError, ValueError) as error:  # ValueError: more bytes than there are addresses
+        raise errors.out_of_memory() from error
+    for values, row in zip(out, rows, strict=False):
+        values[:] = [_to_float(x) for x in row[:n]]
+    return _rounded(out)
+
+
+def _to_float(x):
+    """Return the float next to an integer, infinity where floats end."""
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
+
+
+_BEYOND = 1 << 1100
+"""An integer beyond all floats, as good as any larger one."""
+
+
+def _sums(n):
+    """Yield the rows of the symmetric Pascal matrix: the running sums of the row above."""
+    row = [1] * n
+    for _ in range(n):
+        yield row
+        row = [min(x, _BEYOND) for x in itertools.accumulate(row)]
+
+
+def _choices(n, sign=1):
+    """Yield the rows of the lower Pascal matrix, ``comb(i, j)``, times ``sign ** (i + j)``."""
+    row = [1] + [0] * (n - 1)
+    for _ in range(n):
+        yield row
+        below = [sign * row[0], *[a + sign * b for a, b in itertools.pairwise(row)]]
+        row = [max(min(x, _BEYOND), -_BEYOND) for x in below]
+
+
+def _inverse_sums(n):
+    """Yield the rows of the inverse of the symmetric matrix: of ``sum_k comb(k, i) comb(k, j)``.
+
+    As ``comb(k + 1, i)`` is ``comb(k, i) + comb(k, i - 1)``, a row follows from that above.
+    """
+    choose = [math.comb(n, j) for j in range(n + 1)]
+    row = [0] * (n + 1)
+    for i in range(n):
+        row = [choose[i] * choose[j + 1] - row[j] - row[j + 1] for j in range(n)] + [0]
+        yield [-x if (i + j) % 2 else x for j, x in enumerate(row)]
 
 
 @public
@@ -162,7 +209,7 @@ def invhilbert(n):
         size = (i + j + 1) * math.comb(i + j, i) ** 2
         return (-1) ** (i + j) * size * math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1)
 
-    return _table(n, element)
+    return _table(n, ([element(i, j) for j in range(n)] for i in range(n)))
 
 
 _KINDS = ("symmetric", "lower", "upper", None)
@@ -189,8 +236,8 @@ def pascal(n, kind=None):
     n = static_int("pascal", "n", n)
     choice("pascal", "kind", kind, _KINDS)
     if kind in ("symmetric", None):
-        return _table(n, lambda i, j: math.comb(i + j, i))
-    out = _table(n, math.comb)
+        return _table(n, _sums(n))
+    out = _table(n, _choices(n))
     return out.T if kind == "upper" else out
 
 
@@ -213,11 +260,7 @@ def invpascal(n, kind=None):
     """
     n = static_int("invpascal", "n", n)
     choice("invpascal", "kind", kind, _KINDS)
-
-    def lower(i, j):
-        return (-1) ** (i + j) * math.comb(i, j)
-
     if kind in ("symmetric", None):
-        return _table(n, lambda i, j: sum(lower(k, i) * lower(k, j) for k in range(n)))
-    out = _table(n, lower)
+        return _table(n, _inverse_sums(n))
+    out = _table(n, _choices(n, -1))
     return out.T if kind == "upper" else out

@@ -11,9 +11,11 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.control.incomplete import stirling
 from evertrace._src.lax.special import polygamma as lax_polygamma
+from evertrace._src.numpy import reductions
 from evertrace._src.numpy.arguments import static_int
-from evertrace._src.numpy.creation import asarray
+from evertrace._src.numpy.creation import arange, asarray
 from evertrace._src.numpy.promotion import as_argument, promote_inexact
+from evertrace._src.numpy.shape import expand_dims
 from evertrace._src.ops import gamma as incomplete
 from evertrace._src.ops import special as ops
 from evertrace._src.ops.formula import (
@@ -373,8 +375,15 @@ def multigammaln(a, d):
     (a,) = promote_inexact("multigammaln", a)
     check_real("multigammaln", a.aval.dtype)
     a = Formula(asarray(a))
-    terms = sum((lgamma(a - j / 2) for j in range(d)), a.like(0))
+    if d <= _MOST_TERMS:
+        terms = sum((lgamma(a - j / 2) for j in range(d)), a.like(0))
+    else:
+        spread = expand_dims(a.x, -1) - arange(d, dtype=a.x.aval.dtype) / 2
+        terms = Formula(reductions.sum(ops.lgamma_p.bind(spread), axis=-1))
     return (terms + d * (d - 1) / 4 * math.log(math.pi)).to(a.x.aval.dtype).x
+
+
+_MOST_TERMS = 16  # that a program has: more are a dimension
 
 
 # ---------------------------------------------------------------- the beta function

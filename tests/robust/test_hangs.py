@@ -1,0 +1,111 @@
+"""Small inputs do not ask for endless work: depth and size are looked at first."""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+from evertrace.scipy import linalg, special
+
+
+def cyclic():
+    ring = []
+    ring.append(ring)
+    return ring
+
+
+def branching():
+    ring = [1]
+    ring += [ring, ring]
+    return ring
+
+
+def nested(levels):
+    value = 1.0
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("value", [cyclic(), branching(), nested(65), nested(100_000)])
+@pytest.mark.parametrize("make", [jnp.asarray, jnp.array, lambda x: jnp.array([jnp.ones(()), x])])
+def test_lists_without_end_are_refused(make, value):
+    with pytest.raises(ValueError, match="nested in more than 64 others, or contains itself"):
+        make(value)
+
+
+def test_lists_as_deep_as_arrays_go():
+    assert jnp.asarray(nested(64)).shape == (1,) * 64
+
+
+@pytest.mark.parametrize("reduce", [lax.add, lax.max, lax.min, jnp.logaddexp])
+@pytest.mark.parametrize("size", [2**31, 2**62])
+def test_windows_larger_than_what_there_is(reduce, size):
+    found = lax.reduce_window(jnp.ones(3), 0.0, reduce, (size,), (1,), "VALID")
+    assert found.shape == (0,)
+
+
+def test_gradient_of_windows_larger_than_what_there_is():
+    def f(x):
+        return lax.reduce_window(x, -jnp.inf, lax.max, (2**31,), (1,), "VALID").sum()
+
+    np.testing.assert_array_equal(ev.grad(f)(jnp.ones(3)), np.zeros(3))
+
+
+def test_inverse_of_a_large_pascal_matrix():
+    # Its elements follow from those above, so this takes no longer than writing them down.
+    found = np.asarray(linalg.invpascal(255, kind="lower"))
+    assert found.shape == (255, 255)
+    whole = np.asarray(linalg.invpascal(255))
+    assert whole[0, 0] == 255
+    assert whole[0, 1] == -255 * 254 / 2
+    assert whole[254, 254] == 1
+
+
+@pytest.mark.parametrize("make", [linalg.pascal, linalg.invpascal])
+def test_elements_beyond_floats_are_infinite(make):
+    found = np.asarray(make(600, kind="lower"))
+    assert found[0, 0] == 1
+    assert np.isinf(found[-1, 300])
+    assert abs(found[-1, -2]) == 599
+
+
+@pytest.mark.parametrize("d", [17, 40, 1000])
+def test_dimensions_of_a_multivariate_gamma_function_are_no_equations(d):
+    jaxpr = ev.make_jaxpr(lambda a: special.multigammaln(a, d))(1e4)
+    assert len(jaxpr.eqns) < 20
+    j = np.arange(d)
+    expected = np.asarray(special.gammaln(1e4 - j / 2)).astype(float).sum()
+    expected += d * (d - 1) / 4 * np.log(np.pi)
+    np.testing.assert_allclose(special.multigammaln(1e4, d), expected, rtol=1e-6)
+
+
+def test_many_nested_jits_can_be_shown_and_are_refused_at_the_call():
+    f = ev.jit(lambda x: x)
+    for _ in range(5000):
+        f = ev.jit(f)
+    assert repr(f) == "<jitted function <lambda>>"
+    with pytest.raises(RecursionError) as caught:
+        f(1.0)
+    assert "repr" not in [entry.name for entry in caught.traceback]
+
+
+def test_nested_jits_keep_their_signature():
+    def f(x, *, scale=2.0):
+        return x * scale
+
+    g = f
+    for _ in range(50):
+        g = ev.jit(g)
+    assert repr(g) == "<jitted function f(x, *, scale=2.0)>"
+    assert float(g(2.0)) == 4.0
+
+
+def test_functions_that_wrap_themselves_have_no_signature():
+    def f(x):
+        return x
+
+    f.__wrapped__ = f
+    assert repr(ev.jit(f)) == "<jitted function f>"
+    assert float(ev.jit(f)(2.0)) == 2.0
