@@ -14,7 +14,8 @@ import itertools
 import linecache
 import os
 import sys
-from types import CodeType
+import weakref
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -66,7 +67,28 @@ def user_source() -> Source | None:
         frame = frame.f_back
         if frame is None:
             return None
-    return frame.f_code, frame.f_lasti
+    return source_of(frame)
+
+
+def source_of(frame: FrameType) -> Source:
+    """Return where a frame is.
+
+    Programs keep places and hang on the user's code, which may die before them or with them: so in
+    the place is a copy, which has all that `describe` asks for.
+    """
+    code = frame.f_code
+    found = _copies.get(id(code))
+    if found is None:
+        ref = weakref.ref(code, functools.partial(_forget, id(code)))
+        found = _copies[id(code)] = ref, code.replace(co_consts=())
+    return found[1], frame.f_lasti
+
+
+_copies: dict[int, tuple[Any, CodeType]] = {}  # id of code -> (weak reference to it, its copy)
+
+
+def _forget(key: int, _: Any, copies: Any = _copies) -> None:  # when Python ends, names are gone
+    copies.pop(key, None)
 
 
 def no_source() -> Source | None:

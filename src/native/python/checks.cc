@@ -113,7 +113,8 @@ int check_keys(Instruction& node, PyObject* value) {
 
 int check_code(Instruction& node, PyObject* value) {
   if (!PyFunction_Check(value)) return 0;
-  return PyFunction_GET_CODE(value) == node.want ? 1 : in_python(node, value);
+  const Ref code(referent(node.want));
+  return PyFunction_GET_CODE(value) == code.get() ? 1 : in_python(node, value);
 }
 
 // The version of a class; 0 where it has none, after a lookup that would have given it one.

@@ -26,6 +26,7 @@ from evertrace._src.jit.lifting.raised import Leaving
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Effect, Recorded
+from evertrace._src.source import source_of
 from evertrace._src.support import forkable, in_child, uncollected
 from evertrace._src.transforms.staging import Stage, stage_open
 
@@ -175,7 +176,7 @@ def _finish(coroutine, name):
         coroutine.send(None)
     except StopIteration as end:
         return end.value
-    src = coroutine.cr_frame.f_code, coroutine.cr_frame.f_lasti
+    src = source_of(coroutine.cr_frame)
     coroutine.close()
     raise errors.user_error(
         errors.ImpurityError,

@@ -150,6 +150,13 @@ def target_of(want):
     return ABSENT if found is None else found
 
 
+def _place_of_code(want):
+    code = want()
+    if code is None:
+        return "a function that is gone"
+    return f"function, {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+
+
 _EXPECTED = {
     "aval": aval_word,
     "ndarray": lambda want: _numpy_word(*want),
@@ -159,7 +166,7 @@ _EXPECTED = {
     "length": lambda want: f"{_class_name(want[0])} of {want[1]}",
     "keys": lambda want: f"{_class_name(want[0])} with keys {_listed(want[1])}",
     "members": lambda want: f"{_class_name(want[0])} of {_listed(want[1])}",
-    "code": lambda want: f"function, {os.path.basename(want.co_filename)}:{want.co_firstlineno}",
+    "code": _place_of_code,
     "subclass": lambda want: f"{_class_name(want[0]())} of {word(want[2])}" if want[0]() else "?",
     "content": lambda want: f"{_class_name(want[0])} of {len(want[2])} bytes",
     "bytes": lambda want: f"{_numpy_word(want[0], want[1])} with these contents",

@@ -10,6 +10,7 @@ import inspect
 import sys
 import threading
 import types
+import weakref
 
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import (
@@ -119,7 +120,7 @@ class Functions:
         node = found.node
         if node is None:
             node = found.node = self.graph.constant_node(fun, fun.__qualname__)
-        node.check, node.want = "code", code
+        node.check, node.want = "code", weakref.ref(code)
         self.lifter.classes.depend_on_owner(fun)
         info = info_of(code)
         if info.asks:
@@ -237,7 +238,7 @@ class Functions:
             return
         if node is None:
             node = found.node = self.graph.constant_node(fun, fun.__qualname__)
-        node.check, node.want = "code", found.code
+        node.check, node.want = "code", weakref.ref(found.code)
         closure = self.graph.node(node, "attribute", "__closure__", node.name)
         stored, is_ours = info_of(found.code).stored, is_own_file(found.code.co_filename)
         for i, cell in enumerate(fun.__closure__):

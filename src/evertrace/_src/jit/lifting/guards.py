@@ -302,7 +302,8 @@ def _check_members(value, want):
 
 
 def _check_code(value, want):
-    return type(value) is types.FunctionType and (value.__code__ is want or code_of(value) is want)
+    code = want()
+    return type(value) is types.FunctionType and (value.__code__ is code or code_of(value) is code)
 
 
 _HOOKS = "evertrace._src.jit.lifting.hooks"

@@ -49,7 +49,7 @@ class Call(NamedTuple):
     @property
     def src(self):
         """The user's place, as `errors` takes it."""
-        return self.caller.f_code, self.caller.f_lasti
+        return source.source_of(self.caller)
 
     def run(self):
         """Call the real function."""
