@@ -55,23 +55,30 @@ def unpack(blob, contents: Contents = EXPORTED) -> tuple[Any, list[bytes]]:
         )
     blob = bytes(blob)
     if len(blob) < _HEADER.size or not blob.startswith(contents.magic):
-        raise _refused(contents, f"are not those of {contents.what}")
+        raise refused(contents, f"are not those of {contents.what}")
     _, version, length, total, digest = _HEADER.unpack_from(blob)
     if version != FORMAT:
         why = f"are of format {version}, and this evertrace reads format {FORMAT}"
-        raise _refused(contents, why)
+        raise refused(contents, why)
     body = blob[_HEADER.size :]
     if len(body) != total or hashlib.sha256(body).digest() != digest:
-        raise _refused(contents, "are damaged or cut off")
-    description, lengths = json.loads(body[:length])
+        raise refused(contents, "are damaged or cut off")
+    try:
+        description, lengths = json.loads(body[:length])
+        sizes = [size for size in lengths if type(size) is int and size >= 0]
+        if len(sizes) != len(lengths) or length + sum(sizes) != len(body):
+            raise ValueError("lengths")
+    except (ValueError, TypeError, RecursionError):
+        raise refused(contents, f"are not those of {contents.what}") from None
     programs = []
-    for size in lengths:
+    for size in sizes:
         programs.append(body[length : length + size])
         length += size
     return description, programs
 
 
-def _refused(contents, why):
+def refused(contents, why):
+    """Build the error for bytes that cannot be taken; `why` says what they are."""
     return errors.user_error(
         ValueError,
         f"{contents.reader}: the bytes {why}.",

@@ -21,7 +21,7 @@ from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.engines import registry
-from evertrace._src.export import container, trees
+from evertrace._src.export import container, hostile, trees
 from evertrace._src.support import set_module
 from evertrace._src.transforms.staging import hoist_consts, stage_open
 
@@ -410,16 +410,23 @@ def _export_vjp(closed, name, platforms, checks):
 
 
 @public
-def deserialize(blob) -> Exported:
+def deserialize(blob, *, verify=False) -> Exported:
     """Return the exported function that `Exported.serialize` wrote.
+
+    Take bytes from sources that you trust only: what they say of the function is checked, but its
+    programs are read by XLA, which bad ones can crash, and do what they were written to do when the
+    function is called.
 
     Args:
       blob: the bytes; of this process or another, also on a machine of another kind. Nothing in
         them is run before the function is called.
+      verify: whether XLA reads the programs in a process of their own first, so that none on which
+        its reader crashes or never ends comes into this one. It takes a second or two; a number is
+        the seconds that it may take, 60 by default.
 
     Raises:
       ValueError: they are damaged, of another format, or have nodes of trees whose types are not
-        registered here.
+        registered here; or, verified, XLA cannot read them.
       TypeError: they are no bytes.
 
     Example:
@@ -428,6 +435,15 @@ def deserialize(blob) -> Exported:
       {'y': Array([2., 2.], dtype=float32)}
     """
     descriptions, programs = container.unpack(blob)
+    try:
+        hostile.check_description(descriptions, programs)
+    except hostile.MalformedError as error:
+        why = f"are not those of an exported function, which has {error} where they have none"
+        raise container.refused(container.EXPORTED, why) from None
+    if verify:
+        for program in programs:
+            seconds = 60 if verify is True else float(verify)
+            hostile.read_elsewhere(descriptions[0]["name"], program, seconds)
     made, rest = None, list(programs)
     for data in reversed(descriptions):  # each order needs the next one
         version = data["calling_convention"]

@@ -1,0 +1,147 @@
+"""Bytes that somebody else may have written: what can be checked of them before they are used.
+
+The digest of a container tells damage, not malice: whoever forges bytes computes it anew. So the
+description is compared with what `Exported.serialize` can have written. Programs are XLA's own
+bytes, whose reader takes them on trust; `read_elsewhere` has a process of their own read them.
+"""
+
+import base64
+import binascii
+import sys
+from typing import Any, cast
+
+from evertrace._src import dtypes, errors
+from evertrace._src.control.exported import FAMILIES
+from evertrace._src.lazy import LazyModule
+
+json: Any = LazyModule("json")
+subprocess: Any = LazyModule("subprocess")
+
+_KINDS = ("tuple", "list", "dict", "none", "custom")
+_MOST_LEVELS = 200  # of trees
+_LARGEST = 1 << 62
+
+
+class MalformedError(Exception):
+    """What a description has that nobody wrote so; says what."""
+
+
+def check_description(descriptions, programs):
+    """Check what JSON holds of an exported function and its derivatives.
+
+    Raises:
+      MalformedError: `Exported.serialize` has not written it.
+    """
+    _expect(_is_list(descriptions) and descriptions, "a list of programs")
+    for data in descriptions:
+        _expect(isinstance(data, dict), "a description")
+        _expect(isinstance(data.get("name"), str), "a name")
+        _expect(type(data.get("calling_convention")) is int, "a calling convention")
+        platforms, checks = data.get("platforms"), data.get("checks")
+        known = _is_list(platforms) and platforms and all(_is_text(p) for p in platforms)
+        _expect(known and set(platforms) <= set(FAMILIES), "platforms")
+        _expect(_is_list(checks) and all(map(_is_text, checks)), "checks")
+        for avals, structure in (("in_avals", "in_tree"), ("out_avals", "out_tree")):
+            _expect(_is_list(data.get(avals)), "types")
+            for aval in data[avals]:
+                _check_aval(aval)
+            leaves = _count_leaves(data.get(structure), 0)
+            has_custom = leaves is None  # how many leaves these have is up to the user's code
+            _expect(has_custom or leaves == len(data[avals]), "a type for each leaf")
+    _expect(sum(len(d["platforms"]) for d in descriptions) == len(programs), "so many programs")
+
+
+def _expect(holds, what):
+    if not holds:
+        raise MalformedError(what)
+
+
+def _is_list(x):
+    return type(x) is list
+
+
+def _is_text(x):
+    return isinstance(x, str)
+
+
+def _check_aval(data):
+    _expect(_is_list(data) and len(data) == 3, "a type of an array")
+    shape, name, weak_type = data
+    sizes = _is_list(shape) and all(type(n) is int and 0 <= n < _LARGEST for n in shape)
+    _expect(sizes and type(weak_type) is bool, "a shape")
+    try:
+        if _is_list(name):
+            _expect(len(name) == 2 and name[0] == "key" and _is_text(name[1]), "a dtype")
+            dtypes.KeyType(name[1])
+        else:
+            _expect(_is_text(name), "a dtype")
+            dtypes.as_dtype(name)
+    except (TypeError, ValueError, KeyError) as error:
+        raise MalformedError("a dtype") from error
+
+
+def _count_leaves(data, level):
+    """Return how many leaves the JSON of a tree has, None where the user's code says so."""
+    if data == "*":
+        return 1
+    _expect(isinstance(data, dict) and level < _MOST_LEVELS, "a tree")
+    kind, children = data.get("kind"), cast("Any", data.get("children"))
+    _expect(kind in _KINDS and _is_list(children), "a node of a tree")
+    counts = [_count_leaves(child, level + 1) for child in children]
+    if kind == "dict":
+        keys = cast("Any", data.get("keys"))
+        texts = _is_list(keys) and all(map(_is_text, keys))
+        _expect(texts and len(set(keys)) == len(keys) == len(children), "keys of a dict")
+    if kind == "none":
+        _expect(not children, "None without children")
+    if kind == "custom":
+        _expect(_is_text(data.get("name")) and _is_base64(data.get("aux")), "a node of a type")
+        return None
+    return None if None in counts else sum(counts)
+
+
+def _is_base64(text):
+    try:
+        base64.b64decode(text, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        return False
+    return True
+
+
+_READ = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from evertrace._src.engines import registry
+registry.portable_text(sys.stdin.buffer.read())
+"""
+
+
+def read_elsewhere(name, program, seconds):
+    """Have XLA read a program in a process of its own, which may crash or never end.
+
+    Args:
+      name: of the function.
+      program: the bytes.
+      seconds: how long it may take.
+
+    Raises:
+      ValueError: it cannot be read.
+    """
+    command = [sys.executable, "-c", _READ, json.dumps(sys.path)]
+    try:
+        done = subprocess.run(command, input=program, capture_output=True, timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise _unreadable(name, f"takes more than {seconds:g} seconds for") from error
+    if done.returncode < 0:
+        raise _unreadable(name, f"crashes on (signal {-done.returncode})")
+    if done.returncode > 0:
+        raise _unreadable(name, "cannot read")
+
+
+def _unreadable(name, does):
+    return errors.user_error(
+        ValueError,
+        f"deserialize: the installed XLA {does} the program of {name}.",
+        fix="use bytes from a source that you trust, written by a release that is not newer.",
+        anchor="export",
+    )
