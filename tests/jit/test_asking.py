@@ -114,3 +114,58 @@ def test_singletons_are_no_question(text):
 def test_code_without_a_question_is_its_own_original():
     code = long_function.__code__
     assert asking.original(code) is code
+
+
+# ---------------------------------------------------------------- conversions of numbers
+
+
+@pytest.fixture
+def converted(monkeypatch):
+    """Lists the conversions that are recorded, by name."""
+    names = []
+
+    def noting(kind):
+        def convert(*args, **kwargs):
+            names.append(kind.__name__)
+            return kind(*args, **kwargs)
+
+        return convert
+
+    made = {kind.__name__: noting(kind) for kind in (int, float, complex)}
+    monkeypatch.setattr(asking, "conversions", made)
+    return names
+
+
+def conversions(n, v):
+    out = [int(v), float(n) + int(n / 2), complex(n, v), complex(real=n, imag=v), int(*[v])]
+    out += [[float(k) for k in (n, v)], (lambda k: float(k))(n), int("ff", base=16), float("1")]
+    out += [isinstance(n, int), int, list(map(float, (n, v))), type(float(n)) is float]
+    try:
+        int("x")
+    except ValueError as error:
+        out.append(error.__traceback__.tb_lineno)
+
+    def inner():
+        return float(n) if n is not v else int(v)
+
+    return out, inner(), {float(a): int(b) for a, b in [(n, v)]}
+
+
+def test_calls_of_builtin_types_are_recorded_and_nothing_else(converted):
+    assert asking.asks(conversions.__code__)
+    assert made_to_ask(conversions)(3, 2.5) == conversions(3, 2.5)
+    assert sorted(converted) == ["complex"] * 2 + ["float"] * 8 + ["int"] * 6
+
+
+def test_names_that_are_the_users_own_are_left_alone(converted):
+    code = asking.asking(conversions.__code__, {"float": None, "int": None})
+    assert types.FunctionType(code, globals())(3, 2.5) == conversions(3, 2.5)
+    assert converted == ["complex"] * 2
+
+
+def test_conversions_in_long_functions(converted):
+    lines = [f"    x += float(n) + {i}.5 + int(n)" for i in range(300)]
+    made = {}
+    exec("\n".join(["def long(n):", "    x = 0", *lines, "    return x"]), made)
+    assert made_to_ask(made["long"])(2) == made["long"](2)
+    assert len(converted) == 600

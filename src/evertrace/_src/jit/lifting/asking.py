@@ -71,10 +71,11 @@ def asking(code, globals=()):
         [asking(c, globals) if type(c) is CodeType and asks(c) else c for c in code.co_consts]
     )
     called = _called(code, globals)
-    constants = (*constants, *[conversions[name] for _, name in called])
+    names, first = sorted({name for _, name in called}), len(constants)
+    constants = (*constants, *[conversions[name] for name in names])
     writer = _Writer(code, len(constants))
-    for at, (place, _) in enumerate(called, len(constants) - len(called)):
-        writer.call(place, at)
+    for place, name in called:
+        writer.call(place, first + names.index(name))
     for question in _questions(writer.instructions, constants):
         writer.ask(question)
     return code.replace(
