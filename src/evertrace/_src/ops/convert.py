@@ -107,18 +107,18 @@ def number(value, dtype, weak_type=False):
         return literal(value, dtype, weak_type)
     if kind is int:
         if is_integer:  # by its bits, in the dtype that ints enter by
-            value = computed(_held, value, dtype, dtypes.itemsize_bits(dtypes.default_dtype(int)))
+            bits = dtypes.itemsize_bits(dtypes.default_dtype(int))
+            value = computed(_held, value, *dtypes.int_range(dtype), bits, dtype)
         else:
             value = computed(float, value)
     return convert(as_operand(value), dtype, weak_type)
 
 
-def _held(value, dtype, bits):
+def _held(value, least, greatest, bits, dtype):
     """Return the signed integer of some bits that an integer dtype's number is."""
-    least, greatest = dtypes.int_range(dtype)
     if not least <= value <= greatest:
         dtypes.coerce_python_scalar(value, dtype)  # raises
-    return value if -(1 << (bits - 1)) <= value < 1 << (bits - 1) else wrapped(value, bits)
+    return value if not value >> (bits - 1) else wrapped(value, bits)
 
 
 def wrapped(value, bits):

@@ -65,7 +65,8 @@ def _seeded(name, seed, impl):
 
 def _kept(seed, bits):
     """Return the low bits of a seed, signed; OverflowError if it has more than 64."""
-    dtypes.coerce_python_scalar(seed, np.int64)
+    if not -(2**63) <= seed < 2**63:
+        dtypes.coerce_python_scalar(seed, np.int64)  # raises
     return wrapped(seed, bits)
 
 
