@@ -93,13 +93,13 @@ def integer(name, argument, value):
     if isinstance(value, Tracer) and concrete_value(value) is None and not value.ndim:
         return value
     if type_of_number(value) is int is not type(value):
-        return as_array(computed(_of_32_bits, value), name)
+        return as_array(computed(_held, value, dtypes.default_dtype(int)), name)
     return static_int(name, argument, value)
 
 
-def _of_32_bits(value):
-    """Return an integer; OverflowError if it has more bits."""
-    dtypes.coerce_python_scalar(value, np.int32)
+def _held(value, dtype):
+    """Return an integer; OverflowError unless `dtype` holds it."""
+    dtypes.coerce_python_scalar(value, dtype)
     return value
 
 

@@ -105,7 +105,10 @@ def _computed(part, size, is_bounded, wrap_negative):
     """Return an index that stands for a number as an operand: another one is no other program."""
     if type(part) is int or type_of_number(part) is not int:
         return part
-    return as_operand(computed(_inside if is_bounded else _held, part, size, wrap_negative))
+    if is_bounded:
+        return as_operand(computed(_inside, part, size, wrap_negative))
+    dtype = dtypes.default_dtype(int)
+    return as_operand(computed(_held, part, size, wrap_negative, dtypes.int_range(dtype)[0], dtype))
 
 
 def _inside(i, size, wrap_negative):
@@ -113,10 +116,10 @@ def _inside(i, size, wrap_negative):
     return min(max(i + size if i < 0 and wrap_negative else i, 0), size - 1)
 
 
-def _held(i, size, wrap_negative):
-    """Return an int that 32 bits hold, as does the place counted from the front."""
-    dtypes.coerce_python_scalar(i + size if i < 0 and wrap_negative else i, np.int32)
-    return max(i, -(2**31))
+def _held(i, size, wrap_negative, least, dtype):
+    """Return an int that a dtype holds, as it does the place counted from the front."""
+    dtypes.coerce_python_scalar(i + size if i < 0 and wrap_negative else i, dtype)
+    return max(i, least)
 
 
 def _item(part, size, dim):

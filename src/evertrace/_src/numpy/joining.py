@@ -545,12 +545,14 @@ def _traced_place(name, obj, size, high, shape, axis):
     """Return a place that `jit` traces as an operand: another number is no other program."""
     if type(obj) is int or type_of_number(obj) is not int:
         return obj
-    return as_operand(computed(_place, obj, name, size, high, shape, axis))
+    return as_operand(
+        computed(_place, obj, name, size, high, shape, axis, dtypes.default_dtype(int))
+    )
 
 
-def _place(i, name, size, high, shape, axis):
+def _place(i, name, size, high, shape, axis, dtype):
     """Return a place from the front; IndexError if there is no such place."""
-    dtypes.coerce_python_scalar(i, np.int32)
+    dtypes.coerce_python_scalar(i, dtype)
     _check_places(name, np.asarray([i]), size, high, shape, axis)
     return i + size if i < 0 else i
 
