@@ -96,6 +96,16 @@ def test_numbers_at_the_edges_are_as_without_jit(name):
             assert_same(outcome(step, n), outcome(use, n))
 
 
+@pytest.mark.parametrize("name", STEPS)
+def test_numbers_are_as_without_jit_in_64_bits(name):
+    use = STEPS[name]
+    with ev.enable_x64(True):
+        step = ev.jit(use)
+        step.clear_cache()
+        for n in (1, 2, 0, -1, -65, 100, 255, 2**31 - 1, -(2**31), 2**63, -(2**70)):
+            assert_same(outcome(step, n), outcome(use, n))
+
+
 class History:
     def __init__(self):
         self.n, self.log = 0, np.zeros(16, np.float32)

@@ -445,6 +445,7 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
 def _trace_at(x, offset, axis1, axis2, dtype):
     """Sum a diagonal that only the program knows: all else is zero."""
     first, second = distinct_axes("trace", (axis1, axis2), x.aval.ndim)
-    rows, columns = (iota(offset.aval.dtype, x.aval.shape, axis) for axis in (first, second))
+    integer_dtype = dtypes.default_dtype(int)
+    rows, columns = (iota(integer_dtype, x.aval.shape, axis) for axis in (first, second))
     kept = ufuncs.choose_by(ufuncs.equal(ufuncs.subtract(columns, rows), offset), x, 0)
     return reductions.sum(kept, (first, second), dtype)
