@@ -106,6 +106,15 @@ def test_numbers_are_as_without_jit_in_64_bits(name):
             assert_same(outcome(step, n), outcome(use, n))
 
 
+def test_explanations_name_the_number_and_not_what_is_done_to_it():
+    jitted = ev.jit(lambda n: lax.dynamic_slice(X, (n,), (4,))[n + 1])
+    jitted(1)
+    text = str(jitted.explain())
+    assert "n: i32[] weak" in text
+    assert "n + 1: i32[] weak" in text
+    assert "_place" not in text
+
+
 class History:
     def __init__(self):
         self.n, self.log = 0, np.zeros(16, np.float32)

@@ -71,7 +71,8 @@ def computed(fn: Callable[..., Any], number: Any, *settings: Any) -> Any:
     front, checking a range) goes through here, so that another number is no other program.
 
     Args:
-      fn: a function defined in a module, of nothing but its arguments, that returns a number.
+      fn: a function of ours, defined in a module, of nothing but its arguments, that returns a
+        number. Explanations pass over it.
       number: a Python number, or what stands for one while tracing.
       *settings: constants.
     """

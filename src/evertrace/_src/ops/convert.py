@@ -110,7 +110,7 @@ def number(value, dtype, weak_type=False):
             bits = dtypes.itemsize_bits(dtypes.default_dtype(int))
             value = computed(_held, value, *dtypes.int_range(dtype), bits, dtype)
         else:
-            value = computed(float, value)
+            value = computed(_as_float, value)
     return convert(as_operand(value), dtype, weak_type)
 
 
@@ -119,6 +119,10 @@ def _held(value, least, greatest, bits, dtype):
     if not least <= value <= greatest:
         dtypes.coerce_python_scalar(value, dtype)  # raises
     return value if not value >> (bits - 1) else wrapped(value, bits)
+
+
+def _as_float(value):
+    return float(value)
 
 
 def wrapped(value, bits):

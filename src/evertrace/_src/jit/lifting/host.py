@@ -41,6 +41,7 @@ from evertrace._src.jit.lifting.hostprogram import (
     Step,
     bits,
     equal_or_same,
+    preparing,
     value_of,
 )
 from evertrace._src.source import user_source
@@ -427,6 +428,7 @@ class Host:
         return type(value), (value,)
 
     def __computed__(self, fn, *settings):
+        preparing.add(fn)
         return _op(fn, self, *settings)
 
     def __jax_array__(self):

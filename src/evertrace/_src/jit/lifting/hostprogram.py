@@ -219,6 +219,9 @@ _INFIX = {
 
 _PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
+preparing: set[Callable[..., Any]] = set()
+"""Functions of ours that bound a number, or count it from the front: no words are made of them."""
+
 _MAX_DEPTH = 4  # an expression that is nested deeper says more than anybody reads
 
 
@@ -260,7 +263,7 @@ class _Words:
             return f"{left} {_INFIX[fn]} {right}"
         if fn in _PREFIX:
             return _PREFIX[fn] + self._enclosed(args[0], step.args[0])
-        if fn in (value_of, operator.index):
+        if fn in (value_of, operator.index) or fn in preparing:
             return args[0]
         if fn is operator.getitem:
             return f"{args[0]}[{args[1]}]"
