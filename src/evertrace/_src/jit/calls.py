@@ -14,7 +14,9 @@ from evertrace._src import config
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.jit.lifting import values
-from evertrace._src.jit.lifting.code import code_of, info_of, is_library_function
+from evertrace._src.jit.lifting.code import code_of, is_library_function
+from evertrace._src.jit.lifting.containers import can_be_left
+from evertrace._src.jit.lifting.uses import uses_of_variable
 
 
 class Call(NamedTuple):
@@ -61,12 +63,16 @@ class Call(NamedTuple):
         if i in self.static_roots and not _has_attributes(value):
             node.check, node.want = "equal", value
             return value
-        return lifter.lift(value, node, name in self._write_only())
+        return lifter.lift(value, node, self._uses(name) if can_be_left(type(value)) else None)
 
-    def _write_only(self):
-        """Return the names of the arguments that the function only adds to."""
+    def _uses(self, name):
+        """Return what the function does with one of its arguments, see `uses`."""
         fun = getattr(self.roots[0], "__func__", self.roots[0])
-        return info_of(code_of(fun)).write_only if type(fun) is types.FunctionType else ()
+        if type(fun) is not types.FunctionType:
+            return None
+        code = code_of(fun)
+        own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return uses_of_variable(code, name) if name in own else None
 
     def name_of(self, i):
         """Return the name of a root as the user wrote it."""

@@ -265,7 +265,7 @@ class _Idle:
     def lift(self, cls):
         """Leave a class as it is."""
 
-    def see(self, value):
+    def see(self, value, uses=None):
         """Leave a container as it is."""
 
 

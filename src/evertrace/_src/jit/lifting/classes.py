@@ -67,13 +67,14 @@ class Classes:
                             at = self.graph.constant_node(part, f"{c.__name__}.{name}")
                             self.lifter.lift(part, at)
 
-    def found_on_class(self, entered, owner, name, raw, value):
+    def found_on_class(self, entered, owner, name, raw, value, uses):
         """Return what reading a class's entry through an instance gives."""
         known = self.identity.by_id.get(id(owner))
         if known is not None and known.entry.get(name, ABSENT) is not raw:
+            self.lifter.see(value, uses)
             return value  # lifted already, or set by the trace itself
         if raw is value and not hasattr(type(raw), "__get__"):
-            return self._lift_entry(owner, name, raw)
+            return self._lift_entry(owner, name, raw, uses)
         if type(raw) is classmethod:
             self.lift(entered.cls)
         return value
@@ -100,10 +101,10 @@ class Classes:
             self.lifter.spaces.add(look_over, WHOLE, nowhere())
         self.reach(cls)
 
-    def _lift_entry(self, owner, name, raw):
+    def _lift_entry(self, owner, name, raw, uses):
         at = self.graph.constant_node(owner, owner.__name__)
         path = f"{owner.__name__}.{name}"
-        return self.lifter.lift(raw, self.graph.node(at, "class_entry", name, path))
+        return self.lifter.lift(raw, self.graph.node(at, "class_entry", name, path), uses)
 
     def _claim_entry(self, entered, name):
         if name in DESCRIPTIVE:
@@ -114,7 +115,7 @@ class Classes:
         raw = entered.entry[name]
         if name.startswith("__") or hasattr(type(raw), "__get__"):
             return
-        lifted = self._lift_entry(entered.obj, name, raw)
+        lifted = self._lift_entry(entered.obj, name, raw, self.lifter.spaces.uses_of(name, raw))
         if lifted is not raw:
             entered.place_one(name, lifted)
 

@@ -1,6 +1,5 @@
 """What a code object shows without being run: the names it uses, and whose code it is."""
 
-import collections
 import dis
 import functools
 import inspect
@@ -15,9 +14,6 @@ from typing import NamedTuple
 from evertrace._src.jit.lifting.asking import asking, asks, original
 from evertrace._src.source import PACKAGE_PREFIX
 
-WRITE_ONLY_METHODS = frozenset({"append", "extend", "add"})
-"""Methods that change a container without telling anything of what it held."""
-
 _BLIND = frozenset({"globals", "eval", "exec", "__import__", "import_module", "_getframe"})
 
 
@@ -27,11 +23,7 @@ class CodeInfo(NamedTuple):
     Attributes:
       global_names: globals that are read, written or deleted.
       attribute_names: names of attributes, and strings that could be one (for ``getattr``).
-      method_after: offset of each load of a name or attribute that a method load follows -> that
-        method's name.
       attributes_of: name of a global -> the attributes that are read of it right away.
-      write_only: names of globals, free variables and arguments whose every use is a call of one of
-        `WRITE_ONLY_METHODS`.
       imports: modules that it imports.
       stored: free variables that it assigns to.
       deleted: attributes and globals that it deletes.
@@ -42,9 +34,7 @@ class CodeInfo(NamedTuple):
 
     global_names: frozenset
     attribute_names: frozenset
-    method_after: dict
     attributes_of: dict
-    write_only: frozenset
     imports: frozenset
     stored: frozenset
     deleted: frozenset
@@ -72,9 +62,9 @@ def _analyse(code):
         if instruction is not None:
             seen.instruction(instruction, after)
     for constant in code.co_consts:
-        seen.attributes.update(_strings(constant))
+        seen.attributes.update(strings_in(constant))
         if isinstance(constant, CodeType):
-            seen.nested(constant, info_of(constant))
+            seen.nested(info_of(constant))
     return seen.info()
 
 
@@ -101,12 +91,25 @@ _CACHE, _EXTENDED_ARG = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
 
 
 def _instructions(code):
-    """Return the instructions of a code object, None for those of which names say nothing.
+    """Return the instructions of a code object, None for those of which names say nothing."""
+    local = variables_of(code)
+    found = []
+    for offset, number, arg in decoded(code):
+        if number in _OF_NAMES:
+            found.append(_of_name(offset, _OF_NAMES[number], arg, code.co_names))
+        elif number in _OF_VARIABLES:
+            names = names_of_variables(_OF_VARIABLES[number], arg, local)
+            found.append(_Instruction(offset, _OF_VARIABLES[number], names, False))
+        else:
+            found.append(None)
+    return found
+
+
+def decoded(code):
+    """Return triples (offset, number of the operation, argument) of a code object's instructions.
 
     `dis.get_instructions` would do, at ten times the price: it finds lines and texts as well.
     """
-    local = [*code.co_varnames, *(c for c in code.co_cellvars if c not in code.co_varnames)]
-    local += code.co_freevars
     raw, found, extension = code.co_code, [], 0
     for i, number in enumerate(raw[::2]):
         if number == _CACHE:
@@ -116,25 +119,30 @@ def _instructions(code):
             extension = arg
             continue
         extension = 0
-        if number in _OF_NAMES:
-            found.append(_of_name(2 * i, _OF_NAMES[number], arg, code.co_names))
-        elif number in _OF_VARIABLES:
-            found.append(_of_variable(2 * i, _OF_VARIABLES[number], arg, local))
-        else:
-            found.append(None)
+        found.append((2 * i, number, arg))
     return found
 
 
-def _of_name(offset, op, arg, names):
+def variables_of(code):
+    """Return the names of a code object's local and free variables, in its instructions' order."""
+    cells = [c for c in code.co_cellvars if c not in code.co_varnames]
+    return [*code.co_varnames, *cells, *code.co_freevars]
+
+
+def name_of_attribute(op, arg, names):
+    """Return the name that an instruction is about, and whether it loads a method."""
     flags = _FLAGGED.get(op, 0)
-    is_method = op == "LOAD_METHOD" or (op == "LOAD_ATTR" and bool(flags & arg))
-    return _Instruction(offset, op, (names[arg >> flags],), is_method)
+    return names[arg >> flags], op == "LOAD_METHOD" or (op == "LOAD_ATTR" and bool(flags & arg))
 
 
-def _of_variable(offset, op, arg, local):
-    if op.count("_FAST") > 1:  # of two variables at once, from Python 3.13 on
-        return _Instruction(offset, op, (local[arg >> 4], local[arg & 15]), False)
-    return _Instruction(offset, op, (local[arg],), False)
+def names_of_variables(op, arg, local):
+    """Return the variables that an instruction is about: from Python 3.13 on it may be two."""
+    return (local[arg >> 4], local[arg & 15]) if op.count("_FAST") > 1 else (local[arg],)
+
+
+def _of_name(offset, op, arg, names):
+    name, is_method = name_of_attribute(op, arg, names)
+    return _Instruction(offset, op, (name,), is_method)
 
 
 class _Seen:
@@ -145,15 +153,13 @@ class _Seen:
         self.global_names, self.imports = set(), set()
         self.stored, self.deleted = set(), set()
         self.attributes = set(code.co_names)
-        self.cells = {*code.co_freevars, *code.co_cellvars}
-        self.method_after, self.attributes_of = {}, {}
-        self.uses, self.appends = collections.Counter(), collections.Counter()
+        self.attributes_of = {}
         self.catches = bool(code.co_exceptiontable)
         self.blind = next((n for n in code.co_names if n in _BLIND), None)
 
     def instruction(self, instruction, after):
         """Note what one instruction, and the one after it, show."""
-        offset, op, names, _ = instruction
+        _, op, names, _ = instruction
         if op == "STORE_DEREF":
             self.stored.update(names)
         elif op in ("DELETE_ATTR", "DELETE_GLOBAL"):
@@ -168,24 +174,8 @@ class _Seen:
                 found.add(after.names[0])
             else:
                 found.add(None)
-        loaded = self._loaded(op, names)
-        for name in loaded:  # `Counter.update` takes longer than all the rest
-            self.uses[name] += 1
-        if after is not None and after.is_method and (loaded or op == "LOAD_ATTR"):
-            self.method_after[offset] = after.names[0]
-            if loaded and after.names[0] in WRITE_ONLY_METHODS:
-                self.appends[loaded[-1]] += 1
 
-    def _loaded(self, op, names):
-        """Return the variables that an instruction loads."""
-        if "LOAD_FAST" in op:
-            if op.startswith("STORE"):
-                names = names[1:]
-            # A cell: from Python 3.13 on, how a closure takes it along.
-            return [n for n in names if n not in self.cells]
-        return names if op in _LOADS else ()
-
-    def nested(self, code, inner):
+    def nested(self, inner):
         """Note what a function, class or comprehension inside mentions."""
         self.global_names |= inner.global_names
         self.attributes |= inner.attribute_names
@@ -196,9 +186,6 @@ class _Seen:
         for name in inner.global_names:
             found = inner.attributes_of.get(name, {None})
             self.attributes_of.setdefault(name, set()).update(found)
-        for name in {*code.co_freevars, *inner.global_names}:
-            self.uses[name] += 1
-            self.appends[name] += name in inner.write_only
 
     def info(self):
         """Return the `CodeInfo`."""
@@ -207,9 +194,7 @@ class _Seen:
         return CodeInfo(
             frozenset(self.global_names),
             frozenset(self.attributes),
-            self.method_after,
             {k: v for k, v in self.attributes_of.items() if None not in v},
-            frozenset(n for n, count in self.appends.items() if count and self.uses[n] == count),
             frozenset(self.imports),
             frozenset(self.stored),
             frozenset(self.deleted),
@@ -219,17 +204,12 @@ class _Seen:
         )
 
 
-_LOADS = frozenset({
-    "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF",
-    "LOAD_FROM_DICT_OR_GLOBALS",
-})  # fmt: skip
-
-
-def _strings(constant):
+def strings_in(constant):
+    """Return the strings in a constant that could be names of attributes."""
     if isinstance(constant, str):
         return (constant,) if constant.isidentifier() else ()
     if isinstance(constant, (tuple, frozenset)):
-        return [s for c in constant for s in _strings(c)]
+        return [s for c in constant for s in strings_in(c)]
     return ()
 
 

@@ -6,10 +6,12 @@ and the node that it was found at.
 
 import collections
 from collections import deque
+from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.entered import FIELDS, Entries, Fields, Items, Members
+from evertrace._src.jit.lifting.uses import LOOKED_UP, Field, within
 from evertrace._src.jit.lifting.values import weakly
 from evertrace._src.source import user_source
 
@@ -18,18 +20,30 @@ LARGE = 10_000
 """Leaves of one container beyond which a trace warns."""
 
 
-def lift_tuple(lifter, value, node):
+def lift_tuple(lifter, value, node, uses=None):
     rec, kind = lifter.recorder, type(value)
     node.check, node.want = "length", (kind, tuple.__len__(value))
     names = getattr(kind, "_fields", None)
     lifted = [
-        lifter.lift(x, rec.graph.node(node, "index", i, _item_name(node, i, names)))
+        lifter.lift(
+            x,
+            rec.graph.node(node, "index", i, _item_name(node, i, names)),
+            None if uses is None else within(uses, _ways_to(value, i)),
+        )
         for i, x in enumerate(tuple.__iter__(value))
     ]
     same = all(a is b for a, b in zip(lifted, tuple.__iter__(value), strict=True))
     made = value if same else tuple.__new__(kind, lifted)
     rec.questions.note(made, node, value)
+    if uses is not None:
+        lifter.partly[id(made)] = made, uses
     return rec.identity.derived(made, node)
+
+
+def _ways_to(items, i):
+    """Return the steps that lead to an item of a sequence."""
+    names = getattr(type(items), "_fields", ())
+    return [i, i - len(items), *[Field(name) for name in names[i : i + 1]]]
 
 
 def _item_name(node, i, fields):
@@ -40,70 +54,136 @@ def _entry_name(node, key):
     return f"{node.name}[{key!r}]" if values.is_value(key) else f"{node.name}[{type(key).__name__}]"
 
 
-def lift_items(lifter, value, node, write_only=False):
-    """Lift a list or deque in place."""
-    return _lift_growing(lifter, value, node, write_only, Items, fill_items)
+# ------------------------------------------------------------------------ what can be left alone
 
 
-def lift_set(lifter, value, node, write_only=False):
-    """Lift a set; its members stay what they are."""
-    return _lift_growing(lifter, value, node, write_only, Members, fill_members)
+def can_be_left(kind):
+    """Whether what is in values of a type is lifted only as far as code reads it."""
+    if kind in _ENTERED or kind is tuple:
+        return True
+    return issubclass(kind, tuple) and hasattr(kind, "_fields") and not kind.__dictoffset__
 
 
-def _lift_growing(lifter, value, node, write_only, kind, fill):
-    """Take over what may be only added to; its contents then do not count."""
-    rec = lifter.recorder
-    if rec.identity.alias(value, node) is not None:
-        if not write_only:
-            lifter.see(value)
+def lift_container(lifter, value, node, uses=None):
+    """Lift a list, deque, set or dict in place, as far as it is read.
+
+    Args:
+      lifter: the trace's lifter.
+      value: the container.
+      node: where it was found.
+      uses: what is done with it (see `uses`). One that is only added to is guarded by its type
+        alone.
+    """
+    identity = lifter.recorder.identity
+    if identity.alias(value, node) is not None:
+        lifter.see(value, uses)
         return value
-    rec.identity.remember(value, value, node)
-    entered = rec.identity.enter(kind(value, node))
+    identity.remember(value, value, node)
+    kind = next(kind for base, kind in _BASES if issubclass(type(value), base))
+    entered = identity.enter(kind(value, node))
     node.check, node.want = "type", type(value)
-    if write_only:
-        entered.write_only = True
-        entered.place([])
+    if isinstance(value, deque):
+        step = ("attribute", "maxlen") if type(value) is deque else ("slot", _MAXLEN)
+        path = f"{node.name}.maxlen"
+        lifter.recorder.graph.node(node, *step, path, "value", value.maxlen)
+    uses = _proper(entered, uses)
+    if uses is not None:
+        lifter.partly[id(value)] = value, uses
+    if _only_adds(entered, uses):
+        entered.leave()
     else:
-        fill(lifter, entered)
+        _FILL[kind](lifter, entered, uses)
     return value
 
 
-def fill_items(lifter, entered):
+def see(lifter, value, uses):
+    """Lift what was left alone of a container, or in it, as far as it is read now.
+
+    Args:
+      lifter: the trace's lifter.
+      value: the container or tuple, one of the lifter's `partly`.
+      uses: what is done with it besides.
+    """
+    entered = lifter.recorder.identity.by_id.get(id(value))
+    _, before = lifter.partly.pop(id(value))
+    uses = uses if entered is None else _proper(entered, uses)
+    if uses is not None:
+        uses |= before
+        lifter.partly[id(value)] = value, uses
+        if uses == before:
+            return
+    if entered is None:
+        for i, x in enumerate(tuple.__iter__(value)):
+            lifter.see(x, within(uses, _ways_to(value, i)))
+    elif not entered.unread:
+        for x, inner in _placed(entered, uses):
+            lifter.see(x, inner)
+    elif not _only_adds(entered, uses):
+        added, entered.unread = entered.contents(), False
+        _FILL[type(entered)](lifter, entered, uses)
+        entered.put(entered.with_added(added))
+
+
+def _proper(entered, uses):
+    """Return uses as they are for this kind of container: what does not fit reads it."""
+
+    def fits(use):
+        if use.steps:
+            return type(use.steps[0]) is not Field
+        return use.end == LOOKED_UP or entered.adds(use.end)
+
+    return uses if uses is not None and all(map(fits, uses)) else None
+
+
+def _only_adds(entered, uses):
+    return uses is not None and not any(use.steps for use in uses)
+
+
+def _placed(entered, uses):
+    """Return pairs (item, what is done with it) of what was lifted in a container."""
+    placed = entered.placed
+    if isinstance(placed, dict):
+        return [(x, within(uses, k)) for k, x in placed.items()]
+    return [(x, within(uses, _ways_to(placed, i))) for i, x in enumerate(placed)]
+
+
+def _fill_items(lifter, entered, uses):
     node, items = entered.node, entered.entry
     _warn_if_large(len(items), node)
     node.check, node.want = "length", (type(entered.obj), len(items))
     node.src = user_source()
     record, lift = lifter.recorder.graph.node, lifter.lift
-    if isinstance(entered.obj, deque):
-        step = ("attribute", "maxlen") if type(entered.obj) is deque else ("slot", _MAXLEN)
-        record(node, *step, f"{node.name}.maxlen", "value", entered.obj.maxlen)
     kind = "list" if isinstance(entered.obj, list) else "index"
     entered.place(
-        [lift(x, record(node, kind, i, f"{node.name}[{i}]")) for i, x in enumerate(items)]
+        [
+            lift(
+                x,
+                record(node, kind, i, f"{node.name}[{i}]"),
+                None if uses is None else within(uses, _ways_to(items, i)),
+            )
+            for i, x in enumerate(items)
+        ]
     )
 
 
-def lift_dict(lifter, value, node):
-    rec = lifter.recorder
-    if rec.identity.alias(value, node) is not None:
-        return value
-    rec.identity.remember(value, value, node)
-    lift_fields(lifter, value, node, collections.defaultdict)
-    entered = rec.identity.enter(Entries(value, node))
+def _fill_entries(lifter, entered, uses):
+    node, record = entered.node, lifter.recorder.graph.node
+    lift_fields(lifter, entered.obj, node, collections.defaultdict)
     _warn_if_large(len(entered.entry), node)
     keys = tuple(entered.entry)
-    node.check, node.want = "keys", (type(value), tuple(map(member_reference, keys)))
+    node.check, node.want = "keys", (type(entered.obj), tuple(map(member_reference, keys)))
     for key in keys:
         enter_member(lifter, key, f"a key of {node.name}")
     entered.place(
         {
             k: lifter.lift(
-                v, rec.graph.node(node, "key", member_reference(k), _entry_name(node, k))
+                v,
+                record(node, "key", member_reference(k), _entry_name(node, k)),
+                within(uses, k),
             )
             for k, v in entered.entry.items()
         }
     )
-    return value
 
 
 def lift_fields(lifter, value, node, base):
@@ -120,7 +200,7 @@ def lift_fields(lifter, value, node, base):
         )
 
 
-def fill_members(lifter, entered):
+def _fill_members(lifter, entered, uses):
     node, members = entered.node, entered.entry
     _warn_if_large(len(members), node)
     node.check = "members"
@@ -128,6 +208,16 @@ def fill_members(lifter, entered):
     for member in members:
         enter_member(lifter, member, f"a member of {node.name}")
     entered.place(list(members))
+
+
+_BASES = ((list, Items), (deque, Items), (set, Members), (dict, Entries))
+_FILL: dict[type, Any] = {Items: _fill_items, Members: _fill_members, Entries: _fill_entries}
+_ENTERED = frozenset({
+    list, deque, set, dict, collections.defaultdict, collections.OrderedDict,
+})  # fmt: skip
+
+
+# ------------------------------------------------------------------------ what cannot
 
 
 def lift_frozenset(lifter, value, node):

@@ -9,13 +9,14 @@ import array
 import collections
 import contextlib
 import types
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
+from evertrace._src.jit.lifting.hooks import StandIn, left_alone
 from evertrace._src.jit.lifting.parts import position_of
 from evertrace._src.jit.lifting.values import ABSENT, dict_type
 
@@ -59,12 +60,14 @@ class Entered:
 
     def put_back(self, contents, placed):
         """Put back earlier contents, with what has been lifted since `placed` was in place."""
-        if isinstance(contents, dict):
-            late = {k: v for k, v in self.placed.items() if k not in placed or placed[k] is not v}
-            self.put(contents | late)
-        else:  # a list that had only been appended to may have been read
-            was_read = len(self.placed) > len(placed)
-            self.put([*self.placed, *contents] if was_read else contents)
+        self.put(self.lifted_since(contents, placed))
+
+    def lifted_since(self, contents, placed):
+        """Return earlier contents, with what has been lifted since `placed` was in place."""
+        if not isinstance(contents, dict):
+            return contents
+        late = {k: v for k, v in self.placed.items() if v is not placed.get(k, ABSENT)}
+        return contents | late if late else contents
 
     def changed(self):
         """Whether the contents are no longer what the trace put in place."""
@@ -214,15 +217,72 @@ def replace_entries(namespace, contents):
     dict.update(namespace, contents)
 
 
-class Items(Entered):
-    """The items of a list or deque."""
+class Container(Entered):
+    """What is in a container, which may be left alone: nothing reads it, and it is only added to.
 
-    __slots__ = ("write_only",)
-    name_of = _name_of_item
+    Attributes:
+      unread: whether it is left alone. It then holds what the trace adds.
+      left: what the trace put in place of contents that it left alone, or None.
+    """
+
+    __slots__ = ("left", "unread")
+    _adding: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, obj, node):
-        self.write_only = False
+        self.unread, self.left = False, None
         super().__init__(obj, node)
+
+    def adds(self, end):
+        """Whether a method or operator, as in `uses.Use`, adds to it and tells nothing of it."""
+        return end in self._adding
+
+    def leave(self):
+        """Leave the contents alone."""
+        self.unread = True
+        self.place(self._nothing())
+        self.left = self.placed
+
+    def _nothing(self) -> Any:
+        return []
+
+    def with_added(self, contents):
+        """Return the contents, lifted by now, with what was added while they were left alone.
+
+        Args:
+          contents: what was in the container then.
+        """
+        return [*self.placed, *contents]
+
+    def lifted_since(self, contents, placed):
+        """Return earlier contents, with what has been lifted since `placed` was in place."""
+        left = self.left
+        if left is None or self.unread or list(map(id, placed)) != list(map(id, left)):
+            return super().lifted_since(contents, placed)
+        return self.with_added(contents)
+
+
+class Items(Container):
+    """The items of a list or deque."""
+
+    __slots__ = ()
+    name_of = _name_of_item
+
+    def adds(self, end):
+        """Whether it adds; a deque of a largest length forgets items where others are added."""
+        return end in _AT_THE_END or (end in _AT_THE_START and not self._is_bounded())
+
+    def _is_bounded(self):
+        return getattr(self.obj, "maxlen", None) is not None
+
+    def _nothing(self):
+        return [] if self._is_bounded() else [left_alone(type(self.obj))]
+
+    def with_added(self, contents):
+        """Return the items, which stand where one thing stood for all of them."""
+        at = next((i for i, x in enumerate(contents) if type(x) is StandIn), None)
+        if at is None:
+            return [*self.placed, *contents]
+        return [*contents[:at], *self.placed, *contents[at + 1 :]]
 
     def contents(self):
         """Return the items."""
@@ -235,11 +295,23 @@ class Items(Entered):
         base.extend(self.obj, contents)
 
 
-class Entries(Entered):
+_AT_THE_END = frozenset({"append", "extend", "+="})
+_AT_THE_START = frozenset({"insert", "appendleft", "extendleft"})
+
+
+class Entries(Container):
     """The entries of a dict."""
 
     __slots__ = ()
     name_of = _name_of_item
+    _adding = frozenset({"[]=", "update", "|="})
+
+    def _nothing(self):
+        return {}
+
+    def with_added(self, contents):
+        """Return the entries, those that were set last where they were."""
+        return self.placed | contents
 
     def contents(self):
         """Return the entries."""
@@ -255,14 +327,11 @@ class Entries(Entered):
             kind.__setitem__(self.obj, k, v)
 
 
-class Members(Entered):
+class Members(Container):
     """The members of a set; they are never replaced."""
 
-    __slots__ = ("write_only",)
-
-    def __init__(self, obj, node):
-        self.write_only = False
-        super().__init__(obj, node)
+    __slots__ = ()
+    _adding = frozenset({"add", "update", "|="})
 
     def contents(self):
         """Return the members."""

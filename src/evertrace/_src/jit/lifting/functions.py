@@ -15,6 +15,7 @@ import weakref
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import (
     clone,
+    code_of,
     forget_trampoline,
     info_of,
     install_asking,
@@ -24,6 +25,7 @@ from evertrace._src.jit.lifting.code import (
     is_library_module,
     is_own_file,
 )
+from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.entered import (
     FIELDS,
     CellContents,
@@ -33,6 +35,7 @@ from evertrace._src.jit.lifting.entered import (
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.reached import Reached
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
+from evertrace._src.jit.lifting.uses import uses_of_variable
 from evertrace._src.jit.lifting.values import ABSENT, weakly
 
 _FUNCTION = types.FunctionType
@@ -130,15 +133,16 @@ class Functions:
         if defaults or _calls_itself(code, info):
             self._enter_defaults(found)
         for i, (name, cell) in enumerate(zip(code.co_freevars, fun.__closure__ or (), strict=True)):
-            self._enter_cell(node, i, name, cell, name in info.write_only)
+            self._enter_cell(node, i, name, cell, code)
         self._enter_globals(fun, node, info)
         self.watch_attributes(fun, node)
-        self.lifter.spaces.mention(info.attribute_names)
+        self.lifter.spaces.mention(info.attribute_names, code)
 
     def _inspect(self, name):
         """Enter all functions now: code mentions a name by which it can look into them."""
         if name in _INSPECTED and not self._inspected:
             self._inspected = True
+            self.lifter.see_all()
             for found in list(self._reached.values()):
                 if not found.called:
                     self.enter(found)
@@ -156,16 +160,17 @@ class Functions:
             lifted[attribute] = self.lifter.lift(value, child)
         entered.place(lifted)
 
-    def _enter_cell(self, node, i, name, cell, write_only):
+    def _enter_cell(self, node, i, name, cell, code):
         record = self.graph.node
         if id(cell) in self.identity.by_id:
-            if not write_only:
-                self.lifter.see(self.identity.by_id[id(cell)].contents().get(""))
+            value = self.identity.by_id[id(cell)].contents().get("")
+            if id(value) in self.lifter.partly:
+                self.lifter.see(value, _uses_in(code, name, value))
             return
         closure = record(node, "attribute", "__closure__", f"{node.name}.__closure__")
-        self.enter_cell(cell, record(closure, "index", i, name), name, write_only)
+        self.enter_cell(cell, record(closure, "index", i, name), name, code)
 
-    def enter_cell(self, cell, at, name, write_only=False):
+    def enter_cell(self, cell, at, name, code=None):
         """Lift what a cell, found at a node, holds."""
         record = self.graph.node
         entered = self.identity.enter(CellContents(cell, at))
@@ -175,7 +180,7 @@ class Functions:
         value = entered.entry[""]
         contents = record(at, "contents", None, name)
         self.identity.keep(cell)
-        entered.place({"": self.lifter.lift(value, contents, write_only)})
+        entered.place({"": self.lifter.lift(value, contents, _uses_in(code, name, value))})
 
     def _enter_globals(self, fun, node, info):
         namespace = fun.__globals__
@@ -190,11 +195,10 @@ class Functions:
                 "names",
                 frozenset(k for k in namespace if not k.startswith("__")),
             )
+        uses_of = None if info.blind else functools.partial(_uses_in, code_of(fun))
         for name in sorted(mentioned):
             attributes = info.attributes_of.get(name)
-            self.lifter.namespaces.claim(
-                names, name, "global ", name in info.write_only, attributes
-            )
+            self.lifter.namespaces.claim(names, name, "global ", uses_of, attributes)
         for name in info.imports:
             module = sys.modules.get(name)
             if module is not None and not is_library_module(name):
@@ -277,6 +281,13 @@ class Functions:
         """Put all functions back."""
         for found in self._reached.values():
             forget_trampoline(found.fun)
+
+
+def _uses_in(code, name, value):
+    """Return what code, if it is known, does with a variable, where it matters for its value."""
+    if code is None or not can_be_left(type(value)):
+        return None
+    return uses_of_variable(code, name)
 
 
 def _calls_itself(code, info):

@@ -14,10 +14,10 @@ get_ident = threading.get_ident
 
 
 class PastTheHook(BaseException):
-    """A read went past the hook; the trace is done again with this class's attributes in place.
+    """A read went past the hook; the trace is done again with all in place.
 
     Attributes:
-      cls: the class.
+      cls: the class, of objects with attributes or of containers.
     """
 
     def __init__(self, cls):
@@ -129,6 +129,11 @@ def parts(stand_in):
 def placeholder(owner, name):
     """Return what stands for an attribute that was not read yet."""
     return StandIn(lambda: PastTheHook(owner.cls), owner, name)
+
+
+def left_alone(cls):
+    """Return what stands for all items of a container that are left alone."""
+    return StandIn(lambda: PastTheHook(cls))
 
 
 def opaque(value, node):

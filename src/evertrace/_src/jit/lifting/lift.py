@@ -32,20 +32,16 @@ from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.classes import Classes
 from evertrace._src.jit.lifting.code import is_library_class, is_library_function, is_library_module
 from evertrace._src.jit.lifting.containers import (
-    fill_items,
-    fill_members,
-    lift_dict,
+    can_be_left,
+    lift_container,
     lift_fields,
     lift_frozenset,
-    lift_items,
-    lift_set,
     lift_tuple,
 )
+from evertrace._src.jit.lifting.containers import see as see_container
 from evertrace._src.jit.lifting.entered import (
     ContextValue,
     FunctionAttributes,
-    Items,
-    Members,
     has_no_hidden_state,
     instance_dict,
     slot_descriptors,
@@ -72,6 +68,7 @@ from evertrace._src.jit.lifting.objects import Objects, class_check
 from evertrace._src.jit.lifting.parts import HELD, is_structure, parts_of
 from evertrace._src.jit.lifting.recorder import Recorder
 from evertrace._src.jit.lifting.spaces import Spaces
+from evertrace._src.jit.lifting.uses import Use
 from evertrace._src.tree import registry
 
 
@@ -84,42 +81,48 @@ class Lifter:
       constants: names of Python numbers that are guarded by value instead of being host scalars.
 
     Attributes:
+      partly: id of a container or tuple of which not all is read -> it, and its uses so far.
       impure: function (value) -> the stand-in of an impure function, or None.
     """
 
     impure: Any = staticmethod(lambda value: None)
 
     def __init__(self, recorder: Recorder, eager=(), constants: Container[str] = ()):
-        self.recorder, self.constants = recorder, constants
+        self.recorder, self.constants, self.eager = recorder, constants, eager
+        self.partly: dict[int, tuple[Any, frozenset[Use]]] = {}
+        self._leaves = True
         recorder.lifter = self
-        self.spaces = Spaces()
+        self.spaces = Spaces(self)
         self.functions, self.classes = Functions(self), Classes(self)
         self.namespaces, self.objects = Namespaces(self), Objects(self, eager)
 
-    def lift(self, value, node, write_only=False):
+    def lift(self, value, node, uses=None):
         """Return what `value`, found at `node`, is inside of the trace.
 
         Args:
           value: the value.
           node: its path; the check that the value asks for is set on it.
-          write_only: whether a container is only added to.
+          uses: what is done with a container (see `uses`); None if all of it is read.
         """
         kind = type(value)
-        if write_only and kind in _CONTAINERS:
-            return _CONTAINERS[kind](self, value, node, True)
+        if uses is not None and self._leaves and can_be_left(kind) and kind not in self.eager:
+            handler = lift_tuple if issubclass(kind, tuple) else lift_container
+            return handler(self, value, node, uses)
         handler = _HANDLERS.get(kind)
         if handler is not None:
             return handler(self, value, node)
         return _lift_other(self, value, node)
 
-    def see(self, value):
-        """Lift what is in a container that was only added to so far."""
-        entered = self.recorder.identity.by_id.get(id(value))
-        if isinstance(entered, (Items, Members)) and entered.write_only:
-            added = entered.contents()
-            entered.write_only = False
-            (fill_members if isinstance(entered, Members) else fill_items)(self, entered)
-            entered.put([*entered.placed, *added])
+    def see(self, value, uses=None):
+        """Note what is done with a value besides: it may be a container that was left alone."""
+        if id(value) in self.partly:
+            see_container(self, value, uses)
+
+    def see_all(self):
+        """Leave nothing alone from now on: code looks where no read shows."""
+        self._leaves = False
+        for value, _ in list(self.partly.values()):
+            self.see(value)
 
     def stand_in(self, value):
         """Return what stands for an impure or a mathematical function, or None."""
@@ -443,8 +446,11 @@ def _lift_cell(lifter, value, node):
     node.check, node.want = "type", types.CellType
     if lifter.recorder.identity.alias(value, node) is None:
         lifter.recorder.identity.remember(value, value, node)
-        if id(value) not in lifter.recorder.identity.by_id:
+        entered = lifter.recorder.identity.by_id.get(id(value))
+        if entered is None:
             lifter.functions.enter_cell(value, node, node.name)
+        else:
+            lifter.see(entered.contents().get(""))
     return value
 
 
@@ -567,18 +573,13 @@ def _by_base():
 
 _EXPOSED = (types.SimpleNamespace, threading.local)  # hidden state that is nothing but a dict
 _BASES = (
-    (tuple, lift_tuple), (list, lift_items), (dict, lift_dict), (set, lift_set),
-    (frozenset, lift_frozenset), (collections.deque, lift_items),
+    (tuple, lift_tuple), (frozenset, lift_frozenset),
+    *[(base, lift_container) for base in (list, dict, set, collections.deque)],
 )  # fmt: skip
 _VIEWS = (
     types.MappingProxyType,
     *(type(v) for d in ({}, collections.OrderedDict()) for v in (d.keys(), d.values(), d.items())),
 )
-_CONTAINERS: dict[type, Any] = {
-    list: lift_items,
-    set: lift_set,
-    collections.deque: lift_items,
-}
 _HANDLERS: dict[type, Any] = {
     **dict.fromkeys(
         (
@@ -602,10 +603,12 @@ _HANDLERS: dict[type, Any] = {
     Array: lift_array,
     np.ndarray: lift_ndarray,
     tuple: lift_tuple,
-    **_CONTAINERS,
-    dict: lift_dict,
-    collections.defaultdict: lift_dict,
-    collections.OrderedDict: lift_dict,
+    **dict.fromkeys(
+        (
+            list, set, dict, collections.deque, collections.defaultdict, collections.OrderedDict,
+        ),
+        lift_container,
+    ),
     frozenset: lift_frozenset,
     types.FunctionType: _lift_function,
     types.MethodType: _lift_method,

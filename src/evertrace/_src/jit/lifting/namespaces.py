@@ -55,11 +55,20 @@ class Namespaces:
             found = self._namespaces[id(namespace)] = self.identity.enter(Names(namespace, node))
         return found
 
-    def claim(self, names, name, prefix, write_only=False, attributes=()):
-        """Lift one name of a namespace in place."""
+    def claim(self, names, name, prefix, uses_of=None, attributes=()):
+        """Lift one name of a namespace in place.
+
+        Args:
+          names: the names of the namespace.
+          name: which.
+          prefix: of what people call it.
+          uses_of: function (name, value) -> what is done with it, see `uses`.
+          attributes: those that are read of it right away.
+        """
         if name in names.names:
-            if not write_only:
-                self.lifter.see(names.obj.get(name))
+            value = names.obj.get(name)
+            if id(value) in self.lifter.partly:
+                self.lifter.see(value, uses_of and uses_of(name, value))
             return
         value = names.claim(name)
         node = self.graph.node(names.node, "get", name, prefix + name)
@@ -80,7 +89,7 @@ class Namespaces:
             if value is math and math_is_itself():
                 names.place_one(name, math_stand_in)
             return
-        lifted = self.lifter.lift(value, node, write_only)
+        lifted = self.lifter.lift(value, node, uses_of and uses_of(name, value))
         if lifted is not value:
             names.place_one(name, lifted)
 
@@ -100,7 +109,7 @@ class Namespaces:
 
         def claim(name):
             if name in module.__dict__ and name not in DESCRIPTIVE:
-                self.claim(names, name, prefix)
+                self.claim(names, name, prefix, self.lifter.spaces.uses_of)
             elif name not in _BUILTINS and not name.startswith("__"):
                 names.claim(name)  # it may be set
 

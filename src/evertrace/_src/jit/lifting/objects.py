@@ -1,20 +1,20 @@
 """Objects of Python classes: their attributes become lifted values when they are read."""
 
 import sys
-from collections import deque
 
 from evertrace._src.jit.lifting import guards
-from evertrace._src.jit.lifting.code import WRITE_ONLY_METHODS, info_of, is_library_code
+from evertrace._src.jit.lifting.code import is_library_code
+from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.entered import Attributes, instance_dict
 from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
 from evertrace._src.jit.lifting.protocols import Lifting
+from evertrace._src.jit.lifting.uses import uses_of_attribute
 from evertrace._src.jit.lifting.values import ABSENT, OWN, weakly
 
 _WHOLE = frozenset({
     "__dict__", "__reduce_ex__", "__reduce__", "__getstate__", "__copy__", "__deepcopy__",
     "__dir__",
 })  # fmt: skip
-_GROWING = (list, set, deque)
 _HERE = __file__.removesuffix("objects.py")
 
 
@@ -56,11 +56,11 @@ class Objects:
         if kind is StandIn and isinstance(parts(value)[0], Attributes):
             owner, own_name = parts(value)
             self.guard_lookup(owner, own_name)
-            write_only = type(owner.entry[own_name]) in _GROWING and _only_appends(2)
-            return self.lift_attribute(owner, own_name, write_only)
+            uses = _uses(name) if can_be_left(type(owner.entry[own_name])) else None
+            return self.lift_attribute(owner, own_name, uses)
         if name in entered.seen:
-            if kind in _GROWING and not _only_appends(2):
-                self.lifter.see(value)
+            if id(value) in self.lifter.partly:
+                self.lifter.see(value, _uses(name))
             return value
         if name in _WHOLE:
             self.lift_all(entered)
@@ -74,7 +74,8 @@ class Objects:
             return value
         owner, raw = found
         self._absent(entered, name)
-        return self.lifter.classes.found_on_class(entered, owner, name, raw, value)
+        uses = _uses(name) if can_be_left(kind) else None
+        return self.lifter.classes.found_on_class(entered, owner, name, raw, value, uses)
 
     def _read_own(self, entered, name, value):
         """Return what a read of an attribute of ours gives, which may be a user's function."""
@@ -100,10 +101,10 @@ class Objects:
             self.of_made.add(cls)
             self.lifter.classes.lift(cls)
 
-    def lift_attribute(self, entered, name, write_only=False):
+    def lift_attribute(self, entered, name, uses=None):
         """Lift one attribute and put it in place."""
         value = entered.entry[name]
-        lifted = self.lifter.lift(value, self.attribute_node(entered, name), write_only)
+        lifted = self.lifter.lift(value, self.attribute_node(entered, name), uses)
         entered.place_one(name, lifted)
         return lifted
 
@@ -113,6 +114,8 @@ class Objects:
             if type(value) is StandIn and parts(value)[0] is entered:
                 self.guard_lookup(entered, name)
                 self.lift_attribute(entered, name)
+            else:
+                self.lifter.see(value)
         if instance_dict(entered.obj) is not None:
             names = tuple([n for n in entered.entry if n not in entered.slots])
             node = self._vars_node(entered)
@@ -176,7 +179,7 @@ def _is_users(frame):
     return not is_library_code(frame.f_code)
 
 
-def _only_appends(depth):
-    """Whether the reader, so many frames up, only calls a method that tells nothing of the rest."""
-    frame = sys._getframe(depth + 1)
-    return info_of(frame.f_code).method_after.get(frame.f_lasti) in WRITE_ONLY_METHODS
+def _uses(name):
+    """Return what the code that reads an attribute does with it."""
+    frame = sys._getframe(3)  # of who asked the hook that asked `Objects.read`
+    return uses_of_attribute(frame.f_code, frame.f_lasti, name)

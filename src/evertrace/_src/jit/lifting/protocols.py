@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.recorder import Recorder
+from evertrace._src.jit.lifting.uses import Uses
 
 
 class Lifting(Protocol):
@@ -14,6 +15,7 @@ class Lifting(Protocol):
       recorder: what the trace has read.
       constants: names of Python numbers that are guarded by value instead of being host scalars.
       functions, classes, namespaces, objects, spaces: the lifter's parts.
+      partly: id of a container or tuple of which not all is read -> it, and its uses so far.
     """
 
     recorder: Recorder
@@ -23,13 +25,18 @@ class Lifting(Protocol):
     namespaces: Any
     objects: Any
     spaces: Any
+    partly: dict[int, tuple[Any, Any]]
 
-    def lift(self, value: Any, node: Node, write_only: bool = False) -> Any:
+    def lift(self, value: Any, node: Node, uses: Uses = None) -> Any:
         """Return what a value, found at a node, is inside of the trace."""
         ...
 
-    def see(self, value: Any) -> None:
-        """Note an ordinary read of a container."""
+    def see(self, value: Any, uses: Uses = None) -> None:
+        """Note what is done with a value besides: None for an ordinary read."""
+        ...
+
+    def see_all(self) -> None:
+        """Leave nothing alone from now on: code looks where no read shows."""
         ...
 
     def stand_in(self, value: Any) -> Any:

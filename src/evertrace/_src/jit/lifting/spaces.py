@@ -7,7 +7,9 @@ there, so what is in them is put in place by name, before it can be read.
 import sys
 import threading
 
+from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.guards import Node
+from evertrace._src.jit.lifting.uses import all_uses, uses_of_name
 
 DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 """Names of what describes a class, module or function, which stay what they are."""
@@ -21,10 +23,16 @@ class Spaces:
 
     Attributes:
       names: of attributes, in all code that was entered.
+
+    Args:
+      lifter: the trace's lifter.
     """
 
-    def __init__(self):
+    def __init__(self, lifter):
+        self.lifter = lifter
         self.names: set[str] = set()
+        self._code = {}  # name -> the code that mentions it; None where that does not show
+        self._left = {}  # name -> containers that were left alone under it
         self._spaces = []
         self._thread = threading.get_ident()
 
@@ -39,12 +47,34 @@ class Spaces:
         self._spaces.append((claim, namespace, lacks))
         _claim_in(claim, namespace, lacks, frozenset(self.names))
 
-    def mention(self, names):
-        """Lift what is under some names."""
+    def mention(self, names, code=None):
+        """Lift what is under some names.
+
+        Args:
+          names: the names.
+          code: that mentions them, or None for a function in C that is given a name.
+        """
+        for name in names:
+            known = self._code.setdefault(name, [])
+            if code is None:
+                self._code[name] = None
+            elif known is not None:
+                known.append(code)
+        for name in names & self._left.keys():
+            for value in self._left[name]:
+                self.lifter.see(value, code and uses_of_name(code, name))
         new = names - self.names
         self.names |= new
         for claim, namespace, lacks in list(self._spaces):
             _claim_in(claim, namespace, lacks, new)
+
+    def uses_of(self, name, value):
+        """Return what the code so far does with what is under a name, see `uses`."""
+        known = self._code.get(name)
+        if known is None or not can_be_left(type(value)):
+            return None
+        self._left.setdefault(name, []).append(value)
+        return all_uses([uses_of_name(code, name) for code in known])
 
     def naming_stand_ins(self):
         """Return what stands for the builtins that take the name of an attribute as a value."""
@@ -75,7 +105,8 @@ class Spaces:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        self._spaces.clear()
+        for kept in (self._spaces, self._code, self._left):
+            kept.clear()
 
 
 def nowhere():

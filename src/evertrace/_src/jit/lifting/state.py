@@ -87,10 +87,12 @@ class Contents:
       now, then: its contents, and those before.
     """
 
-    __slots__ = ("entered", "keys", "name")
+    __slots__ = ("entered", "keys", "left", "name")
 
     def __init__(self, entered, now, then):
         self.entered, self.keys, self.name = entered, None, entered.node.name
+        # What stands for the items of a list that are left alone stays where it is.
+        self.left = [(i, x) for i, x in enumerate(now) if type(x) is StandIn]
         if isinstance(now, dict):
             self.keys = list(now)
             others = [k for k in now if k not in then] + [k for k in then if k not in now]
@@ -102,12 +104,16 @@ class Contents:
     def get(self):
         """Return the values, in order."""
         now = self.entered.contents()
-        return list(now.values()) if isinstance(now, dict) else now
+        if isinstance(now, dict):
+            return list(now.values())
+        return [x for x in now if type(x) is not StandIn]
 
     def set(self, values):
         """Set the contents that the thing had when this was made, with other values."""
         if self.keys is not None:
             values = dict(zip(self.keys, values, strict=True))
+        for i, x in self.left:
+            values = [*values[:i], x, *values[i:]]
         self.entered.put(values)
 
 
@@ -146,13 +152,7 @@ class _Held(NamedTuple):
 
     def then(self):
         """Return the contents at the snapshot, with what was read since lifted."""
-        entered, contents, placed = self
-        now = entered.placed
-        if isinstance(contents, dict):
-            lifted = {k: v for k, v in now.items() if v is not placed.get(k, ABSENT)}
-            return contents | lifted if lifted else contents
-        # A list that was only added to, and was looked into since, begins with what it had.
-        return contents if now is placed else [*now, *contents]
+        return self.entered.lifted_since(self.contents, self.placed)
 
 
 class Snapshot(NamedTuple):
@@ -207,6 +207,7 @@ def snapshot(recorder, functions=()):
 def changes(recorder, before):
     """Return the `Changes` since a snapshot."""
     found = Changes([], [], _impure_calls(recorder, before))
+    _see_stores(recorder, before)
     for entered, then in _all_then(recorder, before):
         now = entered.contents()
         if _same_shape(entered, now, then):
@@ -228,6 +229,20 @@ def changes(recorder, before):
         if array.written and not (written and array.current is current):
             found.slots.append(Buffer(recorder, array))
     return found
+
+
+def _see_stores(recorder, before):
+    """Lift dicts that were stored into since and not read: which entries are new is to be told."""
+    then = {id(held.entered): held.contents for held in before.held}
+    for entered in list(recorder.identity.entered):
+        if isinstance(entered, Entries) and entered.unread:
+            now, earlier = entered.contents(), then.get(id(entered), {})
+            if _identities(now) != _identities(earlier):
+                recorder.lifter.see(entered.obj)
+
+
+def _identities(entries):
+    return [*map(id, entries), *map(id, entries.values())]
 
 
 def rewind(recorder, before):

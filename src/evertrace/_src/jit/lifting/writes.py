@@ -61,7 +61,7 @@ def changes(recorder, cook):
     """Return the writes of a trace: what differs from what it put in place."""
     writes = _writes_to_arrays(recorder, cook)  # the only ones that could fail when applied
     for entered in recorder.identity.entered:
-        if entered.changed() or getattr(entered, "write_only", False):
+        if entered.changed():
             writes += DIFFERENCES[type(entered)](entered, recorder, cook)
     _check_unwritable(recorder)
     for entered in recorder.identity.entered:
@@ -230,11 +230,8 @@ def _entries(entered, recorder, cook):
 
 def _items(entered, recorder, cook):
     now, node = entered.contents(), entered.node
-    if entered.write_only:
-        if not now:
-            return []
-        recipes = [cook.state(x, f"{node.name}[...]") for x in now]
-        return [Write(node.index, node.name, "extend", recipes, None)]
+    if entered.unread:
+        return _added(now, node, cook)
     placed = entered.placed
     shift = next((i for i, x in enumerate(placed) if now and x is now[0]), 0)
     kept = 0
@@ -249,15 +246,23 @@ def _items(entered, recorder, cook):
     return [Write(node.index, node.name, "items", recipes, (shift, kept))]
 
 
+def _added(now, node, cook):
+    """Return the writes of a list that was left alone: what is before and behind what was there."""
+    at = next((i for i, x in enumerate(now) if type(x) is StandIn), None)
+    parts = ("prepend", now[: at or 0]), ("extend", now[0 if at is None else at + 1 :])
+    return [
+        Write(
+            node.index, node.name, kind, [cook.state(x, f"{node.name}[...]") for x in items], None
+        )
+        for kind, items in parts
+        if items
+    ]
+
+
 def _members(entered, recorder, cook):
     now, node = entered.contents(), entered.node
-    if entered.write_only:
-        if not now:
-            return []
-        gone, new = [], now
-    else:
-        gone = [x for x in entered.placed if not any(x is y for y in now)]
-        new = [x for x in now if not any(x is y for y in entered.placed)]
+    gone = [x for x in entered.placed if not any(x is y for y in now)]
+    new = [x for x in now if not any(x is y for y in entered.placed)]
     recipes = [cook.state(x, f"a member of {node.name}") for x in (*gone, *new)]
     return [Write(node.index, node.name, "set", recipes, len(gone))] if recipes else []
 
@@ -331,6 +336,13 @@ def _apply_extend(items, made, rest):
         _base(items).extend(items, made)
 
 
+def _apply_prepend(items, made, rest):
+    if isinstance(items, list):
+        list.__setitem__(items, slice(0, 0), made)
+    else:
+        collections.deque.extendleft(items, reversed(made))
+
+
 def _apply_items(items, made, rest):
     shift, kept = rest
     base = _base(items)
@@ -383,6 +395,7 @@ def _apply_class(obj, made, rest):
 APPLY: dict[str, Callable[[Any, Any, Any], None]] = {
     "attributes": _apply_attributes, "names": _apply_names, "entries": _apply_names,
     "class_entries": _apply_class_entries, "dict": _apply_dict, "extend": _apply_extend,
+    "prepend": _apply_prepend,
     "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": replay,
     "class": _apply_class, "fields": _apply_fields, "memory": _apply_memory,
     "context": lambda var, made, rest: var.set(made),
