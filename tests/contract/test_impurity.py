@@ -495,3 +495,34 @@ def test_users_error_in_a_library_callback_leaves(jit):
 
     f = jit(lambda x: x * sorted(s.items, key=key)[0])
     yield raised(f, X), s
+
+
+@case(traces=3)
+def test_only_the_variables_that_were_asked_for_count(jit):
+    name, other = "EVERTRACE_TEST_SCALE", "EVERTRACE_TEST_OTHER"
+    f = jit(lambda x: x * 2 if name in os.environ else x * 3)
+    try:
+        yield f(X)
+        os.environ[other] = "1"
+        yield f(X)
+        os.environ[name] = "1"
+        yield f(X)
+        os.environ[other] = os.environ[name] = "2"
+        yield f(X)
+        del os.environ[name]
+        yield f(X)
+    finally:
+        os.environ.pop(name, None)
+        del os.environ[other]
+
+
+@case(traces=2)
+def test_what_iterates_over_the_environment_depends_on_all_of_it(jit):
+    f = jit(lambda x: x * len([k for k in os.environ if k.startswith("EVERTRACE_TEST_")]))
+    yield f(X)
+    os.environ["EVERTRACE_TEST_OTHER"] = "1"
+    try:
+        yield f(X)
+    finally:
+        del os.environ["EVERTRACE_TEST_OTHER"]
+    yield f(X)

@@ -12,7 +12,7 @@ class FakeRecorder:
 
     def __init__(self):
         self.prologue = Prologue()
-        self.effects, self.arrays, self.environ = [], [], 0
+        self.effects, self.arrays, self.environ = [], [], []
 
     def late_array(self, fn, args, kwargs, value, what):
         self.arrays.append((fn, args, kwargs, what))
@@ -21,8 +21,8 @@ class FakeRecorder:
     def effect(self, fn, args, kwargs):
         self.effects.append((fn, args, kwargs))
 
-    def guard_environ(self):
-        self.environ += 1
+    def guard_environ(self, environ, name=None):
+        self.environ.append(name)
 
     def repeat_effects(self):
         for fn, args, kwargs in self.effects:

@@ -158,7 +158,7 @@ def test_environment(monkeypatch):
     f(X)
     monkeypatch.setenv("EVERTRACE_TEST_NAME", "secret")
     f(X)
-    assert "os.environ: changed" in why(f)
+    assert why(f) == "os.environ['EVERTRACE_TEST_NAME']: changed"
     assert "secret" not in why(f)
 
 

@@ -128,10 +128,13 @@ def test_the_environment_is_guarded(monkeypatch):
     for read in reads:
         traced = Traced(read)
         assert traced.result == "there"
-        assert traced.recorder.environ
+        assert "EVERTRACE_TEST" in traced.recorder.environ
     traced = Traced(lambda: "EVERTRACE_NOT_THERE" in os.environ)
-    assert traced.recorder.environ
+    assert traced.recorder.environ == ["EVERTRACE_NOT_THERE"]
     assert traced.result is False
+    for read in (lambda: len(os.environ), lambda: list(os.environ), os.environ.copy):
+        traced = Traced(read)
+        assert traced.recorder.environ[0] is None
 
 
 def test_changing_the_environment_is_refused():

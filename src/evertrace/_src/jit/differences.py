@@ -212,7 +212,7 @@ def _is_gone(node):
 
 def _of_value(node, value):
     if node.kind == "environ":
-        return [("os.environ", "", "changed", "value")]
+        return [(node.name, "", "changed", "value")]
     was, now = expected(node), word(value)
     if was == now:
         return [(node.name, "", "another one", "identity")]

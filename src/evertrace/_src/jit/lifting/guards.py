@@ -137,7 +137,7 @@ def _step_asarray(obj, key):
 
 
 def _step_environ(environ, key):
-    return tuple(sorted(environ.items()))
+    return tuple(sorted(environ.items())) if key is None else environ.get(key, ABSENT)
 
 
 def _step_names(owner, key):

@@ -505,8 +505,9 @@ def numpy_printing():
 
 
 def environ(call):
-    """Handle a read of the environment, which becomes a guard."""
-    call.patches.recorder.guard_environ()
+    """Handle a read of the environment: of what is under one name, or of all. It is guarded."""
+    owner, *name = call.args
+    call.patches.recorder.guard_environ(owner, *[k for k in name if isinstance(k, (str, bytes))])
     return call.run()
 
 

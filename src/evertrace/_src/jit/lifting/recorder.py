@@ -6,7 +6,6 @@ feeds the program in `inputs`; what is repeated or written to in `effects`. What
 """
 
 import itertools
-import os
 import threading
 import types
 from typing import Any
@@ -15,6 +14,7 @@ from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting import guards
 from evertrace._src.jit.lifting import state as states
 from evertrace._src.jit.lifting.callbacks import Callbacks
 from evertrace._src.jit.lifting.code import code_of, info_of, is_library_function
@@ -23,6 +23,7 @@ from evertrace._src.jit.lifting.graph import Graph
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
+from evertrace._src.jit.lifting.values import ABSENT
 from evertrace._src.jit.lifting.questions import Questions
 from evertrace._src.jit.lifting.recipes import number_as_array
 
@@ -164,11 +165,13 @@ class Recorder:
         """Note a call that is to be repeated at each call."""
         self.effects.calls.append((fn, args, kwargs))
 
-    def guard_environ(self):
-        """Depend on the process's environment."""
-        at = self.graph.node(None, "constant", os.environ, "os.environ")
-        contents = tuple(sorted(os.environ.items()))
-        self.graph.node(at, "environ", None, "os.environ", "value", contents)
+    def guard_environ(self, environ, name=None):
+        """Depend on the environment, or on what is there under one name."""
+        at = self.graph.node(None, "constant", environ, "os.environ")
+        path = "os.environ" if name is None else f"os.environ[{name!r}]"
+        value = guards.STEPS["environ"](environ, name)
+        check = "identity" if value is ABSENT else "value"
+        self.graph.node(at, "environ", name, path, check, value)
 
     # ------------------------------------------------------------ transformations
 
