@@ -70,7 +70,7 @@ def methods(jit, x, w, b):
 
 def execution(jitted, x):
     """Return the two calls of jaxlib's that a program of XLA's is run by."""
-    (executable,) = jitted._contract.kept()[0].program.executables.values()
+    (executable,) = jitted._contract.variants.all()[0].program.executables.values()
     raws = [x._buffer]
     return lambda: executable._execute(raws).consume_with_handlers(executable._handlers)
 

@@ -37,6 +37,9 @@ class Model:
         self.w = self.w + x
         return self.w
 
+    def scaled(self, x):
+        return x * self.w
+
     @ev.jit
     def note(self, x):
         self.log[0] = x * 2
@@ -213,6 +216,55 @@ def test_changed_defaults_and_classes_are_seen():
         del Model.__getattr__, Model.k
 
 
+def test_functions_that_are_jitted_anew_before_each_call(called_in_python):
+    """All of one code are recognised alike, each with what it closes over itself."""
+    model = Model()
+    jitted = []
+    for k in range(8):
+        scale, shift = float(k), X * k
+        jitted.append(ev.jit(lambda x, /: x * scale + shift))  # noqa: B023
+        np.testing.assert_array_equal(jitted[-1](X), np.asarray(X) * 2 * k)
+        model.w = X * k
+        method = ev.jit(model.scaled)
+        np.testing.assert_array_equal(method(X), np.asarray(X) ** 2 * k)
+    assert len(called_in_python) <= 6
+    assert jitted[0].cache_info().misses == method.cache_info().misses == 1
+
+
+def test_what_is_jitted_anew_by_other_rules_or_in_another_way():
+    results, want, x = [], [], np.asarray(X)
+    for k in range(3):
+        captured = X * k
+        with ev.strict():
+            f = ev.jit(lambda x: x + captured)  # noqa: B023
+            results += [f(X), f(X), f(X)]
+        g = ev.jit(lambda x, n, by=captured: x * n + by, static_argnums=1)
+        results += [g(X, 2), g(X, 3), g(X, 2)]
+        h = ev.jit(lambda x: x - captured, strict=True)  # noqa: B023
+        results += [h(X), h(X), f(X)]
+        want += [x * (1 + k)] * 3 + [x * (2 + k), x * (3 + k), x * (2 + k)]
+        want += [x * (1 - k)] * 2 + [x * (1 + k)]
+    for have, one in zip(results, want, strict=True):
+        np.testing.assert_array_equal(have, one)
+
+
+def test_what_functions_of_one_code_have_in_common_keeps_nothing_alive():
+    def make(big):
+        return ev.jit(lambda x, by=big: x + by), ev.jit(lambda x: x + big)
+
+    refs = []
+    for k in range(3):
+        big = X * k
+        for f in make(big):
+            f(X)
+            f(X)
+            f(X)
+        refs.append(weakref.ref(big))
+        del big, f
+    gc.collect()
+    assert [ref() for ref in refs] == [None] * 3
+
+
 def test_classes_that_come_and_go_are_told_apart():
     """A class that has passed is known by its address and version: a new one may have the first."""
 
@@ -307,7 +359,7 @@ def test_values_of_a_cleared_cache_die():
     f = ev.jit(lambda x: x + 1)
     for _ in range(3):
         f(X)
-    variant = weakref.ref(f._contract.kept()[0])
+    variant = weakref.ref(f._contract.variants.all()[0])
     ev.clear_caches()
     gc.collect()
     assert variant() is None
@@ -416,7 +468,7 @@ def test_matches_are_those_of_python(seed):
             f(tree)
         except (TypeError, OverflowError):  # a number that no dtype holds
             continue
-        (variant, *_) = f._contract.kept()
+        (variant, *_) = f._contract.variants.all()
         for candidate in (tree, *[changed(rng, tree) for _ in range(20)]):
             matched += same_match(variant.guards, (f._fun, candidate))
     assert matched or seed
@@ -456,7 +508,7 @@ def test_hostile_values_are_no_match():
     good = {"a": X, "b": [Point(X, X)]}
     for _ in range(3):
         f(good, 2.0)
-    guards = f._contract.kept()[0].guards
+    guards = f._contract.variants.all()[0].guards
     for value in hostile_values():
         for roots in (
             (f._fun, value, 2.0),
@@ -542,7 +594,7 @@ def test_host_programs_are_those_of_python(name):
                 f(X, a, b)
             except (OverflowError, TypeError, ValueError):
                 continue
-    for variant in f._contract.kept():
+    for variant in f._contract.variants.all():
         types_ = [type(variant.host.template[s]) for s in variant.host.leaves]
         for a in NUMBERS:
             for b in NUMBERS[:10]:

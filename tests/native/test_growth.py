@@ -42,7 +42,7 @@ def test_what_is_made_and_dropped_leaves_nothing(name):
 def test_matches_of_hostile_values_leave_nothing():
     f = ev.jit(lambda x, m: x + len(m))
     f(growth.X, [1])
-    guards, values = f._contract.kept()[0].guards.compiled, hostile_values()
+    guards, values = f._contract.variants.all()[0].guards.compiled, hostile_values()
     roots = [(f._fun, growth.X, value) for value in values]
     blocks, size = growth.growth(lambda: [guards.match(r) for r in roots], 50, 500)
     assert blocks < 60

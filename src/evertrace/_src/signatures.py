@@ -45,6 +45,8 @@ def _innermost(fun: Any) -> Any:
 
 def function_name(fun: Any) -> str:
     """Return the name of a callable for people; its type's where it has none to give."""
+    if type(fun) in (types.FunctionType, types.MethodType):
+        return str(fun.__name__)
     with contextlib.suppress(Exception):  # of a `__getattr__` of the user's
         while hasattr(fun, "func"):  # partial
             fun = fun.func

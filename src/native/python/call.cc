@@ -1,10 +1,11 @@
 // The call of a jitted function: `_native.JitBase`, the base of `jit.dispatch.JitFunction`.
 //
 // A call is recognised by an *entry*: how many arguments there are, names, types and avals, and the
-// options in force. An entry has boxes with the variants that such calls may want, last hit first:
-// those that others share, and those of this very function. The Python side makes entries, after a
-// call that none fitted; it empties a box when its variants change. What is not recognised, or fits
-// no variant, is called as the Python class does it.
+// options in force. An entry has boxes with the variants that such calls may want, last hit first.
+// Functions that share their variants may share their entries: one that is made anew before each
+// call has them from the start. The Python side makes entries, after a call that none fitted; it
+// empties a box when its variants change. What is not recognised, or fits no variant, is called as
+// the Python class does it.
 
 #include "python/module.h"
 
@@ -46,7 +47,6 @@ struct Source {
 // All references are owned.
 struct Entry {
   PyObject* config = nullptr;
-  PyObject* fun = nullptr;
   PyObject* names = nullptr;       // of arguments given by name: a tuple
   PyObject* defaults = nullptr;    // the function's, if roots come from them; else null
   PyObject* kwdefaults = nullptr;  // the same
@@ -59,7 +59,7 @@ struct Entry {
 
   template <class Function>
   int each(const Function& function) {
-    for (PyObject* object : {config, fun, names, defaults, kwdefaults, counts, boxes}) {
+    for (PyObject* object : {config, names, defaults, kwdefaults, counts, boxes}) {
       if (const int stopped = function(object)) return stopped;
     }
     for (const Token& token : tokens) {
@@ -80,15 +80,26 @@ struct Entry {
 
 using Entries = std::vector<std::unique_ptr<Entry>>;
 
-struct JitObject {
+// `_native.Entries`: the entries of one jitted function, or of several.
+struct EntriesObject {
   PyObject_HEAD
-  vectorcallfunc vectorcall;
-  Entries* entries;
-  int misses;     // calls in a row without an entry
+  Entries* list;
   int learnings;  // how often entries may have been dropped
 };
 
+struct JitObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject* fun;      // what is called; null before there are entries
+  PyObject* entries;  // an `Entries`, or null
+  bool is_shared;     // whether other functions have the entries, too
+  int misses;         // calls in a row without an entry
+};
+
+PyTypeObject *entries_type, *jit_type;
+
 JitObject* as_jit(PyObject* x) { return reinterpret_cast<JitObject*>(x); }
+EntriesObject* as_entries(PyObject* x) { return reinterpret_cast<EntriesObject*>(x); }
 
 // Whether no variants have changed since the entry was made.
 bool is_open(PyObject* boxes) {
@@ -139,9 +150,8 @@ bool same_names(PyObject* have, PyObject* want) {
 }
 
 // Whether the function still has the defaults that the entry was made with.
-bool same_defaults(const Entry& entry) {
+bool same_defaults(const Entry& entry, PyObject* fun) {
   if (entry.defaults == nullptr && entry.kwdefaults == nullptr) return true;
-  PyObject* fun = entry.fun;
   if (PyMethod_Check(fun)) fun = PyMethod_GET_FUNCTION(fun);
   if (!PyFunction_Check(fun)) return false;
   auto* function = reinterpret_cast<PyFunctionObject*>(fun);
@@ -162,14 +172,14 @@ PyObject* take(const Entry& entry, const Source& source, PyObject* const* args) 
 // Finds the leaves of a tree, if they are such as the tokens say. Nodes that are registered run
 // Python: their errors are left to the Python path, and the entry may be gone then. May set an error
 // that is no `Exception`.
-bool take_tree(const JitObject* jit, const Source& source, PyObject* x, const Token* tokens,
-               References& leaves) {
+bool take_tree(const EntriesObject* entries, const Source& source, PyObject* x,
+               const Token* tokens, References& leaves) {
   const Ref spec = Ref::borrow(source.name);
   const size_t first = leaves.size();
-  const int learnings = jit->learnings;
+  const int learnings = entries->learnings;
   const int found = match_tree(spec.get(), x, leaves);
   if (found < 0 && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
-  if (found != 1 || learnings != jit->learnings) return false;
+  if (found != 1 || learnings != entries->learnings) return false;
   for (size_t i = first; i < leaves.size(); ++i) {
     if (!fits(tokens[i - first], leaves[i])) return false;
   }
@@ -177,18 +187,20 @@ bool take_tree(const JitObject* jit, const Source& source, PyObject* x, const To
 }
 
 // Fills the roots of a call, which are borrowed, if it is one of the entry's.
-bool recognise(const JitObject* jit, const Entry& entry, PyObject* config, PyObject* const* args,
-               Py_ssize_t count, PyObject* names, PyObject** roots, References& leaves) {
+bool recognise(const EntriesObject* entries, const Entry& entry, PyObject* fun, PyObject* config,
+               PyObject* const* args, Py_ssize_t count, PyObject* names, PyObject** roots,
+               References& leaves) {
   if (entry.config != config || entry.count != count || !same_names(names, entry.names) ||
-      !same_defaults(entry) || !is_open(entry.boxes)) {
+      !same_defaults(entry, fun) || !is_open(entry.boxes)) {
     return false;
   }
-  roots[0] = entry.fun;
+  roots[0] = fun;
   size_t at = 0;
   for (const Source& source : entry.sources) {
     if (source.kind == Source::kTree) {
       const size_t first = leaves.size();
-      if (!take_tree(jit, source, args[source.index], entry.tokens.data() + at, leaves)) return false;
+      const Token* tokens = entry.tokens.data() + at;
+      if (!take_tree(entries, source, args[source.index], tokens, leaves)) return false;
       for (size_t i = first; i < leaves.size(); ++i) roots[++at] = leaves[i];
       continue;
     }
@@ -251,7 +263,7 @@ bool take_roots(PyObject* list, Entry& entry) {
 
 // (config, function, number of arguments, names, defaults or None, defaults by name or None, variants,
 // boxes, roots)
-std::unique_ptr<Entry> read_entry(PyObject* parts) {
+std::unique_ptr<Entry> read_entry(PyObject* parts, Ref& function) {
   auto entry = std::make_unique<Entry>();
   PyObject *config, *fun, *names, *defaults, *kwdefaults, *counts, *boxes, *roots;
   if (!PyArg_ParseTuple(parts, "OOnO!OOO!O!O", &config, &fun, &entry->count, &PyTuple_Type, &names,
@@ -265,7 +277,7 @@ std::unique_ptr<Entry> read_entry(PyObject* parts) {
     return nullptr;
   }
   entry->config = Py_NewRef(config);
-  entry->fun = Py_NewRef(fun);
+  function = Ref::borrow(fun);
   entry->names = Py_NewRef(names);
   entry->counts = Py_NewRef(counts);
   entry->boxes = Py_NewRef(boxes);
@@ -276,6 +288,10 @@ std::unique_ptr<Entry> read_entry(PyObject* parts) {
   }
   if (!take_roots(roots, *entry)) return nullptr;
   return entry;
+}
+
+PyObject* make_entries() {
+  return PyObject_CallNoArgs(reinterpret_cast<PyObject*>(entries_type));
 }
 
 // Has the Python side say how calls like this one are recognised. What goes wrong in it is no
@@ -291,18 +307,20 @@ void learn(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* na
   const Ref parts(PyObject_CallFunctionObjArgs(make_entry, self, given.get(),
                                                names == nullptr ? no_names.get() : names,
                                                nullptr));
-  if (parts && parts.get() != Py_None) {
-    if (auto entry = read_entry(parts.get())) {
-      Entries old;  // what is dropped may run Python
-      old.swap(*jit->entries);
-      ++jit->learnings;
-      Entries& entries = *jit->entries;
-      entries.push_back(std::move(entry));
-      for (auto& one : old) {
-        if (entries.size() < kMaxEntries && is_open(one->boxes)) {
-          entries.push_back(std::move(one));
-        }
-      }
+  Ref fun;
+  auto entry = parts && parts.get() != Py_None ? read_entry(parts.get(), fun) : nullptr;
+  if (entry && jit->entries == nullptr) jit->entries = make_entries();
+  if (entry && jit->entries != nullptr) {
+    if (jit->fun == nullptr) jit->fun = fun.release();
+    const Ref hold = Ref::borrow(jit->entries);
+    EntriesObject* kept = as_entries(hold.get());
+    Entries old;  // what is dropped may run Python
+    old.swap(*kept->list);
+    ++kept->learnings;
+    Entries& entries = *kept->list;
+    entries.push_back(std::move(entry));
+    for (auto& one : old) {
+      if (entries.size() < kMaxEntries && is_open(one->boxes)) entries.push_back(std::move(one));
     }
   }
   PyErr_Clear();
@@ -356,7 +374,7 @@ int try_box(PyObject* box, PyObject* const* roots, Py_ssize_t count, PyObject* c
 // the entry.
 int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) {
   const Py_ssize_t count = static_cast<Py_ssize_t>(entry.tokens.size()) + 1;
-  const Ref fun = Ref::borrow(entry.fun), boxes = Ref::borrow(entry.boxes),
+  const Ref fun = Ref::borrow(roots[0]), boxes = Ref::borrow(entry.boxes),
             counts = Ref::borrow(entry.counts);
   // Defaults are the function's, which Python code on the way can change.
   const bool own = entry.defaults != nullptr || entry.kwdefaults != nullptr;
@@ -389,17 +407,19 @@ PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, Py
   std::vector<PyObject*> many;
   Ref boxes;
   References leaves;  // of trees, so that they live as long as the call
-  for (size_t i = 0; i < jit->entries->size(); ++i) {
-    const Entry& entry = *(*jit->entries)[i];
+  const Ref hold(Py_XNewRef(jit->entries));
+  EntriesObject* kept = as_entries(hold.get());
+  for (size_t i = 0; kept != nullptr && i < kept->list->size(); ++i) {
+    const Entry& entry = *(*kept->list)[i];
     const size_t needed = entry.tokens.size() + 1;
     if (needed > kFew && many.size() < needed) many.resize(needed);
     PyObject** roots = needed > kFew ? many.data() : few;
-    if (!recognise(jit, entry, config, args, count, names, roots, leaves)) {
+    if (!recognise(kept, entry, jit->fun, config, args, count, names, roots, leaves)) {
       if (PyErr_Occurred()) return nullptr;
       leaves.pop_to(0);
       continue;
     }
-    if (i != 0) std::swap((*jit->entries)[0], (*jit->entries)[i]);
+    if (i != 0) std::swap((*kept->list)[0], (*kept->list)[i]);
     jit->misses = 0;
     boxes = Ref::borrow(entry.boxes);
     PyObject* result = nullptr;
@@ -414,21 +434,18 @@ PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, Py
   return result;
 }
 
-// ------------------------------------------------------------------------ the type
+// ------------------------------------------------------------------------ the types
 
-PyObject* jit_new(PyTypeObject* type, PyObject*, PyObject*) {
+PyObject* entries_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self == nullptr) return nullptr;
-  as_jit(self)->vectorcall = jit_vectorcall;
-  as_jit(self)->entries = new Entries();
+  if (self != nullptr) as_entries(self)->list = new Entries();
   return self;
 }
 
-int jit_traverse(PyObject* self, visitproc visit, void* arg) {
-  JitObject* jit = as_jit(self);
+int entries_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  if (jit->entries == nullptr) return 0;
-  for (const auto& entry : *jit->entries) {
+  if (as_entries(self)->list == nullptr) return 0;
+  for (const auto& entry : *as_entries(self)->list) {
     const int stopped = entry->each([&](PyObject* object) {
       Py_VISIT(object);
       return 0;
@@ -438,13 +455,55 @@ int jit_traverse(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-int jit_clear(PyObject* self) {
-  JitObject* jit = as_jit(self);
-  if (jit->entries != nullptr) {
+int entries_clear(PyObject* self) {
+  EntriesObject* entries = as_entries(self);
+  if (entries->list != nullptr) {
     Entries old;
-    old.swap(*jit->entries);
-    ++jit->learnings;
+    old.swap(*entries->list);
+    ++entries->learnings;
   }
+  return 0;
+}
+
+void entries_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  entries_clear(self);
+  delete std::exchange(as_entries(self)->list, nullptr);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyType_Slot entries_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(entries_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(entries_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(entries_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(entries_clear)},
+    {0, nullptr},
+};
+
+PyType_Spec entries_spec = {
+    "evertrace._src._native.Entries", sizeof(EntriesObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, entries_slots,
+};
+
+PyObject* jit_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self == nullptr) return nullptr;
+  as_jit(self)->vectorcall = jit_vectorcall;
+  return self;
+}
+
+int jit_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(as_jit(self)->fun);
+  Py_VISIT(as_jit(self)->entries);
+  return 0;
+}
+
+int jit_clear(PyObject* self) {
+  Py_CLEAR(as_jit(self)->entries);
+  Py_CLEAR(as_jit(self)->fun);
   return 0;
 }
 
@@ -452,10 +511,31 @@ void jit_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   jit_clear(self);
-  delete std::exchange(as_jit(self)->entries, nullptr);
   type->tp_free(self);
   Py_DECREF(type);
 }
+
+// _share(fun, entries): calls of the function are recognised by entries that others have, too.
+PyObject* jit_share(PyObject* self, PyObject* args) {
+  PyObject *fun, *entries;
+  if (!PyArg_ParseTuple(args, "OO!", &fun, entries_type, &entries)) return nullptr;
+  Py_XSETREF(as_jit(self)->fun, Py_NewRef(fun));
+  Py_XSETREF(as_jit(self)->entries, Py_NewRef(entries));
+  as_jit(self)->is_shared = true;
+  Py_RETURN_NONE;
+}
+
+// _share_no_more(): the entries that are made from now on are this function's alone.
+PyObject* jit_share_no_more(PyObject* self, PyObject*) {
+  if (std::exchange(as_jit(self)->is_shared, false)) Py_CLEAR(as_jit(self)->entries);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef jit_methods[] = {
+    {"_share", jit_share, METH_VARARGS, "Have entries that other functions have, too."},
+    {"_share_no_more", jit_share_no_more, METH_NOARGS, "Have entries of its own."},
+    {nullptr, nullptr, 0, nullptr},
+};
 
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitObject, vectorcall), READONLY, nullptr},
@@ -469,6 +549,7 @@ PyType_Slot slots[] = {
     {Py_tp_clear, reinterpret_cast<void*>(jit_clear)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_members, members},
+    {Py_tp_methods, jit_methods},
     {0, nullptr},
 };
 
@@ -478,8 +559,6 @@ PyType_Spec spec = {
         Py_TPFLAGS_METHOD_DESCRIPTOR,
     slots,
 };
-
-PyTypeObject* jit_type = nullptr;
 
 // set_jit_class(cls, entry): the class whose `__call__` does what is not done here, and what makes
 // entries. Python classes do not inherit how they are called fast; this one may.
@@ -508,6 +587,9 @@ PyMethodDef methods[] = {
 }  // namespace
 
 int add_call(PyObject* module) {
+  Ref entries(PyType_FromSpec(&entries_spec));
+  if (!entries || PyModule_AddObjectRef(module, "Entries", entries.get()) != 0) return -1;
+  entries_type = reinterpret_cast<PyTypeObject*>(entries.release());
   Ref type(PyType_FromSpec(&spec));
   if (!type || PyModule_AddObjectRef(module, "JitBase", type.get()) != 0) return -1;
   jit_type = reinterpret_cast<PyTypeObject*>(type.release());

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import inspect
 
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import check_callable
@@ -11,7 +10,6 @@ from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.jaxpr import eval_jaxpr as evaluate
 from evertrace._src.core.tracer import AxisScope, set_trace, state
-from evertrace._src.engines import registry
 from evertrace._src.jit.capture import capture
 from evertrace._src.jit.dispatch import make_jit
 from evertrace._src.jit.observe import preserved
@@ -103,38 +101,30 @@ def jit(
             fix='pass "auto", "native" or "xla".',
             anchor="engine",
         )
-    options = dict(
-        in_shardings=in_shardings,
-        out_shardings=out_shardings,
-        static_argnums=static_argnums,
-        static_argnames=static_argnames,
-        donate_argnums=donate_argnums,
-        donate_argnames=donate_argnames,
-        keep_unused=keep_unused,
-        device=device,
-        backend_device=None if backend is None else registry.devices(backend)[0],
-        inline=inline,
-        compiler_options=compiler_options,
-        strict=strict,
-        max_traces=max_traces,
-        engine=engine,
+    options = (
+        in_shardings,
+        out_shardings,
+        static_argnums,
+        static_argnames,
+        donate_argnums,
+        donate_argnames,
+        keep_unused,
+        device,
+        backend,
+        inline,
+        compiler_options,
+        strict,
+        max_traces,
+        engine,
     )
     if fun is None:
-        return functools.partial(_checked_jit, **options)
-    return _checked_jit(fun, **options)
+        return functools.partial(_jit_with, options)
+    return _jit_with(options, fun)
 
 
-def _checked_jit(fun, **options):
+def _jit_with(options, fun):
     check_callable("jit", fun)
-    if inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
-        raise errors.user_error(
-            TypeError,
-            f"jit: {function_name(fun)} is a generator function: a compiled program cannot stop "
-            f"halfway.",
-            fix="return all results at once, stacked or in a list, or jit what it calls.",
-            anchor="generator",
-        )
-    return make_jit(fun, **options)
+    return make_jit(options, fun)
 
 
 @public

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from evertrace._src import config, errors, tree
 from evertrace._src.control.kept import kept_call
 from evertrace._src.core.placement import device_of
+from evertrace._src.engines import registry
 from evertrace._src.extension import native
 from evertrace._src.jit.contract import ContractCalls
 from evertrace._src.jit.lifting.recorder import active, next_serial
@@ -20,7 +21,7 @@ from evertrace._src.jit.lifting.values import OWN
 from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.signature import Signature
 from evertrace._src.jit.stages import Lowered, Traced
-from evertrace._src.jit.stores import CacheInfo, Variants
+from evertrace._src.jit.stores import CacheInfo, Variants, of_alike
 from evertrace._src.jit.strict import StrictCalls
 from evertrace._src.lazy import LazyModule
 from evertrace._src.signatures import function_name, signature_of, wrapped_annotations
@@ -80,14 +81,26 @@ class JitFunction(_JitBase):
 
     __annotations__ = wrapped_annotations
 
-    def __init__(self, fun, signature, options):
+    def __init__(self, fun, signature, options, entries=None):
         # Attributes of other callables than functions could hide ours.
         updated = ("__dict__",) if inspect.isfunction(fun) else ()
         functools.update_wrapper(self, fun, updated=updated)
+        for name in _MADE_LATE & vars(self).keys():  # those of a jitted function that `fun` wraps
+            del self.__dict__[name]
         self._fun, self._signature, self._options = fun, signature, options
         self._name, self._serial = function_name(fun), next_serial()
-        self._contract = ContractCalls(fun, self._name, signature, options)
-        self._strict = StrictCalls(fun, self._name, signature, options)
+        if entries is not None:
+            self._share(fun, entries)
+
+    # One that is made anew before each call is called in C++ alone, and needs none of these.
+
+    @functools.cached_property
+    def _contract(self):
+        return ContractCalls(self._fun, self._name, self._signature, self._options)
+
+    @functools.cached_property
+    def _strict(self):
+        return StrictCalls(self._fun, self._name, self._signature, self._options)
 
     def __call__(self, *args, **kwargs):
         """Run the variant that fits this call, tracing and compiling it if there is none."""
@@ -171,11 +184,14 @@ class JitFunction(_JitBase):
 
     def _added(self):
         """Return the attributes that the user has set."""
-        own = vars(JitFunction(self._fun, self._signature, self._options))
+        own = vars(JitFunction(self._fun, self._signature, self._options)).keys() | _MADE_LATE
         return {k: v for k, v in vars(self).items() if k not in own} or None
 
     def __repr__(self):
         return f"<jitted function {self._name}{_signature_text(self._fun)}>"
+
+
+_MADE_LATE = {"_contract", "_strict"}
 
 
 def _jitted(fun, roles, options):
@@ -197,7 +213,12 @@ OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_serial"})
 def _entry(jitted, args, names):
     """Return how C++ recognises calls like this one, or None where Python has to make them."""
     now = config.current()
-    return None if now.disable_jit else jitted._calls(now).entry(now, args, names)
+    if now.disable_jit:
+        return None
+    calls = jitted._calls(now)
+    if calls is not jitted._contract:  # what a program by these rules captured is this function's
+        jitted._share_no_more()
+    return calls.entry(now, args, names)
 
 
 if native is not None:
@@ -211,9 +232,30 @@ def _signature_text(fun):
         return ""
 
 
-def make_jit(
+def make_jit(options, fun):
+    """Return the `JitFunction` of a function.
+
+    Args:
+      options: those of `_make_kind`, as a tuple.
+      fun: the function. What was made for others of its code is taken from there.
+    """
+    alike = of_alike(fun)
+    try:
+        kind = None if alike is None else alike.get(options)
+    except TypeError:  # not hashable
+        alike = kind = None
+    if kind is None:
+        kind = _make_kind(fun, *options)
+        if alike is not None:
+            alike[options] = kind
+    signature, chosen, entries = kind
+    if alike is None or fun.__defaults__ is not None or fun.__kwdefaults__ is not None:
+        entries = None  # which would keep the defaults alive
+    return JitFunction(fun, signature, chosen, entries)
+
+
+def _make_kind(
     fun,
-    *,
     in_shardings,
     out_shardings,
     static_argnums,
@@ -222,14 +264,26 @@ def make_jit(
     donate_argnames,
     keep_unused,
     device,
-    backend_device,
+    backend,
     inline,
     compiler_options,
     strict,
     max_traces,
     engine,
 ):
-    """Return the `JitFunction` of a function; the arguments are those of `jit`."""
+    """Return what jitted functions of one code have in common; the arguments are those of `jit`.
+
+    That is the `Signature`, the `JitOptions`, and what has the entries of calls in C++, or None.
+    """
+    if inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
+        raise errors.user_error(
+            TypeError,
+            f"jit: {function_name(fun)} is a generator function: a compiled program cannot stop "
+            f"halfway.",
+            fix="return all results at once, stacked or in a list, or jit what it calls.",
+            anchor="generator",
+        )
+    backend_device = None if backend is None else registry.devices(backend)[0]
     placements = {
         device_of(p)
         for p in (device, backend_device, *tree.leaves((in_shardings, out_shardings)))
@@ -252,4 +306,6 @@ def make_jit(
         engine,
     )
     signature = Signature(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    return JitFunction(fun, signature, options)
+    if native is None or strict or not signature.all_traced:
+        return signature, options, None
+    return signature, options, native.Entries()

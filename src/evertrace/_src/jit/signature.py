@@ -180,13 +180,16 @@ def _check_names(option, names, parameters):
 
 
 def _parameters(fun):
+    """Return a callable's parameters, without the objects that are their defaults, or None."""
+    skipped = 0
     if not isinstance(fun, type) and not inspect.isroutine(fun) and _is_python(type(fun).__call__):
         # An object's own signature would be looked for with its `__eq__`.
-        return tuple(signature_of(type(fun).__call__).parameters.values())[1:]
+        fun, skipped = type(fun).__call__, 1
     try:
-        return tuple(signature_of(fun).parameters.values())
+        found = tuple(signature_of(fun).parameters.values())[skipped:]
     except (ValueError, TypeError):
         return None
+    return tuple([inspect.Parameter(p.name, p.kind) for p in found])
 
 
 def _is_python(fun):

@@ -117,6 +117,29 @@ def shared_variants(fun, options):
     return found[1].setdefault((around, options), Variants())
 
 
+_alike: dict[int, Any] = {}  # id of code -> (weak reference to it, of functions, of methods)
+
+
+def of_alike(fun):
+    """Return a dict that all functions have that differ from `fun` in what they close over only.
+
+    None for what is no plain function or method, or says itself what its signature is. The dict
+    dies with the code.
+    """
+    is_method = type(fun) is types.MethodType
+    inner = fun.__func__ if is_method else fun
+    if type(inner) is not types.FunctionType or inner.__dict__:
+        return None
+    if inner.__closure__ and is_library_function(inner):  # its variants are its own, see `_owner`
+        return None
+    code = code_of(inner)
+    found = _alike.get(id(code))
+    if found is None:
+        ref = weakref.ref(code, functools.partial(_forget, id(code), shared=_alike))
+        found = _alike[id(code)] = ref, {}, {}
+    return found[2] if is_method else found[1]
+
+
 def _forget(key, ref, shared=_shared):  # the module's own name is gone when Python ends
     shared.pop(key, None)
 

@@ -129,7 +129,7 @@ def changes_so_far(recorder, cook, names):
             write = _of_names(entered, cook, names)
         elif kind is kinds.CellContents and entered.changed() and _names_cell(entered, names):
             write = writes.DIFFERENCES[kind](entered, recorder, cook)[0]
-        elif kind in _WHOLE and _is_seen(entered.node, cook, names) and _has_changed(entered):
+        elif kind in _WHOLE and _is_seen(entered.node, cook, names) and entered.changed():
             write = next(iter(writes.DIFFERENCES[kind](entered, recorder, cook)), None)
         else:
             continue
@@ -165,10 +165,6 @@ _PLACES_WITH_NAMES = frozenset(
 
 def _names_cell(entered, names):
     return names is None or entered.node.name in names
-
-
-def _has_changed(entered):
-    return entered.changed() or (getattr(entered, "write_only", False) and entered.contents())
 
 
 def _of_names(entered, cook, names):

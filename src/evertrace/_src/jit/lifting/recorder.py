@@ -23,9 +23,9 @@ from evertrace._src.jit.lifting.graph import Graph
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
-from evertrace._src.jit.lifting.values import ABSENT
 from evertrace._src.jit.lifting.questions import Questions
 from evertrace._src.jit.lifting.recipes import number_as_array
+from evertrace._src.jit.lifting.values import ABSENT
 
 MAX_GUARDED_BYTES = 1 << 20
 """Size of the largest NumPy array that is guarded by its contents."""

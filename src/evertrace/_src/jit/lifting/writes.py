@@ -247,16 +247,12 @@ def _items(entered, recorder, cook):
 
 
 def _added(now, node, cook):
-    """Return the writes of a list that was left alone: what is before and behind what was there."""
-    at = next((i for i, x in enumerate(now) if type(x) is StandIn), None)
-    parts = ("prepend", now[: at or 0]), ("extend", now[0 if at is None else at + 1 :])
-    return [
-        Write(
-            node.index, node.name, kind, [cook.state(x, f"{node.name}[...]") for x in items], None
-        )
-        for kind, items in parts
-        if items
-    ]
+    """Return the write of a list that was left alone: what is before and behind what was there."""
+    at = next((i for i, x in enumerate(now) if type(x) is StandIn), 0)
+    recipes = [cook.state(x, f"{node.name}[...]") for x in now if type(x) is not StandIn]
+    if not recipes:
+        return []
+    return [Write(node.index, node.name, "around" if at else "extend", recipes, at)]
 
 
 def _members(entered, recorder, cook):
@@ -336,11 +332,12 @@ def _apply_extend(items, made, rest):
         _base(items).extend(items, made)
 
 
-def _apply_prepend(items, made, rest):
+def _apply_around(items, made, at):
     if isinstance(items, list):
-        list.__setitem__(items, slice(0, 0), made)
+        list.__setitem__(items, slice(0, 0), made[:at])
     else:
-        collections.deque.extendleft(items, reversed(made))
+        collections.deque.extendleft(items, reversed(made[:at]))
+    _base(items).extend(items, made[at:])
 
 
 def _apply_items(items, made, rest):
@@ -395,7 +392,7 @@ def _apply_class(obj, made, rest):
 APPLY: dict[str, Callable[[Any, Any, Any], None]] = {
     "attributes": _apply_attributes, "names": _apply_names, "entries": _apply_names,
     "class_entries": _apply_class_entries, "dict": _apply_dict, "extend": _apply_extend,
-    "prepend": _apply_prepend,
+    "around": _apply_around,
     "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": replay,
     "class": _apply_class, "fields": _apply_fields, "memory": _apply_memory,
     "context": lambda var, made, rest: var.set(made),
