@@ -15,7 +15,7 @@ from functools import partial
 import evertrace
 from tests.contract import interpret
 from tests.contract.families import FAMILIES
-from tests.contract.minimise import Tally, minimise, run_seeds
+from tests.contract.minimise import Tally, minimise, run_guarded
 from tests.contract.oracle import VERDICTS
 from tests.contract.programs import make
 
@@ -43,8 +43,12 @@ def main():
         print(make(options.print, themes).text())
         return 0
     seeds = range(options.seed, options.seed + options.count)
-    run = partial(run_seeds, jit=evertrace.jit, families=themes, beside=True)
-    tally = _run_all(run, seeds, options.jobs, interpret.install if options.interpret else None)
+    tally = _run_all(
+        partial(run_guarded, families=themes),
+        seeds,
+        options.jobs,
+        interpret.install if options.interpret else None,
+    )
     _report(tally)
     for failure in _different(tally.failures)[: options.show]:
         small = minimise(failure, evertrace.jit)

@@ -1,13 +1,17 @@
 """Runs many programs, and cuts those that differ down to what is needed."""
 
 import re
+import signal
 import textwrap
 import time
 from collections import Counter
 from typing import NamedTuple
 
-from tests.contract.oracle import BadProgramError, Program, compare
+import evertrace
+from tests.contract.oracle import Program, compare
 from tests.contract.programs import make
+
+SECONDS = 120  # after which a program is taken not to end
 
 
 class Failure(NamedTuple):
@@ -83,6 +87,32 @@ def run_seeds(seeds, jit, families=None, beside=False):
     return tally
 
 
+class _TimeIsUp(BaseException):
+    pass
+
+
+def _ring(*_):
+    raise _TimeIsUp
+
+
+def run_guarded(seeds, families=None):
+    """Return the `Tally` of the programs of some seeds; one that does not end has failed."""
+    tally = Tally()
+    signal.signal(signal.SIGALRM, _ring)
+    for seed in seeds:
+        signal.alarm(SECONDS)
+        try:
+            tally.add(seed, evertrace.jit, families, beside=True)
+        except (Exception, _TimeIsUp) as error:
+            text = f"event ?: the comparison raised {type(error).__name__}: {error}"
+            tally.failures.append(Failure(seed, make(seed, families), text, "raw error"))
+            tally.verdicts["raw error"] += 1
+            tally.counts["programs"] += 1
+        finally:
+            signal.alarm(0)
+    return tally
+
+
 def minimise(failure, jit, seconds=30):
     """Return a failure with fewer events and fewer lines, after at most about `seconds`."""
     deadline = time.monotonic() + seconds
@@ -105,7 +135,7 @@ def minimise(failure, jit, seconds=30):
 def _difference(program, jit):
     try:
         return compare(program, jit).difference
-    except BadProgramError:
+    except Exception:  # the program cannot run any more, or the comparison cannot see it
         return ""
 
 

@@ -292,6 +292,7 @@ class Maker:
         """Yield calls of the entry points, and changes in between."""
         names = dict(self.names)
         scope = Scope(names, names, None, outside=True)
+        plain = Scope(names, (), None, outside=True, properties=False)  # they may change something
         entry, call = self.rng.choice(self.entries), None
         outside = [form for family in self.tables.families for form in family.outside]
         for _ in range(self.rng.randint(9, 15)):
@@ -301,7 +302,7 @@ class Maker:
                 if self.rng.random() < 0.35:
                     entry = self.rng.choice(self.entries)
                 name, params = entry
-                arguments = self.writer.arguments(params, scope, 0)
+                arguments = self.writer.arguments(params, plain, 0)
                 target = self.rng.choice(("result",) * 4 + ("kept0", "kept1"))
                 call = Event(f"{target} = {name}({arguments})", True)
                 yield call

@@ -2,7 +2,6 @@
 
 import array
 import contextvars
-import itertools
 import random
 import types
 from collections import defaultdict, deque
@@ -10,10 +9,17 @@ from functools import partial
 
 import numpy as np
 
-from tests.contract.parts import ATOMS, EMPTY, dict_of, is_filled, parts, slot_of, slots_of, unwrap
-
-_MOVING = (zip, map, enumerate, filter, itertools.count)
-"""Types whose objects change when they are read and cannot be put back."""
+from tests.contract.parts import (
+    ATOMS,
+    EMPTY,
+    READERS,
+    dict_of,
+    is_filled,
+    parts,
+    slot_of,
+    slots_of,
+    unwrap,
+)
 
 
 class Snapshot:
@@ -46,9 +52,11 @@ class Snapshot:
 def _can_go_back(x):
     if isinstance(x, types.GeneratorType):
         return x.gi_frame is None
+    if type(x) in READERS and hasattr(x, "__next__"):
+        return False  # what has come to its end stays there
     if isinstance(x, contextvars.ContextVar):
         return x.get(EMPTY) is not EMPTY
-    return not isinstance(x, _MOVING)
+    return True
 
 
 def _is_foreign(x, names):
@@ -102,15 +110,7 @@ def _undo_of_contents(x):
         return [] if value is EMPTY else [partial(x.set, value)]
     if isinstance(x, BaseException):
         return [partial(_restore_exception, x, x.args, x.__cause__)]
-    if hasattr(x, "__setstate__") and hasattr(x, "__next__"):
-        return _undo_of_iterator(x)
     return []
-
-
-def _undo_of_iterator(x):
-    """Return what puts back an iterator over a sequence, unless it has come to its end."""
-    reduced = x.__reduce__()
-    return [partial(x.__setstate__, reduced[2])] if len(reduced) > 2 else []
 
 
 def _restore_array(x, before):

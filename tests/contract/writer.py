@@ -35,10 +35,10 @@ class Scope:
     Its functions may be called; None: not even methods, for code that could call itself.
     """
 
-    def __init__(self, names, assignable=(), functions=None, outside=False):
+    def __init__(self, names, assignable=(), functions=None, outside=False, properties=True):
         """Know these names; a program's top level is `outside` of functions."""
         self.names, self.assignable = dict(names), set(assignable)
-        self.functions, self.outside = functions, outside
+        self.functions, self.outside, self.properties = functions, outside, properties
 
     def within(self, names):
         """Return the scope of a block that sees new local names as well."""
@@ -75,6 +75,9 @@ class Writer:
         found = []
         for name, kind in scope.names.items():
             self._walk(name, kind, name in scope.assignable, found, 2)
+        if not scope.properties:
+            computed = {f".{name}" for cls in self.classes.values() for name in cls.properties}
+            found = [place for place in found if not place[0].endswith(tuple(computed))]
         return found
 
     def _walk(self, text, kind, writable, found, depth):
