@@ -1,5 +1,8 @@
 """The IR, for programs that walk jaxprs."""
 
+from evertrace._src.api.extending_values import AbstractValue as AbstractValue
+from evertrace._src.api.extending_values import DropVar as DropVar
+from evertrace._src.api.extending_values import pytype_aval_mappings as pytype_aval_mappings
 from evertrace._src.api.scopes import ensure_compile_time_eval as ensure_compile_time_eval
 from evertrace._src.api.scopes import eval_context as eval_context
 from evertrace._src.api.tracing import eval_jaxpr as eval_jaxpr
@@ -15,8 +18,11 @@ from evertrace._src.core.primitive import Primitive as Primitive
 from evertrace._src.core.tracer import Trace as Trace
 from evertrace._src.core.tracer import Tracer as Tracer
 
+Atom = Var | Literal
+"""What an equation reads."""
+
 __all__ = [
-    "ClosedJaxpr", "Effect", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "ShapedArray",
-    "Trace", "Tracer", "Var", "check_jaxpr", "ensure_compile_time_eval", "eval_context",
-    "eval_jaxpr",
+    "AbstractValue", "Atom", "ClosedJaxpr", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "Literal",
+    "Primitive", "ShapedArray", "Trace", "Tracer", "Var", "check_jaxpr",
+    "ensure_compile_time_eval", "eval_context", "eval_jaxpr", "pytype_aval_mappings",
 ]  # fmt: skip

@@ -260,3 +260,22 @@ def test_errors(call, cls, text):
         call()
     assert str(caught.value).startswith(text)
     assert "Fix: " in str(caught.value)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ev.jit, ev.vmap], ids=["plain", "jit", "vmap"])
+def test_python_numbers_among_residuals_stay_what_they_are(wrap):
+    seen = []
+
+    @ev.custom_vjp
+    def scaled(x):
+        return x
+
+    def backward(residuals, ct):
+        flag, (factor, x) = residuals
+        seen.append((type(flag), type(factor)))
+        return ((ct * factor * x) if flag else ct,)
+
+    scaled.defvjp(lambda x: (x, (True, (2, x))), backward)
+    x = np.float32([3.0])
+    np.testing.assert_array_equal(wrap(ev.grad(lambda x: scaled(x).sum()))(x), [6.0])
+    assert set(seen) == {(bool, int)}

@@ -68,7 +68,7 @@ PROGRAMS = {
         import evertrace as ev
         ev.as_jax()
         for name, text in [
-            ("jax._src", "which is private to JAX"), ("jax._src.core", "which is private to JAX"),
+            ("jax._src.pallas", "which is private to JAX"),
             ("jax.tools", "no module that could stand for jax.tools"),
             ("jax.numpy.nope", "no module that could stand for jax.numpy.nope"),
         ]:
@@ -83,6 +83,43 @@ PROGRAMS = {
             from jax import nope
         except ImportError as error:
             assert "nope" in str(error)
+        import jax._src.core
+        try:
+            jax._src.core.nope
+        except AttributeError as error:
+            assert "jax._src.core.nope is private to JAX, and nothing of evertrace" in str(error)
+            assert "<string>" in str(error), error
+        else:
+            raise AssertionError
+    """,
+    "every private name that is lent is there": """
+        import evertrace as ev, importlib
+        ev.as_jax()
+        from evertrace._src.api import lent
+        for module, names in lent.MODULES.items():
+            found = importlib.import_module(module)
+            assert sorted(names) == dir(found), module
+            for name in names:
+                getattr(found, name)
+        import jax
+        from jax._src import core, tree_util, xla_bridge, dtypes, api_util, checkify
+        assert core.trace_state_clean() and core.ShapedArray is jax.core.ShapedArray
+        assert list in tree_util._registry and str not in tree_util._registry
+        assert "cuda" not in xla_bridge._backends
+        assert checkify.checkify is jax.experimental.checkify.checkify
+        assert dtypes.supports_inf("float32") and not dtypes.supports_inf("float8_e4m3fn")
+        import inspect
+        roles = api_util.infer_argnums_and_argnames(inspect.signature(pow), 1, None)
+        assert roles == ((1,), ("exp",)), roles
+    """,
+    "to lend the names loads nothing": """
+        import sys
+        import evertrace as ev
+        ev.as_jax()
+        assert not {"numpy", "jaxlib", "scipy"} & set(sys.modules)
+        import jax
+        assert {"jax.tree_util", "jax.numpy", "jax.lax", "jax.random"} <= set(sys.modules)
+        assert jax.core is ev.core and jax.tree_util.SequenceKey(0).idx == 0
     """,
 }
 

@@ -5,6 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from evertrace._src import config
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.numpy import promotion
@@ -132,3 +133,25 @@ def test_rank_promotion_can_be_forbidden():
             jnp.add(x, y)
     assert config.current().promotion[2] == "allow"
     assert (x + y).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        lambda z: z.astype(bool),
+        lambda z: jnp.logical_not(jnp.logical_not(z)),
+        lambda z: jnp.logical_and(z, True),
+        lambda z: jnp.where(z, True, False),
+        lambda z: jnp.array([x.any() for x in z]),
+    ],
+)
+@pytest.mark.parametrize("engine", ["eager", "native", "xla"])
+def test_a_complex_number_is_true_if_either_part_is(truth, engine):
+    z = jnp.array([0, 1j, 1, 1 + 1j, complex("nanj"), -0.0])
+    f = truth if engine == "eager" else ev.jit(truth, engine=engine)
+    assert f(z).tolist() == np.asarray(z).astype(bool).tolist()
+
+
+def test_lax_drops_the_imaginary_part_before_it_asks():
+    z = jnp.array([0, 1j, 1])
+    assert lax.convert_element_type(z, bool).tolist() == [False, False, True]

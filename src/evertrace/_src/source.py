@@ -55,6 +55,11 @@ class _SkippedFiles(dict[str, bool]):
 _skipped = _SkippedFiles()
 
 
+def exclude(filename: str) -> None:
+    """Hide the frames of a file from users: a library's, which wraps their functions."""
+    _skipped[filename] = True
+
+
 def is_users(filename: str) -> bool:
     """Whether frames of this file are shown to users: not ours, NumPy's or Python's machinery."""
     return not _skipped[filename]

@@ -7,9 +7,9 @@ from evertrace._src.api.callback import io_callback as io_callback
 __all__ = ["io_callback"]
 
 _LAZY = frozenset({
-    "checkify", "compilation_cache", "jet", "key_reuse", "layout", "mesh_utils", "multihost_utils",
-    "ode", "pjit", "profiler", "random", "rnn", "serialize_executable", "shard_alike", "shard_map",
-    "sparse",
+    "array_serialization", "checkify", "colocated_python", "compilation_cache", "hijax", "jet",
+    "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "profiler", "random",
+    "rnn", "serialize_executable", "shard_alike", "shard_map", "sparse",
 })  # fmt: skip
 
 

@@ -3,23 +3,33 @@
 A finder in front of Python's own answers for ``jax`` and all names below it. ``jax`` is a module
 of its own, which takes its attributes from evertrace but has JAX's version; ``jax.numpy`` and the
 other public modules *are* those of evertrace, so that a value made under either name is the same.
-Private modules of JAX are refused: what they hold is not ours to promise.
+Private modules of JAX hold the few names that libraries use, see `lent`, and refuse all others.
 """
 
 import functools
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 import types
+from typing import Any
 
-from evertrace._src import errors
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
+
+# To lend names costs nothing: NumPy is loaded when the first of them is used.
+errors: Any = LazyModule("evertrace._src.errors")
+lent: Any = LazyModule("evertrace._src.api.lent")
 
 NAME, OURS = "jax", "evertrace"
 
 # What ``import jax`` loads and libraries look for among the loaded modules before they import it.
-LOADED = ("core", "numpy")
+LOADED = (
+    "ad_checkpoint", "api_util", "core", "custom_batching", "custom_derivatives", "debug", "dtypes",
+    "errors", "export", "ffi", "flatten_util", "image", "lax", "nn", "numpy", "ops", "profiler",
+    "random", "scipy", "sharding", "stages", "tree", "tree_util", "typing", "version",
+)  # fmt: skip
 
 # The release whose public names and signatures evertrace was compared with.
 VERSION = "0.10.2"
@@ -43,7 +53,11 @@ def _find(fullname):
     """Return the module of evertrace that stands for a module of JAX; ModuleNotFoundError."""
     below = fullname.removeprefix(f"{NAME}.")
     is_private = any(part.startswith("_") for part in below.split("."))
-    if not is_private:
+    if is_private:
+        module = lent.make_module(fullname)
+        if module is not None:
+            return module
+    else:
         ours = f"{OURS}.{below}"
         try:
             return importlib.import_module(ours)
@@ -96,6 +110,19 @@ class _Alias:
                 del sys.modules[name]
 
 
+def _lend(name):
+    """Put a module where libraries look for it without having imported it; it loads when used."""
+    ours = f"{OURS}.{name}"
+    module = sys.modules.get(ours)
+    if module is None:
+        spec: Any = importlib.util.find_spec(ours)
+        spec.loader = importlib.util.LazyLoader(spec.loader)
+        module = sys.modules[ours] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        setattr(sys.modules[OURS], name, module)
+    sys.modules[f"{NAME}.{name}"] = module
+
+
 @set_module("evertrace")
 def as_jax():
     """Let ``import jax`` mean evertrace in this process, for libraries that were written for JAX.
@@ -114,8 +141,8 @@ def as_jax():
 
     Raises:
       RuntimeError: the real JAX has been imported: arrays of both would meet.
-      ModuleNotFoundError: later, from ``import jax...``, for what evertrace does not have, and for
-        private modules such as ``jax._src``.
+      ModuleNotFoundError: later, from ``import jax...``, for modules that evertrace does not have.
+      AttributeError: later, for names of JAX's private modules that no library was known to use.
 
     ``jax.__version__`` is "0.10.2", the release that evertrace was compared with. Only names are
     lent: `jit` keeps evertrace's own contract, and `importlib.metadata` does not know ``jax``.
@@ -138,6 +165,6 @@ def as_jax():
         )
     sys.meta_path.insert(0, _finder)
     sys.modules[NAME] = _make_module()
-    for module in LOADED:
-        importlib.import_module(f"{NAME}.{module}")
+    for name in LOADED:
+        _lend(name)
     return _Alias(is_outermost=True)

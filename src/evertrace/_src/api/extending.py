@@ -269,6 +269,17 @@ primitive_batchers = _Slot("batch", _adapt_batch)
 """The batching rules: ``rule(operands, dims, **params) -> (out, dim)``."""
 
 
+def _adapt_axis_batch(prim, rule):
+    def batch(axis, operands, dims, **params):
+        return rule(axis.size, axis.name, None, list(operands), list(dims), **params)
+
+    return batch
+
+
+axis_primitive_batchers = _Slot("batch_call", _adapt_axis_batch)
+"""Batching rules that mention the axis: ``rule(size, name, None, operands, dims, **params)``."""
+
+
 @public_ad
 def defjvp(primitive, *jvprules):
     """Register a rule per operand: ``rule(tangent, *primals, **params)``; None is a zero.

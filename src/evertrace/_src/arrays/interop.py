@@ -18,6 +18,9 @@ from evertrace._src.core.tracer import Tracer
 
 _SCALARS: tuple[Any, ...] = (bool, int, float, complex)
 
+foreign: dict[type, Any] = {}
+"""Types of others that stand for arrays -> function that returns what NumPy takes."""
+
 ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
 """What array functions take as an argument."""
 
@@ -45,6 +48,8 @@ def as_operand(x: Any, where: str = "array") -> Operand:
     for scalar in _SCALARS:  # enums and other subclasses
         if isinstance(x, scalar):
             return literal(scalar(x), dtypes.default_dtype(scalar), True)
+    if kind in foreign:
+        return from_numpy(np.asarray(foreign[kind](x)), where)
     raise not_an_array_error(x, where)
 
 

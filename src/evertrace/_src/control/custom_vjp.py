@@ -80,13 +80,15 @@ class custom_vjp(custom.Rule):
             outs, residuals = custom.pair_of(name, result, _RETURNS, _RETURNS_FIX)
             outs, out_tree = tree.flatten(outs)
             residuals, res_tree = tree.flatten(residuals)
+            residuals, keep = _without_numbers(residuals)
             custom.check_output_tree(name, _RULE, out_trees, out_tree)
-            out_trees[:], res_trees[:] = [out_tree], [res_tree]
+            out_trees[:], res_trees[:] = [out_tree], [(res_tree, keep)]
             outs = [as_operand(x, name) for x in outs]
             return outs, [as_operand(x, name) for x in residuals]
 
         def bwd(residuals, cts):
-            residuals = tree.unflatten(res_trees[0], as_arrays(residuals))
+            res_tree, keep = res_trees[0]
+            residuals = tree.unflatten(res_tree, keep(as_arrays(residuals)))
             cts = tree.unflatten(out_trees[0], as_arrays(cts))
             results = user_bwd(*static, residuals, cts)
             return _checked_cotangents(name, in_tree, avals, results)
@@ -101,6 +103,20 @@ class custom_vjp(custom.Rule):
             symbolic_zeros=self.symbolic_zeros,
         )
         return tree.unflatten(out_trees[0], as_arrays(outs))
+
+
+def _without_numbers(residuals):
+    """Return the residuals that are data, and a function that puts the others back among them.
+
+    Python numbers are settings of the rule, which may ask for them by `if`: they stay numbers.
+    """
+    numbers = {i: x for i, x in enumerate(residuals) if type(x) in (bool, int, float, complex)}
+
+    def keep(data):
+        data = iter(data)
+        return [numbers[i] if i in numbers else next(data) for i in range(len(residuals))]
+
+    return [x for i, x in enumerate(residuals) if i not in numbers], keep
 
 
 @set_module("evertrace.custom_derivatives")

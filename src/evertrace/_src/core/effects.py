@@ -9,7 +9,7 @@ class Effect:
     """A kind of effect, known by its name.
 
     Args:
-      name: shown in printed jaxprs.
+      name: shown in printed jaxprs; that of the class, where a library has derived one.
       ordered: whether equations that carry it keep their order at run time.
 
     Example:
@@ -20,8 +20,8 @@ class Effect:
 
     __slots__ = ("name", "ordered")
 
-    def __init__(self, name, ordered=False):
-        self.name, self.ordered = name, ordered
+    def __init__(self, name=None, ordered=False):
+        self.name, self.ordered = name or type(self).__name__, ordered
 
     def __repr__(self):
         return self.name

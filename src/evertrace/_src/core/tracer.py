@@ -37,6 +37,9 @@ class Trace:
         self.parent, self.name = parent, name
         self.axes = () if parent is None else parent.axes
 
+    main = property(lambda self: self)
+    """What tells the traces of one transformation from those of others."""
+
     def process(self, prim, args, params):
         """Interpret one application of `prim`."""
         raise NotImplementedError

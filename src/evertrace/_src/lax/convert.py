@@ -2,6 +2,8 @@
 
 import operator
 
+import numpy as np
+
 from evertrace._src import dtypes, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.errors import user_error
@@ -11,6 +13,7 @@ from evertrace._src.ops.convert import (
     reduce_precision_p,
     stop_gradient_p,
 )
+from evertrace._src.ops.elementwise import real_p
 
 
 def convert_element_type(operand, new_dtype):
@@ -31,7 +34,10 @@ def convert_element_type(operand, new_dtype):
       Array([  1,   0, 255,   0], dtype=uint8)
     """
     operand = as_operand(operand, "convert_element_type")
-    return convert(operand, dtypes.canonicalize_dtype(new_dtype, allow_extended_dtype=True))
+    dtype = dtypes.canonicalize_dtype(new_dtype, allow_extended_dtype=True)
+    if dtype == np.dtype(bool) and operand.aval.dtype.kind == "c":
+        operand = real_p.bind(operand)
+    return convert(operand, dtype)
 
 
 def bitcast_convert_type(operand, new_dtype):

@@ -20,6 +20,7 @@ from evertrace._src.ops.builders import (
     elementwise,
     no_tangent,
 )
+from evertrace._src.ops.compare import ne_p
 from evertrace._src.ops.structural import moveaxis
 
 # ---------------------------------------------------------------- convert_element_type
@@ -81,10 +82,18 @@ convert_element_type_p = Primitive(
 convert_element_type_p.define("batch")(batching_of(convert_element_type_p))
 
 
+_BOOL = np.dtype(bool)
+
+
 def convert(x, dtype, weak_type=False):
-    """Return `x` in `dtype`, itself if it is already of that type."""
+    """Return `x` in `dtype`, itself if it is already of that type.
+
+    A complex number is true if either part is: the primitive itself drops the imaginary part.
+    """
     if x.aval.dtype == dtype and x.aval.weak_type == weak_type:
         return x
+    if dtype == _BOOL and x.aval.dtype.kind == "c":
+        return ne_p.bind(x, literal(0, x.aval.dtype))
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
 
 

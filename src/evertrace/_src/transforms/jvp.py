@@ -16,7 +16,15 @@ from evertrace._src.transforms.staging import restage
 
 
 class JVPTracer(Tracer):
-    """A primal value with its tangent (never None)."""
+    """A primal value with its tangent (never None).
+
+    Example:
+      >>> from evertrace.interpreters import ad
+      >>> kinds = []
+      >>> _ = ev.jvp(lambda x: kinds.append(type(x)) or x, (1.0,), (1.0,))
+      >>> kinds == [ad.JVPTracer]
+      True
+    """
 
     __slots__ = ("primal", "tangent")
 

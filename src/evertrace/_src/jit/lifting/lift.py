@@ -544,6 +544,7 @@ def _by_base():
     return (
         (Tracer, lift_tracer),
         (Cell, _lift_object),
+        (types.ModuleType, _lift_module),  # one that loads when it is used
         (type, _lift_class),
         ((io.BytesIO, io.StringIO), lift_opaque),
         (enum.Enum, _lift_member),

@@ -1,0 +1,38 @@
+"""Names that libraries import for what one process on one host has no meaning for."""
+
+from evertrace._src import errors
+
+
+def left_out(package, name, reason):
+    """Return a function that raises when it is used.
+
+    Args:
+      package: where the module of the name is.
+      name: what people write: ``module.name``.
+      reason: why it has no meaning here.
+    """
+
+    def refuse(*args, **kwargs):
+        raise errors.user_error(
+            NotImplementedError,
+            f"{name}: {reason}.",
+            fix="use what the library offers for one process.",
+            anchor="as-jax",
+        )
+
+    module, _, refuse.__name__ = name.rpartition(".")
+    refuse.__module__, refuse.__qualname__ = f"{package}.{module}", refuse.__name__
+    refuse.__doc__ = _DOC.format(package=package, module=module, name=name, reason=reason)
+    return refuse
+
+
+_DOC = """Raise NotImplementedError: {reason}.
+
+    Example:
+      >>> from {package} import {module}
+      >>> {name}()
+      Traceback (most recent call last):
+        ...
+      NotImplementedError: {name}: {reason}.
+        ...
+    """

@@ -1,0 +1,13 @@
+"""Functions as bytes for other hosts: nothing, for there are none."""
+
+from evertrace._src.experimental.left_out import left_out as _left_out
+
+_HERE = "evertrace.experimental.colocated_python"
+
+DeviceList = _left_out(
+    _HERE,
+    "serialization.DeviceList",
+    "programs of Python beside the devices of other hosts are not built",
+)
+
+__all__: list[str] = []

@@ -1,0 +1,34 @@
+"""The IR and primitives, under JAX's names for extenders."""
+
+from evertrace._src.api.extending import Primitive as Primitive
+from evertrace._src.api.extending import jaxpr_as_fun as jaxpr_as_fun
+from evertrace._src.api.extending_values import DropVar as DropVar
+from evertrace._src.api.extending_values import mapped_aval as mapped_aval
+from evertrace._src.api.extending_values import unmapped_aval as unmapped_aval
+from evertrace._src.api.extending_values import valid_jaxtype as valid_jaxtype
+from evertrace._src.api.linear_util import DebugInfo as DebugInfo
+from evertrace._src.api.trace_state import TraceTag as TraceTag
+from evertrace._src.api.trace_state import find_top_trace as find_top_trace
+from evertrace._src.api.trace_state import get_opaque_trace_state as get_opaque_trace_state
+from evertrace._src.api.trace_state import set_current_trace as set_current_trace
+from evertrace._src.api.trace_state import take_current_trace as take_current_trace
+from evertrace._src.core.aval import ShapedArray as ShapedArray
+from evertrace._src.core.check import check_jaxpr as check_jaxpr
+from evertrace._src.core.effects import NO_EFFECTS as no_effects
+from evertrace._src.core.effects import Effect as Effect
+from evertrace._src.core.jaxpr import ClosedJaxpr as ClosedJaxpr
+from evertrace._src.core.jaxpr import Jaxpr as Jaxpr
+from evertrace._src.core.jaxpr import JaxprEqn as JaxprEqn
+from evertrace._src.core.jaxpr import Literal as Literal
+from evertrace._src.core.jaxpr import Var as Var
+from evertrace._src.core.jaxpr import subjaxprs as jaxprs_in_params
+from evertrace._src.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
+from evertrace._src.errors import JaxprTypeError as JaxprTypeError
+
+__all__ = [
+    "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "InconclusiveDimensionOperation", "Jaxpr",
+    "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "ShapedArray", "TraceTag", "Var",
+    "check_jaxpr", "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun",
+    "jaxprs_in_params", "mapped_aval", "no_effects", "set_current_trace", "take_current_trace",
+    "unmapped_aval", "valid_jaxtype",
+]  # fmt: skip

@@ -1,0 +1,181 @@
+"""What writers of interpreters build on: wrapped functions, partly known values, trace states."""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import api_util
+from evertrace.extend import core, linear_util
+from evertrace.extend.core import primitives
+from evertrace.interpreters import batching, xla
+from evertrace.interpreters import partial_eval as pe
+
+
+def flat(fun, *args):
+    leaves, in_tree = ev.tree.flatten(args)
+    return leaves, *api_util.flatten_fun_nokwargs(linear_util.wrap_init(fun), in_tree)
+
+
+def test_transformations_nest_outermost_last():
+    @linear_util.transformation
+    def doubled(*args):
+        out = yield [2 * x for x in args], {}
+        yield out
+
+    @linear_util.transformation2
+    def negated(inner, *args):
+        return -inner(*args)
+
+    f = negated(doubled(linear_util.wrap_init(lambda x, y: x + 10 * y)))
+    assert f.call_wrapped(1, 2) == -42
+    assert repr(f) == "WrappedFun(negated of doubled of <lambda>)"
+
+
+def test_an_auxiliary_output_is_there_after_the_call():
+    leaves, f, out_tree = flat(lambda d: {"s": d["a"] + d["b"]}, {"a": 1, "b": 2})
+    with pytest.raises(linear_util.StoreException, match="asked for before the function was call"):
+        out_tree()
+    assert f.call_wrapped(*leaves) == [3]
+    assert out_tree() == ev.tree.structure({"s": 0})
+
+
+def test_two_calls_have_to_agree_on_the_auxiliary_output():
+    _, f, _ = flat(lambda x: x if x > 0 else (x, x), 1)
+    f.call_wrapped(1)
+    with pytest.raises(linear_util.StoreException, match="two calls of a wrapped function gave"):
+        f.call_wrapped(-1)
+
+
+def test_one_of_two_functions_has_to_be_called():
+    _, _, first = flat(lambda x: x, 1)
+    _, _, second = flat(lambda x: x, 1)
+    with pytest.raises(linear_util.StoreException, match="neither function was called"):
+        linear_util.merge_linear_aux(first, second)
+
+
+def test_kept_results_die_with_the_function():
+    made = []
+    keep = linear_util.cache(lambda fun, n: made.append(n) or len(made))
+
+    def call(fun):
+        wrapped = linear_util.wrap_init(fun)
+        return keep(wrapped, 1), keep(wrapped, 1), keep(wrapped, 2)
+
+    assert call(lambda: 0) == (1, 1, 2)
+    assert call(lambda: 0) == (3, 3, 4)
+
+
+def test_lists_of_other_lengths_are_refused():
+    with pytest.raises(ValueError, match="safe_map: lists of lengths 2, 1"):
+        api_util.safe_map(max, [1, 2], [3])
+
+
+def test_python_looks_at_what_is_known():
+    def fun(x, y):
+        return [x + 1 if x > 0 else x, x * y, jnp.sum(jnp.arange(4.0))]
+
+    pvals = [pe.PartialVal.known(jnp.float32(2)), pe.PartialVal.unknown(ev.typeof(jnp.ones(3)))]
+    jaxpr, outs, consts = pe.trace_to_jaxpr_nounits(linear_util.wrap_init(fun), pvals)
+    assert [p.is_known() for p in outs] == [True, False, True]
+    assert float(outs[0].value) == 3
+    assert float(outs[2].value) == 6
+    assert [e.primitive.name for e in jaxpr.eqns] == ["mul"]
+    (product,) = ev.core.eval_jaxpr(jaxpr, (), *consts, jnp.arange(3.0))
+    assert product.tolist() == [0, 2, 4]
+
+
+def test_a_jitted_call_on_unknowns_is_written_down():
+    pvals = [pe.PartialVal.unknown(ev.typeof(jnp.ones(3)))]
+    fun = linear_util.wrap_init(lambda x: [ev.jit(jnp.sin)(x), ev.jit(jnp.cos)(jnp.zeros(()))])
+    _, outs, _ = pe.trace_to_jaxpr_nounits(fun, pvals)
+    assert [p.is_known() for p in outs] == [False, True]
+
+
+def test_rules_may_mention_the_batched_axis():
+    seen = []
+    total = core.Primitive("total_over_batch")
+    total.def_impl(lambda x: x)
+    total.def_abstract_eval(lambda x: x)
+
+    def rule(size, name, trace_type, operands, dims):
+        seen.append((size, name, trace_type))
+        return operands[0] * size, dims[0]
+
+    batching.axis_primitive_batchers[total] = rule
+    assert ev.vmap(total.bind, axis_name="i")(jnp.ones(3)).tolist() == [3, 3, 3]
+    assert seen == [(3, "i", None)]
+
+
+def test_trace_states_are_equal_under_the_same_transformations():
+    states = []
+
+    def note(x):
+        states.append(core.get_opaque_trace_state(convention="test"))
+        return x
+
+    def batch(x):
+        note(note(x))
+        first, again = states
+        assert first == again
+        assert hash(first) == hash(again)
+        assert "vmap" in repr(first)
+        return x
+
+    ev.vmap(batch)(jnp.ones(2))
+    ev.vmap(note)(jnp.ones(2))
+    first, _, other = states
+    assert first != other
+    assert first != core.get_opaque_trace_state()
+    assert repr(first) == "OpaqueTraceState(ended)"
+
+
+def test_the_innermost_trace_of_some_values():
+    def outer(x):
+        def inner(y):
+            assert core.find_top_trace([x, y]) is y._trace
+            assert core.find_top_trace([x]) is x._trace
+            assert core.find_top_trace([x]).main is not core.find_top_trace([y]).main
+            return x * y
+
+        return ev.vmap(inner)(jnp.ones(2)).sum()
+
+    ev.jvp(outer, (1.0,), (1.0,))
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(0, (2,)), (1, (3,)), (None, (3, 2))])
+def test_types_of_examples(axis, shape):
+    aval = ev.typeof(jnp.ones((3, 2)))
+    size = aval.shape[axis or 0]
+    assert core.mapped_aval(size, axis, aval).shape == shape
+    assert core.unmapped_aval(size, axis, core.mapped_aval(size, axis, aval)) is aval
+
+
+def test_a_batch_of_another_size_is_refused():
+    with pytest.raises(ev.errors.ShapeError, match=r"dimension 0 of f32\[3\] has not the size 4"):
+        core.mapped_aval(4, 0, ev.typeof(jnp.ones(3)))
+
+
+def test_primitives_that_are_only_compared_with():
+    with pytest.raises(NotImplementedError, match="closed_call: the primitive has no meaning here"):
+        ev.make_jaxpr(primitives.closed_call_p.bind)(1.0)
+    eqn = ev.make_jaxpr(ev.jit(jnp.sin))(1.0).jaxpr.eqns[0]
+    assert eqn.primitive is primitives.jit_p
+    assert {"jaxpr", "name"} <= set(eqn.params)
+
+
+def test_a_registered_type_is_taken_as_an_array():
+    class Boxed:
+        def __init__(self, array):
+            self.array = array
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(self.array, dtype)
+
+    assert not core.valid_jaxtype(Boxed([1.0]))
+    xla.canonicalize_dtype_handlers[Boxed] = xla.canonicalize_dtype_handlers[np.ndarray]
+    try:
+        assert core.valid_jaxtype(Boxed([1.0]))
+        assert ev.vmap(lambda x: x + 1)(Boxed(np.float32([1, 2]))).tolist() == [2, 3]
+    finally:
+        del xla.canonicalize_dtype_handlers[Boxed]
