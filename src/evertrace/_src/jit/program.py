@@ -4,6 +4,7 @@ Outputs that are inputs or constants are not computed; inputs that are not neede
 program with nothing left to compute is never compiled.
 """
 
+import functools
 import time
 from typing import Any
 
@@ -64,7 +65,7 @@ class Program:
             if type(v) is Literal:
                 sources.append((_LITERAL, v))
             elif position.get(id(v)) not in (None, *donated_set):
-                sources.append((_INPUT, position[id(v)]))
+                sources.append((_INPUT, (position[id(v)], v.aval)))
             else:
                 if id(v) not in seen:
                     seen[id(v)] = len(computed)
@@ -155,7 +156,7 @@ class Program:
                 transfers.check("host_to_device", self.whole.invars[i].aval)
         if self.trivial:
             return self._run(args)
-        inputs = [_as_input(args[i], self.whole.invars[i].aval) for i in self.kept]
+        inputs = [as_input(args[i], self.whole.invars[i].aval) for i in self.kept]
         outs = registry.call_watched(
             close_jaxpr(self.jaxpr), inputs, name=self.name, run=lambda: self._computed(args)
         )
@@ -228,25 +229,21 @@ class Program:
             return outs[where]
         if kind is _LITERAL:
             return Array(where.aval, np.asarray(where.val))
-        x = args[where]
-        return x if type(x) is Array else _as_array(x)
+        i, aval = where
+        return as_input(args[i], aval)
 
 
 _COMPUTED, _INPUT, _LITERAL = "computed", "input", "literal"
 
 
-def _as_array(x):
-    x = as_operand(x)
-    return Array(x.aval, np.asarray(x.val)) if type(x) is Literal else x
-
-
-def _as_input(x, aval):
-    """Return an argument of any kind as an array of the input's aval."""
+def as_input(x, aval):
+    """Return an argument of any kind as an array, or tracer, of the input's aval."""
     if type(x) is Array:
         return x
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
-        return Array(aval, np.array(x, aval.dtype))
-    return _as_array(x)
+        return Array(aval, np.array(x, aval.dtype, order="C"))
+    x = as_operand(x)
+    return Array(x.aval, np.asarray(x.val)) if type(x) is Literal else x
 
 
 def sources_of(source):
@@ -254,7 +251,9 @@ def sources_of(source):
     kind, where = source
     if kind is _LITERAL:
         return kind, 0, (where.aval, np.asarray(where.val))
-    return kind, where, _as_array if kind is _INPUT else None
+    if kind is _INPUT:
+        return kind, where[0], functools.partial(as_input, aval=where[1])
+    return kind, where, None
 
 
 def input_buffer(x, device, aval):

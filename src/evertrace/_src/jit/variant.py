@@ -9,6 +9,7 @@ import time
 from collections.abc import Container
 from typing import Any, NamedTuple
 
+from evertrace._src import dtypes
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.jaxpr import eval_jaxpr
@@ -17,7 +18,7 @@ from evertrace._src.extension import native
 from evertrace._src.jit import compiled
 from evertrace._src.jit.lifting import callbacks, pending
 from evertrace._src.jit.lifting.recipes import Kitchen, Out
-from evertrace._src.jit.program import Program
+from evertrace._src.jit.program import Program, as_input
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
 
 
@@ -165,7 +166,13 @@ class Variant(_VariantBase):
         inputs = [*self.consts, *inputs] if self.consts else inputs
         if state.trace is EVAL:
             return self.program.run(inputs)
-        operands = list(map(as_operand, inputs))
+        operands = [
+            as_operand(x)
+            if dtypes.canonicalize_dtype(v.aval.dtype, True) == v.aval.dtype
+            # NumPy's own numbers of 64 bits, which as operands of ours would be of 32
+            else as_input(x, v.aval)
+            for x, v in zip(inputs, self.program.whole.invars, strict=True)
+        ]
         if inline:
             return eval_jaxpr(self.closed.jaxpr, (), *operands)
         return jit_p.bind(*operands, jaxpr=self.closed, name=self.name)

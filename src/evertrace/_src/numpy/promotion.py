@@ -64,12 +64,14 @@ def as_argument(name, position, x, borrow=False):
     kind = type(x)
     if kind in SCALARS or is_operand[kind]:
         return x
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, (np.ndarray, np.generic)) and not hasattr(kind, "__jax_array__"):
         if borrow and state.trace is EVAL and not config.current().watched:
             return _borrowed(name, x)
         return as_operand(x, name)
     if is_arraylike(x):
-        return as_operand(x, name)
+        if hasattr(kind, "__jax_array__"):
+            x = x.__jax_array__()  # perhaps a Python number that no traced one can hold
+        return x if type(x) in SCALARS else as_operand(x, name)
     raise errors.user_error(
         TypeError,
         f"{name} requires ndarray or scalar arguments, got {kind} at position {position}.",

@@ -8,6 +8,7 @@ import operator
 
 import numpy as np
 
+from evertrace._src.arrays.interop import type_of_number
 from evertrace._src.jit.lifting import arraywrites
 from evertrace._src.jit.lifting.numpykind import (
     is_host_array,
@@ -62,12 +63,7 @@ def forwarded(name, is_property):
                 found = get(self.original, args, kwargs)
             if isinstance(found, np.ndarray) and np.may_share_memory(found, self.original):
                 return self.view_of(lambda x: get(x, args, kwargs), found)
-        if name in _ARGUMENT_CONTENTS:
-            args = replaced(args, is_host_array, _contents)
-        if name in _TAKE_LISTS:
-            args = tuple([np.asarray(x) if _is_list(x) else x for x in args])
-        if name == "take":
-            _check_taken(self, args, kwargs)
+        args = _prepared(self, name, args, kwargs)
         if not is_numpy_kind([args, kwargs]):
             return get(self.__jax_array__(), args, kwargs)
         return self.result_of(fn, lambda x, *args, **kwargs: get(x, args, kwargs), args, kwargs)
@@ -96,6 +92,27 @@ def fixed(name, get):
 def item_of(fn, i):
     """Return a function whose result is one item of another's."""
     return lambda *args, **kwargs: fn(*args, **kwargs)[i]
+
+
+def _prepared(x, name, args, kwargs):
+    """Return the arguments of a method as the traced array takes them."""
+    if name in _ARGUMENT_CONTENTS:
+        args = replaced(args, is_host_array, _contents)
+    if name in _TAKE_LISTS:
+        args = tuple([np.asarray(y) if _is_list(y) else y for y in args])
+    if name == "take":
+        _check_taken(x, args, kwargs)
+    return (_within(args[0], x.aval),) if name in _COMPARISON_NAMES else args
+
+
+def _within(number, aval):
+    """Return what an integer array is compared with: infinity for what it cannot hold."""
+    if type_of_number(number) is not int or aval.dtype.kind not in "iu":
+        return number
+    limits = np.iinfo(aval.dtype)
+    if limits.min <= number <= limits.max:
+        return number
+    return np.float64(np.inf if number > 0 else -np.inf)
 
 
 def _is_list(x):
@@ -131,6 +148,8 @@ _COMPARISONS = {
     "less_equal": ("__le__", "__ge__"), "greater": ("__gt__", "__lt__"),
     "greater_equal": ("__ge__", "__le__"),
 }  # fmt: skip
+
+_COMPARISON_NAMES = {name for names in _COMPARISONS.values() for name in names}
 
 _OPERATORS = _COMPARISONS | {
     ufunc: (f"__{name}__", f"__r{name}__") for name, ufunc in _IN_PLACE.items()

@@ -1,6 +1,9 @@
 """What feeds the program of one trace at each call: values of nodes, and the prologue's numbers."""
 
+import operator
 from typing import Any
+
+import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.arrays.interop import aval_of
@@ -29,7 +32,7 @@ class Inputs:
         self.gathers: list[Any] = []
         self.leaves: list[tuple[int, Node]] = []
         self._hosts: dict[int, Host] = {}
-        self._of_slots: dict[int, Any] = {}
+        self._of_slots: dict[tuple[int, Any], Any] = {}
 
     def add(self, aval, source, name):
         """Add an input, fed by a node or by ``("slot", i)``; returns its tracer."""
@@ -50,15 +53,20 @@ class Inputs:
         return self.add(aval_of(value), ("slot", host.slot), what)
 
     def _of_host(self, host):
-        """Return the weakly typed input by which a host scalar enters the program."""
-        var = self._of_slots.get(host.slot)
+        """Return the weakly typed input by which a host scalar enters the program.
+
+        An integer that no such input can hold is demanded: it is what it would be without `jit`.
+        """
+        dtype = dtypes.default_dtype(type(host.present))
+        var = self._of_slots.get((host.slot, dtype))
         if var is None:
-            dtype = dtypes.default_dtype(type(host.present))
-            if type(host.present) is int:
-                dtypes.coerce_python_scalar(host.present, dtype)  # raises OverflowError
+            if type(host.present) is int and host.slot not in self.prologue.late_names:
+                limits = np.iinfo(dtype)
+                if host < int(limits.min) or host > int(limits.max):
+                    return operator.index(host)
             name = next((node.name for slot, node in self.leaves if slot == host.slot), None)
             aval = ShapedArray((), dtype, True)
-            var = self._of_slots[host.slot] = self.add(aval, ("slot", host.slot), name)
+            var = self._of_slots[host.slot, dtype] = self.add(aval, ("slot", host.slot), name)
         return var
 
     def demanded(self, tracer):

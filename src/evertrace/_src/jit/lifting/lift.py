@@ -556,6 +556,7 @@ def _by_base():
                 io.TextIOWrapper,
                 io.BufferedIOBase,
                 np.ufunc,
+                type(np.sum),
                 type(threading.RLock()),
                 property,
                 staticmethod,
