@@ -321,6 +321,22 @@ def test_writes_are_repeated_in_their_order():
         np.testing.assert_allclose(found, wanted)
 
 
+def test_arrays_that_come_to_share_memory_are_refused():
+    def write(a, b, x):
+        a[0] = x[0]
+        return b * 1
+
+    jitted, a, b = ev.jit(write), np.zeros(3), np.zeros(3)
+    for _ in range(2):
+        assert jitted(a, b, jnp.ones(2)).tolist() == [0, 0, 0]
+    assert jitted.cache_info().misses == 1
+    a[:] = 0
+    with pytest.raises(ev.errors.ImpurityError, match="a, which is written to, shares memory"):
+        jitted(a, a[:], jnp.ones(2))
+    assert a.tolist() == [0, 0, 0]
+    assert jitted(a, a, jnp.ones(2)).tolist() == [1, 0, 0]
+
+
 def test_loops_write_exactly():
     def write(a, x):
         def body(i, total):

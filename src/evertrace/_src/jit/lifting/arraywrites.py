@@ -125,6 +125,11 @@ def replay(array, made, places):
         target[index] = value
 
 
+def share_memory(a, b):
+    """Whether a write to one array, or buffer, may be seen in another."""
+    return bool(np.may_share_memory(np.asarray(a), np.asarray(b)))
+
+
 def _is_hole(x):
     return type(x) is Hole
 

@@ -40,7 +40,7 @@ class Inputs:
         return self.root.new_input(aval, name)
 
     def host_scalar(self, value, node):
-        """Return the host scalar of a node."""
+        """Return the host scalar of a node; of an array, what demands can be made of."""
         host = self._hosts.get(node.index)
         if host is None:
             host = self._hosts[node.index] = self.prologue.leaf(value)

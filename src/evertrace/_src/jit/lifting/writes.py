@@ -12,7 +12,15 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.jit.lifting import entered as kinds
-from evertrace._src.jit.lifting.arraywrites import WHOLE, Note, Place, refused, replay, split
+from evertrace._src.jit.lifting.arraywrites import (
+    WHOLE,
+    Note,
+    Place,
+    refused,
+    replay,
+    share_memory,
+    split,
+)
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.values import dict_type
 
@@ -77,14 +85,14 @@ def _writes_to_arrays(recorder, cook):
     for array in recorder.effects.arrays:
         if array.written:
             node = recorder.identity.origin[id(array)]
-            _check_shared(array.original, node.name, recorder)
+            _check_shared(array.original, node, recorder)
             writes.append(write_to_array(array, node, cook))
     for made, value, node in recorder.effects.array_copies:
         if made.tobytes() != node.want[2]:
             if not value.flags.writeable:
                 raise refused(ValueError, f"jit: {node.name}: the array is read-only")
             recorder.guard_layout(value, node, "writeable")
-            _check_shared(value, node.name, recorder)
+            _check_shared(value, node, recorder)
             recipes = [cook.assigned(made.copy(order="K"), node.name)]
             writes.append(Write(node.index, node.name, "ndarray", recipes, (Place((), ..., 0),)))
     return writes
@@ -118,20 +126,30 @@ def _check_unwritable(recorder):
             raise _lock_error(node, was_locked)
 
 
-def _check_shared(written, name, recorder):
-    """Raise where another captured array or buffer shows what was written to this one."""
-    origin, entered = recorder.identity.origin, recorder.identity.entered
-    effects = recorder.effects
-    others = [(a.original, origin[id(a)].name) for a in effects.arrays]
-    others += [(value, node.name) for _, value, node in effects.array_copies]
+def _check_shared(written, at, recorder):
+    """Raise where another captured array or buffer shows what was written to this one.
+
+    That NumPy arrays share no memory is asked again at each call.
+
+    Args:
+      written: the array or buffer.
+      at: its node.
+      recorder: the trace's recorder.
+    """
+    identity, effects, inputs = recorder.identity, recorder.effects, recorder.inputs
+    others = [(a.original, identity.origin[id(a)]) for a in effects.arrays if not a.is_scalar]
+    others += [(value, node) for _, value, node in effects.array_copies]
     if type(written) is np.ndarray:  # buffers of one another change in place together
-        others += [(e.obj, e.node.name) for e in entered if type(e) is kinds.Memory]
-    for other, other_name in others:
-        if other is not written and np.may_share_memory(np.asarray(written), np.asarray(other)):
+        others += [(e.obj, e.node) for e in identity.entered if type(e) is kinds.Memory]
+    for other, node in others:
+        if other is written:
+            continue
+        both = inputs.host_scalar(written, at), inputs.host_scalar(other, node)
+        if inputs.prologue.demand(share_memory, *both):
             raise errors.user_error(
                 errors.ImpurityError,
-                f"jit: {name}, which is written to, shares memory "
-                f"with {other_name}; the change of the one would be missed "
+                f"jit: {at.name}, which is written to, shares memory "
+                f"with {node.name}; the change of the one would be missed "
                 f"in the other.",
                 fix="use `.at[].set` instead of writing, or give the function one of the two.",
                 anchor="impurity",
@@ -200,7 +218,7 @@ def _fields(entered, recorder, cook):
 
 
 def _memory(entered, recorder, cook):
-    _check_shared(entered.obj, entered.node.name, recorder)
+    _check_shared(entered.obj, entered.node, recorder)
     recipe = cook.state(entered.contents()[""], entered.node.name)
     return [Write(entered.node.index, entered.node.name, "memory", recipe, None)]
 
