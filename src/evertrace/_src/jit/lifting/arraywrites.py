@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.core.operators import Operators
 from evertrace._src.jit.lifting.numpykind import is_stand_in, replaced, stand_ins
 
@@ -112,12 +113,12 @@ def replay(array, made, places):
     """
     steps, rest = [], iter(made)
     for path, index, holes in places:
-        value = np.asarray(next(rest))
+        value = _plain(next(rest))
         target = array
         for take in path:
             target = take(target)
         if holes:
-            parts_ = [np.asarray(next(rest))[()] for _ in range(holes)]
+            parts_ = [_plain(next(rest))[()] for _ in range(holes)]
             index = replaced(index, _is_hole, lambda hole, found=parts_: found[hole.number])
             np.broadcast_to(np.empty((), bool), target.shape)[index]  # raises before any write
         steps.append((target, index, value))
@@ -128,6 +129,10 @@ def replay(array, made, places):
 def share_memory(a, b):
     """Whether a write to one array, or buffer, may be seen in another."""
     return bool(np.may_share_memory(np.asarray(a), np.asarray(b)))
+
+
+def _plain(x):
+    return x.host() if type(x) is Array else np.asarray(x)
 
 
 def _is_hole(x):

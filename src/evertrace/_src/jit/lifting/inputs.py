@@ -71,7 +71,7 @@ class Inputs:
 
     def demanded(self, tracer):
         """Return the number that an input stands for, from now on a constant, or None."""
-        for slot, var in self._of_slots.items():
+        for (slot, _), var in self._of_slots.items():
             if var is tracer:
                 prologue = self.prologue
                 return prologue.demand(value_of, Host(prologue, slot, prologue.slots[slot]))
