@@ -31,4 +31,5 @@ from evertrace._src.dtypes.kinds import to_numeric_dtype as to_numeric_dtype
 from evertrace._src.dtypes.promotion import lattice_result_type as lattice_result_type
 from evertrace._src.dtypes.promotion import promote_types as promote_types
 from evertrace._src.dtypes.promotion import result_type as result_type
+from evertrace._src.dtypes.promotion import wider as wider
 from evertrace._src.errors import TypePromotionError as TypePromotionError

@@ -164,6 +164,14 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     return _dtype_of_node(_join(nodes, _is_strict()))
 
 
+def wider(a: np.dtype, b: np.dtype) -> Any:
+    """Return the common dtype of two dtypes, also where `numpy_dtype_promotion` is "strict".
+
+    For the dtypes in which this library computes: that option is about operands of a user.
+    """
+    return _dtype_of_node(_join(frozenset((_node(a, False), _node(b, False))), False))
+
+
 def _dtype_of_node(node: Node) -> np.dtype:
     """Return the dtype of a node, for weak types that of their Python scalars."""
     return python_scalar_dtypes[node] if isinstance(node, type) else node

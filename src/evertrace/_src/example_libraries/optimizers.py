@@ -6,6 +6,9 @@ elements' own, not those of absolute values: the rules are for real parameters.
 
 import functools
 
+import numpy as np
+
+from evertrace._src import dtypes
 from evertrace._src.example_libraries.containers import optimizer
 from evertrace._src.example_libraries.schedules import make_schedule
 from evertrace._src.numpy import creation, inspection, reductions, ufuncs
@@ -41,7 +44,9 @@ def _inverse_root(squares):
 
 def _weight(decay, i, mean):
     """Return the weight of all gradients so far in a mean that decays and began as 0."""
-    weight = 1 - creation.asarray(decay, result_type(mean, "float32")) ** (i + 1)
+    weight = 1 - creation.asarray(decay, dtypes.wider(result_type(mean), np.dtype(np.float32))) ** (
+        i + 1
+    )
     return weight.astype(result_type(mean))
 
 

@@ -245,9 +245,12 @@ def _integrate(rate, y0, times, limits):
     zero = creation.zeros((), "int32")
     start = _State(y0, slope, times[0], step.astype(times.dtype), times[0], terms, zero)
 
+    # The count is an integer, the limit may be infinite.
+    mxstep = as_array(limits.mxstep, "odeint")
+
     def goes_on(target, state):
         can_move = state.time + state.step > state.time
-        return (state.time < target) & (state.count < limits.mxstep) & can_move
+        return (state.time < target) & (state.count.astype(mxstep.dtype) < mxstep) & can_move
 
     def reach(state, target):
         state = while_loop(
@@ -256,7 +259,8 @@ def _integrate(rate, y0, times, limits):
             state._replace(count=zero),
         )
         width = state.time - state.start
-        value = _extended(state.terms, (target - state.start) / where(width > 0, width, 1))
+        share = (target - state.start) / where(width > 0, width, 1)
+        value = _extended(state.terms, convert(share, y0.dtype))
         is_within = (state.start <= target) & (target <= state.time)
         return state, where(is_within, value, float("nan"))
 
@@ -277,18 +281,19 @@ def _combination(weights, slopes):
 
 def _advance(rate, limits, state):
     """Try one step; if its error is too large, only the step size changes."""
-    y, step = state.y, state.step
+    y, step = state.y, convert(state.step, state.y.dtype)
     slopes = [state.slope]
     new = y
     for node, weights in zip(_NODES, _STAGES, strict=True):
         new = y + step * _combination(weights, slopes)
-        slopes.append(rate(new, state.time + node * step))
+        slopes.append(rate(new, state.time + node * state.step))
     error = _scaled_norm(step * _combination(_ERROR, slopes), (y, new), limits)
     error = where(elementary.isfinite(error), error, float("inf"))
     is_good = error <= 1
     factor = SAFETY * ufuncs.power(where(error > 0, error, 1), -0.2)
     factor = where(error > 0, elementary.clip(factor, SHRINK, where(is_good, GROW, 1.0)), GROW)
-    next_step = ufuncs.minimum(step * factor, limits.hmax).astype(step.dtype)
+    next_step = state.step * convert(factor, state.step.dtype)
+    next_step = convert(ufuncs.minimum(next_step, limits.hmax), state.step.dtype)
     bend = step * slopes[0] - (new - y)
     terms = stack(
         [
@@ -299,7 +304,9 @@ def _advance(rate, limits, state):
             step * _combination(_DENSE, slopes),
         ]
     )
-    done = _State(new, slopes[-1], state.time + step, next_step, state.time, terms, state.count)
+    done = _State(
+        new, slopes[-1], state.time + state.step, next_step, state.time, terms, state.count
+    )
     kept = state._replace(step=next_step)
     chosen = _State(*[where(is_good, a, b) for a, b in zip(done, kept, strict=True)])
     return chosen._replace(count=state.count + 1)
@@ -317,7 +324,7 @@ def _first_step(rate, y0, time, slope, limits):
     d0, d1 = _scaled_norm(y0, (y0,), limits), _scaled_norm(slope, (y0,), limits)
     is_small = (d0 < 1e-5) | (d1 < 1e-5)
     step = where(is_small, 1e-6, 0.01 * d0 / where(is_small, 1, d1))
-    ahead = rate(y0 + step * slope, time + step)
+    ahead = rate(y0 + convert(step, y0.dtype) * slope, time + convert(step, time.dtype))
     d2 = _scaled_norm(ahead - slope, (y0,), limits) / step
     largest = ufuncs.maximum(d1, d2)
     is_flat = largest <= 1e-15

@@ -21,10 +21,12 @@ from evertrace._src.api.formula import formula
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.loops import scan
 from evertrace._src.nn.activations import sigmoid
+from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.creation import arange, zeros, zeros_like
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.joining import concatenate, split, stack
 from evertrace._src.numpy.products import matmul
+from evertrace._src.numpy.promotion import aligned
 from evertrace._src.numpy.shape import swapaxes
 from evertrace._src.numpy.ufuncs import tanh
 from evertrace._src.random.continuous import uniform
@@ -546,7 +548,7 @@ def _check_dropout(dropout):
 def _layers(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, precision):
     """Apply all layers; `parts` are the four of `unpack_lstm_weights`."""
     xs = swapaxes(x, 0, 1)  # time first
-    inside = arange(len(xs))[:, None] < seq_lengths
+    inside = ufuncs.less(*aligned(arange(len(xs))[:, None], seq_lengths))
     directions = 2 if bidirectional else 1
     last_h, last_c = [], []
     for layer in range(num_layers):
@@ -566,12 +568,12 @@ def _layers(x, h_0, c_0, parts, seq_lengths, num_layers, bidirectional, precisio
 def _layer(xs, inside, state, weights, reverse, precision):
     """Apply one layer in one direction, to arrays with time first."""
     W_ih, W_hh, b_ih, b_hh = weights
-    projected = matmul(xs, W_ih.T, precision=precision) + b_ih
+    projected = ufuncs.add(*aligned(matmul(xs, W_ih.T, precision=precision), b_ih))
 
     def step(carry, given):
         h, c = carry
         x, valid = given
-        gates = x + matmul(h, W_hh.T, precision=precision) + b_hh
+        gates = ufuncs.add(*aligned(x + matmul(h, W_hh.T, precision=precision), b_hh))
         i, f, g, o = split(gates, 4, axis=-1)
         new_c = sigmoid(f) * c + sigmoid(i) * tanh(g)
         new_h = sigmoid(o) * tanh(new_c)

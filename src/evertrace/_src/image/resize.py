@@ -19,7 +19,7 @@ from evertrace._src.numpy import shape as shapes
 from evertrace._src.numpy.arguments import distinct_axes, operand, static_shape
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.indexing import take
-from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
 from evertrace._src.ops.precision import Precision
 from evertrace._src.support import set_module
 
@@ -222,7 +222,8 @@ def _resample(x, axis, size, scale, translation, method, antialias, precision):
     """Multiply one axis with its matrix of weights."""
     step = 1 / scale
     # Places in the image that elements of the result come from, relative to middles of elements.
-    places = (creation.arange(size) + 0.5) * step - translation * step - 0.5
+    numbers = creation.arange(size, dtype=dtypes.result_type(step, translation))
+    places = (numbers + 0.5) * step - translation * step - 0.5
     weights = _METHODS[method](places, step, x.shape[axis], antialias).astype(x.dtype)
     return shapes.moveaxis(
         products.tensordot(x, weights, axes=([axis], [0]), precision=precision), -1, axis
@@ -235,8 +236,18 @@ def _resample(x, axis, size, scale, translation, method, antialias, precision):
 def _by_kernel(kernel, places, step, size, antialias):
     """Return ``[size, m]`` weights: a kernel around each place, with sum 1 over the image."""
     width = ufuncs.maximum(ufuncs.absolute(step), 1) if antialias else 1
-    distances = ufuncs.absolute(places - creation.arange(size)[:, None]) / width
+    distances = ufuncs.absolute(ufuncs.subtract(*_pairs(places, size))) / width
     return _normalised(kernel(distances), places)
+
+
+def _pairs(places, size):
+    """Return ``[size, m]`` arrays of places and of numbers of elements."""
+    return aligned(places, _column(places, size))
+
+
+def _column(places, size):
+    """Return the numbers of elements, ``[size, 1]``, in the dtype of the places."""
+    return creation.arange(size, dtype=places.dtype)[:, None]
 
 
 def _normalised(weights, places):
@@ -244,7 +255,8 @@ def _normalised(weights, places):
     total = reductions.sum(weights, 0)
     is_some = ufuncs.absolute(total) > 1000 * dtypes.finfo(total.dtype).eps
     is_inside = (places >= -0.5) & (places <= weights.shape[0] - 0.5)
-    return where(is_some & is_inside, weights / where(is_some, total, 1), 0)
+    shares = ufuncs.divide(*aligned(weights, where(is_some, total, 1)))
+    return where(is_some & is_inside, shares, 0)
 
 
 def _triangle(x):
@@ -266,8 +278,9 @@ def _by_area(places, step, size, antialias):
     """Return ``[size, m]`` weights: the parts of each element that areas around places cover."""
     del antialias
     half = ufuncs.absolute(step) / 2
-    low = creation.arange(size)[:, None] - 0.5
-    covered = ufuncs.minimum(places + half, low + 1) - ufuncs.maximum(places - half, low)
+    high, ends = aligned(places + half, _column(places, size) + 0.5)
+    low, starts = aligned(places - half, _column(places, size) - 0.5)
+    covered = ufuncs.minimum(high, ends) - ufuncs.maximum(low, starts)
     return _normalised(ufuncs.maximum(covered, 0), places)
 
 
@@ -280,7 +293,8 @@ def _by_pytorch(places, step, size, antialias):
     for i in range(4):
         element = elementary.clip(first + i, 0, size - 1)
         weight = _cubic(-0.75, ufuncs.absolute(places - (first + i)))
-        weights = weights + where(creation.arange(size)[:, None] == element, weight, 0)
+        is_element, weight = aligned(ufuncs.equal(*_pairs(element, size)), weight)
+        weights = weights + where(is_element, weight, 0)
     return weights
 
 

@@ -83,13 +83,14 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
         x = choose(factors != 0, x, -np.inf)
     x = _masked(x, where, -np.inf)
     top = _finite_or_zero(_largest(x, axis, where))
-    terms = ufuncs.exp(x - top)
+    # Of complex numbers `top` is real, the largest real part.
+    terms = ufuncs.exp(x - convert(top, x.aval.dtype))
     if factors is not None:
         terms = terms * factors
     total = reductions.sum(terms, axis, keepdims=True, where=where)
     axes = () if keepdims else canonical_axes("logsumexp", axis, x.ndim)
     if not return_sign:
-        return squeeze(ufuncs.log(total) + top, axes)
+        return squeeze(ufuncs.log(total) + convert(top, total.aval.dtype), axes)
     logarithm = ufuncs.log(ufuncs.abs(total)) + top
     return squeeze(logarithm, axes), squeeze(ufuncs.sign(total), axes)
 

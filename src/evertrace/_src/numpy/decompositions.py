@@ -16,7 +16,7 @@ from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.numpy import creation, elementary, products, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import operand
-from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes_inexact
+from evertrace._src.numpy.promotion import aligned, broadcast_to, promote_dtypes_inexact
 from evertrace._src.numpy.spectra import adjoint, as_matrices, as_square, public, svd
 from evertrace._src.ops.linalg import geqrf_p, matrices, solving
 
@@ -260,8 +260,8 @@ def pinv(a, rtol=None, hermitian=False, *, rcond=None):
     if not a.aval.size:
         return shape.matrix_transpose(a)
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
-    limit = creation.asarray(rtol, s.dtype)[..., None] * s[..., :1]
-    return _inverse(a, u, s, vh, s > limit)
+    limit = ufuncs.multiply(*aligned(creation.asarray(rtol, s.dtype)[..., None], s[..., :1]))
+    return _inverse(a, u, s, vh, ufuncs.greater(*aligned(s, limit)))
 
 
 def _inverse(a, u, s, vh, counts):
@@ -351,7 +351,7 @@ def _relative_change(factored, da):
 
 def _parity(pivots, dtype):
     """Return the signs of the permutations that the pivots of LU factors amount to."""
-    moved = ufuncs.not_equal(pivots, np.arange(pivots.shape[-1], dtype=np.int32))
+    moved = ufuncs.not_equal(*aligned(pivots, np.arange(pivots.shape[-1], dtype=np.int32)))
     odd = reductions.sum(moved, -1, dtype=np.int32) % 2
     return (1 - 2 * odd).astype(dtype)
 

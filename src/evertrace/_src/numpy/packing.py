@@ -6,6 +6,7 @@ from evertrace._src import errors, native
 from evertrace._src.numpy import creation, reductions, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.padding import pad
+from evertrace._src.numpy.promotion import aligned
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.ops.convert import convert
 
@@ -53,11 +54,11 @@ def packbits(a, axis=None, bitorder="big"):
     if axis is None:
         x, axis = ravel(x), 0
     axis = canonical_axis("packbits", axis, x.aval.ndim)
-    bits = moveaxis(ufuncs.not_equal(x, 0).astype(np.uint8), axis, -1)
+    bits = moveaxis(convert(convert(x, np.dtype(bool)), np.dtype(np.uint8)), axis, -1)
     missing = -bits.shape[-1] % 8
     bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])
     bits = reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
-    shifted = ufuncs.left_shift(bits, _places(bitorder))
+    shifted = ufuncs.left_shift(*aligned(bits, _places(bitorder)))
     return moveaxis(reductions.sum(shifted, -1, np.uint8), -1, axis)
 
 
@@ -93,7 +94,7 @@ def unpackbits(a, axis=None, count=None, bitorder="big"):
         x, axis = ravel(x), 0
     axis = canonical_axis("unpackbits", axis, x.aval.ndim)
     x = moveaxis(x, axis, -1)
-    bits = ufuncs.bitwise_and(ufuncs.right_shift(x[..., None], _places(bitorder)), 1)
+    bits = ufuncs.bitwise_and(ufuncs.right_shift(*aligned(x[..., None], _places(bitorder))), 1)
     bits = reshape(convert(bits, np.dtype(np.uint8)), (*x.shape[:-1], x.shape[-1] * 8))
     if count is not None:
         count = static_int("unpackbits", "count", count)

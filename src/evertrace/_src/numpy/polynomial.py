@@ -9,7 +9,12 @@ from evertrace._src.numpy.arguments import operand, static_int, traced_argument
 from evertrace._src.numpy.convolution import convolve
 from evertrace._src.numpy.decompositions import inv, lstsq
 from evertrace._src.numpy.joining import concatenate
-from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes, promote_dtypes_inexact
+from evertrace._src.numpy.promotion import (
+    aligned,
+    broadcast_to,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 from evertrace._src.numpy.shape import atleast_1d, trim_zeros
 from evertrace._src.numpy.spectra import eigvals
 
@@ -250,7 +255,7 @@ def vander(x, N=None, increasing=False):
     powers = creation.asarray(powers if increasing else powers[::-1].copy())
     if dtypes.issubdtype(x.aval.dtype, np.inexact):
         powers = powers.astype(x.aval.dtype)
-    return ufuncs.power(x[:, None], powers)
+    return ufuncs.power(*aligned(x[:, None], powers))
 
 
 def roots(p, *, strip_zeros=True):
@@ -337,11 +342,11 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     powers, values = vander(x, order), y
     if w is not None:
         w = creation.asarray(w, x.dtype)
-        powers, values = powers * w[:, None], (values.T * w).T
+        powers, values = powers * w[:, None], ufuncs.multiply(*aligned(values.T, w)).T
     scale = ufuncs.sqrt(reductions.sum(ufuncs.absolute(powers) ** 2, 0))
-    scaled = powers / scale
+    scaled = ufuncs.divide(*aligned(powers, scale))
     found, residuals, rank, singular_values = lstsq(scaled, values, rcond)
-    found = (found.T / scale).T
+    found = ufuncs.divide(*aligned(found.T, scale)).T
     if full:
         return found, residuals, rank, singular_values, rcond
     if not cov:
@@ -350,5 +355,5 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if y.ndim == 2:
         covariance = covariance[:, :, None]
     if cov != "unscaled":
-        covariance = covariance * (residuals / (x.shape[0] - order))
+        covariance = ufuncs.multiply(*aligned(covariance, residuals / (x.shape[0] - order)))
     return found, covariance

@@ -7,6 +7,9 @@ common dtype.
 
 Operands of rank 0 stay of rank 0 beside arrays, as the primitives allow. All others are brought to
 the common shape by `broadcast_in_dim`, without intermediate reshapes.
+
+What this library computes with on its way is of one dtype and rank, made so by `convert` and
+`aligned`: what `numpy_dtype_promotion` and `numpy_rank_promotion` forbid is the user's mixing.
 """
 
 import functools
@@ -226,11 +229,22 @@ def _literal_step(dtype, weak):
 
 
 def common_shape(name, shapes):
-    """Return the shape that shapes broadcast to; ShapeError if they do not."""
+    """Return the shape that shapes of a user's operands broadcast to; ShapeError if they do not.
+
+    Raises:
+      ValueError: the ranks differ, and `numpy_rank_promotion` forbids that.
+    """
+    distinct = {shape for shape in shapes if shape}
+    if len(distinct) > 1:
+        _check_ranks(name, distinct)
+    return joint_shape(name, shapes)
+
+
+def joint_shape(name, shapes):
+    """Return the shape that shapes broadcast to, of whatever ranks; ShapeError if they do not."""
     distinct = {shape for shape in shapes if shape}
     if len(distinct) <= 1:
         return distinct.pop() if distinct else ()
-    _check_ranks(name, distinct)
     rank = max(map(len, distinct))
     columns = zip(*[(1,) * (rank - len(s)) + s for s in distinct], strict=True)
     out = []
@@ -257,7 +271,10 @@ def _check_ranks(name, shapes):
 
 
 class Selection(Promotion):
-    """How the operands of `where` are prepared: a boolean and two of one dtype and full shape."""
+    """How the operands of `where` are prepared: a boolean and two of one dtype and full shape.
+
+    Ranks may differ, whatever `numpy_rank_promotion` is: a mask may be of fewer dimensions.
+    """
 
     __slots__ = ()
 
@@ -266,7 +283,7 @@ class Selection(Promotion):
 
     def make_steps(self, name, keys):
         """Work out the steps for the condition, x and y."""
-        shape = common_shape(name, [() if k in SCALARS else k.shape for k in keys])
+        shape = joint_shape(name, [() if k in SCALARS else k.shape for k in keys])
         target = common_dtype(keys[1:])
         steps = (
             _step(keys[0], (np.dtype(bool), False), shape),
@@ -282,6 +299,18 @@ promote_shapes = Promotion(None)
 promote_dtypes = Promotion(common_dtype, shapes=False)
 promote_dtypes_inexact = Promotion(inexact_dtype, shapes=False)
 promote_dtypes_numeric = Promotion(numeric_dtype, shapes=False)
+
+
+def aligned(*operands):
+    """Return operands broadcast to their common shape; scalars and those of rank 0 as they are.
+
+    For operands that this library made: `numpy_rank_promotion` is about those of a user, and what
+    `promote` does to these would count as the user's. The equations are the same.
+    """
+    found = [x if type(x) in SCALARS else as_operand(x, "broadcast") for x in operands]
+    shapes = [() if type(x) in SCALARS else x.aval.shape for x in found]
+    shape = joint_shape("broadcast", shapes)
+    return [broadcast_to(x, shape) if old else x for x, old in zip(found, shapes, strict=True)]
 
 
 def broadcast_to(x, shape):

@@ -15,7 +15,7 @@ from evertrace._src.numpy.arguments import canonical_axis, operand, static_size
 from evertrace._src.numpy.cumulative import cumsum
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.numpy.nonzeros import first_true, known_values
-from evertrace._src.numpy.promotion import promote_dtypes
+from evertrace._src.numpy.promotion import aligned, promote_dtypes
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.numpy.sorting import argsort, lexsort, sort
@@ -270,7 +270,7 @@ def isin(element, test_elements, assume_unique=False, invert=False, *, method="a
     if count == 0:
         found = creation.zeros(x.aval.shape, bool)
     elif method == "compare_all" or (method == "auto" and count <= _COMPARE_ALL_UP_TO):
-        found = ufuncs.equal(x[..., None], others).any(-1)
+        found = ufuncs.equal(*aligned(x[..., None], others)).any(-1)
     else:
         others = sort(others)
         places = searchsorted(others, x)

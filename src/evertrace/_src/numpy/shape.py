@@ -18,7 +18,7 @@ from evertrace._src.numpy.arguments import (
     traced_argument,
 )
 from evertrace._src.numpy.promotion import broadcast_to as broadcast_operand
-from evertrace._src.numpy.promotion import common_shape
+from evertrace._src.numpy.promotion import joint_shape
 from evertrace._src.ops import structural
 from evertrace._src.ops.slicing import slice_in_dim, unstack_p
 from evertrace._src.ops.structural import permute, rev_p
@@ -165,7 +165,7 @@ def broadcast_shapes(*shapes):
       >>> jnp.broadcast_shapes((3, 1), (4,))
       (3, 4)
     """
-    return common_shape("broadcast_shapes", [static_shape("broadcast_shapes", s) for s in shapes])
+    return joint_shape("broadcast_shapes", [static_shape("broadcast_shapes", s) for s in shapes])
 
 
 @native.planned(by_type=False)
@@ -179,7 +179,7 @@ def broadcast_arrays(*args):
              [2, 2, 2]], dtype=int32)
     """
     arrays = [operand("broadcast_arrays", x) for x in args]
-    shape = common_shape("broadcast_arrays", [x.aval.shape for x in arrays])
+    shape = joint_shape("broadcast_arrays", [x.aval.shape for x in arrays])
     return [broadcast_operand(x, shape) for x in arrays]
 
 

@@ -11,7 +11,7 @@ from evertrace._src import errors, native
 from evertrace._src.lax import linalg as lax
 from evertrace._src.numpy import creation, elementary, indexing, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import operand
-from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
 from evertrace._src.numpy.sorting import argsort
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.support import set_module
@@ -218,7 +218,6 @@ def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
     if rtol is None:
         rtol = max(x.aval.shape[-2:]) * np.finfo(x.aval.dtype).eps
     s = svd(x, compute_uv=False, hermitian=hermitian)
-    limit = creation.asarray(rtol, s.dtype)[..., None] * reductions.max(
-        s, -1, keepdims=True, initial=0
-    )
-    return reductions.sum(s > limit, -1, dtype=np.int32)
+    largest = reductions.max(s, -1, keepdims=True, initial=0)
+    limit = ufuncs.multiply(*aligned(creation.asarray(rtol, s.dtype)[..., None], largest))
+    return reductions.sum(ufuncs.greater(*aligned(s, limit)), -1, dtype=np.int32)

@@ -24,7 +24,12 @@ from evertrace._src.numpy.arguments import (
 from evertrace._src.numpy.joining import concatenate, stack
 from evertrace._src.numpy.nonzeros import known_values
 from evertrace._src.numpy.products import dot
-from evertrace._src.numpy.promotion import broadcast_to, promote_dtypes, promote_dtypes_inexact
+from evertrace._src.numpy.promotion import (
+    aligned,
+    broadcast_to,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.numpy.sorting import sort
@@ -346,7 +351,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     else:
         norm = total[0] - ddof * ufuncs.multiply(weights, aweights).sum() / total[0]
     x = x - mean[:, None]
-    weighted = x if weights is None else ufuncs.multiply(x, weights)
+    weighted = x if weights is None else ufuncs.multiply(*aligned(x, weights))
     return ufuncs.divide(dot(x, elementary.conj(weighted.T)), norm).squeeze()
 
 

@@ -21,7 +21,7 @@ from evertrace._src.numpy.arguments import canonical_axis, no_out, operand
 from evertrace._src.numpy.creation import arange, full
 from evertrace._src.numpy.functional import vectorize
 from evertrace._src.numpy.joining import concatenate
-from evertrace._src.numpy.promotion import broadcast_to, check_arraylike
+from evertrace._src.numpy.promotion import aligned, broadcast_to, check_arraylike
 from evertrace._src.numpy.shape import expand_dims, moveaxis, ravel, reshape
 from evertrace._src.numpy.ufunc import refused_option
 from evertrace._src.ops.convert import convert
@@ -253,7 +253,7 @@ class ufunc:  # NumPy's name
                  [1, 1, 2]], dtype=int32)
         """
         x, y = self._binary_operand("outer", A), self._binary_operand("outer", B)
-        return self(reshape(x, x.aval.shape + (1,) * y.aval.ndim), y)
+        return self(*aligned(reshape(x, x.aval.shape + (1,) * y.aval.ndim), y))
 
     def _binary_operand(self, method, a):
         """Return the operand of a method that only binary functions have."""
@@ -365,7 +365,7 @@ def _reduce_in_a_loop(function, x, *, axis, dtype, keepdims, initial, where):
     start, rows = _start(function, name, rows, dtype, initial)
 
     def step(out, row):
-        new = convert(function(out, row[0]), dtype)
+        new = convert(function(out, convert(row[0], dtype)), dtype)
         return (new if mask is None else elementary.where(row[1], new, out)), None
 
     out, _ = scan(step, start, rows)
@@ -399,7 +399,7 @@ def _accumulate_in_a_loop(function, x, *, axis, dtype):
         return convert(x, dtype)
 
     def step(out, row):
-        new = convert(function(out, row), dtype)
+        new = convert(function(out, convert(row, dtype)), dtype)
         return new, new
 
     first = convert(rows[:1], dtype)
@@ -420,8 +420,9 @@ def _reduceat_in_a_loop(function, x, positions, *, axis, dtype):
         i, row = numbered
         row = convert(row, dtype)
         inside = ufuncs.logical_and(ufuncs.less(start, i), ufuncs.less(i, ends))
+        out, row, inside, at_start = aligned(out, row, inside, ufuncs.equal(start, i))
         later = elementary.where(inside, convert(function(out, row), dtype), out)
-        return elementary.where(ufuncs.equal(start, i), row, later), None
+        return elementary.where(at_start, row, later), None
 
     numbers = arange(size, dtype=start.aval.dtype)
     out, _ = scan(step, full((positions.aval.size, *rest), 0, dtype), (numbers, rows))

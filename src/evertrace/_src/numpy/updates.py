@@ -363,7 +363,7 @@ def place(arr, mask, vals, *, inplace=True):
         )
     if not values.aval.size:
         return x
-    chosen = _flat(ufuncs.not_equal(mask, 0))
+    chosen = _flat(convert(mask, np.dtype(bool)))
     # The k-th true element of the mask takes value k.
     order = ufuncs.subtract(convert(chosen, np.dtype(np.int32)).cumsum(), 1)
     taken = indexing.getitem(values, ufuncs.remainder(order, values.aval.size))

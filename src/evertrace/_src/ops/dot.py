@@ -41,7 +41,7 @@ def _dot_abstract(lhs, rhs, *, dimension_numbers, precision, preferred_element_t
     )
     if preferred_element_type is not None:
         return ShapedArray(shape, preferred_element_type)
-    dtype = lhs.dtype if lhs.dtype == rhs.dtype else dtypes.promote_types(lhs.dtype, rhs.dtype)
+    dtype = lhs.dtype if lhs.dtype == rhs.dtype else dtypes.wider(lhs.dtype, rhs.dtype)
     return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
@@ -108,7 +108,7 @@ def host_product(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, 
     sizes_r = tuple(rhs_shape[d] for d in free_r)
     count = math.prod(lhs_shape[d] for d in lc)
     if out_dtype is None:
-        out_dtype = dtypes.promote_types(lhs_dtype, rhs_dtype)
+        out_dtype = dtypes.wider(lhs_dtype, rhs_dtype)
     return HostProduct(
         (*lb, *free_l, *lc),
         (*batch, math.prod(sizes_l), count),
@@ -123,7 +123,7 @@ def host_product(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, 
 def product_dtype(lhs, rhs, out):
     """Return the NumPy dtype in which the host multiplies and adds: at least float32 for floats."""
     lhs, rhs, out = (np.dtype(np.float32) if _is_narrow_float(d) else d for d in (lhs, rhs, out))
-    return dtypes.promote_types(dtypes.promote_types(lhs, rhs), out)
+    return dtypes.wider(dtypes.wider(lhs, rhs), out)
 
 
 def _is_narrow_float(dtype):

@@ -7,6 +7,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.lax import linalg as lax
 from evertrace._src.numpy import decompositions, products, spectra, ufuncs
+from evertrace._src.numpy.promotion import aligned
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.random.arguments import (
     broadcast_shape,
@@ -66,8 +67,8 @@ def multivariate_normal(
     leading = broadcast_shape(name, mean[..., 0], cov[..., 0, 0])
     drawn = leading if shape is None else sizes(name, shape)
     noise = normal(key, (*drawn, n), dtype)
-    factor = _factor(cov.astype(dtypes.promote_types(dtype, np.float32)), method)
-    return mean + products.matvec(factor.astype(dtype), noise)
+    factor = _factor(cov.astype(dtypes.wider(dtype, np.dtype(np.float32))), method)
+    return ufuncs.add(*aligned(mean, products.matvec(factor.astype(dtype), noise)))
 
 
 def _factor(cov, method):

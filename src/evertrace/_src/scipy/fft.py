@@ -20,9 +20,9 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import from_host
-from evertrace._src.numpy import elementary, fft
+from evertrace._src.numpy import fft, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, distinct_axes, operand, static_int
-from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
 from evertrace._src.numpy.shape import moveaxis
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p, imag_p, is_complex, real_p, scale
@@ -215,7 +215,7 @@ def _weighted(x, kind, n, square):
         return x
     weights = np.ones(n)
     weights[[0, -1] if kind == 1 else 0] = math.sqrt(square)
-    return x * from_host(weights.astype(x.aval.dtype))
+    return _times(x, weights.astype(x.aval.dtype))
 
 
 def _sums(x, kind, n):
@@ -229,16 +229,17 @@ def _first(x, n):
 
 
 def _second(x, n):
-    return 2 * real_p.bind(fft.rfft(x, 2 * n)[..., :n] * _turns(n, 0, x))
+    return 2 * real_p.bind(_times(fft.rfft(x, 2 * n)[..., :n], _turns(n, 0, x)))
 
 
 def _third(x, n):
-    return fft.irfft(x * elementary.conj(_turns(n, 0, x)), 2 * n, norm="forward")[..., :n]
+    spectrum = _times(_complex(x), _turns(n, 0, x).conj())
+    return fft.irfft(spectrum, 2 * n, norm="forward")[..., :n]
 
 
 def _fourth(x, n):
-    spectrum = fft.fft(x * _turns(n, 0, x), 2 * n)[..., :n]
-    return 2 * real_p.bind(spectrum * _turns(n, 0.5, x))
+    spectrum = fft.fft(_times(_complex(x), _turns(n, 0, x)), 2 * n)[..., :n]
+    return 2 * real_p.bind(_times(spectrum, _turns(n, 0.5, x)))
 
 
 _SUMS = {1: _first, 2: _second, 3: _third, 4: _fourth}
@@ -247,4 +248,13 @@ _SUMS = {1: _first, 2: _second, 3: _third, 4: _fourth}
 def _turns(n, shift, x):
     """Return ``exp(-pi i (k + shift) / (2 n))`` for k = 0 .. n - 1, in the precision of `x`."""
     turns = np.exp(-0.5j * np.pi * (np.arange(n) + shift) / n)
-    return from_host(turns.astype(np.result_type(x.aval.dtype, np.complex64)))
+    return turns.astype(np.result_type(x.aval.dtype, np.complex64))
+
+
+def _complex(x):
+    return convert(x, np.result_type(x.aval.dtype, np.complex64))
+
+
+def _times(x, weights):
+    """Multiply the last axis by numbers of the host, of the dtype of `x`."""
+    return ufuncs.multiply(*aligned(x, from_host(weights)))

@@ -166,5 +166,5 @@ def _cell(points, places):
     """Return the cells of an axis in which places are, and where in them, from 0 to 1."""
     last = max(points.shape[0] - 2, 0)
     index = elementary.clip(searchsorted(points, places, side="right") - 1, 0, last)
-    low, high = points[index], points[index + (points.shape[0] > 1)]
+    low, high = points[index], points[index + int(points.shape[0] > 1)]
     return index, (places - low) / where(high > low, high - low, 1)

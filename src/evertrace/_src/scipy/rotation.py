@@ -25,7 +25,7 @@ from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.indexing import take_along_axis
-from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import swapaxes
 from evertrace._src.numpy.spectra import eigh
@@ -192,7 +192,8 @@ class Rotation:
 
     def inv(self):
         """Return the inverse."""
-        return Rotation(self.quat * np.array([-1, -1, -1, 1], self.quat.dtype))
+        signs = np.array([-1, -1, -1, 1], self.quat.dtype)
+        return Rotation(ufuncs.multiply(*aligned(self.quat, signs)))
 
     def magnitude(self):
         """Return the angles ``[...]``, from 0 to pi."""

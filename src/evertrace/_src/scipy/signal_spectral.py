@@ -16,11 +16,11 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import from_host
-from evertrace._src.numpy import creation, elementary, fft, reductions, shape, statistics
+from evertrace._src.numpy import creation, elementary, fft, reductions, shape, statistics, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.frequencies import fftfreq, rfftfreq
 from evertrace._src.numpy.padding import pad
-from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p, is_complex
 from evertrace._src.ops.slicing import slice_in_dim
@@ -86,7 +86,8 @@ def stft(
     if padded:
         fill = -(x.aval.shape[-1] - framing.size) % framing.step % framing.size
         x = pad(x, [(0, 0)] * (x.aval.ndim - 1) + [(0, fill)])
-    spectra = _spectra(x, framing) / abs(reductions.sum(framing.window))
+    spectra = _spectra(x, framing)
+    spectra = spectra / convert(abs(reductions.sum(framing.window)), spectra.aval.dtype)
     first = 0.0 if boundary is not None else framing.size / 2
     times = (first + framing.step * creation.arange(spectra.aval.shape[-2], dtype=float)) / fs
     out = shape.moveaxis(shape.swapaxes(spectra, -1, -2), -2, axis)
@@ -244,10 +245,13 @@ def istft(
     nfft, step = _checked_sizes("istft", size, noverlap, nfft)
     weights = _window("istft", window, size, z.aval.dtype)
     segments = fft.irfft(z, nfft) if input_onesided else fft.ifft(z, nfft)
-    segments = segments[..., :size] * (weights * reductions.sum(weights))
+    weights = convert(weights, segments.aval.dtype)
+    segments = ufuncs.multiply(*aligned(segments[..., :size], weights * reductions.sum(weights)))
     count = z.aval.shape[-2]
     norm = _overlapped(shape.broadcast_to(weights * weights, (count, size)), step)
-    x = _overlapped(segments, step) / elementary.where(norm > 1e-10, norm, 1)
+    x = ufuncs.divide(
+        *aligned(_overlapped(segments, step), elementary.where(norm > 1e-10, norm, 1))
+    )
     if boundary:
         x = slice_in_dim(x, size // 2, x.aval.shape[-1] - size // 2, x.aval.ndim - 1)
     times = creation.arange(x.aval.shape[-1], dtype=float) / fs
@@ -430,8 +434,9 @@ def _spectra(x, framing):
     segments = x[..., np.arange(count)[:, None] * framing.step + np.arange(framing.size)]
     if framing.detrend is not None:
         segments = framing.detrend(segments)
+    window = convert(framing.window, segments.aval.dtype)
     transform = fft.rfft if framing.is_onesided else fft.fft
-    return transform(segments * framing.window, framing.nfft)
+    return transform(ufuncs.multiply(*aligned(segments, window)), framing.nfft)
 
 
 def _frequencies(framing, fs):
@@ -476,13 +481,14 @@ def _averaged(name, x, y, fs, options, scaling, axis, average):
     else:
         power = elementary.conj(of_x) * _spectra(y, framing)
     if scaling == "density":
-        power = power / (fs * reductions.sum(framing.window * framing.window))
+        norm = fs * reductions.sum(framing.window * framing.window)
     else:
-        power = power / reductions.sum(framing.window) ** 2
+        norm = reductions.sum(framing.window) ** 2
+    power = power / convert(norm, power.aval.dtype)
     if framing.is_onesided:  # what stands for two frequencies has the power of both
         doubled = np.full(power.aval.shape[-1], 2.0)
         doubled[[0, -1] if framing.nfft % 2 == 0 else 0] = 1.0
-        power = power * from_host(doubled.astype(np.finfo(power.aval.dtype).dtype))
+        power = ufuncs.multiply(*aligned(power, from_host(doubled.astype(power.aval.dtype))))
     power = reductions.mean(power, -2) if average == "mean" else _median(power)
     return _frequencies(framing, fs), shape.moveaxis(power, -1, axis)
 

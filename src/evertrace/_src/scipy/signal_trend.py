@@ -7,9 +7,10 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.arrays.array import from_host
-from evertrace._src.numpy import joining, reductions, shape
+from evertrace._src.numpy import joining, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
-from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import is_complex
 
 
@@ -77,5 +78,7 @@ def _without_line(x):
     real = np.finfo(x.aval.dtype).dtype if is_complex(x) else x.aval.dtype
     time = np.arange(n) - (n - 1) / 2
     unit = from_host((time / max(np.linalg.norm(time), 1e-30)).astype(real))
+    unit = convert(unit, x.aval.dtype)
     x = x - reductions.mean(x, -1, keepdims=True)
-    return x - reductions.sum(x * unit, -1, keepdims=True) * unit
+    share = reductions.sum(ufuncs.multiply(*aligned(x, unit)), -1, keepdims=True)
+    return x - ufuncs.multiply(*aligned(share, unit))

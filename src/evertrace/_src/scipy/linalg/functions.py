@@ -29,7 +29,7 @@ from evertrace._src.numpy import (
 )
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.linalg import matrix_norm
-from evertrace._src.numpy.promotion import broadcast_to, common_shape
+from evertrace._src.numpy.promotion import aligned, broadcast_to, common_shape
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.scipy.linalg.arguments import adjoint, as_square, choice, public
 from evertrace._src.scipy.linalg.spectra import rsf2csf, schur
@@ -113,13 +113,19 @@ def _pade_parts(x, powers, degree):
     powers = [creation.eye(x.aval.shape[-1], dtype=x.dtype), *powers]
 
     def part(start):
-        low = sum(weights[start + 2 * i] * p for i, p in enumerate(powers))
+        low = _combined(weights[start::2], powers)
         high = weights[start + 8 :: 2]
         if not high:
             return low
-        return low + mul(powers[3], sum(w * p for w, p in zip(high, powers[1:], strict=True)))
+        return low + mul(powers[3], _combined(high, powers[1:]))
 
     return mul(x, part(1)), part(0)
+
+
+def _combined(weights, matrices):
+    """Return the sum of products, the first of which may be one matrix among stacks."""
+    terms = aligned(*[w * x for w, x in zip(weights, matrices, strict=False)])
+    return sum(terms[1:], terms[0])
 
 
 def _squarings(powers, exponent, degree, theta):
@@ -205,7 +211,9 @@ def _columns(start, column):
     places = np.arange(n)
 
     def fill(j, x):
-        above = (places[:, None] < j) & (places == j)
+        above = ufuncs.logical_and(
+            *aligned(ufuncs.less(places[:, None], j), ufuncs.equal(places, j))
+        )
         return elementary.where(above, column(j, x)[..., None], x)
 
     return fori_loop(1, n, fill, start) if n > 1 else start
@@ -217,11 +225,14 @@ def _solve_shifted(t, shift, rhs, j):
     Elements j and following of x are zero. A zero on the diagonal counts as 1.
     """
     n = t.aval.shape[-1]
-    inside = np.arange(n) < j
+    inside = ufuncs.less(np.arange(n), j)
     eye = np.eye(n, dtype=bool)
-    system = elementary.where(inside[:, None] & inside, t, 0)
-    system = system + elementary.where(eye & inside, shift[..., None, None], 0)
-    system = elementary.where(eye & (system == 0), 1, system)
+    system = elementary.where(ufuncs.logical_and(*aligned(inside[:, None], inside)), t, 0)
+    shifted = ufuncs.logical_and(*aligned(eye, inside))
+    shifts = elementary.where(shifted, shift[..., None, None], 0)
+    system = ufuncs.add(*aligned(system, shifts))
+    empty = ufuncs.logical_and(*aligned(eye, ufuncs.equal(system, 0)))
+    system = elementary.where(empty, 1, system)
     rhs = elementary.where(inside, rhs, 0)[..., None]
     return lax.triangular_solve(system, rhs, left_side=True)[..., 0]
 
@@ -406,7 +417,7 @@ def _solve_by_schur(of_a, of_b, c):
     def column(k, y):
         rhs = f[..., k] - mul(y, s[..., k, None])[..., 0]
         x = _solve_shifted(r, s[..., k, k], rhs, r.aval.shape[-1])
-        return elementary.where(np.arange(n) == k, x[..., None], y)
+        return elementary.where(ufuncs.equal(np.arange(n), k), x[..., None], y)
 
     y = fori_loop(0, n, column, creation.zeros_like(f))
     return mul(mul(u, y), adjoint(v))

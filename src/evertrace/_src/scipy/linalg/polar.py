@@ -32,6 +32,7 @@ from evertrace._src.numpy import (
 )
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.linalg import matrix_norm
+from evertrace._src.numpy.promotion import aligned
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.scipy.linalg.arguments import adjoint, as_matrices, choice, public
 from evertrace._src.scipy.linalg.functions import solve_sylvester
@@ -78,7 +79,9 @@ def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=
         )
     if dynamic_shape is not None:
         rows, columns = (as_array(size, "qdwh") for size in dynamic_shape)
-        inside = (rows > np.arange(m)[:, None]) & (columns > np.arange(n))
+        in_rows = ufuncs.greater(rows, np.arange(m)[:, None])
+        in_columns = ufuncs.greater(columns, np.arange(n))
+        inside = ufuncs.logical_and(*aligned(in_rows, in_columns))
         x = elementary.where(inside, x, 0).astype(x.dtype)
     count = MAX_ITERATIONS if max_iterations is None else max_iterations
     count = static_int("qdwh", "max_iterations", count)
@@ -169,7 +172,7 @@ def _step_by_qr(u, keep, turn, weight):
 def _step_by_cholesky(u, keep, turn, weight):
     gram = products.matmul(adjoint(u), u, precision="highest")
     eye = creation.eye(u.aval.shape[-1], dtype=u.dtype)
-    lower = cholesky(eye + weight * gram, symmetrize_input=False)
+    lower = cholesky(ufuncs.add(*aligned(eye, weight * gram)), symmetrize_input=False)
     options = {"left_side": False, "lower": True}
     half = triangular_solve(lower, u, transpose_a=True, conjugate_a=True, **options)
     return keep * u + turn * triangular_solve(lower, half, **options)

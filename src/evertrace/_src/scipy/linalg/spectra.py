@@ -236,10 +236,10 @@ def _complex_form(t, z):
         above = half + ufuncs.sqrt(half * half + b * c)  # eigenvalue of the block, less d
         length = elementary.hypot(ufuncs.absolute(above), ufuncs.absolute(c))
         is_block = ufuncs.absolute(c) > eps * (ufuncs.absolute(a) + ufuncs.absolute(d))
-        safe = elementary.where(is_block, length, 1)
+        safe = elementary.where(is_block, length, 1).astype(t.dtype)
         cos, sin = above / safe, c / safe
         turn = joining.stack([elementary.conj(cos), sin, -sin, cos]).reshape(2, 2)
-        turn = elementary.where(is_block, turn, np.eye(2)).astype(t.dtype)
+        turn = elementary.where(is_block, turn, np.eye(2, dtype=t.dtype))
         rows = products.matmul(turn, dynamic_slice(t, (m - 1, 0), (2, n)))
         t = dynamic_update_slice(t, rows, (m - 1, 0))
         t, z = (

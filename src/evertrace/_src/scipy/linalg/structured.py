@@ -194,7 +194,7 @@ def convolution_matrix(a, n, mode="full"):
     start = (m + n - 1 - size) // 2
     rows = full[start : start + size]
     inside = (rows >= 0) & (rows < m)
-    return elementary.where(inside, a[..., np.clip(rows, 0, m - 1)], 0).astype(a.dtype)
+    return elementary.where(inside, a[..., np.clip(rows, 0, m - 1)], 0)
 
 
 @public

@@ -252,9 +252,9 @@ class gaussian_kde:
         size = sum(log(factor.diagonal())) + 0.5 * d * math.log(2 * math.pi)
         logs = log(self.weights)[:, None] - 0.5 * sum(away * away, 0)
         # The logarithm of the sum of exponentials, without underflow.
-        top = max(logs, 0)
+        top = max(logs, 0, keepdims=True)
         top = where(isfinite(top), top, 0)
-        return log(sum(exp(logs - top), 0)) + top - size
+        return (log(sum(exp(logs - top), 0, keepdims=True)) + top - size)[0]
 
 
 def _real(x, what):

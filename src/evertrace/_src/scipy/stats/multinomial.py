@@ -11,6 +11,7 @@ from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.promotion import common_shape, promote_dtypes_inexact
 from evertrace._src.numpy.reductions import all, sum
 from evertrace._src.numpy.ufuncs import exp
+from evertrace._src.ops.convert import convert
 from evertrace._src.scipy.special.elementary import xlogy
 from evertrace._src.scipy.special.formulas import check_real
 from evertrace._src.scipy.special.gamma import gammaln
@@ -57,7 +58,8 @@ def logpmf(x, n, p):
     canonical_axis(name, -1, max(x.ndim, p.ndim))
     common_shape(name, [x.shape, p.shape])
     is_possible = (n == sum(x, -1)) & all(x >= 0, -1)
-    x, n, p = promote_dtypes_inexact(name, x, n, p)
+    (p,) = promote_dtypes_inexact(name, p)
+    x, n = convert(x, p.dtype), convert(n, p.dtype)
     check_real(name, p.dtype)
     counts = where(x >= 0, x, 0)
     value = gammaln(n + 1) + sum(xlogy(counts, p) - gammaln(counts + 1), -1)

@@ -16,10 +16,10 @@ from evertrace._src.numpy.elementary import isnan, where
 from evertrace._src.numpy.indexing import take_along_axis
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.numpy.nanreductions import nanstd
-from evertrace._src.numpy.promotion import promote_dtypes_inexact
+from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
 from evertrace._src.numpy.shape import broadcast_to, expand_dims, moveaxis, ravel
 from evertrace._src.numpy.sorting import argsort, sort
-from evertrace._src.numpy.ufuncs import sqrt
+from evertrace._src.numpy.ufuncs import sqrt, subtract
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.scipy.stats")
@@ -106,7 +106,7 @@ def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     if n:
         x = sort(x, -1)
         places = asarray(np.arange(n), np.int32)
-        lengths = places - _first_of_run(_starts(x)) + 1
+        lengths = subtract(*aligned(places, _first_of_run(_starts(x)))) + 1
         # The first place of the largest length is in the run of the smallest number.
         last = reductions.argmax(lengths, -1, keepdims=True)
         value, count = take_along_axis(x, last, -1)[..., 0], reductions.max(lengths, -1)

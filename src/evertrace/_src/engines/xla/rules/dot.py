@@ -51,7 +51,7 @@ def _dot_general(
     mixed = ops.are_mixed_float8(lhs.dtype, rhs.dtype) and same_kind(lhs.dtype, out.dtype)
     if mixed or lhs.dtype == rhs.dtype == out.dtype:
         return b.op("stablehlo.dot_general", [lhs, rhs], out, attrs)
-    common = dtypes.promote_types(lhs.dtype, rhs.dtype)
+    common = dtypes.wider(lhs.dtype, rhs.dtype)
     if not same_kind(common, out.dtype):
         common = ops.product_dtype(lhs.dtype, rhs.dtype, out.dtype)
     product = out if same_kind(common, out.dtype) else out.update(dtype=common)
