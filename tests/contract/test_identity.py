@@ -417,6 +417,22 @@ def test_identity_is_asked_by(how, value):
     program()
 
 
+NUMBERS = [UNSET, fresh(UNSET), 1.5, fresh(1.5), math.inf, BIG, WORD, 2.5 + 1j, True]
+
+
+@pytest.mark.parametrize("how", ["is not", "chain", "in a list", "==  of lists", "== of numbers"])
+@pytest.mark.parametrize("first", NUMBERS)
+@pytest.mark.parametrize("second", NUMBERS)
+def test_call_after_another_has_its_own_answer(how, first, second):
+    @case()
+    def program(jit):
+        f = jit(ASKED[how])
+        for pair in ((first, second), (UNSET, UNSET), (UNSET, first), (second, second)):
+            yield f(X, *pair)
+
+    program()
+
+
 @case(traces=2)
 def test_nan_of_a_module_is_found(jit):
     f = jit(lambda x, k: x if k in (math.nan, 3.0) else x * 2)

@@ -2,12 +2,16 @@
 
 import decimal
 import gc
+import inspect
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
+import evertrace as ev
+from evertrace._src.jit.lifting import classified
 from evertrace.errors import ImpurityError
 from tests.contract.compare import X, case, refused
 
@@ -97,3 +101,36 @@ def test_setting_is_changed(jit):
 
     with decimal.localcontext():
         jit(f)(X)
+
+
+REFUSED = {
+    "gc.collect": gc.collect,
+    "sys.getrefcount": lambda: sys.getrefcount(X),
+    "sys.getsizeof": lambda: sys.getsizeof([1]),
+    "sys.setrecursionlimit": lambda: sys.setrecursionlimit(_LIMIT),
+    "threading.enumerate": threading.enumerate,
+    "inspect.stack": inspect.stack,
+    "decimal.setcontext": lambda: decimal.setcontext(decimal.Context()),
+    "numpy.seterr": lambda: np.seterr(divide="warn"),
+    "time.tzset": time.tzset,
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_asked_again_is_refused_by_its_name(name):
+    call = REFUSED[name]
+
+    def f(x):
+        call()
+        return x
+
+    with pytest.raises(ImpurityError, match=rf"\A{name}: a compiled call would not do this again"):
+        ev.jit(f)(X)
+    with ev.impurity("ignore"):
+        ev.jit(f)(X)
+
+
+def test_function_that_no_table_knows_is_refused(monkeypatch):
+    """As one would be that a later version of Python adds to a module that is not pure."""
+    monkeypatch.setitem(classified.TABLE, "gc", {"refused": "*"})
+    assert "isenabled" in classified.names_of("gc", "refused", gc).split()

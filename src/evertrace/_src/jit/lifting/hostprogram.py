@@ -46,9 +46,9 @@ def value_of(x):
 
 
 def equal_or_same(a, b):
-    """Return ``a == b``, but True of one NaN: that is what containers, which ask it too, say.
+    """Return whether two numbers are equal to a container, which finds one NaN to be so.
 
-    Where the trace has met no NaN, this tells a later call that does so from it.
+    Together with ``a == b`` it tells a later call that meets one NaN twice.
     """
     return a is b or a == b
 

@@ -221,6 +221,10 @@ def _rows_of_settings():
     yield Row("numpy", "", "numpy.", "get_printoptions", calls.given(calls.numpy_printing))
     yield Row("numpy", "", "numpy.", "getbufsize", asked)
     yield Row("numpy", "", "numpy.", "seterr seterrcall setbufsize set_printoptions", system)
+    # Their results show the frames of jit itself.
+    yield Row("inspect", "", "inspect.", "stack trace", system)
+    yield Row("traceback", "", "traceback.", "extract_stack format_stack print_stack", system)
+    yield Row("tracemalloc", "", "tracemalloc.", "take_snapshot", system)
     handlers = {"asked": asked, "refused": system}
     settings = {"time": calls.timezone, "_locale": calls.locale_name}
     for home, module in classified.watched_modules():

@@ -52,9 +52,10 @@ class Questions:
     def same(self, a, b):
         """Return ``a is b`` of the values at entry, as a demand where another call may differ."""
         x, y = self._entry(a), self._entry(b)
-        if (a is b and type(a) is Host) or type(x) is not type(y) or not self._shows(x):
+        of_number = Host in (type(a), type(b))  # which may become any other, also a known NaN
+        if type(x) is not type(y) or (a is b if of_number else not self._shows(x)):
             return a is b
-        if Host not in (type(a), type(b)):
+        if not of_number:
             # What is guarded by value and differs is never one object.
             found = [id(v) in self.found for v in (a, b)]
             if isinstance(x, tuple):
