@@ -1,8 +1,10 @@
 """Threads and lifetimes: nothing is kept alive, and a trace is invisible from other threads."""
 
 import copy
+import functools
 import gc
 import pickle
+import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -328,6 +330,113 @@ def test_other_threads_read_entry_values_while_a_trace_runs():
     seen = meeting.during_trace(ev.jit(step), look)
     assert seen == [(0, int, 2.0, ev.Array, [1, 1, 1], "step")]
     assert (m.n, type(m.n)) == (1, int)
+
+
+class Watched:
+    """What another thread reads while it is traced; each step changes all of it."""
+
+    k = 2.5
+    table = (1, 2)
+
+    def __init__(self):
+        self.n, self.f, self.s, self.none, self.big = 3, 1.5, "text", None, 10**20
+        self.w, self.host, self.nan = jnp.ones(3), np.arange(3), float("nan")
+        self.pair, self.aux, self.inner = (1, jnp.ones(2)), 7.5, Record(v=1.25)
+        self.scale = functools.partial(jnp.multiply, self.w)
+
+    @property
+    def nth(self):
+        return (self.big, self.n)[0]
+
+    def helper(self, by=2.5):
+        return self.f if by == 2.5 else self.none
+
+    def step(self, x):
+        self.n, self.f = self.n + 1, self.f * self.pair[0]
+        self.w = self.scale(x * self.k * self.host) + self.nth * self.inner.v + self.helper()
+        self.s, self.none, self.new = self.s + "!", self.nan, x
+        type(self).k, type(self).table = self.table[0] * 1.5, x
+        del self.aux
+        self.inner.v = self.n
+        return self.w
+
+
+class WatchedSlots(Watched):
+    __slots__ = ("a", "b", "c")
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = 4.5, jnp.zeros(2)
+
+    def step(self, x):
+        self.a, self.b, self.c = self.a * 2, self.b + 1, x
+        return super().step(x)
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("cls", [Watched, WatchedSlots])
+def test_another_thread_reads_nothing_but_entry_values(cls):
+    m = cls()
+    reads = {name: functools.partial(getattr, m, name) for name in vars(m)}
+    reads |= {name: functools.partial(getattr, m, name) for name in ("k", "table", "nth")}
+    reads |= {name: functools.partial(getattr, m, name) for name in getattr(cls, "__slots__", ())}
+    reads |= {name: functools.partial(getattr, m, name, None) for name in ("new", "c")}
+    reads |= {"inner.v": lambda: m.inner.v, "helper": m.helper}
+    want = {name: read() for name, read in reads.items()}
+    wrong, turns, stop = [], [], threading.Event()
+
+    def look():
+        while not stop.is_set():
+            for name, read in reads.items():
+                try:
+                    got = read()
+                except Exception as error:
+                    wrong.append((name, repr(error)))
+                else:
+                    if got is not want[name] and got != want[name]:
+                        wrong.append((name, type(got)))
+            turns.append(None)
+
+    reader, interval = threading.Thread(target=look), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    reader.start()
+    try:
+        for _ in range(100):
+
+            @ev.jit
+            def f(x):
+                m.step(x)
+                raise Stopped  # so that the entry values stay what they are
+
+            with pytest.raises(Stopped):
+                f(X)
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        reader.join()
+    assert len(turns) > 100
+    assert wrong == []
+
+
+def test_numbers_in_containers_are_their_values_on_other_threads():
+    items, meeting = [3, 1.5, {"k": 2}], Meeting()
+    tracing, go_on = meeting.tracing, meeting.go_on
+
+    def step(x):
+        y = x * items[0] + items[2]["k"]
+        tracing.release()
+        met = go_on.acquire(timeout=5)
+        return y, met
+
+    def look():
+        n, f, inner = items
+        return n + 1, f * 2, isinstance(n, int), f"{inner['k']}", [0, 1, 2, 3][n], n == 3
+
+    assert meeting.during_trace(ev.jit(step), look) == [(4, 3.0, True, "2", 3, True)]
+    assert [type(x) for x in items] == [int, float, dict]
 
 
 def test_another_thread_calls_while_one_traces():

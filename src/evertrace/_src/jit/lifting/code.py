@@ -310,15 +310,20 @@ def is_trampoline(code):
     return "evertrace_hook" in code.co_varnames
 
 
-def forget_trampoline(fun):
-    """Undo `install_trampoline` for good, and put the defaults back."""
+def forget_trampoline(fun, after=None):
+    """Undo `install_trampoline` for good, and put the defaults back.
+
+    Args:
+      fun: the function.
+      after: what calls come to that are in the trampoline now, on other threads.
+    """
     original = _originals.get(id(fun))
     if original is not None:
         code, defaults, kwdefaults, hook = original
-        hook.call = None
         if fun.__code__ is not code:
             fun.__code__ = code
         fun.__defaults__, fun.__kwdefaults__ = defaults, kwdefaults
+        hook.call = after
         del _originals[id(fun)]  # last: a forked child may have to do it all again
 
 

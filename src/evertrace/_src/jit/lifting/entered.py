@@ -437,7 +437,7 @@ class FunctionAttributes(Entered):
 
 
 # From Python 3.14 on, the closure of what makes a class's annotations holds the namespace itself.
-_OWN_TO_CLASS = frozenset({
+OWN_TO_CLASS = frozenset({
     "__dict__", "__weakref__", "__getattribute__", "__abstractmethods__", "_abc_impl",
     "__annotate_func__", "__annotations_cache__",
 })  # fmt: skip
@@ -454,7 +454,7 @@ class ClassEntries(Entered):
         return {
             k: v
             for k, v in type.__getattribute__(self.obj, "__dict__").items()
-            if k not in _OWN_TO_CLASS
+            if k not in OWN_TO_CLASS
         }
 
     def place_one(self, name, value):

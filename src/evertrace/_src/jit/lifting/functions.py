@@ -33,7 +33,7 @@ from evertrace._src.jit.lifting.entered import (
     FunctionAttributes,
 )
 from evertrace._src.jit.lifting.protocols import Lifting
-from evertrace._src.jit.lifting.reached import Reached
+from evertrace._src.jit.lifting.reached import Reached, plain_argument
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
 from evertrace._src.jit.lifting.uses import uses_of_variable
 from evertrace._src.jit.lifting.values import ABSENT, weakly
@@ -280,7 +280,14 @@ class Functions:
     def restore(self):
         """Put all functions back."""
         for found in self._reached.values():
-            forget_trampoline(found.fun)
+            fun = found.fun
+            forget_trampoline(fun, functools.partial(_call_after, weakref.ref(fun)))
+
+
+def _call_after(ref, *args, **kwargs):
+    """Go on with a call that came to a trampoline just before the trace ended."""
+    args = [plain_argument(x) for x in args]
+    return ref()(*args, **{k: plain_argument(x) for k, x in kwargs.items()})
 
 
 def _uses_in(code, name, value):

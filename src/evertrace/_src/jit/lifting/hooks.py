@@ -9,6 +9,7 @@ import threading
 import types
 
 from evertrace._src import errors
+from evertrace._src.jit.lifting import elsewhere
 
 get_ident = threading.get_ident
 
@@ -171,13 +172,14 @@ class Hooks:
     Args:
       read: function (entered, name, value) -> lifted value, for each read of an attribute that
         the trace's own thread makes.
-      entered: id of an object -> its `Attributes`.
+      entered: id of an object -> its `Attributes`; classes: the same of classes.
       missing: function (entered, name), for a name that is not there.
       made: function (object), for a read of an object that was not entered.
     """
 
-    def __init__(self, read, missing, made, entered):
+    def __init__(self, read, missing, made, entered, classes):
         self.read, self.missing, self.made, self.entered = read, missing, made, entered
+        self.entered_classes, self.closed = classes, False
         self.thread = get_ident()
         self.classes = {}
 
@@ -192,18 +194,17 @@ class Hooks:
         return ok
 
     def _hook(self):
-        entered, thread = self.entered, self.thread
+        hooks, entered, thread = self, self.entered, self.thread
         read, missing, made = self.read, self.missing, self.made
         plain = object.__getattribute__
 
         def __getattribute__(self, name):
+            if get_ident() != thread:
+                return elsewhere.read(hooks, self, name)
             found = entered.get(id(self))
             if found is None:
-                if get_ident() == thread:
-                    made(self)
+                made(self)
                 return plain(self, name)
-            if get_ident() != thread:
-                return elsewhere(found, name, plain(self, name))
             try:
                 value = plain(self, name)
             except AttributeError:
@@ -214,10 +215,11 @@ class Hooks:
         return __getattribute__
 
     def remove(self):
-        """Take all hooks off."""
+        """Take all hooks off; everything was put back."""
         for cls, ok in self.classes.items():
             if ok and "__getattribute__" in type.__getattribute__(cls, "__dict__"):
                 type.__delattr__(cls, "__getattribute__")  # else a forked child may be without it
+        self.closed = True  # before the entered things are forgotten
         self.classes.clear()
 
 
@@ -234,8 +236,3 @@ def _own_getattribute(cls):
         and found.__module__ != __name__
         for c in cls.__mro__[:-1]
     )
-
-
-def elsewhere(found, name, value):
-    """Return what another thread reads of an object that is being traced."""
-    return found.entry.get(name, value)

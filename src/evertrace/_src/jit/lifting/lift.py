@@ -138,9 +138,9 @@ class Lifter:
 
     def restore(self):
         """Put everything back as it was before the trace."""
-        self.objects.hooks.remove()
-        self.functions.restore()
         self.recorder.restore()
+        self.functions.restore()
+        self.objects.hooks.remove()  # last: until then other threads read by them what was there
 
 
 # ------------------------------------------------------------------------ callables and paths

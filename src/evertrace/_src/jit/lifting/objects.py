@@ -30,7 +30,9 @@ class Objects:
         self.lifter, self.eager = lifter, eager
         self.graph, self.identity = lifter.recorder.graph, lifter.recorder.identity
         self.by_id = {}
-        self.hooks = Hooks(self.read, self.missing, self.read_of_made, self.by_id)
+        self.hooks = Hooks(
+            self.read, self.missing, self.read_of_made, self.by_id, self.identity.by_id
+        )
         self.of_made = set()  # classes of objects that the trace has made
 
     def enter(self, obj, node):
@@ -40,8 +42,8 @@ class Objects:
         entered = self.identity.enter(Attributes(obj, node))
         self.lifter.classes.reach(cls)
         hooked = cls not in self.eager and self.hooks.add(cls)
+        self.by_id[id(obj)] = entered  # first: other threads then read what was there
         entered.place({name: placeholder(entered, name) for name in entered.entry})
-        self.by_id[id(obj)] = entered
         if not hooked:
             self.lift_all(entered)
         return obj

@@ -42,6 +42,12 @@ class Reached:
         return (kwdefaults if isinstance(key, str) else defaults)[key]
 
 
+def plain_argument(x):
+    """Return an argument, or the default that it stands for, as it was before the trace."""
+    owner = object.__getattribute__(x, "owner") if type(x) is StandIn else None
+    return owner.plain(x) if type(owner) is Reached else x
+
+
 def _read_too_early(found):
     return errors.user_error(
         errors.OpaqueStateError,
