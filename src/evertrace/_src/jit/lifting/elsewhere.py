@@ -18,8 +18,7 @@ has put there are their values on other threads.
 
 from typing import Any
 
-from evertrace._src.jit.lifting.entered import OWN_TO_CLASS
-from evertrace._src.jit.lifting.values import ABSENT
+from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_CLASS
 
 _plain = object.__getattribute__
 

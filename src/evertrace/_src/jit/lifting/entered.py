@@ -18,7 +18,7 @@ from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import StandIn, left_alone
 from evertrace._src.jit.lifting.parts import position_of
-from evertrace._src.jit.lifting.values import ABSENT, dict_type
+from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_CLASS, dict_type
 
 
 class Entered:
@@ -434,13 +434,6 @@ class FunctionAttributes(Entered):
     def put(self, contents):
         """Set all attributes."""
         replace_entries(self.obj.__dict__, contents)
-
-
-# From Python 3.14 on, the closure of what makes a class's annotations holds the namespace itself.
-OWN_TO_CLASS = frozenset({
-    "__dict__", "__weakref__", "__getattribute__", "__abstractmethods__", "_abc_impl",
-    "__annotate_func__", "__annotations_cache__",
-})  # fmt: skip
 
 
 class ClassEntries(Entered):

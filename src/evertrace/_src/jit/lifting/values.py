@@ -22,6 +22,13 @@ DATA: Any = type("Data", (), {"__repr__": lambda self: "data", "__slots__": ()})
 OWN: dict[type, frozenset[str]] = {}
 """Classes of ours -> names of attributes that nobody changes: only functions in them count."""
 
+# From Python 3.14 on, the closure of what makes a class's annotations holds the namespace itself.
+OWN_TO_CLASS = frozenset({
+    "__dict__", "__weakref__", "__getattribute__", "__abstractmethods__", "_abc_impl",
+    "__annotate_func__", "__annotations_cache__",
+})  # fmt: skip
+"""What is in the dict of a class for CPython's sake, and hooks."""
+
 
 class Weak(weakref.ref):
     """A weak reference of ours, told from those that are users' values."""
