@@ -143,6 +143,15 @@ def test_the_innermost_trace_of_some_values():
     ev.jvp(outer, (1.0,), (1.0,))
 
 
+def test_types_are_abstract_values_and_of_no_kind_that_a_library_derives():
+    class Own(ev.core.AbstractValue):
+        pass
+
+    assert isinstance(ev.typeof(1.0), ev.core.AbstractValue)
+    assert not isinstance(ev.typeof(1.0), Own)
+    assert isinstance(Own(), ev.core.AbstractValue)
+
+
 @pytest.mark.parametrize(("axis", "shape"), [(0, (2,)), (1, (3,)), (None, (3, 2))])
 def test_types_of_examples(axis, shape):
     aval = ev.typeof(jnp.ones((3, 2)))

@@ -103,10 +103,11 @@ class DropVar(Var):
 
 
 class _AnyAval(type):
-    """Makes `isinstance` say that every type of a value is an `AbstractValue`."""
+    """Makes `isinstance` say that types of ours are each an `AbstractValue`, of no derived kind."""
 
     def __instancecheck__(cls, x):
-        return isinstance(x, ShapedArray) or super().__instancecheck__(x)
+        is_ours = cls is AbstractValue and isinstance(x, ShapedArray)
+        return is_ours or super().__instancecheck__(x)
 
 
 class AbstractValue(metaclass=_AnyAval):

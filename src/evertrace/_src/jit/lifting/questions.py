@@ -11,18 +11,15 @@ same way is one object, where plain Python may have made two. A text that no pat
 literal, a key of a dict) is taken to be the same object at each call.
 """
 
-import cmath
-import math
 import operator
-
-import numpy as np
+import sys
 
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking, values
 from evertrace._src.jit.lifting.host import SCALARS, Host
 
 _is = operator.is_
-_NANS = {"math.nan": math.nan, "cmath.nan": cmath.nan, "numpy.nan": np.nan}
+_NANS = ("math", "cmath", "numpy")  # modules that have one; whose module is not loaded has none
 _SINGLETONS = frozenset({bool, type(None), type(Ellipsis), type(NotImplemented)})
 
 
@@ -88,8 +85,9 @@ class Questions:
           names: what the code mentions.
         """
         if self.nan and "nan" in names:
-            for name, nan in _NANS.items():
-                at = self.graph.constant_node(nan, name)
+            for module in filter(sys.modules.__contains__, _NANS):
+                nan = sys.modules[module].nan
+                at = self.graph.constant_node(nan, f"{module}.nan")
                 if self.identity.alias(nan, at) is None:
                     self.identity.remember(nan, nan, at)
 
