@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from operator import attrgetter, itemgetter, methodcaller
+from types import MappingProxyType
 from weakref import ProxyType
 
 import numpy as np
@@ -36,6 +37,7 @@ _VALUES = (
     *(Decimal, Fraction, date, time, timedelta, partial, itemgetter, methodcaller, attrgetter),
 )
 _BLANK = (object, types.CellType, type(threading.Lock()), type(threading.RLock()), ProxyType)
+_CONTAINERS = (list, tuple, dict, set, deque, frozenset, MappingProxyType)
 _MUTABLE = (np.ndarray, list, dict, set, deque, bytearray)
 
 
@@ -112,7 +114,7 @@ class Comparison:
         names, names_too = [label for label, _ in mine], [label for label, _ in its]
         if names != names_too:
             raise Difference(f"{path} consists of {names_too}, not of {names}")
-        if not mine and not isinstance(a, list | tuple | dict | set | deque | frozenset):
+        if not mine and not isinstance(a, _CONTAINERS):
             self._same_constants(a, b, path)
         for (label, value), (_, value_too) in zip(mine, its, strict=True):
             self.same(value, value_too, path + label)
