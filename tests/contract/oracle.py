@@ -9,14 +9,15 @@ Five differences are deliberate, and modelled here:
 
 * A call that raises under `jit` has changed nothing: plain Python is put back to where it was
   before the call.
-* `jit` returns arrays where Python returns scalars. Only what the result alone reaches is
-  compared so; what a call leaves in objects keeps its type.
+* `jit` returns arrays where Python returns scalars. Only what results alone reach, the last one and
+  those `kept` for later, is compared so; what a call leaves in objects keeps its type.
 * Arrays agree to floating-point rounding, host scalars to the bit. A program that magnifies the
   rounding of its operations (`sin` of a sum that nearly cancels, some calls later) is run again in
   double precision, where a slight difference has to vanish.
 * Two arrays that Python makes anew may be one under `jit`: a constant of the program is made once.
   What is one object in Python is one under `jit`, and of mutable objects neither more nor fewer.
-* `jit` may say why it cannot do something. Such a *refusal* is counted, and changes nothing.
+* `jit` may say why it cannot do something. Such a *refusal* is counted, and changes nothing. Plain
+  Python is put back then too; where that cannot be done, as with iterators, the program ends.
 """
 
 import contextlib

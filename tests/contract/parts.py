@@ -119,9 +119,9 @@ READERS = {
             datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone
         )
     },
-    random.Random: lambda x: [(" state", repr(x.getstate()))],
+    random.Random: lambda x: [(" state", hash(x.getstate()))],
     np.random.Generator: lambda x: [(" state", repr(x.bit_generator.state))],
-    np.random.RandomState: lambda x: [(" state", repr(x.get_state()))],
+    np.random.RandomState: lambda x: [(" state", x.get_state()[1].tobytes())],
     contextvars.ContextVar: lambda x: [(" value", x.get(EMPTY))],
     threading.local: lambda x: list(vars(x).items()),
     queue.Queue: _attributes_named("queue", "maxsize"),

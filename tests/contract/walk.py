@@ -37,7 +37,8 @@ _VALUES = (
     *(Decimal, Fraction, date, time, timedelta, partial, itemgetter, methodcaller, attrgetter),
 )
 _BLANK = (object, types.CellType, type(threading.Lock()), type(threading.RLock()), ProxyType)
-_CONTAINERS = (list, tuple, dict, set, deque, frozenset, MappingProxyType)
+_VIEWS = ({}.keys(), {}.values(), {}.items())
+_CONTAINERS = (list, tuple, dict, set, deque, frozenset, MappingProxyType, *map(type, _VIEWS))
 _MUTABLE = (np.ndarray, list, dict, set, deque, bytearray)
 
 
