@@ -11,7 +11,9 @@ import copy
 import functools
 import io
 import re
+import sys
 import warnings
+from collections import Counter
 from typing import Any, NamedTuple
 
 import evertrace
@@ -197,3 +199,85 @@ def textbook():
         for module in modules
         for subject in subjects_of(module.__name__.split(".")[-1], module.calls(jnp.array))
     ]
+
+
+# ------------------------------------------------------------- other numbers, same instructions
+
+
+def retraces(subject, jit=evertrace.jit):
+    """Call a subject with other numbers; return reasons of traces for the same instructions.
+
+    A reason is no fault by itself: a number may be an index of a list, a key, or in a text.
+    """
+    reasons, paths = [], set()
+    with warnings.catch_warnings(), process_settings():
+        warnings.simplefilter("ignore", EvertraceWarning)
+        trial = _Trial(subject, jit)
+        for i, (step, args) in enumerate(subject.steps):
+            for by in range(4):
+                mine, its = _shifted(args, by), _shifted(args, by)
+                path, outcome = _follow(getattr(trial.plain, step) if step else trial.plain, mine)
+                misses = trial.misses
+                found = trial._attempt(step, its)
+                if outcome[1] is not None or found[1] is not None:
+                    return reasons  # the two objects are not alike any more
+                shape = (i, path, re.sub(r"\d+", "", str(_types(mine))))
+                if trial.misses > misses and shape in paths:
+                    reasons.append(trial.reason)
+                paths.add(shape)
+    return reasons
+
+
+def _types(x):
+    if isinstance(x, list | tuple):
+        return [_types(item) for item in x]
+    return type(x).__name__
+
+
+def _shifted(x, by):
+    """Return a copy with other numbers."""
+    if type(x) in (int, float):
+        return x + by
+    if type(x) in (list, tuple):
+        return type(x)(_shifted(item, by) for item in x)
+    return copy.deepcopy(x)
+
+
+def _follow(call, args):
+    """Return the instructions that a call runs, and what comes of it."""
+    path = []
+
+    def follow(frame, what, _):
+        if not re.search(r"textbook|<users ", frame.f_code.co_filename):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if what == "opcode":
+            path.append((frame.f_code.co_name, frame.f_lasti))
+        return follow
+
+    before = sys.gettrace()
+    sys.settrace(follow)
+    try:
+        outcome = _attempt(call, args)
+    finally:
+        sys.settrace(before)
+    return tuple(path), outcome
+
+
+def main():
+    """Print what all subjects show: verdicts, and by which numbers they are traced anew."""
+    verdicts, causes = Counter(), Counter()
+    for subject in textbook() + standard_library():
+        finding = examine(subject)
+        verdicts[finding.verdict] += 1
+        if finding.verdict != "same":
+            print(f"{finding.verdict:18} {finding.name:36} {finding.text[:140]}")
+        for reason in retraces(subject):
+            text = re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "_", reason)
+            print(f"{'other numbers':18} {subject.name:36} {text[:140]}")
+            causes[subject.name] += 1
+    print(verdicts, f"{sum(causes.values())} traces for other numbers of {len(causes)} subjects")
+
+
+if __name__ == "__main__":
+    main()
