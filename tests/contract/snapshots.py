@@ -86,7 +86,7 @@ def _undo_of(x):
         partial(_restore_slot, x, slot, slot_of(x, slot)) for slot in slots_of(type(x)).values()
     ]
     own = dict_of(x)
-    return [*undo, partial(_refill, own, dict(own))]
+    return [*undo, partial(_restore_dict, x, own, dict(own))]
 
 
 def _undo_of_contents(x):
@@ -108,6 +108,8 @@ def _undo_of_contents(x):
     if isinstance(x, contextvars.ContextVar):
         value = x.get(EMPTY)
         return [] if value is EMPTY else [partial(x.set, value)]
+    if type(x) is partial:
+        return [partial(_restore_partial, x, (x.func, x.args, x.keywords))]
     if isinstance(x, BaseException):
         return [partial(_restore_exception, x, x.args, x.__cause__)]
     return []
@@ -120,6 +122,16 @@ def _restore_array(x, before):
 
 def _restore_exception(x, args, cause):
     x.args, x.__cause__ = args, cause
+
+
+def _restore_partial(x, held):
+    x.__setstate__((*held, vars(x)))
+
+
+def _restore_dict(x, own, contents):
+    if own and dict_of(x) is not own:
+        x.__dict__ = own
+    _refill(own, contents)
 
 
 def _restore_slot(x, slot, value):

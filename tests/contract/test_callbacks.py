@@ -495,3 +495,18 @@ def test_a_new_method_is_called_back():
     assert f(m, X).tolist() == (X + 1).tolist()
     Model.look = lambda self, v: v + 2
     assert f(m, X).tolist() == (X + 2).tolist()
+
+
+@pytest.mark.parametrize("bind", [lambda f: f, functools.partial], ids=["function", "partial"])
+def test_callback_sees_defaults_that_the_call_has_set(bind):
+    def shifted(x, by=1.0):
+        return np.asarray(x) + np.float32(by)
+
+    @ev.jit
+    def step(x, by):
+        shifted.__defaults__ = (by,)
+        return ev.pure_callback(bind(shifted), F32, x)
+
+    for by in (2.0, 3.0):
+        np.testing.assert_array_equal(step(X, by), X + by)
+        assert shifted.__defaults__ == (by,)

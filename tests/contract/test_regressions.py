@@ -4,9 +4,10 @@ import copy
 import enum
 import functools
 import gc
+import operator
 import threading
 import weakref
-from collections import namedtuple
+from collections import UserDict, namedtuple
 
 import numpy as np
 import pytest
@@ -240,6 +241,19 @@ def test_attribute_set_on_a_partial_that_holds_numbers(jit):
     jit(step)(X)
 
 
+@pytest.mark.parametrize("args", [(), (1.0,)], ids=["as it is", "made anew"])
+def test_state_set_on_a_partial(args):
+    pf = functools.partial(operator.add, *args)
+
+    @ev.jit
+    def step(x):
+        pf.__setstate__((operator.sub, (x,), {}, {}))
+
+    with pytest.raises(ev.errors.ImpurityError, match=r"the state of pf, a functools\.partial"):
+        step(2.0)
+    assert (pf.func, pf.args) == (operator.add, args)
+
+
 def test_functions_in_named_tuples_of_the_library_are_watched():
     """An optimizer of `example_libraries` is one, and holds the user's schedule."""
     rate = 0.5
@@ -366,3 +380,68 @@ def test_class_of_an_object_that_the_trace_has_made(duplicate):
         del Part.count
         assert [float(step(1.0)) for _ in range(3)] == [2, 4, 6]
         assert step.cache_info().misses <= 9  # of all three: they share code
+
+
+@pytest.mark.parametrize("empty", [False, True], ids=["attributes", "none"])
+def test_attributes_of_an_object_as_a_dict_are_that_dict(empty):
+    m, kept = Record() if empty else Record(p=1.0), Record(names=None)
+
+    @ev.jit
+    def step():
+        kept.names = m.__dict__
+        return vars(m)
+
+    for _ in range(2):
+        assert step() is vars(m)
+        assert kept.names is vars(m)
+    assert step.cache_info().misses == 1
+
+
+@case(at_most=3)
+def test_flags_that_are_combined_for_the_first_time(jit):
+    class Opt(enum.Flag):
+        A = 1
+        B = 2
+        C = 4
+
+    m = Record(opt=Opt.A)
+
+    def step(x):
+        m.opt = m.opt ^ Opt.B
+        return x * m.opt.value
+
+    step = jit(step)
+    for m.opt in (Opt.A, Opt.A, Opt.C):
+        yield step(X), [type(value) for value in Opt._value2member_map_], m.opt is Opt(m.opt.value)
+
+
+@case(at_most=2)
+def test_names_of_a_class_that_python_gives_a_registry(jit):
+    class Registry(UserDict):
+        pass
+
+    m = Record(rate=0.5)
+
+    def step(x):
+        vars(Registry)
+        return Registry(a=m.rate - 0.25)["a"] * x
+
+    step = jit(step)
+    for m.rate in (0.5, 2.0):
+        yield step(X)
+
+
+@case(at_most=2)
+def test_defaults_of_another_function_are_set_inside(jit):
+    def shifted(x, by=2):
+        return x + by
+
+    def scaled(x, by=2):
+        shifted.__defaults__ = (by * 3,)
+        return shifted(x) * by
+
+    step = jit(lambda x: scaled(x))
+    for _ in range(2):
+        yield step(X), scaled.__defaults__, shifted.__defaults__
+    scaled.__defaults__ = (5,)
+    yield step(X), scaled.__defaults__, shifted.__defaults__

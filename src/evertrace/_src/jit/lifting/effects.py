@@ -14,6 +14,7 @@ class Effects:
       arrays: stand-ins of NumPy arrays, which may be written to.
       locks: triples (lock, node, whether it was locked).
       copies: triples (what stands for a partial, node, its attributes).
+      partials: triples (a partial, node, its function, arguments and keywords).
       array_copies: triples (copy that stands for a NumPy array that we cannot trace, array, node).
     """
 
@@ -22,9 +23,11 @@ class Effects:
         self.arrays: list[HostArray] = []
         self.locks: list[tuple[Any, Node, bool]] = []
         self.copies: list[tuple[Any, Node, dict[str, Any]]] = []
+        self.partials: list[tuple[Any, Node, tuple[Any, ...]]] = []
         self.array_copies: list[tuple[Any, Any, Node]] = []
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        for kept in (self.calls, self.arrays, self.locks, self.copies, self.array_copies):
-            kept.clear()
+        kept = self.calls, self.arrays, self.locks, self.copies, self.partials, self.array_copies
+        for each in kept:
+            each.clear()

@@ -150,15 +150,18 @@ class Functions:
                     self._enter_defaults(found)
 
     def _enter_defaults(self, found):
+        """Lift a function's defaults, once; note them where code may set them, too."""
         fun, node = found.fun, found.node
-        entered = Fields(fun, node, FIELDS[_FUNCTION])
-        if self._inspected:  # it may set them, too
-            self.identity.entered.append(entered)
-        lifted = {}
-        for attribute, value in entered.entry.items():
-            child = self.graph.node(node, attribute.strip("_"), None, entered.name_of(attribute))
-            lifted[attribute] = self.lifter.lift(value, child)
-        entered.place(lifted)
+        if found.fields is None:
+            entered = found.fields = Fields(fun, node, FIELDS[_FUNCTION])
+            lifted = {}
+            for attribute, value in entered.entry.items():
+                name = entered.name_of(attribute)
+                child = self.graph.node(node, attribute.strip("_"), None, name)
+                lifted[attribute] = self.lifter.lift(value, child)
+            entered.place(lifted)
+        if self._inspected and all(x is not found.fields for x in self.identity.entered):
+            self.identity.entered.append(found.fields)
 
     def _enter_cell(self, node, i, name, cell, code):
         record = self.graph.node

@@ -334,7 +334,7 @@ def _check_names(value, want):
 
 def public_names(namespace):
     """Return the names of a class in their order, without those that Python gives it."""
-    return tuple([k for k in namespace if not k.startswith("__")])
+    return tuple([k for k in namespace if not k.startswith("__") and k != "_abc_impl"])
 
 
 def _check_order(value, want):

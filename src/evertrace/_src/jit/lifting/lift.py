@@ -65,7 +65,7 @@ from evertrace._src.jit.lifting.leaves import (
 )
 from evertrace._src.jit.lifting.namespaces import Namespaces
 from evertrace._src.jit.lifting.objects import Objects, class_check
-from evertrace._src.jit.lifting.parts import HELD, is_structure, parts_of
+from evertrace._src.jit.lifting.parts import HELD, held_by, is_structure, parts_of
 from evertrace._src.jit.lifting.recorder import Recorder
 from evertrace._src.jit.lifting.spaces import Spaces
 from evertrace._src.jit.lifting.uses import Use
@@ -221,6 +221,7 @@ def _lift_partial(lifter, value, node):
     else:
         made = functools.partial(fun, *args, **keywords)
     rec.identity.remember(value, made, node)
+    rec.effects.partials.append((made, node, held_by(made)))
     _lift_attributes_of_partial(lifter, value, made, node)
     return made
 

@@ -1,5 +1,6 @@
 """Objects of Python classes: their attributes become lifted values when they are read."""
 
+import enum
 import sys
 
 from evertrace._src.jit.lifting import guards
@@ -9,7 +10,7 @@ from evertrace._src.jit.lifting.entered import Attributes, instance_dict
 from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.uses import uses_of_attribute
-from evertrace._src.jit.lifting.values import ABSENT, OWN, weakly
+from evertrace._src.jit.lifting.values import ABSENT, OWN, is_value, weakly
 
 _WHOLE = frozenset({
     "__dict__", "__reduce_ex__", "__reduce__", "__getstate__", "__copy__", "__deepcopy__",
@@ -105,8 +106,11 @@ class Objects:
 
     def lift_attribute(self, entered, name, uses=None):
         """Lift one attribute and put it in place."""
-        value = entered.entry[name]
-        lifted = self.lifter.lift(value, self.attribute_node(entered, name), uses)
+        value, node = entered.entry[name], self.attribute_node(entered, name)
+        if name == "_value_" and isinstance(entered.obj, enum.Enum) and is_value(value):
+            node.check, node.want, lifted = "value", value, value  # the library keys members by it
+        else:
+            lifted = self.lifter.lift(value, node, uses)
         entered.place_one(name, lifted)
         return lifted
 
@@ -122,6 +126,7 @@ class Objects:
             names = tuple([n for n in entered.entry if n not in entered.slots])
             node = self._vars_node(entered)
             node.check, node.want = "keys", (dict, names)
+            self.identity.derived(instance_dict(entered.obj), node)  # the code may keep it
 
     def close(self, deleted):
         """Depend on what was not there and may have been set and deleted again.

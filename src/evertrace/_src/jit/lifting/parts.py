@@ -124,8 +124,18 @@ def _take_weak_method(ref):
     return None if ref() is None else (ref(), cells["callback"].cell_contents)
 
 
+def held_by(partial):
+    """Return what a `functools.partial` calls, and with what."""
+    return partial.func, partial.args, partial.keywords
+
+
+def is_changed(partial, held):
+    """Whether a partial, by `__setstate__`, holds something else than it did."""
+    return any(a is not b for a, b in zip(held_by(partial), held, strict=True))
+
+
 def _take_partial(value):
-    return value.func, value.args, value.keywords, vars(value)
+    return *held_by(value), vars(value)
 
 
 def _make_partial(fun, args, keywords, attributes):

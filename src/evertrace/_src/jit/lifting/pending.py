@@ -127,7 +127,7 @@ def changes_so_far(recorder, cook, names):
         kind = type(entered)
         if kind in _NAMED:
             write = _of_names(entered, cook, names)
-        elif kind is kinds.CellContents and entered.changed() and _names_cell(entered, names):
+        elif kind in _ONE_OR_FEW and entered.changed() and _may_use(entered, names):
             write = writes.DIFFERENCES[kind](entered, recorder, cook)[0]
         elif kind in _WHOLE and _is_seen(entered.node, cook, names) and entered.changed():
             write = next(iter(writes.DIFFERENCES[kind](entered, recorder, cook)), None)
@@ -163,8 +163,10 @@ _PLACES_WITH_NAMES = frozenset(
 )
 
 
-def _names_cell(entered, names):
-    return names is None or entered.node.name in names
+def _may_use(entered, names):
+    """Whether code uses a cell, which it mentions, or a function's defaults, which it need not."""
+    is_cell = type(entered) is kinds.CellContents
+    return names is None or not is_cell or entered.node.name in names
 
 
 def _of_names(entered, cook, names):
@@ -182,6 +184,7 @@ _NAMED = {
     kinds.Attributes: "attributes", kinds.Names: "names", kinds.ClassEntries: "class_entries",
     kinds.FunctionAttributes: "entries",
 }  # fmt: skip
+_ONE_OR_FEW = (kinds.CellContents, kinds.Fields)
 _WHOLE = (kinds.Items, kinds.Entries, kinds.Members, kinds.Memory)
 
 
@@ -190,6 +193,10 @@ _WHOLE = (kinds.Items, kinds.Entries, kinds.Members, kinds.Memory)
 
 def _view(kind, write, obj):
     """Return what shows the contents of a thing that a write changes."""
+    if kind is kinds.Fields:
+        return kind(
+            obj, None, next(kinds.FIELDS[c] for c in type(obj).__mro__ if c in kinds.FIELDS)
+        )
     made = kind(obj, None)
     if kind is kinds.Names:
         for name in (*write.recipes, *write.rest):

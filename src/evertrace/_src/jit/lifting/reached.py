@@ -14,12 +14,13 @@ class Reached:
       fun, code, defaults, kwdefaults: the function as it was.
       node: its node, or None while no path to it is needed.
       called: whether it was entered, or need not be.
+      fields: the defaults as they were taken over, or None.
     """
 
-    __slots__ = ("called", "code", "defaults", "fun", "kwdefaults", "node")
+    __slots__ = ("called", "code", "defaults", "fields", "fun", "kwdefaults", "node")
 
     def __init__(self, fun, node):
-        self.fun, self.node, self.called = fun, node, False
+        self.fun, self.node, self.called, self.fields = fun, node, False, None
         self.code, self.defaults = code_of(fun), defaults_of(fun)
         self.kwdefaults = fun.__kwdefaults__
 

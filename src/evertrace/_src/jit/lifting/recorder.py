@@ -23,6 +23,7 @@ from evertrace._src.jit.lifting.graph import Graph
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
+from evertrace._src.jit.lifting.parts import is_changed
 from evertrace._src.jit.lifting.questions import Questions
 from evertrace._src.jit.lifting.recipes import number_as_array
 from evertrace._src.jit.lifting.values import ABSENT
@@ -206,6 +207,9 @@ class Recorder:
         self.prologue.closed = True
         for entered in reversed(self.identity.entered):
             entered.restore()
+        for partial, _, held in self.effects.partials:
+            if is_changed(partial, held):
+                partial.__setstate__((*held, vars(partial)))
         for array in self.effects.arrays:
             array.closed = True
 

@@ -22,6 +22,7 @@ from evertrace._src.jit.lifting.arraywrites import (
     split,
 )
 from evertrace._src.jit.lifting.hooks import StandIn
+from evertrace._src.jit.lifting.parts import is_changed
 from evertrace._src.jit.lifting.values import dict_type
 
 
@@ -116,7 +117,10 @@ def _check_unwritable(recorder):
     for made, node, attributes in recorder.effects.copies:
         now = vars(made)
         if list(now) != list(attributes) or any(now[k] is not x for k, x in attributes.items()):
-            raise _copy_error(node)
+            raise _copy_error(node, "an attribute")
+    for made, node, held in recorder.effects.partials:
+        if is_changed(made, held):
+            raise _copy_error(node, "the state")
     for value, node, was_locked in recorder.effects.locks:
         if "locked" in recorder.lifter.spaces.names:
             recorder.graph.node(node, "locked", None, f"{node.name}.locked()", "value", was_locked)
@@ -156,10 +160,10 @@ def _check_shared(written, at, recorder):
             )
 
 
-def _copy_error(node):
+def _copy_error(node, what):
     return errors.user_error(
         errors.ImpurityError,
-        f"jit: an attribute of {node.name}, a functools.partial, is set in a jitted function; the "
+        f"jit: {what} of {node.name}, a functools.partial, is set in a jitted function; the "
         f"change cannot be made a result.",
         fix="keep the value in an attribute of an object of your own.",
         anchor="impurity",
