@@ -268,14 +268,22 @@ class Items(Container):
     name_of = _name_of_item
 
     def adds(self, end):
-        """Whether it adds; a deque of a largest length forgets items where others are added."""
-        return end in _AT_THE_END or (end in _AT_THE_START and not self._is_bounded())
+        """Whether it adds; before what was there only where something shows where that is."""
+        return end in _AT_THE_END or (end in _AT_THE_START and self._is_marked())
 
-    def _is_bounded(self):
-        return getattr(self.obj, "maxlen", None) is not None
+    def _is_marked(self):
+        """Whether one thing that refuses every use stands for items that are left alone.
+
+        Not in a deque of a largest length, which forgets items where others are added; nor in what
+        other threads reach by no attribute of an object: they would see it.
+        """
+        node = self.node
+        while node is not None and node.kind not in _REACHED_BY_ALL:
+            node = node.parent
+        return node is None and getattr(self.obj, "maxlen", None) is None
 
     def _nothing(self):
-        return [] if self._is_bounded() else [left_alone(type(self.obj))]
+        return [left_alone(type(self.obj))] if self._is_marked() else []
 
     def with_added(self, contents):
         """Return the items, which stand where one thing stood for all of them."""
@@ -297,6 +305,7 @@ class Items(Container):
 
 _AT_THE_END = frozenset({"append", "extend", "+="})
 _AT_THE_START = frozenset({"insert", "appendleft", "extendleft"})
+_REACHED_BY_ALL = frozenset({"class_entry", "get", "contents"})
 
 
 class Entries(Container):
