@@ -94,6 +94,10 @@ Example:
     "numpy_rank_promotion": """
 Say what happens where operands of different ranks are broadcast: "allow", "warn", "raise".
 
+It is about the operands that you pass, not about what a function computes with on its way. Scalars
+are allowed everywhere, and any ranks where broadcasting is asked for: in `where`,
+`broadcast_arrays` and `broadcast_shapes`.
+
 Example:
   >>> with ev.numpy_rank_promotion("raise"):
   ...     jnp.ones((2, 3)) + jnp.ones(3)
@@ -103,6 +107,8 @@ Example:
 """,
     "numpy_dtype_promotion": """
 Choose between "standard" promotion of dtypes and "strict", which refuses different ones.
+
+It is about the operands that you pass, not about what a function computes with on its way.
 
 Example:
   >>> with ev.numpy_dtype_promotion("strict"):

@@ -35,6 +35,7 @@ from evertrace._src.numpy.shape import moveaxis, ravel, reshape
 from evertrace._src.numpy.sorting import sort
 from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.elementwise import complex_p
 from evertrace._src.ops.structural import expand_dims
 
 # ---------------------------------------------------------------- quantiles
@@ -224,7 +225,7 @@ def _at_quantile(lines, q, count, method):
     rank = lines.ndim
     q = reshape(q, (q.aval.size, *[1] * (rank - 1)))
     last = ufuncs.maximum(ufuncs.subtract(count, 1), 0)
-    place = ufuncs.multiply(q, last)
+    place = ufuncs.multiply(*aligned(q, last))
     below, above = elementary.floor(place), elementary.ceil(place)
     low, high = _look_up(lines, below, q.shape), _look_up(lines, above, q.shape)
     if method == "lower":
@@ -334,9 +335,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
       Array([[ 1., -2.],
              [-2.,  4.]], dtype=float32)
     """
-    x = _variables("cov", m, rowvar, dtype)
-    if y is not None:
-        x = concatenate([x, _variables("cov", y, rowvar, dtype)])
+    given = [operand("cov", x) for x in (m, y) if x is not None]
+    parts = [_variables("cov", x, rowvar, dtype) for x in promote_dtypes_inexact("cov", *given)]
+    x = concatenate(parts) if y is not None else parts[0]
     if ddof is None:
         ddof = 0 if bias else 1
     weights = None
@@ -357,9 +358,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
 
 def _variables(name, m, rowvar, dtype):
     """Return observations as a matrix with a row per variable."""
-    (x,) = promote_dtypes_inexact(name, operand(name, m))
-    if dtype is not None:
-        x = x.astype(dtype)
+    x = m if dtype is None else m.astype(dtype)
     if x.aval.ndim > 2:
         raise errors.user_error(
             errors.ShapeError,
@@ -384,11 +383,11 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return ufuncs.divide(c, c)
-    scale = ufuncs.sqrt(elementary.real(indexing.diagonal(c)))
+    scale = convert(ufuncs.sqrt(elementary.real(indexing.diagonal(c))), c.aval.dtype)
     c = c / scale[:, None] / scale[None, :]
     if dtypes.issubdtype(c.dtype, np.complexfloating):
         clip = elementary.clip
-        return clip(elementary.real(c), -1, 1) + 1j * clip(elementary.imag(c), -1, 1)
+        return complex_p.bind(clip(elementary.real(c), -1, 1), clip(elementary.imag(c), -1, 1))
     return elementary.clip(c, -1, 1)
 
 

@@ -8,9 +8,9 @@ from evertrace._src import errors
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.solves import custom_linear_solve
-from evertrace._src.numpy import creation, decompositions, elementary, products, shape
+from evertrace._src.numpy import creation, decompositions, elementary, products, shape, ufuncs
 from evertrace._src.numpy.arguments import operand
-from evertrace._src.numpy.promotion import broadcast_to, common_shape
+from evertrace._src.numpy.promotion import aligned, broadcast_to, common_shape
 from evertrace._src.ops.linalg import matrices, solving
 from evertrace._src.scipy.linalg.arguments import as_matrices, as_square, choice, public
 
@@ -282,8 +282,10 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     k = min(m, n)
     factors, _, rows = lax.lu(a)
     real = matrices.real_dtype(a.dtype)
-    p = (rows[..., None, :] == creation.arange(m, dtype=rows.dtype)[:, None]).astype(real)
-    lower = matrices.tril(factors[..., :k], -1) + creation.eye(m, k, dtype=a.dtype)
+    places = creation.arange(m, dtype=rows.dtype)[:, None]
+    p = ufuncs.equal(*aligned(rows[..., None, :], places)).astype(real)
+    eye = creation.eye(m, k, dtype=a.dtype)
+    lower = ufuncs.add(*aligned(matrices.tril(factors[..., :k], -1), eye))
     upper = matrices.triu(factors[..., :k, :])
     return (products.matmul(p.astype(a.dtype), lower), upper) if permute_l else (p, lower, upper)
 
