@@ -81,6 +81,8 @@ def _of_generator(x):
 
 def _reduced(x):
     """Return what copying or pickling an object would take along."""
+    if hasattr(x, "__length_hint__") and not x.__length_hint__():
+        return [(" left", 0)]  # some say so at their end, others that they go over nothing
     return [(f" reduced {i}", part) for i, part in enumerate(x.__reduce__()[1:])]
 
 

@@ -510,3 +510,24 @@ def test_callback_sees_defaults_that_the_call_has_set(bind):
     for by in (2.0, 3.0):
         np.testing.assert_array_equal(step(X, by), X + by)
         assert shifted.__defaults__ == (by,)
+
+
+@pytest.mark.parametrize("place", ["attribute", "entry"])
+def test_callback_changes_a_number_that_the_call_has_set_to_what_it_was(place):
+    m = Record(n=0, d={"n": 0})
+
+    def count(x):
+        m.n += 1
+        m.d["n"] += 1
+        return x
+
+    @ev.jit
+    def step(x):
+        if place == "attribute":
+            m.n = len(m.d) - 1
+        else:
+            m.d["n"] = m.n * 2
+        return io_callback(count, F32, x)
+
+    with pytest.raises(ev.errors.ImpurityError, match=r"changes m.*, which the jitted function"):
+        step(X)

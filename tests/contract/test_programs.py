@@ -241,6 +241,9 @@ class Once:
         ("x = jnp.ones(2)", "x = x + 0.5", "['x'] is [1.5, 1.5], not"),
         ("x = jnp.ones(2)", "x = np.ones(2, np.float32)", "['x'] is a ndarray, not a Array"),
         ("x = np.ones(2)", "x[0] = 2", "['x'] is [2.0, 1.0], not [1.0, 1.0]"),
+        ("x = np.array(['a', [1]], object)", "x[1][0] = 2", "['x'][1][0] is 2, not 1"),
+        ("i = iter((1, 2))", "next(i)", "['i'] reduced 1 is 1, not 0"),
+        ("i = iter((1, 2))", "[*i]", "['i'] consists of [' left'], not of [' reduced 0'"),
         ("s = {'a'}", "s.add('b')", "['s'] consists of"),
         ("def g(k=1): pass", "g.__defaults__ = (2,)", "['g'].__defaults__[0] is 2, not 1"),
         ("def g(): return 1", "g.__code__ = (lambda: 2).__code__", "['g'].__code__ is the code"),
@@ -309,7 +312,7 @@ class C:
     k = 1
 class S:
     __slots__ = ('a', 'b')
-c, s = C(), S()
+c, s, p = C(), S(), functools.partial(max, 1)
 c.items, c.d, s.a, array = [1, [2]], {'a': 1, 'b': 2}, 1, np.ones(2)
 def make(n):
     def g(k=1): return n
@@ -320,6 +323,8 @@ g = make(1)
 c.items[1].append(3), c.items.append(4), c.d.update(a=c.d.pop('a')), setattr(c, 'new', 1)
 s.b, C.k, C.m = 2, 2, 3
 del s.a
+c.__dict__ = dict(c.__dict__, more=1)
+p.__setstate__((min, (2,), {}, {}))
 array[0], g.__defaults__, g.__closure__[0].cell_contents, more = 5, (2,), 7, 1
 raise ValueError('after all this')
 """

@@ -445,3 +445,23 @@ def test_defaults_of_another_function_are_set_inside(jit):
         yield step(X), scaled.__defaults__, shifted.__defaults__
     scaled.__defaults__ = (5,)
     yield step(X), scaled.__defaults__, shifted.__defaults__
+
+
+@case(at_most=2)
+def test_attribute_of_a_class_that_is_set_before_code_goes_through_a_dict(jit):
+    class Hub:
+        count, table = 0, {"a": 1.0}
+
+    m = Record(p=1.0)
+
+    def look():
+        return len(m.__dict__)
+
+    def step(x):
+        Hub.count += 1
+        Hub.table = {"a": x}
+        return x * look()
+
+    step = jit(step)
+    for _ in range(2):
+        yield step(X), Hub.count, Hub.table

@@ -131,6 +131,10 @@ class Comparison:
     def _same_arrays(self, a, b, path):
         if a.dtype != b.dtype:
             raise Difference(f"{path} has dtype {b.dtype}, not {a.dtype}")
+        if a.dtype.kind == "O" and a.shape == b.shape:
+            for i, x in np.ndenumerate(a):
+                self.same(x, b[i], f"{path}[{', '.join(map(str, i))}]")
+            return
         self._same_values(a, b, path)
 
     def _same_values(self, a, b, path):

@@ -123,7 +123,9 @@ class Classes:
         """Depend on all that is in a class, and its order: code may go through its `__dict__`."""
         if name in WHOLE:
             for each in entered.entry:
-                if each not in DESCRIPTIVE:
+                if each in self.lifter.spaces.names:  # claimed by its name, and perhaps set since
+                    self.lifter.see(entered.contents().get(each))
+                elif each not in DESCRIPTIVE:
                     self._claim_entry(entered, each)
             path, names = f"the names of {entered.node.name}", public_names(entered.entry)
             self.graph.node(entered.node, "class_names", "order", path, "order", names)

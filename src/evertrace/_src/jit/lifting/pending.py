@@ -220,7 +220,7 @@ def in_place(pending, kitchen, what, src):
             seen, made = view(kitchen.values[write.node]), write.prepare(kitchen)
             before = seen.contents()
             APPLY[write.kind](seen.obj, made, write.rest)
-            shown.append((write, seen, before, seen.contents()))
+            shown.append((write, seen, before, seen.contents(), _places(write, made)))
         yield
     finally:
         lost = [w for w, seen, *contents in reversed(shown) if _take_back(seen, *contents)]
@@ -228,13 +228,29 @@ def in_place(pending, kitchen, what, src):
         raise _two_changes_error(what, lost[0].name, src)
 
 
-def _take_back(seen, before, put):
-    """Put back what was in a thing; returns whether something else was put there meanwhile."""
+def _places(write, made):
+    """Return the keys of the places that a write sets or empties, as `Entered.contents` has them.
+
+    They count even where a write leaves what was there: a number may be set to what it is.
+    """
+    if write.kind == "dict":
+        return {*made[: write.rest], *made[write.rest :: 2]}
+    return {*made, *write.rest} if type(made) is dict else {""}
+
+
+def _take_back(seen, before, put, ours):
+    """Put back what was in a thing; returns whether something else was put there meanwhile.
+
+    Args:
+      seen: the thing, as an `Entered`.
+      before: what was in it.
+      put: what was put there.
+      ours: the keys that count, where it has keys.
+    """
     now = seen.contents()
     if not isinstance(now, dict):
         seen.put(before)
         return list(map(id, now)) != list(map(id, put))
-    ours = [k for k in {**before, **put} if before.get(k, ABSENT) is not put.get(k, ABSENT)]
     lost = any(now.get(k, ABSENT) is not put.get(k, ABSENT) for k in ours)
     rest = {k: x for k, x in now.items() if k not in ours}
     seen.put({k: before.get(k, rest.get(k)) for k in before if k in ours or k in rest} | rest)
@@ -254,7 +270,7 @@ def unchanged(writes, values, name):
     before = [seen.contents() for _, seen in shown]
     yield
     for (write, seen), contents in zip(shown, before, strict=True):
-        if _take_back(seen, contents, contents):
+        if _take_back(seen, contents, contents, {""}):
             raise _two_changes_error(f"jit({name}): a callback", write.name, None)
 
 
