@@ -76,7 +76,7 @@ def serialize(compiled):
     outputs = [
         ["computed", x]
         if kind == "computed"
-        else ["given", numbers[x] if kind == "input" else next(literal_numbers)]
+        else ["given", numbers[x[0]] if kind == "input" else next(literal_numbers)]
         for kind, x in program.sources
     ]
     description = {
