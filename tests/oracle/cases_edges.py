@@ -97,6 +97,10 @@ CASES = [
         jnp.cov(jnp.zeros((0, 3)), rowvar=False)
         jnp.corrcoef(jnp.zeros((0, 3)))
         jnp.expand_dims(jnp.ones(3), range(2))
+        lax.cond(True, 3.0, lambda a: a + 1, 4.0, lambda b: b - 1)
+        lax.cond(jnp.array(False), (3.0, 2.0), lambda a: a[0] + 1, 4.0, lambda b: b - 1)
+        lax.cond(jnp.array(True), lambda a, b: a, lambda a, b: b, 1.0, 2.0)
+        ev.eval_shape(lambda: ev.ShapeDtypeStruct((2,), 'float32')).shape
         jnp.squeeze(jnp.ones((1, 1, 3)), range(2))
         jnp.sum(jnp.ones((2, 3)), range(2))
         jnp.roll(jnp.arange(6).reshape(2, 3), 1, range(2))
