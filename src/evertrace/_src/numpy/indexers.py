@@ -106,14 +106,14 @@ def _computed(part, size, is_bounded, wrap_negative):
     if type(part) is int or type_of_number(part) is not int:
         return part
     if is_bounded:
-        return as_operand(computed(_clipped, part))
+        return as_operand(computed(_clipped, part, size))
     dtype = dtypes.default_dtype(int)
     return as_operand(computed(_held, part, size, wrap_negative, dtypes.int_range(dtype)[0], dtype))
 
 
-def _clipped(i):
-    """Return the nearest int of 32 bits: as much out of bounds as `i`, and seen so by checks."""
-    return min(max(i, -(2**31)), 2**31 - 1)
+def _clipped(i, size):
+    """Return the nearest int that 32 bits hold, however it is counted; in bounds if `i` is."""
+    return min(max(i, min(-(2**30), -size - 1)), max(2**30, size))
 
 
 def _held(i, size, wrap_negative, least, dtype):
@@ -146,7 +146,7 @@ def _int_item(i, size, dim, is_bounded, wrap_negative):
         )
     place = i + size if i < 0 and wrap_negative else i
     if is_bounded and not 0 <= place < size:
-        return Item(ARRAY, array=literal(_clipped(i), np.dtype(np.int32)))
+        return Item(ARRAY, array=literal(_clipped(i, size), np.dtype(np.int32)))
     return Item(INT, start=place)
 
 
