@@ -120,3 +120,11 @@ def test_the_backward_pass_makes_only_what_is_asked_for():
 
     names = [e.primitive.name for e in ev.make_jaxpr(ev.grad(f, 1))(X, X).eqns]
     assert "cos" not in names
+
+
+def test_eval_shape_takes_returned_structs_for_arrays():
+    known = ev.ShapeDtypeStruct((2,), "int8")
+    found = ev.eval_shape(
+        lambda x: {"x": x + 1, "known": known}, ev.ShapeDtypeStruct((), "float32")
+    )
+    assert found == {"x": ev.ShapeDtypeStruct((), "float32"), "known": known}

@@ -345,11 +345,13 @@ SPECIALISED = {
         n: numpy.linalg.matrix_power
         nout: numpy.frompyfunc
         num_keys: lax.sort
+        optimize[][]: numpy.einsum
         ord: numpy.linalg.matrix_norm numpy.linalg.norm numpy.linalg.vector_norm
         order: scipy.ndimage.map_coordinates
         p: numpy.linalg.cond
         precision: lax.dot_general
         rounding_method: lax.round
+        shape[]: ShapeDtypeStruct
         series_order: scipy.special.log_ndtr
         trans: scipy.linalg.lu_solve scipy.linalg.solve_triangular
         type: scipy.fft.dct scipy.fft.dctn scipy.fft.idct scipy.fft.idctn scipy.linalg.eigh

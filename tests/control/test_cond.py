@@ -141,3 +141,12 @@ def test_disable_jit_runs_one_branch_in_python():
         lax.cond(False, branch("true"), branch("false"), np.float32(2))
         lax.switch(1, [branch("a"), branch("b"), branch("c")], np.float32(3))
     assert ran == [("false", 2.0), ("b", 3.0)]
+
+
+@pytest.mark.parametrize("pred", [True, False])
+@pytest.mark.parametrize("wrap", [lambda f: f, ev.jit], ids=["plain", "jit"])
+def test_each_function_has_its_own_operand_in_the_old_form(pred, wrap):
+    def choose(pred):
+        return lax.cond(pred, (3.0, 2.0), lambda a: a[0] + a[1], 4.0, lambda b: b - 1)
+
+    assert float(wrap(choose)(pred)) == (5.0 if pred else 3.0)

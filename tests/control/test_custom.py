@@ -279,3 +279,14 @@ def test_python_numbers_among_residuals_stay_what_they_are(wrap):
     x = np.float32([3.0])
     np.testing.assert_array_equal(wrap(ev.grad(lambda x: scaled(x).sum()))(x), [6.0])
     assert set(seen) == {(bool, int)}
+
+
+@pytest.mark.parametrize("value", [2, 2.5, True, np.float32(3.0), None], ids=repr)
+def test_what_a_function_passes_through_outside_of_transformations_is_as_it_was_given(value):
+    by_jvp, by_vjp = ev.custom_jvp(lambda x: (x, 3)), ev.custom_vjp(lambda x: (x, 3))
+    by_jvp.defjvp(lambda primals, tangents: (by_jvp(*primals), (tangents[0], 0)))
+    by_vjp.defvjp(lambda x: ((x, 3), None), lambda _, cotangents: (cotangents[0],))
+    for function in (by_jvp, by_vjp):
+        passed, number = function(value)
+        assert passed is value
+        assert type(number) is int

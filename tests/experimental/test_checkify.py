@@ -225,3 +225,18 @@ MISTAKES = [
 def test_mistakes(run, cls, text):
     with pytest.raises(cls, match=text):
         run()
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, ev.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize("index", [5, -5, np.int32(7), (1, 9), (9, [0, 1]), 10**12], ids=repr)
+def test_numbers_out_of_bounds_are_index_errors_too(index, jit):
+    shape = (4, 4) if isinstance(index, tuple) else (4,)
+    found, _ = checkify.checkify(jit(lambda x: x[index]), errors=checkify.index_checks)(
+        jnp.ones(shape)
+    )
+    assert "out-of-bounds indexing for array of shape" in found.get()
+
+
+def test_numbers_inside_bounds_are_no_index_errors():
+    found, _ = checkify.checkify(lambda x: (x[3], x[-4]), errors=checkify.index_checks)(jnp.ones(4))
+    assert found.get() is None

@@ -49,8 +49,8 @@ def test_a_matrix_product_is_one_equation():
 def test_path_is_that_of_opt_einsum():
     x, y = jnp.ones((2, 50)), jnp.ones((50, 50))
     path, text = jnp.einsum_path("ij,jk,kl->il", y, y, x.T)
-    assert path == ["einsum_path", (1, 2), (0, 1)]
-    assert "FLOP" in text
+    assert path == [(1, 2), (0, 1)]
+    assert "FLOP" in str(text)
     found = jnp.einsum("ij,jk,kl->il", y, y, x.T, optimize=path)
     np.testing.assert_allclose(found, np.full((50, 2), 2500.0))
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import evertrace as ev
 import evertrace.numpy as jnp
 from tests.numpy.tables import check_agreement, check_compiled
 
@@ -37,3 +38,9 @@ def test_lines_of_nans():
     assert np.isnan(jnp.nanmean(x, axis=1)).all()
     np.testing.assert_array_equal(jnp.nanargmax(x, axis=1), [-1, -1])
     np.testing.assert_array_equal(jnp.nansum(x, axis=1), [0, 0])
+
+
+@pytest.mark.parametrize("deviation", [jnp.nanstd, lambda x: jnp.std(x, where=~jnp.isnan(x))])
+def test_what_is_left_out_leaves_the_derivatives_of_deviations_finite(deviation):
+    found = ev.grad(deviation)(jnp.array([1.0, jnp.nan, 5.0]))
+    np.testing.assert_allclose(found, [-0.5, 0.0, 0.5])

@@ -106,7 +106,5 @@ DIFFERENCES = {
     "nn.silu(2)": LENIENT,
     "nn.silu(int32[3,4])": LENIENT,
     "nn.gelu(2)": WEAK,
-    "nn.elu(int32[3,4])": WEAK,
-    "nn.selu(int32[3,4])": WEAK,
     "nn.glu(x, axis=0)": CLASS,
 }

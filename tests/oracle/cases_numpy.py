@@ -495,8 +495,5 @@ DIFFERENCES = {
     "numpy.modf([0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 0.5])": (
         "the fraction of infinity is 0, as in NumPy and C"
     ),
-    "numpy.power(int32[4], int32[4])": (
-        "powers of integers are exact modulo the range; JAX reads six bits of the exponent"
-    ),
     "numpy.round(int32[4], -1)": LENIENT,
 }

@@ -280,7 +280,6 @@ CASES = [*REDUCTIONS, *DTYPES, *CALLS, *APPLIED, *SETS, *SEGMENTS, *STANDARD]
 
 OF_NUMPY = "the result has the dtype that the function returns, as in NumPy"
 KEPT = "the array keeps its dtype, as in NumPy"
-PATH = "the path has NumPy's form, with its name in front"
 
 DIFFERENCES = {
     "jnp.maximum.reduce(x, dtype='float32')": LENIENT,
@@ -305,13 +304,4 @@ DIFFERENCES = {
     "jnp.frompyfunc(3, 2, 1)": CLASS,
     "jnp.vectorize(lambda a, b: a * b)(x, b=x)": LENIENT,
     "jnp.apply_over_axes(jnp.sum, x, 0)": LENIENT,
-    **{
-        f"jnp.einsum_path('ij,jk{rest})[0]": PATH
-        for rest in (
-            ",kl->il', x, x.T, x",
-            ",kl->il', x, x.T, x, optimize=False",
-            ",kl->il', x, x.T, x, optimize='optimal'",
-            "->ik', x, x.T",
-        )
-    },
 }

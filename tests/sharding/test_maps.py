@@ -260,3 +260,9 @@ def test_a_mesh_of_eight_devices():
     code = textwrap.dedent(DEVICES)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_specs_of_traced_arguments_are_not_guessed():
+    total = ev.shard_map(lambda x: lax.psum(x.sum(), ("x", "y")), mesh=MESH, out_specs=P())
+    with pytest.raises(ValueError, match="in_specs cannot be left out where arguments are traced"):
+        ev.jit(total)(jnp.arange(8.0))

@@ -20,7 +20,6 @@ from evertrace._src.numpy.creation import empty as empty
 from evertrace._src.numpy.creation import empty_like as empty_like
 from evertrace._src.numpy.creation import eye as eye
 from evertrace._src.numpy.creation import from_dlpack as from_dlpack
-from evertrace._src.numpy.creation import fromfunction as fromfunction
 from evertrace._src.numpy.creation import full as full
 from evertrace._src.numpy.creation import full_like as full_like
 from evertrace._src.numpy.creation import identity as identity
@@ -144,6 +143,7 @@ from evertrace._src.numpy.floats import spacing as spacing
 from evertrace._src.numpy.functional import apply_along_axis as apply_along_axis
 from evertrace._src.numpy.functional import apply_over_axes as apply_over_axes
 from evertrace._src.numpy.functional import choose as choose
+from evertrace._src.numpy.functional import fromfunction as fromfunction
 from evertrace._src.numpy.functional import piecewise as piecewise
 from evertrace._src.numpy.functional import select as select
 from evertrace._src.numpy.functional import vectorize as vectorize

@@ -14,6 +14,7 @@ from evertrace._src.jit.capture import capture
 from evertrace._src.jit.dispatch import make_jit
 from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.signature import Signature
+from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name
 from evertrace._src.support import set_module
 
@@ -192,7 +193,8 @@ def eval_shape(fun, *args, **kwargs):
     """Return the tree of `ShapeDtypeStruct` that ``fun(*args, **kwargs)`` would return.
 
     Args:
-      fun: function of trees of arrays; it is traced, nothing is computed.
+      fun: function of trees of arrays; it is traced, nothing is computed. `ShapeDtypeStruct`s that
+        it returns count as arrays.
       *args: arrays, `ShapeDtypeStruct`s, or trees of them.
       **kwargs: likewise.
 
@@ -204,8 +206,19 @@ def eval_shape(fun, *args, **kwargs):
     signature = Signature(fun, None, None, None, None)
     call = signature.flatten(args, kwargs)
     with _kept(fun, args, kwargs):
-        captured = capture(fun, signature, call, signature.avals(call, where), where)
+        captured = capture(
+            lambda *args, **kwargs: tree.map(_standing_for, fun(*args, **kwargs)),
+            signature,
+            call,
+            signature.avals(call, where),
+            where,
+        )
     return _structs(captured)
+
+
+def _standing_for(x):
+    """Return zeros in the place of a `ShapeDtypeStruct` that a function returned."""
+    return zeros(x.aval) if isinstance(x, ShapeDtypeStruct) else x
 
 
 def _kept(*values):

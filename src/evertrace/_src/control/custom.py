@@ -15,8 +15,9 @@ from evertrace._src.control.bodies import as_arrays, same_type, structure_differ
 from evertrace._src.control.lifted import RunState, unchanging
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.effects import NO_EFFECTS, observable
+from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import ClosedJaxpr
-from evertrace._src.core.tracer import Tracer, state
+from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.signatures import signature_of, wrapped_annotations
 from evertrace._src.support import set_module
@@ -56,6 +57,22 @@ class SymbolicZero:
 
     def __repr__(self):
         return f"SymbolicZero({self.aval.str_short()})"
+
+
+def is_plain_call():
+    """Whether Python calls a function outside of transformations: as if it had no rule."""
+    return state.trace is EVAL and mode.steps is None
+
+
+def call_plainly(fun, given, leaves, in_tree, join):
+    """Return what a function of arrays returns, with arguments that it returns as they were given.
+
+    So a number that is passed through stays a Python number, and a result need not be an array.
+    """
+    xs = as_arrays(leaves)
+    as_given = dict(zip(map(id, xs), tree.leaves(given), strict=True))
+    args, kwargs = join(tree.unflatten(in_tree, xs))
+    return tree.map(lambda x: as_given.get(id(x), x), fun(*args, **kwargs))
 
 
 def apply(call, args):

@@ -69,6 +69,8 @@ class custom_vjp(custom.Rule):
         custom.note_rules(user_fwd, user_bwd)
         static, dynamic, join = self.split(args, kwargs)
         leaves, in_tree = custom.flatten_operands(name, dynamic)
+        if custom.is_plain_call():
+            return custom.call_plainly(self.fun, dynamic, leaves, in_tree, join)
         avals = [x.aval for x in leaves]
         out_trees, res_trees = [], []
 

@@ -50,6 +50,9 @@ def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
       *operands: trees of arrays.
       operand: a single operand, in the place of `operands`.
 
+    The old form ``cond(pred, true_operand, true_fun, false_operand, false_fun)``, with an operand
+    of its own for each function, is taken as well.
+
     Returns:
       What the chosen function returns. An output is weakly typed if it is so in both branches.
 
@@ -61,6 +64,8 @@ def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
       >>> float(f(1.0)), float(f(-2.0))
       (0.0, -20.0)
     """
+    if _is_of_two_operands(true_fun, false_fun, operands):
+        return _of_two_operands(pred, true_fun, false_fun, *operands)
     if operand is not _MISSING:
         operands = (*operands, operand)
     _check_callable("cond", {"true_fun": true_fun, "false_fun": false_fun})
@@ -130,6 +135,19 @@ def _check_callable(name, functions):
                 fix="pass functions of the operands, e.g. `lambda x: x`.",
                 anchor="cond-branches",
             )
+
+
+def _is_of_two_operands(true_operand, true_fun, rest):
+    """Whether the arguments of `cond` after the predicate are each an operand and a function."""
+    if len(rest) != 2 or not (callable(true_fun) and callable(rest[1])):
+        return False
+    return not callable(true_operand) or not callable(rest[0])
+
+
+def _of_two_operands(pred, true_operand, true_fun, false_operand, false_fun):
+    return cond(
+        pred, lambda x, _: true_fun(x), lambda _, y: false_fun(y), true_operand, false_operand
+    )
 
 
 def _known_index(index):

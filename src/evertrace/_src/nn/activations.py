@@ -9,7 +9,7 @@ import math
 from evertrace._src import errors, native
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand
-from evertrace._src.numpy.elementary import clip, logaddexp, where
+from evertrace._src.numpy.elementary import clip, default_inexact, logaddexp, where
 from evertrace._src.numpy.promotion import promote_inexact
 from evertrace._src.ops.elementwise import logistic_p
 from evertrace._src.ops.slicing import split_p
@@ -135,7 +135,7 @@ def sparse_plus(x):
       >>> ev.nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
       Array([0.  , 0.25, 2.  ], dtype=float32)
     """
-    x = _inexact("sparse_plus", x)
+    x = default_inexact(operand("sparse_plus", x), weak_type=True)
     return where(x <= -1, 0, where(x >= 1, x, ufuncs.square(x + 1) / 4))
 
 
@@ -296,7 +296,7 @@ def elu(x, alpha=1.0):
       >>> ev.nn.elu(jnp.array([-10.0, -1.0, 2.0]))
       Array([-0.9999546 , -0.63212055,  2.        ], dtype=float32)
     """
-    x = _inexact("elu", x)
+    x = default_inexact(operand("elu", x), weak_type=True)
     # Where x is large, exp(x) must not overflow, though it is not chosen: inf times 0 is NaN.
     return where(x > 0, x, alpha * ufuncs.expm1(where(x > 0, 0, x)))
 
@@ -339,7 +339,7 @@ def celu(x, alpha=1.0):
       >>> ev.nn.celu(jnp.array([-1.0, 0.0, 2.0]), alpha=2.0)
       Array([-0.78693867,  0.        ,  2.        ], dtype=float32)
     """
-    x = _inexact("celu", x)
+    x = default_inexact(operand("celu", x), weak_type=True)
     return ufuncs.maximum(x, 0) + alpha * ufuncs.expm1(ufuncs.minimum(x, 0) / alpha)
 
 
@@ -359,7 +359,7 @@ def leaky_relu(x, negative_slope=1e-2):
       >>> ev.nn.leaky_relu(jnp.array([-2.0, 0.0, 3.0]), negative_slope=0.1)
       Array([-0.2,  0. ,  3. ], dtype=float32)
     """
-    x = _inexact("leaky_relu", x)
+    x = default_inexact(operand("leaky_relu", x), weak_type=True)
     return where(x >= 0, x, negative_slope * x)
 
 
@@ -397,7 +397,7 @@ def hard_sigmoid(x):
       >>> ev.nn.hard_sigmoid(jnp.array([-4.0, 0.0, 1.5, 4.0]))
       Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    return relu6(_inexact("hard_sigmoid", x) + 3) / 6
+    return relu6(default_inexact(operand("hard_sigmoid", x), weak_type=True) + 3) / 6
 
 
 @public
@@ -417,7 +417,7 @@ def hard_silu(x):
       >>> ev.nn.hard_silu(jnp.array([-1.5, 0.0, 1.5, 4.0]))
       Array([-0.375,  0.   ,  1.125,  4.   ], dtype=float32)
     """
-    x = _inexact("hard_silu", x)
+    x = default_inexact(operand("hard_silu", x), weak_type=True)
     return x * hard_sigmoid(x)
 
 

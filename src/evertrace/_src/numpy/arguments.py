@@ -57,8 +57,12 @@ def canonical_axes(name, axis, ndim):
     """Return the axes named by an int, a sequence of ints or None (all axes) as a sorted tuple."""
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, tuple | list) else (axis,)
-    return tuple(sorted(distinct_axes(name, given, ndim)))
+    return tuple(sorted(distinct_axes(name, listed_axes(axis), ndim)))
+
+
+def listed_axes(axis):
+    """Return the axes that an int or a sequence of ints names, as given."""
+    return tuple(axis) if isinstance(axis, tuple | list | range) else (axis,)
 
 
 def distinct_axes(name, axes, ndim):

@@ -562,23 +562,3 @@ def identity(n, dtype=None):
              [0, 1]], dtype=int32)
     """
     return eye(n, dtype=dtype)
-
-
-def fromfunction(function, shape, *, dtype=float, **kwargs):
-    """Return what `function` gives for each index of an array of `shape`.
-
-    It is called once, with an array of indices per axis, each counting along its own axis and of
-    size 1 along the others.
-
-    Example:
-      >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
-      Array([[ 0,  1,  2],
-             [10, 11, 12]], dtype=int32)
-    """
-    shape = _checked_shape("fromfunction", shape)
-    dtype = user_dtype("fromfunction", dtype)
-    grids = []
-    for axis, size in enumerate(shape):
-        aligned = tuple(size if i == axis else 1 for i in range(len(shape)))
-        grids.append(structural.reshape(iota(dtype, (size,)), aligned))
-    return function(*[broadcast_to(grid, shape) for grid in grids], **kwargs)

@@ -70,7 +70,7 @@ def einsum(
     xs = [creation.asarray(x) for x in promote_dtypes("einsum", *operands)]
     opts = options("einsum", xs[0], xs[-1], precision, preferred_element_type)
     shapes = tuple(x.aval.shape for x in xs)
-    path = tuple(map(tuple, optimize[1:])) if isinstance(optimize, list) else optimize
+    path = _as_path(optimize) if isinstance(optimize, list | tuple) else optimize
     for positions, inputs, result in _contractions(text, shapes, path):
         chosen = [xs.pop(i) for i in positions]
         if len(chosen) == 1:
@@ -85,19 +85,31 @@ def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
     """Return the order in which `einsum` would contract, and a description of its cost.
 
     Returns:
-      ``(path, text)``; the path can be passed to `einsum` as `optimize`.
+      ``(path, info)``; the path can be passed to `einsum` as `optimize`, `info` prints as the cost.
+
+    Differs from NumPy: the path has no first element ``"einsum_path"``.
 
     Example:
       >>> x, y, z = jnp.ones((2, 100)), jnp.ones((100, 100)), jnp.ones((100, 3))
-      >>> path, text = jnp.einsum_path("ij,jk,kl->il", x, y, z)
+      >>> path, info = jnp.einsum_path("ij,jk,kl->il", x, y, z)
       >>> path
-      ['einsum_path', (0, 1), (0, 1)]
+      [(0, 1), (0, 1)]
     """
     text, operands = _as_text(subscripts, operands)
     shapes = [x.shape for x in operands]
     optimize = "optimal" if optimize is True else optimize
-    path, info = _opt_einsum().contract_path(text, *shapes, shapes=True, optimize=optimize)
-    return ["einsum_path", *path], str(info)
+    optimize = _from_left(len(shapes)) if optimize is False else optimize
+    return _opt_einsum().contract_path(text, *shapes, shapes=True, optimize=optimize)
+
+
+def _as_path(steps):
+    """Return the steps of a path as a tuple of tuples; NumPy's has its name in front."""
+    return tuple(tuple(step) for step in steps if not isinstance(step, str))
+
+
+def _from_left(count):
+    """Return the path that takes the operands one after the other."""
+    return [(0, 1), *[(0, n - 1) for n in range(count - 1, 1, -1)]] if count > 1 else [(0,)]
 
 
 def _as_text(subscripts, operands):
@@ -124,8 +136,7 @@ def _contractions(text, shapes, optimize):
     if optimize is True:
         optimize = "optimal"
     if optimize is False:
-        count = len(shapes)
-        optimize = [(0, 1), *[(0, n - 1) for n in range(count - 1, 1, -1)]] if count > 1 else [(0,)]
+        optimize = _from_left(len(shapes))
     if isinstance(optimize, tuple):
         optimize = list(optimize)
     try:

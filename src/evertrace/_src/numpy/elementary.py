@@ -35,6 +35,13 @@ def _operand(name, x):
     return as_array(x, name)
 
 
+def default_inexact(x, weak_type=False):
+    """Return an array; booleans and integers, of any width, as the default float dtype."""
+    if not is_discrete(x.aval.dtype):
+        return x
+    return convert(x, dtypes.default_dtype(float), weak_type)
+
+
 def promoted(promotion, name, *args):
     """Return the arguments as arrays that are promoted to one dtype and shape."""
     return [as_array(x) for x in promotion(name, *args)]
@@ -219,8 +226,7 @@ def rint(x, /):
       >>> jnp.rint(jnp.array([0.5, 1.5, -2.7]))
       Array([ 0.,  2., -3.], dtype=float32)
     """
-    (x,) = promote_inexact("rint", x)
-    return _nearest_even(as_array(x))
+    return _nearest_even(default_inexact(_operand("rint", x)))
 
 
 @native.planned(by_type=False)
@@ -379,7 +385,7 @@ def logaddexp(x1, x2, /):
       >>> jnp.logaddexp(1000.0, 1000.0)
       Array(1000.6932, dtype=float32, weak_type=True)
     """
-    return _log_of_sum("logaddexp", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp(x)))
+    return _log_of_sum("logaddexp", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp(x)), 1.0)
 
 
 @native.planned(by_type=True)
@@ -390,22 +396,31 @@ def logaddexp2(x1, x2, /):
       >>> jnp.logaddexp2(3.0, 3.0)
       Array(4., dtype=float32, weak_type=True)
     """
-    return _log_of_sum(
-        "logaddexp2", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp2(x)) * float(1 / np.log(2))
-    )
+    unit = float(1 / np.log(2))
+    return _log_of_sum("logaddexp2", x1, x2, lambda x: ufuncs.log1p(ufuncs.exp2(x)) * unit, unit)
 
 
-def _log_of_sum(name, x1, x2, excess):
+def _principal(x, unit):
+    """Return a logarithm with its imaginary part from -pi to pi, in units of its base."""
+    period = 2 * np.pi * unit
+    turns = floor(imag(x) / period + 0.5)
+    return ops.complex_p.bind(real(x), imag(x) - period * turns)
+
+
+def _log_of_sum(name, x1, x2, excess, unit):
     """Add what the sum is more than its larger term, a function of the distance of both.
+
+    Of complex terms the one with the larger real part is the larger, and the result is principal.
 
     Derivatives of all orders are right also where the terms are equal: the larger one and the
     distance change branch together, and each branch is the sum itself.
     """
     x, y = promoted(promote_inexact, name, x1, x2)
-    real_only(name, x)
     # Equal infinities have a NaN difference, but a sum.
     difference = where((x == y) & isinf(x), 0.0, x - y)
-    return where(difference >= 0, x, y) + excess(-ufuncs.absolute(difference))
+    is_larger = real(difference) >= 0
+    out = where(is_larger, x, y) + excess(where(is_larger, -difference, difference))
+    return _principal(out, unit) if is_complex(out.dtype) else out
 
 
 @native.planned(by_type=True)
@@ -528,7 +543,7 @@ def angle(z, deg=False):
       >>> jnp.angle(jnp.array([1.0, 1j, -1.0]), deg=True)
       Array([  0.,  90., 180.], dtype=float32)
     """
-    (x,) = promoted(promote_inexact, "angle", z)
+    x = default_inexact(_operand("angle", z))
     out = ufuncs.arctan2(imag(x), real(x))
     return rad2deg(out) if deg else out
 

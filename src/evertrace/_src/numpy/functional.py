@@ -8,7 +8,7 @@ import numpy as np
 from evertrace._src import errors, native
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.numpy import creation, elementary, ufuncs
-from evertrace._src.numpy.arguments import canonical_axis, no_out, operand
+from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_shape
 from evertrace._src.numpy.nonzeros import known_values
 from evertrace._src.numpy.promotion import (
     broadcast_to,
@@ -22,6 +22,34 @@ from evertrace._src.ops.structural import squeeze
 from evertrace._src.signatures import signature_of
 
 # ---------------------------------------------------------------- application along axes
+
+
+def fromfunction(function, shape, *, dtype=float, **kwargs):
+    """Return what a function of indices gives for each index of an array of `shape`.
+
+    The function is mapped by `vmap` along each axis: it is called once, with scalars.
+
+    Args:
+      function: function ``(*indices, **kwargs)`` that returns a tree of arrays.
+      shape: tuple of ints, static.
+      dtype: of the indices.
+      **kwargs: further arguments of the function.
+
+    Returns:
+      What the function returns, with `shape` in front of the shape of each array.
+
+    Differs from NumPy, which calls the function with arrays of indices.
+
+    Example:
+      >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+      Array([[ 0,  1,  2],
+             [10, 11, 12]], dtype=int32)
+    """
+    shape = static_shape("fromfunction", shape)
+    mapped = functools.partial(function, **kwargs)
+    for mapped_axis in reversed(range(len(shape))):
+        mapped = vmap(mapped, tuple(0 if i == mapped_axis else None for i in range(len(shape))))
+    return mapped(*[creation.arange(size, dtype=dtype) for size in shape])
 
 
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):

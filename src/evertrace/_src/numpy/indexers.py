@@ -106,14 +106,14 @@ def _computed(part, size, is_bounded, wrap_negative):
     if type(part) is int or type_of_number(part) is not int:
         return part
     if is_bounded:
-        return as_operand(computed(_inside, part, size, wrap_negative))
+        return as_operand(computed(_clipped, part, size))
     dtype = dtypes.default_dtype(int)
     return as_operand(computed(_held, part, size, wrap_negative, dtypes.int_range(dtype)[0], dtype))
 
 
-def _inside(i, size, wrap_negative):
-    """Return an int counted from the front and moved inside."""
-    return min(max(i + size if i < 0 and wrap_negative else i, 0), size - 1)
+def _clipped(i, size):
+    """Return the nearest int that 32 bits hold, however it is counted; in bounds if `i` is."""
+    return min(max(i, min(-(2**30), -size - 1)), max(2**30, size))
 
 
 def _held(i, size, wrap_negative, least, dtype):
@@ -135,14 +135,19 @@ def _item(part, size, dim):
 
 
 def _int_item(i, size, dim, is_bounded, wrap_negative):
-    """Return the item of an int, counted from the front and moved inside if that is wanted."""
+    """Return the item of an int, counted from the front.
+
+    One that is out of bounds, if that matters, is an array as traced ones are: the operation moves
+    it inside when it runs, where `checkify` sees it.
+    """
     if size == 0:
         raise errors.user_error(
             IndexError, f"index {i} is out of bounds for axis {dim} with size 0.", anchor="index"
         )
-    if i < 0 and wrap_negative:
-        i += size
-    return Item(INT, start=min(max(i, 0), size - 1) if is_bounded else i)
+    place = i + size if i < 0 and wrap_negative else i
+    if is_bounded and not 0 <= place < size:
+        return Item(ARRAY, array=literal(_clipped(i, size), np.dtype(np.int32)))
+    return Item(INT, start=place)
 
 
 def _slice_item(part, size):

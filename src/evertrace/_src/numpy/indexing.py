@@ -43,8 +43,10 @@ def getitem(x, index):
     steps = _static_steps.get(key)
     if steps is None:
         shape = x.aval.shape
-        steps = indexers.static_steps(shape, indexers.parse(shape, index))
-        _kept.put(key, steps)
+        items = indexers.parse(shape, index)
+        if any(item.kind is ARRAY for item in items):  # out of bounds
+            return _take(x, items)
+        steps = _kept.put(key, indexers.static_steps(shape, items))
     for prim, params in steps:
         x = prim.bind(x, **params)
     return x
@@ -57,7 +59,10 @@ def _general(x, index):
         window = dslice.Window(x.aval.shape, index)
         return getitem(window.take(x), window.index)
     x, index = indexers.with_axes_for_booleans(x, index)
-    items = indexers.parse(x.aval.shape, index)
+    return _take(x, indexers.parse(x.aval.shape, index))
+
+
+def _take(x, items):
     kinds = [item.kind for item in items]
     if ARRAY not in kinds:
         return _apply(indexers.static_steps(x.aval.shape, items), x)

@@ -53,6 +53,8 @@ def isscalar(element):
       >>> jnp.isscalar(3.0), jnp.isscalar(jnp.array(3.0)), jnp.isscalar(jnp.array([3.0]))
       (True, True, False)
     """
+    if isinstance(element, np.ndarray):
+        return element.ndim == 0
     return np.isscalar(element) or (is_operand[type(element)] and element.aval.ndim == 0)
 
 

@@ -267,7 +267,7 @@ class _Concatenator:
 
     A slice ``start:stop:step`` is `arange`, with an imaginary step ``nj`` it is `linspace` with n
     points. A string "axis,ndmin,trans1d" in front says along which axis to join, what rank arrays
-    are given, and where their old axes stand then.
+    are given, and where their old axes stand then; "r" and "c" make a row or a column of a vector.
     """
 
     def __init__(self, axis, ndmin, old_axis, doc):
@@ -281,14 +281,15 @@ class _Concatenator:
         if isinstance(items[0], str):
             text = items.pop(0)
             if text in ("r", "c"):
-                as_matrix, ndmin = text, 2
+                as_matrix = text
             else:
                 numbers = [int(word) for word in text.split(",")]
                 axis, ndmin, old_axis = (*numbers, *(axis, ndmin, old_axis)[len(numbers) :])
         parts = [_with_rank(item, ndmin, old_axis) for item in items]
-        if as_matrix == "c" and all(p.shape[0] == 1 for p in parts):
-            return concatenate(parts, axis).T
-        return concatenate(parts, axis)
+        joined = concatenate(parts, axis)
+        if as_matrix is not None and joined.ndim == 1:
+            return expand_dims(joined, (0 if as_matrix == "r" else 1,))
+        return joined
 
     def __len__(self):
         return 0

@@ -7,7 +7,13 @@ import numpy as np
 
 from evertrace._src import errors, native
 from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
-from evertrace._src.numpy.arguments import canonical_axes, distinct_axes, operand, static_int
+from evertrace._src.numpy.arguments import (
+    canonical_axes,
+    distinct_axes,
+    listed_axes,
+    operand,
+    static_int,
+)
 from evertrace._src.numpy.decompositions import inv
 from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
 from evertrace._src.numpy.spectra import svdvals
@@ -111,7 +117,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
             return _euclidean(x, tuple(range(rank)), keepdims)
         axes = tuple(range(rank))
     else:
-        axes = distinct_axes("norm", axis if isinstance(axis, tuple | list) else (axis,), rank)
+        axes = distinct_axes("norm", listed_axes(axis), rank)
     if len(axes) == 1:
         return _vector_norm(x, axes, 2 if ord is None else ord, keepdims)
     if len(axes) == 2:

@@ -16,6 +16,7 @@ from evertrace._src.numpy.promotion import (
     promote_dtypes_inexact,
 )
 from evertrace._src.numpy.shape import atleast_1d, trim_zeros
+from evertrace._src.numpy.sorting import argsort
 from evertrace._src.numpy.spectra import eigvals
 
 
@@ -264,7 +265,8 @@ def roots(p, *, strip_zeros=True):
     Args:
       p: vector of n + 1 coefficients.
       strip_zeros: whether leading and trailing zeros are taken off first, so that the number of
-        zeros depends on contents and `p` cannot be traced. If not, a leading zero gives NaN.
+        zeros depends on contents and `p` cannot be traced. If not, each leading zero gives a NaN
+        behind the zeros.
 
     Returns:
       Complex vector of (up to) n zeros.
@@ -291,8 +293,19 @@ def roots(p, *, strip_zeros=True):
             return creation.zeros(0, dtypes.to_complex_dtype(p.dtype))
         zeros_at_origin = p.shape[0] - 1 - int(nonzero[-1])
         p = p[int(nonzero[0]) : int(nonzero[-1]) + 1]
-    found = _roots(p)
+    found = _roots(p) if strip_zeros else _roots_behind_zeros(p)
     return concatenate([found, creation.zeros(zeros_at_origin, found.dtype)])
+
+
+def _roots_behind_zeros(p):
+    """Return as many zeros as the degree is, and NaN for each coefficient 0 in front."""
+    count = p.shape[0]
+    leading = reductions.argmax(ufuncs.not_equal(p, 0))
+    found = _roots(p[(creation.arange(count) + leading) % count])
+    # The zeros moved to the end are as many zeros at the origin, and the smallest in magnitude.
+    order = argsort(-ufuncs.absolute(found) * ufuncs.greater(leading, 0))
+    kept = creation.arange(count - 1) < count - 1 - leading
+    return ufuncs.choose_by(kept, found[order], complex(np.nan, np.nan))
 
 
 def _roots(p):

@@ -15,6 +15,7 @@ from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, cumulative, indexing, ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axis,
+    listed_axes,
     operand,
     static_int,
     static_shape,
@@ -44,7 +45,7 @@ def roll(a, shift, axis=None):
     x = operand("roll", a)
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.aval.shape)
-    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = listed_axes(axis)
     if isinstance(shift, tuple | list):
         shifts = list(shift)
     elif type_of_number(shift) is None and np.ndim(shift):

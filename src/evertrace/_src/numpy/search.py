@@ -28,7 +28,7 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
       method: without effect: a binary search is made by all methods.
 
     Returns:
-      Integer array of the shape of `v`, elements from 0 to n.
+      Array of the shape of `v`, elements from 0 to n; int32 unless `a` is longer than that holds.
 
     Raises:
       ValueError: `a` is no vector, or there is no such `side` or `method`.
@@ -50,9 +50,14 @@ def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
         )
     if sorter is not None:
         a = indexing.take(a, sorter, axis=0)
-    dtype = dtypes.default_dtype(int)
+    dtype = _counting_dtype(a.aval.size)
     search = by_halving if dtypes.issubdtype(a.dtype, np.complexfloating) else searchsorted_p.bind
     return reshape(search(a, ravel(v), right=side == "right", dtype=dtype), v.aval.shape)
+
+
+def _counting_dtype(size):
+    """Return the dtype of places in a vector: 32 bits where they hold them, with x64 too."""
+    return np.dtype(np.int32) if size < 2**31 else dtypes.default_dtype(int)
 
 
 @native.planned(by_type=False)
@@ -84,14 +89,13 @@ def digitize(x, bins, right=False, *, method=None):
             anchor="shape",
         )
     if bins.aval.size == 0:
-        return creation.zeros(x.aval.shape, dtypes.default_dtype(int))
+        return creation.zeros(x.aval.shape, _counting_dtype(0))
     side = "left" if right else "right"
     method = method or "scan"
     up = searchsorted(bins, x, side, method=method)
     if bins.aval.size == 1:
         return up
-    other = "right" if right else "left"
-    down = bins.aval.size - searchsorted(bins[::-1], x, other, method=method)
+    down = bins.aval.size - searchsorted(bins[::-1], x, side, method=method)
     return elementary.where(bins[-1] >= bins[0], up, down)
 
 

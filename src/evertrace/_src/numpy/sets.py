@@ -288,9 +288,11 @@ def _gather(x, mask, size, fill_value):
         return x[known_values("set operation", mask, fix="pass `size=`").host()]
     places, count = first_true(mask, static_size("set operation", "size", size))
     is_found = creation.arange(size) < count
-    values = indexing.take(x, elementary.where(is_found, places, places[:1]), axis=0)
+    if x.shape[0] == 0:
+        return creation.full(size, 0 if fill_value is None else fill_value, x.dtype)
+    values = indexing.take(x, places, axis=0, mode="clip")
     if fill_value is None:
-        return values
+        fill_value = elementary.where(count > 0, values[:1], 0)
     return elementary.where(is_found, values, fill_value).astype(x.dtype)
 
 
@@ -336,7 +338,7 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
       assume_unique: ignored.
       return_indices: whether to return where each occurs first in `ar1` and in `ar2`.
       size: see `unique`.
-      fill_value: see `unique`.
+      fill_value: see `unique`; by default the first of the elements, 0 if there are none.
 
     Returns:
       Vector, or three of them with `return_indices`.

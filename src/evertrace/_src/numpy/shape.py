@@ -12,6 +12,7 @@ from evertrace._src.numpy.arguments import (
     canonical_axes,
     canonical_axis,
     distinct_axes,
+    listed_axes,
     operand,
     static_int,
     static_shape,
@@ -135,7 +136,7 @@ def expand_dims(a, axis):
       (1, 2, 1, 3)
     """
     x = operand("expand_dims", a)
-    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    given = listed_axes(axis)
     axes = distinct_axes("expand_dims", given, x.aval.ndim + len(given))
     return structural.expand_dims(x, tuple(sorted(axes)))
 

@@ -80,11 +80,14 @@ def _spaced(start, stop, num, endpoint):
     step = ufuncs.divide(ufuncs.subtract(stop, start), float(steps))
     counts = iota(dtype, (steps,))
     counts = structural.reshape(counts, (steps, *(1 for _ in shape)))
-    share = ufuncs.divide(counts, float(steps))
+    inverse = 1.0 / steps
+    share = ufuncs.multiply(counts, inverse)
     low = structural.expand_dims(broadcast_to(start, shape), (0,))
     high = structural.expand_dims(broadcast_to(stop, shape), (0,))
+    # Not high * share, of which a third of 15 and the like would be off by a rounding.
     out = ufuncs.add(
-        ufuncs.multiply(low, ufuncs.subtract(1.0, share)), ufuncs.multiply(high, share)
+        ufuncs.multiply(low, ufuncs.subtract(1.0, share)),
+        ufuncs.multiply(counts, ufuncs.multiply(high, inverse)),
     )
     return (concatenate_p.bind(out, high, dimension=0) if endpoint else out), step
 

@@ -27,7 +27,6 @@ from evertrace._src.numpy.products import dot
 from evertrace._src.numpy.promotion import (
     aligned,
     broadcast_to,
-    promote_dtypes,
     promote_dtypes_inexact,
 )
 from evertrace._src.numpy.search import searchsorted
@@ -188,7 +187,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
             anchor="unsupported",
         )
     (x,) = promote_dtypes_inexact(name, operand(name, a))
-    x, q = promote_dtypes(name, x, operand(name, q))
+    result = x.aval.dtype
     if dtypes.issubdtype(x.aval.dtype, np.complexfloating):
         raise errors.user_error(
             errors.DTypeError,
@@ -196,6 +195,9 @@ def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
             fix="take quantiles of real and imaginary parts.",
             anchor="dtype",
         )
+    q = operand(name, q)
+    compute = dtypes.promote_types(result, q.aval.dtype)  # of a Python number as of an array
+    x, q = convert(x, compute), convert(q, compute)
     axes = canonical_axes(name, axis, x.aval.ndim)
     lines = _reduced_axes_first(x, axes)
     is_nan = elementary.isnan(lines)
@@ -210,7 +212,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
     out = reshape(out, (*q.aval.shape, *out.shape[1:]))
     if keepdims:
         out = expand_dims(out, tuple(i + q.aval.ndim for i in axes))
-    return convert(out, x.aval.dtype)
+    return convert(out, result)
 
 
 def _reduced_axes_first(x, axes):
@@ -338,6 +340,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     given = [operand("cov", x) for x in (m, y) if x is not None]
     parts = [_variables("cov", x, rowvar, dtype) for x in promote_dtypes_inexact("cov", *given)]
     x = concatenate(parts) if y is not None else parts[0]
+    if 0 in x.aval.shape:
+        n = x.aval.shape[0]
+        return creation.full((n, n), np.nan, x.aval.dtype).squeeze()
     if ddof is None:
         ddof = 0 if bias else 1
     weights = None

@@ -270,7 +270,7 @@ def power(x1, x2, /):
       x2: exponent. A Python integer is repeated multiplication, and may be negative for floats.
 
     Integer powers of integers wrap around. Differs from NumPy: an array of negative exponents of
-    integers is not an error.
+    integers is not an error; they count modulo 64, as in JAX.
 
     Example:
       >>> jnp.power(jnp.array([1, 2, 3]), 2)
@@ -297,6 +297,8 @@ pow = power
 def _integer_power(x, n):
     """Multiply the squares ``x ** (2 ** k)`` that the bits of `n` name."""
     n = as_array(n)
+    if dtypes.issubdtype(n.aval.dtype, np.signedinteger):
+        n = choose_by(less(n, 0), bitwise_and(n, 63), n)
     out = choose_by(equal(n, 0), 1, 1)
     for k in range(dtypes.itemsize_bits(n.aval.dtype)):
         bit = bitwise_and(shift_right_logical_p.bind(n, literal(k, n.aval.dtype)), 1)

@@ -57,8 +57,10 @@ def var(
     if mean is None:
         mean = reductions.mean(x, axis, keepdims=True, where=where)
     deviations = ufuncs.subtract(x, convert(operand("var", mean), compute))
+    if where is not None:  # here and not in the sum: the derivative of a square may be NaN
+        deviations = reductions.masked("var", deviations, where, 0)
     squares = _squared_magnitude(deviations)
-    total = reductions.sum(squares, axis, keepdims=keepdims, where=where)
+    total = reductions.sum(squares, axis, keepdims=keepdims)
     if where is None:
         count = reductions.number_along(x.aval, canonical_axes("var", axis, x.aval.ndim))
     else:
