@@ -1,5 +1,7 @@
 """NumPy arrays: read anew at each call, written in place, or refused with the reason."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -256,3 +258,26 @@ def test_large_array_that_numpy_asks_for_is_an_error():
     a = np.zeros(10**7, np.float32)
     with pytest.raises(Exception, match=r"sum|bytes|NumPy|large"):
         ev.jit(lambda x: x * float(np.sum(a)))(X)
+
+
+@case(at_most=3)
+def test_array_is_compared_with_what_numpy_does_not_know(jit):
+    class Key:
+        pass
+
+    a, key = np.ones(2, np.float32), Key()
+
+    def step(x):
+        for ask in (operator.eq, operator.ne, operator.lt):
+            try:
+                told = bool(ask(a, key))
+            except (TypeError, ValueError) as error:
+                told = str(error)
+            s.told.append(told)
+        return x
+
+    s = Record(told=[])
+    step = jit(step)
+    yield step(X), s.told
+    a[0] = 2.0
+    yield step(X), s.told

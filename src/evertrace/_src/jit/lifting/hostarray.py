@@ -367,6 +367,8 @@ class HostArray(Operators):
                         for i, x in enumerate(traced)
                     ]
                 )
+            if traced is NotImplemented and not any(map(_answers_arrays, args)):
+                return fn(self.contents(), *args, **kwargs)  # NumPy asks each element
             if not isinstance(traced, Operators):  # `NotImplemented`, or what is no array
                 return traced
             return self._temporary(fn, compute, traced, args, kwargs)
@@ -618,3 +620,8 @@ for _name, _kind in Operators.__annotations__.items():
         setattr(HostArray, _name, hostmethods.forwarded(_name, _kind is Property))
 for _name, _method in hostmethods.AUGMENTED.items():
     setattr(HostArray, _name, _method)
+
+
+def _answers_arrays(x):
+    """Whether NumPy leaves operations of its arrays to another operand."""
+    return any(hasattr(type(x), name) for name in ("__array_ufunc__", "__array_priority__"))
