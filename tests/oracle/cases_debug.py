@@ -300,13 +300,9 @@ WORDS = "keys are known by their words: one made of another's words is the same 
 NUMBERS_ONLY = "keys are no numbers: the class is that of a wrong dtype"
 FORMAT = "one class, ValueError, for all that is wrong with a format and its arguments"
 
-WHERE = "`where` broadcasts as all other functions do"
-
 DIFFERENCES = {
     "random.normal(random.wrap_key_data(random.key_data(x))) + random.normal(x) debug_key_reuse=True": WORDS,
     "jit random.normal(random.wrap_key_data(random.key_data(x))) + random.normal(x) debug_key_reuse=True": WORDS,
-    "jnp.where(x > 0, x, y) numpy_rank_promotion=raise": WHERE,
-    "jit jnp.where(x > 0, x, y) numpy_rank_promotion=raise": WHERE,
     "jit (random.split(x), random.normal(x))[1] debug_key_reuse=True": UNUSED,
     "jit (random.normal(x), random.split(x))[0] debug_key_reuse=True": UNUSED,
     "jnp.full((2,), 2 ** 40, 'int32')": "a number that does not fit is an error, as for `array`",
