@@ -72,8 +72,9 @@ def as_argument(name, position, x, borrow=False):
             return _borrowed(name, x)
         return as_operand(x, name)
     if is_arraylike(x):
-        if hasattr(kind, "__jax_array__"):
-            x = x.__jax_array__()  # perhaps a Python number that no traced one can hold
+        to_ours: Any = getattr(kind, "__jax_array__", None)
+        if to_ours is not None:
+            x = to_ours(x)  # perhaps a Python number that no traced one can hold
         return x if type(x) in SCALARS else as_operand(x, name)
     raise errors.user_error(
         TypeError,

@@ -43,7 +43,8 @@ def read(hooks, obj, name) -> Any:
             error = missing
         again = _entered(hooks, obj)
         if hooks.closed:  # the trace has let go of its objects: what was read may be its own
-            return type(obj).__getattribute__(obj, name)
+            kind: Any = type(obj)
+            return kind.__getattribute__(obj, name)
         if entered == again:
             break
     if error is not None:
@@ -84,8 +85,9 @@ def _look_up(found, classes, obj, name):
 
 def _in_classes(classes, cls, name):
     for c, entered in zip(cls.__mro__, classes, strict=True):
-        own = entered is None or name in OWN_TO_CLASS
-        namespace = type.__getattribute__(c, "__dict__") if own else entered.entry
+        namespace = type.__getattribute__(c, "__dict__")
+        if entered is not None and name not in OWN_TO_CLASS:
+            namespace = entered.entry
         if name in namespace:
             return namespace[name]
     return ABSENT

@@ -359,7 +359,8 @@ def _apply_around(items, made, at):
         list.__setitem__(items, slice(0, 0), made[:at])
     else:
         collections.deque.extendleft(items, reversed(made[:at]))
-    _base(items).extend(items, made[at:])
+    base: Any = _base(items)
+    base.extend(items, made[at:])
 
 
 def _apply_items(items, made, rest):
