@@ -39,7 +39,7 @@ _SKIPPED = (
     "pickl", "thread", "subprocess", "gc", "refleak", "leak", "recurs", "memory", "bigmem",
     "sys_settrace", "pyrepl", "doc", "large", "huge", "interning", "monotonic", "warn",
 )  # fmt: skip
-SECONDS = 20
+SECONDS = 60
 
 
 def cases(module):

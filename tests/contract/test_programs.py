@@ -56,7 +56,6 @@ OPEN = {
     "order of attributes",
     "integers of NumPy",
     "floats of NumPy",
-    "iterators",
 }
 
 

@@ -7,7 +7,7 @@ from tests.contract import suites
 pytest.importorskip("test.list_tests", reason="this Python comes without its test suite")
 
 QUICK = {"test_userlist", "test_userdict", "test_slice", "test_graphlib", "test_range"}
-LONG = {"test_ordered_dict"}  # minutes
+LONG = {"test_dict", "test_ordered_dict", "test_tuple"}  # tests of many seconds
 # Tests that look at what a trace cannot keep from them: patched builtins, the cell of a class,
 # which object the function is that stands for one in C, and when exactly an object dies that the
 # call itself has made. A second call, which traces nothing, has none of this.
