@@ -753,7 +753,7 @@ program, as plain Python and jitted, called several times with other numbers.
 - *exact*: every result, and every value left behind, has plain Python's type and contents, with
   plain numbers in it, never anything that stands for one while tracing. Lists, tuples and dicts
   that are *returned* are trees, whose numbers `jit` returns as arrays.
-- *refused*: an [`OpaqueStateError`](errors.md#opaque-state), which names the value, the line and
+- *refused*: an [`OpaqueStateError`](errors.md), which names the value, the line and
   what to do instead.
 - -: such a value never changes.
 
@@ -761,7 +761,7 @@ A value that is returned or kept without being looked into is always that very v
 an iterator too. What a type does besides what it contains is guarded with it: a default factory, a
 maximal length, the order of a dict, the type code of an `array.array`. A function behind
 `functools.lru_cache` is traced like any other: what its cache holds is neither used nor changed, so
-one that changes something is refused ([`ImpurityError`](errors.md#impurity))."""
+one that changes something is refused ([`ImpurityError`](errors.md))."""
 )
 
 

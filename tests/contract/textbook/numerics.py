@@ -87,7 +87,7 @@ def romberg(f, a, b, levels):
     return table[-1][-1]
 
 
-def derivative(f, x, h=1e-3):
+def derivative(f, x, h=0.0625):
     return (f(x + h) - f(x - h)) / (2 * h)
 
 
