@@ -146,9 +146,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         if not self._on_host:
             if self._buffer is None:
                 raise deleted_error(self)
-            if not self._buffer.is_ready():
-                engine.backend().wait(self._buffer)
-            self._buffer.block_until_ready()  # raises what went wrong
+            engine.backend().wait(self._buffer)  # raises what went wrong
         return self
 
     def is_ready(self):

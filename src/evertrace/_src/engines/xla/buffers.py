@@ -109,6 +109,9 @@ def to_host(raw: Any) -> np.ndarray:
     check_alive(raw, "reading an array")
     dtype = raw.aval.dtype
     try:
+        # Raises the error of a program that has failed, which NumPy would drop, to take the object
+        # for a number; XLA ends the process if memory is read that could not be had.
+        compat.block_until_ready([raw])
         if raw.platform() != "cpu":
             host = compat.fetch(raw)
         elif dtype.isbuiltin == 1:

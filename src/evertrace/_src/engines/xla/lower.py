@@ -18,13 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import config, dtypes, source
+from evertrace._src import config, dtypes, errors, source
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import observable
-from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.rules import RuleTable
 from evertrace._src.engines.xla.templates import Template
-from evertrace._src.engines.xla.text import dense_scalar, ints, mlir_type, physical_aval
+from evertrace._src.engines.xla.text import (
+    NOT_IN_XLA,
+    NotInXLA,
+    dense_scalar,
+    ints,
+    mlir_type,
+    physical_aval,
+)
 from evertrace._src.support import uncollected
 
 
@@ -481,11 +488,44 @@ def lower_jaxpr(jaxpr, name, donated=(), platform="cpu", located=False, quick=Fa
         where they are, unless they are marked.
       consts: contents (ndarrays) of the first inputs, to be written into the text; the program
         takes the others.
+
+    Raises:
+      DTypeError: a part of it has a dtype that XLA does not take.
     """
     module = Module(name, platform, located, quick)
     donor = " {jax.buffer_donor = true}"
     attrs = [donor if i in donated else "" for i in range(len(jaxpr.invars) - len(consts))]
-    with uncollected():
-        main = _function(module, jaxpr, "main", "public", attrs, consts)
+    try:
+        with uncollected():
+            main = _function(module, jaxpr, "main", "public", attrs, consts)
+    except NotInXLA as refused:
+        raise _dtype_error(jaxpr, refused.dtype, name) from None
     functions = "\n".join([main, *module.functions])
     return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks
+
+
+def _dtype_error(jaxpr, dtype, name):
+    """Build the error of a program that has a dtype which XLA does not take."""
+    eqn = next((e for e in _all_eqns(jaxpr) if _touches(e, dtype)), None)
+    what = f"jit({name})" if eqn is None else eqn.primitive.name
+    return errors.user_error(
+        errors.DTypeError,
+        f"{what}: programs for XLA cannot have arrays of dtype {dtype}.",
+        fix=f"leave this part out of what is compiled, or compute in another dtype, e.g. "
+        f'`x.astype("{NOT_IN_XLA[dtype.name]}")`, and convert back outside.',
+        anchor="dtype-compiled",
+        src=None if eqn is None else eqn.src,
+    )
+
+
+def _all_eqns(jaxpr):
+    """Yield the equations of a jaxpr and of those inside of it, inner ones first."""
+    for eqn in jaxpr.eqns:
+        for inner in subjaxprs(eqn.params):
+            yield from _all_eqns(inner)
+        yield eqn
+
+
+def _touches(eqn, dtype):
+    """Whether an operand or a result of an equation has a dtype."""
+    return any(v.aval is not None and v.aval.dtype == dtype for v in [*eqn.invars, *eqn.outvars])

@@ -11,11 +11,37 @@ _ELEMENT_TYPES = {
     "float32": "f32", "float64": "f64", "bfloat16": "bf16",
 }  # fmt: skip
 
+# XLA ends the process at most operations on the first two, and knows no integers of one bit: what
+# MLIR calls `i1` are its booleans.
+NOT_IN_XLA = {
+    "float6_e2m3fn": "float8_e4m3fn", "float6_e3m2fn": "float8_e4m3fn",
+    "int1": "int2", "uint1": "uint2",
+}  # fmt: skip
+"""The dtypes that no program for XLA may have, and the narrowest that hold their numbers."""
+
+
+class NotInXLA(Exception):
+    """A program has elements of a dtype that XLA does not take.
+
+    Attributes:
+      dtype: it.
+    """
+
+    def __init__(self, dtype):
+        super().__init__(dtype)
+        self.dtype = dtype
+
 
 @functools.cache
 def element_type(dtype):
-    """Return the MLIR element type of a dtype: ``f32``, ``ui8``, ``f8E4M3FN``, ..."""
+    """Return the MLIR element type of a dtype: ``f32``, ``ui8``, ``f8E4M3FN``, ...
+
+    Raises:
+      NotInXLA: there is none that XLA takes.
+    """
     name = dtype.name
+    if name in NOT_IN_XLA:
+        raise NotInXLA(dtype)
     if name in _ELEMENT_TYPES:
         return _ELEMENT_TYPES[name]
     if name.startswith("uint"):
