@@ -1,0 +1,96 @@
+"""Workers side by side: one that dies is a verdict on its program, and gets a successor."""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import evertrace
+from tests.fuzz.verdicts import CRASH, HANG, Verdict
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 20
+"""How long a call may take."""
+
+LIFE = 2000
+"""How many programs a process judges before another goes on: what it keeps is bounded so."""
+
+
+def judge(numbers, workers=2):
+    """Judge the programs of a range of numbers; yields pairs of a number and its verdict."""
+    found = queue.Queue()
+    threads = [
+        threading.Thread(target=_lane, args=(numbers[k::workers], found), daemon=True)
+        for k in range(workers)
+    ]
+    for thread in threads:
+        thread.start()
+    for _ in numbers:
+        yield found.get()
+
+
+def _lane(numbers, found):
+    while numbers:
+        done = _life(numbers[:LIFE], found)
+        numbers = numbers[done:]
+
+
+def _life(numbers, found):
+    """Run one process over numbers until it ends, and return how many of them have a verdict."""
+    bounds = numbers.start, numbers.stop, numbers.step
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fuzz.worker", *map(str, bounds)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder,
+            env={**os.environ, "PYTHONPATH": _path(), "OMP_NUM_THREADS": "1",
+                 "EVERTRACE_COMPILATION_CACHE_DIR": folder},
+        )  # fmt: skip
+        lines = queue.Queue()
+        reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
+        reader.start()
+        done = 0
+        for number in numbers:
+            verdict = _next(lines, process, said)
+            found.put((number, verdict))
+            done += 1
+            if verdict.kind in (CRASH, HANG):
+                break
+        process.kill()
+        process.wait()
+        reader.join()
+        process.stdout.close()
+    return done
+
+
+def _read(stream, lines):
+    for line in stream:
+        lines.put(line)
+    lines.put("")
+
+
+def _next(lines, process, said):
+    """Return the verdict on the program that the process is at."""
+    for wait in (60, SECONDS):  # until it has begun, which the first time means imports, and ended
+        try:
+            line = lines.get(timeout=wait)
+        except queue.Empty:
+            return Verdict(HANG, f"no answer within {wait} s")
+        if not line:
+            said.seek(0)
+            text = said.read()
+            status = process.wait()
+            place = [
+                x.strip()
+                for x in text.split("\n")
+                if x.lstrip().startswith(("File", "F0", "Fatal"))
+            ]
+            return Verdict(CRASH, f"exit status {status} {' '.join(place[:2])[:200]}", text[-2000:])
+    return Verdict(*json.loads(line))
+
+
+def _path():
+    return os.pathsep.join([str(Path(evertrace.__file__).parents[1]), str(ROOT)])

@@ -1,0 +1,125 @@
+"""The fuzzer finds what it should find, leaves out nothing, and finds few faults in the package."""
+
+import collections
+import inspect
+
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from tests.fuzz import calls, minimise, pool, verdicts
+
+RAW = 0.145
+"""The share of raw errors that is known of; it may only become smaller."""
+
+
+def test_few_calls_end_in_what_they_must_not():
+    counts, bad = collections.Counter(), {}
+    for number, verdict in pool.judge(range(2000)):
+        counts[verdict.kind] += 1
+        if verdict.kind not in (*verdicts.GOOD, verdicts.RAW, verdicts.MEMORY):
+            bad[number] = calls.program(number).text, verdict
+    assert bad == {}
+    assert counts.total() == 2000
+    assert counts[verdicts.RAW] <= RAW * 2000, counts
+    assert counts[verdicts.RIGHT] > 600, counts  # or the arguments reach nothing
+
+
+def test_every_public_function_is_called_or_has_a_reason():
+    known = set()
+    for target in calls.targets():
+        name = target.removesuffix(".bind").split(".")[-1]
+        known.add(name)
+    silent = set()
+    for module, namespace in calls.modules().items():
+        for name in getattr(namespace, "__all__", None) or dir(namespace):
+            value = getattr(namespace, name)
+            is_code = inspect.isroutine(value) or (
+                inspect.isclass(value) and "evertrace" in str(value)
+            )
+            left_out = name.startswith("_") or name in known or calls.is_left_out(module, name)
+            is_error = inspect.isclass(value) and issubclass(value, BaseException)
+            if is_code and not left_out and not is_error:
+                silent.add(f"{module}.{name}")
+    again = {n for n in silent if _has_another_name(n, known)}
+    assert silent - again == set()
+
+
+def _has_another_name(path, known):
+    module, name = path.rsplit(".", 1)
+    value = getattr(calls.modules()[module], name)
+    others = ((m, n) for m in calls.modules().values() for n in dir(m))
+    return any(getattr(m, n) is value and n in known for m, n in others)
+
+
+def test_the_reasons_name_what_there_is():
+    names = set()
+    for path, module in calls.modules().items():
+        for name in dir(module):
+            names |= {name, f"{path.split('.')[-1]}.{name}"}
+    assert set(calls.LEFT_OUT) <= names
+
+
+def test_numbers_name_programs():
+    texts = [calls.program(number).text for number in range(300)]
+    calls.targets.cache_clear()
+    calls._order.cache_clear()
+    assert texts == [calls.program(number).text for number in range(300)]
+    assert len(set(texts)) > 290
+
+
+def test_each_kind_of_fault_is_seen(monkeypatch):
+    monkeypatch.setattr(pool, "SECONDS", 8)
+    found = {n: v.kind for n, v in pool.judge(range(-5, 0))}
+    named = {calls.PLANTED[-1 - number]: kind for number, kind in found.items()}
+    assert named == {
+        "v.dies()": verdicts.CRASH,
+        "v.sleeps()": verdicts.HANG,
+        "v.raw()": verdicts.RAW,
+        "v.allocates()": verdicts.MEMORY,
+        "v.ends()": verdicts.CRASH,
+    }
+
+
+CLEAR = {
+    "jnp.ones(3).reshape(2)": "ours",
+    "jnp.sin()": "of Python, at the user's line",
+    "lax.map(v.fails, jnp.ones(3))": "of a function of the user's",
+    "v.Raising('index').__index__()": "of a value's own method",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CLEAR)
+def test_clear_errors_are_told_from_raw_ones(text, monkeypatch):
+    monkeypatch.setattr(calls.Program, "text", text)
+    assert verdicts.judged(calls.Program("")).kind == verdicts.CLEAR
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "word"),
+    [
+        (jnp.ones(2), jnp.ones(3), "type"),
+        (jnp.ones(2), jnp.ones(2) * 1.1, "floats"),
+        (jnp.ones(2), jnp.array([1.0, jnp.nan]), "special"),
+        (jnp.arange(2), jnp.arange(2) + 1, "integers"),
+        ([jnp.ones(2)], jnp.ones(2), None),
+        (jnp.array([jnp.inf, 1.0, 1e-9]), jnp.array([jnp.inf, 1.0, 2e-9]), None),
+    ],
+)
+def test_differences_of_results_are_seen(found, expected, word):
+    text = verdicts.difference(found, expected)
+    assert text is None if word is None else text.startswith(word)
+
+
+def test_results_of_engines_are_compared():
+    program = calls.Program("jnp.sin", ("jnp.ones(3)",), under="xla", traced=(0,))
+    assert program.text == "ev.jit(lambda x0: jnp.sin(x0), engine='xla')(jnp.ones(3))"
+    assert verdicts.compared(program, ev.numpy.cos(jnp.ones(3))).kind == verdicts.WRONG
+    assert verdicts.judged(program).kind == verdicts.RIGHT
+
+
+def test_programs_become_smaller():
+    program = calls.Program("v.raw", ())
+    assert minimise.minimised(program) == program
+    long = calls.Program("jnp.sin", ("jnp.ones((2, 3, 4))",), under="jit", traced=(0,))
+    assert minimise.minimised(long).text == "jnp.sin(1.0)"

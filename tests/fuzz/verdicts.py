@@ -1,0 +1,143 @@
+"""What became of a call: right, a clear error, or one of those that must not be."""
+
+import re
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import evertrace as ev
+from evertrace import errors
+from evertrace._src import source
+from tests.fuzz import calls
+
+RIGHT, CLEAR, RAW, WRONG = "right", "clear", "raw", "wrong"
+CRASH, HANG, MEMORY = "crash", "hang", "memory"
+GOOD = {RIGHT, CLEAR}
+
+HERE = str(Path(__file__).parent)
+FILE = "<fuzz>"
+_HIDDEN = (source.PACKAGE_PREFIX, *source._HIDDEN[1:])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict, what it rests on, and for those that are not good its cause, in one line."""
+
+    kind: str
+    cause: str = ""
+    detail: str = ""
+
+
+def judged(program):
+    """Evaluate a program and say what came of it."""
+    try:
+        found = evaluated(program)
+    except MemoryError as error:
+        return Verdict(CLEAR if _is_worded(error) else MEMORY, _cause(error), str(error)[:300])
+    except BaseException as error:
+        return judged_error(error)
+    return compared(program, found)
+
+
+def evaluated(program):
+    """Return the value of a program, whose line counts as the user's."""
+    return eval(compile(program.text, FILE, "eval"), dict(calls.namespace()))
+
+
+def judged_error(error):
+    """Say whether an error tells its user what to do.
+
+    It does if our door of errors made it, if Python raised it at the user's own line (as for a
+    missing argument), or if a value or function of the user's did.
+    """
+    detail = f"{type(error).__name__}: {error_text(error)}"[:400]
+    if isinstance(error, errors.EvertraceError) or _is_worded(error) or _is_users(error):
+        return Verdict(CLEAR, detail=detail)
+    return Verdict(RAW, _cause(error), detail)
+
+
+def error_text(error):
+    """Return the text of an error, also of one whose parts raise."""
+    try:
+        return str(error)
+    except BaseException as other:
+        return f"<its text raises {type(other).__name__}>"
+
+
+def _is_worded(error):
+    return "\n  at " in error_text(error)
+
+
+def _is_users(error):
+    frames = list(traceback.walk_tb(error.__traceback__))
+    name = frames[-1][0].f_code.co_filename if frames else FILE
+    return name == FILE or (name.startswith(HERE) and not name.endswith("verdicts.py"))
+
+
+def _cause(error):
+    """Return class, place in our package and first words, by which finds are counted."""
+    place = "?"
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        name = frame.f_code.co_filename
+        if name.startswith(source.PACKAGE_PREFIX):
+            place = f"{name[len(source.PACKAGE_PREFIX) :]}:{frame.f_code.co_name}"
+    words = re.sub(r"0x[0-9a-f]+|-?\d+", "#", error_text(error).split("\n")[0])[:70]
+    return f"{type(error).__name__} {place} {words}"
+
+
+def compared(program, found):
+    """Compare a value with what the other engines return."""
+    if program.under not in ("jit", "xla", "strict", "aot"):
+        return Verdict(RIGHT)
+    try:
+        expected = evaluated(program.eager())
+    except Exception:
+        return Verdict(RIGHT, detail="refused without the transformation")
+    differs = difference(found, expected)
+    if differs is None:
+        return Verdict(RIGHT)
+    return Verdict(
+        WRONG, f"{program.target} under {program.under}: {differs.split(':')[0]}", differs
+    )
+
+
+def difference(found, expected):
+    """Return in what two results differ, None if in nothing that is promised."""
+    try:
+        found, expected = ev.tree.leaves(found), ev.tree.leaves(expected)
+    except Exception:
+        return None
+    if len(found) != len(expected):
+        return f"leaves: {len(found)}, not {len(expected)}"
+    for a, b in zip(found, expected, strict=True):
+        if isinstance(a, ev.Array) and isinstance(b, ev.Array):
+            try:
+                text = _of_arrays(a, b)
+            except Exception:  # of keys, and of arrays that are deleted or elsewhere
+                continue
+            if text:
+                return text
+    return None
+
+
+def _of_arrays(a, b):
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"type: {a.aval.str_short()}, not {b.aval.str_short()}"
+    if not ev.numpy.issubdtype(a.dtype, np.number) and a.dtype != bool:
+        return None
+    x, y = (np.asarray(z).astype(complex) for z in (a, b))
+    if not ev.numpy.issubdtype(a.dtype, np.inexact):
+        return None if np.array_equal(x, y) else f"integers: {x.ravel()[:6]}, not {y.ravel()[:6]}"
+    for part, other in ((x.real, y.real), (x.imag, y.imag)):
+        with np.errstate(all="ignore"):
+            scale = np.max(np.abs(other[np.isfinite(other)]), initial=1e-30)
+        # Sums may cancel and arguments be ill-conditioned: a thousandth of the largest element.
+        tolerance = 1e-3 if a.dtype.itemsize >= 4 else 5e-2
+        if not np.allclose(part, other, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
+            special = not np.array_equal(np.isnan(part), np.isnan(other))
+            return (
+                f"{'special values' if special else 'floats'}: {x.ravel()[:6]}, not {y.ravel()[:6]}"
+            )
+    return None
