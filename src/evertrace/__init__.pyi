@@ -62,6 +62,7 @@ from evertrace._src.config import explain_cache_misses as explain_cache_misses
 from evertrace._src.config import explain_retraces as explain_retraces
 from evertrace._src.config import impurity as impurity
 from evertrace._src.config import legacy_prng_key as legacy_prng_key
+from evertrace._src.config import library_rules as library_rules
 from evertrace._src.config import log_compiles as log_compiles
 from evertrace._src.config import no_execution as no_execution
 from evertrace._src.config import no_retrace as no_retrace

@@ -1,5 +1,6 @@
 """Treedefs: how they print, compare, hash and pickle."""
 
+import copy
 import pickle
 from collections import OrderedDict, defaultdict, deque
 
@@ -110,12 +111,21 @@ def test_unflatten_wants_the_right_number_of_leaves(count):
         tree.unflatten(treedef, range(count))
 
 
+@pytest.mark.parametrize("data", [["label"], {"a": [1]}, ({1, 2}, [[3]])])
+def test_lists_dicts_and_sets_in_static_data_are_hashed_by_what_they_hold(data):
+    treedef = tree.structure({"a": Pair(1, 2, data)})
+    alike = tree.structure({"a": Pair(3, 4, copy.deepcopy(data))})
+    assert treedef == alike
+    assert hash(treedef) == hash(alike)
+    assert hash(treedef) != hash(tree.structure({"a": Pair(1, 2, [data, 0])}))
+
+
 def test_static_data_that_cannot_be_hashed():
-    treedef = tree.structure({"a": Pair(1, 2, ["label"])})
-    assert treedef == tree.structure({"a": Pair(3, 4, ["label"])})
+    treedef = tree.structure({"a": Pair(1, 2, [bytearray(b"label")])})
+    assert treedef == tree.structure({"a": Pair(3, 4, [bytearray(b"label")])})
     with pytest.raises(
         TypeError,
-        match=r"the static data \['label'\] of a node of type Pair cannot be hashed "
+        match=r"the static data \[bytearray\(b'label'\)\] of a node of type Pair cannot be hashed "
         r"\(unhashable type: 'list'\)\.(?s:.*)Fix: use tuples",
     ):
         hash(treedef)

@@ -43,6 +43,8 @@ class Config:
     """Keep 64-bit dtypes; otherwise they become their 32-bit counterparts."""
     strict: bool = False
     """Trace by JAX's own rules: no state lifting, no guards, no host scalars."""
+    library_rules: Literal["jax", "evertrace"] = "jax"
+    """Whose rules hold in a `jit` that installed packages call while `as_jax` lends JAX's names."""
     impurity: Literal["error", "warn", "ignore"] = "error"
     """What happens where a traced function does what a compiled program cannot do again."""
     no_retrace: bool = False
@@ -444,6 +446,7 @@ def _option_context(name: str) -> Callable[..., contextlib.AbstractContextManage
 
 enable_x64 = _option_context("enable_x64")
 strict = _option_context("strict")
+library_rules = _option_context("library_rules")
 impurity = _option_context("impurity")
 no_retrace = _option_context("no_retrace")
 explain_retraces = _option_context("explain_retraces")

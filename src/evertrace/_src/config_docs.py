@@ -22,6 +22,17 @@ Example:
   >>> float(f(1.0))
   3.0
 """,
+    "library_rules": """
+Choose whose rules hold in a `jit` that installed packages call while `as_jax` lends JAX's names:
+"jax" or "evertrace".
+
+It is read when `jit` is called, which libraries do when they are imported, too. The `jit` of all
+other code keeps evertrace's rules.
+
+Example:
+  >>> with ev.as_jax(), ev.library_rules("evertrace"):
+  ...     import jax  # and the libraries that shall keep to evertrace's rules
+""",
     "impurity": """
 Say what happens where a function does what a compiled program cannot do again: "error", "warn" or
 "ignore".

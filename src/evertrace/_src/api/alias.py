@@ -78,6 +78,11 @@ def _find(fullname):
 _finder = _Finder()
 
 
+def is_lending():
+    """Whether JAX's names are lent at present."""
+    return _finder in sys.meta_path
+
+
 def _make_module():
     """Return the module ``jax``: evertrace's attributes, JAX's version."""
     package = importlib.import_module(OURS)
@@ -145,7 +150,8 @@ def as_jax():
       AttributeError: later, for names of JAX's private modules that no library was known to use.
 
     ``jax.__version__`` is "0.10.2", the release that evertrace was compared with. Only names are
-    lent: `jit` keeps evertrace's own contract, and `importlib.metadata` does not know ``jax``.
+    lent: `importlib.metadata` does not know ``jax``. The user's own `jit` keeps evertrace's
+    contract; in one that installed packages call JAX's rules hold, see `library_rules`.
 
     Example:
       >>> with ev.as_jax() as jax:
@@ -154,7 +160,7 @@ def as_jax():
       ...     jax.numpy is ev.numpy, jax.__version__
       (True, '0.10.2')
     """
-    if _finder in sys.meta_path:
+    if is_lending():
         return _Alias(is_outermost=False)
     if NAME in sys.modules:
         raise errors.user_error(

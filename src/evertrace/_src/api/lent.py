@@ -13,6 +13,7 @@ import types
 
 from evertrace._src import errors
 from evertrace._src.core.engine import backend
+from evertrace._src.source import is_users
 from evertrace._src.tree import registry
 
 
@@ -87,6 +88,7 @@ MODULES = {
     "jax._src.state.types": _ours("ref: AbstractRef"),
     "jax._src.traceback_util": {
         "api_boundary": f"{__name__}:api_boundary",
+        "include_frame": f"{__name__}:include_frame",
         "register_exclusion": "evertrace.extend.source_info_util:register_exclusion",
         "_exclude_paths": f"{__name__}:excluded_paths",
     },
@@ -167,6 +169,11 @@ def _from_twin(fullname, name):
 def api_boundary(fun, **unused):
     """Return the function: our tracebacks are filtered by file."""
     return fun
+
+
+def include_frame(frame):
+    """Return whether a frame is shown to users."""
+    return is_users(frame.f_code.co_filename)
 
 
 excluded_paths: list = []

@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import sys
+from typing import Any
 
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import check_callable
@@ -12,11 +14,15 @@ from evertrace._src.core.jaxpr import eval_jaxpr as evaluate
 from evertrace._src.core.tracer import AxisScope, set_trace, state
 from evertrace._src.jit.capture import capture
 from evertrace._src.jit.dispatch import make_jit
+from evertrace._src.jit.lifting.code import is_package_file
 from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.signature import Signature
+from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name
 from evertrace._src.support import set_module
+
+alias: Any = LazyModule("evertrace._src.api.alias")
 
 public = set_module("evertrace")
 
@@ -69,7 +75,8 @@ def jit(
       abstracted_axes: not supported.
       compiler_options: XLA flags by name.
       strict: whether to trace by JAX's own rules: nothing that the function reads besides its
-        arguments is lifted, Python numbers are traced.
+        arguments is lifted, Python numbers are traced. So it is where an installed package that was
+        written for JAX calls `jit`, see `library_rules`.
       max_traces: how many traces are allowed; one more is a `RetraceError`.
       engine: what runs the programs: "native" (a tape of kernels, made at once), "xla" (code that
         XLA compiles), or "auto", which chooses by the program; default is the option `engine`.
@@ -114,13 +121,22 @@ def jit(
         backend,
         inline,
         compiler_options,
-        strict,
+        strict or ("jax" in sys.modules and _is_written_for_jax(sys._getframe(1))),
         max_traces,
         engine,
     )
     if fun is None:
         return functools.partial(_jit_with, options)
     return _jit_with(options, fun)
+
+
+def _is_written_for_jax(frame):
+    """Whether code is that of a library to which JAX's names are lent, with JAX's rules."""
+    return (
+        is_package_file(frame.f_code.co_filename)
+        and config.current().library_rules == "jax"
+        and alias.is_lending()
+    )
 
 
 def _jit_with(options, fun):

@@ -189,9 +189,7 @@ def zero_from_primal(val, symbolic_zeros=False):
 
 def symbolic_zero(aval):
     """Return the symbolic zero tangent of a value."""
-    if is_inexact(aval):
-        return SymbolicZero(aval)
-    return SymbolicZero(aval.update(dtype=dtypes.float0, weak_type=False))
+    return SymbolicZero(aval.to_tangent_aval())
 
 
 def zero_tangent(aval):

@@ -64,6 +64,12 @@ class ShapedArray(native.AvalBase):
         """Return the strongly typed aval of the same shape and dtype."""
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
+    def to_tangent_aval(self):
+        """Return the type of tangents: of dtype float0 where values can carry none."""
+        if is_inexact(self):
+            return self
+        return self.update(dtype=dtypes.float0, weak_type=False)
+
     def str_short(self, short_dtypes=True):
         """Return the text used in jaxprs, such as ``f32[3,4]``."""
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)

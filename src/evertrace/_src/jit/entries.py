@@ -72,7 +72,7 @@ def by_jaxs_rules(calls, now, args, names):
             continue
         leaves, treedef = tree.flatten(args[at])
         tokens = [t for t in map(_strict_token, leaves) if t is not None]
-        if len(tokens) < len(leaves):
+        if len(tokens) < len(leaves) or not _is_hashable(treedef.spec):
             return None
         if treedef is tree.LEAF:
             traced.append((_ARGUMENT, at, None, *tokens[0]))
@@ -90,6 +90,15 @@ def by_jaxs_rules(calls, now, args, names):
         (variants.box(key),),
         roots,
     )
+
+
+def _is_hashable(spec):
+    """Whether the static data of a tree stays as it is, so that the same spec is an equal one."""
+    try:
+        hash(spec)
+    except TypeError:
+        return False
+    return True
 
 
 def _strict_token(x):

@@ -124,6 +124,24 @@ def show(spec: Spec) -> str:
 # --- comparing structures -----------------------------------------------------------------------
 
 
+def hash_of_contents(value: Any) -> int | None:
+    """Return a hash that sees through lists, dicts and sets; None if there is more in the way."""
+    try:
+        return hash(value)
+    except TypeError:
+        pass
+    if type(value) not in _HASHED_BY_CONTENTS:
+        return None
+    parts: Any = getattr(value, "items", lambda: value)()  # those of a dict are pairs
+    hashes = [hash_of_contents(part) for part in parts]
+    if None in hashes:
+        return None
+    return hash(tuple(hashes) if type(value) in (tuple, list) else frozenset(hashes))
+
+
+_HASHED_BY_CONTENTS = frozenset({tuple, list, set, dict})
+
+
 def same_aux(node_type: type, a: Any, b: Any) -> bool:
     """Compare the static data of two nodes of `node_type`."""
     if a is b:

@@ -55,8 +55,9 @@ class PyTreeDef(_StructureBase):
 
     Treedefs are immutable, compared by structure, hashed once and can be pickled if the static data
     can. They print as the tree does, with ``*`` for leaves: ``PyTreeDef({'a': *, 'b': (*, *)})``.
-    Unlike in JAX, static data that cannot be hashed is refused by ``hash`` (a compiled function
-    cached by data that changes later would be wrong silently).
+    Lists, dicts and sets in the static data are hashed by what they hold at that moment. Unlike in
+    JAX, other static data that cannot be hashed is refused by ``hash`` (a compiled function cached
+    by data that changes later would be wrong silently).
 
     Example:
       >>> treedef = ev.tree.structure({"a": 1, "b": (2, 3)})
@@ -68,6 +69,15 @@ class PyTreeDef(_StructureBase):
 
     spec: Spec
     num_leaves: int
+
+    def __hash__(self) -> int:
+        try:
+            return int(_StructureBase.__hash__(self))
+        except TypeError:
+            found = specs.hash_of_contents(self.spec)
+            if found is None:
+                raise
+            return found
 
     @property
     def num_nodes(self) -> int:
@@ -196,7 +206,7 @@ def _unhashable(spec: Spec, error: TypeError) -> TypeError:
                 TypeError,
                 f"PyTreeDef: the static data {aux!r} of a node of type {node_type.__name__} "
                 f"cannot be hashed ({error}).",
-                fix="use tuples, strings and other immutable values as static data.",
+                fix="use tuples, strings and other hashable values as static data.",
                 anchor="tree-static-data",
             )
     return error

@@ -217,12 +217,21 @@ def strings_in(constant):
 
 
 @functools.cache
-def _library_prefixes():
-    paths = {os.path.dirname(os.__file__), site.getusersitepackages()}
+def _package_prefixes():
+    paths = {site.getusersitepackages()}
     if hasattr(site, "getsitepackages"):
         paths.update(site.getsitepackages())
+    return _spelled(paths)
+
+
+@functools.cache
+def _library_prefixes():
+    return (PACKAGE_PREFIX, *_package_prefixes(), *_spelled({os.path.dirname(os.__file__)}))
+
+
+def _spelled(paths):
     spelled = {os.path.abspath(p) for p in paths if p} | {os.path.realpath(p) for p in paths if p}
-    return (PACKAGE_PREFIX, *(os.path.join(p, "") for p in sorted(spelled)))
+    return tuple([os.path.join(p, "") for p in sorted(spelled)])
 
 
 @functools.cache
@@ -233,6 +242,13 @@ def is_library_file(filename):
     if filename.startswith("<"):
         return False
     return os.path.abspath(filename).startswith(_library_prefixes())
+
+
+@functools.cache
+def is_package_file(filename):
+    """Whether a file belongs to an installed package that is not evertrace."""
+    path = os.path.abspath(filename)
+    return path.startswith(_package_prefixes()) and not path.startswith(PACKAGE_PREFIX)
 
 
 def is_own_file(filename):

@@ -1,0 +1,162 @@
+"""Whose rules hold in `jit`: JAX's where a library written for JAX calls it, ours elsewhere.
+
+The library is a file in a folder that stands for that of installed packages.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import evertrace
+
+SOURCES = str(pathlib.Path(evertrace.__file__).parents[1])
+
+LIBRARY = '''
+import jax
+
+traces = []
+
+
+def jitted(f):
+    return jax.jit(f)
+
+
+class Model:
+    """A tree with weights, and static data that libraries have: sets of objects, lists, trees."""
+
+    def __init__(self, weights, static):
+        self.weights, self.static = weights, static
+
+    def __call__(self, x):
+        return sum(w * x for w in self.weights)
+
+
+jax.tree_util.register_pytree_node(
+    Model, lambda m: ((m.weights,), m.static), lambda static, c: Model(*c, static)
+)
+
+
+def filter_jit(f):
+    """What equinox and flax do: the structure of the arguments is a static one."""
+
+    def flat(treedef, leaves):
+        traces.append(treedef)
+        return f(*jax.tree.unflatten(treedef, leaves))
+
+    jitted = jax.jit(flat, static_argnums=0)
+
+    def call(*args):
+        leaves, treedef = jax.tree.flatten(args)
+        return jitted(treedef, leaves)
+
+    return call
+'''
+
+USER = """
+scale = [2.0]
+
+def scaled(x):
+    return x * scale[0]
+
+def change(f):
+    scale[0] = 2.0
+    first = float(f(1.0))
+    scale[0] = 3.0
+    return first, float(f(1.0))
+"""
+
+CASES = {
+    "by JAX's rules what a function reads that the library jits is a constant": (
+        "print(change(library.jitted(scaled)))",
+        "(2.0, 2.0)",
+    ),
+    "what the user jits is never stale": (
+        "print(change(jax.jit(scaled)))",
+        "(2.0, 3.0)",
+    ),
+    "nor is it where the library's `jit` is inside": (
+        "print(change(jax.jit(lambda x: library.filter_jit(scaled)(library.jitted(scaled)(x)))))",
+        "(4.0, 9.0)",
+    ),
+    "what the user jits inside of the library's is part of that one's program": (
+        "print(change(library.jitted(lambda x: jax.jit(scaled)(x))))",
+        "(2.0, 2.0)",
+    ),
+    "equal structures as a static argument are one program": (
+        """
+step = library.filter_jit(lambda m, x: library.Model([w * m(x) for w in m.weights], m.static))
+m = library.Model([1.0, 2.0], frozenset({library.Model, len}))
+for _ in range(3):
+    m = step(m, 1.0)
+print([float(w) for w in m.weights], len(library.traces))
+""",
+        "[2187.0, 4374.0] 1",
+    ),
+    "so are those with lists in their static data, until what these hold changes": (
+        """
+static = ["a", {"b": [1]}]
+double = library.filter_jit(lambda m: len(m.static) * m.weights[0])
+for _ in range(2):
+    first = float(double(library.Model([1.0], static)))
+static.append("c")
+print(first, float(double(library.Model([1.0], static))), len(library.traces))
+""",
+        "2.0 3.0 2",
+    ),
+    "a library's function may take what the contract refuses": (
+        """
+m = library.Model([1.0, 2.0], frozenset({library.Model([], None), print}))
+print(float(library.jax.jit(lambda m: m(2.0))(m)), float(library.filter_jit(lambda m: m(2.0))(m)))
+""",
+        "6.0 6.0",
+    ),
+}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs a program beside the installed library."""
+    python = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    packages = tmp_path / "lib" / python / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "library.py").write_text(LIBRARY)
+
+    def run(program, first="evertrace.as_jax()"):
+        done = subprocess.run(
+            [sys.executable, "-c", f"import evertrace; {first}\nimport library, jax\n{program}"],
+            env={
+                **os.environ,
+                "PYTHONUSERBASE": str(tmp_path),
+                "PYTHONPATH": os.pathsep.join([SOURCES, str(packages)]),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout.strip()
+
+    return run
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rules(case, run):
+    program, printed = CASES[case]
+    assert run(USER + program) == printed
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("evertrace", "(2.0, 3.0)"), ("jax", "(2.0, 2.0)")],
+)
+def test_the_option_chooses_the_rules_of_libraries(first, second, run):
+    choose = f"evertrace.as_jax(); evertrace.config.update('library_rules', '{first}')"
+    assert run(USER + "print(change(library.jitted(scaled)))", choose) == second
+
+
+def test_a_package_that_jax_is_not_lent_to_keeps_our_rules(run):
+    ours = "import sys; sys.modules['jax'] = evertrace"  # as if it had said `evertrace`
+    assert run(USER + "print(change(library.jitted(scaled)))", ours) == "(2.0, 3.0)"
