@@ -203,6 +203,26 @@ def test_jitted_functions_return_keys(engine):
 
 
 @pytest.mark.parametrize("engine", ["native", "xla"])
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_keys_are_selected_with_all_their_words(engine, count):
+    old, new = random.split(random.key(2), count), random.split(random.key(3), count)
+    for which in (np.arange(count) % 3 == 0, np.bool_(True)):
+        got = ev.jit(ev.lax.select, engine=engine)(which, old, new)
+        pairs = np.broadcast_to(which, count)[:, None]
+        want = np.where(pairs, random.key_data(old), random.key_data(new))
+        np.testing.assert_array_equal(random.key_data(got), want)
+
+
+@pytest.mark.parametrize("draw", ["gamma", "beta", "t", "poisson", "dirichlet"])
+def test_draws_that_go_on_until_they_fit_are_tapes(draw):
+    args = {"beta": (2.0, 3.0), "dirichlet": (jnp.ones(3),)}.get(draw, (2.5,))
+    f = ev.jit(functools.partial(getattr(random, draw), shape=(5,)))
+    got = f(random.key(0), *args)
+    np.testing.assert_allclose(got, f.__wrapped__(random.key(0), *args), rtol=2e-5)
+    assert f.explain().variants[0].engine.startswith("native")
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
 def test_donated_keys_are_deleted(engine):
     f = ev.jit(
         lambda keys: ev.vmap(random.fold_in)(keys, jnp.arange(3)), donate_argnums=0, engine=engine

@@ -5,112 +5,155 @@ each, and rough: see "Which engine runs a program" in the architecture. They are
 alone, so that the same program takes the same engine everywhere.
 """
 
+import math
+
 from evertrace._src import kernels
+from evertrace._src.ops import elementwise as ops
+from evertrace._src.ops import special
 
-SMALL_COST = 5e4
-"""What a call costs as a tape, up to which XLA's code is never worth its compilation."""
+CALLS = 1000
+"""How many calls pay for a compilation by XLA, which a tape spares."""
 
-SMALL_COST_OF_KERNEL = 100.0
-"""The same for each kernel of a long program, for which XLA compiles a millisecond and more."""
+CLOSE = 1.25
+"""How many times as long a tape may be estimated to need that is not worth compiling.
 
-LARGEST_COST = 2e6
-"""What a call costs as a tape, from which on XLA has to be estimated far behind.
-
-Calls are long there, so what the estimate does not know of matters more than the compilation.
+By as much the estimates may be wrong.
 """
 
-FAR_BEHIND = 1.5
-"""How many times as long XLA is then estimated to need."""
+XLA_NS_TO_COMPILE = 2e7
+XLA_NS_TO_COMPILE_LOOP = 2e6
+"""For each operation that XLA fuses with others."""
+XLA_NS_TO_COMPILE_KERNEL = 1e7
+"""For each that becomes a function of its own."""
+XLA_NS_TO_COMPILE_CALL = 6e7
+"""For each of those that XLA calls our kernels for, or writes out as programs of their own."""
 
 # A tape.
 NS_PER_OP = 15.0
-NS_PER_ADDITION = 0.1
-NS_PER_BYTE = 0.1
-NS_PER_PRODUCT = 0.015
-NS_PER_BYTE_MULTIPLIED = 0.06
-NS_PER_BYTE_REDUCED = 0.06
-NS_PER_ROW_REDUCED = 12.0
-NS_PER_HALF = 0.4
+NS_PER_ADDITION = 0.055
+NS_PER_BYTE = 0.04
+NS_PER_PRODUCT = 0.02
+NS_PER_INTEGER_PRODUCT = 0.06
+NS_PER_MATRIX = 8.0
+NS_PER_BYTE_MULTIPLIED = 0.04
+NS_PER_BYTE_REDUCED = 0.018
+NS_PER_ROW_REDUCED = 10.0
+NS_PER_HALF = 1.5
 SHORT_ROW = 4
-NS_PER_ROW_FILLED = 30.0
+NS_PER_ROW_FILLED = 25.0
 NARROW = 32
-NARROW_FACTOR = 5.0
+NARROW_FACTOR = 4.0
 """How much slower matrices are read of which two dimensions are shorter than NARROW; no vectors."""
-NS_PER_ELEMENT_COMPARED = 0.2
-NS_PER_ELEMENT_OF_ROW_COMPARED = 3.0
+NS_PER_ELEMENT_OF_LARGEST = 0.6
+NS_PER_ROW_OF_LARGEST = 70.0
+"""Of the largest of rows, whose parts are joined element by element: of short rows, and long."""
+NS_PER_ELEMENT_COMPARED = 0.07
+NS_PER_ELEMENT_OF_ROW_COMPARED = 2.0
 NS_PER_ROW_COMPARED = 100.0
 """Of argmax along rows, which are searched again for the place: what short ones take, and long."""
-NS_PER_BYTE_SORTED = 2.0
-NS_PER_WINDOW_READ = 8.0
-NS_PER_WINDOW_WRITTEN = 16.0
+NS_PER_STEP_SORTED = 1.0
+NS_PER_ELEMENT_CUMULATED = 0.6
+NS_PER_ELEMENT_RANKED = 6.0
+NS_PER_BYTE_OF_KERNEL = 0.5
+"""Of kernels of which nothing else is known."""
+NS_PER_WORD_DRAWN = 1.2
+NS_PER_WINDOW_READ = 6.0
+NS_PER_WINDOW_WRITTEN = 12.0
 STRIDED = 2.0
 """How much slower a copy is that reads elements which do not lie side by side."""
+TRANSPOSED = 4.0
 
 # XLA's code, which moves elements on the way of what reads them.
-XLA_NS_PER_CALL = 1e4
-XLA_NS_PER_BYTE_OF_ARGUMENTS = 0.04
-XLA_NS_PER_TURN = 80.0
-XLA_NS_PER_OP_OF_TURN = 4.0
-"""Of loops that become one function: 20 and 1 were measured, a compilation is worth the rest."""
+XLA_NS_PER_CALL = 1.2e4
+XLA_NS_PER_ARRAY = 1e3
+XLA_NS_PER_BYTE_OF_ARGUMENTS = 0.01
+XLA_NS_PER_TURN = 20.0
+XLA_NS_PER_OP_OF_TURN = 1.0
+"""Of loops that become one function."""
 FEW_NUMBERS = 64
-XLA_NS_PER_ADDITION = 0.03
-XLA_NS_PER_BYTE = 0.06
-XLA_NS_PER_PRODUCT = 0.02
-XLA_NS_PER_MATRIX = 1e3
-XLA_NS_PER_BYTE_REDUCED = 0.03
-XLA_NS_PER_ROW_REDUCED = 8.0
-XLA_NS_PER_ELEMENT_COMPARED = 1.5
-XLA_NS_PER_WINDOW_READ = 1.0
-XLA_NS_PER_ELEMENT_WRITTEN = 4.0
+XLA_NS_PER_KERNEL = 100.0
+"""Of loops that do not: what calling each function takes that is compiled for a turn."""
+XLA_NS_PER_ADDITION = 0.0125
+XLA_NS_PER_BYTE = 0.04
+XLA_NS_PER_BYTE_VIEWED = 0.005
+XLA_NS_PER_PRODUCT = 0.022
+XLA_NS_PER_BYTE_OF_INTEGER_PRODUCT = 0.014
+XLA_NS_PER_PRODUCT_CALLED = 300.0
+XLA_PRODUCTS_WRITTEN_OUT = 63
+"""Numbers of a product up to which XLA writes it out; matrices of a batch are then called for."""
+_NARROW = range(2, 8)
+XLA_NS_PER_PRODUCT_WRITTEN_OUT = 0.3
+XLA_NS_PER_MATRIX = 60.0
+XLA_NS_PER_NARROW_MATRIX = 700.0
+XLA_NS_PER_BYTE_MULTIPLIED = 0.013
+XLA_NARROW_FACTOR = 8.0
+XLA_NS_PER_BYTE_REDUCED = 0.015
+XLA_NS_PER_ROW_REDUCED = 6.0
+XLA_NS_PER_ROW_OF_LARGEST = 2.0
+XLA_NS_PER_ELEMENT_COMPARED = 1.2
+XLA_NS_PER_WINDOW_READ = 0.7
+XLA_NS_PER_WINDOW_WRITTEN = 1.0
+XLA_NS_PER_ELEMENT_WRITTEN = 0.2
 
 _XLA_FLOATS = {
-    "sqrt": (0.3, 0.5), "rsqrt": (2, 5), "div": (0.1, 0.5), "rem": (30, 30), "pow": (12, 35),
-    "exp": (0.6, 2), "exp2": (3, 10), "expm1": (1.2, 5), "log": (0.8, 12), "log1p": (1.4, 14),
-    "logistic": (1, 3), "tanh": (0.7, 0.7), "sin": (8, 20), "cos": (8, 20), "tan": (25, 25),
-    "asin": (30, 40), "acos": (40, 60), "atan": (25, 15), "atan2": (40, 45), "sinh": (4, 12),
-    "cosh": (2, 3), "asinh": (4, 14), "acosh": (4, 13), "atanh": (4, 13), "erf": (0.3, 6),
-    "erfc": (2, 4), "erf_inv": (4, 18), "cbrt": (30, 24), "lgamma": (13, 60), "digamma": (24, 70),
+    ops.sqrt_p: (0.05, 0.3), ops.rsqrt_p: (1.7, 2), ops.div_p: (0.05, 0.3), ops.rem_p: (2.7, 3.3),
+    ops.pow_p: (4.6, 13), ops.exp_p: (0.25, 1), ops.exp2_p: (1.5, 3.2), ops.expm1_p: (0.7, 1.8),
+    ops.log_p: (0.4, 3), ops.log1p_p: (1.2, 10), ops.logistic_p: (0.7, 3), ops.tanh_p: (0.6, 1.3),
+    ops.sin_p: (2, 8), ops.cos_p: (2, 8), ops.tan_p: (9, 9.5), ops.asin_p: (11.5, 13.5),
+    ops.acos_p: (17, 14), ops.atan_p: (6, 11), ops.atan2_p: (11.5, 12.5), ops.sinh_p: (2.2, 6),
+    ops.cosh_p: (1.5, 3), ops.asinh_p: (2.6, 9), ops.acosh_p: (3.4, 8.3), ops.atanh_p: (2.4, 9.3),
+    special.erf_p: (0.2, 11), special.erfc_p: (1, 5.7), special.erf_inv_p: (5, 11.5),
+    ops.cbrt_p: (9.5, 11), special.lgamma_p: (6.8, 27), special.digamma_p: (7, 25),
 }  # fmt: skip
 """Nanoseconds per element of float32 and of float64, of what costs XLA more than an addition.
 
 Long polynomials, calls of the C library for each element, choices among many cases.
 """
 
-_XLA_INTEGERS = {"div": (1.5, 3), "rem": (1.5, 3)}
+_XLA_INTEGERS = {ops.div_p: (1.5, 3), ops.rem_p: (1.5, 3)}
+
+_MAGNITUDE = (3.4, 0.5)
+"""Nanoseconds per complex number whose magnitude is taken, of a tape and of XLA."""
 
 
-def loop_costs(name, dtype, item):
+def loop_costs(name, operand, dtype, item):
     """Return what an element of an elementwise kernel costs as (tape, XLA).
 
     Args:
       name: of the primitive.
+      operand: name of the first operand's dtype.
       dtype: name of the result's dtype.
       item: bytes of an element of it.
     """
+    if name == ops.abs_p.name and "complex" in operand:
+        return _MAGNITUDE
     tape = kernels.loop_cost(name) * NS_PER_ADDITION * item / 4
-    if dtype == "float16":  # is converted on the way in and on the way out
+    if "float16" in (dtype, operand):  # is converted on the way in and on the way out
         tape += NS_PER_HALF
-    known = _XLA_INTEGERS if "int" in dtype else _XLA_FLOATS
-    pair = known.get(name)
+    pair = (_xla_integers if "int" in dtype else _xla_floats).get(name)
     xla = XLA_NS_PER_ADDITION * item / 4 if pair is None else pair[item > 4]
     return tape, xla
 
 
-def copy_costs(size, numbers=None):
-    """Return what a copy costs as (tape, XLA).
+_xla_floats, _xla_integers = (
+    {prim.name: pair for prim, pair in table.items()} for table in (_XLA_FLOATS, _XLA_INTEGERS)
+)
 
-    Args:
-      size: in bytes.
-      numbers: the view that is copied, as `structural.view` describes it.
-    """
-    tape, xla = NS_PER_BYTE * size, XLA_NS_PER_BYTE * size
-    if numbers:
-        rank = numbers[0]
-        steps = numbers[3 + rank : 3 + 2 * rank]
-        if steps and abs(steps[-1]) > 1:
-            if 1 in steps:  # a transposition, which XLA does no better
-                return tape, tape
-            tape *= STRIDED
+
+def copy_costs(size):
+    """Return what a copy of so many bytes costs as (tape, XLA)."""
+    return NS_PER_BYTE * size, XLA_NS_PER_BYTE * size
+
+
+def view_costs(size, numbers):
+    """Return what the copy of a view costs as (tape, XLA), which `structural.view` describes."""
+    tape, xla = NS_PER_BYTE * size, XLA_NS_PER_BYTE_VIEWED * size
+    rank = numbers[0]
+    steps = numbers[3 + rank : 3 + 2 * rank]
+    if steps and abs(steps[-1]) > 1:
+        if 1 in steps:  # a transposition, which XLA does no better
+            return TRANSPOSED * tape, TRANSPOSED * tape
+        tape *= STRIDED
     return tape, xla
 
 
@@ -118,28 +161,24 @@ def gather_costs(windows, size):
     """Return what a gather costs as (tape, XLA), of so many windows and bytes."""
     return (
         NS_PER_WINDOW_READ * windows + NS_PER_BYTE * size,
-        XLA_NS_PER_WINDOW_READ * windows + XLA_NS_PER_BYTE * size,
+        XLA_NS_PER_WINDOW_READ * windows + XLA_NS_PER_BYTE_VIEWED * size,
     )
 
 
 def scatter_costs(windows, updates, out, item):
     """Return what a scatter costs as (tape, XLA), of so many windows and elements."""
-    size = (out + updates) * item
     return (
-        NS_PER_WINDOW_WRITTEN * windows + NS_PER_BYTE * size,
-        XLA_NS_PER_ELEMENT_WRITTEN * updates + XLA_NS_PER_BYTE * size,
+        NS_PER_WINDOW_WRITTEN * windows + NS_PER_BYTE * (out + updates) * item,
+        XLA_NS_PER_WINDOW_WRITTEN * windows
+        + XLA_NS_PER_ELEMENT_WRITTEN * updates
+        + XLA_NS_PER_BYTE_VIEWED * out * item,
     )
 
 
-def reduction_costs(name, outer, reduced, inner, item):
+def reduction_costs(outer, reduced, inner, item):
     """Return what a reduction of the middle of [outer, reduced, inner] costs as (tape, XLA)."""
-    size = outer * reduced * inner
-    tape, xla = NS_PER_BYTE_REDUCED * size * item, XLA_NS_PER_BYTE_REDUCED * size * item
-    if name in ("argmax", "argmin"):
-        tape += NS_PER_ELEMENT_COMPARED * size
-        if inner == 1:
-            tape += outer * min(NS_PER_ROW_COMPARED, NS_PER_ELEMENT_OF_ROW_COMPARED * reduced)
-        xla += XLA_NS_PER_ELEMENT_COMPARED * size
+    size = outer * reduced * inner * item
+    tape, xla = NS_PER_BYTE_REDUCED * size, XLA_NS_PER_BYTE_REDUCED * size
     if inner == 1:
         xla += XLA_NS_PER_ROW_REDUCED * outer
         if reduced > SHORT_ROW:
@@ -147,22 +186,67 @@ def reduction_costs(name, outer, reduced, inner, item):
     return tape, xla
 
 
-def product_costs(batch, m, n, k, item):
-    """Return what `batch` products of matrices of (m, k) and (k, n) cost as (tape, XLA)."""
-    count = batch * m * n * k * item / 4
-    moved = NS_PER_BYTE_MULTIPLIED * batch * (m * k + k * n) * item
-    if sorted((m, n, k))[1] < NARROW and 1 not in (m, n):
-        moved *= NARROW_FACTOR
-    matrices = XLA_NS_PER_MATRIX * batch if batch > 1 else 0
-    return NS_PER_PRODUCT * count + moved, XLA_NS_PER_PRODUCT * count + matrices
+def extreme_costs(outer, reduced, inner, item):
+    """Return what a maximum or minimum costs as (tape, XLA)."""
+    tape, xla = reduction_costs(outer, reduced, inner, item)
+    if inner == 1:
+        tape = NS_PER_BYTE_REDUCED * outer * reduced * item
+        tape += outer * min(NS_PER_ROW_OF_LARGEST, NS_PER_ELEMENT_OF_LARGEST * reduced)
+        xla += (XLA_NS_PER_ROW_OF_LARGEST - XLA_NS_PER_ROW_REDUCED) * outer
+    return tape, xla
 
 
-def xla_call_cost(size):
-    """Return what a call of XLA's code takes besides its work, whose arguments have such a size.
+def place_costs(outer, reduced, inner, item):
+    """Return what the place of a maximum or minimum costs as (tape, XLA)."""
+    tape, xla = reduction_costs(outer, reduced, inner, item)
+    size = outer * reduced * inner
+    tape += NS_PER_ELEMENT_COMPARED * size
+    if inner == 1:
+        tape += outer * min(NS_PER_ROW_COMPARED, NS_PER_ELEMENT_OF_ROW_COMPARED * reduced)
+    return tape, xla + XLA_NS_PER_ELEMENT_COMPARED * size
 
-    The size is that of results, too, in bytes: what fused loops wait for is memory.
+
+def product_costs(batch, m, n, k, item, integer_item=0):
+    """Return what `batch` products of matrices of (m, k) and (k, n) cost as (tape, XLA).
+
+    An element that is multiplied has `item` bytes, one of the operands `integer_item` if they are
+    integers, which are multiplied as longer ones.
     """
-    return XLA_NS_PER_CALL + XLA_NS_PER_BYTE_OF_ARGUMENTS * size
+    count = batch * m * n * k
+    size = batch * (m * k + k * n) * item
+    if integer_item:
+        tape = NS_PER_INTEGER_PRODUCT * count
+        xla = XLA_NS_PER_BYTE_OF_INTEGER_PRODUCT * integer_item * count
+    else:
+        tape, xla = NS_PER_PRODUCT * count * item / 4, XLA_NS_PER_PRODUCT * count * item / 4
+    is_narrow = sorted((m, n, k))[1] < NARROW and 1 not in (m, n)
+    tape += NS_PER_BYTE_MULTIPLIED * size * (NARROW_FACTOR if is_narrow else 1)
+    xla += XLA_NS_PER_BYTE_MULTIPLIED * size * (XLA_NARROW_FACTOR if is_narrow else 1)
+    if batch > 1:
+        tape += NS_PER_MATRIX * batch
+    if m * n * k <= XLA_PRODUCTS_WRITTEN_OUT:
+        return tape, XLA_NS_PER_PRODUCT_WRITTEN_OUT * count
+    return tape, xla + batch * _xla_product_call(batch, m, n, k)
+
+
+def _xla_product_call(batch, m, n, k):
+    """Return what XLA takes for each of a batch of products, besides multiplying."""
+    if batch > 1:
+        return XLA_NS_PER_NARROW_MATRIX if min(m, n, k) in _NARROW else XLA_NS_PER_MATRIX
+    return 0.0 if 1 in (m, n) else XLA_NS_PER_PRODUCT_CALLED
+
+
+def sort_cost(length, size, operands):
+    """Return what a sort of rows of a length costs, `size` elements of each of its operands."""
+    return NS_PER_STEP_SORTED * size * operands * max(1.0, math.log2(max(2, length)))
+
+
+def xla_call_cost(size, arrays):
+    """Return what a call of XLA's code takes besides its work, with so many bytes and arrays.
+
+    They are those of arguments and of results, too: what fused loops wait for is memory.
+    """
+    return XLA_NS_PER_CALL + XLA_NS_PER_ARRAY * arrays + XLA_NS_PER_BYTE_OF_ARGUMENTS * size
 
 
 def xla_turn_cost(work, ops):
@@ -170,8 +254,6 @@ def xla_turn_cost(work, ops):
     return XLA_NS_PER_TURN + XLA_NS_PER_OP_OF_TURN * ops + work
 
 
-def prefers_tape(tape, xla, kernels=0):
-    """Whether a program of these estimates, and so many kernels, is to be a tape."""
-    if tape > LARGEST_COST:
-        return tape * FAR_BEHIND <= xla
-    return tape <= max(SMALL_COST, SMALL_COST_OF_KERNEL * kernels, xla)
+def prefers_tape(tape, xla, compilation):
+    """Whether a program is to be a tape: of these estimates of a call, and of compiling it."""
+    return tape <= CLOSE * xla + compilation / CALLS

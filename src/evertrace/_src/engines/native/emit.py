@@ -48,6 +48,9 @@ CODES = {name: code for code, name in enumerate(kernels.NAMES)}
     SCATTER,
 ) = range(14)
 
+FUSED = frozenset((LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER))
+"""Operations that XLA makes no function of their own for: what reads them does them."""
+
 SCALAR, ROW, COLUMN = range(3)
 """Patterns of broadcasts that loops read in place: `Pattern` in `tape/program.h`."""
 
@@ -104,11 +107,14 @@ class Emitter:
       constants: (value, bytes) of those values that are part of the program.
       cost: an estimate of what a run takes, in nanoseconds: see `costs`.
       xla_cost: the same of XLA's code for it, without what a call takes.
+      xla_kernels: how many functions XLA makes of it at least, besides fused loops.
+      compilation: an estimate of what XLA takes to compile it, in nanoseconds.
     """
 
     def __init__(self):
         self.values, self.code, self.constants = [], [], []
-        self.cost = self.xla_cost = 0.0
+        self.cost = self.xla_cost = self.compilation = 0.0
+        self.xla_kernels = 0
         self._literals = {}
 
     # ------------------------------------------------------------ values
@@ -154,14 +160,20 @@ class Emitter:
 
     # ------------------------------------------------------------ instructions
 
-    def spend(self, tape, xla=None):
+    def spend(self, tape, xla=None, compilation=0.0):
         """Add nanoseconds to the estimates; without the second XLA is taken to need the same."""
         self.cost += tape
         self.xla_cost += tape if xla is None else xla
+        self.compilation += compilation
 
     def add(self, op, outs, ins, name="", numbers=(), bodies=()):
         """Append an instruction."""
         self.cost += costs.NS_PER_OP
+        if op in FUSED:
+            self.compilation += costs.XLA_NS_TO_COMPILE_LOOP
+        else:
+            self.xla_kernels += 1
+            self.compilation += costs.XLA_NS_TO_COMPILE_KERNEL
         self.code.append((op, outs, ins, name, numbers, bodies))
 
     def loop(self, name, ins, out, param=0):
@@ -175,6 +187,7 @@ class Emitter:
             raise NotNative(f"there is no kernel for {name} of {_names(key[2:])}")
         made = self.new(out)
         self.code.append((LOOP, (made,), ins, name, (param,) if param else (), ()))
+        self.compilation += costs.XLA_NS_TO_COMPILE_LOOP
         self.cost += costs.NS_PER_OP + tape * out[1]
         self.xla_cost += xla * out[1]
         return made
@@ -188,7 +201,7 @@ class Emitter:
         """Copy a view of one value into a new one of the same dtype."""
         made = self.new(kind)
         self.add(COPY, (made,), (x,), "", numbers)
-        self.spend(*costs.copy_costs(kind[1] * item_size(kind[0]), numbers))
+        self.spend(*costs.view_costs(kind[1] * item_size(kind[0]), numbers))
         return made
 
     def alias(self, x, kind, offset=0):
@@ -207,8 +220,8 @@ class Emitter:
             self.spend(costs.NS_PER_ROW_FILLED * self.values[x][1], 0.0)
         return made
 
-    def reduce(self, name, x, code, sizes):
-        """Reduce the middle of ``[outer, reduced, inner]``."""
+    def reduce(self, name, x, code, sizes, estimate=costs.reduction_costs):
+        """Reduce the middle of ``[outer, reduced, inner]``; `estimate` says what that costs."""
         key = ("reduce", name, (self.values[x][0],), code)
         if not has_kernel(key):
             raise NotNative(f"there is no kernel for {name} of {_names(key[2])}")
@@ -216,7 +229,7 @@ class Emitter:
         made = self.new((code, outer * inner))
         self.add(REDUCE, (made,), (x,), name, sizes)
         item = item_size(self.values[x][0])
-        self.spend(*costs.reduction_costs(name, outer, reduced, inner, item))
+        self.spend(*estimate(outer, reduced, inner, item))
         return made
 
     # ------------------------------------------------------------ programs
@@ -307,7 +320,8 @@ def _loop_costs(key):
     name, result, *operands = key
     if not has_kernel(("loop", name, tuple(operands), result)):
         return -1.0, 0.0
-    return costs.loop_costs(name, kernels.NAMES[result], item_size(result))
+    operand = kernels.NAMES[operands[0]]
+    return costs.loop_costs(name, operand, kernels.NAMES[result], item_size(result))
 
 
 def _names(codes):

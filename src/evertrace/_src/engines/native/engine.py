@@ -60,11 +60,16 @@ def _compile(jaxpr, is_wanted, donated):
         for aval in avals:
             memory_of(aval)
         outputs = e.inline(jaxpr, inputs)
-        xla = e.xla_cost + costs.xla_call_cost(_bytes(e, {*inputs, *outputs}))
-        why = f"a call is estimated at {_duration(e.cost)} of work"
-        if e.cost > costs.SMALL_COST:
-            why += f", {_duration(xla)} with XLA"
-        if not (is_wanted or costs.prefers_tape(e.cost, xla, len(e.code))):
+        seen = {*inputs, *outputs}
+        xla = e.xla_cost + costs.xla_call_cost(_bytes(e, seen), len(seen))
+        compilation = costs.XLA_NS_TO_COMPILE + e.compilation
+        is_tape = is_wanted or costs.prefers_tape(e.cost, xla, compilation)
+        compiles = "would compile" if is_tape else "compiles"
+        why = (
+            f"a call is estimated at {_duration(e.cost)} of work, {_duration(xla)} with XLA, "
+            f"which {compiles} for {_duration(compilation)}"
+        )
+        if not is_tape:
             return Made(None, why)
         emitted = time.perf_counter()
         pairs = [(i, ANY) for i in donated]

@@ -1,5 +1,7 @@
 """Control flow: calls are written in place, branches and loops run tapes of their own."""
 
+from typing import Any, NamedTuple
+
 from evertrace._src.control import checkpoint, composite
 from evertrace._src.control import scan as scans
 from evertrace._src.control.bounded import bounded_while_p, program
@@ -17,8 +19,12 @@ from evertrace._src.engines.native.emit import (
     ALIAS,
     COND,
     COPY,
+    GATHER,
     LOOP,
+    MATMUL,
+    REDUCE,
     SCAN,
+    SLICE,
     SPREAD,
     WHILE,
     Emitter,
@@ -30,8 +36,12 @@ from evertrace._src.ops.compare import lt_p
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.platform import index_of, platform_index_p
 
-UNKNOWN_TURNS = 100
-"""How often a loop is taken to turn whose number of turns is not known."""
+UNKNOWN_TURNS = 20
+"""How often a loop is taken to turn whose number of turns is not known.
+
+Such loops are nested where numbers are drawn until they fit, and are short there. What compiling
+them costs is known, what it gains is not.
+"""
 
 COUNTED_TURNS = 100_000
 """The same of a loop that counts to a bound, if it carries only small arrays.
@@ -86,10 +96,26 @@ def _platform_index(e, eqn, xs):
 # ---------------------------------------------------------------- branches and loops
 
 
-def body(jaxpr, inputs, outputs, carried=()):
-    """Return the tape of a jaxpr, whose inputs and outputs come in a given order, and its costs.
+class Body(NamedTuple):
+    """A branch or the body of a loop.
 
-    The costs are those of a tape, of XLA, and of XLA for a turn of a loop.
+    Attributes:
+      tape: it.
+      cost: nanoseconds of work, as a tape.
+      xla: the same by XLA's code.
+      compilation: nanoseconds that XLA takes to compile it.
+      is_function: whether XLA writes all of it out as one function: it is about few numbers.
+    """
+
+    tape: Any
+    cost: float
+    xla: float
+    compilation: float
+    is_function: bool
+
+
+def body(jaxpr, inputs, outputs, carried=()):
+    """Return the `Body` of a jaxpr, whose inputs and outputs come in a given order.
 
     Args:
       jaxpr: without constvars.
@@ -104,23 +130,23 @@ def body(jaxpr, inputs, outputs, carried=()):
         values = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         outs = e.inline(jaxpr, values)
         tape = e.tape([values[i] for i in inputs], [outs[i] for i in outputs], carried)
-        found = jaxpr.cache[key] = tape, e.cost, e.xla_cost, _xla_turn(e)
+        found = jaxpr.cache[key] = _measured(e, tape)
     return found
 
 
-def _xla_turn(e):
-    """Estimate what XLA takes for a turn of a loop with this body.
-
-    Elementwise operations on few numbers become one function. Of all else it depends on more than
-    is known here: XLA is taken to need no less than a tape.
-    """
+def _measured(e, tape):
     is_function = all(
-        op in (LOOP, SPREAD, ALIAS, COPY) and all(e.values[x][1] <= costs.FEW_NUMBERS for x in outs)
+        op in _WRITTEN_OUT and all(e.values[x][1] <= costs.FEW_NUMBERS for x in outs)
         for op, outs, *_ in e.code
     )
     if is_function:
-        return min(e.cost, costs.xla_turn_cost(e.xla_cost, len(e.code)))
-    return max(e.cost, e.xla_cost)
+        xla = costs.xla_turn_cost(e.xla_cost, len(e.code))
+    else:
+        xla = e.xla_cost + costs.XLA_NS_PER_KERNEL * (1 + e.xla_kernels)
+    return Body(tape, e.cost, xla, e.compilation, is_function)
+
+
+_WRITTEN_OUT = (LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER, REDUCE, MATMUL)
 
 
 @emission.define(cond_p)
@@ -128,8 +154,9 @@ def _cond(e, eqn, xs):
     branches = [b.jaxpr for b in eqn.params["branches"]]
     made = [body(j, range(len(xs) - 1), range(len(eqn.outvars))) for j in branches]
     outs = [e.new(memory_of(v.aval)) for v in eqn.outvars]
-    e.add(COND, tuple(outs), xs, "", (), tuple(tape for tape, *_ in made))
-    e.spend(max(cost for _, cost, *_ in made), max(xla for *_, xla, _ in made))
+    e.add(COND, tuple(outs), xs, "", (), tuple(b.tape for b in made))
+    compilation = sum(b.compilation for b in made)
+    e.spend(max(b.cost for b in made), max(b.xla for b in made), compilation)
     return outs
 
 
@@ -154,12 +181,12 @@ def _scan(e, eqn, xs):
     kept = [*moving, *range(carries, len(eqn.outvars))]
     first = consts + len(fixed)
     pairs = [(first + i, i) for i in range(len(moving))]
-    tape, cost, _, xla = body(jaxpr, order, kept, pairs)
+    turn = body(jaxpr, order, kept, pairs)
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in kept}
     numbers = (first, len(moving), p["length"], int(p["reverse"]))
     outs, ins = tuple(made[k] for k in kept), tuple(xs[i] for i in order)
-    e.add(SCAN, outs, ins, "", numbers, (tape,))
-    e.spend(p["length"] * cost, p["length"] * xla)
+    e.add(SCAN, outs, ins, "", numbers, (turn.tape,))
+    e.spend(p["length"] * turn.cost, p["length"] * turn.xla, turn.compilation)
     return [made.get(k, xs[consts + k] if k < carries else None) for k in range(len(eqn.outvars))]
 
 
@@ -194,20 +221,19 @@ def _while(e, eqn, xs):
     same = invariant(turn, b, len(carry))
     fixed = [k for k in range(len(carry)) if same[k]]
     moving = [k for k in range(len(carry)) if not same[k]]
-    test_tape, test_cost, _, test_xla = body(
-        test, [*range(a), *[a + k for k in fixed], *[a + k for k in moving]], [0]
-    )
+    asked = body(test, [*range(a), *[a + k for k in fixed], *[a + k for k in moving]], [0])
     first = b + len(fixed)
     turn_order = [*range(b), *[b + k for k in fixed], *[b + k for k in moving]]
     pairs = [(first + i, i) for i in range(len(moving))]
-    turn_tape, turn_cost, _, turn_xla = body(turn, turn_order, moving, pairs)
+    turned = body(turn, turn_order, moving, pairs)
     constant = [carry[k] for k in fixed]
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in moving}
     ins = [*test_consts, *constant, *turn_consts, *constant, *[carry[k] for k in moving]]
     numbers = (a + len(fixed), first)
-    e.add(WHILE, tuple(made.values()), tuple(ins), "", numbers, (test_tape, turn_tape))
+    e.add(WHILE, tuple(made.values()), tuple(ins), "", numbers, (asked.tape, turned.tape))
     turns = _turns(test, turn, a, b)
-    e.spend(turns * (test_cost + turn_cost), turns * (test_xla + turn_xla))
+    compilation = asked.compilation + turned.compilation
+    e.spend(turns * (asked.cost + turned.cost), turns * (asked.xla + turned.xla), compilation)
     return [made.get(k, carry[k]) for k in range(len(carry))]
 
 

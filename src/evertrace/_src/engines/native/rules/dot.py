@@ -76,12 +76,15 @@ def product_code(lhs, rhs, out, precision):
     return code
 
 
-def product(e, x, y, numbers):
-    """Multiply matrices, which the numbers describe: see `MatmulShape` in `structure.h`."""
+def product(e, x, y, numbers, integer_item=0):
+    """Multiply matrices, which the numbers describe: see `MatmulShape` in `structure.h`.
+
+    If they are integers, `integer_item` says how many bytes an element has before it is converted.
+    """
     code, (batch, m, n, k) = e.values[x][0], numbers[:4]
     made = e.new((code, batch * m * n))
     e.add(MATMUL, (made,), (x, y), "", numbers)
-    e.spend(*costs.product_costs(batch, m, n, k, item_size(code)))
+    e.spend(*costs.product_costs(batch, m, n, k, item_size(code), integer_item))
     return made
 
 
@@ -96,4 +99,6 @@ def _dot_general(e, eqn, xs):
         x = permuted(e, x, lhs.shape, x_order)
     if y_order is not None:
         y = permuted(e, y, rhs.shape, y_order)
-    return e.convert(product(e, x, y, numbers), kind_of(out)[0])
+    is_integer = lhs.dtype.kind in "iub" and rhs.dtype.kind in "iub"
+    integer_item = max(lhs.dtype.itemsize, rhs.dtype.itemsize) if is_integer else 0
+    return e.convert(product(e, x, y, numbers, integer_item), kind_of(out)[0])

@@ -4,7 +4,8 @@ import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.core.jaxpr import Literal
-from evertrace._src.engines.native.emit import CODES, NotNative, emission, kind_of
+from evertrace._src.engines.native import costs
+from evertrace._src.engines.native.emit import CODES, COPY, NotNative, emission, item_size, kind_of
 from evertrace._src.ops import bits, compare, convert, select, special
 from evertrace._src.ops import elementwise as ops
 
@@ -108,10 +109,22 @@ def _select_n(e, eqn, xs):
     if len(cases) == 1:
         return cases[0]
     (code, size) = e.values[which]
+    if size not in (1, out[1]):  # the words of a random key are chosen together
+        which, size = _repeated(e, which, out[1] // size), out[1]
     if code == 0:
-        return e.loop("select_n", xs, out)
+        return e.loop("select_n", (which, *cases), out)
     chosen = cases[-1]
     for k in reversed(range(len(cases) - 1)):
         is_low = e.loop("le", (which, e.scalar(k, code)), (0, size))
         chosen = e.loop("select_n", (is_low, chosen, cases[k]), out)
     return chosen
+
+
+def _repeated(e, x, times):
+    """Return a value of which each element comes so many times, one after the other."""
+    code, size = e.values[x]
+    made = e.new((code, size * times))
+    numbers = tuple(n for place in range(times) for n in (1, 0, place, size, 1, times))
+    e.add(COPY, (made,), (x,) * times, "", numbers)
+    e.spend(*costs.copy_costs(size * times * item_size(code)))
+    return made

@@ -6,7 +6,7 @@ from evertrace._src.engines.native.emit import NotNative, emission, kind_of
 from evertrace._src.engines.native.rules.reduce import kernel
 from evertrace._src.ops import fft as ops
 
-_NS_PER_STEP = 0.7  # of an element, of which there are log2 of the number of elements
+_NS_PER_STEP = 0.13  # of an element, of which there are log2 of the number of elements
 
 
 @emission.define(ops.fft_p)

@@ -10,7 +10,7 @@ from evertrace._src.ops.linalg import host, solving, updates
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.transforms.staging import stage
 
-_NS_PER_STEP = 0.3  # of a multiplication and a subtraction
+_NS_PER_STEP = 0.1  # of a multiplication and a subtraction
 
 
 def _called(e, name, arrays, outs, ns, options=()):
@@ -34,15 +34,15 @@ def _kernel(prim, ns, options=lambda params: ()):
     emission.define(prim)(rule)
 
 
-_kernel(ops.cholesky_p, _NS_PER_STEP / 3)
+_kernel(ops.cholesky_p, _NS_PER_STEP / 4)
 _kernel(ops.cholesky_update_p, 6 * _NS_PER_STEP)
 _kernel(ops.tridiagonal_solve_p, 10 * _NS_PER_STEP)
 _kernel(ops.geqrf_p, _NS_PER_STEP)
 _kernel(ops.householder_product_p, _NS_PER_STEP)
 _kernel(ops.ormqr_p, _NS_PER_STEP, lambda p: (p["left"], p["transpose"]))
 _kernel(ops.qr_p, 2 * _NS_PER_STEP)
-_kernel(ops.eigh_p, 2.0, lambda p: (p["lower"],))
-_kernel(ops.svd_p, 4.0, lambda p: (p["algorithm"] is SvdAlgorithm.QR,))
+_kernel(ops.eigh_p, 3.0, lambda p: (p["lower"],))
+_kernel(ops.svd_p, 0.6, lambda p: (p["algorithm"] is SvdAlgorithm.QR,))
 _kernel(
     ops.eig_p,
     10.0,
@@ -83,7 +83,7 @@ def _triangular_solve(e, eqn, xs):
     options = (p["lower"], is_transposed, p["conjugate_a"], p["unit_diagonal"])
     arrays = [(xs[0], a.shape), (side, shape)]
     outs = [(kind_of(a)[0], shape)]
-    (x,) = _called(e, "triangular_solve", arrays, outs, _NS_PER_STEP, options)
+    (x,) = _called(e, "triangular_solve", arrays, outs, _NS_PER_STEP / 3, options)
     return x if on_left else permuted(e, x, shape, turn)
 
 

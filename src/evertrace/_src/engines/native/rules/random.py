@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import CODES, NotNative, emission, kind_of
 from evertrace._src.engines.native.rules.reduce import kernel
 from evertrace._src.engines.native.rules.structural import joined, view
@@ -24,13 +25,16 @@ def encrypted(e, keys, count, high, low):
     """
     shape = (count, high[1][1])
     arrays = [(keys, (count, 2)), high, low]
-    return kernel(e, "threefry", arrays, [(WORD, shape), (WORD, shape)])
+    ns = 2 * costs.NS_PER_WORD_DRAWN * math.prod(shape)
+    return kernel(e, "threefry", arrays, [(WORD, shape), (WORD, shape)], (), ns)
 
 
 def _words(e, keys, dtype, shape):
     """Return what the first counters are under each key: bits ``[n, m]`` or keys ``[n, m, 2]``."""
     count = e.values[keys][1] // 2
-    (made,) = kernel(e, "random_words", [(keys, (count, 2))], [(dtype, (count, *shape))])
+    out = (dtype, (count, *shape))
+    ns = costs.NS_PER_WORD_DRAWN * count * math.prod(shape)
+    (made,) = kernel(e, "random_words", [(keys, (count, 2))], [out], (), ns)
     return made
 
 

@@ -43,7 +43,7 @@ def _product(shape, dims):
     return total
 
 
-def _reduction(prim):
+def _reduction(prim, estimate=costs.reduction_costs):
     name = prim.name
 
     def rule(e, eqn, xs):
@@ -51,23 +51,20 @@ def _reduction(prim):
         permutation, sizes = reduction_sizes(shape, tuple(eqn.params["axes"]))
         if permutation is not None:
             x = permuted(e, x, shape, permutation)
-        return e.reduce(name, x, kind_of(eqn.outvars[0].aval)[0], sizes)
+        return e.reduce(name, x, kind_of(eqn.outvars[0].aval)[0], sizes, estimate)
 
     emission.define(prim)(rule)
 
 
-for _prim in (
-    reduce_sum_p,
-    ops.reduce_max_p,
-    ops.reduce_min_p,
-    ops.reduce_prod_p,
-    ops.reduce_and_p,
-    ops.reduce_or_p,
-    ops.reduce_xor_p,
-    ops.argmax_p,
-    ops.argmin_p,
-):
-    _reduction(_prim)
+_reduction(reduce_sum_p)
+_reduction(ops.reduce_max_p, costs.extreme_costs)
+_reduction(ops.reduce_min_p, costs.extreme_costs)
+_reduction(ops.reduce_prod_p)
+_reduction(ops.reduce_and_p)
+_reduction(ops.reduce_or_p)
+_reduction(ops.reduce_xor_p)
+_reduction(ops.argmax_p, costs.place_costs)
+_reduction(ops.argmin_p, costs.place_costs)
 
 
 # ---------------------------------------------------------------- kernels on rows
@@ -76,15 +73,17 @@ for _prim in (
 def kernel(e, name, arrays, outs, options=(), ns=None):
     """Call a kernel of `named.cc` on (value, shape) pairs; `outs` are (dtype, shape).
 
-    Unless it is said how many nanoseconds that takes, each byte is taken to be one of a sort.
+    XLA calls the same kernels, so it is taken to need as long: `ns`, or so much for each byte.
     """
     made = [e.new((code, _product(shape, range(len(shape))))) for code, shape in outs]
     numbers = [len(options), *options]
     for _, shape in [*arrays, *outs]:
         numbers += [len(shape), *shape]
     e.add(KERNEL, tuple(made), tuple(x for x, _ in arrays), name, tuple(numbers))
-    sizes = [size * item_size(code) for code, size in map(e.values.__getitem__, made)]
-    e.spend(costs.NS_PER_BYTE_SORTED * sum(sizes) if ns is None else ns)
+    if ns is None:
+        sizes = [size * item_size(code) for code, size in map(e.values.__getitem__, made)]
+        ns = costs.NS_PER_BYTE_OF_KERNEL * sum(sizes)
+    e.spend(ns, ns, costs.XLA_NS_TO_COMPILE_CALL)
     return made
 
 
@@ -98,7 +97,7 @@ def _check(aval, known, name):
 _FLOATS = frozenset(["float16", "bfloat16", "float32", "float64"])
 
 
-def _cumulative(prim, name, known):
+def _cumulative(prim, name, known, ns=costs.NS_PER_ELEMENT_CUMULATED):
     def rule(e, eqn, xs):
         aval = eqn.invars[0].aval
         _check(aval, known, prim.name)
@@ -106,7 +105,7 @@ def _cumulative(prim, name, known):
         wide = CODES[cumulative.accumulation_dtype(aval.dtype).name]
         x = e.convert(xs[0], wide)
         options = (eqn.params["axis"], int(eqn.params["reverse"]))
-        (y,) = kernel(e, name, [(x, shape)], [(wide, shape)], options)
+        (y,) = kernel(e, name, [(x, shape)], [(wide, shape)], options, ns * aval.size)
         return e.convert(y, code)
 
     emission.define(prim)(rule)
@@ -116,7 +115,7 @@ _cumulative(cumulative.cumsum_p, "sum", kernels.REALS | {"complex64", "complex12
 _cumulative(cumulative.cumprod_p, "prod", kernels.REALS)
 _cumulative(cumulative.cummax_p, "max", kernels.REALS)
 _cumulative(cumulative.cummin_p, "min", kernels.REALS)
-_cumulative(cumulative.cumlogsumexp_p, "logsumexp", _FLOATS)
+_cumulative(cumulative.cumlogsumexp_p, "logsumexp", _FLOATS, 10.0)
 
 
 def _to_last(rank, axis):
@@ -132,7 +131,8 @@ def _sort(e, eqn, xs):
     shape = [aval.shape[d] for d in order]
     arrays = [(permuted(e, x, aval.shape, order), shape) for x in xs]
     outs = [(e.values[x][0], shape) for x in xs]
-    ys = kernel(e, "sort", arrays, outs, (eqn.params["num_keys"],))
+    ns = costs.sort_cost(shape[-1], aval.size, len(xs))
+    ys = kernel(e, "sort", arrays, outs, (eqn.params["num_keys"],), ns)
     return [permuted(e, y, shape, inverse_permutation(order)) for y in ys]
 
 
@@ -145,7 +145,7 @@ def _top_k(e, eqn, xs):
     taken = [*shape[:-1], k]
     x = permuted(e, xs[0], aval.shape, order)
     outs = [(e.values[x][0], taken), (CODES["int32"], taken)]
-    ys = kernel(e, "top_k", [(x, shape)], outs)
+    ys = kernel(e, "top_k", [(x, shape)], outs, (), costs.NS_PER_ELEMENT_RANKED * aval.size)
     return [permuted(e, y, taken, inverse_permutation(order)) for y in ys]
 
 
@@ -156,4 +156,5 @@ def _search(e, eqn, xs):
     _check(avals[1], kernels.REALS, "searchsorted")
     arrays = [(x, aval.shape) for x, aval in zip(xs, avals, strict=True)]
     out = kind_of(eqn.outvars[0].aval)[0], avals[1].shape
-    return kernel(e, "search", arrays, [out], (int(eqn.params["right"]),))[0]
+    ns = costs.sort_cost(avals[0].size, avals[1].size, 1)
+    return kernel(e, "search", arrays, [out], (int(eqn.params["right"]),), ns)[0]
