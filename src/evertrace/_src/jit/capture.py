@@ -142,6 +142,7 @@ def _record(call, name, recorder, lifter):
             jaxpr, consts = root.close(cook.outs)
             lifter.namespaces.close(lifter.functions.catches, lifter.functions.deleted)
             recorder.questions.close(lifter.spaces.names)
+            recorder.callbacks.settle()
             lifter.objects.close(lifter.functions.deleted)
     cook.close()
     recorder.callbacks.close()

@@ -28,6 +28,7 @@ from evertrace._src import errors
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.jit.lifting.afterwards import After, settle
 from evertrace._src.jit.lifting.cook import Cook
 from evertrace._src.jit.lifting.entered import (
     instance_dict,
@@ -51,9 +52,11 @@ class Callbacks:
     Attributes:
       number: how calls get their number, a `CallNumber`; None while there is no callback.
       used, slots: indices of nodes and slots that recipes use.
+      afters: what is used after each, an `After`.
     """
 
     def __init__(self, recorder):
+        self.afters: list[After] = []
         self.recorder, self.number, self._input = recorder, None, None
         self.used, self.slots = set(), set()
         self._made = {}  # id -> (a thing that the trace has made, its recipe, what was in it)
@@ -80,7 +83,11 @@ class Callbacks:
             self._keep.append(value)
             if made not in varying:
                 self._made[id(value)] = value, made, contents_of(value)
-        held = OfThisCall(callback, (recipe, pending, varying, self._forgotten), len(cook.outs))
+        after = After()
+        self.afters.append(after)
+        self.recorder.lifter.objects.hide_again()
+        how = recipe, pending, varying, self._forgotten, after
+        held = OfThisCall(callback, how, len(cook.outs))
         return held, [self._of_call(), *map(as_operand, cook.outs), *operands]
 
     def can_make(self, values):
@@ -125,6 +132,10 @@ class Callbacks:
             self._forgotten |= _leading_to(every, changed.__contains__)
             self._made = {k: v for k, v in self._made.items() if v[1] not in self._forgotten}
 
+    def settle(self):
+        """Find out what is used after each callback, when the trace has run."""
+        self.used |= settle(self.afters, self.recorder)
+
     def close(self):
         """End the use of what the trace has made: plain Python would not have made it twice."""
         leave_unfinalized(self._keep)
@@ -133,6 +144,7 @@ class Callbacks:
         """Let go of all that the trace has kept alive."""
         self._made.clear()
         self._keep.clear()
+        self.afters.clear()
         self._input = None
 
 
@@ -269,13 +281,15 @@ _numbers, _LAST = itertools.count(), (1 << 31) - 1
 @contextlib.contextmanager
 def _callback(values, slots, made, held, extras):
     """Give the function and the static values of a callback for one run of it."""
-    recipe, pending, varying, forgotten = held.recipe
+    recipe, pending, varying, forgotten, after = held.recipe
     made = _Made(made, varying, forgotten)
     kitchen = Kitchen(values, slots, extras, made)
     found = recipe.make(kitchen)
     with in_place(pending, kitchen, f"{held.name}: {held!r}", held.src):
         before = [(x, contents_of(x)) for x in made.fixed()]
+        states = after.states(values)
         yield found
+        after.check(states, values, held)
     for x, contents in before:
         if not _are_same(contents_of(x), contents):
             raise _changed_error(held, x)

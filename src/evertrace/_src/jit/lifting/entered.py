@@ -143,15 +143,20 @@ def instance_dict(obj):
 
 
 class Attributes(Entered):
-    """The attributes of an object, in its dict and in its slots."""
+    """The attributes of an object, in its dict and in its slots.
 
-    __slots__ = ("cls", "seen", "slots")
+    Attributes:
+      seen: names whose lookup is guarded already.
+      hidden: name -> what was lifted of it, where a placeholder is in place again.
+    """
+
+    __slots__ = ("cls", "hidden", "seen", "slots")
     name_of = _name_of_attribute
 
     def __init__(self, obj, node):
         self.cls = type(obj)
         self.slots = slot_descriptors(self.cls)
-        self.seen = set()  # names whose lookup is guarded already
+        self.seen, self.hidden = set(), {}
         super().__init__(obj, node)
 
     def contents(self):

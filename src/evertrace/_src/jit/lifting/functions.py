@@ -105,6 +105,24 @@ class Functions:
             found.node = self.graph.constant_node(fun, fun.__qualname__)
         return found and found.node
 
+    def names_called(self, code):
+        """Return what the functions mention that were called, None if that can be any name.
+
+        Args:
+          code: of one that is left out, unless it may call itself.
+        """
+        names = {"__name__"}
+        for found in self._reached.values():
+            if not found.called or is_library_function(found.fun):
+                continue
+            info = info_of(found.code)
+            if found.code is code and not _calls_itself(code, info):
+                continue
+            if info.blind:
+                return None
+            names |= info.global_names | info.attribute_names | {*found.code.co_freevars}
+        return names
+
     def enter_root(self, fun, node):
         """Enter the function that is traced; its defaults were bound as arguments."""
         found = self._reached.get(id(fun))

@@ -35,6 +35,7 @@ class Objects:
             self.read, self.missing, self.read_of_made, self.by_id, self.identity.by_id
         )
         self.of_made = set()  # classes of objects that the trace has made
+        self.afters = lifter.recorder.callbacks.afters
 
     def enter(self, obj, node):
         """Take over an object: every attribute is a placeholder until it is read."""
@@ -54,10 +55,14 @@ class Objects:
     def read(self, entered, name, value):
         """Return what a read of an attribute gives; called by the hook."""
         kind = type(value)
+        if self.afters:
+            self.afters[-1].reads.add((entered, name))
         if name in OWN.get(entered.cls, ()):
             return self._read_own(entered, name, value)
         if kind is StandIn and isinstance(parts(value)[0], Attributes):
             owner, own_name = parts(value)
+            if self.afters:
+                self.afters[-1].reads.add((owner, own_name))
             self.guard_lookup(owner, own_name)
             uses = _uses(name) if can_be_left(type(owner.entry[own_name])) else None
             return self.lift_attribute(owner, own_name, uses)
@@ -91,6 +96,8 @@ class Objects:
 
     def missing(self, entered, name):
         """Note that an attribute is not there; called by the hook."""
+        if self.afters:
+            self.afters[-1].reads.add((entered, name))
         self.guard_lookup(entered, name)
         self._absent(entered, name)
 
@@ -110,9 +117,24 @@ class Objects:
         if name == "_value_" and isinstance(entered.obj, enum.Enum) and is_value(value):
             node.check, node.want, lifted = "value", value, value  # the library keys members by it
         else:
-            lifted = self.lifter.lift(value, node, uses)
+            lifted = entered.hidden.pop(name, ABSENT)
+            if lifted is ABSENT:
+                lifted = self.lifter.lift(value, node, uses)
+            elif id(lifted) in self.lifter.partly:
+                self.lifter.see(lifted, uses)
         entered.place_one(name, lifted)
         return lifted
+
+    def hide_again(self):
+        """Have what was read, and stayed the same value, read again: an assignment then shows."""
+        for entered in list(self.by_id.values()):
+            if self.hooks.classes.get(entered.cls):
+                own = OWN.get(entered.cls, ())
+                for name, value in entered.contents().items():
+                    is_read = type(value) is not StandIn and name in entered.entry
+                    if is_read and value is entered.placed.get(name) and name not in own:
+                        entered.hidden[name] = value
+                        entered.place_one(name, placeholder(entered, name))
 
     def lift_all(self, entered):
         """Lift every attribute that was not read yet: code in C will read them unseen."""
@@ -124,7 +146,7 @@ class Objects:
                 self.lifter.see(value)
         if instance_dict(entered.obj) is not None:
             names = tuple([n for n in entered.entry if n not in entered.slots])
-            node = self._vars_node(entered)
+            node = self.vars_node(entered)
             node.check, node.want = "keys", (dict, names)
             self.identity.derived(instance_dict(entered.obj), node)  # the code may keep it
 
@@ -147,21 +169,30 @@ class Objects:
         path = f"{entered.node.name}.{name}"
         if name in entered.slots:
             return self.graph.node(entered.node, "slot", entered.slots[name], path)
-        return self.graph.node(self._vars_node(entered), "key", name, path)
+        return self.graph.node(self.vars_node(entered), "key", name, path)
 
-    def _vars_node(self, entered):
+    def vars_node(self, entered):
+        """Return the node of the dict of an instance."""
         return self.graph.node(entered.node, "vars", None, f"{entered.node.name}.__dict__")
 
     def _absent(self, entered, name):
         """Depend on an instance not having an attribute of its own."""
-        if name in entered.entry:
-            return  # the trace itself has deleted it
+        if name not in entered.entry:  # else the trace itself has deleted it
+            self.absence_node(entered, name)
+
+    def absence_node(self, entered, name):
+        """Return the node of an attribute that an instance has not; None if it can have none."""
         path = f"{entered.node.name}.{name}"
         if name in entered.slots:
             descriptor = entered.slots[name]
-            self.graph.node(entered.node, "has_slot", descriptor, path, "identity", ABSENT)
-        elif instance_dict(entered.obj) is not None:
-            self.graph.node(self._vars_node(entered), "get", name, path, "identity", ABSENT)
+            return self.graph.node(entered.node, "has_slot", descriptor, path, "identity", ABSENT)
+        if instance_dict(entered.obj) is None:
+            return None
+        return self.graph.node(self.vars_node(entered), "get", name, path, "identity", ABSENT)
+
+    def unhooked(self):
+        """Return the objects whose attributes are read unseen."""
+        return [e for e in self.by_id.values() if not self.hooks.classes.get(e.cls)]
 
     def guard_lookup(self, entered, name):
         """Depend on what the class has under a name; returns (owner, entry) or None."""

@@ -1,0 +1,266 @@
+"""What a call reads before its callbacks is as in Python; what it uses after them must stay."""
+
+import collections
+import re
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+from evertrace.experimental import io_callback
+from tests.contract.compare import Record, X, case, module
+
+pytestmark = pytest.mark.engine
+
+TOTAL, LINES, TABLE = 0, [], np.zeros(3, np.float32)
+BOX = Record(n=0, items=[], d={}, flag=None)
+
+
+class Counts:
+    """Counts its callbacks, in an attribute of the class."""
+
+    calls = 0
+
+
+def change(v):
+    """Change everything that there is to be changed."""
+    global TOTAL
+    TOTAL += 1
+    LINES.append(float(v[0]))
+    np.copyto(TABLE, np.asarray(v) * len(LINES))
+    BOX.n += 1
+    BOX.items.append(len(BOX.items))
+    BOX.d["n"] = BOX.n
+    BOX.flag = BOX.n
+    Counts.calls += 1
+    if not hasattr(BOX, "extra"):
+        BOX.extra = 1
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    global TOTAL
+    TOTAL, Counts.calls = 0, 0
+    LINES.clear()
+    TABLE[:] = 0
+    vars(BOX).clear()
+    BOX.n, BOX.items, BOX.d, BOX.flag = 0, [], {}, None
+
+
+def call_back(x):
+    io_callback(change, None, x, ordered=True)
+
+
+def call_back_twice(x):
+    lax.fori_loop(0, 2, lambda i, c: (call_back(c), c)[1], x)
+
+
+READS = {
+    "an attribute": "BOX.n",
+    "what an attribute decides": "x if BOX.n > 1 else -x",
+    "an attribute that is not there": "getattr(BOX, 'extra', -1)",
+    "whether there is an attribute": "hasattr(BOX, 'extra')",
+    "the length of a list": "len(BOX.items)",
+    "the items of a list": "sum(BOX.items)",
+    "an entry": "BOX.d.get('n', -1)",
+    "all attributes": "len(vars(BOX))",
+    "a global": "TOTAL",
+    "a list under a global": "x * len(LINES)",
+    "a NumPy array": "x * TABLE",
+    "an attribute of a class": "Counts.calls",
+}
+
+STEPS = {
+    "at once": "call_back(x); return {read}",
+    "before too": "_ = {read}; call_back(x); return {read}",
+    "in a helper": "call_back(x); return (lambda: {read})()",
+    "after a loop": "call_back_twice(x); return {read}",
+}
+
+
+def step_of(source):
+    names = {}
+    exec(f"def step(x): {source}", globals(), names)
+    return names["step"]
+
+
+@pytest.mark.parametrize("what", READS)
+def test_what_is_read_before_a_callback_is_as_in_python(what):
+    step = ev.jit(step_of(f"found = {READS[what]}; call_back(x); return found"))
+    for i in range(3):
+        want = eval(READS[what], globals(), {"x": X * i})
+        assert np.asarray(step(X * i)).tolist() == np.asarray(want).tolist()
+    assert (BOX.n, TOTAL, len(LINES)) == (3, 3, 3)
+
+
+@pytest.mark.parametrize("what", READS)
+@pytest.mark.parametrize("how", STEPS)
+def test_what_is_read_after_a_callback_must_not_be_changed_by_it(what, how):
+    step = ev.jit(step_of(STEPS[how].format(read=READS[what])))
+    with pytest.raises(
+        ev.errors.ImpurityError, match=r"io_callback: change changes [\w. ]*, which"
+    ):
+        step(X)
+    assert BOX.n > 0  # what the callback has done stays
+
+
+def held(x, list_):
+    call_back(x)
+    return x * len(list_)
+
+
+def in_a_loop(x):
+    n = 0
+    for _ in range(2):
+        n = n + BOX.n
+        call_back(x)
+    return n
+
+
+def of_a_local(x):
+    items = BOX.items
+    call_back(x)
+    return len(items)
+
+
+def of_a_closure(x):
+    items = BOX.items
+
+    def count():
+        return len(items)
+
+    call_back(x)
+    return count()
+
+
+def of_a_generator(x):
+    items = (i for i in BOX.items)
+    call_back(x)
+    return sum(items)
+
+
+def emptied(x):
+    call_back(x)
+    BOX.items.clear()
+
+
+def counted(x):
+    call_back(x)
+    BOX.n += 1
+
+
+def rebound(x):
+    global TOTAL
+    old = TOTAL
+    call_back(x)
+    TOTAL = old
+
+
+@pytest.mark.parametrize(
+    ("step", "place"),
+    [
+        (in_a_loop, "BOX.n"),
+        (of_a_local, "BOX.items"),
+        (of_a_closure, "BOX.items"),
+        (lambda x: held(x, BOX.items), "BOX.items"),
+        (emptied, "BOX.items"),
+        (counted, "BOX.n"),
+        (rebound, "TOTAL"),
+    ],
+)
+def test_uses_after_a_callback_are_found(step, place):
+    with pytest.raises(ev.errors.ImpurityError, match=f"changes global {place}, which the jitted"):
+        ev.jit(step)(X)
+
+
+@case()
+def test_what_is_set_after_a_callback_to_what_it_was_is_set(jit):
+    s = Record(flag=None, word="a", n=1)
+
+    def note(v):
+        s.flag, s.word, s.n = 1, "b", 5
+
+    def step(x):
+        flag, word, n = s.flag, s.word, s.n
+        io_callback(note, None, x, ordered=True)
+        s.flag, s.word, s.n = flag, word, n
+        return x
+
+    step = jit(step)
+    for _ in range(2):
+        yield step(X), s
+
+
+def test_the_error_names_the_callback_the_place_the_line_and_the_repair():
+    with pytest.raises(ev.errors.ImpurityError) as raised:
+        ev.jit(counted)(X)
+    text = str(raised.value)
+    assert (
+        "io_callback: change changes global BOX.n, which the jitted function uses after it" in text
+    )
+    assert re.search(r"at .*test_callback_order.py:\d+ in call_back", text)
+    assert "return what is new from the callback, or use it after the call" in text
+
+
+@case()
+def test_a_callback_may_change_what_only_others_use(jit):
+    m = module("lines = []\ndef note(v):\n    lines.append(float(v[0]))\n    return v")
+    s = Record(log=[], n=0, last=None, history=collections.deque(maxlen=2))
+
+    def note(v):
+        s.log.append(m.note(v)[0])
+        s.last = v
+        s.history.append(s.n)
+
+    def step(x):
+        s.n += 1
+        if s.n > 2:
+            io_callback(note, None, x * s.n, ordered=True)
+            io_callback(note, None, x, ordered=True)
+        s.n += 1
+        return x
+
+    step = jit(step)
+    for i in range(4):
+        yield step(X * i), s.n, [float(v) for v in s.log], s.history, m.lines
+
+
+@case(traces=1)
+def test_what_a_later_callback_changes_may_be_used_before_it(jit):
+    s = Record(a=0, b=0)
+
+    def first(v):
+        s.a += 1
+
+    def second(v):
+        s.b += 1
+
+    def step(x):
+        y = x * s.a
+        io_callback(first, None, x, ordered=True)
+        y = y + s.b
+        io_callback(second, None, x, ordered=True)
+        return y
+
+    step = jit(step)
+    for _ in range(3):
+        yield step(X), s
+
+
+def test_a_call_that_a_callback_leaves_alone_uses_what_it_likes():
+    s = Record(n=0, items=[1.0])
+
+    def note(v):
+        if v[0] > 2:
+            s.n += 1
+
+    @ev.jit
+    def step(x):
+        io_callback(note, None, x, ordered=True)
+        return x * s.n + jnp.float32(s.items[0])
+
+    assert step(X).tolist() == [1, 1, 1]
+    with pytest.raises(ev.errors.ImpurityError, match=r"changes s\.n, which"):
+        step(X + 5)
