@@ -264,3 +264,70 @@ def test_a_call_that_a_callback_leaves_alone_uses_what_it_likes():
     assert step(X).tolist() == [1, 1, 1]
     with pytest.raises(ev.errors.ImpurityError, match=r"changes s\.n, which"):
         step(X + 5)
+
+
+# ------------------------------------------------------------------------ what the call makes
+
+
+class Notes:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.seen = []
+
+    def note(self, v):
+        self.seen.append(v + 0)
+
+
+def made_list(x):
+    log = []
+    io_callback(log.append, None, x, ordered=True)
+    return len(log)
+
+
+def made_object(x):
+    notes = Notes()
+    io_callback(notes.note, None, x, ordered=True)
+    return len(notes.seen)
+
+
+def made_closure(x):
+    log = []
+
+    def count():
+        return len(log)
+
+    io_callback(lambda v: log.append(v), None, x, ordered=True)
+    return count()
+
+
+def made_variable(x):
+    n = 0
+
+    def note(v):
+        nonlocal n
+        n += 1
+
+    io_callback(note, None, x, ordered=True)
+    return n
+
+
+@pytest.mark.parametrize("step", [made_list, made_object, made_closure, made_variable])
+def test_what_the_call_makes_and_reads_after_a_callback_must_not_be_changed_by_it(step):
+    with pytest.raises(ev.errors.ImpurityError, match="that the jitted function has made, and"):
+        ev.jit(step)(X)
+
+
+@case(traces=1)
+def test_what_the_call_makes_and_returns_may_be_filled_by_callbacks(jit):
+    def step(x):
+        log, notes, counts = [], Notes(), {}
+        for i in range(2):
+            io_callback(log.append, None, x * i, ordered=True)
+            io_callback(notes.note, None, x * i, ordered=True)
+            io_callback(lambda v: counts.setdefault("n", []).append(v + 0), None, x, ordered=True)
+        return {"log": log, "twice": x * 2, "seen": (notes.seen, counts)}
+
+    step = jit(step)
+    for i in range(3):
+        yield step(X * i)

@@ -25,6 +25,8 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.jit.lifting.asking import original
 from evertrace._src.jit.lifting.code import info_of, is_own_file, strings_in
+from evertrace._src.jit.lifting.entered import instance_dict
+from evertrace._src.jit.lifting.uses import GIVEN, Field, reads_from
 from evertrace._src.jit.lifting.values import ABSENT, dict_type, same_value
 
 _THE_TRACE = "evertrace._src.jit.capture"
@@ -41,19 +43,26 @@ class After:
       reads: pairs (`entered.Attributes`, name) that were read until the next callback was bound.
       code: of the jitted function's frame; names: that it mentions from then on.
       held: things that the local variables hold which are loaded from then on.
+      made: what is read from then on of things that may be the trace's own, each with whether it is
+        only given to another function.
+      variables: that are read from then on where functions have them in common.
+      recipes: of those of them that callbacks share.
       nodes: of the places, in order, once the trace has ended.
     """
 
-    __slots__ = ("code", "held", "names", "nodes", "reads")
+    __slots__ = ("code", "held", "made", "names", "nodes", "reads", "recipes", "variables")
 
     def __init__(self):
         self.reads: set[Any] = set()
         self.nodes: tuple[Any, ...] = ()
-        self.code, self.names, self.held = _of_frames()
+        self.recipes: frozenset[Any] = frozenset()
+        frames = _frames()
+        self.code = original(frames[-1].f_code) if frames else None
+        self.names, self.held, self.made, self.variables = _of_frames(frames)
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        self.reads, self.held = set(), []
+        self.reads, self.held, self.made = set(), [], []
 
     def states(self, values):
         """Return what is in the places now.
@@ -158,28 +167,50 @@ def _own_name(node):
 # ------------------------------------------------------------------------ what frames use
 
 
-def _of_frames():
-    """Return the traced frame's code, the names that it mentions yet, and what all frames hold."""
-    frames, frame = [], sys._getframe(1)
+def _frames():
+    """Return the frames that the trace runs, the innermost first."""
+    frames, frame = [], sys._getframe(2)
     while frame is not None and frame.f_globals.get("__name__") != _THE_TRACE:
         if not is_own_file(frame.f_code.co_filename):
             frames.append(frame)
         frame = frame.f_back
+    return frames
+
+
+def _of_frames(frames):
+    """Return what the outermost of some frames mentions from now on, what all hold, and read."""
     held: dict[int, Any] = {}
+    made, common = [], set()
     names: frozenset[str] = frozenset()
     for frame in frames:
-        names, local = _from(frame.f_code, frame.f_lasti)
+        start, names, local, shared = _from(frame.f_code, frame.f_lasti)
+        common |= shared
         variables = frame.f_locals
         for name in local:
             _hold(variables.get(name), held)
-    return original(frames[-1].f_code) if frames else None, names, list(held.values())
+        for name, value in variables.items():
+            for steps, end in reads_from(frame.f_code, start, name):
+                made.append((_at(value, steps), end == GIVEN))
+    return names, list(held.values()), made, common
+
+
+def _at(value, steps):
+    """Return what some steps lead to from a value, as far as they are attributes of its own."""
+    for step in steps:
+        attributes = instance_dict(value) if type(step) is Field else None
+        if attributes is None or step.name not in attributes:
+            # a method that is passed on reads nothing yet
+            is_method = type(step) is Field and callable(getattr(type(value), step.name, None))
+            return None if is_method else value
+        value = attributes[step.name]
+    return value
 
 
 _known: Any = weakref.WeakKeyDictionary()  # code -> offset -> what it uses from there on
 
 
 def _from(code, offset):
-    """Return the names, and the local variables, that code uses after an instruction."""
+    """Return where code goes on after an instruction, and the names and variables it uses then."""
     known = _known.setdefault(code, {})
     if offset not in known:
         known[offset] = _find_from(code, offset)
@@ -194,10 +225,12 @@ def _find_from(code, offset):
         if not jumps or min(jumps) >= start:
             break
         start = min(jumps)
-    names, local = set(), set()
+    names, local, shared = set(), set(), set()
     for i, after in zip(instructions, [*instructions[1:], None], strict=True):
         if i.offset < start:
             continue
+        if i.opname == "LOAD_DEREF":
+            shared |= {i.argval}
         if "FAST" in i.opname:
             is_returned = after is not None and after.opname == "RETURN_VALUE"
             if "LOAD" in i.opname and not is_returned:
@@ -209,7 +242,8 @@ def _find_from(code, offset):
             names |= info.global_names | info.attribute_names | {*i.argval.co_freevars}
         else:
             names |= {*strings_in(i.argval)}
-    return frozenset(names), frozenset((local | names) & {*code.co_varnames, *code.co_cellvars})
+    local = (local | names) & {*code.co_varnames, *code.co_cellvars}
+    return start, frozenset(names), frozenset(local), frozenset(shared)
 
 
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))

@@ -29,6 +29,7 @@ from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.jit.lifting.afterwards import After, settle
+from evertrace._src.jit.lifting.code import code_of
 from evertrace._src.jit.lifting.cook import Cook
 from evertrace._src.jit.lifting.entered import (
     instance_dict,
@@ -86,9 +87,37 @@ class Callbacks:
         after = After()
         self.afters.append(after)
         self.recorder.lifter.objects.hide_again()
+        after.recipes = self._read_after(after)
         how = recipe, pending, varying, self._forgotten, after
         held = OfThisCall(callback, how, len(cook.outs))
         return held, [self._of_call(), *map(as_operand, cook.outs), *operands]
+
+    def _read_after(self, after):
+        """Return the recipes of what the trace has made and reads after a callback."""
+        found, seen = set(), set()
+        todo = [x for x, given in after.made if not (given and self._is_callback(x))]
+        for fun, _, _ in self._made.values():
+            if type(fun) is types.FunctionType:
+                cells = zip(code_of(fun).co_freevars, fun.__closure__ or (), strict=True)
+                cells = [cell for name, cell in cells if name in after.variables]
+                found |= {self._made[id(x)][1] for x in cells if id(x) in self._made}
+        while todo:
+            x = todo.pop()
+            if id(x) in seen or id(x) in self.recorder.identity.known:
+                continue
+            seen.add(id(x))
+            self._keep.append(x)
+            if id(x) in self._made:
+                found.add(self._made[id(x)][1])
+            elif type(x) not in _TRANSPARENT:
+                continue
+            if type(x) is types.FunctionType:
+                todo += x.__closure__ or ()
+            todo += x if type(x) is tuple else contents_of(x)
+        return frozenset(found)
+
+    def _is_callback(self, value):
+        return type(value) in _CALLABLE and id(value) in self._made
 
     def can_make(self, values):
         """Whether each call could make some values that are neither arrays nor numbers."""
@@ -206,6 +235,8 @@ def contents_of(value):
     return [x for item in found for x in (item if type(item) is tuple else (item,))]
 
 
+_CALLABLE = (types.FunctionType, functools.partial)
+_TRANSPARENT = (tuple, list, dict, set, types.FunctionType, types.CellType)
 _CONTAINERS: tuple[Any, ...] = (list, set, collections.deque)
 
 
@@ -286,7 +317,7 @@ def _callback(values, slots, made, held, extras):
     kitchen = Kitchen(values, slots, extras, made)
     found = recipe.make(kitchen)
     with in_place(pending, kitchen, f"{held.name}: {held!r}", held.src):
-        before = [(x, contents_of(x)) for x in made.fixed()]
+        before = [(x, contents_of(x)) for x in made.fixed(after.recipes)]
         states = after.states(values)
         yield found
         after.check(states, values, held)
@@ -314,9 +345,13 @@ class _Made:
     def __setitem__(self, recipe, value):
         (self.own if recipe in self.varying else self.shared)[recipe] = value
 
-    def fixed(self):
-        """Return what the callback must not change: nobody else would see it."""
-        lost = [self.shared[x] for x in self.forgotten if x in self.shared]
+    def fixed(self, read):
+        """Return what the callback must not change: nobody else would see it.
+
+        Args:
+          read: recipes of what the function reads after it.
+        """
+        lost = [self.shared[x] for x in {*self.forgotten, *read} if x in self.shared]
         return [*self.own.values(), *lost]
 
 
@@ -324,7 +359,7 @@ def _changed_error(held, x):
     return errors.user_error(
         errors.ImpurityError,
         f"{held.name}: {held!r} changes a {type(x).__name__} that the jitted function has made, "
-        "and that holds traced arrays or was changed later: the callback has a copy of it.",
+        "and that holds traced arrays, or is read or changed later: the callback has a copy of it.",
         fix="return what is new from the callback, or keep it in an object that was there before "
         "the call.",
         anchor="callback-state",

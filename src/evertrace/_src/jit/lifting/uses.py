@@ -55,6 +55,9 @@ Uses = frozenset[Use] | None
 LOOKED_UP = "looked up"
 """The end of a use that is none: something is found, and that is all."""
 
+GIVEN = "given"
+"""The end of a use, for `reads_from`, as an argument of a call."""
+
 UNREAD: frozenset[Use] = frozenset()
 """Nothing is done with it."""
 
@@ -123,6 +126,30 @@ def uses_of_name(code: CodeType, name: str) -> Uses:
     """Return what code, with the functions in it, does with attributes of a name, of whatever."""
     code = original(code)
     return _memo(code, Field(name), lambda: _of_name(code, name))
+
+
+def reads_from(code: CodeType, offset: int, name: str) -> frozenset[Use]:
+    """Return how code, from an instruction on, reads a variable, beside keeping it or returning it.
+
+    What is only put into a new container, passed on as a method, or returned is not in it.
+    """
+    code = original(code)
+    return _memo(code, (offset, name, "from"), lambda: _reads_from(code, offset, name))
+
+
+def _reads_from(code, offset, name):
+    found = set()
+    for i, instruction in enumerate(_instructions(code)):
+        if instruction.offset < offset or not _loads_variable(instruction.op):
+            continue
+        loaded = instruction.names[1:] if instruction.op.startswith("STORE") else instruction.names
+        for k, one in enumerate(loaded):
+            if one == name:
+                stack = [_Loaded(()), *[None] * (len(loaded) - 1 - k)]
+                follower = _Follower(code, stack, keeps=True)
+                follower.run(_instructions(code)[i + 1 : i + 1 + _FARTHEST])
+                found |= follower.uses
+    return frozenset(found)
 
 
 def _memo(code, question, ask):
@@ -256,17 +283,27 @@ def _follow(code, first, stack):
 
 
 class _Follower:
-    """Runs instructions on a stack of `_Loaded`, `_Constant`, `_Method`, and None for the rest."""
+    """Runs instructions on a stack of `_Loaded`, `_Constant`, `_Method`, and None for the rest.
 
-    def __init__(self, code, stack):
-        self.code, self.stack, self.uses = code, stack, set()
+    Args:
+      code: the code; stack: what is on the stack.
+      keeps: whether what is put into a new container, or returned, is not read by that.
+    """
+
+    def __init__(self, code, stack, keeps=False):
+        self.code, self.stack, self.uses, self.keeps = code, stack, set(), keeps
 
     def run(self, instructions):
         for instruction in instructions:
             if all(type(x) not in (_Loaded, _Method) for x in self.stack):
                 return
             handler = _HANDLERS.get(instruction.op)
-            if handler is not None:
+            if self.keeps and instruction.op in _KEEPING:
+                kept = self.pop(1 - _effect(instruction))
+                self.stack.append(next((x for x in kept if type(x) is _Loaded), None))
+            elif self.keeps and instruction.op == "RETURN_VALUE":
+                return
+            elif handler is not None:
                 handler(self, instruction)
             elif instruction.op in _PUSH_ONE or instruction.op in _PUSH_NOTHING:
                 pushes = instruction.op in _PUSH_ONE
@@ -282,9 +319,9 @@ class _Follower:
         self.stack = self.stack[: len(self.stack) - len(found)]
         return [None] * (count - len(found)) + found
 
-    def read(self, values):
+    def read(self, values, end=None):
         """Note that values are read."""
-        self.uses.update(Use(x.steps, None) for x in values if type(x) in (_Loaded, _Method))
+        self.uses.update(Use(x.steps, end) for x in values if type(x) in (_Loaded, _Method))
 
     # ------------------------------------------------------------ handlers
 
@@ -356,7 +393,8 @@ class _Follower:
 
     def call(self, instruction):
         method, other, *args = self.pop(instruction.arg + 2)
-        self.read([other, *args])
+        self.read([other])
+        self.read(args, GIVEN if self.keeps else None)
         if type(method) is not _Method:
             self.read([method])
             self.stack.append(None)
@@ -464,5 +502,8 @@ _PUSH_ONE = frozenset({
     "BUILD_CONST_KEY_MAP", "BUILD_SLICE", "MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE",
 })  # fmt: skip
 """Instructions that take values, which are read, and put one new value there."""
+_KEEPING = frozenset({
+    "BUILD_LIST", "BUILD_TUPLE", "BUILD_MAP", "BUILD_CONST_KEY_MAP", "LIST_TO_TUPLE",
+})  # fmt: skip
 _PUSH_NOTHING = frozenset({"LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"})
 """Those that only take one."""
