@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import evertrace as ev
 import evertrace.numpy as jnp
 from tests.contract.compare import Record, X, case, raised
 
@@ -471,3 +472,73 @@ def test_numpy_scalar_is_traced(jit):
     f = jit(lambda x: x * s.k)
     for s.k in (np.float32(2), np.float32(3)):
         yield f(X), s
+
+
+# ------------------------------------------------------------------------ the dict and its order
+
+
+@case(traces=3)  # the orders p q, p q extra, p extra q
+def test_an_attribute_that_is_deleted_and_set_again_comes_last(jit):
+    s = Record(p=1, q=2)
+
+    def step(x):
+        old = s.q
+        del s.q
+        s.q = old
+        s.extra = s.p + 1
+        return x
+
+    step = jit(step)
+    for _ in range(5):
+        yield step(X), list(vars(s)), s
+
+
+DICTS = {
+    "reversed": lambda s, x: dict(reversed(vars(s).items())),
+    "a copy": lambda s, x: dict(vars(s)),
+    "others": lambda s, x: {"k": 1, "w": x},
+    "nothing": lambda s, x: {},
+    "another object's": lambda s, x: s.other.__dict__,
+}
+
+
+@pytest.mark.parametrize("names", [(), ("a",), ("a", "b", "c")])
+@pytest.mark.parametrize("what", DICTS)
+def test_a_dict_that_is_assigned_is_the_one_of_the_object(what, names):
+    if what == "another object's":
+        names = (*names, "other")
+
+    def observe(jit):
+        other = Record(k=1)
+        s = Record(**{k: other if k == "other" else 1 for k in names})
+        first = vars(s)
+
+        def step(x):
+            s.__dict__ = DICTS[what](s, x)
+            return vars(s)
+
+        step, found = jit(step), []
+        for _ in range(1 if what == "another object's" else 3):
+            found.append(step(X))
+        same = [[a is b for a in (first, vars(s), vars(other), *found)] for b in found]
+        return same, [list(d) for d in (first, *found)], vars(s) is vars(other)
+
+    assert observe(ev.jit) == observe(lambda f: f)
+
+
+@case(traces=1)
+def test_slots_beside_a_dict_that_is_assigned(jit):
+    class Both(Record):
+        __slots__ = ("n",)
+
+    s = Both(a=1)
+    s.n = 0
+
+    def step(x):
+        s.n += 1
+        s.__dict__ = {"a": s.n + s.a}
+        return x * s.n
+
+    step = jit(step)
+    for _ in range(3):
+        yield step(X), s.n, list(vars(s).items())

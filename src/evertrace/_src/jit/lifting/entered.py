@@ -148,15 +148,17 @@ class Attributes(Entered):
     Attributes:
       seen: names whose lookup is guarded already.
       hidden: name -> what was lifted of it, where a placeholder is in place again.
+      namespace: the dict that held them before the trace, or None.
     """
 
-    __slots__ = ("cls", "hidden", "seen", "slots")
+    __slots__ = ("cls", "hidden", "namespace", "seen", "slots")
     name_of = _name_of_attribute
 
     def __init__(self, obj, node):
         self.cls = type(obj)
         self.slots = slot_descriptors(self.cls)
         self.seen, self.hidden = set(), {}
+        self.namespace = instance_dict(obj)
         super().__init__(obj, node)
 
     def contents(self):
@@ -183,10 +185,20 @@ class Attributes(Entered):
         if namespace is not None:
             replace_entries(namespace, rest)
 
+    def is_replaced(self):
+        """Whether another dict holds the attributes now: `__dict__` was assigned."""
+        return instance_dict(self.obj) is not self.namespace
+
+    def changed(self):
+        """Whether the attributes, or the dict that holds them, are not what was put in place."""
+        return self.is_replaced() or super().changed()
+
     def restore(self):
-        """Put back the class and all attributes."""
+        """Put back the class, the dict and all attributes."""
         if type(self.obj) is not self.cls:
             object.__setattr__(self.obj, "__class__", self.cls)
+        if self.is_replaced():
+            object.__setattr__(self.obj, "__dict__", self.namespace)
         self.put(self.entry)
 
     def place_one(self, name, value):

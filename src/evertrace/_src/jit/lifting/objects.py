@@ -145,13 +145,21 @@ class Objects:
             else:
                 self.lifter.see(value)
         if instance_dict(entered.obj) is not None:
-            names = tuple([n for n in entered.entry if n not in entered.slots])
-            node = self.vars_node(entered)
-            node.check, node.want = "keys", (dict, names)
-            self.identity.derived(instance_dict(entered.obj), node)  # the code may keep it
+            node = self._guard_names(entered)
+            self.identity.derived(entered.namespace, node)  # the code may keep it
+
+    def _guard_names(self, entered):
+        """Depend on the names of all attributes in an instance's dict, and on their order."""
+        node = self.vars_node(entered)
+        node.check = "keys"
+        node.want = dict, tuple([n for n in entered.entry if n not in entered.slots])
+        return node
 
     def close(self, deleted):
         """Depend on what was not there and may have been set and deleted again.
+
+        What was there and may have been deleted and set again is now behind all others: that there
+        are others depends on the names that there are.
 
         Args:
           deleted: names of attributes that the code deletes.
@@ -161,6 +169,12 @@ class Objects:
             for name in deleted:
                 if name not in entered.entry and name not in now:
                     self._absent(entered, name)
+                elif (
+                    name in entered.entry
+                    and name not in entered.slots
+                    and type(now.get(name)) is not StandIn
+                ):
+                    self._guard_names(entered)
 
     # ------------------------------------------------------------ nodes
 

@@ -23,7 +23,7 @@ from evertrace._src.jit.lifting.arraywrites import (
 )
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.parts import is_changed
-from evertrace._src.jit.lifting.values import dict_type
+from evertrace._src.jit.lifting.values import ABSENT, dict_type
 
 
 class Write(NamedTuple):
@@ -197,6 +197,8 @@ def _mapping(entered, recorder, cook, now, placed, kind, order=True):
 
 def _attributes(entered, recorder, cook):
     now, placed = entered.contents(), entered.placed
+    if entered.is_replaced():
+        return _replaced(entered, cook)
     objects = recorder.lifter.objects
     for k, old in placed.items():
         if k not in now and type(old) is StandIn:
@@ -205,6 +207,18 @@ def _attributes(entered, recorder, cook):
         if k not in placed or now[k] is not placed[k]:
             objects.guard_lookup(entered, k)
     return _mapping(entered, recorder, cook, now, placed, "attributes")
+
+
+def _replaced(entered, cook):
+    """Return the writes of an object whose `__dict__` was assigned."""
+    at, name, slots = entered.node.index, entered.node.name, entered.slots
+    recipe = cook.state(kinds.instance_dict(entered.obj), f"{name}.__dict__")
+    now, placed = entered.contents(), entered.placed
+    changed = [k for k in slots if k in now and now[k] is not placed.get(k, ABSENT)]
+    recipes = {k: cook.state(now[k], f"{name}.{k}", entered.entry.get(k)) for k in changed}
+    gone = [k for k in slots if k in placed and k not in now]
+    writes = [Write(at, f"{name}.__dict__", "namespace", recipe, None)]
+    return [*writes, Write(at, name, "attributes", recipes, gone)] if recipes or gone else writes
 
 
 def _names(entered, recorder, cook):
@@ -412,12 +426,17 @@ def _apply_class(obj, made, rest):
     object.__setattr__(obj, "__class__", made)
 
 
+def _apply_namespace(obj, made, rest):
+    object.__setattr__(obj, "__dict__", made)
+
+
 APPLY: dict[str, Callable[[Any, Any, Any], None]] = {
     "attributes": _apply_attributes, "names": _apply_names, "entries": _apply_names,
     "class_entries": _apply_class_entries, "dict": _apply_dict, "extend": _apply_extend,
     "around": _apply_around,
     "items": _apply_items, "set": _apply_set, "cell": _apply_cell, "ndarray": replay,
     "class": _apply_class, "fields": _apply_fields, "memory": _apply_memory,
+    "namespace": _apply_namespace,
     "context": lambda var, made, rest: var.set(made),
 }  # fmt: skip
 """How a change is made, by the kind of thing."""
