@@ -219,3 +219,13 @@ def test_jaxprs_as_functions():
     np.testing.assert_allclose(out, np.sin(2.0) + X, rtol=1e-6)
     extend.core.check_jaxpr(closed.jaxpr)
     assert closed.jaxpr.effects == extend.core.no_effects
+
+
+def test_what_libraries_ask_of_primitives_and_types():
+    assert extend.core.primitives.jit_p.call_primitive is False
+    aval = ev.typeof(jnp.ones(2))
+    assert aval.sharding is None
+    assert ev.core.ShapedArray((2,), "float32", sharding=aval.sharding) is aval
+    assert aval.update(sharding=None) is aval
+    assert ev.typeof(jnp.ones(2)).to_tangent_aval() is ev.typeof(jnp.ones(2))
+    assert ev.typeof(jnp.arange(2)).to_tangent_aval().str_short() == "float0[2]"

@@ -51,6 +51,15 @@ def test_axes_of_two_arguments(in_axes, x, y, want):
     np.testing.assert_array_equal(ev.vmap(lambda x, y: x * y, in_axes)(x, y), want)
 
 
+def test_what_is_not_mapped_need_not_be_an_array():
+    f = ev.vmap(lambda x, act, names: act(x) * len(names["a"]), (0, None, None))
+    np.testing.assert_array_equal(f(X, jnp.negative, {"a": "xyz"}), -3 * X)
+    with pytest.raises(TypeError, match=r"argument 1 of type function is not an array"):
+        ev.vmap(lambda x, act: act(x))(X, lambda x: x)
+    with pytest.raises(TypeError, match=r"argument 0 of type str is not an array"):
+        ev.vmap(lambda name, act: name, (0, None))("x", jnp.sin)
+
+
 @pytest.mark.parametrize(
     "in_axes",
     [

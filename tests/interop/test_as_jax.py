@@ -92,6 +92,14 @@ PROGRAMS = {
         else:
             raise AssertionError
     """,
+    "private modules are attributes of their package": """
+        import evertrace as ev
+        ev.as_jax()
+        import jax
+        import jax._src
+        assert jax._src.xla_bridge._backends is not None
+        assert jax._src.core.Tracer is ev.core.Tracer
+    """,
     "every private name that is lent is there": """
         import evertrace as ev, importlib
         ev.as_jax()

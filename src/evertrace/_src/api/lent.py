@@ -137,7 +137,10 @@ def _get(module, names, name):
     if name.startswith("__"):
         raise AttributeError(name)
     found = names.get(name)
-    if found is not None:
+    below = f"{module.__name__}.{name}"
+    if below in MODULES:  # which JAX has imported itself
+        value = importlib.import_module(below)
+    elif found is not None:
         source, _, original = found.partition(":")
         value = getattr(importlib.import_module(source.removesuffix(".__init__")), original)
     else:

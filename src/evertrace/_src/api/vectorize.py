@@ -10,7 +10,7 @@ import numpy as np
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import check_callable, flatten_arrays
 from evertrace._src.arrays.cell import Cell
-from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result, is_float0
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.jit.observe import Watch, settle
@@ -38,7 +38,7 @@ def vmap(
       fun: function of trees of arrays.
       in_axes: which axis of the arguments is mapped: an int, None (not mapped), or a tree of
         these that is a prefix of the tuple of positional arguments. Keyword arguments are mapped
-        over their first axis.
+        over their first axis. What is not mapped need not be an array.
       out_axes: where the mapped axis appears in the outputs; likewise a prefix of the result.
       axis_name: a name for the axis, any hashable value but None or a tuple, by which collective
         operations such as `lax.psum` combine the values of all examples.
@@ -71,16 +71,19 @@ def vmap(
     @functools.wraps(fun)
     def vmap_fun(*args, **kwargs):
         cells = _mutable_arguments(where, (args, kwargs))
-        leaves, treedef = flatten_arrays(
-            where, _with_contents((args, kwargs)) if cells else (args, kwargs), _argument_name
-        )
+        given = _with_contents((args, kwargs)) if cells else (args, kwargs)
+        try:
+            (leaves, treedef), others = flatten_arrays(where, given, _argument_name), {}
+        except TypeError:
+            given, others = _without_others(where, in_axes, given)
+            leaves, treedef = flatten_arrays(where, given, _argument_name)
         axes = _argument_axes(where, in_axes, args, kwargs, treedef)
         dims = [_axis(where, a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(where, leaves, dims, treedef, axis_size)
         trace = BatchTrace(state.trace, Axis(size, axis_name), where)
         watch = Watch(trace).start()
         with _mapped_cells(trace, cells, leaves, dims):
-            pairs, out_tree = _run(trace, fun, treedef, leaves, dims, cells)
+            pairs, out_tree = _run(trace, fun, treedef, leaves, dims, {**cells, **others})
         if watch.leaked() and not config.current().strict:
             settle(watch, [(fun, "")], functools.partial(_refuse_mapped, trace))
         out_dims = tree.flatten_axes(f"{where} out_axes", out_tree, out_axes)
@@ -104,15 +107,38 @@ def _with_float0(where, result, out_axes, size):
     return tree.unflatten(treedef, leaves)
 
 
-def _run(trace, fun, treedef, leaves, dims, cells):
+def _run(trace, fun, treedef, leaves, dims, as_they_are):
     """Run a function on tracers; returns pairs (value, batch dim or None), and their treedef."""
     tracers = [trace.tracer(x, d) for x, d in zip(leaves, dims, strict=True)]
-    for i, cell in cells.items():
-        tracers[i] = cell
+    for i, x in as_they_are.items():
+        tracers[i] = x
     with set_trace(trace):
         args, kwargs = tree.unflatten(treedef, tracers)
         outs, out_tree = flatten_result(fun(*args, **kwargs), trace.name)
     return [trace.split(x) for x in outs], out_tree
+
+
+def _without_others(where, in_axes, arguments):
+    """Return the arguments with numbers for what is no array and not mapped; these, by position."""
+    leaves, treedef = tree.flatten(arguments)
+    args, kwargs = arguments
+    axes = _argument_axes(where, in_axes, args, kwargs, treedef)
+    others = {
+        i: x
+        for i, (x, axis) in enumerate(zip(leaves, axes, strict=True))
+        if axis is None and not _is_operand(x)
+    }
+    for i in others:
+        leaves[i] = 0
+    return tree.unflatten(treedef, leaves), others
+
+
+def _is_operand(x):
+    try:
+        as_operand(x, "vmap")
+    except TypeError:
+        return False
+    return True
 
 
 def _mutable_arguments(where, arguments):

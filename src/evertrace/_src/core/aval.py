@@ -29,6 +29,8 @@ class ShapedArray(native.AvalBase):
       shape: tuple of ints.
       dtype: a NumPy dtype, anything `numpy.dtype` takes, or an extended dtype.
       weak_type: whether the value gives way to the other operand's dtype in promotion.
+      sharding, vma, memory_space: accepted for compatibility; the type of an array does not say
+        where it is.
 
     Example:
       >>> aval = ev.core.ShapedArray((2, 3), "float32")
@@ -44,15 +46,16 @@ class ShapedArray(native.AvalBase):
     ndim: int
     size: int
     cache: dict
+    sharding = None
 
-    def __new__(cls, shape, dtype, weak_type=False):
-        """Return the one object for these three facts."""
+    def __new__(cls, shape, dtype, weak_type=False, sharding=None, vma=None, memory_space=None):
+        """Return the one object for the first three facts."""
         try:
             return _interned[shape, dtype, weak_type]
         except (KeyError, TypeError):
             return _intern(cls, shape, dtype, weak_type)
 
-    def update(self, shape=None, dtype=None, weak_type=None):
+    def update(self, shape=None, dtype=None, weak_type=None, sharding=None):
         """Return the aval with some of the three facts replaced."""
         return ShapedArray(
             self.shape if shape is None else shape,

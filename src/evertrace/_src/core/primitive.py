@@ -168,6 +168,9 @@ class Primitive:
         "multiple_results", "name", "physical", "show",
     )  # fmt: skip
 
+    # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
+    call_primitive = map_primitive = False
+
     # The rules: functions of an operation's own signature, or None, or `Undefined`.
     abstract: Any
     batch: Any

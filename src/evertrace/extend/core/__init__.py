@@ -25,10 +25,12 @@ from evertrace._src.core.jaxpr import subjaxprs as jaxprs_in_params
 from evertrace._src.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from evertrace._src.errors import JaxprTypeError as JaxprTypeError
 
+from . import primitives as primitives
+
 __all__ = [
     "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "InconclusiveDimensionOperation", "Jaxpr",
     "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "ShapedArray", "TraceTag", "Var",
     "check_jaxpr", "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun",
-    "jaxprs_in_params", "mapped_aval", "no_effects", "set_current_trace", "take_current_trace",
-    "unmapped_aval", "valid_jaxtype",
+    "jaxprs_in_params", "mapped_aval", "no_effects", "primitives", "set_current_trace",
+    "take_current_trace", "unmapped_aval", "valid_jaxtype",
 ]  # fmt: skip

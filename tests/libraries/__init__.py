@@ -1,0 +1,1 @@
+"""Libraries written for JAX, on evertrace and on JAX: see `scripts/libraries`."""

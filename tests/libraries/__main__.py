@@ -1,0 +1,80 @@
+"""Run the libraries' examples and tests, and print the table: see `scripts/libraries`."""
+
+import argparse
+import pathlib
+import tempfile
+
+from tests.libraries import examples, suites
+from tests.libraries.catalogue import LIBRARIES
+from tests.libraries.environments import ROOT, Environment
+
+PAGE = ROOT / "docs" / "interop.md"
+BEGIN, END = "<!-- table of libraries: scripts/libraries -->", "<!-- end of the table -->"
+HEAD = (
+    "library", "version", "its example", "own tests", "passed", "failed", "of what passes on JAX",
+)  # fmt: skip
+
+
+def main():
+    """Read the arguments, run what they ask for, print or write the table."""
+    parser = argparse.ArgumentParser(prog="scripts/libraries", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="LIBRARY", help="default: all of them")
+    parser.add_argument("--cache", type=pathlib.Path, help="folder of the environments")
+    parser.add_argument("--with-jax", action="store_true", help="ask JAX as well")
+    parser.add_argument("--tests", action="store_true", help="run the libraries' own tests, too")
+    parser.add_argument("--timeout", type=int, default=600, help="seconds for a library's tests")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
+    asked = parser.parse_args()
+    known = {library.name: library for library in LIBRARIES}
+    unknown = set(asked.names) - set(known)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+    cache = asked.cache or pathlib.Path(tempfile.gettempdir()) / "evertrace-libraries"
+    kinds = ("evertrace", "jax") if asked.with_jax else ("evertrace",)
+    environments = [Environment(cache.resolve(), kind) for kind in kinds]
+    rows = []
+    for name in asked.names or known:
+        rows.append(examine(known[name], environments, asked, cache.resolve() / "run"))
+        print(*rows[-1], sep=" | ", flush=True)
+    if asked.write:
+        write(rows)
+    return 1 if any(row[2].startswith(("fails", "differs")) for row in rows) else 0
+
+
+def examine(library, environments, asked, folder):
+    """Return the row of a library."""
+    versions = [environment.install(library) for environment in environments]
+    printed = [examples.run(environment, library, folder) for environment in environments]
+    there = printed[1] if len(printed) > 1 else None
+    cells = ["", "", ""]
+    if asked.tests and library.tests:
+        found = [
+            suites.run(environment, library, version, asked.timeout, folder)
+            for environment, version in zip(environments, versions, strict=True)
+        ]
+        cells = suites.row(found[0], found[1] if len(found) > 1 else None)
+    example = examples.verdict(printed[0], there)
+    return library.name, versions[0], example, library.remark, *cells
+
+
+def write(rows):
+    """Put rows into the table of the page, in the place of those of the same libraries."""
+    text = PAGE.read_text()
+    before, _, rest = text.partition(BEGIN)
+    old, _, after = rest.partition(END)
+    kept = {}
+    for line in old.strip().splitlines()[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        kept[cells[0]] = cells
+    for row in rows:
+        was = kept.get(row[0], [""] * len(HEAD))
+        # Tests that were not run now keep what they showed when they were.
+        kept[row[0]] = [*row[:4], *(row[4:] if any(row[4:]) else was[4:])]
+    order = [library.name for library in LIBRARIES if library.name in kept]
+    lines = [HEAD, ["---"] * len(HEAD), *[kept[name] for name in order]]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

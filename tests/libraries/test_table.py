@@ -1,0 +1,82 @@
+"""What `scripts/libraries` makes of results; the libraries themselves are run by hand."""
+
+import ast
+
+import pytest
+
+from tests.libraries import __main__ as script
+from tests.libraries import examples, suites
+from tests.libraries.catalogue import LIBRARIES, NONE
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="a" name="passes"/>
+<testcase classname="a" name="fails"><failure>no</failure></testcase>
+<testcase classname="a" name="skipped"><skipped/></testcase>
+<testcase classname="a" name="subtests"/>
+<testcase classname="a" name="subtests"><failure>no</failure></testcase>
+</testsuite></testsuites>"""
+
+
+def test_every_program_belongs_to_a_library_and_says_what_it_shows():
+    files = {file.stem for file in examples.PROGRAMS.glob("*.py")}
+    assert files == {name for library in LIBRARIES for name in library.programs}
+    for name in files:
+        assert ast.get_docstring(ast.parse((examples.PROGRAMS / f"{name}.py").read_text()))
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.name)
+def test_what_is_said_of_a_librarys_tests(library):
+    assert library.remark
+    assert not (library.tests and library.remark == NONE)
+
+
+def test_outcomes(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    assert suites.outcomes(report) == ({"a.passes"}, {"a.fails", "a.subtests"})
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "cells"),
+    [
+        (({"a", "b"}, {"c"}), ({"a", "c"}, set()), ("2", "1", "1 of 2: 50.0 %")),
+        (({"a"}, set()), None, ("1", "0", "not asked")),
+        (({"a"}, set()), (set(), {"a"}), ("1", "0", "none passes")),
+        (None, ({"a"}, set()), ("too long", "", "")),
+    ],
+)
+def test_row(here, there, cells):
+    assert suites.row(here, there) == cells
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "said"),
+    [
+        (["loss", "1.00001"], ["loss", "1.0"], "prints the same"),
+        (["loss", "1.1"], ["loss", "1.0"], "differs"),
+        (["loss"], ["loss", "1.0"], "differs"),
+        (["loss"], None, "runs"),
+        (RuntimeError("KeyError: 1"), ["loss"], "fails: KeyError: 1"),
+        (["loss"], RuntimeError("KeyError: 1"), "runs; fails on JAX"),
+    ],
+)
+def test_verdict(here, there, said):
+    programs = None if there is None else {"a": there}
+    assert examples.verdict({"a": here}, programs) == said
+
+
+def test_rows_of_libraries_that_were_not_run_stay_in_the_table(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{script.BEGIN}\n{script.END}\nafter\n")
+    monkeypatch.setattr(script, "PAGE", page)
+    script.write([("chex", "1", "runs", "all", "5", "0", "5 of 5")])
+    script.write(
+        [("optax", "2", "runs", "all", "", "", ""), ("chex", "2", "runs", "all", "", "", "")]
+    )
+    lines = page.read_text().splitlines()
+    assert lines[0] == "before"
+    assert lines[-1] == "after"
+    assert lines[4:6] == [
+        "| optax | 2 | runs | all |  |  |  |",
+        "| chex | 2 | runs | all | 5 | 0 | 5 of 5 |",
+    ]
