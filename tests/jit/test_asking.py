@@ -1,5 +1,7 @@
 """Code in which `is` is a question: it does what the code it was made from does."""
 
+# ruff: noqa: UP030, UP031, UP032 - all ways to format are meant
+
 import ast
 import dis
 import pathlib
@@ -169,3 +171,83 @@ def test_conversions_in_long_functions(converted):
     exec("\n".join(["def long(n):", "    x = 0", *lines, "    return x"]), made)
     assert made_to_ask(made["long"])(2) == made["long"](2)
     assert len(converted) == 600
+
+
+# ---------------------------------------------------------------- texts
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Lists the texts that are made, by how."""
+    hows = []
+
+    def noting(how, fn):
+        def make(*args):
+            hows.append(how)
+            return fn(*args)
+
+        return make
+
+    functions = {
+        "formatted": lambda kind, value, spec="": format(_CONVERTED[kind](value), spec),
+        "converted": lambda kind, value: _CONVERTED[kind](value),
+        "joined": lambda *parts: "".join(parts),
+        "percent": lambda template, values: template % values,
+        "template": str,
+    }
+    noted = {how: noting(how, fn) for how, fn in functions.items()}
+    monkeypatch.setattr(asking, "texts", asking.Texts(**noted))
+    return hows
+
+
+_CONVERTED = (lambda x: x, str, repr, ascii)
+
+
+def texts(n, v):
+    out = [
+        f"{n}",
+        f"a {n} b {v!r:>9} {v:{n}.{n - 1}} {n!s}{v!a}",
+        f"{n=} {f'{v}'}",
+        f"{n if v else v}",
+    ]
+    out += ["%d" % n, "%s and %s" % (n, v), "%%" % (), n % 2, "{} {}".format(n, v), ", ".join("ab")]
+    out += [(lambda k: f"{k:>3}")(n), [f"{k}" for k in (n, v)], "a {0}".format(*[n]), f"{{{n}}}"]
+    try:
+        f"{n:zz}"
+    except ValueError as error:
+        out.append(error.__traceback__.tb_lineno)
+
+    def inner():
+        yield f"{(yield n)}"
+
+    return out, list(inner()), {f"{n}": f"{v}"}, "x".upper().join("ab")
+
+
+def test_texts_are_what_they_were(made):
+    assert asking.asks(texts.__code__)
+    assert made_to_ask(texts)(3, 2.5) == texts(3, 2.5)
+    assert {"formatted", "joined", "percent", "template"} <= {*made}
+
+
+def test_texts_in_long_functions(made):
+    lines = [
+        f"    x.append(f'{{n}} {i} {{n!r:>{i}}}' + '%d' % n + '{{}}'.format(n))" for i in range(200)
+    ]
+    namespace = {}
+    exec("\n".join(["def long(n):", "    x = []", *lines, "    return x"]), namespace)
+    fun = made_to_ask(namespace["long"])
+    assert fun(7) == namespace["long"](7)
+    assert made.count("joined") == made.count("percent") == 200
+    assert made.count("formatted") == 400
+
+
+@pytest.mark.parametrize("name", ["typing", "inspect", "ast", "dataclasses", "enum", "argparse"])
+def test_all_texts_of_a_module_are_made(made, name):
+    path = pathlib.Path(ast.__file__).with_name(f"{name}.py")
+    for code in _codes(compile(path.read_text(encoding="utf8"), str(path), "exec")):
+        if asking.asks(code):
+            new = asking.asking(code)
+            left = [x for x in asking._instructions(new.co_code) if asking._made(x, new)]
+            assert not left
+            assert [*new.co_positions()][: len([*code.co_positions()])] == [*code.co_positions()]
+            assert asking.original(new) is code

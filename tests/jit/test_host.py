@@ -20,9 +20,9 @@ from evertrace._src.jit.lifting.host import (
     Prologue,
     math_stand_in,
     stand_in_of,
-    type_stand_in,
 )
 from evertrace._src.jit.lifting.hostprogram import RAISES, bits
+from evertrace._src.jit.lifting.standins import type_stand_in
 from evertrace.errors import ImpurityError
 
 # ---------------------------------------------------------------- programs against plain Python

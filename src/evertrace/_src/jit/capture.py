@@ -84,6 +84,7 @@ def record(call, name, constants=refused.NONE):
     eager, first = set(), None
     while True:
         recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
+        recorder.prologue.defers_texts = refused.TEXTS not in constants
         lifter = Lifter(recorder, eager, constants)
         try:
             with uncollected():  # what a finalizer writes is not the function's
@@ -95,7 +96,8 @@ def record(call, name, constants=refused.NONE):
             eager.add(missed.cls)
         except TypeError as error:
             # It may be C code that takes exact numbers only: once more, with these as constants.
-            if constants is refused.ALL or not recorder.prologue.leaves:
+            prologue = recorder.prologue
+            if constants is refused.ALL or not (prologue.leaves or prologue.late_names):
                 # Python's own words are those for numbers, ours those for what stands for them.
                 raise (first if isinstance(first, errors.EvertraceError) else error) from None
             constants, first = refused.wider(constants, error, recorder), first or error

@@ -58,13 +58,14 @@ from evertrace._src.jit.lifting.entered import (
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.transforms.staging import Stage
 
 _LEAVES = frozenset({
-    Array, Host, HostArray, StandIn, bool, bytes, complex, float, int, np.ndarray, range, slice,
-    str, type(None), types.BuiltinFunctionType, types.ModuleType,
+    Array, Host, HostArray, HostText, StandIn, bool, bytes, complex, float, int, np.ndarray, range,
+    slice, str, type(None), types.BuiltinFunctionType, types.ModuleType,
 })  # fmt: skip
 
 

@@ -1,8 +1,9 @@
-"""Numbers that code in C has refused to take in the form of host scalars.
+"""Numbers and texts that code in C has refused to take in the form of stand-ins.
 
 Such code wants exact numbers, and raises a TypeError for what stands for one. Which one it was, it
 does not say; but the call's place in the user's code is known, and what it names there. Those
-numbers are constants in the trace that follows, and all others are not.
+numbers are constants in the trace that follows, and all others are not. Where it is a text of
+numbers, the trace that follows makes all texts at once.
 """
 
 import dis
@@ -11,8 +12,9 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from evertrace._src.jit.lifting.code import is_library_code
-from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostprogram import OP
+from evertrace._src.jit.lifting.hosttext import HostText
 
 
 class _All:
@@ -24,6 +26,7 @@ class _All:
 
 NONE: Container[str] = frozenset()
 ALL: Container[str] = _All()
+TEXTS = "the texts"  # among the names: texts of numbers are made at once
 
 
 def wider(constants, error, recorder):
@@ -34,7 +37,9 @@ def wider(constants, error, recorder):
       error: the TypeError that ended it.
       recorder: its recorder.
     """
-    found = _refused(error, recorder)
+    if TEXTS not in constants and HostText.__name__ in str(error):
+        return constants | {TEXTS}
+    found = _refused(error, recorder) | {TEXTS}
     return ALL if found <= constants else constants | found
 
 
@@ -94,7 +99,7 @@ class _Span(NamedTuple):
 
 def _slots(value):
     """Yield the slots of the host scalars in a value."""
-    if type(value) is Host:
+    if is_host(value):
         yield value.slot
     elif type(value) in (list, tuple, dict):
         for item in value.values() if type(value) is dict else value:

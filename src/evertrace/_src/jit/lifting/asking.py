@@ -5,12 +5,19 @@ code in which each ``is`` asks an object of ours, by an ``in``: ``(a, b) in aske
 changes: what stands in for an instruction is appended to the code, and a jump leads there and back,
 so instructions keep their places, and lines, handlers of exceptions and jumps stay what they are.
 
-No number of ours can be converted by ``int(n)``, ``float(n)`` or ``complex(a, b)``, which insist on
-numbers of Python's own. Where such a name is called and nothing else is done to it, what is called
-is a function of ours that records the conversion; the name itself, ``isinstance(n, int)``, stays.
+Nor can an object be formatted to what is no text of Python's own: f-strings, and ``template % n``
+where there is a literal with a ``%``, are computed by objects of ours, as ``(a, b) @ maker``. A
+literal text that is formatted or joins others, ``"{}".format(n)``, is replaced by an object.
+
+No number of ours can be converted by ``int(n)``, ``float(n)``, ``complex(a, b)`` or ``str(n)``,
+which insist on values of Python's own. Where such a name is called and nothing else is done to it,
+what is called is a function of ours that records the conversion; the name itself,
+``isinstance(n, int)``, stays.
 """
 
 import dis
+import functools
+import itertools
 import sys
 from types import CodeType
 from typing import Any, NamedTuple
@@ -27,6 +34,40 @@ answer: Any = lambda a, b: a is b  # noqa: E731
 
 conversions: dict[str, Any] = {}
 """What is called in place of builtin types, by their names; `host` sets it."""
+
+
+class Texts(NamedTuple):
+    """What formats in place of Python.
+
+    Attributes:
+      formatted: ``formatted(conversion, value, spec="")``.
+      converted: ``converted(conversion, value)``.
+      joined: ``joined(*parts)``.
+      percent: ``percent(template, values)``.
+      template: what stands for a literal text of which a method is called.
+    """
+
+    formatted: Any
+    converted: Any
+    joined: Any
+    percent: Any
+    template: Any
+
+
+texts: Any = None
+"""The `Texts`; `hosttext` sets it."""
+
+
+class _Maker:
+    """The constant that computes a text: ``(a, b) @ maker``."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __rmatmul__(self, operands):
+        return self.fn(*operands)
 
 
 class Asker:
@@ -52,12 +93,15 @@ def original(code):
 
 
 def asks(code):
-    """Whether a code object, or one nested in it, compares identities that could be a number's."""
-    raw = code.co_code
-    own = _IS in raw[::2] and bool(_questions(_instructions(raw), code.co_consts))
-    if not own and not conversions.keys().isdisjoint(code.co_names):
-        own = bool(_called(code, ()))
-    return own or any(type(c) is CodeType and asks(c) for c in code.co_consts)
+    """Whether code, or code nested in it, compares identities, or converts or formats values."""
+    instructions = _instructions(code.co_code)
+    return (
+        bool(_questions(instructions, code.co_consts))
+        or any(_made(x, code) for x in instructions)
+        or bool(_literals(instructions, code))
+        or (not conversions.keys().isdisjoint(code.co_names) and bool(_called(code, ())))
+        or any(type(c) is CodeType and asks(c) for c in code.co_consts)
+    )
 
 
 def asking(code, globals=()):
@@ -67,23 +111,45 @@ def asking(code, globals=()):
       code: a code object.
       globals: names that are not those of builtins.
     """
-    constants = tuple(
+    constants = _Constants(
         [asking(c, globals) if type(c) is CodeType and asks(c) else c for c in code.co_consts]
     )
-    called = _called(code, globals)
-    names, first = sorted({name for _, name in called}), len(constants)
-    constants = (*constants, *[conversions[name] for name in names])
-    writer = _Writer(code, len(constants))
-    for place, name in called:
-        writer.call(place, first + names.index(name))
-    for question in _questions(writer.instructions, constants):
-        writer.ask(question)
+    asker, writer = Asker(code), _Writer(code)
+    for x, name in _called(code, globals):
+        writer.call(x, constants.place(conversions[name]))
+    for x in _literals(writer.instructions, code):
+        writer.load(x, constants.place(texts.template(code.co_consts[x.arg])))
+    bodies = {}
+    for i, x in enumerate(writer.instructions):
+        made = _made(x, code)
+        if made:
+            count, maker = made
+            load = _encoded("LOAD_CONST", constants.place(_Maker(maker)))
+            bodies[i] = _encoded("BUILD_TUPLE", count) + load + _MATMUL
+    for i in _questions(writer.instructions, code.co_consts):
+        load = _encoded("LOAD_CONST", constants.place(asker))
+        contains = _encoded("CONTAINS_OP", writer.instructions[i].arg) + _CONTAINS_CACHES
+        bodies[i] = _encoded("BUILD_TUPLE", 2) + load + contains
+    writer.replace(bodies)
     return code.replace(
         co_code=bytes(writer.raw),
-        co_consts=(*constants, Asker(code)),
+        co_consts=(*constants.items, asker),
         co_exceptiontable=code.co_exceptiontable + bytes(writer.handlers),
         co_linetable=code.co_linetable + bytes(writer.lines),
+        co_stacksize=code.co_stacksize + 1,
     )
+
+
+class _Constants:
+    """The constants of a code object that is written."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def place(self, value):
+        """Return the place of a constant that is added."""
+        self.items.append(value)
+        return len(self.items) - 1
 
 
 class _Instruction(NamedTuple):
@@ -135,9 +201,50 @@ def _called(code, globals):
     ]
 
 
-_template = _instructions(compile("0 in x", "", "eval").co_code)
-_CONTAINS = next(x for x in _template if x.op == _OP["CONTAINS_OP"])
-_CONTAINS_CACHES = bytes(_CONTAINS.end - _CONTAINS.offset - 2)
+def _made(x, code):
+    """Return how many operands a formatting instruction takes and what makes the same, or None."""
+    if x.op == _OP.get("FORMAT_VALUE"):  # until 3.12
+        return 1 + (x.arg >> 2 & 1), functools.partial(texts.formatted, x.arg & 3)
+    if x.op == _OP.get("FORMAT_SIMPLE"):
+        return 1, functools.partial(texts.formatted, 0)
+    if x.op == _OP.get("FORMAT_WITH_SPEC"):
+        return 2, functools.partial(texts.formatted, 0)
+    if x.op == _OP.get("CONVERT_VALUE"):
+        return 1, functools.partial(texts.converted, x.arg)
+    if x.op == _OP["BUILD_STRING"]:
+        return x.arg, texts.joined
+    if (x.op, x.arg) in _REMAINDERS and any(type(c) is str and "%" in c for c in code.co_consts):
+        return 2, texts.percent
+    return None
+
+
+def _literals(instructions, code):
+    """Return the instructions that load a literal text to call a method that formats or joins."""
+    return [
+        x
+        for x, after in itertools.pairwise(instructions)
+        if x.op == _CONST and type(code.co_consts[x.arg]) is str
+        if after.op == _METHOD.op and (_METHOD.op != _OP["LOAD_ATTR"] or after.arg & 1)
+        if code.co_names[after.arg >> _METHOD_SHIFT] in ("format", "join")
+    ]
+
+
+def _first(source, *names):
+    """Return the instruction of one of some names that an expression compiles to."""
+    found = _instructions(compile(source, "", "eval").co_code)
+    return next(x for x in found if x.op in [_OP.get(name) for name in names])
+
+
+def _caches(x):
+    return bytes(x.end - x.offset - 2)
+
+
+_CONTAINS_CACHES = _caches(_first("0 in x", "CONTAINS_OP"))
+_MATMUL = bytes((_OP["BINARY_OP"], _first("a @ b", "BINARY_OP").arg))
+_MATMUL += _caches(_first("a @ b", "BINARY_OP"))
+_REMAINDERS = {(x.op, x.arg) for x in [_first("a % b", "BINARY_OP")]}
+_METHOD = _first("a.b()", "LOAD_METHOD", "LOAD_ATTR")
+_METHOD_SHIFT = 1 if _METHOD.op == _OP["LOAD_ATTR"] else 0
 
 
 def _encoded(name, arg):
@@ -154,11 +261,10 @@ class _Writer:
       raw: its instructions; handlers, lines: what is appended to its tables.
     """
 
-    def __init__(self, code, asker):
+    def __init__(self, code):
         self.raw = bytearray(code.co_code)
         self.instructions = _instructions(self.raw)
         self.targets = frozenset(dis.findlabels(code.co_code))
-        self.asker = asker
         self.handlers, self.lines = bytearray(), bytearray()
         self.ranges = list(_ranges(code.co_exceptiontable))
         self.positions = [p[0] for p in code.co_positions()]
@@ -168,52 +274,64 @@ class _Writer:
     def call(self, load, constant):
         """Have a call load a constant in place of a global: there is room in that one's caches."""
         null, made = bytes((_OP["PUSH_NULL"], 0)), _encoded("LOAD_CONST", constant)
-        made = made + null if sys.version_info >= (3, 13) else null + made
-        nothing = bytes((_OP["NOP"], 0)) * ((load.end - load.start - len(made)) // 2)
-        self.raw[load.start : load.end] = made + nothing
-
-    def ask(self, i):
-        """Have the ``is`` at some place ask instead."""
-        question, start = self.instructions[i], len(self.raw)
-        moved = ()
-        hole = question.offset, question.end
-        jump = _encoded("JUMP_FORWARD", (start - question.end) // 2)
-        if len(jump) > question.end - question.offset:  # too far for one instruction
-            moved = self._movable(i)
-            if not moved:
-                return  # between two jumps, in a long function; nobody has seen it
-            hole = moved[0].start, moved[-1].end
-            jump = self._jump(hole, start)
-            if jump is None:
-                return
-        before = [x for x in moved if x.offset < question.offset]
-        body = b"".join(bytes(self.raw[x.start : x.end]) for x in before)
-        body += _encoded("BUILD_TUPLE", 2) + _encoded("LOAD_CONST", self.asker)
-        body += _encoded("CONTAINS_OP", question.arg) + _CONTAINS_CACHES
-        body += b"".join(
-            bytes(self.raw[x.start : x.end]) for x in moved if x.offset > question.offset
+        self._fill(
+            load.start, load.end, made + null if sys.version_info >= (3, 13) else null + made
         )
-        body = self._and_back(body, start, hole[1])
-        nothing = bytes((_OP["NOP"], 0)) * ((hole[1] - hole[0] - len(jump)) // 2)
-        self.raw[hole[0] : hole[1]] = jump + nothing
-        self.raw += body
-        self._note(question, start // 2, len(body) // 2)
 
-    def _movable(self, i):
-        """Return the ``is`` with a neighbour that can move with it, to make room for a jump."""
-        question, before = self.instructions[i], self.instructions[i - 1]
-        after = self.instructions[i + 1]
-        if question.start not in self.targets and self._moves(before, question):
-            return before, question
-        if after.start not in self.targets and self._moves(after, question):
-            return question, after
-        return ()
+    def load(self, load, constant):
+        """Load a constant in place of another, if there is room."""
+        made = _encoded("LOAD_CONST", constant)
+        if len(made) <= load.end - load.start:
+            self._fill(load.start, load.end, made)
 
-    def _moves(self, x, question):
+    def _fill(self, start, end, made):
+        """Put instructions in place of others that are no shorter."""
+        self.raw[start:end] = made + bytes((_OP["NOP"], 0)) * ((end - start - len(made)) // 2)
+
+    def replace(self, bodies):
+        """Have instructions do what others do.
+
+        Args:
+          bodies: position of an instruction -> the bytes of what stands in for it.
+        """
+        gone = set()
+        for i, x in enumerate(self.instructions):
+            if i not in bodies or i in gone:
+                continue
+            start = len(self.raw)
+            for moved in ((i,), self._movable(i, gone)):
+                hole = self.instructions[moved[0]].start, self.instructions[moved[-1]].end
+                jump = self._jump(hole, start)
+                if jump is not None:
+                    break  # else it is too far for one instruction
+            else:
+                continue  # between two jumps, in a long function; nobody has seen it
+            gone.update(moved)
+            body = b"".join(bodies.get(j) or self._bytes(j) for j in moved)
+            body = self._and_back(body, start, hole[1])
+            self._fill(*hole, jump)
+            self.raw += body
+            self._note(x, start // 2, len(body) // 2)
+
+    def _bytes(self, i):
+        return bytes(self.raw[self.instructions[i].start : self.instructions[i].end])
+
+    def _movable(self, i, gone):
+        """Return an instruction with a neighbour that can move with it, to make room for a jump."""
+        this, before, after = self.instructions[i], self.instructions[i - 1], None
+        if i + 1 < len(self.instructions):
+            after = self.instructions[i + 1]
+        if this.start not in self.targets and i and self._moves(i - 1, before, this, gone):
+            return i - 1, i
+        if after and after.start not in self.targets and self._moves(i + 1, after, this, gone):
+            return i, i + 1
+        return (i,)
+
+    def _moves(self, i, x, this, gone):
         return (
             x.op not in _JUMPS
-            and self.raw[x.offset] == x.op  # not gone already
-            and self._range_of(x.offset) == self._range_of(question.offset)
+            and i not in gone
+            and self._range_of(x.offset) == self._range_of(this.offset)
         )
 
     @staticmethod
@@ -241,13 +359,13 @@ class _Writer:
         at = offset // 2
         return next((x for x in self.ranges if x[0] <= at < x[0] + x[1]), None)
 
-    def _note(self, question, start, length):
-        """Give appended instructions the line and the handler of the ``is``."""
-        handler = self._range_of(question.offset)
+    def _note(self, x, start, length):
+        """Give appended instructions the line and the handler of what they stand for."""
+        handler = self._range_of(x.offset)
         if handler is not None:
-            for i, x in enumerate((start, length, *handler[2:])):
-                self.handlers += _varint(x, 0x80 if i == 0 else 0)
-        line = self.positions[question.offset // 2]
+            for i, n in enumerate((start, length, *handler[2:])):
+                self.handlers += _varint(n, 0x80 if i == 0 else 0)
+        line = self.positions[x.offset // 2]
         for at in range(0, length, 8):
             units = min(8, length - at)
             if line is None:

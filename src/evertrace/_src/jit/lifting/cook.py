@@ -32,7 +32,7 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
-from evertrace._src.jit.lifting.host import Host, Late, function_of
+from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.impure import real_of
 from evertrace._src.jit.lifting.parts import MADE, is_structure
@@ -53,6 +53,7 @@ from evertrace._src.jit.lifting.recipes import (
     Out,
     number_as_array,
 )
+from evertrace._src.jit.lifting.standins import function_of
 from evertrace._src.ops.convert import convert
 from evertrace._src.tree import registry
 
@@ -134,9 +135,10 @@ class Cook:
         kind = type(value)
         if kind is StandIn:
             return self._of_stand_in(value)
-        if kind is Host:
+        if is_host(value):
             self.slots.add(value.slot)
-            return NumberAsArray(value.slot) if is_result else Number(value.slot)
+            is_array = is_result and kind is Host
+            return (NumberAsArray if is_array else Number)(value.slot)
         origin = self._origin(value)
         is_number = is_result and (kind in _NUMBERS or isinstance(value, np.generic))
         if origin is not None and not is_number:
@@ -425,7 +427,7 @@ def _is_importable(cls):
     return found is cls or is_library_class(cls)
 
 
-_OF_THE_TRACE = (Host, HostArray, StandIn, Tracer)
+_OF_THE_TRACE = (HostValue, HostArray, StandIn, Tracer)
 
 
 def _attributes(value):

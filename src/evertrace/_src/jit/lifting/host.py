@@ -19,7 +19,6 @@ part of what the trace saw.
 import functools
 import math
 import operator
-import sys
 import types
 from collections.abc import Callable, Iterable
 from threading import get_ident
@@ -30,7 +29,6 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking
-from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import (
     DEMAND,
     LATE,
@@ -69,11 +67,12 @@ class Prologue:
       leaves: the slots that are filled from outside at each call, in order.
       as_input: function that makes a `Host` an input of the traced program; the recorder sets it.
       closed: whether the trace has ended; its `Host`s are then plain numbers.
+      defers_texts: whether texts made of numbers are made at each call; else they are demands.
     """
 
     __slots__ = (
-        "as_input", "closed", "constants", "late_names", "leaves", "results", "slots", "steps",
-        "thread",
+        "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "results",
+        "slots", "steps", "thread",
     )  # fmt: skip
 
     as_input: Callable[["Host"], Any]
@@ -86,7 +85,7 @@ class Prologue:
         self.results: dict[Any, Any] = {}  # what was asked -> what was answered
         self.late_names: dict[int, str] = {}  # slot -> the late call it depends on, in words
         self.thread = get_ident()
-        self.closed = False
+        self.closed, self.defers_texts = False, True
 
     def is_recording(self):
         """Whether the trace goes on, on the calling thread."""
@@ -117,16 +116,16 @@ class Prologue:
         return made
 
     def op(self, fn, *args):
-        """Return ``fn(*args)``, recorded: as a `Host` if it is a number, else as a demand."""
+        """Return ``fn(*args)``, recorded: a stand-in if it is a number or text, else a demand."""
         slots = tuple(map(self.slot_of, args))
         key = OP, fn, slots
         found = self.results.get(key, _ABSENT)
         if found is not _ABSENT:
             return found
         result = self._call(fn, slots)
-        if type(result) in SCALARS:
+        if self._is_deferred(result):
             made = self._fill(OP, fn, slots, result)
-        elif type(result) is tuple and all(type(x) in SCALARS for x in result):
+        elif type(result) is tuple and all(map(self._is_deferred, result)):
             whole = self._fill(OP, fn, slots, result)
             made = tuple(self.op(operator.getitem, whole, i) for i in range(len(result)))
         else:
@@ -147,10 +146,10 @@ class Prologue:
 
     def slot_of(self, x):
         """Return the slot of a `Host` or of a constant."""
-        if type(x) is Host:
+        if is_host(x):
             if x.prologue is self:
                 return x.slot
-            x = _plain(x)
+            x = plain(x)
         key = bits(x)
         slot = self.constants.get(key)
         if slot is None:
@@ -181,6 +180,11 @@ class Prologue:
         names = dict(self.late_names)
         return HostProgram(template, tuple(self.leaves), tuple(reversed(kept)), wanted, names)
 
+    def _is_deferred(self, result):
+        """Whether a result has a stand-in, and need not be known before the call."""
+        kind = type(result)
+        return kind in SCALARS or (kind in STAND_INS and self.defers_texts)
+
     def _new_slot(self, value):
         self.slots.append(value)
         return len(self.slots) - 1
@@ -205,7 +209,7 @@ class Prologue:
             if slot in self.late_names:
                 self.late_names[out] = self.late_names[slot]
         self.steps.append(Step(kind, fn, slots, out, type(result)))
-        return Host(self, out, result)
+        return STAND_INS.get(type(result), Host)(self, out, result)
 
     def _demanded(self, fn, slots, result):
         """Record that `fn` of the slots is `result`, by the operands where that has no bits."""
@@ -229,12 +233,20 @@ class Prologue:
     def _cannot_fail(self, step):
         """Whether the step has a result, of one type, for all operands of these types."""
         kinds = {type(self.slots[i]) for i in step.args}
+        if kinds == {str}:
+            return step.fn in TOTAL_OF_TEXTS
         return step.fn in _TOTAL and (kinds <= {int, bool} or kinds == {float})
 
 
 _TOTAL = frozenset({
     operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.abs,
 })  # fmt: skip
+
+TOTAL_OF_TEXTS = {operator.add}
+"""Functions of texts alone that give a text, whatever the texts are."""
+
+STAND_INS: dict[type, type] = {}
+"""Types besides numbers whose values are made at each call -> what stands for them in a trace."""
 
 
 def late_error(what):
@@ -263,22 +275,24 @@ class Late(NamedTuple):
 def _apply(method, fn, *args):
     """Apply `fn` through a method of the prologue that is recording, or else to plain numbers."""
     for x in args:
-        if type(x) is Host and x.prologue.is_recording():
+        if is_host(x) and x.prologue.is_recording():
             return method(x.prologue, fn, *args)
-    return fn(*[x.present if type(x) is Host else x for x in args])
+    return fn(*[x.present if is_host(x) else x for x in args])
 
 
-def _op(fn, *args):
+def op(fn, *args):
+    """Apply a function, recorded where a prologue is recording."""
     return _apply(Prologue.op, fn, *args)
 
 
-def _demand(fn, *args):
+def demand(fn, *args):
+    """Apply a function, as a demand of the prologue where it is recording."""
     return _apply(Prologue.demand, fn, *args)
 
 
-def _plain(x):
+def plain(x):
     """Return the demanded value of a `Host`."""
-    return _demand(value_of, x)
+    return demand(value_of, x)
 
 
 def _is_subclassed(x):
@@ -294,30 +308,30 @@ def _binary(fn):
 
     def forward(self, other):
         if type(other) in _NUMBERS:
-            return _op(fn, self, other)
-        return fn(_plain(self), other) if _is_subclassed(other) else NotImplemented
+            return op(fn, self, other)
+        return fn(plain(self), other) if _is_subclassed(other) else NotImplemented
 
     def reflected(self, other):
         if type(other) in _NUMBERS:
-            return _op(fn, other, self)
-        return fn(other, _plain(self)) if _is_subclassed(other) else NotImplemented
+            return op(fn, other, self)
+        return fn(other, plain(self)) if _is_subclassed(other) else NotImplemented
 
     return forward, reflected
 
 
 def _unary(fn):
-    return lambda self: _op(fn, self)
+    return lambda self: op(fn, self)
 
 
 def _conversion(fn):
-    return lambda self: _demand(fn, self)
+    return lambda self: demand(fn, self)
 
 
 def _comparison(fn):
     def compare(self, other):
         if type(other) in _NUMBERS:
-            return _demand(fn, self, other)
-        return fn(_plain(self), other) if _is_subclassed(other) else NotImplemented
+            return demand(fn, self, other)
+        return fn(plain(self), other) if _is_subclassed(other) else NotImplemented
 
     return compare
 
@@ -328,15 +342,14 @@ _WITH_NAN = (float, complex)
 
 def _attribute(name):
     fn = operator.attrgetter(name)
-    return property(lambda self: _op(fn, self))
+    return property(lambda self: op(fn, self))
 
 
-class Host:
-    """A Python number while a function is traced.
+class HostValue:
+    """A value of Python's that the host computes at each call, while a function is traced.
 
-    Arithmetic with other numbers is recorded, and gives `Host`s. Comparisons, and whatever asks
-    for the number itself, are demands, and give plain values. Beside arrays it is an input of the
-    compiled program. On other threads, and after its trace, it is its value.
+    What is done to it is recorded, and whatever asks for the value itself is a demand, and gives a
+    plain one. On other threads, and after its trace, it is its value.
 
     Attributes:
       prologue: the prologue of its trace.
@@ -352,6 +365,66 @@ class Host:
 
     # `isinstance` and `match` ask for it.
     __class__ = property(lambda self: type(self.present))  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    __str__, __repr__ = _conversion(str), _conversion(repr)
+
+    def __hash__(self):
+        return hash(plain(self))
+
+    def __format__(self, spec):
+        return demand(format, self, spec)
+
+    def __getattr__(self, name):
+        """Return a method of the value: calling it is recorded."""
+        found = getattr(self.present, name)
+        if getattr(found, "__self__", None) is not self.present:
+            return found  # of the class
+        method = getattr(type(self.present), name)
+
+        def call(*args, **kwargs):
+            if not all(map(is_operand, (*args, *kwargs.values()))):
+                return getattr(plain(self), name)(*args, **kwargs)
+            fn, args = with_keywords(method, args, kwargs)
+            return op(fn, self, *args)
+
+        return functools.update_wrapper(call, found)
+
+    def __dir__(self):
+        return dir(self.present)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        value = plain(self)
+        return type(value), (value,)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(plain(self), dtype)
+
+
+def is_host(x):
+    """Whether a value stands for one that the host computes at each call."""
+    return issubclass(type(x), HostValue)
+
+
+def is_operand(x):
+    """Whether what is done with a value can be recorded: it is the host's, or never changes."""
+    return is_host(x) or is_plain(x)
+
+
+class Host(HostValue):
+    """A Python number while a function is traced.
+
+    Arithmetic with other numbers is recorded, and gives `Host`s. Comparisons, and whatever asks
+    for the number itself, are demands, and give plain values. Beside arrays it is an input of the
+    compiled program.
+    """
+
+    __slots__ = ()
 
     __add__, __radd__ = _binary(operator.add)
     __sub__, __rsub__ = _binary(operator.sub)
@@ -371,7 +444,7 @@ class Host:
         if modulus is None:
             return self._power(other)
         if type(other) in _NUMBERS and type(modulus) in _NUMBERS:
-            return _op(pow, self, other, modulus)
+            return op(pow, self, other, modulus)
         return NotImplemented
 
     __neg__, __pos__ = _unary(operator.neg), _unary(operator.pos)
@@ -381,72 +454,37 @@ class Host:
     numerator, denominator = _attribute("numerator"), _attribute("denominator")
 
     def __round__(self, ndigits=None):
-        return _op(round, self) if ndigits is None else _op(round, self, ndigits)
+        return op(round, self) if ndigits is None else op(round, self, ndigits)
 
     def __eq__(self, other):
         if type(self.present) in _WITH_NAN and state.recorder and self.prologue.is_recording():
             if type(other) in _WITH_NAN and other != other:
                 other = state.recorder.questions.at(other)
             if type(other) is Host:  # both may be one NaN later, which containers find equal
-                _demand(equal_or_same, self, other)
+                demand(equal_or_same, self, other)
         return _equality(self, other)
 
+    __hash__ = HostValue.__hash__
     __ne__ = _comparison(operator.ne)
     __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
     __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
 
     __bool__, __index__ = _conversion(operator.truth), _conversion(operator.index)
     __int__, __float__, __complex__ = _conversion(int), _conversion(float), _conversion(complex)
-    __str__, __repr__ = _conversion(str), _conversion(repr)
-
-    def __hash__(self):
-        return hash(_plain(self))
-
-    def __format__(self, spec):
-        return _demand(format, self, spec)
-
-    def __getattr__(self, name):
-        """Return a method of the number: calling it is recorded."""
-        found = getattr(self.present, name)
-        if getattr(found, "__self__", None) is not self.present:
-            return found  # of the class
-        method = getattr(type(self.present), name)
-
-        def call(*args, **kwargs):
-            fn, args = _with_keywords(method, args, kwargs)
-            return _op(fn, self, *args)
-
-        return functools.update_wrapper(call, found)
-
-    def __dir__(self):
-        return dir(self.present)
-
-    def __copy__(self):
-        return self
-
-    def __deepcopy__(self, memo):
-        return self
-
-    def __reduce_ex__(self, protocol):
-        value = _plain(self)
-        return type(value), (value,)
 
     def __computed__(self, fn, *settings):
         preparing.add(fn)
-        return _op(fn, self, *settings)
+        return op(fn, self, *settings)
 
     def __jax_array__(self):
         if self.prologue.is_recording():
             return self.prologue.as_input(self)
         return self.present
 
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(_plain(self), dtype)
-
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         """Give NumPy the plain number, which unlike an array of it does not widen dtypes."""
-        plain = [_plain(x) if type(x) is Host else x for x in inputs]
-        return getattr(ufunc, method)(*plain, **kwargs)
+        numbers = [plain(x) if type(x) is Host else x for x in inputs]
+        return getattr(ufunc, method)(*numbers, **kwargs)
 
 
 _NUMBERS = frozenset({Host, bool, int, float, complex})
@@ -466,19 +504,19 @@ class _WithKeywords(NamedTuple):
         return self.fn(*args[:at], **dict(zip(self.keywords, args[at:], strict=True)))
 
 
-def _with_keywords(fn, args, kwargs):
+def with_keywords(fn, args, kwargs):
     """Return a function and arguments for it that are all positional."""
     return (_WithKeywords(fn, tuple(kwargs)), (*args, *kwargs.values())) if kwargs else (fn, args)
 
 
 def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
-    """Return a function that does what `fn` does, and records it where it meets host scalars."""
+    """Return a function that does what `fn` does, and records it where it meets host values."""
 
     def stand_in(*args, **kwargs):
-        kinds = {*map(type, args), *map(type, kwargs.values())}
-        if Host in kinds and kinds <= _NUMBERS:
-            fn_, args = _with_keywords(fn, args, kwargs)
-            return _op(fn_, *args)
+        given = *args, *kwargs.values()
+        if any(map(is_host, given)) and all(map(is_operand, given)):
+            fn_, args = with_keywords(fn, args, kwargs)
+            return op(fn_, *args)
         return fn(*args, **kwargs)
 
     return functools.update_wrapper(stand_in, fn, copied, updated=())
@@ -499,9 +537,9 @@ def _sum(iterable, /, start=0):
     items, numbers = iter(iterable), [start]
     for x in items:
         if type(x) not in _NUMBERS:
-            return functools.reduce(operator.add, items, _op(_total, *numbers) + x)
+            return functools.reduce(operator.add, items, op(_total, *numbers) + x)
         numbers.append(x)
-    return _op(_total, *numbers)
+    return op(_total, *numbers)
 
 
 _math_names = dict(vars(math))
@@ -509,7 +547,8 @@ _math_functions = {
     name: fn for name, fn in vars(math).items() if type(fn) is types.BuiltinFunctionType
 }
 _stand_ins = {sum: _sum} | {fn: _recording(fn) for fn in _math_functions.values()}
-_real: dict[Any, Any] = {made: fn for fn, made in _stand_ins.items()}
+real: dict[Any, Any] = {made: fn for fn, made in _stand_ins.items()}
+"""Stand-ins of functions -> the functions."""
 
 math_stand_in = types.ModuleType("math", math.__doc__)
 """What the module `math` is to user code during a trace."""
@@ -529,55 +568,3 @@ def stand_in_of(function):
     The function itself is its stand-in's ``__wrapped__``.
     """
     return _stand_ins.get(function) if type(function) is types.BuiltinFunctionType else None
-
-
-def function_of(value: Any) -> Any:
-    """Return what a stand-in stands for, to be stored; other values as they are."""
-    if value is type_stand_in:
-        return type
-    return _real.get(value, value) if type(value) is types.FunctionType else value
-
-
-class _TypeOfTypes(type):
-    """Makes `type_stand_in` answer as `type` does, but for what stands for another object."""
-
-    def __call__(cls, *args, **kwargs):
-        if cls is not type_stand_in:  # a metaclass of the user's that was derived from it
-            return super().__call__(*args, **kwargs)
-        if len(args) == 3:  # a class made in the caller's module
-            name, bases, namespace = args
-            namespace = {"__module__": sys._getframe(1).f_globals["__name__"], **namespace}
-            return type(name, bases, namespace, **kwargs)
-        kind = type(*args, **kwargs)
-        if kind is Host or kind is HostArray:
-            return args[0].__class__
-        if kind is type:
-            return cls
-        if state.recorder is not None:  # the class is a value now
-            state.recorder.lifter.classes.lift(kind)
-        return kind
-
-    def __instancecheck__(cls, x):
-        return isinstance(x, type) if cls is type_stand_in else super().__instancecheck__(x)
-
-    def __subclasscheck__(cls, kind):
-        if cls is type_stand_in:
-            return issubclass(kind, type)
-        return super().__subclasscheck__(kind)
-
-    def __eq__(cls, other):
-        return other is cls or (cls is type_stand_in and other is type)
-
-    def __hash__(cls):
-        return hash(type) if cls is type_stand_in else super().__hash__()
-
-    def __repr__(cls):
-        return repr(type) if cls is type_stand_in else super().__repr__()
-
-
-class type_stand_in(type, metaclass=_TypeOfTypes):
-    """What the name `type` means in user code during a trace."""
-
-
-type_stand_in.__name__ = type_stand_in.__qualname__ = "type"
-type_stand_in.__module__ = "builtins"

@@ -50,6 +50,7 @@ from evertrace._src.jit.lifting.functions import Functions
 from evertrace._src.jit.lifting.generators import is_generator, lift_draw, lift_generator
 from evertrace._src.jit.lifting.hooks import opaque_error
 from evertrace._src.jit.lifting.host import Host, math_is_itself, math_stand_in, stand_in_of
+from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.impure import depend_on_settings_of
 from evertrace._src.jit.lifting.leaves import (
     lift_array,
@@ -623,5 +624,5 @@ _HANDLERS: dict[type, Any] = {
     **dict.fromkeys(_VIEWS, _lift_view),
     contextvars.ContextVar: _lift_context,
     types.CellType: _lift_cell,
-    Host: lambda lifter, value, node: value,
+    **dict.fromkeys((Host, HostText), lambda lifter, value, node: value),
 }  # fmt: skip

@@ -12,16 +12,11 @@ import types
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import is_library_module
 from evertrace._src.jit.lifting.entered import Names
-from evertrace._src.jit.lifting.host import (
-    math_is_itself,
-    math_stand_in,
-    stand_in_of,
-    type_stand_in,
-)
+from evertrace._src.jit.lifting.host import math_is_itself, math_stand_in, stand_in_of
 from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
-from evertrace._src.jit.lifting.standins import identity_stand_ins
+from evertrace._src.jit.lifting.standins import identity_stand_ins, type_stand_in
 from evertrace._src.jit.lifting.values import ABSENT, weakly
 
 _BUILTINS = vars(builtins)

@@ -24,7 +24,7 @@ MAX_EVALUATED = 1 << 20
 
 def is_stand_in(x):
     """Whether `x` stands for a NumPy array or scalar, or for a Python number."""
-    return type(x) is not x.__class__ and hasattr(type(x), "present")
+    return type(x) is not x.__class__ is not str and hasattr(type(x), "present")
 
 
 def is_host_array(x):

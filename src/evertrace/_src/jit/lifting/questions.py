@@ -16,7 +16,7 @@ import sys
 
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import asking, values
-from evertrace._src.jit.lifting.host import SCALARS, Host
+from evertrace._src.jit.lifting.host import SCALARS, is_host
 
 _is = operator.is_
 _NANS = ("math", "cmath", "numpy")  # modules that have one; whose module is not loaded has none
@@ -49,7 +49,7 @@ class Questions:
     def same(self, a, b):
         """Return ``a is b`` of the values at entry, as a demand where another call may differ."""
         x, y = self._entry(a), self._entry(b)
-        of_number = Host in (type(a), type(b))  # which may become any other, also a known NaN
+        of_number = is_host(a) or is_host(b)  # which may become any other, also a known NaN
         if type(x) is not type(y) or (a is b if of_number else not self._shows(x)):
             return a is b
         if not of_number:
@@ -64,13 +64,13 @@ class Questions:
 
     def id_of(self, x):
         """Return ``id(x)`` of the value at entry, as a demand where another call may differ."""
-        if type(x) is Host or self._shows(x):
+        if is_host(x) or self._shows(x):
             return self.inputs.prologue.demand(id, self.at(x))
         return id(x)
 
     def at(self, x):
         """Return what stands for the very object that each call has at the place of `x`."""
-        if type(x) is Host:
+        if is_host(x):
             return x
         entry, nodes = self.found.get(id(x), (x, ()))
         hosts = [self.inputs.host_scalar(entry, node) for node in nodes]
@@ -93,7 +93,7 @@ class Questions:
 
     def _entry(self, x):
         """Return the value at entry that a value stands for."""
-        return x.present if type(x) is Host else self.found.get(id(x), (x,))[0]
+        return x.present if is_host(x) else self.found.get(id(x), (x,))[0]
 
     def _shows(self, x):
         """Whether the identity of a value can differ where its guards hold."""

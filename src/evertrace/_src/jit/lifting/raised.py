@@ -17,7 +17,7 @@ from evertrace._src.jit.lifting import callbacks
 from evertrace._src.jit.lifting.cook import Cook
 from evertrace._src.jit.lifting.exceptions import fields_of, linked, set_field
 from evertrace._src.jit.lifting.hooks import PastTheHook, StandIn
-from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.recipes import Constant, Kitchen
 from evertrace._src.jit.lifting.values import ABSENT
@@ -92,7 +92,7 @@ class _RaisedCook(Cook):
             return Constant(value)
         origin = self.recorder.identity.origin.get(id(value))
         known = self.recorder.identity.known.get(id(value))
-        is_ours = kind in (Host, HostArray, StandIn) or isinstance(value, Tracer)
+        is_ours = is_host(value) or kind in (HostArray, StandIn) or isinstance(value, Tracer)
         if is_ours or (origin is not None and (known is None or known.obj is not value)):
             self.touched = True
         return super()._recipe(value, where, is_result)

@@ -1,6 +1,17 @@
-"""What stands, in user code during a trace, for the builtins that show an object's identity."""
+"""What stands, in user code during a trace, for builtins that would show what stands for values.
 
+`id`, `hash` and `repr` show an object's identity, and `type` the class of what stands for another.
+"""
+
+import sys
 import threading
+import types
+from typing import Any
+
+from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting.host import is_host, real
+from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.hosttext import repr_of
 
 
 def identity_stand_ins(recorder):
@@ -25,6 +36,58 @@ def identity_stand_ins(recorder):
     def repr_(x, /):
         if type(x).__repr__ is object.__repr__:
             depends(x)
-        return repr(x)
+        return repr_of(x)
 
     return {"id": id_, "hash": hash_, "repr": repr_}
+
+
+def function_of(value: Any) -> Any:
+    """Return what a stand-in stands for, to be stored; other values as they are."""
+    if value is type_stand_in:
+        return type
+    return real.get(value, value) if type(value) is types.FunctionType else value
+
+
+class _TypeOfTypes(type):
+    """Makes `type_stand_in` answer as `type` does, but for what stands for another object."""
+
+    def __call__(cls, *args, **kwargs):
+        if cls is not type_stand_in:  # a metaclass of the user's that was derived from it
+            return super().__call__(*args, **kwargs)
+        if len(args) == 3:  # a class made in the caller's module
+            name, bases, namespace = args
+            namespace = {"__module__": sys._getframe(1).f_globals["__name__"], **namespace}
+            return type(name, bases, namespace, **kwargs)
+        kind = type(*args, **kwargs)
+        if is_host(args[0]) or kind is HostArray:
+            return args[0].__class__
+        if kind is type:
+            return cls
+        if state.recorder is not None:  # the class is a value now
+            state.recorder.lifter.classes.lift(kind)
+        return kind
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, type) if cls is type_stand_in else super().__instancecheck__(x)
+
+    def __subclasscheck__(cls, kind):
+        if cls is type_stand_in:
+            return issubclass(kind, type)
+        return super().__subclasscheck__(kind)
+
+    def __eq__(cls, other):
+        return other is cls or (cls is type_stand_in and other is type)
+
+    def __hash__(cls):
+        return hash(type) if cls is type_stand_in else super().__hash__()
+
+    def __repr__(cls):
+        return repr(type) if cls is type_stand_in else super().__repr__()
+
+
+class type_stand_in(type, metaclass=_TypeOfTypes):
+    """What the name `type` means in user code during a trace."""
+
+
+type_stand_in.__name__ = type_stand_in.__qualname__ = "type"
+type_stand_in.__module__ = "builtins"

@@ -34,6 +34,7 @@ from evertrace._src.jit.lifting.hooks import StandIn, parts
 from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostprogram import LATE
+from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.parts import ITERATORS
 from evertrace._src.jit.lifting.values import ABSENT
 
@@ -436,7 +437,8 @@ def _behind_function(fun):
 _MAX_BYTES = 1 << 20
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _LEAVES = frozenset({
-    Host, HostArray, StandIn, Array, Var, bool, int, float, complex, str, bytes, type(None),
+    Host, HostText, HostArray, StandIn, Array, Var, bool, int, float, complex, str, bytes,
+    type(None),
 })  # fmt: skip
 _CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
 _CONTAINERS = (list, deque, dict, set)

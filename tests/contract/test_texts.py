@@ -1,0 +1,241 @@
+"""Texts made of numbers: made at each call where they are only kept, printed or raised."""
+
+# ruff: noqa: UP031, UP032 - all ways to format are meant
+
+import logging
+import re
+import time
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+from tests.contract.compare import Record, X, case, raised
+
+pytestmark = pytest.mark.engine
+
+
+class Point:
+    def __init__(self, v):
+        self.v = v
+
+    def __repr__(self):
+        return f"Point({self.v})"
+
+    def __format__(self, spec):
+        return f"<{self.v:{spec}}>"
+
+
+def _joined(n):
+    return ", ".join([f"{n}", "a", str(n + 1)])
+
+
+def _after_a_spec_of_numbers(n):
+    return f"{n:>{n % 3 + 2}}|{n / 3:{'.2f'}}|{n!r:>4}|{n!a}"
+
+
+def _message_of_an_error(n):
+    try:
+        raise ValueError(f"bad {n}")
+    except ValueError as error:
+        return f"failed: {error}", str(error), error.args
+
+
+def _in_a_generator(n):
+    def parts():
+        yield f"{n}"
+        yield "%d" % (n + 1)
+
+    return list(parts())
+
+
+KEPT = {
+    "an f-string": lambda n: f"step {n}",
+    "one with a specification": lambda n: f"{n:>5}|{n / 7:.3e}|{n:,}",
+    "specifications made of numbers": _after_a_spec_of_numbers,
+    "percent": lambda n: "%d of %5.1f" % (n, n / 2) + " %s" % n + " %s and %r" % ("a", n),
+    "format": lambda n: "{0} {0!r:>3}".format(n) + " {:04d} {k}".format(n, k=n),
+    "str, repr and format": lambda n: (str(n), repr(n), format(n, "x"), str(n / 3)),
+    "sums and products": lambda n: ("a" + str(n) + "b") * 2 + f"{n}" + "c",
+    "methods": lambda n: f"ab{n}".upper().ljust(9, ".").replace("A", f"{n}")[1:6],
+    "parts": lambda n: f"a {n}".partition(" "),
+    "joined": _joined,
+    "read back": lambda n: float(f"{n / 7:.2f}") + int(str(n) + "0"),
+    "objects": lambda n: (f"{Point(n)} {Point(n):>3} {Point(n)!r}", str(Point(n)), repr(Point(n))),
+    "messages of errors": _message_of_an_error,
+    "in containers": lambda n: [f"{n}", {"m": (f"a{n}",)}, Record(m=f"b{n}")],
+    "in nested code": _in_a_generator,
+    "what its class says": lambda n: (isinstance(f"{n}", str), str(type(f"{n}"))),
+}
+
+
+@pytest.mark.parametrize("made", KEPT.values(), ids=list(KEPT))
+def test_text_that_is_kept_is_one_program(made):
+    @case(traces=1)
+    def program(jit):
+        s = Record(n=0, kept=None, log=[])
+
+        def step(x):
+            s.n += 1
+            s.kept = made(s.n)
+            s.log.append(f"at {s.n}")
+            return x + s.n, f"returned {s.n}"
+
+        step = jit(step)
+        for _ in range(12):
+            yield step(X), s
+
+    program()
+
+
+def _asked(question):
+    def keep(n):
+        return question(f"{n % 3}")
+
+    return keep
+
+
+ASKED = {
+    "compared": _asked(lambda t: (t == "1", t != "1", t < "1", t <= "2")),
+    "contains": _asked(lambda t: ("1" in t, t in "12", t in ("0", "2"))),
+    "length and truth": _asked(lambda t: (len(t), bool(t), not t)),
+    "characters": _asked(lambda t: [*t, ord(t)]),
+    "keys": _asked(lambda t: ({"0": 7, "1": 8}.get(t), {t: 1}, {t}, hash(t) == hash("1"))),
+    "attributes": _asked(lambda t: getattr(Record(a0=1, a1=2, a2=3), f"a{t}")),
+    "bytes": _asked(lambda t: t.encode()),
+    "split": _asked(lambda t: f"a {t}".split()),
+    "patterns": _asked(lambda t: re.sub("1", "b", t)),
+    "joined in C": _asked(lambda t: str.join("-", [t, "a"])),
+    "arrays": _asked(lambda t: np.array([t, "abc"]).tolist()),
+    "what a literal contains": _asked(lambda t: "0123".find(t)),
+    "identity": _asked(lambda t: (t is t, t is None)),
+    "match": _asked(lambda t: _matched(t)),
+}
+
+
+def _matched(text):
+    match text:
+        case "1":
+            return "one"
+        case str():
+            return "other"
+
+
+@pytest.mark.parametrize("made", ASKED.values(), ids=list(ASKED))
+def test_text_that_is_asked_is_a_demand(made):
+    @case(at_most=3)
+    def program(jit):
+        s = Record(n=0, kept=None)
+
+        def step(x):
+            s.n += 1
+            s.kept = made(s.n)
+            return x + s.n
+
+        step = jit(step)
+        for _ in range(7):
+            yield step(X), s
+
+    program()
+
+
+@case(at_most=3)
+def test_text_of_a_number_beside_one_that_code_in_c_takes(jit):
+    s = Record(n=0, w0=1.0, w1=2.0, message="")
+
+    def step(x):
+        s.n += 1
+        s.message = f"{s.n % 2}"
+        return x * getattr(s, f"w{s.n % 2}")
+
+    step = jit(step)
+    for _ in range(6):
+        yield step(X), s
+
+
+@case()
+def test_error_with_a_text_of_numbers(jit):
+    s = Record(n=0)
+
+    def step(x):
+        if s.n >= 0:
+            raise ValueError(f"step {s.n}", "%d steps" % s.n)
+        return x
+
+    step = jit(step)
+    for s.n in range(6):
+        yield raised(lambda: step(X))
+
+
+@case(traces=1)
+def test_text_in_a_loop(jit):
+    s = Record(n=0, message="", squares=[])
+
+    def step(x):
+        for i in range(3):
+            s.n += i
+            s.squares.append(f"{i}: {s.n**2}")
+        s.message = "; ".join(s.squares[:1])
+        s.squares.clear()
+        return x
+
+    step = jit(step)
+    for _ in range(4):
+        yield step(X), s
+
+
+@case(traces=2)
+def test_replaced_formatting_of_a_class_is_seen(jit):
+    class Local:
+        def __init__(self, n):
+            self.n = n
+
+        def __str__(self):
+            return f"first {self.n}"
+
+    s = Record(local=Local(1), kept="")
+
+    def step(x):
+        s.kept = f"{s.local}"
+        return x
+
+    step = jit(step)
+    for s.local.n in (1, 2):
+        yield step(X), s.kept
+    Local.__str__ = lambda self: f"second {self.n}"
+    for s.local.n in (3, 4):
+        yield step(X), s.kept
+
+
+def test_printed_and_logged_texts_are_made_at_each_call(capsys, caplog):
+    state = Record(n=0)
+    logger = logging.getLogger("texts")
+
+    @ev.jit
+    def step(x):
+        state.n += 1
+        print(f"step {state.n}", "%d" % state.n)
+        logger.warning(f"logged {state.n}")
+        return x
+
+    for _ in range(3):
+        step(X)
+    assert step.cache_info().misses == 1
+    assert capsys.readouterr().out == "step 1 1\nstep 2 2\nstep 3 3\n"
+    assert [r.getMessage() for r in caplog.records] == ["logged 1", "logged 2", "logged 3"]
+
+
+def test_text_of_the_clock_is_made_at_each_call():
+    state = Record(kept="")
+
+    @ev.jit
+    def step(x):
+        state.kept = f"{time.perf_counter()}"
+        return x
+
+    kept = set()
+    for _ in range(3):
+        step(X)
+        kept.add(state.kept)
+    assert len(kept) == 3
+    assert step.cache_info().misses == 1
