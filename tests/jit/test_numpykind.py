@@ -5,8 +5,9 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as enp
-from evertrace._src.jit.lifting.host import Prologue, type_stand_in
+from evertrace._src.jit.lifting.host import Prologue
 from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.standins import type_stand_in
 from evertrace.errors import (
     TracerArrayConversionError,
     TracerBoolConversionError,
