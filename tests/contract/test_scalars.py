@@ -6,7 +6,10 @@ import fractions
 import json
 import math
 import operator
+import statistics
+from collections import deque
 from datetime import timedelta
+from statistics import stdev
 
 import pytest
 
@@ -622,3 +625,77 @@ def test_a_number_in_the_function_of_a_reduction_is_demanded(jit):
     for floor in (2.0, 2.0, 5.0):
         s.floor = floor
         yield step(X), step(X * 3)
+
+
+OF_MANY = {
+    "math.fsum": lambda s: math.fsum(s.v),
+    "math.fsum of products": lambda s: math.fsum(a * b for a, b in zip(s.v, s.w, strict=True)),
+    "math.dist": lambda s: math.dist(s.v, s.w),
+    "math.prod": lambda s: (math.prod(s.v), math.prod(s.w, start=s.n)),
+    "cmath": lambda s: (cmath.sqrt(s.v[0]), cmath.exp(complex(s.n, s.v[1]))),
+    "statistics.fmean": lambda s: (statistics.fmean(s.v), statistics.fmean(s.d)),
+    "statistics.mean": lambda s: (statistics.mean(s.v), statistics.mean([s.n, s.n + 2])),
+    "statistics.variance": lambda s: (statistics.variance(s.v), stdev(s.w)),
+    "statistics.median": lambda s: statistics.median(s.v),
+    "statistics.quantiles": lambda s: statistics.quantiles(s.v),
+    "statistics.covariance": lambda s: statistics.covariance(s.v, s.w),
+    "statistics.linear_regression": lambda s: statistics.linear_regression(s.v, s.w),
+}
+
+
+@pytest.mark.parametrize("fn", OF_MANY.values(), ids=list(OF_MANY))
+def test_function_of_many_numbers_is_one_program(fn):
+    @case(traces=1)
+    def program(jit):
+        s = Record(v=[1.5, 2.5, 3.0], w=(2.0, 3.0, 4.5), d=deque([1.0, 2.0], 3), n=3, out=None)
+
+        def step(x):
+            s.out = fn(s)
+            return x
+
+        step = jit(step)
+        for i in range(5):
+            s.v[i % 3] += 0.25 * i
+            s.w, s.n = (i + 1.0, 3.0, 2.25 * i), s.n + 1
+            s.d[0] = i / 2
+            yield step(X), s.out
+
+    program()
+
+
+@case()
+def test_error_of_a_function_of_many_numbers(jit):
+    s = Record(v=[1.0, 2.0])
+    step = jit(lambda x: x * statistics.harmonic_mean(s.v))
+    yield step(X)
+    s.v[0] = -1.0
+    yield raised(step, X)
+    s.v[0] = 3.0
+    yield step(X)
+
+
+@case(at_most=3)
+def test_list_that_a_function_makes_has_another_length(jit):
+    s = Record(n=8, out=None)
+
+    def step(x):
+        s.out = f"{s.n} {s.n + 1}".split("9")
+        return x
+
+    step = jit(step)
+    for s.n in (8, 18, 3, 4):
+        yield step(X), s
+
+
+@case(traces=2)
+def test_function_that_was_replaced_in_its_module(jit):
+    s = Record(v=[1.0, 2.0])
+    step = jit(lambda x: x * statistics.fmean(s.v))
+    yield step(X)
+    original = statistics.fmean
+    statistics.fmean = lambda values: 7.0
+    try:
+        yield step(X)
+    finally:
+        statistics.fmean = original
+    yield step(X)

@@ -99,7 +99,10 @@ def asks(code):
         bool(_questions(instructions, code.co_consts))
         or any(_made(x, code) for x in instructions)
         or bool(_literals(instructions, code))
-        or (not conversions.keys().isdisjoint(code.co_names) and bool(_called(code, ())))
+        or (
+            not conversions.keys().isdisjoint(code.co_names)
+            and bool(_called(instructions, code, ()))
+        )
         or any(type(c) is CodeType and asks(c) for c in code.co_consts)
     )
 
@@ -115,7 +118,7 @@ def asking(code, globals=()):
         [asking(c, globals) if type(c) is CodeType and asks(c) else c for c in code.co_consts]
     )
     asker, writer = Asker(code), _Writer(code)
-    for x, name in _called(code, globals):
+    for x, name in _called(writer.instructions, code, globals):
         writer.call(x, constants.place(conversions[name]))
     for x in _literals(writer.instructions, code):
         writer.load(x, constants.place(texts.template(code.co_consts[x.arg])))
@@ -163,19 +166,19 @@ class _Instruction(NamedTuple):
 
 
 def _instructions(raw):
-    found, start, extension = [], None, 0
+    found, start, extension = [], -1, 0
     for offset in range(0, len(raw), 2):
         op, arg = raw[offset], extension << 8 | raw[offset + 1]
-        start = offset if start is None else start
-        if op == _CACHE:
-            found[-1] = found[-1]._replace(end=offset + 2)
-            start = None
-        elif op == _EXTENDED:
+        start = offset if start < 0 else start
+        if op == _EXTENDED:
             extension = arg
+        elif op == _CACHE:
+            start = -1
         else:
-            found.append(_Instruction(start, offset, op, arg, offset + 2))
-            start, extension = None, 0
-    return found
+            found.append((start, offset, op, arg))
+            start, extension = -1, 0
+    ends = [x[0] for x in found[1:]]
+    return [_Instruction._make((*x, end)) for x, end in zip(found, [*ends, len(raw)], strict=True)]
 
 
 def _questions(instructions, constants):
@@ -191,11 +194,11 @@ def _questions(instructions, constants):
     ]
 
 
-def _called(code, globals):
+def _called(instructions, code, globals):
     """Return the instructions that load a builtin type to call it, with its name."""
     return [
         (x, name)
-        for x in _instructions(code.co_code)
+        for x in instructions
         if x.op == _GLOBAL and x.arg & 1 and (name := code.co_names[x.arg >> 1]) in conversions
         if name not in globals
     ]

@@ -344,10 +344,12 @@ def _check_order(value, want):
 def _check_entries(value, want):
     for name, entry in want.items():
         have = value.get(name, ABSENT)
-        if have is not entry and not (
-            type(entry) is Weak
-            and (have is entry() or getattr(have, "real", None) is entry())  # an `Intercept`
-        ):
+        if have is entry:
+            continue
+        found = entry() if type(entry) is Weak else None
+        if found is None:  # it is gone, too
+            return False
+        if have is not found and getattr(have, "real", None) is not found:  # an `Intercept`
             return False
     return True
 

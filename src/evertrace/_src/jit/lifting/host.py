@@ -19,7 +19,6 @@ part of what the trace saw.
 import functools
 import math
 import operator
-import types
 from collections.abc import Callable, Iterable
 from threading import get_ident
 from typing import Any, NamedTuple
@@ -28,7 +27,6 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.tracer import state
-from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.hostprogram import (
     DEMAND,
     LATE,
@@ -48,6 +46,11 @@ SCALARS = frozenset({int, float, complex})
 """The types whose values are host scalars while tracing."""
 
 _ABSENT = object()
+
+
+def _is_sequence(x):
+    """Whether a result is a new list, a tuple or a named tuple."""
+    return type(x) in (list, tuple) or (isinstance(x, tuple) and hasattr(x, "_fields"))
 
 
 def is_plain(x):
@@ -121,17 +124,20 @@ class Prologue:
         key = OP, fn, slots
         found = self.results.get(key, _ABSENT)
         if found is not _ABSENT:
-            return found
+            return found.copy() if type(found) is list else found
         result = self._call(fn, slots)
         if self._is_deferred(result):
             made = self._fill(OP, fn, slots, result)
-        elif type(result) is tuple and all(map(self._is_deferred, result)):
+        elif _is_sequence(result) and all(map(self._is_deferred, result)):
             whole = self._fill(OP, fn, slots, result)
-            made = tuple(self.op(operator.getitem, whole, i) for i in range(len(result)))
+            items = [self.op(operator.getitem, whole, i) for i in range(len(result))]
+            if type(result) is list:
+                self.demand(len, whole)
+            made = tuple.__new__(type(result), items) if isinstance(result, tuple) else items
         else:
             return self._demanded(fn, slots, result)
         self.results[key] = made
-        return made
+        return made.copy() if type(made) is list else made
 
     def demand(self, fn, *args):
         """Return ``fn(*args)`` as a plain value, which later calls must find to be the same."""
@@ -307,12 +313,12 @@ def _binary(fn):
     """Return the method for an operator, and the reflected one."""
 
     def forward(self, other):
-        if type(other) in _NUMBERS:
+        if type(other) in NUMBERS:
             return op(fn, self, other)
         return fn(plain(self), other) if _is_subclassed(other) else NotImplemented
 
     def reflected(self, other):
-        if type(other) in _NUMBERS:
+        if type(other) in NUMBERS:
             return op(fn, other, self)
         return fn(other, plain(self)) if _is_subclassed(other) else NotImplemented
 
@@ -329,7 +335,7 @@ def _conversion(fn):
 
 def _comparison(fn):
     def compare(self, other):
-        if type(other) in _NUMBERS:
+        if type(other) in NUMBERS:
             return demand(fn, self, other)
         return fn(plain(self), other) if _is_subclassed(other) else NotImplemented
 
@@ -443,7 +449,7 @@ class Host(HostValue):
     def __pow__(self, other, modulus=None):
         if modulus is None:
             return self._power(other)
-        if type(other) in _NUMBERS and type(modulus) in _NUMBERS:
+        if type(other) in NUMBERS and type(modulus) in NUMBERS:
             return op(pow, self, other, modulus)
         return NotImplemented
 
@@ -487,7 +493,7 @@ class Host(HostValue):
         return getattr(ufunc, method)(*numbers, **kwargs)
 
 
-_NUMBERS = frozenset({Host, bool, int, float, complex})
+NUMBERS = frozenset({Host, bool, int, float, complex})
 
 
 # ------------------------------------------------------------------------ stand-ins
@@ -507,64 +513,3 @@ class _WithKeywords(NamedTuple):
 def with_keywords(fn, args, kwargs):
     """Return a function and arguments for it that are all positional."""
     return (_WithKeywords(fn, tuple(kwargs)), (*args, *kwargs.values())) if kwargs else (fn, args)
-
-
-def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
-    """Return a function that does what `fn` does, and records it where it meets host values."""
-
-    def stand_in(*args, **kwargs):
-        given = *args, *kwargs.values()
-        if any(map(is_host, given)) and all(map(is_operand, given)):
-            fn_, args = with_keywords(fn, args, kwargs)
-            return op(fn_, *args)
-        return fn(*args, **kwargs)
-
-    return functools.update_wrapper(stand_in, fn, copied, updated=())
-
-
-asking.conversions.update({kind.__name__: _recording(kind, ()) for kind in (int, float, complex)})
-
-
-def _total(*numbers):
-    return sum(numbers[1:], numbers[0])
-
-
-@functools.wraps(sum)
-def _sum(iterable, /, start=0):
-    """Sum the numbers that come first at once: from Python 3.12 on it is not done by adding."""
-    if type(start) not in _NUMBERS:
-        return sum(iterable, start)
-    items, numbers = iter(iterable), [start]
-    for x in items:
-        if type(x) not in _NUMBERS:
-            return functools.reduce(operator.add, items, op(_total, *numbers) + x)
-        numbers.append(x)
-    return op(_total, *numbers)
-
-
-_math_names = dict(vars(math))
-_math_functions = {
-    name: fn for name, fn in vars(math).items() if type(fn) is types.BuiltinFunctionType
-}
-_stand_ins = {sum: _sum} | {fn: _recording(fn) for fn in _math_functions.values()}
-real: dict[Any, Any] = {made: fn for fn, made in _stand_ins.items()}
-"""Stand-ins of functions -> the functions."""
-
-math_stand_in = types.ModuleType("math", math.__doc__)
-"""What the module `math` is to user code during a trace."""
-
-vars(math_stand_in).update(vars(math))
-vars(math_stand_in).update({name: _stand_ins[fn] for name, fn in _math_functions.items()})
-
-
-def math_is_itself():
-    """Whether nobody has replaced what is in the module `math`."""
-    return vars(math) == _math_names
-
-
-def stand_in_of(function):
-    """Return what stands for `sum` or a function of `math` during a trace, else None.
-
-    The function itself is its stand-in's ``__wrapped__``.
-    """
-    return _stand_ins.get(function) if type(function) is types.BuiltinFunctionType else None

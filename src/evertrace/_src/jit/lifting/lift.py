@@ -12,7 +12,6 @@ import enum
 import functools
 import gc
 import io
-import math
 import operator
 import re
 import struct
@@ -49,7 +48,8 @@ from evertrace._src.jit.lifting.entered import (
 from evertrace._src.jit.lifting.functions import Functions
 from evertrace._src.jit.lifting.generators import is_generator, lift_draw, lift_generator
 from evertrace._src.jit.lifting.hooks import opaque_error
-from evertrace._src.jit.lifting.host import Host, math_is_itself, math_stand_in, stand_in_of
+from evertrace._src.jit.lifting.host import Host
+from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.impure import depend_on_settings_of
 from evertrace._src.jit.lifting.leaves import (
@@ -329,8 +329,9 @@ def _lift_class(lifter, value, node):
 
 def _lift_module(lifter, value, node):
     lift_identity(lifter, value, node)
-    if value is math and math_is_itself():
-        return lifter.recorder.identity.derived(math_stand_in, node)
+    stand_in = module_stand_in(value)
+    if stand_in is not None:
+        return lifter.recorder.identity.derived(stand_in, node)
     if not is_library_module(value.__name__):
         lifter.namespaces.lift(value, node)
     elif not value.__name__.startswith("evertrace"):

@@ -6,13 +6,12 @@ module has under the names that code mentions is only compared.
 
 import builtins
 import functools
-import math
 import types
 
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import is_library_module
 from evertrace._src.jit.lifting.entered import Names
-from evertrace._src.jit.lifting.host import math_is_itself, math_stand_in, stand_in_of
+from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
@@ -81,8 +80,9 @@ class Namespaces:
         if type(value) is types.ModuleType and is_library_module(value.__name__) and attributes:
             self.identity.watch(value, node)
             self.watch_library_module(value, node, attributes)
-            if value is math and math_is_itself():
-                names.place_one(name, math_stand_in)
+            stand_in = module_stand_in(value)
+            if stand_in is not None:
+                names.place_one(name, stand_in)
             return
         lifted = self.lifter.lift(value, node, uses_of and uses_of(name, value))
         if lifted is not value:

@@ -9,8 +9,9 @@ import types
 from typing import Any
 
 from evertrace._src.core.tracer import state
-from evertrace._src.jit.lifting.host import is_host, real
+from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hosttext import repr_of
 
 

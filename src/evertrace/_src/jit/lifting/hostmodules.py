@@ -1,0 +1,134 @@
+"""Pure functions of numbers during a trace: `sum`, and what is in `math`, `cmath`, `statistics`.
+
+They would ask each number for its value. What stands for them records the call where they are given
+the host's numbers, one by one or in lists: a mean of numbers that change is one program.
+"""
+
+import collections
+import functools
+import math
+import operator
+import sys
+import types
+from typing import Any, NamedTuple
+
+from evertrace._src.jit.lifting import asking
+from evertrace._src.jit.lifting.host import NUMBERS, is_host, is_operand, op, with_keywords
+
+_NAMES = ("math", "cmath", "statistics")
+_FUNCTIONS = frozenset({types.FunctionType, types.BuiltinFunctionType})
+_SEQUENCES = frozenset({list, tuple, collections.deque})
+
+
+class _OfSequences(NamedTuple):
+    """A function some of whose arguments are sequences, given item by item.
+
+    Attributes:
+      fn: the function.
+      shape: per argument, the type and length of the sequence, or None.
+    """
+
+    fn: Any
+    shape: tuple[Any, ...]
+
+    def __call__(self, *items):
+        args, rest = [], iter(items)
+        for shape in self.shape:
+            kind, count = shape or (None, 1)
+            taken = [next(rest) for _ in range(count)]
+            args.append(taken[0] if kind is None else kind(taken))
+        return self.fn(*args)
+
+
+def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
+    """Return a function that does what `fn` does, and records it where it meets host values."""
+
+    def stand_in(*args, **kwargs):
+        args = [list(x) if hasattr(type(x), "__next__") else x for x in args]
+        items, shape = [], []
+        for x in (*args, *kwargs.values()):
+            is_sequence = type(x) in _SEQUENCES
+            items += x if is_sequence else (x,)
+            shape.append((type(x), len(x)) if is_sequence else None)
+        if not any(map(is_host, items)) or not all(map(is_operand, items)):
+            return fn(*args, **kwargs)
+        of_args, _ = with_keywords(fn, args, kwargs)
+        return op(_OfSequences(of_args, tuple(shape)) if any(shape) else of_args, *items)
+
+    return functools.update_wrapper(stand_in, fn, copied, updated=())
+
+
+asking.conversions.update({kind.__name__: _recording(kind, ()) for kind in (int, float, complex)})
+
+
+def _total(*numbers):
+    return sum(numbers[1:], numbers[0])
+
+
+@functools.wraps(sum)
+def _sum(iterable, /, start=0):
+    """Sum the numbers that come first at once: from Python 3.12 on it is not done by adding."""
+    if type(start) not in NUMBERS:
+        return sum(iterable, start)
+    items, numbers = iter(iterable), [start]
+    for x in items:
+        if type(x) not in NUMBERS:
+            return functools.reduce(operator.add, items, op(_total, *numbers) + x)
+        numbers.append(x)
+    return op(_total, *numbers)
+
+
+_stand_ins: dict[Any, Any] = {sum: _sum}
+real: dict[Any, Any] = {_sum: sum}
+"""Stand-ins of functions -> the functions."""
+
+
+class _Module:
+    """What stands for a module.
+
+    Attributes:
+      entry: its names when this was made.
+      stand_in: what user code gets for it.
+    """
+
+    def __init__(self, module):
+        self.entry = dict(vars(module))
+        self.stand_in = types.ModuleType(module.__name__, module.__doc__)
+        vars(self.stand_in).update(self.entry)
+        public = getattr(module, "__all__", self.entry)
+        for name, fn in self.entry.items():
+            is_own = type(fn) in _FUNCTIONS and fn.__module__ == module.__name__
+            if is_own and name in public:
+                made = _stand_ins[fn] = _recording(fn)
+                real[made] = fn
+                setattr(self.stand_in, name, made)
+
+
+_modules: dict[str, _Module] = {}
+
+
+def module_stand_in(module):
+    """Return what stands for a module of pure functions that nobody has changed, or None."""
+    name = module.__name__
+    if name not in _NAMES or sys.modules.get(name) is not module:
+        return None
+    made = _modules.get(name)
+    if made is None:
+        made = _modules[name] = _Module(module)
+    return made.stand_in if vars(module) == made.entry else None
+
+
+def stand_in_of(function):
+    """Return what stands for a pure function of numbers during a trace, else None.
+
+    The function itself is its stand-in's ``__wrapped__``.
+    """
+    if type(function) not in _FUNCTIONS:
+        return None
+    home = function.__module__
+    if home in _NAMES and home not in _modules and home in sys.modules:
+        module_stand_in(sys.modules[home])
+    return _stand_ins.get(function)
+
+
+module_stand_in(math)  # before anybody has changed it
