@@ -534,3 +534,159 @@ def many_arrays(X, draw):
         return X.tree.map(lambda p, s: p - 1e-3 * s, params, scaled), means
 
     return run, [[draw(64, 64) for _ in range(10)] for _ in range(2)] + [[jnp.ones((64, 64))] * 10]
+
+
+# ---------------------------------------------------------------- images and games
+
+
+@program
+def image_filter(X, draw):
+    """Finds edges: a convolution, and the magnitude of two slopes."""
+    jnp = X.numpy
+
+    def run(image, blur):
+        smooth = X.scipy.signal.convolve2d(image, blur, mode="same")
+        dx, dy = jnp.gradient(smooth)
+        size = jnp.sqrt(dx**2 + dy**2)
+        return size > size.mean()
+
+    return run, [draw(128, 128), jnp.ones((5, 5)) / 25]
+
+
+@program
+def convolutional_step(X, draw):
+    jnp = X.numpy
+
+    def loss(params, x, y):
+        for w in params[:2]:
+            x = X.lax.conv_general_dilated(
+                x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+            )
+            x = X.nn.relu(x)
+            x = X.lax.reduce_window(x, -jnp.inf, X.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        scores = X.nn.log_softmax(x.reshape(x.shape[0], -1) @ params[2])
+        return -(scores * y).sum(1).mean()
+
+    params = [draw(3, 3, 1, 8) / 3, draw(3, 3, 8, 16) / 9, draw(7 * 7 * 16, 10) / 30]
+    labels = X.nn.one_hot(jnp.arange(16) % 10, 10)
+    return X.value_and_grad(loss), [params, draw(16, 28, 28, 1), labels]
+
+
+@program
+def text_classifier(X, draw):
+    """Looks words up, convolves along the text, takes the largest of each feature."""
+    jnp = X.numpy
+
+    def loss(params, words, y):
+        table, kernel, w = params
+        x = X.lax.conv_general_dilated(
+            table[words], kernel, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC")
+        )
+        scores = X.nn.log_softmax(X.nn.relu(x).max(1) @ w)
+        return -(scores * y).sum(1).mean()
+
+    params = draw(500, 16), draw(3, 16, 32) / 7, draw(32, 4)
+    words = (jnp.abs(draw(32, 40)) * 1e4).astype(jnp.int32) % 500
+    return X.grad(loss), [params, words, X.nn.one_hot(jnp.arange(32) % 4, 4)]
+
+
+@program
+def ray_tracer(X, draw):
+    jnp = X.numpy
+
+    def run(centres, radii, colours):
+        at = jnp.linspace(-1.0, 1.0, 64)
+        x, y = jnp.meshgrid(at, at)
+        rays = jnp.stack([x, y, jnp.ones_like(x)], -1)
+        rays = rays / jnp.linalg.norm(rays, axis=-1, keepdims=True)
+        along = jnp.einsum("ijk,sk->ijs", rays, centres)
+        under = along**2 - (centres**2).sum(-1) + radii**2
+        depth = jnp.where(under > 0, along - jnp.sqrt(jnp.maximum(under, 0)), jnp.inf)
+        nearest = depth.argmin(-1)
+        hit = rays * depth.min(-1, keepdims=True)
+        normal = (hit - centres[nearest]) / radii[nearest][..., None]
+        light = jnp.clip(normal @ jnp.array([0.5, 0.7, -0.5]), 0.1, 1.0)
+        is_hit = jnp.isfinite(depth.min(-1))[..., None]
+        return jnp.where(is_hit, colours[nearest] * light[..., None], 0.2)
+
+    centres = draw(10, 3) + jnp.array([0.0, 0.0, 5.0])
+    return run, [centres, jnp.abs(draw(10)) + 0.1, jnp.abs(draw(10, 3))]
+
+
+@program
+def beam_search(X, draw):
+    jnp = X.numpy
+
+    def run(moves):
+        def step(state, _):
+            scores, last = state
+            joined = (scores[:, None] + X.nn.log_softmax(moves)[last]).reshape(-1)
+            scores, best = X.lax.top_k(joined, 4)
+            parent, token = best // 50, best % 50
+            return (scores, token), (parent, token)
+
+        start = jnp.array([0.0, -1e9, -1e9, -1e9]), jnp.zeros(4, jnp.int32)
+        return X.lax.scan(step, start, None, length=30)[1]
+
+    return run, [draw(50, 50)]
+
+
+@program
+def replayed_q_learning(X, draw):
+    jnp = X.numpy
+
+    def run(key, params, states, actions, rewards, following):
+        def values(params, x):
+            return jnp.tanh(x @ params[0]) @ params[1]
+
+        def loss(params, at):
+            target = rewards[at] + 0.9 * values(params, following[at]).max(1)
+            taken = jnp.take_along_axis(values(params, states[at]), actions[at, None], 1)[:, 0]
+            return ((taken - X.lax.stop_gradient(target)) ** 2).mean()
+
+        at = X.random.choice(key, states.shape[0], (32,))
+        return X.tree.map(lambda p, g: p - 0.1 * g, params, X.grad(loss)(params, at))
+
+    params = draw(8, 64) / 3, draw(64, 4) / 8
+    actions = (jnp.abs(draw(1000)) * 1e4).astype(jnp.int32) % 4
+    return run, [X.random.key(5), params, draw(1000, 8), actions, draw(1000), draw(1000, 8)]
+
+
+@program
+def bouncing_ball(X, draw):
+    """An ODE with an event: the ball is thrown back until it has hardly any speed."""
+    jnp = X.numpy
+
+    def run(height):
+        def fall(state):
+            x, v, hits, steps = state
+            v = v - 0.01 * 9.81
+            x = x + 0.01 * v
+            is_hit = (x < 0) & (v < 0)
+            v = jnp.where(is_hit, -0.8 * v, v)
+            return jnp.abs(x), v, hits + is_hit, steps + 1
+
+        def goes_on(state):
+            return (state[2] < 10) & (state[3] < 2000)
+
+        return X.lax.while_loop(goes_on, fall, (height, 0.0, 0, 0))
+
+    return run, [jnp.float32(2)]
+
+
+@program
+def fit_by_newton(X, draw):
+    jnp = X.numpy
+
+    def run(x, y):
+        def loss(w):
+            logits = x @ w
+            return (jnp.logaddexp(0.0, logits) - y * logits).mean() + 0.01 * (w**2).sum()
+
+        def step(w, _):
+            return w - jnp.linalg.solve(X.hessian(loss)(w), X.grad(loss)(w)), None
+
+        return X.lax.scan(step, jnp.zeros(x.shape[1]), None, length=8)[0]
+
+    x = draw(300, 6)
+    return run, [x, (x[:, 0] > 0).astype(jnp.float32)]

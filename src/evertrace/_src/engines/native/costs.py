@@ -25,8 +25,9 @@ XLA_NS_TO_COMPILE_LOOP = 2e6
 """For each operation that XLA fuses with others."""
 XLA_NS_TO_COMPILE_KERNEL = 1e7
 """For each that becomes a function of its own."""
-XLA_NS_TO_COMPILE_CALL = 6e7
-"""For each of those that XLA calls our kernels for, or writes out as programs of their own."""
+XLA_NS_TO_COMPILE_DRAW = 6e7
+XLA_NS_TO_COMPILE_FACTOR = 4e7
+"""For each draw of random words, and for what XLA writes around each of LAPACK's functions."""
 
 # A tape.
 NS_PER_OP = 15.0

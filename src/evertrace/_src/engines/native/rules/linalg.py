@@ -2,6 +2,7 @@
 
 import math
 
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import CODES, NotNative, emission, kind_of
 from evertrace._src.engines.native.rules.reduce import kernel
 from evertrace._src.engines.native.rules.structural import permuted
@@ -19,7 +20,8 @@ def _called(e, name, arrays, outs, ns, options=()):
     if not host.has_kernel(name, [shape for _, shape in arrays if len(shape) > 1]):
         raise NotNative(f"{name} of matrices of shape {shape} is not for a kernel")
     steps = math.prod(shape) * min(shape[-2:], default=1)
-    return kernel(e, name, arrays, outs, tuple(map(int, options)), ns * steps)
+    compilation = costs.XLA_NS_TO_COMPILE_FACTOR
+    return kernel(e, name, arrays, outs, tuple(map(int, options)), ns * steps, compilation)
 
 
 def _kernel(prim, ns, options=lambda params: ()):

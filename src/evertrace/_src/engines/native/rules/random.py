@@ -11,6 +11,7 @@ from evertrace._src.engines.native.rules.structural import joined, view
 from evertrace._src.ops import random as ops
 
 WORD = CODES["uint32"]
+COMPILATION = costs.XLA_NS_TO_COMPILE_DRAW
 
 
 def _check(params):
@@ -26,7 +27,7 @@ def encrypted(e, keys, count, high, low):
     shape = (count, high[1][1])
     arrays = [(keys, (count, 2)), high, low]
     ns = 2 * costs.NS_PER_WORD_DRAWN * math.prod(shape)
-    return kernel(e, "threefry", arrays, [(WORD, shape), (WORD, shape)], (), ns)
+    return kernel(e, "threefry", arrays, [(WORD, shape), (WORD, shape)], (), ns, COMPILATION)
 
 
 def _words(e, keys, dtype, shape):
@@ -34,7 +35,7 @@ def _words(e, keys, dtype, shape):
     count = e.values[keys][1] // 2
     out = (dtype, (count, *shape))
     ns = costs.NS_PER_WORD_DRAWN * count * math.prod(shape)
-    (made,) = kernel(e, "random_words", [(keys, (count, 2))], [out], (), ns)
+    (made,) = kernel(e, "random_words", [(keys, (count, 2))], [out], (), ns, COMPILATION)
     return made
 
 

@@ -70,10 +70,11 @@ _reduction(ops.argmin_p, costs.place_costs)
 # ---------------------------------------------------------------- kernels on rows
 
 
-def kernel(e, name, arrays, outs, options=(), ns=None):
+def kernel(e, name, arrays, outs, options=(), ns=None, compilation=0.0):
     """Call a kernel of `named.cc` on (value, shape) pairs; `outs` are (dtype, shape).
 
-    XLA calls the same kernels, so it is taken to need as long: `ns`, or so much for each byte.
+    XLA calls the same kernels, so it is taken to need as long: `ns`, or so much for each byte;
+    `compilation` is what it needs to compile what it writes around them.
     """
     made = [e.new((code, _product(shape, range(len(shape))))) for code, shape in outs]
     numbers = [len(options), *options]
@@ -83,7 +84,7 @@ def kernel(e, name, arrays, outs, options=(), ns=None):
     if ns is None:
         sizes = [size * item_size(code) for code, size in map(e.values.__getitem__, made)]
         ns = costs.NS_PER_BYTE_OF_KERNEL * sum(sizes)
-    e.spend(ns, ns, costs.XLA_NS_TO_COMPILE_CALL)
+    e.spend(ns, ns, compilation)
     return made
 
 
