@@ -55,6 +55,22 @@ def step(params, x):
 
 
 WEIGHTS = [spec(64, 128), spec(128, 128), spec(128, 10)]
+
+
+def convolved(x, w):
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers)
+
+
+def pooled(x):
+    window = (1, 2, 2, 1)
+    return lax.reduce_window(x, -np.inf, lax.max, window, window, "VALID")
+
+
+def pooled_slope(x):
+    return ev.grad(lambda x: (pooled(x) ** 2).sum())(x)
+
+
 MANY_64 = spec(MANY, dtype=np.float64)
 INDICES = spec(FEW * 2, dtype=np.int32)
 TAPES = {
@@ -91,6 +107,12 @@ PROGRAMS_FOR_XLA = {
     "half precision": (lambda x: x * 2 + 1, spec(MANY, dtype=np.float16)),
     "largest of rows": (lambda x: x.max(1), spec(100_000, 10)),
     "the least of short rows": (lambda x: x.argmin(1), spec(100_000, 32)),
+    "many windows": (convolved, spec(16, 64, 64, 32), spec(3, 3, 32, 64)),
+    "largest of many windows": (pooled, spec(16, 64, 64, 64)),
+    "a loop of integers": (
+        lambda x: lax.fori_loop(0, 20, lambda _, x: jnp.where(x % 2 == 1, 3 * x + 1, x // 2), x),
+        spec(100_000, dtype=np.int32),
+    ),
     "tiny matrices": (lambda x: x @ x, spec(2 * FEW, 3, 3)),
     "bytes that are multiplied": (multiplied, spec(128, 256, dtype=np.int8)),
     "magnitudes": (jnp.abs, spec(2 * FEW, dtype=np.complex64)),
@@ -115,6 +137,8 @@ def oscillation(y):
 TAPES |= {
     "a short loop of numbers": (lambda x: lax.fori_loop(0, 1000, lambda i, x: 2 * x * (1 - x), x),
                                 spec()),
+    "few windows": (convolved, spec(16, 28, 28, 1), spec(3, 3, 1, 8)),
+    "slopes of largest of windows": (pooled_slope, spec(16, 28, 28, 8)),
     "a step of training": (step, WEIGHTS, spec(50, 64)),
     "many arrays": (lambda xs: [x * 0.9 + 1 for x in xs], [spec(100, 100)] * 10),
     "draws that are gone through": (lambda k: random.gamma(k, 2.5, (1000,)), random.key(0)),

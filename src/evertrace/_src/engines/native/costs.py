@@ -64,10 +64,16 @@ STRIDED = 2.0
 """How much slower a copy is that reads elements which do not lie side by side."""
 TRANSPOSED = 4.0
 
+NS_PER_BYTE_OF_WINDOWS = 0.1
+NS_PER_BYTE_OF_MANY_WINDOWS = 0.3
+"""Of windows that are laid out to be multiplied or reduced: in the cache, and beyond."""
+FAST_MEMORY = 1 << 21
+"""Bytes that stay near enough to a core."""
+
 # XLA's code, which moves elements on the way of what reads them.
 XLA_NS_PER_CALL = 1.2e4
 XLA_NS_PER_ARRAY = 1e3
-XLA_NS_PER_BYTE_OF_ARGUMENTS = 0.01
+XLA_NS_PER_BYTE_HANDED_ON = 0.01
 XLA_NS_PER_TURN = 20.0
 XLA_NS_PER_OP_OF_TURN = 1.0
 """Of loops that become one function."""
@@ -88,6 +94,12 @@ XLA_NS_PER_MATRIX = 60.0
 XLA_NS_PER_NARROW_MATRIX = 700.0
 XLA_NS_PER_BYTE_MULTIPLIED = 0.013
 XLA_NARROW_FACTOR = 8.0
+XLA_NS_PER_WINDOW_MULTIPLIED = 60.0
+XLA_NS_PER_PRODUCT_OF_WINDOWS = 0.024
+XLA_NS_PER_WINDOW_REDUCED = 2.0
+XLA_NS_PER_ROW_OF_WINDOWS = 120.0
+"""Of windows that slide over all but the last dimension: for each place, and for its elements."""
+XLA_NS_PER_WINDOW_CHOSEN = 50.0
 XLA_NS_PER_BYTE_REDUCED = 0.015
 XLA_NS_PER_ROW_REDUCED = 6.0
 XLA_NS_PER_ROW_OF_LARGEST = 2.0
@@ -111,7 +123,8 @@ _XLA_FLOATS = {
 Long polynomials, calls of the C library for each element, choices among many cases.
 """
 
-_XLA_INTEGERS = {ops.div_p: (1.5, 3), ops.rem_p: (1.5, 3)}
+_XLA_INTEGERS = {ops.div_p: (0.3, 0.6), ops.rem_p: (0.3, 0.6)}
+"""The same of integers: divisors are mostly literals, and then shifts or products."""
 
 _MAGNITUDE = (3.4, 0.5)
 """Nanoseconds per complex number whose magnitude is taken, of a tape and of XLA."""
@@ -242,15 +255,38 @@ def sort_cost(length, size, operands):
     return NS_PER_STEP_SORTED * size * operands * max(1.0, math.log2(max(2, length)))
 
 
+def windows_cost(size):
+    """Return what laying out windows of so many bytes costs a tape, besides a copy."""
+    return (NS_PER_BYTE_OF_MANY_WINDOWS if size > FAST_MEMORY else NS_PER_BYTE_OF_WINDOWS) * size
+
+
+def xla_convolution_cost(places, products):
+    """Return what XLA takes for a convolution, of so many places of windows and products."""
+    return XLA_NS_PER_WINDOW_MULTIPLIED * places + XLA_NS_PER_PRODUCT_OF_WINDOWS * products
+
+
+def xla_window_cost(size, last):
+    """Return what XLA takes to reduce windows to so many numbers, and of the last dimension."""
+    return XLA_NS_PER_WINDOW_REDUCED * size + XLA_NS_PER_ROW_OF_WINDOWS * size / max(1, last)
+
+
 def xla_call_cost(size, arrays):
     """Return what a call of XLA's code takes besides its work, with so many bytes and arrays.
 
     They are those of arguments and of results, too: what fused loops wait for is memory.
     """
-    return XLA_NS_PER_CALL + XLA_NS_PER_ARRAY * arrays + XLA_NS_PER_BYTE_OF_ARGUMENTS * size
+    return XLA_NS_PER_CALL + XLA_NS_PER_ARRAY * arrays + XLA_NS_PER_BYTE_HANDED_ON * size
 
 
-def xla_turn_cost(work, ops):
+def xla_turn_cost(work, kernels, size):
+    """Return what XLA takes for a turn of a loop with such work, of several functions.
+
+    They have `size` bytes handed on from turn to turn.
+    """
+    return XLA_NS_PER_KERNEL * kernels + XLA_NS_PER_BYTE_HANDED_ON * size + work
+
+
+def xla_function_cost(work, ops):
     """Return what XLA takes for a turn of a loop that becomes one function, of such work."""
     return XLA_NS_PER_TURN + XLA_NS_PER_OP_OF_TURN * ops + work
 

@@ -158,6 +158,10 @@ class Emitter:
             self._literals[key] = found = self.constant(lit.val)
         return found
 
+    def size_of(self, values):
+        """Return how many bytes some values have."""
+        return sum(self.values[x][1] * item_size(self.values[x][0]) for x in values)
+
     # ------------------------------------------------------------ instructions
 
     def spend(self, tape, xla=None, compilation=0.0):

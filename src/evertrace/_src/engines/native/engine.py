@@ -11,7 +11,6 @@ from evertrace._src.engines.native.emit import (
     ANY,
     Emitter,
     NotNative,
-    item_size,
     memory_of,
 )
 
@@ -61,7 +60,7 @@ def _compile(jaxpr, is_wanted, donated):
             memory_of(aval)
         outputs = e.inline(jaxpr, inputs)
         seen = {*inputs, *outputs}
-        xla = e.xla_cost + costs.xla_call_cost(_bytes(e, seen), len(seen))
+        xla = e.xla_cost + costs.xla_call_cost(e.size_of(seen), len(seen))
         compilation = costs.XLA_NS_TO_COMPILE + e.compilation
         is_tape = is_wanted or costs.prefers_tape(e.cost, xla, compilation)
         compiles = "would compile" if is_tape else "compiles"
@@ -77,11 +76,6 @@ def _compile(jaxpr, is_wanted, donated):
         return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted), e.cost)
     except NotNative as error:
         return Made(None, error.reason, error.eqn)
-
-
-def _bytes(e, values):
-    """Return how many bytes some values have."""
-    return sum(e.values[x][1] * item_size(e.values[x][0]) for x in values)
 
 
 def _duration(cost):

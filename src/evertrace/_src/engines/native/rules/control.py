@@ -130,19 +130,20 @@ def body(jaxpr, inputs, outputs, carried=()):
         values = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         outs = e.inline(jaxpr, values)
         tape = e.tape([values[i] for i in inputs], [outs[i] for i in outputs], carried)
-        found = jaxpr.cache[key] = _measured(e, tape)
+        moved = [*[values[inputs[i]] for i, _ in carried], *[outs[i] for i in outputs]]
+        found = jaxpr.cache[key] = _measured(e, tape, e.size_of(moved))
     return found
 
 
-def _measured(e, tape):
+def _measured(e, tape, size):
     is_function = all(
         op in _WRITTEN_OUT and all(e.values[x][1] <= costs.FEW_NUMBERS for x in outs)
         for op, outs, *_ in e.code
     )
     if is_function:
-        xla = costs.xla_turn_cost(e.xla_cost, len(e.code))
+        xla = costs.xla_function_cost(e.xla_cost, len(e.code))
     else:
-        xla = e.xla_cost + costs.XLA_NS_PER_KERNEL * (1 + e.xla_kernels)
+        xla = costs.xla_turn_cost(e.xla_cost, 1 + e.xla_kernels, size)
     return Body(tape, e.cost, xla, e.compilation, is_function)
 
 

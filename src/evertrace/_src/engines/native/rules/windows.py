@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import CODES, emission, kind_of
 from evertrace._src.engines.native.rules.dot import product, product_code
 from evertrace._src.engines.native.rules.structural import dense, laid_out, padded
@@ -30,7 +31,9 @@ def _conv_general_dilated(e, eqn, xs):
     batch, places = out.shape[out_spec[0]], [out.shape[d] for d in out_spec[2:]]
     count, reach = batch * math.prod(places), math.prod(window) * channels
 
+    work = e.xla_cost
     rows = _rows(e, e.convert(xs[0], code), lhs.shape, batch, places, window, channels, p)
+    e.spend(costs.windows_cost(e.size_of([rows])), 0.0)
     steps = dense(rhs.shape)
     o_step = steps[rhs_spec[0]]
     columns = laid_out(
@@ -63,7 +66,9 @@ def _conv_general_dilated(e, eqn, xs):
     for d in range(out.ndim):
         at = out_spec.index(d)
         made += [(groups, count * features), (features, 1)] if at == 1 else [dims[max(0, at - 1)]]
-    return e.convert(laid_out(e, z, made), kind_of(out)[0])
+    y = e.convert(laid_out(e, z, made), kind_of(out)[0])
+    e.xla_cost = work + costs.xla_convolution_cost(groups * count, out.size * reach)
+    return y
 
 
 def _rows(e, x, shape, batch, places, window, channels, p):
@@ -115,7 +120,9 @@ def _windows(
     x, shape = padded(e, x, shape, config, e.constant(filling))
     steps = dense(shape)
     inside = _slid(window_dimensions, steps, window_dilation)
-    return laid_out(e, x, [*inside, *_slid(places, steps, window_strides)])
+    rows = laid_out(e, x, [*inside, *_slid(places, steps, window_strides)])
+    e.spend(costs.windows_cost(e.size_of([rows])), 0.0)
+    return rows
 
 
 def _window_reduction(prim, name, identity):
@@ -126,9 +133,12 @@ def _window_reduction(prim, name, identity):
         wide = np.dtype(accumulation_dtype(x.dtype))
         code = CODES[wide.name]
         kind_of(x)
+        work = e.xla_cost
         rows = _windows(e, e.convert(xs[0], code), x.shape, out.shape, identity(wide), **eqn.params)
         count = math.prod(eqn.params["window_dimensions"])
-        return e.convert(e.reduce(name, rows, code, (1, count, out.size)), kind_of(out)[0])
+        y = e.convert(e.reduce(name, rows, code, (1, count, out.size)), kind_of(out)[0])
+        e.xla_cost = work + costs.xla_window_cost(out.size, out.shape[-1])
+        return y
 
     emission.define(prim)(rule)
 
@@ -177,6 +187,7 @@ def _select_and_gather_add(e, eqn, xs):
 @emission.define(ops.select_and_scatter_add_p)
 def _select_and_scatter_add(e, eqn, xs):
     """Add the source to each place of the windows in turn, where that place is chosen."""
+    work = e.xla_cost
     p, source, x = eqn.params, eqn.invars[0].aval, eqn.invars[1].aval
     out, wide = kind_of(eqn.outvars[0].aval), CODES[accumulation_dtype(x.dtype).name]
     zero, code = e.scalar(0, wide), CODES["int32"]
@@ -205,4 +216,6 @@ def _select_and_scatter_add(e, eqn, xs):
         kind = (wide, math.prod(shape))
         total = e.loop("add", (zero if total is None else total, part), kind)
     unpadded = [(-low, -high, 0) for low, high in p["padding"]]
-    return e.convert(padded(e, total, shape, unpadded, zero)[0], out[0])
+    y = e.convert(padded(e, total, shape, unpadded, zero)[0], out[0])
+    e.xla_cost = work + costs.XLA_NS_PER_WINDOW_CHOSEN * source.size
+    return y
