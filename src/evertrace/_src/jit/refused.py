@@ -12,9 +12,8 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from evertrace._src.jit.lifting.code import is_library_code
-from evertrace._src.jit.lifting.host import is_host
+from evertrace._src.jit.lifting.host import Host, is_host
 from evertrace._src.jit.lifting.hostprogram import OP
-from evertrace._src.jit.lifting.hosttext import HostText
 
 
 class _All:
@@ -37,10 +36,16 @@ def wider(constants, error, recorder):
       error: the TypeError that ended it.
       recorder: its recorder.
     """
-    if TEXTS not in constants and HostText.__name__ in str(error):
+    if TEXTS not in constants and _may_be_of_texts(error, recorder):
         return constants | {TEXTS}
     found = _refused(error, recorder) | {TEXTS}
     return ALL if found <= constants else constants | found
+
+
+def _may_be_of_texts(error, recorder):
+    """Whether an error can be about a text that is made of numbers: it does not name a number."""
+    has_texts = any(s.kind is OP and s.expected is str for s in recorder.prologue.steps)
+    return has_texts and not re.search(rf"\b{Host.__name__}\b", str(error))
 
 
 def _refused(error, recorder):
