@@ -55,6 +55,27 @@ def test_runs_on_the_host(prim):
     assert callable(prim.host) or callable(prim.eager) or never_run(prim)
 
 
+_NO_OPERANDS = "nothing that it is made of is divided"
+_WHOLE = "it takes and gives whole arrays"
+_PER_DEVICE = "axes of a mesh are dimensions of arrays where it runs"
+UNDIVIDED = {
+    "axis_index constant iota platform_index rng_bit_generator rng_uniform": _NO_OPERANDS,
+    "call_exported custom_lin custom_linear_solve debug_callback ffi_call io_callback linear_call "
+    "pure_callback": _WHOLE,
+    "bounded_while reduce reduce_window select_and_scatter": _WHOLE,
+    "all_gather all_to_all pbroadcast pmax pmin ppermute psum reduce_scatter": _PER_DEVICE,
+    "dce_sink": "it has no results",
+}
+_SPARSE = ("bcoo_", "bcsr_", "coo_", "csr_", "todense")
+
+
+@over_primitives
+def test_says_how_results_are_divided(prim):
+    undivided = {name for names in UNDIVIDED for name in names.split()}
+    lies_whole = prim.name in undivided or prim.name.startswith(_SPARSE)
+    assert (prim.factors is None and prim.divide is None) == lies_whole
+
+
 @over_primitives
 def test_has_a_batching_rule(prim):
     assert stated(prim.batch) or stated(prim.batch_call)

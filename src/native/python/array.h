@@ -56,8 +56,9 @@ inline uint64_t new_mark() { return ++last_mark; }
 // Whether nothing asks for another place than a device; what is no array is nowhere.
 inline bool is_on(PyObject* input, PyObject* device) {
   if (!is_array(input)) return true;
-  PyObject* place = reinterpret_cast<ArrayObject*>(input)->device;
-  return place == nullptr || place == device || place == Py_None;
+  auto* array = reinterpret_cast<ArrayObject*>(input);
+  if (array->sharding != nullptr) return false;  // results are laid out as it is, by Python
+  return array->device == nullptr || array->device == device || array->device == Py_None;
 }
 
 // Marks an array; false if it was so marked before.

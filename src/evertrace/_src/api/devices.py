@@ -9,6 +9,7 @@ from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
 from evertrace._src.jit import stores
+from evertrace._src.ops.sharding_constraint import first_device, lay_out
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")
@@ -111,8 +112,9 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
       ValueError: a sharding does not divide an array evenly, or has more entries than it has axes.
 
     Over several devices of the CPU an array is laid out in name: `sharding` and
-    `addressable_shards` say which part belongs to which device, the memory is that of all of them,
-    and results of operations are on the first one. Several accelerators are not supported yet.
+    `addressable_shards` say which part belongs to which device, and the memory is that of all of
+    them. Results of operations and jitted functions are laid out as their operands say. Several
+    accelerators are not supported yet.
 
     Example:
       >>> x = ev.device_put(np.arange(3.0), ev.devices()[0])
@@ -136,9 +138,11 @@ def _put_leaf(leaf, target, donate):
     over_mesh = isinstance(target, Sharding) and not isinstance(target, SingleDeviceSharding)
     if isinstance(target, Sharding):
         target.check("device_put", x.shape)
-    if target is None or isinstance(x, Tracer):
+    if target is None:
         return x
-    moved = _moved(x, leaf, _first_device(target) if over_mesh else device_of(target), donate)
+    if isinstance(x, Tracer):
+        return lay_out(x, target) if over_mesh else x
+    moved = _moved(x, leaf, first_device(target) if over_mesh else device_of(target), donate)
     if over_mesh:
         moved._sharding = target
     return moved
@@ -154,20 +158,6 @@ def _checked_space(x, space):
             anchor="devices",
         )
     return
-
-
-def _first_device(sharding):
-    """Return the device that computes with an array that is laid out over several."""
-    first, *rest = sharding.device_list()
-    if rest and first.platform != "cpu":
-        raise errors.user_error(
-            NotImplementedError,
-            f"device_put: placement on {1 + len(rest)} devices of platform {first.platform} is not "
-            "built yet.",
-            fix="use devices of the CPU, which share their memory, or one device.",
-            anchor="devices",
-        )
-    return first
 
 
 def _moved(x, leaf, device, donate):

@@ -60,7 +60,9 @@ def jit(
 
     Args:
       fun: function of trees of arrays. Left out, a decorator is returned.
-      in_shardings: where arguments live: None, a device, or a sharding over one device.
+      in_shardings: where arguments live: None (as they come), a device, a sharding, a
+        `PartitionSpec` for the mesh in force, or a tree of these that is a prefix of the tuple of
+        arguments. Arrays that are committed to another place are an error.
       out_shardings: where results live, likewise.
       static_argnums: positions of arguments that are not traced; they must be hashable, and each
         value is another signature.

@@ -1,6 +1,7 @@
 """`jit` as a primitive: a call of a jaxpr that stays a call in every transformation."""
 
 from evertrace._src.core import engine
+from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.structural import move_batch_dim
@@ -68,6 +69,7 @@ def _jit_batch(axis, args, dims, *, jaxpr, name):
 
 jit_p = Primitive(
     "jit",
+    divide=of_call("jaxpr"),
     multiple_results=True,
     is_call=True,
     cache_types=False,

@@ -20,6 +20,8 @@ from evertrace._src.control.policies import (
     split_saved,
 )
 from evertrace._src.core import engine
+from evertrace._src.core.divisions import of_call
+from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.support import set_module
@@ -216,6 +218,7 @@ def _remat_eager(*args, jaxpr, differentiated, **_):
 
 remat_p = Primitive(
     "remat2",
+    divide=of_call("jaxpr"),
     multiple_results=True,
     cache_types=False,
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,
@@ -254,8 +257,14 @@ def _barrier_each(values):
     return [None if x is None else next(held) for x in values]
 
 
+def _each_alone(operands, results):
+    dims = [[(k, i) for i in range(aval.ndim)] for k, aval in enumerate(operands)]
+    return by_dimension(dims, dims)
+
+
 optimization_barrier_p = Primitive(
     "optimization_barrier",
+    factors=_each_alone,
     multiple_results=True,
     abstract=lambda *avals: avals,
     host=lambda *xs: xs,

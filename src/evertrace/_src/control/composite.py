@@ -12,6 +12,7 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import call
 from evertrace._src.control.bodies import as_arrays, stage_body
 from evertrace._src.control.lifted import unchanging
+from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.support import set_module
@@ -87,6 +88,7 @@ def _as_call(rule):
 
 composite_p = Primitive(
     "composite",
+    divide=of_call("jaxpr"),
     multiple_results=True,
     cache_types=False,
     abstract=lambda *avals, jaxpr, **_: jaxpr.out_avals,

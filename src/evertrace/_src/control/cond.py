@@ -16,6 +16,7 @@ from evertrace._src.control.bodies import (
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
 from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.divisions import joined
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import Primitive
@@ -186,8 +187,17 @@ def _run_all_branches(axis, index, operands, batched, branches):
     return outs, [0] * len(outs)
 
 
+def _cond_divide(divisions, divide_jaxpr, *, branches):
+    """Results lie as far as all branches agree."""
+    first, *rest = [divide_jaxpr(branch, divisions[1:]) for branch in branches]
+    for other in rest:
+        first = [joined(a, b) for a, b in zip(first, other, strict=True)]
+    return first
+
+
 cond_p = Primitive(
     "cond",
+    divide=_cond_divide,
     multiple_results=True,
     cache_types=False,
     abstract=lambda index, *avals, branches: branches[0].out_avals,

@@ -9,6 +9,7 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, structure_difference
 from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.support import set_module
@@ -198,6 +199,7 @@ def _batch(axis, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zero
 
 custom_jvp_call_p = Primitive(
     "custom_jvp_call",
+    divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,
     show=("name", "call_jaxpr", "jvp", "symbolic_zeros"),

@@ -9,6 +9,7 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, take
 from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.structural import move_batch_dim, reduce_sum_p
@@ -350,6 +351,7 @@ def _for_operand(ct, dim, operand_dim, size):
 
 custom_vjp_call_p = Primitive(
     "custom_vjp_call",
+    divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,
     show=("name", "bwd", "call_jaxpr", "fwd", "symbolic_zeros"),

@@ -12,6 +12,7 @@ from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, stage_body, structure_difference
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.reduce import reduce_or_p
 from evertrace._src.ops.structural import move_batch_dim, zeros
@@ -221,6 +222,7 @@ def _linearize(primals, tangents, *, call_jaxpr, **_):
 
 custom_vmap_call_p = Primitive(
     "custom_vmap_call",
+    divide=of_call("call_jaxpr"),
     multiple_results=True,
     cache_types=False,
     show=("name", "call_jaxpr", "rule"),

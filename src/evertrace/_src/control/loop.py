@@ -10,6 +10,7 @@ from evertrace._src.control.bodies import batch_first, memo, select_examples, ta
 from evertrace._src.control.call import split_tangents
 from evertrace._src.control.eager import cost, interpreting, may_interpret, on_host, run_compiled
 from evertrace._src.core import engine
+from evertrace._src.core.divisions import settled
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.reduce import reduce_or_p
 from evertrace._src.ops.structural import move_batch_dim, zeros
@@ -190,8 +191,16 @@ def _until_all_are_done(cond, body, cond_nconsts, body_nconsts):
     return restage(any_goes_on, cond.in_avals), restage(step, avals)
 
 
+def _while_divide(divisions, divide_jaxpr, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+    """The carry lies as a turn of the body leaves it."""
+    consts = divisions[cond_nconsts:][:body_nconsts]
+    carry = divisions[cond_nconsts + body_nconsts :]
+    return settled(lambda carry: divide_jaxpr(body_jaxpr, [*consts, *carry]), carry)
+
+
 while_p = Primitive(
     "while",
+    divide=_while_divide,
     multiple_results=True,
     cache_types=False,
     abstract=lambda *avals, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts: (

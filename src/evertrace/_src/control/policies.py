@@ -11,6 +11,7 @@ from evertrace._src.control.bodies import unused, with_zeros
 from evertrace._src.control.call import jit_p
 from evertrace._src.control.cond import cond_p
 from evertrace._src.control.scan import scan_p, stacked
+from evertrace._src.core.factors import pointwise
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.conv import conv_general_dilated_p
 from evertrace._src.ops.dot import dot_general_p
@@ -19,6 +20,7 @@ from evertrace._src.transforms.staging import close_jaxpr
 
 name_p = Primitive(
     "name",
+    factors=pointwise,
     abstract=lambda x, *, name: x,
     host=lambda x, *, name: x,
     linear=JOINTLY,

@@ -25,6 +25,7 @@ from evertrace._src.control.bodies import memo, take
 from evertrace._src.control.call import split_tangents
 from evertrace._src.core import engine
 from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.divisions import settled
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import LinearArg, is_linear
 from evertrace._src.lazy import LazyModule
@@ -75,6 +76,18 @@ def slice_aval(aval):
 def _scan_abstract(*avals, jaxpr, length, num_carry, **_):
     outs = jaxpr.out_avals
     return [*outs[:num_carry], *[stacked(a, length) for a in outs[num_carry:]]]
+
+
+def _scan_divide(divisions, divide_jaxpr, *, jaxpr, num_consts, num_carry, **_):
+    """A turn sees consts and carry as they are, and xs without the scanned dimension."""
+    consts, carry, xs = split_operands(divisions, num_consts, num_carry)
+    slices = [x[1:] for x in xs]
+
+    def turn(carry):
+        return divide_jaxpr(jaxpr, [*consts, *carry, *slices])
+
+    carry = settled(lambda carry: turn(carry)[:num_carry], carry)
+    return [*carry, *[((), *y) for y in turn(carry)[num_carry:]]]
 
 
 # ---------------------------------------------------------------- concrete values
@@ -511,6 +524,7 @@ def _batch_body(jaxpr, axis, batched, num_consts, num_carry):
 
 scan_p = Primitive(
     "scan",
+    divide=_scan_divide,
     multiple_results=True,
     cache_types=False,
     abstract=_scan_abstract,

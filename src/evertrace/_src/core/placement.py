@@ -35,6 +35,10 @@ class Sharding:
         """Return, per device, the slices of an array of that shape that it holds."""
         raise NotImplementedError
 
+    def division(self, ndim) -> Any:
+        """Return which axes of a mesh divide each dimension; None where no mesh of devices is."""
+        return None
+
     def check(self, where, shape):
         """Raise, in the name of a function, if arrays of that shape cannot be divided so."""
 

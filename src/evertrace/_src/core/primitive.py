@@ -14,6 +14,9 @@ state mathematics and leave the mechanics to the transformations:
                                                             derivative by operand i, or None
   jvp(tangents, primals, out, **params) -> tangent          for what is neither
   batch(size, operands, dims, **params) -> (out, dim)
+  factors(operands, results, **params) -> Factors           of avals: which dimensions are divided
+                                                            together, see `core.factors`; without it
+                                                            results lie whole on every device
 
 *Higher-order* ones (calls, loops, custom rules) take over a step of a trace:
 
@@ -28,6 +31,7 @@ state mathematics and leave the mechanics to the transformations:
                                                             instead of `batch`, for what may
                                                             mention the name of the batched axis;
                                                             then no operand need be batched
+  divide(divisions, divide_jaxpr, **params) -> divisions    where results lie, instead of `factors`
   effects(**params) -> frozenset
 
 A slot that has no meaning for an operation holds `undefined("why")`, so that tests can tell a rule
@@ -38,14 +42,15 @@ from typing import Any
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.effects import NO_EFFECTS
+from evertrace._src.core.factors import pointwise
 from evertrace._src.core.tracer import state
 from evertrace._src.support import Cache
 
 JOINTLY = "jointly"
 
 RULE_SLOTS = (
-    "abstract", "batch", "batch_call", "deriv", "eager", "host", "jvp", "jvp_call", "linear",
-    "linearize", "stage", "transpose",
+    "abstract", "batch", "batch_call", "deriv", "divide", "eager", "factors", "host", "jvp",
+    "jvp_call", "linear", "linearize", "stage", "transpose",
 )  # fmt: skip
 
 # Of each primitive. Type-rule results are kept for ever in practice; this bounds a program that
@@ -176,7 +181,9 @@ class Primitive:
     batch: Any
     batch_call: Any
     deriv: Any
+    divide: Any
     eager: Any
+    factors: Any
     host: Any
     jvp: Any
     jvp_call: Any
@@ -208,6 +215,8 @@ class Primitive:
         self.physical = physical
         for slot in RULE_SLOTS:
             setattr(self, slot, rules.pop(slot, None))
+        if elementwise and self.factors is None:
+            self.factors = pointwise
         assert not rules, f"{name}: no such rule slots: {sorted(rules)}"
         self._types = Cache(f"types of {name}", MAX_CACHED_TYPES)
 

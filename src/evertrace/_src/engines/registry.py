@@ -17,7 +17,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import Literal, eval_jaxpr
 from evertrace._src.core.tracer import EVAL, escaped_tracer_error, set_trace
-from evertrace._src.engines import watch
+from evertrace._src.engines import placing, watch
 from evertrace._src.engines.host.plans import plan
 from evertrace._src.engines.host.run import run as run_on_host
 from evertrace._src.transforms.staging import restage
@@ -36,12 +36,13 @@ def eager(prim, args, params):
 
 
 def _eager(prim, args, params):
-    committed, accelerated = None, False
+    committed, accelerated, several = None, False, False
     for x in args:
         if type(x) is Array:
             if x._device is not None:
                 accelerated = accelerated or x._device.platform != "cpu"
                 if x._committed:
+                    several = several or committed is not None
                     committed = x._device
         elif type(x) is not Literal:
             raise escaped_tracer_error(x, prim.name)
@@ -50,10 +51,14 @@ def _eager(prim, args, params):
     watched = config.current().watched
     if watched:
         watch.before(prim)
+    if several:
+        placing.check_one_place(prim.name, args)
     if accelerated:
         out = xla().eager(prim, args, params)
     else:
         out = _on_host(prim, args, params, committed)
+    if committed is not None and placing.is_laid_out(args):
+        placing.lay_out(prim, args, params, out if prim.multiple_results else [out])
     if watched:
         watch.after(prim, args, out if prim.multiple_results else [out])
     return out

@@ -19,6 +19,7 @@ from evertrace._src.jit.contract import ContractCalls
 from evertrace._src.jit.lifting.recorder import active, next_serial
 from evertrace._src.jit.lifting.values import OWN
 from evertrace._src.jit.observe import preserved
+from evertrace._src.jit.placements import Placements, is_over_mesh
 from evertrace._src.jit.signature import Signature
 from evertrace._src.jit.stages import Lowered, Traced
 from evertrace._src.jit.stores import CacheInfo, Variants, of_alike
@@ -40,6 +41,7 @@ class JitOptions(NamedTuple):
     strict: bool = False
     max_traces: int | None = None
     engine: str | None = None
+    placements: Placements | None = None
 
 
 class Calls(Protocol):
@@ -104,6 +106,13 @@ class JitFunction(_JitBase):
 
     def __call__(self, *args, **kwargs):
         """Run the variant that fits this call, tracing and compiling it if there is none."""
+        placements = self._options.placements
+        if placements is not None:
+            args, kwargs = placements.enter(self._name, self._signature, args, kwargs)
+            return placements.leave(self._name, self._call(args, kwargs))
+        return self._call(args, kwargs)
+
+    def _call(self, args, kwargs):
         if active() is not None:
             return self._inside(args, kwargs)
         now = config.current()
@@ -213,7 +222,7 @@ OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_serial"})
 def _entry(jitted, args, names):
     """Return how C++ recognises calls like this one, or None where Python has to make them."""
     now = config.current()
-    if now.disable_jit:
+    if now.disable_jit or jitted._options.placements is not None:
         return None
     calls = jitted._calls(now)
     if calls is not jitted._contract:  # what a program by these rules captured is this function's
@@ -284,26 +293,29 @@ def _make_kind(
             anchor="generator",
         )
     backend_device = None if backend is None else registry.devices(backend)[0]
-    placements = {
+    shardings = tree.leaves((in_shardings, out_shardings))
+    over_mesh = any(map(is_over_mesh, shardings))
+    devices = {
         device_of(p)
-        for p in (device, backend_device, *tree.leaves((in_shardings, out_shardings)))
+        for p in (device, backend_device, *(() if over_mesh else shardings))
         if p is not None
     } - {None}
-    if len(placements) > 1:
+    if len(devices) > 1:
         raise errors.user_error(
             NotImplementedError,
-            f"jit: placement on {len(placements)} devices is not built yet.",
+            f"jit: placement on {len(devices)} devices is not built yet.",
             fix="name one device.",
             anchor="devices",
         )
     options = JitOptions(
         keep_unused,
         inline,
-        next(iter(placements), None),
+        next(iter(devices), None),
         tuple(sorted((compiler_options or {}).items())),
         strict,
         max_traces,
         engine,
+        Placements(in_shardings, out_shardings) if over_mesh else None,
     )
     signature = Signature(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     if native is None or strict or not signature.all_traced:

@@ -17,6 +17,7 @@ from evertrace._src.core import monitoring, transfers
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
 from evertrace._src.engines import registry
+from evertrace._src.ops.sharding_constraint import mesh_in
 from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.staging import close_jaxpr
 
@@ -35,6 +36,7 @@ class Program:
 
     Attributes:
       watched: whether an option has it looked at as it runs (see `engines.watch`).
+      mesh: a sharding over the mesh that the program itself lays arrays out on, or None.
       executables: device -> the compiled program.
       seconds: what lowering and compiling took the last time, or None for both.
     """
@@ -81,6 +83,7 @@ class Program:
         self.plain = all(s == (_COMPUTED, i) for i, s in enumerate(sources))
         self.out_avals = [v.aval for v in self.jaxpr.outvars]
         self.trivial = not computed and not self.jaxpr.effects
+        self.mesh = mesh_in(self.jaxpr)
         self.executables = {}
         self.seconds = None, None
 
@@ -169,11 +172,20 @@ class Program:
                 _delete_donated(args, self.donated)
             return outs
         tape = self.tape
+        laid_out = self.mesh is not None or registry.placing.is_laid_out(args)
+        if laid_out:
+            registry.placing.check_one_place(f"jit({self.name})", args, self._names())
         if tape is not None and registry.runs_natively(args):
             outs = self._run_tape(tape, args)
         else:
             outs = self._computed(args)
+        if laid_out:
+            inputs = [args[i] for i in self.kept]
+            registry.placing.lay_out_program(self.jaxpr, inputs, outs, self.mesh)
         return outs if self.plain else [self._forwarded(s, args, outs) for s in self.sources]
+
+    def _names(self):
+        return [f"input {i}" for i in range(len(self.whole.invars))]
 
     def _run_tape(self, tape, args):
         """Run what there is to compute as a tape; returns those outputs."""

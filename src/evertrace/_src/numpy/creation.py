@@ -35,8 +35,10 @@ def user_dtype(name, dtype):
     return None if dtype is None else dtypes.check_user_dtype_supported(dtype, name)
 
 
-def placed(x, device):
-    """Return the array on a device that the user named, or as it is."""
+def placed(x, device, like=None):
+    """Return the array on a device that the user named, or laid out as one of its shape is."""
+    if device is None and type(like) is Array and like.shape == x.shape:
+        device = getattr(like, "_sharding", None)
     return x if device is None else device_put(x, device)
 
 
@@ -403,7 +405,8 @@ def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
       >>> jnp.zeros_like(jnp.array([1, 2, 3]))
       Array([0, 0, 0], dtype=int32)
     """
-    return placed(structural.full(_like_aval("zeros_like", a, dtype, shape), 0), device)
+    aval = _like_aval("zeros_like", a, dtype, shape)
+    return placed(structural.full(aval, 0), device, a)
 
 
 @native.planned(by_type=False)
@@ -416,7 +419,8 @@ def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
       >>> jnp.ones_like(jnp.array([1.5, 2.5]), dtype=jnp.int8, shape=(3,))
       Array([1, 1, 1], dtype=int8)
     """
-    return placed(structural.full(_like_aval("ones_like", a, dtype, shape), 1), device)
+    aval = _like_aval("ones_like", a, dtype, shape)
+    return placed(structural.full(aval, 1), device, a)
 
 
 def empty_like(prototype, dtype=None, shape=None, *, device=None):
@@ -442,7 +446,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
     check_arraylike("full_like", fill_value)
     aval = _like_aval("full_like", a, dtype, shape)
     value = broadcast_to(_as_given(fill_value, aval.dtype, copy=False), aval.shape)
-    return placed(convert(value, aval.dtype, aval.weak_type), device)
+    return placed(convert(value, aval.dtype, aval.weak_type), device, a)
 
 
 # ---------------------------------------------------------------- counting

@@ -22,6 +22,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.convert import convert
@@ -89,6 +90,25 @@ def _conv_abstract(
     if preferred_element_type is not None:
         return ShapedArray(tuple(shape), preferred_element_type)
     return ShapedArray(tuple(shape), lhs.dtype, lhs.weak_type and rhs.weak_type)
+
+
+def _conv_factors(
+    operands, results, *, dimension_numbers, feature_group_count, batch_group_count, **params
+):
+    """Batch, features and, where the image keeps its size, its dimensions."""
+    lhs, out = operands[0], results[0]
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    in_groups = feature_group_count > 1 or batch_group_count > 1
+    sides: list[dict] = [{}, {}, {}]
+    if not in_groups:
+        sides[0] |= {lhs_spec[0]: "batch", lhs_spec[1]: "in"}
+        sides[1] |= {rhs_spec[0]: "out", rhs_spec[1]: "in"}
+        sides[2] |= {out_spec[0]: "batch", out_spec[1]: "out"}
+    for i, (a, b) in enumerate(zip(lhs_spec[2:], out_spec[2:], strict=True)):
+        if lhs.shape[a] == out.shape[b]:
+            sides[0][a] = sides[2][b] = i
+    *inputs, outs = [[side.get(d) for d in range(lhs.ndim)] for side in sides]
+    return by_dimension(inputs, [outs])
 
 
 def out_spatial(
@@ -413,6 +433,7 @@ def _conv_batch(
 
 conv_general_dilated_p = Primitive(
     "conv_general_dilated",
+    factors=_conv_factors,
     abstract=_conv_abstract,
     host=_conv_host,
     linear=(0, 1),

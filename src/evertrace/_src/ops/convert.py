@@ -10,6 +10,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.interop import as_operand, computed, type_of_number
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import pointwise, shared_lead
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import (
@@ -200,6 +201,7 @@ def _bitcast_jvp(tangents, primals, out, *, new_dtype):
 
 bitcast_convert_type_p = Primitive(
     "bitcast_convert_type",
+    factors=shared_lead,
     abstract=_bitcast_abstract,
     host=_bitcast_host,
     jvp=_bitcast_jvp,
@@ -254,6 +256,7 @@ def _same(x):
 
 copy_p = Primitive(
     "copy",
+    factors=pointwise,
     abstract=_same,
     host=np.array,
     linear=JOINTLY,
@@ -264,6 +267,7 @@ copy_p.define("batch")(batching_of(copy_p))
 
 stop_gradient_p = Primitive(
     "stop_gradient",
+    factors=pointwise,
     abstract=_same,
     host=_same,
     jvp=no_tangent,

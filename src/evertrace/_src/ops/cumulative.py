@@ -10,6 +10,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import pointwise
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import INEXACT, NUMERIC, check_dtype
 from evertrace._src.ops.compare import eq_p
@@ -41,7 +42,7 @@ def _scan(name, accepts, accumulate, **rules):
         y = y.astype(x.dtype, copy=False)
         return np.flip(y, axis) if reverse else y
 
-    prim = Primitive(name, abstract=abstract, host=host, **rules)
+    prim = Primitive(name, abstract=abstract, host=host, factors=pointwise, **rules)
     prim.batch = lambda size, args, dims, **params: _batch(prim, args[0], dims[0], **params)
     return prim
 

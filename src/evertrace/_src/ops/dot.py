@@ -14,6 +14,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.convert import convert
@@ -69,6 +70,16 @@ def _check_dims(lhs, rhs, dimension_numbers):
                 fix="transpose an operand, or pair other dimensions.",
                 anchor="shape-dot",
             )
+
+
+def _dot_factors(operands, results, *, dimension_numbers, **params):
+    (lhs, rhs), ((lc, rc), (lb, rb)) = operands, dimension_numbers
+    left = {d: ("left", d) for d in range(lhs.ndim)}
+    right = {d: ("right", d) for d in range(rhs.ndim)}
+    right |= {there: left[here] for here, there in zip((*lc, *lb), (*rc, *rb), strict=True)}
+    free_l, free_r = free_dims(lhs.ndim, lc, lb), free_dims(rhs.ndim, rc, rb)
+    out = [*[left[d] for d in (*lb, *free_l)], *[right[d] for d in free_r]]
+    return by_dimension([left.values(), [right[d] for d in range(rhs.ndim)]], [out])
 
 
 def _dot_host(lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
@@ -237,6 +248,7 @@ def _dot_show(*, dimension_numbers, precision, preferred_element_type, out_shard
 
 dot_general_p = Primitive(
     "dot_general",
+    factors=_dot_factors,
     abstract=_dot_abstract,
     host=_dot_host,
     linear=(0, 1),

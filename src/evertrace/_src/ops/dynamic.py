@@ -7,6 +7,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import of_equal_size
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
@@ -103,6 +104,7 @@ def _slice_batch(size, args, dims, *, slice_sizes):
 
 dynamic_slice_p = Primitive(
     "dynamic_slice",
+    factors=of_equal_size,
     abstract=_slice_abstract,
     linear=(0,),
     transpose=_slice_transpose,
@@ -167,6 +169,7 @@ def _update_batch(size, args, dims):
 
 dynamic_update_slice_p = Primitive(
     "dynamic_update_slice",
+    factors=of_equal_size,
     abstract=_update_abstract,
     host=_update_host,
     linear=JOINTLY,

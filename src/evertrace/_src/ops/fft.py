@@ -21,6 +21,7 @@ import numpy as np
 
 from evertrace._src import config, errors, kernels, native
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.builders import COMPLEX, check_dtype
 from evertrace._src.ops.elementwise import conj, const, mul_p, real_dtype, scale
@@ -164,6 +165,9 @@ def _fft_batch(size, args, dims, **params):
 
 fft_p = Primitive(
     "fft",
+    factors=lambda operands, results, *, fft_lengths, **params: batched(len(fft_lengths))(
+        operands, results
+    ),
     abstract=_fft_abstract,
     host=_fft_host,
     linear=(0,),

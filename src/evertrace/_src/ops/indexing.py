@@ -11,6 +11,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.jaxpr import Eqn, Jaxpr, Var, literal
 from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
 from evertrace._src.core.rules import is_linear
@@ -133,6 +134,20 @@ def _gather_abstract(
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
+def _gather_factors(operands, results, *, dimension_numbers, slice_sizes, **params):
+    """Indices' dimensions, and those of the operand of which windows take all."""
+    dnums, (x, indices) = dimension_numbers, operands
+    counts = [("index", i) for i in range(indices.ndim - 1)]
+    of_x: list = [i if slice_sizes[i] == x.shape[i] else None for i in range(x.ndim)]
+    for d, i in zip(dnums.operand_batching_dims, dnums.start_indices_batching_dims, strict=True):
+        of_x[d] = counts[i]
+    dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
+    window = iter([f for d, f in enumerate(of_x) if d not in dropped])
+    rest = iter(counts)
+    out = [next(window if i in dnums.offset_dims else rest) for i in range(results[0].ndim)]
+    return by_dimension([of_x, [*counts, None]], [out])
+
+
 def _gather_jvp(tangents, primals, out, *, fill_value, **params):
     """What was filled in does not depend on the operand."""
     return gather_p.bind(tangents[0], primals[1], fill_value=0, **params)
@@ -213,6 +228,7 @@ def _gather_physical(x, indices, *, dimension_numbers, slice_sizes, **params):
 
 gather_p = Primitive(
     "gather",
+    factors=_gather_factors,
     abstract=_gather_abstract,
     host=indexing_host.gather,
     linear=(0,),
@@ -311,6 +327,23 @@ def _scatter_abstract(name, x, indices, updates, *, dimension_numbers, **_):
     return ShapedArray(x.shape, x.dtype, x.weak_type)
 
 
+def _scatter_factors(operands, results, *, dimension_numbers, **params):
+    """The operand's dimensions; updates share those of which windows cover all."""
+    dnums, (x, indices, updates) = dimension_numbers, operands
+    dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
+    window = iter([d for d in range(x.ndim) if d not in dropped])
+    counts = iter(range(indices.ndim - 1))
+    of_updates: list = []
+    for i, size in enumerate(updates.shape):
+        if i in dnums.update_window_dims:
+            d = next(window)
+            of_updates.append(d if size == x.shape[d] else None)
+        else:
+            of_updates.append(("index", next(counts)))
+    of_indices = [*[("index", i) for i in range(indices.ndim - 1)], None]
+    return by_dimension([range(x.ndim), of_indices, of_updates], [range(x.ndim)])
+
+
 def _scatter_batch(prim, size, args, dims, *, dimension_numbers, **params):
     """A batch that indices do not have is part of each window; otherwise a batching dimension."""
     x, indices, updates = args
@@ -337,6 +370,7 @@ def _scatter_primitive(name, ufunc, combine, **rules):
         name,
         abstract=functools.partial(_scatter_abstract, name),
         host=functools.partial(indexing_host.scatter, ufunc),
+        factors=_scatter_factors,
         physical=_scatter_physical,
         **rules,
     )

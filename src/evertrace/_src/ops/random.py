@@ -14,6 +14,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import shared_lead
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
 from evertrace._src.ops import rbg, threefry
 from evertrace._src.ops.compare import eq_p
@@ -113,6 +114,7 @@ def _unwrap_abstract(keys):
 
 random_seed_p = Primitive(
     "random_seed",
+    factors=shared_lead,
     abstract=_seed_abstract,
     show=_show_tag,
     jvp=NO_TANGENT,
@@ -121,6 +123,7 @@ random_seed_p = Primitive(
 )
 random_wrap_p = Primitive(
     "random_wrap",
+    factors=shared_lead,
     abstract=_wrap_abstract,
     show=_show_tag,
     jvp=NO_TANGENT,
@@ -129,6 +132,7 @@ random_wrap_p = Primitive(
 )
 random_unwrap_p = Primitive(
     "random_unwrap",
+    factors=shared_lead,
     abstract=_unwrap_abstract,
     host=lambda keys: keys,
     jvp=NO_TANGENT,
@@ -195,6 +199,7 @@ def _clone_abstract(keys):
 
 random_split_p = Primitive(
     "random_split",
+    factors=shared_lead,
     abstract=_split_abstract,
     host=_split_host,
     show=_show_shape,
@@ -203,6 +208,7 @@ random_split_p = Primitive(
 )
 random_fold_in_p = Primitive(
     "random_fold_in",
+    factors=shared_lead,
     abstract=_fold_in_abstract,
     host=_fold_in_host,
     show=(),
@@ -211,6 +217,7 @@ random_fold_in_p = Primitive(
 )
 random_clone_p = Primitive(
     "random_clone",
+    factors=shared_lead,
     abstract=_clone_abstract,
     host=lambda keys: keys,
     jvp=NO_TANGENT,
@@ -245,6 +252,7 @@ def _show_bits(*, bit_width, shape, impl, partitionable):
 
 random_bits_p = Primitive(
     "random_bits",
+    factors=shared_lead,
     abstract=_bits_abstract,
     host=_bits_host,
     show=_show_bits,
@@ -280,6 +288,7 @@ def _threefry_batch(size, args, dims):
 
 threefry2x32_p = Primitive(
     "threefry2x32",
+    factors=shared_lead,
     multiple_results=True,
     abstract=_threefry_abstract,
     host=_threefry_host,

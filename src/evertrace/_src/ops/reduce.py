@@ -12,6 +12,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import without
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.builders import ANY, BITS, BOOL, NUMERIC, REAL, check_dtype, in_bytes
@@ -53,7 +54,7 @@ def _reduction(name, accepts, host, *, slow_kinds="", **rules):
             return kernels.reduce(name, x, axes, x.dtype)
         return host(x, axes=axes)
 
-    prim = Primitive(name, abstract=abstract, host=run, **rules)
+    prim = Primitive(name, abstract=abstract, host=run, factors=without("axes"), **rules)
     prim.batch = batch_reduction(prim)
     return prim
 
@@ -171,6 +172,7 @@ def _index_reduction(name, find):
         return find(x, axis=axes[0]).astype(index_dtype)
 
     prim = Primitive(name, abstract=abstract, host=host, jvp=lambda *args, **params: None)
+    prim.factors = without("axes")
     prim.batch = batch_reduction(prim)
     return prim
 

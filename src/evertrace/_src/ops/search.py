@@ -7,6 +7,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.bits import and_p, not_p, or_p
 from evertrace._src.ops.builders import ORDERED, check_dtype, no_tangent
@@ -55,6 +56,7 @@ def _batch(size, args, dims, **params):
 
 searchsorted_p = Primitive(
     "searchsorted",
+    factors=batched(1),
     abstract=_abstract,
     host=_host,
     batch=_batch,

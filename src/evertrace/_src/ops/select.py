@@ -4,6 +4,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import pointwise
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim, zeros
@@ -93,6 +94,7 @@ def _select_batch(size, args, dims):
 
 select_n_p = Primitive(
     "select_n",
+    factors=pointwise,
     abstract=_select_abstract,
     host=_select_host,
     linear=JOINTLY,

@@ -1,6 +1,70 @@
 """The wish that an array be laid out over devices in some way: an identity that carries it."""
 
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.core.primitive import JOINTLY, Primitive
+
+
+def lay_out(x, sharding):
+    """Lay an array, or a traced one, out as a sharding over a mesh says."""
+    return sharding_constraint_p.bind(x, sharding=sharding, unconstrained_dims=frozenset())
+
+
+def first_device(sharding):
+    """Return the device that computes with an array that is laid out over several."""
+    first, *rest = sharding.device_list()
+    if rest and first.platform != "cpu":
+        raise errors.user_error(
+            NotImplementedError,
+            f"device_put: placement on {1 + len(rest)} devices of platform {first.platform} is not "
+            "built yet.",
+            fix="use devices of the CPU, which share their memory, or one device.",
+            anchor="devices",
+        )
+    return first
+
+
+def _division(sharding, ndim):
+    return None if sharding is None else sharding.division(ndim)
+
+
+def _eager(x, *, sharding, unconstrained_dims):
+    """Lay an array out: over devices of the CPU, which share its memory, in name."""
+    if _division(sharding, x.aval.ndim) is None:
+        return x
+    host = np.asarray(x.val) if type(x) is Literal else x.host()
+    out = Array(x.aval, host, None, first_device(sharding), committed=True)
+    out._sharding = sharding
+    return out
+
+
+def mesh_in(jaxpr):
+    """Return the sharding over a mesh that a constraint in a jaxpr asks for, or None."""
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is sharding_constraint_p:
+            if _division(eqn.params["sharding"], 0) is not None:
+                return eqn.params["sharding"]
+            continue
+        for inner in subjaxprs(eqn.params):
+            found = mesh_in(inner)
+            if found is not None:
+                return found
+    return None
+
+
+def _divide(divisions, divide_jaxpr, *, sharding, unconstrained_dims):
+    """The sharding says it, but of the dimensions that are left open."""
+    (before,) = divisions
+    wanted = _division(sharding, len(before) - len(unconstrained_dims))
+    if wanted is None:
+        return divisions
+    said = iter(wanted)
+    return [
+        tuple([axes if d in unconstrained_dims else next(said) for d, axes in enumerate(before)])
+    ]
 
 
 def _batch(size, args, dims, *, sharding, unconstrained_dims):
@@ -15,9 +79,10 @@ def _batch(size, args, dims, *, sharding, unconstrained_dims):
 sharding_constraint_p = Primitive(
     "sharding_constraint",
     linear=JOINTLY,
+    eager=_eager,
+    divide=_divide,
     batch=_batch,
     abstract=lambda x, *, sharding, unconstrained_dims: x,
-    host=lambda x, *, sharding, unconstrained_dims: x,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     physical=lambda x, **params: params,
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import by_dimension, of_equal_size, pointwise
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
@@ -94,6 +95,7 @@ def _slice_physical(x, *, start_indices, limit_indices, strides):
 
 slice_p = Primitive(
     "slice",
+    factors=of_equal_size,
     abstract=_slice_abstract,
     host=_slice_host,
     linear=JOINTLY,
@@ -225,6 +227,7 @@ def _pad_batch(size, args, dims, *, padding_config):
 
 pad_p = Primitive(
     "pad",
+    factors=of_equal_size,
     abstract=_pad_abstract,
     host=_pad_host,
     linear=JOINTLY,
@@ -298,6 +301,7 @@ def _concatenate_batch(size, args, dims, *, dimension):
 
 concatenate_p = Primitive(
     "concatenate",
+    factors=pointwise,
     abstract=_concatenate_abstract,
     linear=JOINTLY,
     host=lambda *xs, dimension: np.concatenate(xs, axis=dimension),
@@ -341,6 +345,7 @@ def _split_batch(size, args, dims, *, sizes, axis):
 
 split_p = Primitive(
     "split",
+    factors=pointwise,
     multiple_results=True,
     abstract=_split_abstract,
     linear=JOINTLY,
@@ -362,6 +367,11 @@ def _stack_abstract(*xs, axis):
     )
 
 
+def _stack_factors(operands, results, *, axis):
+    dims = range(results[0].ndim)
+    return by_dimension([[i for i in dims if i != axis]] * len(operands), [dims])
+
+
 def _stack_transpose(ct, *xs, axis):
     parts = unstack_p.bind(ct, axis=axis)
     return [part if is_linear(x) else None for part, x in zip(parts, xs, strict=True)]
@@ -378,6 +388,7 @@ def _stack_batch(size, args, dims, *, axis):
 
 stack_p = Primitive(
     "stack",
+    factors=_stack_factors,
     abstract=_stack_abstract,
     linear=JOINTLY,
     transpose=_stack_transpose,
@@ -391,6 +402,11 @@ def _unstack_abstract(x, *, axis):
     check_dims("unstack", (axis,), x.ndim)
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     return [ShapedArray(shape, x.dtype, x.weak_type)] * x.shape[axis]
+
+
+def _unstack_factors(operands, results, *, axis):
+    dims = range(operands[0].ndim)
+    return by_dimension([dims], [[i for i in dims if i != axis]] * len(results))
 
 
 def _unstack_transpose(cts, x, *, axis):
@@ -408,6 +424,7 @@ def _unstack_batch(size, args, dims, *, axis):
 
 unstack_p = Primitive(
     "unstack",
+    factors=_unstack_factors,
     multiple_results=True,
     abstract=_unstack_abstract,
     linear=JOINTLY,
@@ -447,6 +464,7 @@ def _tile_batch(size, args, dims, *, reps):
 
 tile_p = Primitive(
     "tile",
+    factors=of_equal_size,
     abstract=_tile_abstract,
     linear=JOINTLY,
     transpose=_tile_transpose,

@@ -10,6 +10,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, kernels
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import of_equal_size, pointwise
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.indexing import take_along
@@ -111,6 +112,7 @@ def _sort_batch(size, args, dims, *, dimension, is_stable, num_keys):
 
 sort_p = Primitive(
     "sort",
+    factors=pointwise,
     multiple_results=True,
     abstract=_sort_abstract,
     host=_sort_host,
@@ -183,6 +185,7 @@ def _top_k_batch(size, args, dims, *, k, axis):
 
 top_k_p = Primitive(
     "top_k",
+    factors=of_equal_size,
     multiple_results=True,
     abstract=_top_k_abstract,
     host=_top_k_host,

@@ -11,6 +11,7 @@ import numpy as np
 
 from evertrace._src import config, errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import Factors, by_dimension, pointwise, split_alike, without
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.host_sum import host_sum
@@ -124,12 +125,21 @@ def _broadcast_batch(size, args, dims, *, shape, broadcast_dimensions, sharding)
     return out, place
 
 
+def _broadcast_factors(operands, results, *, shape, broadcast_dimensions, sharding):
+    (x,) = operands
+    kept = [
+        d if n == shape[d] else None for n, d in zip(x.shape, broadcast_dimensions, strict=True)
+    ]
+    return by_dimension([kept], [range(len(shape))])
+
+
 def _broadcast_show(*, shape, broadcast_dimensions, sharding):
     return {"broadcast_dimensions": broadcast_dimensions} if broadcast_dimensions else {}
 
 
 broadcast_in_dim_p = Primitive(
     "broadcast_in_dim",
+    factors=_broadcast_factors,
     abstract=_broadcast_abstract,
     host=_broadcast_host,
     linear=JOINTLY,
@@ -219,6 +229,7 @@ def batch_reduction(prim):
 
 reduce_sum_p = Primitive(
     "reduce_sum",
+    factors=without("axes"),
     abstract=_reduce_sum_abstract,
     linear=JOINTLY,
     transpose=_reduce_sum_transpose,
@@ -263,6 +274,14 @@ def _reshape_batch(size, args, dims, *, new_sizes, dimensions, sharding):
     return out, 0
 
 
+def _reshape_factors(operands, results, *, new_sizes, dimensions, sharding):
+    (x,) = operands
+    order = range(x.ndim) if dimensions is None else dimensions
+    permuted, new, sizes = split_alike(tuple([x.shape[d] for d in order]), new_sizes)
+    old = [permuted[place] for place in inverse_permutation(order)]
+    return Factors((tuple(old),), (tuple(new),), sizes)
+
+
 def _reshape_physical(x, *, new_sizes, dimensions, sharding):
     if dimensions is not None:
         dimensions = (*dimensions, *word_dims(x))
@@ -271,6 +290,7 @@ def _reshape_physical(x, *, new_sizes, dimensions, sharding):
 
 reshape_p = Primitive(
     "reshape",
+    factors=_reshape_factors,
     abstract=_reshape_abstract,
     linear=JOINTLY,
     host=_reshape_host,
@@ -314,6 +334,9 @@ def _transpose_batch(size, args, dims, *, permutation):
 
 transpose_p = Primitive(
     "transpose",
+    factors=lambda operands, results, *, permutation: by_dimension(
+        [range(operands[0].ndim)], [permutation]
+    ),
     abstract=_transpose_abstract,
     linear=JOINTLY,
     batch=_transpose_batch,
@@ -384,6 +407,7 @@ def _squeeze_batch(size, args, dims, *, dimensions):
 
 squeeze_p = Primitive(
     "squeeze",
+    factors=without("dimensions"),
     abstract=_squeeze_abstract,
     linear=JOINTLY,
     batch=_squeeze_batch,
@@ -413,6 +437,7 @@ def _rev_batch(size, args, dims, *, dimensions):
 
 rev_p = Primitive(
     "rev",
+    factors=pointwise,
     abstract=_rev_abstract,
     linear=JOINTLY,
     batch=_rev_batch,

@@ -17,6 +17,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import of_equal_size
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import ANY, NUMERIC, check_dtype, check_same_dtype
 from evertrace._src.ops.compare import ge_p, le_p
@@ -145,7 +146,7 @@ def _window_reduction(name, accepts, ufunc, identity, **rules):
         )
         return out.astype(x.dtype, copy=False)
 
-    prim = Primitive(name, abstract=abstract, host=host, **rules)
+    prim = Primitive(name, abstract=abstract, host=host, factors=of_equal_size, **rules)
     prim.batch = lambda size, args, dims, **window: (
         prim.bind(args[0], **batch_window(dims[0], window)),
         dims[0],
@@ -343,6 +344,7 @@ def _batch_pair(prim):
 
 select_and_gather_add_p = Primitive(
     "select_and_gather_add",
+    factors=of_equal_size,
     abstract=_gather_abstract,
     host=_gather_host,
     linear=(0,),
@@ -399,6 +401,7 @@ def _scatter_transpose(ct, source, operand, *, select_prim, **window):
 
 select_and_scatter_add_p = Primitive(
     "select_and_scatter_add",
+    factors=of_equal_size,
     abstract=_scatter_abstract,
     host=_scatter_host,
     linear=(0,),

@@ -216,12 +216,26 @@ class NamedSharding(Sharding):
         """The number of devices that hold a part."""
         return math.prod(self.mesh.axis_sizes)
 
-    def _sizes(self):
+    def axis_sizes(self):
+        """Return a dict: axis of the mesh -> its size."""
         return dict(self.mesh.shape_tuple)
+
+    def division(self, ndim):
+        """Return, for each of so many dimensions, the axes that divide it; None without devices."""
+        if not isinstance(self.mesh, Mesh):
+            return None
+        return (*map(axes_of, self.spec), *[()] * (ndim - len(self.spec)))
+
+    def divided(self, division):
+        """Return the sharding on the same mesh whose axes divide dimensions so."""
+        kept = len(division)
+        while kept and not division[kept - 1]:
+            kept -= 1
+        return NamedSharding(self.mesh, PartitionSpec(*division[:kept]))
 
     def check(self, where, shape):
         """Raise unless arrays of that shape can be divided so."""
-        parts_per_dimension(where, self.spec, self._sizes(), shape)
+        parts_per_dimension(where, self.spec, self.axis_sizes(), shape)
 
     def check_compatible_aval(self, aval_shape):
         """Raise unless the spec has no more entries than an array of that shape dimensions."""
@@ -230,13 +244,13 @@ class NamedSharding(Sharding):
     def shard_shape(self, global_shape):
         """Return the shape of one device's part of an array of that shape."""
         shape = tuple(global_shape)
-        counts = parts_per_dimension("NamedSharding", self.spec, self._sizes(), shape)
+        counts = parts_per_dimension("NamedSharding", self.spec, self.axis_sizes(), shape)
         return tuple(n // count for n, count in zip(shape, counts, strict=True))
 
     def parts(self, shape):
         """Return, per device, the slices of an array of that shape that it holds."""
-        counts = parts_per_dimension("NamedSharding", self.spec, self._sizes(), shape)
-        sizes, dims = self._sizes(), list(zip(self.spec, shape, counts, strict=False))
+        counts = parts_per_dimension("NamedSharding", self.spec, self.axis_sizes(), shape)
+        sizes, dims = self.axis_sizes(), list(zip(self.spec, shape, counts, strict=False))
         found = []
         for place in np.ndindex(*self.mesh.axis_sizes):
             at, part = dict(zip(self.mesh.axis_names, place, strict=True)), []
@@ -253,7 +267,7 @@ class NamedSharding(Sharding):
     @property
     def is_fully_replicated(self):
         """Whether every device holds the whole array."""
-        sizes = self._sizes()
+        sizes = self.axis_sizes()
         return all(sizes[name] == 1 for entry in self.spec for name in axes_of(entry))
 
     @property

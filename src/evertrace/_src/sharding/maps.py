@@ -293,8 +293,7 @@ def _join(call, x, varying, spec, number):
         order.append(len(lead) + dim)
         whole.append(n)
     out = as_array(reshape(permute(x, tuple(order)), tuple(whole)))
-    placed = isinstance(call.mesh, Mesh) and type(out) is Array
-    return device_put(out, NamedSharding(call.mesh, spec)) if placed else out
+    return device_put(out, NamedSharding(call.mesh, spec)) if isinstance(call.mesh, Mesh) else out
 
 
 def _differing_error(call, spec, name, number):

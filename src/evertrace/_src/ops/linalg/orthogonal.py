@@ -3,6 +3,7 @@
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import add_p, conj, is_complex, real_p, sub_p
@@ -35,6 +36,7 @@ def _geqrf_abstract(a):
 
 geqrf_p = Primitive(
     "geqrf",
+    factors=batched(2),
     multiple_results=True,
     abstract=_geqrf_abstract,
     host=host.geqrf,
@@ -61,6 +63,7 @@ def _householder_abstract(a, taus):
 
 householder_product_p = Primitive(
     "householder_product",
+    factors=batched(2),
     abstract=_householder_abstract,
     host=host.householder_product,
     jvp=_NO_DERIVATIVE,
@@ -123,6 +126,7 @@ def _ormqr_batch(size, args, dims, **params):
 
 ormqr_p = Primitive(
     "ormqr",
+    factors=batched(2),
     abstract=_ormqr_abstract,
     host=host.ormqr,
     jvp=_ormqr_jvp,
@@ -179,6 +183,7 @@ def _qr_jvp(tangents, primals, out, *, pivoting, full_matrices, use_magma):
 
 qr_p = Primitive(
     "qr",
+    factors=batched(2),
     multiple_results=True,
     abstract=_qr_abstract,
     host=host.qr,

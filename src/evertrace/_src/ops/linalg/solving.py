@@ -13,6 +13,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.factors import batched
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
@@ -143,6 +144,7 @@ def _triangular_batch(size, args, dims, **params):
 
 triangular_solve_p = Primitive(
     "triangular_solve",
+    factors=batched(2),
     abstract=_triangular_abstract,
     host=host.triangular_solve,
     jvp=_triangular_jvp,
@@ -189,6 +191,7 @@ def cholesky_tangent(da, factor):
 
 cholesky_p = Primitive(
     "cholesky",
+    factors=batched(2),
     abstract=_cholesky_abstract,
     host=host.cholesky,
     jvp=lambda tangents, primals, factor: cholesky_tangent(tangents[0], factor),
@@ -241,6 +244,7 @@ def _square_upper(factors):
 
 lu_p = Primitive(
     "lu",
+    factors=batched(2),
     multiple_results=True,
     abstract=_lu_abstract,
     host=host.lu,
@@ -266,6 +270,7 @@ def _permutation_abstract(pivots, *, permutation_size):
 
 lu_pivots_to_permutation_p = Primitive(
     "lu_pivots_to_permutation",
+    factors=batched(1),
     abstract=_permutation_abstract,
     jvp=no_tangent,
     host=lambda pivots, *, permutation_size: host.permutation(pivots, permutation_size),
@@ -320,6 +325,7 @@ def _solve_batch(size, args, dims, **params):
 
 lu_solve_p = Primitive(
     "lu_solve",
+    factors=batched(2),
     abstract=_solve_abstract,
     eager=solve_by_factors,
     jvp=_solve_jvp,
@@ -381,6 +387,7 @@ def _tridiagonal_transpose(ct, dl, d, du, b, **params):
 
 tridiagonal_solve_p = Primitive(
     "tridiagonal_solve",
+    factors=batched(1),
     abstract=_tridiagonal_abstract,
     host=host.tridiagonal_solve,
     jvp=_tridiagonal_jvp,

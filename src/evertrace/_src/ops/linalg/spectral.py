@@ -9,6 +9,7 @@ right. The same holds for singular values, with zeros among them, too.
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
@@ -87,6 +88,7 @@ def _eigh_jvp(tangents, primals, out, **params):
 
 eigh_p = Primitive(
     "eigh",
+    factors=batched(2),
     multiple_results=True,
     abstract=_eigh_abstract,
     host=host.eigh,
@@ -185,6 +187,7 @@ def _outside(u, moved, s):
 
 svd_p = Primitive(
     "svd",
+    factors=batched(2),
     multiple_results=True,
     abstract=_svd_abstract,
     host=host.svd,
@@ -277,6 +280,7 @@ def _sum_rows(x):
 
 eig_p = Primitive(
     "eig",
+    factors=batched(2),
     multiple_results=True,
     abstract=_eig_abstract,
     host=host.eig,
@@ -295,6 +299,7 @@ def _schur_abstract(a, *, compute_schur_vectors, sort_eig_vals, select_callable)
 
 schur_p = Primitive(
     "schur",
+    factors=batched(2),
     multiple_results=True,
     abstract=_schur_abstract,
     host=host.schur,
@@ -311,6 +316,7 @@ def _hessenberg_abstract(a):
 
 hessenberg_p = Primitive(
     "hessenberg",
+    factors=batched(2),
     multiple_results=True,
     abstract=_hessenberg_abstract,
     host=host.hessenberg,
@@ -329,6 +335,7 @@ def _tridiagonal_abstract(a, *, lower):
 
 tridiagonal_p = Primitive(
     "tridiagonal",
+    factors=batched(2),
     multiple_results=True,
     abstract=_tridiagonal_abstract,
     host=host.tridiagonal,

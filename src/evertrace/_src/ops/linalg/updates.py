@@ -3,6 +3,7 @@
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.elementwise import add_any, scale
 from evertrace._src.ops.linalg import host
@@ -58,6 +59,7 @@ def _symmetric_jvp(tangents, primals, out, *, alpha, beta):
 
 symmetric_product_p = Primitive(
     "symmetric_product",
+    factors=batched(2),
     abstract=_symmetric_abstract,
     host=host.symmetric_product,
     cache_types=False,  # alpha and beta: 0.0 and -0.0 are equal, and do not mean the same
@@ -104,6 +106,7 @@ def _as_row(v):
 
 cholesky_update_p = Primitive(
     "cholesky_update",
+    factors=batched(2),
     abstract=_update_abstract,
     host=host.cholesky_update,
     jvp=_update_jvp,

@@ -1,0 +1,165 @@
+"""Divisions: along which axes of a mesh the dimensions of arrays are divided, and of results.
+
+The division of an array is a tuple with, for each dimension, the axes that divide it, the slowest
+first; an empty one leaves open how the dimension lies. Operations say by their factors
+(`core.factors`) what the divisions of their operands make of those of their results; programs,
+equation by equation.
+"""
+
+import itertools
+import math
+from typing import Any
+
+from evertrace._src.core.jaxpr import Literal
+
+_MOST_ROUNDS = 8  # of a loop's body, until its carry lies as it did before
+
+
+def open_division(aval):
+    """Return the division of an array that nothing divides."""
+    return ((),) * aval.ndim
+
+
+def divide(prim, operands, divisions, results, params, mesh_sizes):
+    """Return the divisions of the results of one operation.
+
+    A factor is divided as its dimensions are; where operands disagree, as far as they agree. An
+    axis divides one dimension of a result, the first one that would be.
+
+    Args:
+      prim: the primitive.
+      operands: avals.
+      divisions: of the operands.
+      results: avals.
+      params: of the operation.
+      mesh_sizes: dict: axis -> its size.
+    """
+    if prim.divide is not None:
+
+        def inner(closed_jaxpr, divisions):
+            return divide_jaxpr(closed_jaxpr.jaxpr, divisions, mesh_sizes)
+
+        return prim.divide(divisions, inner, **params)
+    if not prim.factors:
+        return [open_division(aval) for aval in results]
+    factors = prim.factors(operands, results, **params)
+    sizes = _sizes(factors, (*operands, *results))
+    axes = _axes_of_factors(factors, divisions, sizes, mesh_sizes)
+    return [_division(dims, axes, sizes, mesh_sizes) for dims in factors.results]
+
+
+def divide_jaxpr(jaxpr, divisions, mesh_sizes):
+    """Return the divisions of a jaxpr's outputs for those of its inputs; constants are open."""
+    known: dict[Any, tuple] = dict(zip(jaxpr.invars, divisions, strict=True))
+
+    def read(atom):
+        found = None if type(atom) is Literal else known.get(atom)
+        return open_division(atom.aval) if found is None else found
+
+    for eqn in jaxpr.eqns:
+        outs = divide(
+            eqn.primitive,
+            [x.aval for x in eqn.invars],
+            [read(x) for x in eqn.invars],
+            [v.aval for v in eqn.outvars],
+            eqn.params,
+            mesh_sizes,
+        )
+        known.update(zip(eqn.outvars, outs, strict=True))
+    return [read(x) for x in jaxpr.outvars]
+
+
+def joined(one, other):
+    """Return what two divisions of an array agree on, where one goes on from the other."""
+    used: set[str] = set()
+    found = []
+    for pair in zip(one, other, strict=True):
+        axes = tuple(itertools.takewhile(lambda a: a not in used, _agreed(*pair)))
+        used.update(axes)
+        found.append(axes)
+    return tuple(found)
+
+
+def settled(turn, carry):
+    """Return the divisions of a loop's carry: those that a turn leaves as they are.
+
+    Args:
+      turn: function: divisions of the carry before a turn -> those after it.
+      carry: those at the start.
+    """
+    for _ in range(_MOST_ROUNDS):
+        after = [joined(a, b) for a, b in zip(carry, turn(carry), strict=True)]
+        if after == carry:
+            return carry
+        carry = after
+    return [((),) * len(division) for division in carry]
+
+
+def of_call(name):
+    """Return the `divide` rule of what means nothing but the jaxpr in a param."""
+    return lambda divisions, divide_jaxpr, **params: divide_jaxpr(params[name], divisions)
+
+
+def _sizes(factors, avals):
+    sizes = dict(factors.sizes)
+    for dims, aval in zip((*factors.operands, *factors.results), avals, strict=True):
+        for parts, size in zip(dims, aval.shape, strict=True):
+            if len(parts) == 1:
+                sizes[parts[0]] = min(size, sizes.get(parts[0], size))
+    return sizes
+
+
+def _axes_of_factors(factors, divisions, sizes, mesh_sizes):
+    """Return a dict: factor -> axes that divide it."""
+    found: dict[Any, tuple] = {}
+    for dims, division in zip(factors.operands, divisions, strict=True):
+        for parts, axes in zip(dims, division, strict=True):
+            left = axes
+            for factor in parts:
+                taken = _taken(left, sizes[factor], mesh_sizes)
+                if taken:
+                    old = found.get(factor)
+                    found[factor] = taken if old is None else _agreed(old, taken)
+                left = left[len(taken) :]
+                if _product(taken, mesh_sizes) != sizes[factor]:
+                    break
+    return found
+
+
+def _taken(axes, size, mesh_sizes):
+    """Return as many of the axes, from the first on, as divide a size evenly."""
+    taken = ()
+    for axis in axes:
+        if size % _product((*taken, axis), mesh_sizes):
+            break
+        taken = (*taken, axis)
+    return taken
+
+
+def _agreed(one, other):
+    """Return the longer one if the other begins it, else what both begin with."""
+    if one[: len(other)] == other:
+        return one
+    if other[: len(one)] == one:
+        return other
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return tuple([axis for axis, _ in same])
+
+
+def _division(dims, axes, sizes, mesh_sizes):
+    used: set[str] = set()
+    found = []
+    for parts in dims:
+        entry = ()
+        for factor in parts:
+            here = tuple(itertools.takewhile(lambda a: a not in used, axes.get(factor, ())))
+            entry += here
+            used.update(here)
+            if _product(here, mesh_sizes) != sizes[factor]:
+                break  # what is faster has to stay in one piece
+        found.append(entry)
+    return tuple(found)
+
+
+def _product(axes, mesh_sizes):
+    return math.prod([mesh_sizes[a] for a in axes])

@@ -1,0 +1,176 @@
+"""Factors: which dimensions of an operation's operands and results are divided together.
+
+A rule ``factors(operands, results, **params)`` takes avals and gives each dimension of each of them
+a tuple of *factors*, the loops that it is made of, the slowest first: dimension 1 of the left and
+dimension 0 of the right operand of a matrix product are one factor, and a reshape that merges two
+dimensions gives the merged one two. An empty tuple says that the operation needs the dimension in
+one piece. That is what einsum's letters say, and the model of Shardy's propagation ("op sharding
+rules" in its documentation).
+
+`core.divisions` derives from it where results lie.
+"""
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+
+class Factors(NamedTuple):
+    """The factors of one application of an operation.
+
+    Attributes:
+      operands: for each operand, for each dimension, a tuple of factors (anything hashable).
+      results: likewise for each result.
+      sizes: pairs (factor, size), of those that are a dimension's only in part.
+    """
+
+    operands: tuple
+    results: tuple
+    sizes: tuple[tuple[Any, int], ...] = ()
+
+
+def by_dimension(operands, results):
+    """Return the `Factors` of dimensions that are one factor each, or None, for none.
+
+    Example:
+      >>> from evertrace._src.core.factors import by_dimension
+      >>> by_dimension(["ij", "jk"], ["ik"]).results
+      ((('i',), ('k',)),)
+    """
+
+    def alone(side):
+        return tuple([tuple([() if f is None else (f,) for f in dims]) for dims in side])
+
+    return Factors(alone(operands), alone(results))
+
+
+# ---------------------------------------------------------------- rules that operations share
+
+
+def pointwise(operands, results, **params):
+    """Return the factors of what treats elements alone; rank 0 stands beside any shape."""
+    ranks = range(max([aval.ndim for aval in results], default=0))
+    sides = [[ranks[: aval.ndim] for aval in side] for side in (operands, results)]
+    return by_dimension(*sides)
+
+
+def along_all_but(*names):
+    """Return the rule of what needs the dimensions that params name in one piece.
+
+    Results have the operands' dimensions. A param is one dimension or several.
+    """
+
+    def rule(operands, results, **params):
+        whole = set()
+        for name in names:
+            dims = params[name]
+            whole.update(dims if isinstance(dims, (tuple, list)) else (dims,))
+        kept = [None if i in whole else i for i in range(operands[0].ndim)]
+        return by_dimension([kept[: a.ndim] for a in operands], [kept[: a.ndim] for a in results])
+
+    return rule
+
+
+def without(name):
+    """Return the rule of what takes away the dimensions that a param names."""
+
+    def rule(operands, results, **params):
+        dims = range(operands[0].ndim)
+        kept = [i for i in dims if i not in params[name]]
+        return by_dimension([dims] * len(operands), [kept] * len(results))
+
+    return rule
+
+
+def of_equal_size(operands, results, **params):
+    """Return the factors of what leaves dimensions where they are: those that keep their size."""
+    ndim, sizes = results[0].ndim, results[0].shape
+    sides = [
+        [
+            [i if a.ndim == ndim and a.shape[i] == sizes[i] else None for i in range(a.ndim)]
+            for a in side
+        ]
+        for side in (operands, results)
+    ]
+    return by_dimension(*sides)
+
+
+def shared_lead(operands, results, **params):
+    """Return the factors of what leaves alone as many leading dimensions as all sides have."""
+    lead = min([aval.ndim for aval in (*operands, *results)])
+    sides = [[[*range(lead), *[None] * (a.ndim - lead)] for a in s] for s in (operands, results)]
+    return by_dimension(*sides)
+
+
+def batched(core):
+    """Return the rule of what is done for each of the leading dimensions.
+
+    Args:
+      core: how many trailing dimensions of the first operand belong to one problem. The others are
+        its leading dimensions, and as many lead every other operand and result.
+    """
+
+    def rule(operands, results, **params):
+        lead = operands[0].ndim - core
+        sides = [
+            [[*range(lead), *[None] * (a.ndim - lead)] if a.ndim >= lead else [] for a in side]
+            for side in (operands, results)
+        ]
+        return by_dimension(*sides)
+
+    return rule
+
+
+def split_alike(shape, new_shape):
+    """Return the factors of the dimensions of a shape and of another one of as many elements.
+
+    Returns:
+      Two lists of tuples of factors, and pairs (factor, size). Dimensions are cut where both have
+      a border; within a group whose sizes do not divide each other there are no factors.
+    """
+    sides: list[list[tuple]] = [[], []]
+    sizes: dict[int, int] = {}
+    numbers = itertools.count()
+    for group, new_group in _groups(shape, new_shape):
+        cut = _cut(group, new_group)
+        names = [] if cut is None else [next(numbers) for _ in cut]
+        sizes.update(zip(names, cut or (), strict=True))
+        for side, dims in zip(sides, (group, new_group), strict=True):
+            side.extend([()] * len(dims) if cut is None else _spelled(dims, names, cut))
+    return *sides, tuple(sizes.items())
+
+
+def _groups(shape, new_shape):
+    """Yield the shortest runs of dimensions of both shapes that have as many elements."""
+    i = j = 0
+    while i < len(shape) or j < len(new_shape):
+        start, here, there = (i, j), 1, 1
+        while here != there or (i, j) == start:
+            if j < len(new_shape) and (there < here or i == len(shape)):
+                there, j = there * new_shape[j], j + 1
+            elif i < len(shape):
+                here, i = here * shape[i], i + 1
+            else:
+                break
+        yield shape[start[0] : i], new_shape[start[1] : j]
+
+
+def _cut(shape, new_shape):
+    """Return the sizes of the factors that both runs of dimensions are made of, or None."""
+    if 0 in shape or 0 in new_shape:
+        return None
+    borders = {math.prod(dims[i:]) for dims in (shape, new_shape) for i in range(len(dims) + 1)}
+    ordered = sorted(borders, reverse=True)
+    pairs = list(itertools.pairwise(ordered))
+    return None if any(a % b for a, b in pairs) else [a // b for a, b in pairs]
+
+
+def _spelled(dims, names, sizes):
+    """Return, for each dimension, the factors that it is made of."""
+    found, at = [], 0
+    for size in dims:
+        start, product = at, 1
+        while product < size:
+            product, at = product * sizes[at], at + 1
+        found.append(tuple(names[start:at]))
+    return found

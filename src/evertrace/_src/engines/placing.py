@@ -1,0 +1,115 @@
+"""Where eager operations and programs run, and over which devices their results are laid out.
+
+Virtual devices of one process share its memory: an array that is laid out over them is one block of
+memory with a sharding, computed with at once. What its results are laid out as follows from the
+operations' factors (`core.divisions`).
+"""
+
+from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.divisions import divide, divide_jaxpr, open_division
+
+
+def sharding_of(x):
+    """Return the sharding of an argument that is laid out over a mesh, else None."""
+    return getattr(x, "_sharding", None) if type(x) is Array else None
+
+
+def is_laid_out(args):
+    """Whether one of the arguments is laid out over a mesh."""
+    return any([sharding_of(x) is not None for x in args])
+
+
+def check_one_place(where, args, names=None):
+    """Raise if arguments are committed to different devices.
+
+    Args:
+      where: the operation or function, for the message.
+      args: arrays and others.
+      names: what the arguments are called, or None.
+    """
+    first = None
+    for i, x in enumerate(args):
+        if type(x) is not Array or not x._committed:
+            continue
+        devices = x.sharding.device_list()
+        if first is None:
+            first = i, devices
+        elif first[1] != devices:
+            raise _two_places_error(where, (*first, i, devices), names)
+
+
+def _two_places_error(where, found, names):
+    i, one, j, other = found
+    left, right = (f"operand {k}" if names is None else names[k] for k in (i, j))
+    return errors.user_error(
+        ValueError,
+        f"{where}: {left} is committed to {_listed(one)}, {right} to {_listed(other)}.",
+        fix="move one of them with `device_put(x, y.sharding)`.",
+        anchor="devices",
+    )
+
+
+def _listed(devices):
+    if len(devices) == 1:
+        return str(devices[0])
+    return f"{len(devices)} devices, {devices[0]} to {devices[-1]}"
+
+
+def lay_out(prim, args, params, outs):
+    """Lay the results of an eager operation out as its operands say.
+
+    Args:
+      prim: the primitive.
+      args: arrays and literals, at least one laid out over a mesh.
+      params: of the operation.
+      outs: the results, a list.
+    """
+    like = _mesh_of(args)
+    avals = [x.aval for x in args], [x.aval for x in outs]
+    divisions = divide(prim, avals[0], _divisions(args), avals[1], params, like.axis_sizes())
+    _put_on(outs, divisions, args, like)
+
+
+def lay_out_program(jaxpr, args, outs, mesh):
+    """Lay the results of a program out as its arguments and constraints say.
+
+    Args:
+      jaxpr: the program.
+      args: of the call.
+      outs: its outputs.
+      mesh: a sharding over the mesh that the constraints name, or None.
+    """
+    like = _mesh_of(args) if is_laid_out(args) else mesh
+    if like is None:  # what is laid out is not needed
+        return
+    divisions = divide_jaxpr(jaxpr, _divisions(args, jaxpr.invars), like.axis_sizes())
+    _put_on(outs, divisions, args, like)
+
+
+def _mesh_of(args):
+    return next(s for s in map(sharding_of, args) if s is not None)
+
+
+def _divisions(args, likes=None):
+    """Return the divisions of the arguments; `likes` have the avals of those that are numbers."""
+    found = []
+    for x, like in zip(args, likes or args, strict=True):
+        sharding = sharding_of(x)
+        of_x = None if sharding is None else sharding.division(like.aval.ndim)
+        found.append(open_division(like.aval) if of_x is None else of_x)
+    return found
+
+
+def _put_on(outs, divisions, args, like):
+    """Give results their shardings: an argument's own where that says the same."""
+    devices = like.device_list()
+    known = {}
+    for x in args:
+        sharding = sharding_of(x)
+        if sharding is not None:
+            known.setdefault(sharding.division(x.ndim), sharding)
+    for x, division in zip(outs, divisions, strict=True):
+        sharding = known.get(division)
+        x._sharding = like.divided(division) if sharding is None else sharding
+        x._device, x._committed = devices[0], True

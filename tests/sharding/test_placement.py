@@ -1,0 +1,168 @@
+"""Where arrays and results are: what eager operations and `jit` make of eight virtual devices.
+
+All cases run in one process of their own, in which there are eight devices; each gives a text.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+PRELUDE = """
+import json, sys
+import numpy as np
+import evertrace as ev, evertrace.numpy as jnp
+from evertrace import lax
+from evertrace.sharding import NamedSharding, PartitionSpec as P
+
+ev.config.update("num_cpu_devices", 8)
+mesh = ev.make_mesh((4, 2), ("x", "y"))
+def put(shape, *spec):
+    whole = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    return ev.device_put(whole, NamedSharding(mesh, P(*spec)))
+XY, X, Y = (NamedSharding(mesh, P(*spec)) for spec in (("x", "y"), ("x",), ("y",)))
+a, c, v = put((8, 8), "x", "y"), put((8, 8), "x"), put((8,), "x")
+one, two = (ev.device_put(jnp.ones(3), d) for d in ev.devices()[1:3])
+whole = np.asarray(a)
+def spec_of(x, want=None):
+    if want is not None:
+        np.testing.assert_allclose(x, want, rtol=1e-5)
+    assert len(x.addressable_shards) == 8 and x.committed
+    for shard in x.addressable_shards:
+        np.testing.assert_array_equal(shard.data, np.asarray(x)[shard.index])
+    return str(x.sharding.spec)
+def text_of(fun, *args):
+    try:
+        return fun(*args)
+    except Exception as error:
+        return f"{type(error).__name__}: " + str(error).split("\\n")[0]
+"""
+
+# name: (program whose last expression is shown, what it shows)
+CASES = {
+    "eager": ("spec_of(a + 1, whole + 1)", "P('x', 'y')"),
+    "the very sharding of the operand": ("(a * 2).sharding is a.sharding", "True"),
+    "an uncommitted operand": ("spec_of(a + jnp.ones((8, 8)), whole + 1)", "P('x', 'y')"),
+    "a NumPy operand": ("spec_of(a + np.ones(8, np.float32), whole + 1)", "P('x', 'y')"),
+    "indexing": ("spec_of(a[0], whole[0])", "P('y',)"),
+    "iteration": ("[spec_of(row) for row in a][0]", "P('y',)"),
+    "two results": ("[spec_of(x) for x in lax.top_k(a, 2)]", "[\"P('x',)\", \"P('x',)\"]"),
+    "like": ("spec_of(jnp.zeros_like(a), 0 * whole)", "P('x', 'y')"),
+    "gradient": ("spec_of(ev.grad(lambda a: (a**2).sum())(a), 2 * whole)", "P('x', 'y')"),
+    "vmap": ("spec_of(ev.vmap(jnp.sin)(a), np.sin(whole))", "P('x', 'y')"),
+    "jit": ("spec_of(ev.jit(lambda a: jnp.tanh(a @ a.T).sum(1))(c))", "P('x',)"),
+    "jit again": ("[spec_of(ev.jit(jnp.sin)(a)) for _ in range(4)][-1]", "P('x', 'y')"),
+    "jit by XLA": ("spec_of(ev.jit(jnp.sin, engine='xla')(a), np.sin(whole))", "P('x', 'y')"),
+    "jit by JAX's rules": ("spec_of(ev.jit(jnp.sin, strict=True)(a))", "P('x', 'y')"),
+    "one program for all layouts": (
+        "f = ev.jit(lambda a: a * 2); [spec_of(f(x)) for x in (a, c, a)], f.cache_info().misses",
+        """(["P('x', 'y')", "P('x',)", "P('x', 'y')"], 1)""",
+    ),
+    "constraint": ("spec_of(lax.with_sharding_constraint(a, X), whole)", "P('x',)"),
+    "constraint in jit": (
+        "spec_of(ev.jit(lambda a: lax.with_sharding_constraint(a, Y) * 2)(a), 2 * whole)",
+        "P('y',)",
+    ),
+    "constraint of what nothing places": (
+        "spec_of(ev.jit(lambda a: lax.with_sharding_constraint(a, Y) * 2)(whole), 2 * whole)",
+        "P('y',)",
+    ),
+    "device_put in jit": ("spec_of(ev.jit(lambda a: ev.device_put(a, Y) + 1)(whole))", "P('y',)"),
+    "in_shardings": (
+        "spec_of(ev.jit(lambda a: a + 1, in_shardings=XY)(whole), whole + 1)",
+        "P('x', 'y')",
+    ),
+    "in_shardings of one of two": (
+        "spec_of(ev.jit(lambda a, b: a + b, in_shardings=(X, None))(whole, a), 2 * whole)",
+        "P('x', 'y')",
+    ),
+    "out_shardings": (
+        "[spec_of(x) for x in ev.jit(lambda a: (a, a.sum(0)), out_shardings=(Y, X))(a)]",
+        "[\"P('y',)\", \"P('x',)\"]",
+    ),
+    "specs for the mesh in force": (
+        """
+with ev.set_mesh(mesh):
+    out = ev.jit(lambda a: a.T, in_shardings=P("x"), out_shardings=P("y"))(whole)
+spec_of(out, whole.T)""",
+        "P('y',)",
+    ),
+    "a method": (
+        """
+class Model:
+    scale = 2.0
+    @ev.jit
+    def plain(self, a): return a * self.scale
+    placed = ev.jit(lambda self, a: a * self.scale, out_shardings=Y)
+m = Model(); first = m.placed(a); m.scale = 3.0
+spec_of(first, 2 * whole), spec_of(m.placed(a), 3 * whole), spec_of(m.plain(a), 3 * whole)""",
+        """("P('y',)", "P('y',)", "P('x', 'y')")""",
+    ),
+    "shard_map": (
+        "spec_of(ev.shard_map(lambda a: a * 2, mesh=mesh, in_specs=P('x'), out_specs=P('x'))(a))",
+        "P('x',)",
+    ),
+    "shard_map in jit": (
+        "f = ev.shard_map(lambda a: a * 2, mesh=mesh, in_specs=P('x'), out_specs=P('x'))\n"
+        "spec_of(ev.jit(f)(a), 2 * whole)",
+        "P('x',)",
+    ),
+    "donated twice": (
+        "ev.jit(lambda a, b: a + b, donate_argnums=0)(*[put((4,))] * 2).tolist()",
+        "[0.0, 2.0, 4.0, 6.0]",
+    ),
+    "two devices": (
+        "text_of(lambda: one + two)",
+        "ValueError: add: operand 0 is committed to cpu:1, operand 1 to cpu:2.",
+    ),
+    "one device and a mesh": (
+        "text_of(lambda: v + ev.device_put(jnp.ones(8), ev.devices()[0]))",
+        "ValueError: add: operand 0 is committed to 8 devices, cpu:0 to cpu:7, operand 1 to cpu:0.",
+    ),
+    "two devices in jit": (
+        "text_of(ev.jit(jnp.add), v, one[0])",
+        "ValueError: jit(add): input 0 is committed to 8 devices, cpu:0 to cpu:7, input 1 "
+        "to cpu:1.",
+    ),
+    "another place than in_shardings": (
+        "text_of(ev.jit(jnp.sin, in_shardings=Y), a)",
+        "ValueError: jit(sin) in_shardings: array 0 of the arguments, of shape (8, 8), is "
+        "committed to P('x', 'y'), and P('y',) was asked for.",
+    ),
+    "a size that does not divide": (
+        "text_of(ev.jit(jnp.sin, out_shardings=X), jnp.ones(6))",
+        "ValueError: jit(sin) out_shardings: P('x',) divides dimension 0 of an array of shape (6,) "
+        "into 4 parts, and its size 6 is no multiple of that.",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """What the cases show, by name."""
+    runner = """
+for name, text in json.loads(sys.stdin.read()).items():
+    *before, last = text.strip().split("\\n")
+    *more, last = last.split("; ") if "\\n" not in text else [last]
+    exec("\\n".join([*before, *more]), globals())
+    try:
+        out = str(eval(last, globals()))
+    except Exception as error:
+        out = "raised " + repr(error)
+    print(json.dumps([name, out]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + runner],
+        input=json.dumps({name: text for name, (text, _) in CASES.items()}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(line) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_arrays_stay_where_they_are_put(shown, name):
+    assert shown[name] == CASES[name][1]
