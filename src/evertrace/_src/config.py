@@ -22,6 +22,7 @@ from typing import Any, Literal
 from evertrace._src.config_docs import OPTIONS
 from evertrace._src.errors import user_error
 from evertrace._src.extension import native
+from evertrace._src.interrupts import InForce
 from evertrace._src.support import close_matches, forkable
 
 MatmulPrecision = Literal[
@@ -378,26 +379,20 @@ def update(name: str, value: Any) -> None:
         _set_process(dataclasses.replace(_process, **changes))
 
 
-class override(contextlib.ContextDecorator):  # it is called like a function
+class override(contextlib.ContextDecorator, InForce):  # it is called like a function
     """Set options in this thread for the duration of a ``with`` block."""
 
     def __init__(self, **changes: Any):
-        self._changes, self._outside = changes, []
+        InForce.__init__(self, _thread, ("overrides", "base", "config"))
+        self._changes = changes
 
     def _recreate_cm(self) -> "override":
         """Return what a call of a decorated function enters: calls may be on several threads."""
         return override(**self._changes)
 
-    def __enter__(self) -> None:
-        """Begin the block."""
-        now, thread = current(), _thread
-        outside = thread.overrides, thread.base, thread.config
-        thread.overrides, thread.base, thread.config = _inside(now, outside[0], self._changes)
-        self._outside.append(outside)
-
-    def __exit__(self, *error: object) -> None:
-        """End the block."""
-        _thread.overrides, _thread.base, _thread.config = self._outside.pop()
+    def values(self) -> Any:
+        """Return what is in force in a block that begins now."""
+        return _inside(current(), _thread.overrides, self._changes)
 
 
 _entered: dict[tuple[Any, ...], tuple[Config, tuple[Any, ...]]] = {}

@@ -84,16 +84,12 @@ def source_of(frame: FrameType) -> Source:
     code = frame.f_code
     found = _copies.get(id(code))
     if found is None:
-        ref = weakref.ref(code, functools.partial(_forget, id(code)))
+        ref = weakref.ref(code, functools.partial(_copies.pop, id(code)))  # in C, see `stores`
         found = _copies[id(code)] = ref, code.replace(co_consts=())
     return found[1], frame.f_lasti
 
 
 _copies: dict[int, tuple[Any, CodeType]] = {}  # id of code -> (weak reference to it, its copy)
-
-
-def _forget(key: int, _: Any, copies: Any = _copies) -> None:  # when Python ends, names are gone
-    copies.pop(key, None)
 
 
 def no_source() -> Source | None:

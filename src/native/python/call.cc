@@ -323,7 +323,7 @@ void learn(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* na
       if (entries.size() < kMaxEntries && is_open(one->boxes)) entries.push_back(std::move(one));
     }
   }
-  PyErr_Clear();
+  forget_error();
 }
 
 // ------------------------------------------------------------------------ the call

@@ -122,7 +122,7 @@ unsigned int version_of(PyTypeObject* cls) {
   if (cls->tp_version_tag == 0 && Py_IS_TYPE(cls, &PyType_Type)) {
     static PyObject* const name = PyUnicode_InternFromString("__getattribute__");
     Py_XDECREF(PyType_Type.tp_getattro(reinterpret_cast<PyObject*>(cls), name));
-    PyErr_Clear();
+    forget_error();
   }
   return cls->tp_version_tag;
 }
@@ -170,7 +170,7 @@ int check_dispatch(Instruction& node, PyObject* value) {
   if (same == 1) {
     node.seen_type = cls;
     node.seen_tag = watch_entries(node, cls) ? before : 0;
-    PyErr_Clear();
+    forget_error();
   }
   return same;
 }

@@ -213,7 +213,7 @@ int64_t current_code() {
   if (planner == nullptr || is_recording || !computes_at_once()) return -1;
   PyObject* options = current_config();
   const int64_t code = options == nullptr ? -1 : code_of_options(options);
-  if (code < 0) PyErr_Clear();
+  if (code < 0) forget_error();
   return code;
 }
 
@@ -521,7 +521,7 @@ bool is_on_host(PyObject* array) {
   if (self->device == known) return true;
   Ref platform(PyObject_GetAttrString(self->device, "platform"));
   if (!platform) {
-    PyErr_Clear();
+    forget_error();
     return false;
   }
   if (PyUnicode_CompareWithASCIIString(platform.get(), "cpu") != 0) return false;

@@ -132,7 +132,7 @@ bool find_view(const AvalObject* aval, PyObject* index, View& view) {
 const AvalObject* facts_of(PyObject* array) {
   if (!is_on_host(array)) return nullptr;
   const AvalObject* aval = aval_facts(array_aval(array));
-  if (aval == nullptr) PyErr_Clear();
+  if (aval == nullptr) forget_error();
   return aval;
 }
 

@@ -274,7 +274,7 @@ bool Kitchen::apply(const Write& write, Call& call, PyObject* made) const {
       static PyObject* const name = PyUnicode_InternFromString("__dict__");
       if (Py_TYPE(thing)->tp_getattro != PyObject_GenericGetAttr) break;
       const Ref names(PyObject_GenericGetAttr(thing, name));
-      if (!names) PyErr_Clear();
+      if (!names) forget_error();
       if (!names || !PyDict_CheckExact(names.get())) break;
       return apply_names(names.get(), write, made);
     }

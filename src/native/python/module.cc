@@ -9,7 +9,37 @@ PyModuleDef definition = {
     nullptr, nullptr,
 };
 
+bool is_main_thread() {
+  using evertrace::Ref;
+  const Ref threading(PyImport_ImportModule("threading"));
+  const Ref main(threading ? PyObject_CallMethod(threading.get(), "main_thread", nullptr) : nullptr);
+  const Ref ident(main ? PyObject_GetAttrString(main.get(), "ident") : nullptr);
+  const bool is_main =
+      ident && PyLong_AsUnsignedLong(ident.get()) == PyThread_get_thread_ident();
+  PyErr_Clear();
+  return is_main;
+}
+
+// A pending call, which the main thread makes between two instructions of Python.
+int raise_again(void* error) {
+  const evertrace::Ref owned(static_cast<PyObject*>(error));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(owned.get())), owned.get());
+  return -1;
+}
+
 }  // namespace
+
+void evertrace::forget_error() {
+  if (PyErr_Occurred() == nullptr) return;
+  if (PyErr_ExceptionMatches(PyExc_Exception)) return PyErr_Clear();
+  Ref error = take_error();
+  if (is_main_thread()) {
+    if (Py_AddPendingCall(raise_again, error.get()) == 0) error.release();
+  } else {  // another thread's: somebody has called `PyThreadState_SetAsyncExc`
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(),
+                              reinterpret_cast<PyObject*>(Py_TYPE(error.get())));
+  }
+}
 
 PyMODINIT_FUNC PyInit__native() {
   evertrace::Ref module(PyModule_Create(&definition));
@@ -18,6 +48,7 @@ PyMODINIT_FUNC PyInit__native() {
   for (const auto add : {
            add_engines,
            add_exit,
+           add_in_force,
            add_thread_state,
            add_aval,
            add_array,

@@ -56,6 +56,10 @@ inline Ref take_error() {
 #endif
 }
 
+// Forgets the error that is set. One that is no `Exception`, such as an interrupt that came while
+// Python code ran, is not forgotten: it is raised again where Python goes on.
+void forget_error();
+
 // Each part puts its functions and types into the module; -1 with a Python error set.
 int add_array(PyObject* module);
 int add_at(PyObject* module);
@@ -66,6 +70,7 @@ int add_exit(PyObject* module);
 int add_function(PyObject* module);
 int add_guards(PyObject* module);
 int add_host_program(PyObject* module);
+int add_in_force(PyObject* module);
 int add_kernels(PyObject* module);
 int add_loops(PyObject* module);
 int add_operators(PyObject* module);

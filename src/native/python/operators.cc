@@ -104,7 +104,7 @@ const void* only_element(PyObject* x, bool of_rank_zero, DType& dtype) {
   if (!is_array(x)) return nullptr;
   const AvalObject* aval = aval_facts(array_aval(x));
   if (aval == nullptr) {
-    PyErr_Clear();
+    forget_error();
     return nullptr;
   }
   if (aval->count != 1 || (of_rank_zero && aval->rank != 0)) return nullptr;
@@ -184,7 +184,7 @@ PyObject* to_float(PyObject* x) {
 
 Py_ssize_t length(PyObject* x) {
   const AvalObject* aval = is_array(x) ? aval_facts(array_aval(x)) : nullptr;
-  PyErr_Clear();
+  forget_error();
   if (aval != nullptr && aval->rank > 0) return static_cast<Py_ssize_t>(aval->dims[0]);
   Ref found(call_method("__len__", &x, 1));
   return found ? PyLong_AsSsize_t(found.get()) : -1;

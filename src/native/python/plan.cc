@@ -141,7 +141,7 @@ const void* array_contents(PyObject* array) {
   static PyObject* name = PyUnicode_InternFromString("host");
   Ref host(PyObject_CallMethodNoArgs(array, name));
   if (!host) {  // the Python path has the same error, with more to say
-    PyErr_Clear();
+    forget_error();
     return nullptr;
   }
   return array_data(array);

@@ -165,7 +165,7 @@ PyObject* current_config() {
 bool computes_at_once() {
   ThreadState* state = thread_state();
   if (state == nullptr) {
-    PyErr_Clear();
+    forget_error();
     return false;
   }
   return trace_of(*state) == the_eval_trace && state->recorder == Py_None;

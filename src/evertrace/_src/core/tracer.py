@@ -12,6 +12,7 @@ from evertrace._src import errors
 from evertrace._src.core import engine
 from evertrace._src.core.operators import Operators
 from evertrace._src.extension import native
+from evertrace._src.interrupts import InForce
 
 
 class Trace:
@@ -98,21 +99,16 @@ def _thread_state() -> Any:
 state: Any = _thread_state()
 
 
-class set_trace:
+class set_trace(InForce):
     """Context manager that makes `trace` current and restores the previous one."""
 
-    __slots__ = ("previous", "trace")
+    __slots__ = ()
 
     def __init__(self, trace):
-        self.trace = trace
+        super().__init__(state, _TRACE, (trace,))
 
-    def __enter__(self):
-        self.previous = state.trace
-        state.trace = self.trace
-        return self.trace
 
-    def __exit__(self, *exc):
-        state.trace = self.previous
+_TRACE = ("trace",)
 
 
 class Tracer(Operators):

@@ -12,7 +12,7 @@ import time
 import types
 from typing import Any, NamedTuple
 
-from evertrace._src import config, errors
+from evertrace._src import config, errors, interrupts
 from evertrace._src.arrays.results import flatten_result
 from evertrace._src.core import leaks
 from evertrace._src.core.jaxpr import Jaxpr
@@ -27,7 +27,7 @@ from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Effect, Recorded
 from evertrace._src.source import source_of
-from evertrace._src.support import forkable, in_child, uncollected
+from evertrace._src.support import forkable, in_child
 from evertrace._src.transforms.staging import Stage, stage_open
 
 # ------------------------------------------------------------------------ by the contract
@@ -81,15 +81,23 @@ def record(call, name, constants=refused.NONE):
       name: of the function.
       constants: names of the numbers that are guarded by value from the start.
     """
+    with interrupts.held() as waiting:
+        return _record_until_it_is_right(call, name, constants, waiting)
+
+
+def _record_until_it_is_right(call, name, constants, waiting):
+    """Trace a call as often as it needs to be, while interrupts wait; see `record`."""
     eager, first = set(), None
     while True:
         recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
         recorder.prologue.defers_texts = refused.TEXTS not in constants
         lifter = Lifter(recorder, eager, constants)
         try:
-            with uncollected():  # what a finalizer writes is not the function's
+            with interrupts.uncollected():  # what a finalizer writes is not the function's
                 # In a copy of the context: a variable without a value cannot be restored to that.
-                return contextvars.copy_context().run(_record, call, name, recorder, lifter)
+                return contextvars.copy_context().run(
+                    _record, call, name, recorder, lifter, waiting
+                )
         except PastTheHook as missed:
             if missed.cls in eager:
                 raise AssertionError(f"{missed.cls} is read past its hook") from None
@@ -120,10 +128,12 @@ def _nested(what):
         ) from None
 
 
-def _record(call, name, recorder, lifter):
+def _record(call, name, recorder, lifter, waiting):
     start = time.perf_counter()
     root, running = recorder.root, _Running(recorder, lifter, call.roots)
-    with running, activate(recorder), running.patches, set_trace(root):
+    # Interrupts wait for what begins and ends a trace, of which nothing may stay half done.
+    trace_on, go_on = set_trace(root), interrupts.let_through(waiting)
+    with running, activate(recorder), running.patches, trace_on, go_on:
         lifter.impure = stand_in_of
         with _nested(f"{recorder.name}: an argument, or what the function captures,"):
             fun, args, kwargs = call.lift(lifter)
@@ -245,7 +255,7 @@ def capture(fun, signature, call, avals, name):
         return outs
 
     names = signature.leaf_names(call)
-    with uncollected():
+    with interrupts.uncollected():
         jaxpr, consts = stage_open(flat_fun, avals, name=name, names=names)
     if config.current().check_tracer_leaks:
         leaks.check_variables(jaxpr, name)

@@ -110,7 +110,7 @@ def shared_variants(fun, options):
     found = _shared.get(id(owner))
     if found is None:
         try:
-            ref = weakref.ref(owner, functools.partial(_forget, id(owner)))
+            ref = weakref.ref(owner, _forgetting(_shared, owner))
         except TypeError:  # not weakly referable: the jitted object holds the variants
             return Variants()
         found = _shared[id(owner)] = (ref, {})
@@ -135,13 +135,17 @@ def of_alike(fun):
     code = code_of(inner)
     found = _alike.get(id(code))
     if found is None:
-        ref = weakref.ref(code, functools.partial(_forget, id(code), shared=_alike))
+        ref = weakref.ref(code, _forgetting(_alike, code))
         found = _alike[id(code)] = ref, {}, {}
     return found[2] if is_method else found[1]
 
 
-def _forget(key, ref, shared=_shared):  # the module's own name is gone when Python ends
-    shared.pop(key, None)
+def _forgetting(kept, owner):
+    """Return the callback of a weak reference to `owner` that drops what is kept for it.
+
+    It is one call of C: an interrupt that came in a callback in Python would be lost.
+    """
+    return functools.partial(kept.pop, id(owner))  # the reference is what `pop` returns by default
 
 
 def _owner(fun):

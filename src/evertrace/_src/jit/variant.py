@@ -9,7 +9,7 @@ import time
 from collections.abc import Container
 from typing import Any, NamedTuple
 
-from evertrace._src import dtypes
+from evertrace._src import dtypes, interrupts
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.jaxpr import eval_jaxpr
@@ -155,8 +155,10 @@ class Variant(_VariantBase):
         kitchen = Kitchen(values, slots, outs, made)
         prepared = [w.prepare(kitchen) for w in self.writes]
         result = self.result.make(kitchen)
-        for write, new in zip(self.writes, prepared, strict=True):
-            write.apply(kitchen, new)
+        if prepared:
+            with interrupts.held():  # all or nothing is written
+                for write, new in zip(self.writes, prepared, strict=True):
+                    write.apply(kitchen, new)
         for effect in self.effects:
             effect.run(kitchen)
         return result

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from evertrace._src.extension import native
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 from jaxlib import (
@@ -56,9 +58,13 @@ make_cpu_client = xla_client.make_cpu_client
 register_custom_call_target = xla_client.register_custom_call_target
 
 # What XLA's threads are done with, such as where in Python a program was started, waits for
-# somebody who holds the GIL.
+# somebody who holds the GIL. In C, as an interrupt that came in a function in Python would be lost.
 collect_garbage = _jax.collect_garbage
-gc.callbacks.append(lambda phase, info: collect_garbage() if phase == "stop" else None)
+gc.callbacks.append(
+    native.without_arguments(collect_garbage)
+    if native is not None
+    else lambda phase, info: collect_garbage()
+)
 
 # GSPMDSharding is implemented wholly in C++ and serves any number of devices; the other sharding
 # classes of jaxlib call back into Python attributes that only JAX defines, or import JAX.

@@ -32,7 +32,7 @@ from evertrace._src.engines.xla.text import (
     mlir_type,
     physical_aval,
 )
-from evertrace._src.support import uncollected
+from evertrace._src.interrupts import uncollected
 
 
 class _Rules(RuleTable):

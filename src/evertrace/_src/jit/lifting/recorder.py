@@ -14,6 +14,7 @@ from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import state
+from evertrace._src.interrupts import InForce
 from evertrace._src.jit.lifting import guards
 from evertrace._src.jit.lifting import state as states
 from evertrace._src.jit.lifting.callbacks import Callbacks
@@ -41,20 +42,16 @@ def active():
     return state.recorder
 
 
-class activate:
+class activate(InForce):
     """Context manager that makes a recorder (or None) this thread's."""
 
-    __slots__ = ("previous", "recorder")
+    __slots__ = ()
 
     def __init__(self, recorder):
-        self.recorder = recorder
+        super().__init__(state, _RECORDER, (recorder,))
 
-    def __enter__(self):
-        self.previous, state.recorder = state.recorder, self.recorder
-        return self.recorder
 
-    def __exit__(self, *exc):
-        state.recorder = self.previous
+_RECORDER = ("recorder",)
 
 
 class Recorder:

@@ -1,0 +1,149 @@
+"""Interrupts wait while something is done that must not stay half done.
+
+Python runs the handlers of signals between any two instructions of its main thread, so also in the
+middle of a `finally` that puts something back. `held` has them wait, `let_through` lets them
+through again inside of it. Other threads are never interrupted this way, and nothing is done there.
+
+What only sets attributes for a while is an `InForce`, and `uncollected` turns the garbage collector
+off: nothing can come between their ends and the block. Their twins in Python have a gap where a
+function begins.
+"""
+
+import _signal  # pyright: ignore[reportMissingImports]  (`signal` would make enums of everything)
+import functools
+import threading
+from types import TracebackType
+from typing import Any
+
+from evertrace._src import support
+from evertrace._src.extension import native
+
+_SIGNALS: tuple[int, ...] = tuple(sorted(_signal.valid_signals()))
+_get_ident = threading.get_ident
+
+
+class _InForce:
+    """Attributes that have other values for the time of a ``with`` block.
+
+    Args:
+      obj: whose attributes.
+      names: of them, a tuple.
+      values: theirs, a tuple; if None, the method `values` is asked when a block begins.
+    """
+
+    __slots__ = ("_given", "_names", "_obj", "_outside")
+
+    def __init__(self, obj: Any, names: tuple[str, ...], values: tuple[Any, ...] | None = None):
+        self._obj, self._names, self._given, self._outside = obj, names, values, []
+
+    def __enter__(self) -> Any:
+        asked: Any = self
+        values = asked.values() if self._given is None else self._given
+        outside = [getattr(self._obj, name) for name in self._names]
+        self._outside.append(outside)
+        self._set(values)
+        return None if self._given is None else values[0]
+
+    def __exit__(self, *_: object) -> None:
+        self._set(self._outside.pop())
+
+    def _set(self, values: Any) -> None:
+        for name, value in zip(self._names, values, strict=True):
+            setattr(self._obj, name, value)
+
+
+InForce: Any = _InForce if native is None else native.InForce
+
+uncollected: Any = (
+    support.uncollected
+    if native is None
+    else functools.partial(native.Uncollected, support._pausing)
+)
+"""What `support.uncollected` is, without its gaps."""
+
+
+class held:
+    """Context manager in which interrupts wait; they are raised when it ends.
+
+    Example:
+      >>> with held():
+      ...     put_everything_back()
+    """
+
+    __slots__ = ("_arrived", "_handlers")
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> "held":
+        self.hold()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def hold(self) -> None:
+        """Have interrupts wait."""
+        if _get_ident() != threading.main_thread().ident or self._handlers:
+            return
+        self._arrived: dict[int, Any] = {}
+        wait = self._arrived.__setitem__  # in C: no handler can come in between
+        handlers = {s: h for s in _SIGNALS if callable(h := _signal.getsignal(s))}
+        self._handlers = handlers  # before the first is replaced
+        for signum in handlers:
+            _signal.signal(signum, wait)
+
+    def release(self) -> None:
+        """Let interrupts through, first those that have waited."""
+        if self._handlers:
+            try:
+                self._put_back()
+            except BaseException:  # of a handler that is back already
+                self._put_back()
+                raise
+            finally:
+                self._handlers = {}
+                _deliver([*self._arrived])
+
+    def _put_back(self) -> None:
+        for signum, handler in self._handlers.items():
+            if _is_bound_to(_signal.getsignal(signum), self._arrived):  # else the user's, by now
+                _signal.signal(signum, handler)
+
+
+class let_through:
+    """Context manager in which interrupts are let through, inside of one that holds them.
+
+    Args:
+      outer: the one that holds them.
+    """
+
+    __slots__ = ("_outer",)
+
+    def __init__(self, outer: held):
+        self._outer = outer
+
+    def __enter__(self) -> None:
+        self._outer.release()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._outer.hold()
+
+
+def _is_bound_to(handler: Any, arrived: dict[int, Any]) -> bool:
+    return getattr(handler, "__self__", None) is arrived
+
+
+def _deliver(signals: list[int]) -> None:
+    """Send signals again, all of them, whatever their handlers raise."""
+    try:
+        while signals:
+            _signal.raise_signal(signals.pop())
+    finally:
+        if signals:
+            _deliver(signals)

@@ -1,0 +1,287 @@
+"""Interrupts at chosen points of calls, and what has to hold after them.
+
+Python looks for signals where a Python function begins and where a function in C has returned (and
+where a loop jumps back). A profile function sees just these points, so one that sends SIGINT at the
+n-th of them is Ctrl-C at a place that can be chosen, and chosen again.
+"""
+
+import gc
+import inspect
+import signal
+import sys
+import threading
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace._src import config
+from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.jit import capture
+
+# Taken here: in their modules a trace has stand-ins.
+_send, _SIGINT, _set_profile = signal.raise_signal, signal.SIGINT, sys.setprofile
+_GENERATOR = inspect.CO_GENERATOR
+
+
+class Interruption:
+    """A profile function that sends SIGINT at the n-th point; counts the points.
+
+    Attributes:
+      seen: how many points there were.
+      place: the innermost frames of the one, innermost first.
+    """
+
+    def __init__(self, n=0):
+        self.n, self.seen, self.place = n, 0, []
+
+    def __call__(self, frame, event, argument):
+        # Of a generator that is given up there is a "call", too, where Python does not look.
+        is_generator = event == "call" and frame.f_code.co_flags & _GENERATOR
+        if event in ("call", "c_return") and argument is not _set_profile and not is_generator:
+            self.seen += 1
+            if self.seen == self.n:
+                _set_profile(None)
+                while frame is not None and len(self.place) < 3:  # reads no files, as a trace would
+                    where = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+                    self.place.append(f"{where} in {frame.f_code.co_name}")
+                    frame = frame.f_back
+                _send(_SIGINT)
+
+
+class Outcome(NamedTuple):
+    """What became of a call that was interrupted.
+
+    Attributes:
+      raised: the exception that left it, or None.
+      lost: exceptions that Python could raise nowhere.
+      at: the `Interruption`.
+    """
+
+    raised: BaseException | None
+    lost: list
+    at: Interruption
+
+
+def interrupted(call, n):
+    """Make a call that is interrupted at its n-th point; returns its `Outcome`."""
+    at, lost, raised = Interruption(n), [], None
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda found: lost.append(repr(found.exc_value))
+    try:
+        _set_profile(at)
+        try:
+            call()
+        finally:
+            _set_profile(None)
+        for _ in range(10):  # one that was kept is raised here
+            pass
+    except BaseException as error:
+        raised = error
+    finally:
+        sys.unraisablehook = hook
+    return Outcome(raised, lost, at)
+
+
+def count(call):
+    """Return how many points a call has."""
+    outcome = interrupted(call, 0)
+    assert outcome.raised is None, outcome.raised
+    return outcome.at.seen
+
+
+# ------------------------------------------------------------------------ what is called
+
+
+class Layer:
+    def __init__(self):
+        self.w, self.scale = jnp.arange(3.0), 2
+
+
+class Model:
+    def __init__(self):
+        self.layer, self.n, self.items = Layer(), 1, [1, 2.5]
+        self.table, self.log = {"a": 1, "b": jnp.ones(3)}, []
+        self.raw = np.arange(3.0, dtype=np.float32)
+
+
+CALLS = 0
+
+
+def model(options):
+    """A function that changes state of every kind, and what shows it."""
+    m, k, total = Model(), 2.0, 0.0
+
+    def helper(x, act=jnp.tanh):
+        return act(x) * k + m.raw
+
+    def f(x):
+        nonlocal total
+        global CALLS
+        m.n += 1
+        m.items[0] += 1
+        m.items.append(m.n)
+        m.table["b"] = m.table["b"] * x
+        m.table["c"] = x
+        m.layer.w = m.layer.w + x
+        m.layer.extra = [x, {"k": m.n}]
+        m.raw[0] = m.raw[0] + 1
+        m.log.append(x)
+        total, CALLS = total + 1, CALLS + 1
+        if m.n > 1:
+            x = jnp.sin(x) * k
+        return helper(x), ev.grad(lambda v: (v * v * m.layer.scale).sum())(x)
+
+    def look():
+        return repr(
+            [
+                {**vars(m), "layer": None},
+                *(vars(m.layer), total, CALLS, list(map(type, m.items)), f.__code__.co_name),
+            ]
+        )
+
+    return ev.jit(f, **options), look
+
+
+def pure(make):
+    """A call that changes nothing."""
+
+    def made():
+        return make(), lambda: None
+
+    return made
+
+
+def eager():
+    def f(x):
+        g = ev.grad(lambda x: jnp.sum(jnp.sin(x) * x))
+        with ev.enable_x64():
+            y = ev.vmap(g)(jnp.ones((2, 3)) * x)
+        return jnp.sort(y + ev.jvp(jnp.tanh, (x,), (x,))[1])
+
+    return f
+
+
+def loops():
+    def f(x):
+        x, _ = ev.lax.scan(lambda c, a: (c * a, c), x, jnp.ones((4, 3)))
+        return ev.lax.cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
+
+    return ev.jit(f)
+
+
+def calling_back():
+    kind = ev.ShapeDtypeStruct((3,), np.float32)
+    return ev.jit(lambda x: ev.pure_callback(lambda y: np.asarray(y) * 2, kind, x) + 1)
+
+
+SCENARIOS = {
+    "trace and tape": lambda: model({"engine": "native"}),
+    "trace and XLA": lambda: model({"engine": "xla"}),
+    "JAX's rules": pure(lambda: ev.jit(lambda x: jnp.tanh(x) * 2 + x.sum(), strict=True)),
+    "eager": pure(eager),
+    "loops": pure(loops),
+    "callback": pure(calling_back),
+}
+
+
+# ------------------------------------------------------------------------ what has to hold
+
+
+def is_open(lock):
+    """Whether another thread could take a lock."""
+    found = []
+
+    def take():
+        found.append(lock.acquire(blocking=False))
+        if found[0]:
+            lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def what_is_left():
+    """Return what a call has left behind of what is there only while it runs."""
+    left = {
+        "hooks": [c.__name__ for c in (Model, Layer) if "__getattribute__" in vars(c)],
+        "traces": list(capture._running),
+        "recorder": state.recorder,
+        "trace": None if state.trace is EVAL else state.trace,
+        "options": config._thread.overrides,
+        "collector": None if gc.isenabled() else "off",
+        "handler": None
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        else signal.getsignal(signal.SIGINT),
+        "lock": None if is_open(capture.lock) else "held",
+        "stand-ins": [] if type(time.time) is type(len) is type(print) else ["builtins"],
+    }
+    return {name: found for name, found in left.items() if found}
+
+
+def points_of(scenario, calls=1):
+    """Return how many points the last of some first calls has, once modules are loaded."""
+    for _ in range(4):
+        ev.clear_caches()
+        call, _ = SCENARIOS[scenario]()
+        for _ in range(calls - 1):
+            call(jnp.ones(3))
+        found = count(lambda: call(jnp.ones(3)))  # noqa: B023 (called at once)
+    return found
+
+
+def check(scenario, n, calls=1):
+    """Interrupt the last of some first calls at its n-th point; returns what is wrong, or ''.
+
+    None where the call has fewer points.
+
+    Args:
+      scenario: a name of `SCENARIOS`.
+      n: the point.
+      calls: 1 traces; the second is served from what was traced.
+    """
+    global CALLS
+    CALLS = 0
+    ev.clear_caches()
+    call, look = SCENARIOS[scenario]()
+    x = jnp.ones(3)
+    states = []
+    for _ in range(calls - 1):
+        call(x)
+    states.append(look())
+    outcome = interrupted(lambda: call(x), n)
+    found = look()
+    if outcome.at.place == []:
+        return None
+    wrong = []
+    if type(outcome.raised) is not KeyboardInterrupt:
+        wrong.append(f"not raised but {outcome.raised!r}")
+    wrong += [f"lost: {x}" for x in outcome.lost]
+    left = what_is_left()
+    if left:
+        wrong.append(f"left behind: {left}")
+    wrong += _next_call(scenario, call, look, states[0], found, calls)
+    return "; ".join([*wrong, f"at {outcome.at.place}"]) if wrong else ""
+
+
+def _next_call(scenario, call, look, before, found, calls):
+    """Return what is wrong with the state, and with the calls that follow."""
+    global CALLS
+    result = call(jnp.ones(3))
+    then = look()
+    CALLS = 0
+    other, other_look = SCENARIOS[scenario]()
+    states, results = [other_look()], []
+    for _ in range(calls + 1):
+        results.append(other(jnp.ones(3)))
+        states.append(other_look())
+    if found not in (states[calls - 1], states[calls]):
+        return [f"half done: {found}, not {states[calls - 1]} or {states[calls]}"]
+    done = states.index(found)
+    if then != states[done + 1] or repr(result) != repr(results[done]):
+        return [f"the next call: {result}, {then}, not {results[done]}, {states[done + 1]}"]
+    return []

@@ -1,0 +1,279 @@
+"""An interrupt reaches the user or waits, and leaves the state as before or as after the call."""
+
+import gc
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace._src import interrupts
+from evertrace._src.core.tracer import EVAL, Trace, set_trace, state
+from evertrace._src.interrupts import uncollected
+from evertrace._src.support import collects
+from tests.robust.interrupts import SCENARIOS, Interruption, check, interrupted, points_of
+
+main_only = pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="signals are the main one's"
+)
+
+
+def wrong(scenario, calls, points):
+    found = {n: check(scenario, n, calls) for n in points}
+    return {n: what for n, what in found.items() if what}
+
+
+@pytest.mark.usefixtures("needs_native")
+@pytest.mark.parametrize(
+    ("scenario", "calls", "number"),
+    [
+        ("trace and tape", 1, 30),
+        ("trace and tape", 2, 15),
+        ("trace and XLA", 1, 15),
+        ("JAX's rules", 1, 20),
+        ("JAX's rules", 2, 10),
+        ("eager", 1, 40),
+        ("loops", 1, 20),
+        ("callback", 1, 5),
+    ],
+)
+def test_interrupts_anywhere(scenario, calls, number):
+    assert set(SCENARIOS) >= {scenario}
+    rng, total = random.Random(0), points_of(scenario, calls)
+    assert wrong(scenario, calls, [rng.randrange(1, total + 1) for _ in range(number)]) == {}
+
+
+@pytest.mark.usefixtures("needs_native")
+def test_interrupts_while_a_call_is_learned():
+    # The end of a first call is C++ that asks Python how calls like it are recognised.
+    total = points_of("trace and tape")
+    assert wrong("trace and tape", 1, range(total - 90, total, 4)) == {}
+
+
+@pytest.mark.usefixtures("needs_native")
+def test_interrupts_of_the_restoring_itself_wait():
+    # Each of these would leave placeholders in the user's objects.
+    total = points_of("trace and tape")
+    found = {n: check("trace and tape", n) for n in range(total // 2, total, total // 80)}
+    assert not any(found.values())
+    assert len(found) > 30
+
+
+# ------------------------------------------------------------------------ waiting
+
+
+@main_only
+def test_what_is_held_is_raised_at_the_end():
+    seen = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (where it is raised is what is shown)
+        with interrupts.held():
+            signal.raise_signal(signal.SIGINT)
+            seen.append("first")
+            signal.raise_signal(signal.SIGINT)
+            seen.append("second")
+        seen.append("never")
+    assert seen == ["first", "second"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@main_only
+def test_what_is_held_is_let_through_inside():
+    seen = []
+
+    def put_back(waiting):
+        signal.raise_signal(signal.SIGINT)
+        seen.append("waits")
+        try:
+            with interrupts.let_through(waiting):
+                seen.append("never")
+        finally:
+            seen.append("put back")
+
+    with pytest.raises(KeyboardInterrupt), interrupts.held() as waiting:
+        put_back(waiting)
+    assert seen == ["waits", "put back"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@main_only
+def test_all_handlers_of_the_user_wait_and_are_put_back():
+    seen = []
+    handlers = {signal.SIGUSR1: seen.append, signal.SIGTERM: lambda *args: seen.append("term")}
+    handlers[signal.SIGUSR1] = lambda *args: seen.append("usr1")
+    before = {s: signal.signal(s, h) for s, h in handlers.items()}
+    try:
+        with interrupts.held():
+            for signum in handlers:
+                os.kill(os.getpid(), signum)
+            for _ in range(1000):
+                pass
+            assert seen == []
+        for _ in range(1000):
+            pass
+        assert sorted(seen) == ["term", "usr1"]
+        assert {s: signal.getsignal(s) for s in handlers} == handlers
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+@main_only
+def test_a_handler_that_is_set_while_others_wait_stays():
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with interrupts.held():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_hold_nothing():
+    found = []
+
+    def run():
+        with interrupts.held():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [signal.getsignal(signal.SIGINT)]
+
+
+# ------------------------------------------------------------------------ for the time of a block
+
+
+BLOCKS = {
+    "trace": (lambda: set_trace(Trace(None)), lambda: state.trace is EVAL),
+    "options": (ev.enable_x64, lambda: jnp.ones(1).dtype == "float32"),
+    "collector": (uncollected, lambda: collects() and gc.isenabled()),
+}
+
+
+@pytest.mark.usefixtures("needs_native")
+@pytest.mark.parametrize("name", BLOCKS)
+def test_nothing_comes_between_a_block_and_its_ends(name):
+    make, is_as_before = BLOCKS[name]
+
+    def use():
+        with make():
+            pass
+
+    for n in range(1, 60):
+        outcome = interrupted(use, n)
+        assert is_as_before(), outcome.at.place
+        if not outcome.at.place:
+            break
+        assert type(outcome.raised) is KeyboardInterrupt
+    assert n < 59
+
+
+@pytest.mark.parametrize("kind", ["native", "Python"])
+def test_attributes_in_force(kind):
+    made = interrupts._InForce if kind == "Python" else interrupts.InForce
+
+    class Thing:
+        a, b = 1, 2
+
+    class Counting(made):
+        count = 0
+
+        def values(self):
+            Counting.count += 1
+            return Counting.count, "b"
+
+    thing = Thing()
+    with made(thing, ("a", "b"), (3, 4)) as given:
+        assert (given, thing.a, thing.b) == (3, 3, 4)
+        block = Counting(thing, ("a", "b"))
+        with block as given, block:  # the same one may be entered again inside
+            assert (given, thing.a, thing.b) == (None, 2, "b")
+        assert (thing.a, thing.b) == (3, 4)
+        with pytest.raises(ZeroDivisionError), made(thing, ("a",), (5,)):
+            _ = 1 / 0
+        assert thing.a == 3
+    assert (thing.a, thing.b) == (1, 2)
+    with pytest.raises(AttributeError):
+        made(thing, ("missing",), (1,)).__enter__()
+
+
+# ------------------------------------------------------------------------ real signals
+
+
+def test_timers_of_the_user_interrupt_long_traces():
+    class Late(Exception):
+        pass
+
+    def late(*_):
+        raise Late
+
+    @ev.jit
+    def f(x):
+        while True:
+            x = jnp.sin(x)
+
+    before = signal.signal(signal.SIGALRM, late)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(Late):
+            f(jnp.ones(3))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert ev.jit(lambda x: x + 1)(1.0) == 2
+
+
+@pytest.mark.usefixtures("needs_native")
+def test_interrupts_in_the_collectors_callbacks_are_raised(run_python):
+    # XLA's garbage is let go of by a callback of Python's collector, which can raise nothing.
+    found = run_python("""
+import gc, signal, sys
+import evertrace as ev, evertrace.numpy as jnp
+ev.jit(lambda x: x + 1, engine="xla")(jnp.ones(3)).block_until_ready()
+calls = []
+def profile(frame, event, argument):
+    if event == "call":
+        calls.append(frame.f_code.co_name)
+sys.setprofile(profile)
+gc.collect()
+sys.setprofile(None)
+print(calls)
+""")
+    assert found == "[]"
+
+
+@pytest.mark.usefixtures("needs_native")  # else XLA's garbage takes a function in Python
+def test_weak_references_of_programs_call_nothing_in_python(run_python):
+    found = run_python("""
+import gc, sys
+import evertrace as ev, evertrace.numpy as jnp
+def cell():
+    names = {"jnp": jnp}
+    exec("def f(x): return jnp.sin(x)", names)
+    ev.jit(names["f"])(jnp.ones(3))
+    return names["f"].__code__
+kept = [cell()]
+gc.collect()
+calls = []
+def profile(frame, event, argument):
+    if event == "call" and "evertrace" in frame.f_code.co_filename:
+        calls.append(frame.f_code.co_name)
+sys.setprofile(profile)
+kept.clear()
+gc.collect()
+sys.setprofile(None)
+print(calls)
+""")
+    assert found == "[]"
+
+
+def test_an_interruption_counts_points():
+    outcome = interrupted(lambda: time.time(), 0)
+    assert outcome.raised is None
+    assert outcome.at.seen == 2  # the lambda, and what it has called
+    assert Interruption(1).place == []
