@@ -1,6 +1,8 @@
 """Compiled functions are written as bytes, and run again here and in another process."""
 
+import json
 import pickle
+import random as random_numbers
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import export, random
+from evertrace._src.export import container
 from evertrace.experimental.serialize_executable import deserialize_and_load, serialize
 
 CAPTURED = jnp.arange(3.0)
@@ -119,3 +122,83 @@ def test_mistakes(name):
     run, cls, text = MISTAKES[name]
     with pytest.raises(cls, match=text):
         run()
+
+
+def changed(change):
+    """The bytes with another description, under a digest of their own."""
+    description, programs = container.unpack(DATA, container.COMPILED)
+    change(description, programs)
+    return bytes(container.pack(description, programs, container.COMPILED))
+
+
+FORGED = {
+    "no name": lambda d, p: d.pop("name"),
+    "no types": lambda d, p: d.update(out_avals=None),
+    "another type": lambda d, p: d.update(raw_avals=[[[3], "float32", False]]),
+    "a type too many": lambda d, p: d.update(raw_avals=d["raw_avals"] * 2),
+    "no parameter": lambda d, p: d.update(parameters=[7]),
+    "a parameter twice": lambda d, p: d.update(parameters=[0, 0]),
+    "no argument": lambda d, p: d.update(donated=[-1]),
+    "no result": lambda d, p: d.update(outputs=[["computed", 1]]),
+    "no such result": lambda d, p: d.update(outputs=[["made", 0]]),
+    "no numbers": lambda d, p: d.update(outputs=[["computed", "0"]]),
+    "an array that is not there": lambda d, p: d.update(arrays=[[[2], "float32", False]]),
+    "an array of other bytes": lambda d, p: (
+        d.update(arrays=[[[2], "float32", False]], parameters=[1]), p.append(b"1234"),
+    ),
+    "no programs": lambda d, p: p.clear(),
+    "no text": lambda d, p: p.__setitem__(1, b"\xff"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_descriptions_that_nobody_wrote(name):
+    with pytest.raises(ValueError, match=r"the bytes (do not describe a function|have an arg)"):
+        deserialize_and_load(changed(FORGED[name]), *TREES)
+
+
+def test_programs_that_are_given_less_than_they_read():
+    loaded = deserialize_and_load(changed(lambda d, p: d.update(parameters=[])), *TREES)
+    with pytest.raises(ev.errors.JaxRuntimeError, match="expected 1"):
+        loaded(jnp.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("trees", "name"),
+    [
+        ((TREES[1], TREES[1]), "in_tree, which has 1"),
+        ((TREES[0], ev.tree.structure((1, 2))), "out_tree, which has 2"),
+        ((TREES[0], "a tree"), "out_tree, which has str"),
+    ],
+)
+def test_trees_of_something_else(trees, name):
+    data, in_tree, out_tree = serialize(ev.jit(lambda x, y: x + y).lower(1.0, 2.0).compile())
+    del in_tree, out_tree
+    data = data if "in_tree" in name else DATA
+    with pytest.raises(ValueError, match=name):
+        deserialize_and_load(data, *trees)
+
+
+def test_mutated_descriptions_are_refused_or_compute_the_same():
+    rng = random_numbers.Random(0)
+    expected = COMPILED(jnp.ones(2))
+
+    def mutate(description, programs):
+        text = json.dumps(description)
+        at = rng.randrange(len(text))
+        description.clear()
+        try:
+            found = json.loads(text[:at] + rng.choice('0123456789"[]{},:-tf') + text[at + 1 :])
+        except ValueError:
+            found = {}
+        description.update(found if type(found) is dict else {})
+
+    for _ in range(300):
+        try:
+            loaded = deserialize_and_load(changed(mutate), *TREES)
+        except (ValueError, ev.errors.JaxRuntimeError):
+            continue
+        try:
+            np.testing.assert_allclose(loaded(jnp.ones(2)), expected, rtol=1e-6)
+        except (TypeError, ev.errors.JaxRuntimeError):
+            continue

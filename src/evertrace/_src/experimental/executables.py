@@ -5,6 +5,7 @@ results of the function. What is loaded is a traced function whose one equation 
 """
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.engines import registry
 from evertrace._src.engines.xla.executable import revive
 from evertrace._src.engines.xla.lower import physical_aval
-from evertrace._src.export.container import COMPILED, aval_from_json, aval_to_json, pack, unpack
+from evertrace._src.export.container import (
+    COMPILED,
+    aval_from_json,
+    aval_to_json,
+    pack,
+    refused,
+    unpack,
+)
+from evertrace._src.export.hostile import MalformedError, check_compiled
 from evertrace._src.jit.program import Program
 from evertrace._src.jit.stages import Compiled
 from evertrace._src.support import set_module
@@ -134,9 +143,12 @@ def deserialize_and_load(serialized, in_tree, out_tree, backend=None, execution_
             "deserialize_and_load: a program is loaded for one device.",
             "leave out `backend`, and pass the device as `execution_devices=[device]`.",
         )
-    description, (raw, text, *contents) = unpack(serialized, COMPILED)
-    avals = {name: list(map(aval_from_json, description[name])) for name in _AVALS}
-    arrays = [_array(data, aval) for data, aval in zip(contents, avals["arrays"], strict=True)]
+    description, avals, arrays, raw, text = _read(serialized)
+    for what, of, expected in (
+        ("in_tree", in_tree, len(avals["in_avals"])),
+        ("out_tree", out_tree, len(description["outputs"])),
+    ):
+        _check_tree(what, of, expected)
     parameters = description["parameters"]
     opaque = PortableProgram(description["name"], (), (), (), tuple(avals["out_avals"]))
 
@@ -154,11 +166,37 @@ def deserialize_and_load(serialized, in_tree, out_tree, backend=None, execution_
     n = len(traced._variant.consts)
     donated = tuple(n + i for i in description["donated"])
     program = Program(traced._variant.program.whole, opaque.name, donated=donated, device=device)
-    assert len(program.kept) == len(parameters), "what it captured is not what was written"
-    program.executables[device] = revive(
-        raw, text.decode(), device=device, output_avals=avals["raw_avals"]
-    )
+    if len(program.kept) != len(parameters):
+        raise refused(COMPILED, "have an argument that nothing reads")
+    program.executables[device] = revive(raw, text, device=device, output_avals=avals["raw_avals"])
     return Compiled(traced._variant, traced._call, traced._signature, program)
+
+
+def _read(serialized):
+    """Return description, types, captured arrays, executable and text; all but the code checked."""
+    description, programs = unpack(serialized, COMPILED)
+    try:
+        check_compiled(description, programs)
+        avals = {name: list(map(aval_from_json, description[name])) for name in _AVALS}
+        for aval, raw in zip(avals["out_avals"], avals["raw_avals"], strict=True):
+            if physical_aval(aval) != (raw.shape, raw.dtype):
+                raise MalformedError("the type of a result")
+        raw, text, *contents = programs
+        arrays = [_array(data, aval) for data, aval in zip(contents, avals["arrays"], strict=True)]
+        return description, avals, arrays, raw, text.decode()
+    except (MalformedError, UnicodeDecodeError) as error:
+        raise refused(COMPILED, f"do not describe a function ({error})") from None
+
+
+def _check_tree(name, structure, leaves):
+    """Check that a tree is one, and has a leaf for each argument or result."""
+    if not isinstance(structure, tree.PyTreeDef) or structure.num_leaves != leaves:
+        found = getattr(structure, "num_leaves", type(structure).__name__)
+        raise _error(
+            ValueError,
+            f"deserialize_and_load: {leaves} arrays belong to {name}, which has {found}.",
+            "pass the trees that `serialize` returned with these bytes.",
+        )
 
 
 _AVALS = ("in_avals", "out_avals", "raw_avals", "arrays")
@@ -170,4 +208,6 @@ def _struct(aval):
 
 def _array(data, aval):
     shape, dtype = physical_aval(aval)
+    if len(data) != math.prod(shape) * dtype.itemsize:
+        raise MalformedError("the bytes of an array")
     return from_host(np.frombuffer(data, dtype).reshape(shape), aval)

@@ -51,6 +51,42 @@ def check_description(descriptions, programs):
     _expect(sum(len(d["platforms"]) for d in descriptions) == len(programs), "so many programs")
 
 
+def check_compiled(data, contents):
+    """Check what JSON holds of a compiled function: which array each number means.
+
+    Args:
+      data: the description.
+      contents: the bytes: of the executable, its text, and of the captured arrays.
+
+    Raises:
+      MalformedError: `serialize` has not written it.
+    """
+    _expect(isinstance(data, dict) and isinstance(data.get("name"), str), "a description")
+    for name in ("in_avals", "out_avals", "raw_avals", "arrays"):
+        _expect(_is_list(data.get(name)), "types")
+        for aval in data[name]:
+            _check_aval(aval)
+    inputs, captured = len(data["in_avals"]), len(data["arrays"])
+    _expect(len(contents) == 2 + captured, "so many arrays")
+    given, computed = captured + inputs, len(data["out_avals"])
+    _expect(len(data["raw_avals"]) == computed, "a type for each result")
+    _expect(_are_places(data.get("parameters"), given), "parameters")
+    _expect(_are_places(data.get("donated"), inputs), "donated arguments")
+    outputs = cast("Any", data.get("outputs"))
+    _expect(_is_list(outputs), "results")
+    for output in outputs:
+        _expect(_is_list(output) and len(output) == 2, "a result")
+        kind, place = output
+        _expect(kind in ("given", "computed"), "a result")
+        _expect(_are_places([place], given if kind == "given" else computed), "a result")
+
+
+def _are_places(numbers, count):
+    """Whether these are different places in a list of so many."""
+    are_places = _is_list(numbers) and all(type(i) is int and 0 <= i < count for i in numbers)
+    return are_places and len(set(numbers)) == len(numbers)
+
+
 def _expect(holds, what):
     if not holds:
         raise MalformedError(what)

@@ -70,7 +70,7 @@ class Folder:
             self._fd = os.open(self.path, os.O_RDONLY | _DIRECTORY)
             try:
                 _check_folder(self.path, os.fstat(self._fd))
-            except UnsafeFolderError:
+            except BaseException:
                 self.close()
                 raise
 
@@ -83,7 +83,8 @@ class Folder:
     def close(self) -> None:
         """Close the folder."""
         if self._fd is not None:
-            os.close(self._fd)
+            with contextlib.suppress(OSError):  # nothing was written to it
+                os.close(self._fd)
             self._fd = None
 
     def read(self, name: str, most: int) -> bytes:
@@ -125,14 +126,14 @@ class Folder:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN
         handle = os.open(self._place(beside), flags, 0o600, dir_fd=self._fd)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(handle, "wb") as file:
                 file.write(contents)
             os.replace(
                 *(self._place(beside), self._place(name)),
                 src_dir_fd=self._fd,
                 dst_dir_fd=self._fd,
             )
-        except OSError:
+        except BaseException:
             self.remove(beside)
             raise
 
