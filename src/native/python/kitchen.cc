@@ -241,10 +241,19 @@ bool apply_names(PyObject* names, const Write& write, PyObject* made) {
   return true;
 }
 
+// Of what may be done twice, nothing is half done where memory is short for a moment.
+template <class Change>
+bool insist(Change change) {
+  if (change()) return true;
+  if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return false;
+  PyErr_Clear();
+  return change();
+}
+
 bool apply_items(PyObject* list, const Write& write, PyObject* made) {
   if (write.kind == Write::kItems) {
-    if (write.shift != 0 && PyList_SetSlice(list, 0, write.shift, nullptr) != 0) return false;
-    return PyList_SetSlice(list, write.kept, PY_SSIZE_T_MAX, made) == 0;
+    return PyList_SetSlice(list, write.kept + write.shift, PY_SSIZE_T_MAX, made) == 0 &&
+           (write.shift == 0 || PyList_SetSlice(list, 0, write.shift, nullptr) == 0);
   }
   return PyList_SetSlice(list, PY_SSIZE_T_MAX, PY_SSIZE_T_MAX, made) == 0;
 }
@@ -276,21 +285,21 @@ bool Kitchen::apply(const Write& write, Call& call, PyObject* made) const {
       const Ref names(PyObject_GenericGetAttr(thing, name));
       if (!names) forget_error();
       if (!names || !PyDict_CheckExact(names.get())) break;
-      return apply_names(names.get(), write, made);
+      return insist([&] { return apply_names(names.get(), write, made); });
     }
     case Write::kNames:
-      if (PyDict_CheckExact(thing)) return apply_names(thing, write, made);
+      if (PyDict_CheckExact(thing)) return insist([&] { return apply_names(thing, write, made); });
       break;
     case Write::kEntries:
       if (!PyDict_CheckExact(thing)) break;
       for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(made); i += 2) {
-        PyObject* key = PyTuple_GET_ITEM(made, i);
-        if (PyDict_SetItem(thing, key, PyTuple_GET_ITEM(made, i + 1)) != 0) return false;
+        PyObject *key = PyTuple_GET_ITEM(made, i), *value = PyTuple_GET_ITEM(made, i + 1);
+        if (!insist([&] { return PyDict_SetItem(thing, key, value) == 0; })) return false;
       }
       return true;
     case Write::kItems:
     case Write::kExtend:
-      if (PyList_Check(thing)) return apply_items(thing, write, made);
+      if (PyList_Check(thing)) return insist([&] { return apply_items(thing, write, made); });
       break;
     case Write::kCell:
       if (PyCell_Check(thing) && PyTuple_GET_SIZE(made) == 1) {
