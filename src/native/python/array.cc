@@ -267,13 +267,13 @@ PyMemberDef array_members[] = {
 void* closure(size_t place) { return reinterpret_cast<void*>(place); }
 
 PyGetSetDef array_getset[] = {
-    {"_host", get_host, set_host, "The contents as a NumPy array, or None.", nullptr},
-    {"_on_host", get_on_host, nullptr, "Whether the contents are here.", nullptr},
-    {"shape", get_of_aval, nullptr, "Sizes of the dimensions.", closure(0)},
-    {"dtype", get_of_aval, nullptr, "The dtype of the elements.", closure(1)},
-    {"weak_type", get_of_aval, nullptr, "Whether it gives way in promotion.", closure(2)},
-    {"ndim", get_of_aval, nullptr, "The number of dimensions.", closure(3)},
-    {"size", get_of_aval, nullptr, "The number of elements.", closure(4)},
+    {"_host", guarded<get_host>(), guarded<set_host>(), "The contents as a NumPy array, or None.", nullptr},
+    {"_on_host", guarded<get_on_host>(), nullptr, "Whether the contents are here.", nullptr},
+    {"shape", guarded<get_of_aval>(), nullptr, "Sizes of the dimensions.", closure(0)},
+    {"dtype", guarded<get_of_aval>(), nullptr, "The dtype of the elements.", closure(1)},
+    {"weak_type", guarded<get_of_aval>(), nullptr, "Whether it gives way in promotion.", closure(2)},
+    {"ndim", guarded<get_of_aval>(), nullptr, "The number of dimensions.", closure(3)},
+    {"size", guarded<get_of_aval>(), nullptr, "The number of elements.", closure(4)},
     {"at", get_at, nullptr, "Indexed, it gives what updates are methods of.", nullptr},
     {"__weakref__", get_weakref, nullptr, "The first of the weak references to it.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -281,7 +281,7 @@ PyGetSetDef array_getset[] = {
 
 const PyType_Slot array_slots[] = {
     {Py_tp_doc, const_cast<char*>("The fields of an array.")},
-    {Py_tp_init, reinterpret_cast<void*>(array_init)},
+    {Py_tp_init, as_slot<array_init>()},
     {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
     {Py_tp_dealloc, reinterpret_cast<void*>(array_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(array_traverse)},
@@ -365,10 +365,10 @@ PyObject* py_kept_bytes(PyObject*, PyObject*) {
 }
 
 PyMethodDef methods[] = {
-    {"set_array_class", set_array_class, METH_VARARGS, "Say which class arrays made in C are of."},
-    {"empty_array", py_new_array, METH_O, "Return an array of an aval with any contents."},
-    {"waiting", waiting, METH_O, "Return the arrays of a list that may still be computed."},
-    {"kept_bytes", py_kept_bytes, METH_NOARGS, "How much memory of arrays is kept for the next."},
+    {"set_array_class", as_method<set_array_class>(), METH_VARARGS, "Say which class arrays made in C are of."},
+    {"empty_array", as_method<py_new_array>(), METH_O, "Return an array of an aval with any contents."},
+    {"waiting", as_method<waiting>(), METH_O, "Return the arrays of a list that may still be computed."},
+    {"kept_bytes", as_method<py_kept_bytes>(), METH_NOARGS, "How much memory of arrays is kept for the next."},
     {nullptr, nullptr, 0, nullptr},
 };
 

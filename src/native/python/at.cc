@@ -80,20 +80,15 @@ PyMemberDef members[] = {
     {nullptr, 0, 0, 0, nullptr},
 };
 
-template <class Function>
-PyType_Slot slot(int which, Function* function) {
-  return {which, reinterpret_cast<void*>(function)};
-}
-
 PyType_Slot helper_slots[] = {
-    slot(Py_tp_init, helper_init), slot(Py_tp_new, PyType_GenericNew),
-    slot(Py_tp_traverse, traverse), slot(Py_tp_clear, clear), slot(Py_tp_dealloc, dealloc),
-    slot(Py_mp_subscript, subscript), {Py_tp_members, members}, {0, nullptr},
+    {Py_tp_init, as_slot<helper_init>()}, {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_mp_subscript, as_slot<subscript>()}, {Py_tp_members, members}, {0, nullptr},
 };
 
 PyType_Slot place_slots[] = {
-    slot(Py_tp_init, place_init), slot(Py_tp_new, PyType_GenericNew),
-    slot(Py_tp_traverse, traverse), slot(Py_tp_clear, clear), slot(Py_tp_dealloc, dealloc),
+    {Py_tp_init, as_slot<place_init>()}, {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_members, members}, {0, nullptr},
 };
 
@@ -124,7 +119,7 @@ PyObject* set_at_classes(PyObject*, PyObject* args) {
 }
 
 PyMethodDef methods[] = {
-    {"set_at_classes", set_at_classes, METH_VARARGS, "Name the classes of x.at and x.at[i]."},
+    {"set_at_classes", as_method<set_at_classes>(), METH_VARARGS, "Name the classes of x.at and x.at[i]."},
     {nullptr, nullptr, 0, nullptr},
 };
 

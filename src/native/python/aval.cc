@@ -128,7 +128,7 @@ PyObject* set_aval_class(PyObject*, PyObject* cls) {
 }
 
 PyMethodDef methods[] = {
-    {"set_aval_class", set_aval_class, METH_O, "Name the class that interns avals."},
+    {"set_aval_class", as_method<set_aval_class>(), METH_O, "Name the class that interns avals."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -475,7 +475,7 @@ void entries_dealloc(PyObject* self) {
 }
 
 PyType_Slot entries_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(entries_new)},
+    {Py_tp_new, as_slot<entries_new>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(entries_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(entries_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(entries_clear)},
@@ -490,7 +490,7 @@ PyType_Spec entries_spec = {
 PyObject* jit_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
   if (self == nullptr) return nullptr;
-  as_jit(self)->vectorcall = jit_vectorcall;
+  as_jit(self)->vectorcall = guarded<jit_vectorcall>();
   return self;
 }
 
@@ -532,8 +532,8 @@ PyObject* jit_share_no_more(PyObject* self, PyObject*) {
 }
 
 PyMethodDef jit_methods[] = {
-    {"_share", jit_share, METH_VARARGS, "Have entries that other functions have, too."},
-    {"_share_no_more", jit_share_no_more, METH_NOARGS, "Have entries of its own."},
+    {"_share", as_method<jit_share>(), METH_VARARGS, "Have entries that other functions have, too."},
+    {"_share_no_more", as_method<jit_share_no_more>(), METH_NOARGS, "Have entries of its own."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -543,7 +543,7 @@ PyMemberDef members[] = {
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(jit_new)},
+    {Py_tp_new, as_slot<jit_new>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(jit_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(jit_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(jit_clear)},
@@ -580,7 +580,7 @@ PyObject* set_jit_class(PyObject*, PyObject* args) {
 }
 
 PyMethodDef methods[] = {
-    {"set_jit_class", set_jit_class, METH_VARARGS, "Name the class of jitted functions."},
+    {"set_jit_class", as_method<set_jit_class>(), METH_VARARGS, "Name the class of jitted functions."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -48,7 +48,7 @@ PyObject* refuse_programs(PyObject*, PyObject* function) {
 }
 
 PyMethodDef methods[] = {
-    {"refuse_programs", refuse_programs, METH_O,
+    {"refuse_programs", as_method<refuse_programs>(), METH_O,
      "refuse_programs(function): call it, which raises, in the place of XLA's programs."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -63,19 +63,19 @@ PyObject* py_ending(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef ending = {"ending", py_ending, METH_NOARGS, "Called when the interpreter ends."};
+PyMethodDef ending = {"ending", as_method<py_ending>(), METH_NOARGS, "Called when the interpreter ends."};
 
 PyObject* call(PyObject* function, PyObject* args) {
   const Ref held = Ref::borrow(function);  // unwinding stops where there is something to destroy
   return PyObject_CallObject(held.get(), args);
 }
 
-PyMethodDef parkable = {"parkable", call, METH_VARARGS, "A function that other libraries call."};
+PyMethodDef parkable = {"parkable", as_method<call>(), METH_VARARGS, "A function that other libraries call."};
 
 PyObject* py_parkable(PyObject*, PyObject* function) { return PyCFunction_New(&parkable, function); }
 
 PyMethodDef methods[] = {
-    {"parkable", py_parkable, METH_O,
+    {"parkable", as_method<py_parkable>(), METH_O,
      "parkable(function): the same for C++ of others, where the interpreter may end meanwhile."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -378,7 +378,7 @@ PyObject* function_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   auto* self = as_function(type->tp_alloc(type, 0));
   if (self == nullptr) return nullptr;
   self->function = Py_NewRef(function);
-  self->vectorcall = update == nullptr ? function_call : update_call;
+  self->vectorcall = update == nullptr ? guarded<function_call>() : guarded<update_call>();
   self->update = update;
   self->by_type = by_type != 0;
   self->table = new Table;
@@ -441,9 +441,9 @@ PyObject* forget_plans(PyObject* self, PyObject*) {
 }
 
 PyMethodDef function_methods[] = {
-    {"__reduce__", function_reduce, METH_NOARGS, nullptr},
-    {"_num_plans", num_plans, METH_NOARGS, "Return how many plans there are."},
-    {"_forget_plans", forget_plans, METH_NOARGS, "Drop all plans."},
+    {"__reduce__", as_method<function_reduce>(), METH_NOARGS, nullptr},
+    {"_num_plans", as_method<num_plans>(), METH_NOARGS, "Return how many plans there are."},
+    {"_forget_plans", as_method<forget_plans>(), METH_NOARGS, "Drop all plans."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -460,14 +460,14 @@ PyGetSetDef function_getset[] = {
 };
 
 PyType_Slot function_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(function_new)},
+    {Py_tp_new, as_slot<function_new>()},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_descr_get, reinterpret_cast<void*>(function_get)},
+    {Py_tp_descr_get, as_slot<function_get>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(function_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(function_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(function_clear)},
-    {Py_tp_getattro, reinterpret_cast<void*>(function_getattro)},
-    {Py_tp_repr, reinterpret_cast<void*>(function_repr)},
+    {Py_tp_getattro, as_slot<function_getattro>()},
+    {Py_tp_repr, as_slot<function_repr>()},
     {Py_tp_methods, function_methods},
     {Py_tp_members, function_members},
     {Py_tp_getset, function_getset},
@@ -496,8 +496,8 @@ PyObject* set_recording(PyObject*, PyObject* flag) {
 }
 
 PyMethodDef methods[] = {
-    {"set_planner", set_planner, METH_O, "Name the function that describes what others do."},
-    {"set_recording", set_recording, METH_O, "Switch plans off in this thread, or on again."},
+    {"set_planner", as_method<set_planner>(), METH_O, "Name the function that describes what others do."},
+    {"set_recording", as_method<set_recording>(), METH_O, "Switch plans off in this thread, or on again."},
     {nullptr, nullptr, 0, nullptr},
 };
 

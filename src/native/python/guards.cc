@@ -202,7 +202,7 @@ PyObject* py_set_types(PyObject*, PyObject* args) {
 }
 
 PyMethodDef methods[] = {
-    {"set_guard_types", py_set_types, METH_VARARGS,
+    {"set_guard_types", as_method<py_set_types>(), METH_VARARGS,
      "Name the types that guards know: Tracer, ndarray, Weak, and ABSENT."},
     {nullptr, nullptr, 0, nullptr},
 };

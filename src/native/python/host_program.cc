@@ -290,12 +290,12 @@ PyObject* program_run(PyObject* self, PyObject* given) {
 }
 
 PyMethodDef guards_methods[] = {
-    {"match", guards_match, METH_O,
+    {"match", as_method<guards_match>(), METH_O,
      "Return the values of the nodes that are used, for a call's roots, or None."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyMethodDef program_methods[] = {
-    {"run", program_run, METH_O,
+    {"run", as_method<program_run>(), METH_O,
      "Return the slots for these leaves, or None where a call would go another way."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -325,7 +325,7 @@ PyObject* set_value_of(PyObject*, PyObject* function) {
 }
 
 PyMethodDef functions_of_module[] = {
-    {"set_value_of", set_value_of, METH_O, "Name the function that demands a value as it is."},
+    {"set_value_of", as_method<set_value_of>(), METH_O, "Name the function that demands a value as it is."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -342,8 +342,8 @@ int add_host_program(PyObject* module) {
     if (functions[i] == nullptr) return -1;
   }
   static PyType_Slot guards_slots[6], program_slots[6];
-  fill_slots<GuardsHolder>(guards_slots, guards_new, guards_methods);
-  fill_slots<ProgramHolder>(program_slots, program_new, program_methods);
+  fill_slots<GuardsHolder>(guards_slots, guarded<guards_new>(), guards_methods);
+  fill_slots<ProgramHolder>(program_slots, guarded<program_new>(), program_methods);
   the_guards_type = make_type(module, "evertrace._src._native.Guards", sizeof(GuardsObject),
                               guards_slots);
   the_program_type = make_type(module, "evertrace._src._native.HostProgram",

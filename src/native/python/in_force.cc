@@ -108,7 +108,7 @@ void in_force_dealloc(PyObject* self) {
 }
 
 PyMethodDef in_force_methods[] = {
-    {"__enter__", in_force_enter, METH_NOARGS, "Begin a block; returns the first value given."},
+    {"__enter__", as_method<in_force_enter>(), METH_NOARGS, "Begin a block; returns the first value given."},
     {"__exit__", as_method<in_force_exit>(), METH_FASTCALL, "End the block."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -116,7 +116,7 @@ PyMethodDef in_force_methods[] = {
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char*>("InForce(object, names, values=None)\n--\n\n"
                                   "Attributes that have other values for a `with` block.")},
-    {Py_tp_init, reinterpret_cast<void*>(in_force_init)},
+    {Py_tp_init, as_slot<in_force_init>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(in_force_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(in_force_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(in_force_clear)},
@@ -179,13 +179,13 @@ PyObject* uncollected_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
 }
 
 PyMethodDef uncollected_methods[] = {
-    {"__enter__", uncollected_enter, METH_NOARGS, "Turn the collector off."},
+    {"__enter__", as_method<uncollected_enter>(), METH_NOARGS, "Turn the collector off."},
     {"__exit__", as_method<uncollected_exit>(), METH_FASTCALL, "Turn it on again."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyType_Slot uncollected_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(uncollected_new)},
+    {Py_tp_new, as_slot<uncollected_new>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(uncollected_dealloc)},
     {Py_tp_methods, uncollected_methods},
     {0, nullptr},
@@ -198,14 +198,14 @@ PyType_Spec uncollected_spec = {
 
 PyObject* call_alone(PyObject* function, PyObject*) { return PyObject_CallNoArgs(function); }
 
-PyMethodDef alone = {"alone", call_alone, METH_VARARGS, "A function without what it is called with."};
+PyMethodDef alone = {"alone", as_method<call_alone>(), METH_VARARGS, "A function without what it is called with."};
 
 PyObject* py_without_arguments(PyObject*, PyObject* function) {
   return PyCFunction_New(&alone, function);
 }
 
 PyMethodDef methods[] = {
-    {"without_arguments", py_without_arguments, METH_O,
+    {"without_arguments", as_method<py_without_arguments>(), METH_O,
      "without_arguments(function): it, called with none of the arguments."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -149,12 +149,12 @@ KeySort numpy_sort(int type) {
 }
 
 PyMethodDef methods[] = {
-    {"kernel", py_kernel, METH_VARARGS, "kernel(name, in, out, options): run a kernel on arrays."},
-    {"load_lapack", py_load_lapack, METH_VARARGS,
+    {"kernel", as_method<py_kernel>(), METH_VARARGS, "kernel(name, in, out, options): run a kernel on arrays."},
+    {"load_lapack", as_method<py_load_lapack>(), METH_VARARGS,
      "load_lapack(lapack, blas): take SciPy's routines; whether all are there."},
-    {"load_fft", py_load_fft, METH_VARARGS, "load_fft(*functions): take NumPy's transforms."},
-    {"release_memory", py_release_memory, METH_NOARGS, "Give kept working memory back."},
-    {"xla_handlers", py_xla_handlers, METH_NOARGS, "Custom call targets and their handlers."},
+    {"load_fft", as_method<py_load_fft>(), METH_VARARGS, "load_fft(*functions): take NumPy's transforms."},
+    {"release_memory", as_method<py_release_memory>(), METH_NOARGS, "Give kept working memory back."},
+    {"xla_handlers", as_method<py_xla_handlers>(), METH_NOARGS, "Custom call targets and their handlers."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -77,9 +77,9 @@ PyObject* py_use_loops_for(PyObject*, PyObject* instructions) {
 }
 
 PyMethodDef methods[] = {
-    {"loop", py_loop, METH_VARARGS,
+    {"loop", as_method<py_loop>(), METH_VARARGS,
      "loop(primitive, in, out, param): run an elementwise operation; whether there is one."},
-    {"use_loops_for", py_use_loops_for, METH_O,
+    {"use_loops_for", as_method<py_use_loops_for>(), METH_O,
      "Choose the loops of other instructions, for tests; whether the processor has them."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -5,6 +5,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <exception>
+#include <new>
+#include <type_traits>
 #include <utility>
 
 namespace evertrace {
@@ -35,10 +38,51 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-// A function with another signature as tables of methods have it.
+// Sets the error of the exception that is being handled, unless one is set. One of C++ may not go
+// through functions in C, of which Python is made.
+inline void set_error_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
+template <auto kFunction, class Type = decltype(kFunction)>
+struct Guarded;
+
+template <auto kFunction, class Result, class... Args>
+struct Guarded<kFunction, Result (*)(Args...)> {
+  static Result call(Args... args) {
+    try {
+      return kFunction(args...);
+    } catch (const std::exception&) {
+      set_error_of_exception();
+    }
+    if constexpr (std::is_pointer_v<Result>) {
+      return nullptr;
+    } else {
+      return static_cast<Result>(-1);
+    }
+  }
+};
+
+// A function that Python calls and that may run out of memory: this is an error of Python then.
+template <auto kFunction>
+constexpr auto guarded() {
+  return &Guarded<kFunction>::call;
+}
+
+// The same as tables of methods have it, whatever its signature, and as those of slots.
 template <auto kFunction>
 PyCFunction as_method() {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(kFunction));
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(guarded<kFunction>()));
+}
+template <auto kFunction>
+void* as_slot() {
+  return reinterpret_cast<void*>(guarded<kFunction>());
 }
 
 // Takes the error that is set, as an exception object with its traceback.

@@ -240,44 +240,39 @@ PyObject* set_operators(PyObject*, PyObject* functions) {
 }
 
 PyMethodDef methods[] = {
-    {"set_operators", set_operators, METH_O, "Name the functions that operators call."},
+    {"set_operators", as_method<set_operators>(), METH_O, "Name the functions that operators call."},
     {nullptr, nullptr, 0, nullptr},
 };
-
-template <class Function>
-PyType_Slot slot(int which, Function* function) {
-  return {which, reinterpret_cast<void*>(function)};
-}
 
 }  // namespace
 
 const PyType_Slot kOperatorSlots[] = {
-    slot(Py_nb_add, binary<kAdd>),
-    slot(Py_nb_subtract, binary<kSubtract>),
-    slot(Py_nb_multiply, binary<kMultiply>),
-    slot(Py_nb_true_divide, binary<kTrueDivide>),
-    slot(Py_nb_floor_divide, binary<kFloorDivide>),
-    slot(Py_nb_remainder, binary<kMod>),
-    slot(Py_nb_divmod, binary<kDivmod>),
-    slot(Py_nb_power, power),
-    slot(Py_nb_and, binary<kAnd>),
-    slot(Py_nb_or, binary<kOr>),
-    slot(Py_nb_xor, binary<kXor>),
-    slot(Py_nb_lshift, binary<kLeftShift>),
-    slot(Py_nb_rshift, binary<kRightShift>),
-    slot(Py_nb_matrix_multiply, binary<kMatmul>),
-    slot(Py_nb_negative, unary<kNegative>),
-    slot(Py_nb_positive, unary<kPositive>),
-    slot(Py_nb_absolute, unary<kAbsolute>),
-    slot(Py_nb_invert, unary<kInvert>),
-    slot(Py_nb_bool, to_bool),
-    slot(Py_nb_int, to_int),
-    slot(Py_nb_float, to_float),
-    slot(Py_nb_index, to_index),
-    slot(Py_mp_length, length),
-    slot(Py_mp_subscript, subscript),
-    slot(Py_tp_iter, iterate),
-    slot(Py_tp_richcompare, compare),
+    {Py_nb_add, as_slot<binary<kAdd>>()},
+    {Py_nb_subtract, as_slot<binary<kSubtract>>()},
+    {Py_nb_multiply, as_slot<binary<kMultiply>>()},
+    {Py_nb_true_divide, as_slot<binary<kTrueDivide>>()},
+    {Py_nb_floor_divide, as_slot<binary<kFloorDivide>>()},
+    {Py_nb_remainder, as_slot<binary<kMod>>()},
+    {Py_nb_divmod, as_slot<binary<kDivmod>>()},
+    {Py_nb_power, as_slot<power>()},
+    {Py_nb_and, as_slot<binary<kAnd>>()},
+    {Py_nb_or, as_slot<binary<kOr>>()},
+    {Py_nb_xor, as_slot<binary<kXor>>()},
+    {Py_nb_lshift, as_slot<binary<kLeftShift>>()},
+    {Py_nb_rshift, as_slot<binary<kRightShift>>()},
+    {Py_nb_matrix_multiply, as_slot<binary<kMatmul>>()},
+    {Py_nb_negative, as_slot<unary<kNegative>>()},
+    {Py_nb_positive, as_slot<unary<kPositive>>()},
+    {Py_nb_absolute, as_slot<unary<kAbsolute>>()},
+    {Py_nb_invert, as_slot<unary<kInvert>>()},
+    {Py_nb_bool, as_slot<to_bool>()},
+    {Py_nb_int, as_slot<to_int>()},
+    {Py_nb_float, as_slot<to_float>()},
+    {Py_nb_index, as_slot<to_index>()},
+    {Py_mp_length, as_slot<length>()},
+    {Py_mp_subscript, as_slot<subscript>()},
+    {Py_tp_iter, as_slot<iterate>()},
+    {Py_tp_richcompare, as_slot<compare>()},
     {Py_tp_methods, array_methods},
     {0, nullptr},
 };

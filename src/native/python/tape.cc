@@ -259,20 +259,20 @@ PyObject* py_loop_cost(PyObject*, PyObject* name) {
 }
 
 PyMethodDef functions[] = {
-    {"has_kernel", has_kernel, METH_VARARGS, "has_kernel(kind, name, dtypes, result): is there one?"},
-    {"loop_cost", py_loop_cost, METH_O, "loop_cost(name): of an element, in additions."},
+    {"has_kernel", as_method<has_kernel>(), METH_VARARGS, "has_kernel(kind, name, dtypes, result): is there one?"},
+    {"loop_cost", as_method<py_loop_cost>(), METH_O, "loop_cost(name): of an element, in additions."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyMethodDef methods[] = {
-    {"run", run, METH_O, "run(inputs): the outputs as a list of arrays."},
-    {"counts", counts, METH_NOARGS, "counts(): how many thunks, loops, copies, ... there are."},
-    {"donors", donors, METH_NOARGS, "donors(): whose memory outputs may be given, -1 for none."},
+    {"run", as_method<run>(), METH_O, "run(inputs): the outputs as a list of arrays."},
+    {"counts", as_method<counts>(), METH_NOARGS, "counts(): how many thunks, loops, copies, ... there are."},
+    {"donors", as_method<donors>(), METH_NOARGS, "donors(): whose memory outputs may be given, -1 for none."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_new, as_slot<make>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_methods, methods},
     {Py_tp_doc, const_cast<char*>("A program of kernels over planned memory.")},

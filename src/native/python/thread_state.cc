@@ -136,10 +136,10 @@ PyObject* set_config(PyObject*, PyObject* args) {
 PyObject* py_current_config(PyObject*, PyObject*) { return Py_XNewRef(current_config()); }
 
 PyMethodDef methods[] = {
-    {"set_eval_trace", set_eval_trace, METH_O, "Name the trace that runs operations at once."},
-    {"set_config", set_config, METH_VARARGS,
+    {"set_eval_trace", as_method<set_eval_trace>(), METH_O, "Name the trace that runs operations at once."},
+    {"set_config", as_method<set_config>(), METH_VARARGS,
      "Set the process's options, and, the first time, name what makes a thread's."},
-    {"current_config", py_current_config, METH_NOARGS,
+    {"current_config", as_method<py_current_config>(), METH_NOARGS,
      "current_config()\n--\n\nReturn the options in force in this thread."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -97,12 +97,12 @@ PyMemberDef treedef_members[] = {
 };
 
 PyType_Slot treedef_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(treedef_new)},
+    {Py_tp_new, as_slot<treedef_new>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(treedef_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(treedef_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(treedef_clear)},
-    {Py_tp_richcompare, reinterpret_cast<void*>(treedef_compare)},
-    {Py_tp_hash, reinterpret_cast<void*>(treedef_hash)},
+    {Py_tp_richcompare, as_slot<treedef_compare>()},
+    {Py_tp_hash, as_slot<treedef_hash>()},
     {Py_tp_members, treedef_members},
     {0, nullptr},
 };
@@ -213,7 +213,7 @@ PyMethodDef methods[] = {
     {"tree_structure", as_method<py_structure>(), METH_FASTCALL, "tree_structure(tree, is_leaf)"},
     {"tree_unflatten", as_method<py_unflatten>(), METH_FASTCALL, "tree_unflatten(treedef, leaves)"},
     {"tree_match", as_method<py_match>(), METH_FASTCALL, "tree_match(spec, tree)"},
-    {"set_tree", set_tree, METH_VARARGS, "Name the registry, the class of treedefs, the errors."},
+    {"set_tree", as_method<set_tree>(), METH_VARARGS, "Name the registry, the class of treedefs, the errors."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -333,7 +333,7 @@ PyObject* compile_match(PyObject* self, PyObject* args) {
 }
 
 PyMethodDef variant_methods[] = {
-    {"compile_match", compile_match, METH_VARARGS, "Take the compiled guards and host program."},
+    {"compile_match", as_method<compile_match>(), METH_VARARGS, "Take the compiled guards and host program."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -344,7 +344,7 @@ PyMemberDef variant_members[] = {
 };
 
 PyType_Slot variant_slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(variant_new)},
+    {Py_tp_new, as_slot<variant_new>()},
     {Py_tp_dealloc, reinterpret_cast<void*>(variant_dealloc)},
     {Py_tp_traverse, reinterpret_cast<void*>(variant_traverse)},
     {Py_tp_clear, reinterpret_cast<void*>(variant_clear)},
