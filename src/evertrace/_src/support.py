@@ -62,6 +62,26 @@ def forkable(lock: Any) -> Any:
     return lock
 
 
+class cached_property(Generic[T]):
+    """What `functools.cached_property` is, without its lock, which all instances share before 3.12.
+
+    A child that is forked while another thread holds a lock waits for it for ever. Two threads may
+    compute the value at once; that of the first is kept.
+    """
+
+    def __init__(self, function: Callable[[Any], T]):
+        """Make the property of what `function` returns for an object."""
+        self.function, self.__doc__ = function, function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, obj: Any, objtype: type | None = None) -> Any:
+        if obj is None:
+            return self
+        return vars(obj).setdefault(self.name, self.function(obj))
+
+
 _pausing: list[int] = []  # the threads of the contexts of `uncollected` that turned it off
 
 

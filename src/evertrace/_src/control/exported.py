@@ -5,11 +5,11 @@ another exported program, which `export.exported` puts around the call as a cust
 """
 
 import dataclasses
-import functools
 
 from evertrace._src import errors
 from evertrace._src.core import engine
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
+from evertrace._src.support import cached_property
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
 FAMILIES = {"cpu": "cpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu"}
@@ -35,7 +35,7 @@ class PortableProgram:
     out_avals: tuple
     anywhere: bool = False
 
-    @functools.cached_property
+    @cached_property
     def closed(self):
         """The jaxpr of one call, which keeps what was compiled for it."""
         call = stage(lambda *xs: call_exported_p.bind(*xs, program=self), list(self.in_avals))

@@ -22,7 +22,7 @@ from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.engines import registry
 from evertrace._src.export import container, hostile, trees
-from evertrace._src.support import set_module
+from evertrace._src.support import cached_property, set_module
 from evertrace._src.transforms.staging import hoist_consts, stage_open
 
 public = set_module("evertrace.export")
@@ -194,7 +194,7 @@ class Exported:
         """
         return self._vjp
 
-    @functools.cached_property
+    @cached_property
     def _vjp(self):
         if self._derive is None:
             raise _error(
@@ -204,7 +204,7 @@ class Exported:
             )
         return self._derive()
 
-    @functools.cached_property
+    @cached_property
     def _program(self):
         return PortableProgram(
             self.fun_name,
@@ -215,7 +215,7 @@ class Exported:
             anywhere=DisabledSafetyCheck.platform() in self.disabled_safety_checks,
         )
 
-    @functools.cached_property
+    @cached_property
     def _flat(self):
         """The function of flat arguments, with its derivative."""
 

@@ -26,7 +26,7 @@ from evertrace._src.jit.stores import CacheInfo, Variants, of_alike
 from evertrace._src.jit.strict import StrictCalls
 from evertrace._src.lazy import LazyModule
 from evertrace._src.signatures import function_name, signature_of, wrapped_annotations
-from evertrace._src.support import set_module
+from evertrace._src.support import cached_property, set_module
 
 explain: Any = LazyModule("evertrace._src.jit.explain")
 
@@ -96,11 +96,11 @@ class JitFunction(_JitBase):
 
     # One that is made anew before each call is called in C++ alone, and needs none of these.
 
-    @functools.cached_property
+    @cached_property
     def _contract(self):
         return ContractCalls(self._fun, self._name, self._signature, self._options)
 
-    @functools.cached_property
+    @cached_property
     def _strict(self):
         return StrictCalls(self._fun, self._name, self._signature, self._options)
 

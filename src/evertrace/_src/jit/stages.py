@@ -1,6 +1,5 @@
 """Ahead-of-time compilation in steps: `Traced`, `Lowered`, `Compiled`."""
 
-import functools
 from typing import NamedTuple
 
 from evertrace._src import errors, tree
@@ -11,7 +10,7 @@ from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.placement import SingleDeviceSharding
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import registry
-from evertrace._src.support import set_module
+from evertrace._src.support import cached_property, set_module
 
 public = set_module("evertrace.stages")
 
@@ -254,7 +253,7 @@ class Compiled(Stage):
 
     call = __call__
 
-    @functools.cached_property
+    @cached_property
     def _device(self):
         return self._place or registry.devices("cpu")[0]  # where tapes run
 
