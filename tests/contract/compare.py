@@ -260,7 +260,7 @@ class Plain:
 
 
 def _as_result(value):
-    """Return a result as jit gives it: its scalars and NumPy arrays as arrays."""
+    """Return a result as jit gives it: scalars, and NumPy arrays that ours can hold, as arrays."""
     kind = type(value)
     if kind in (dict, OrderedDict, defaultdict):
         parts = {k: _as_result(v) for k, v in value.items()}
@@ -276,9 +276,10 @@ def _as_result(value):
         return kind._make(parts) if hasattr(kind, "_make") else kind(parts)
     if kind is int and value.bit_length() > 63:
         return value
-    if isinstance(value, (np.ndarray, np.generic)) or kind in (bool, int, float, complex):
-        return jnp.asarray(value)
-    return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        made = jnp.asarray(value)
+        return made if made.dtype == value.dtype else value
+    return jnp.asarray(value) if kind in (bool, int, float, complex) else value
 
 
 # ------------------------------------------------------------------------------- observations

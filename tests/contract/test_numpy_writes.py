@@ -203,7 +203,7 @@ def test_by_strict_rules_and_inside_transformations_results_are_arrays():
     assert ev.vmap(ev.jit(lambda x: a))(jnp.ones(2)).shape == (2, 3)
     assert ev.jit(ev.grad(lambda a: jnp.sum(a * a)))(a).tolist() == [0, 2, 4]
     assert ev.jit(lambda x: ev.lax.scan(lambda c, x: (c, x), 0, x)[1])(a).tolist() == [0, 1, 2]
-    donated = ev.jit(lambda a: a, donate_argnums=0)(a)
+    donated = ev.jit(lambda a: a, donate_argnums=0)(a.astype(np.float32))
     assert type(donated) is ev.Array
     assert a.tolist() == [0, 1, 2]
 
@@ -585,13 +585,3 @@ def test_kinds_of_arrays_with_rules_of_their_own_are_refused_by_name(kind):
     }[kind]()
     with pytest.raises(ev.errors.OpaqueStateError, match=kind.__name__):
         ev.jit(lambda a: a * 2)(made)
-
-
-def test_a_part_of_an_array_of_texts_cannot_be_stored():
-    box = {}
-    names = np.array(["a", "b", "c"])
-    with pytest.raises(TypeError, match="would share memory") as caught:
-        ev.jit(lambda: operator.setitem(box, "kept", names[1:]))()
-    assert "copy it" in str(caught.value)
-    ev.jit(lambda: operator.setitem(box, "kept", names[1:].copy()))()
-    assert box["kept"].tolist() == ["b", "c"]

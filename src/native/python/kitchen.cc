@@ -10,7 +10,7 @@ namespace evertrace {
 namespace {
 
 constexpr const char* kRecipes[] = {"out",      "out_tree", "existing", "number", "number_as_array",
-                                    "constant", "tuple",    "list",     "dict"};
+                                    "constant", "tuple",    "list",     "dict",   "call"};
 constexpr const char* kWrites[] = {"attributes", "names", "dict", "items", "extend", "cell"};
 
 template <size_t n>
@@ -173,7 +173,7 @@ PyObject* Kitchen::make(int number, Call& call) const {
   return result;
 }
 
-// Makes a container; what can hold itself is noted before it is filled.
+// Makes a container, or calls what makes something; what can hold itself is noted before it is filled.
 PyObject* Kitchen::make_new(int number, Call& call) const {
   const Recipe& recipe = recipes_[static_cast<size_t>(number)];
   PyObject*& made = (*call.made)[static_cast<size_t>(number)];
@@ -194,6 +194,11 @@ PyObject* Kitchen::make_new(int number, Call& call) const {
     PyTuple_SET_ITEM(items.get(), static_cast<Py_ssize_t>(i), item);
   }
   if (!items) return nullptr;
+  if (recipe.kind == Recipe::kCall) {
+    const Ref result(PyObject_Call(recipe.object, items.get(), nullptr));
+    if (result && made == nullptr) made = Py_NewRef(result.get());  // else an inner visit has made it
+    return result ? Py_NewRef(made) : nullptr;
+  }
   if (recipe.object != Py_None) {  // a named tuple: tuple.__new__(cls, items)
     const Ref args(PyTuple_Pack(1, items.get()));
     if (!args) return nullptr;

@@ -26,12 +26,13 @@ struct Call {
 
 // How a value is made anew at each call; see `lifting/recipes.py`.
 struct Recipe {
-  enum Kind { kOut, kOutTree, kExisting, kNumber, kNumberAsArray, kConstant, kTuple, kList, kDict };
+  enum Kind { kOut, kOutTree, kExisting, kNumber, kNumberAsArray, kConstant, kTuple, kList, kDict,
+              kCall };
   Kind kind;
   int index = 0;                 // of the output, position in the walk, slot
-  PyObject* object = nullptr;    // the constant, the class of a named tuple, what makes an array,
-                                 // or a dict of the keys
-  std::vector<int> parts;        // recipes of the items; of keys and values in turn
+  PyObject* object = nullptr;    // the constant, the class of a named tuple, what makes an array
+                                 // or is called, or a dict of the keys
+  std::vector<int> parts;        // recipes of the items or arguments; of keys and values in turn
 };
 
 // A change of one thing; see `lifting/writes.py`.

@@ -13,7 +13,9 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.operators import Operators
+from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting.numpykind import is_stand_in, replaced, stand_ins
 
 WHOLE = True
@@ -218,12 +220,49 @@ def not_writable(x, what):
     )
 
 
-def view_error(value, where, name):
-    """Build the error for a part of an array of texts or dates that is stored or returned."""
+def take_at(index, base, *found):
+    """Return the view of an array at an index whose holes are filled by what a call has found."""
+    if any(isinstance(x, Tracer) for x in found):  # of a transformation of the jitted function
+        base = as_array(base)
+    else:
+        found = [_plain(x)[()] for x in found]
+    return base[replaced(index, _is_hole, lambda hole: found[hole.number])]
+
+
+class _Memory:
+    """What `numpy.asarray` makes an array of that shares the memory of a base, and keeps it."""
+
+    def __init__(self, base, interface):
+        self.base, self.__array_interface__ = base, interface
+
+
+def view_at(copy, view):
+    """Return a function of an array that gives the view of it that another is of its copy.
+
+    Args:
+      copy: an array with the strides of those that the function will be given.
+      view: an array that shares memory with it.
+    """
+    offset = view.ctypes.data - copy.ctypes.data
+    shape, strides, dtype = view.shape, view.strides, view.dtype
+    # A copy that must not be written to does not tell; elements that lie on one another do.
+    is_writeable = view.flags.writeable or (not copy.flags.writeable and 0 not in strides)
+
+    def take(base):
+        place = base.ctypes.data + offset, not (is_writeable and base.flags.writeable)
+        interface = {"data": place, "shape": shape, "strides": strides}
+        made = np.asarray(_Memory(base, interface | {"typestr": dtype.str, "version": 3}))
+        return made if made.dtype == dtype else made.view(dtype)
+
+    return take
+
+
+def view_error(value, where):
+    """Build the error for a part of a NumPy array that is stored or returned."""
     return errors.user_error(
         TypeError,
-        f"jit: {where} is a part of {name}, an array of {value.dtype}; it would share memory with "
-        "the array, which a compiled program cannot make it do.",
+        f"jit: {where} is a part {value.dtype}{list(value.shape)} of a NumPy array of the call; it "
+        "would share memory with the array, which a compiled program cannot make it do.",
         fix="copy it, `a[i].copy()`.",
         anchor="numpy-writes",
     )

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
-from evertrace._src.jit.lifting import exceptions, values
-from evertrace._src.jit.lifting.arraywrites import view_error
+from evertrace._src.jit.lifting import arraywrites, exceptions, values
 from evertrace._src.jit.lifting.code import code_of, is_library_class, is_library_function
 from evertrace._src.jit.lifting.entered import (
     FIELDS,
@@ -32,8 +31,8 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
-from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_host
-from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.host import Host, HostValue, Late, function_of, is_host
+from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.impure import real_of
 from evertrace._src.jit.lifting.parts import MADE, is_structure
 from evertrace._src.jit.lifting.recipes import (
@@ -140,7 +139,7 @@ class Cook:
             is_array = is_result and kind is Host
             return (NumberAsArray if is_array else Number)(value.slot)
         origin = self._origin(value)
-        is_number = is_result and (kind in _NUMBERS or isinstance(value, np.generic))
+        is_number = is_result and (kind in _NUMBERS or _is_scalar_of_ours(value))
         if origin is not None and not is_number:
             return self.existing(origin)
         if is_result and isinstance(value, (np.ndarray, np.generic)):
@@ -166,27 +165,58 @@ class Cook:
         return None if given else origin
 
     def _result_of_numpy(self, value, where):
-        """Return the recipe of what NumPy has made in the trace, or a view: jit returns arrays."""
+        """Return the recipe of NumPy's array or scalar: of ours, if one holds it and no one sees.
+
+        What shares memory with an array of the call's, or is also kept, is that memory; what no
+        dtype of ours holds stays NumPy's.
+        """
+        made = self._new.get(id(value))
+        if made is not None:
+            return made
         if type(value) is HostArray:
+            shared = value.is_view_of_captured or self._new.get(id(value.root)) is not None
+            if shared or not _is_dtype_of_ours(value.dtype):
+                return self._write_hostarray(value, where)
             return self.out(as_operand(value), where)
         made = self.recorder.callbacks.recipe_of(value)
         if made is not None:  # which a callback may write to
-            return self.call(as_array, made)
-        try:
-            return Constant(as_array(value))
-        except TypeError:  # of strings, dates, objects
-            return Constant(value) if isinstance(value, np.generic) else self._copied(value, where)
+            return self.call(as_array, made) if _is_dtype_of_ours(value.dtype) else made
+        if isinstance(value, np.generic):
+            return Constant(as_array(value) if _is_dtype_of_ours(value.dtype) else value)
+        return self._copied(value, where, is_result=True)
 
-    def _copied(self, value, where):
-        """Return the recipe of an array that NumPy has made: a copy for each call."""
-        made = self._new.get(id(value))
+    def _copied(self, value, where, is_result=False):
+        """Return the recipe of an array that NumPy has made: a copy for each call, or a view."""
+        base = value.base if type(value.base) is np.ndarray else None
+        made = self._new.get(id(value)) or self._view_of_copy(value, where)
+        is_alone = is_result and id(base) not in self._new
+        if made is None and is_alone and _is_dtype_of_ours(value.dtype):
+            return Constant(as_array(value))
+        if made is None and base is not None and base.flags.forc:
+            made = self._note(value, NewCall(arraywrites.view_at(base, value)))
+            made.args = (self._recipe(base, where, False),)
         if made is None:
-            for copy, _, node in self.recorder.effects.array_copies:
-                if np.may_share_memory(copy, value):
-                    raise view_error(value, where, node.name)
             made = self._note(value, NewCall(np.array))
             made.args = (Constant(value.copy(order="K")),)
         return made
+
+    def _view_of_copy(self, value, where):
+        """Return the recipe of what shares memory with a copy of the call's that NumPy was given.
+
+        At each call it shares memory with the array itself. None if it shares none.
+        """
+        copies = self.recorder.effects.copies_given_to_numpy(self.recorder.guard_layout)
+        for copy, base, guard_strides in copies:
+            if copy is value:
+                return self._recipe(base, where, False)
+            if np.may_share_memory(copy, value):
+                if guard_strides is None:
+                    raise arraywrites.view_error(value, where)
+                guard_strides()
+                made = self._note(value, NewCall(arraywrites.view_at(copy, value)))
+                made.args = (self._recipe(base, where, False),)
+                return made
+        return None
 
     def assigned(self, value, where):
         """Return the recipe of what is written into a NumPy array, or says where."""
@@ -362,9 +392,9 @@ class Cook:
 
     def _write_hostarray(self, value, where):
         """Return the recipe of an array of NumPy's that the trace has made, or a view of one."""
-        fn, base = value.rebuild()
+        fn, *args = value.rebuild()
         recipe = self._note(value, NewCall(fn))
-        recipe.args = (self._recipe(base, where, False),)
+        recipe.args = tuple([self._recipe(x, where, False) for x in args])
         return recipe
 
     def _constant_or_refuse(self, value, where):
@@ -409,6 +439,18 @@ def _unflattened(unflatten, aux):
         return unflatten(aux, children)
 
     return make
+
+
+def _is_dtype_of_ours(dtype):
+    """Whether our arrays hold what NumPy's of a dtype do."""
+    try:
+        return dtypes.canonicalize_dtype(aval_of_numpy(np.empty((), dtype)).dtype) == dtype
+    except TypeError:
+        return False
+
+
+def _is_scalar_of_ours(value):
+    return isinstance(value, np.generic) and _is_dtype_of_ours(value.dtype)
 
 
 def _is_constant(value):

@@ -1,5 +1,6 @@
 """What one trace does beside computing: calls to repeat, and things that it may write to."""
 
+import functools
 from typing import Any
 
 from evertrace._src.jit.lifting.guards import Node
@@ -25,6 +26,22 @@ class Effects:
         self.copies: list[tuple[Any, Node, dict[str, Any]]] = []
         self.partials: list[tuple[Any, Node, tuple[Any, ...]]] = []
         self.array_copies: list[tuple[Any, Any, Node]] = []
+
+    def copies_given_to_numpy(self, guard_layout):
+        """Yield for each copy of an array of the call, which NumPy was given, what tells of it.
+
+        A triple: the copy; what stands for the array itself; and a function that makes the order
+        of its elements in memory a guard, or None if a call has them in another order.
+
+        Args:
+          guard_layout: the recorder's method of that name.
+        """
+        for made, value, node in self.array_copies:
+            guard = functools.partial(guard_layout, value, node, "strides")
+            yield made, made, guard if made.strides == value.strides else None
+        for array in self.arrays:
+            for copy, lent in array.lent():
+                yield copy, lent, lent.guard_of_strides(copy)
 
     def release(self):
         """Let go of all that the trace has kept alive."""

@@ -101,7 +101,7 @@ class HostArray(Operators):
         self._index: Any = arraywrites.NO_INDEX  # of a view that a basic index has taken
         self.current, self.written, self.closed = None, (), False
         self._narrow = None  # the input that our operations read, if it is of another dtype
-        self._lent = []  # weak references to the arrays that NumPy was given
+        self._lent = []  # of a captured one: weak references to what NumPy was given, and of what
         self._thread = get_ident()
 
     __class__ = property(lambda self: type(self.original))  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -115,12 +115,10 @@ class HostArray(Operators):
 
     present = property(lambda self: self.original)
     is_scalar = property(lambda self: isinstance(self.original, np.generic))
-    _is_picked = property(
-        lambda self: any(isinstance(part, Operators) for part in arraywrites.parts(self._index))
-    )
-    is_temporary = property(lambda self: self._root is not self._captured)
+    is_temporary = property(lambda self: self.root is not self._captured)
+    is_view_of_captured = property(lambda self: self.parent is not None and not self.is_temporary)
+    root = property(lambda self: self if self.parent is None else self.parent.root)
     _captured = property(lambda self: self if self._source is None else self._source)
-    _root = property(lambda self: self if self.parent is None else self.parent._root)
 
     # -------------------------------------------------------------------- reading
 
@@ -129,7 +127,7 @@ class HostArray(Operators):
         if self._goes_on():
             return True
         if self.is_temporary:
-            raise escaped_tracer_error(self._root.current, "numpy")
+            raise escaped_tracer_error(self.root.current, "numpy")
         return False
 
     def _goes_on(self):
@@ -171,13 +169,13 @@ class HostArray(Operators):
     @property
     def is_known(self):
         """Whether NumPy's value is known, so that it can be asked for."""
-        return self._evaluated and self._root._evaluated and not self._root.written
+        return self._evaluated and self.root._evaluated and not self.root.written
 
     def contents(self):
         """Return NumPy's value, having made what it depends on guards; an error if unknown."""
         if not self.is_tracing():
             return self.original
-        if self._root.written:
+        if self.root.written:
             raise errors.user_error(
                 errors.TracerArrayConversionError,
                 f"__array__: a NumPy array {self.aval.str_short()} was written to while the "
@@ -198,26 +196,33 @@ class HostArray(Operators):
         return self.original
 
     def rebuild(self):
-        """Return ``(fn, base)``: plain Python has ``fn(base)`` here, which is NumPy's again.
+        """Return ``(fn, base, *holes)``: plain Python has ``fn(base, *holes)`` here, NumPy's again.
 
-        The base is another `HostArray`, of a view, or a traced array.
+        The base is another `HostArray`, of a view, or a traced array; the holes are what each call
+        has its own value of in the index of a view.
         """
         if self.parent is None:
             make = functools.partial(to_numpy, self.original.dtype, self.is_scalar)
             return make, self.image()
-        if self._is_picked:
-            raise errors.user_error(
-                TypeError,
-                f"jit: a part {self.aval.str_short()} of a NumPy array that a traced index picks "
-                "is stored; it would share memory with the array, which a compiled program cannot.",
-                fix="store a copy of it, `a[i].copy()`.",
-                anchor="immutable",
-            )
-        if any(map(_is_number, arraywrites.parts(self._index))):
-            return operator.itemgetter(
-                replaced(self._index, _is_number, operator.index)
-            ), self.parent
+        index, holes = arraywrites.split(self._index)
+        if holes:
+            return functools.partial(arraywrites.take_at, index), self.parent, *holes
         return self._take, self.parent
+
+    def lent(self):
+        """Yield pairs of a copy that NumPy was given and uses, and what it is a copy of."""
+        for reference, array in self._lent:
+            copy = reference()
+            if copy is not None:
+                yield copy, array
+
+    def guard_of_strides(self, copy):
+        """Return a function that makes the strides a guard; None if a copy has others."""
+        if copy.strides != self.original.strides:
+            return None
+        if self.is_temporary and not self.root.original.flags.c_contiguous:  # as each call makes it
+            return None
+        return functools.partial(self.root._demand_layout, "strides")
 
     def __array__(self, dtype=None, copy=None):
         if not self.is_tracing():
@@ -226,8 +231,7 @@ class HostArray(Operators):
         if not copy and made.dtype == self.original.dtype:
             # To the caller this is the array itself: neither may be written to behind the other.
             made.flags.writeable = False
-            root = self._root
-            root._lent = [*filter(_is_alive, root._lent), weakref.ref(made)]
+            self._captured._lent.append((weakref.ref(made), self))
         return made
 
     def __array_function__(self, func, types, args, kwargs):
@@ -335,7 +339,7 @@ class HostArray(Operators):
         if original is self.original:
             return self
         if index is arraywrites.NO_INDEX:
-            self._root._demand_layout("strides")  # a reshape may be a view or a copy
+            self.root._demand_layout("strides")  # a reshape may be a view or a copy
         view = HostArray(original, aval_of_numpy(original), _unused, _unused, _unused)
         view.parent, view._take = self, take
         view._index = index
@@ -490,7 +494,7 @@ class HostArray(Operators):
         elif arraywrites.is_plain(list(arraywrites.parts(self._index))):
             self.parent._note(note._replace(path=(self._take, *note.path)))
         else:  # each call has an index of its own
-            self._root.written = arraywrites.WHOLE
+            self.root.written = arraywrites.WHOLE
 
     def write_result(self, name, result, casting="same_kind"):
         """Write the result of a function that was called with this array as `out`.
@@ -525,7 +529,7 @@ class HostArray(Operators):
 
     def check_writable(self):
         """Raise where a write could not be seen by all that shares the memory."""
-        root = self._root
+        root = self.root
         if not isinstance(self.original, np.ndarray):
             raise TypeError(
                 f"'numpy.{type(self.original).__name__}' object does not support item assignment"
@@ -533,7 +537,7 @@ class HostArray(Operators):
         root._demand_layout("writeable")
         if not self.original.flags.writeable:
             raise arraywrites.refused(ValueError, "assignment destination is read-only")
-        if any(map(_is_alive, root._lent)):
+        if any(array.root is root for _, array in self._captured.lent()):
             raise errors.user_error(
                 TypeError,
                 f"item assignment: a NumPy array {root.aval.str_short()} is written to while an "
@@ -568,10 +572,6 @@ def _index_of_lists(index):
 
 def _unused(*_):
     """Stand for the functions of a captured array in what was made of it."""
-
-
-def _is_alive(reference):
-    return reference() is not None
 
 
 def _is_closed(x):
