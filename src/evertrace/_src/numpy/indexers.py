@@ -91,7 +91,7 @@ def parse(shape, index, *, is_bounded=True, wrap_negative=True):
         if part is None:
             items.append(Item(NEW))
         else:
-            item = _item(_computed(part, shape[dim], is_bounded, wrap_negative), shape[dim], dim)
+            item = _item(_computed(part, shape[dim]), shape[dim], dim)
             if item.kind is INT:
                 item = _int_item(item.start, shape[dim], dim, is_bounded, wrap_negative)
             items.append(item)
@@ -101,25 +101,16 @@ def parse(shape, index, *, is_bounded=True, wrap_negative=True):
     return items
 
 
-def _computed(part, size, is_bounded, wrap_negative):
+def _computed(part, size):
     """Return an index that stands for a number as an operand: another one is no other program."""
     if type(part) is int or type_of_number(part) is not int:
         return part
-    if is_bounded:
-        return as_operand(computed(_clipped, part, size))
-    dtype = dtypes.default_dtype(int)
-    return as_operand(computed(_held, part, size, wrap_negative, dtypes.int_range(dtype)[0], dtype))
+    return as_operand(computed(_clipped, part, size))
 
 
 def _clipped(i, size):
     """Return the nearest int that 32 bits hold, however it is counted; in bounds if `i` is."""
     return min(max(i, min(-(2**30), -size - 1)), max(2**30, size))
-
-
-def _held(i, size, wrap_negative, least, dtype):
-    """Return an int that a dtype holds, as it does the place counted from the front."""
-    dtypes.coerce_python_scalar(i + size if i < 0 and wrap_negative else i, dtype)
-    return max(i, least)
 
 
 def _item(part, size, dim):
@@ -147,7 +138,7 @@ def _int_item(i, size, dim, is_bounded, wrap_negative):
     place = i + size if i < 0 and wrap_negative else i
     if is_bounded and not 0 <= place < size:
         return Item(ARRAY, array=literal(_clipped(i, size), np.dtype(np.int32)))
-    return Item(INT, start=place)
+    return Item(INT, start=_clipped(place, size))
 
 
 def _slice_item(part, size):
@@ -511,12 +502,16 @@ def _result_tokens(items, is_chosen, rank):
     return tokens
 
 
+_INT32 = np.dtype(np.int32)
+
+
 def _column(item, size, wrap_negative):
     """Return one component of the index vectors."""
     if item.kind is ARRAY:
         return from_front(item.array, size) if wrap_negative else item.array
     if item.kind is INT or item.step == 1:
-        return literal(item.start, np.dtype(np.int32))
+        fits = dtypes.int_range(_INT32)[1] >= item.start
+        return literal(item.start, _INT32 if fits else np.dtype(np.int64))
     counts = iota(np.int32, (item.count,))
     return ufuncs.add(ufuncs.multiply(counts, item.step), item.start)
 

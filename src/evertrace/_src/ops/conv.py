@@ -211,7 +211,7 @@ def _conv_host(
         x = np.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], groups * x.shape[-1])
     windows = _windows(x, sizes, w.shape[1:-1], window_strides, rhs_dilation)
     rows = _rows(windows, len(sizes), groups)
-    columns = w.reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)
+    columns = w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:])).transpose(0, 2, 1)
     product = multiply(rows, columns, compute, out_dtype)  # [groups, n * positions, features]
     out = np.moveaxis(product, 0, 1).reshape(x.shape[0], *sizes, w.shape[0])
     return np.transpose(out, _argsort((out_spec[0], *out_spec[2:], out_spec[1])))
@@ -229,7 +229,10 @@ def _windows(x, sizes, window, strides, dilations):
     )
     if 0 in shape:
         return np.zeros(shape, x.dtype)
-    return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
+    # As integers: NumPy finds no name for some floats of one byte.
+    words = x if x.dtype.isbuiltin == 1 else x.view(f"u{x.dtype.itemsize}")
+    view = np.lib.stride_tricks.as_strided(words, shape, steps, writeable=False)
+    return view.view(x.dtype)
 
 
 def _rows(windows, num_spatial, groups):

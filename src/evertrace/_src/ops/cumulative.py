@@ -8,7 +8,7 @@ product do no harm.
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import pointwise
 from evertrace._src.core.primitive import JOINTLY, Primitive
@@ -16,6 +16,7 @@ from evertrace._src.ops.builders import INEXACT, NUMERIC, check_dtype
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import abs_p, add_p, const, div_p, exp_p, mul_p, sub_p
+from evertrace._src.ops.identities import accumulation_dtype
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import pad, pad_p, slice_in_dim, slice_p
 from evertrace._src.ops.structural import full, rev_p
@@ -45,15 +46,6 @@ def _scan(name, accepts, accumulate, **rules):
     prim = Primitive(name, abstract=abstract, host=host, factors=pointwise, **rules)
     prim.batch = lambda size, args, dims, **params: _batch(prim, args[0], dims[0], **params)
     return prim
-
-
-def accumulation_dtype(dtype):
-    """Return the dtype to accumulate in: float32 for narrower floats, bytes for parts of them."""
-    if dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4:
-        return np.dtype(np.float32)
-    if dtype.kind == "V":  # integers of fewer than 8 bits
-        return np.dtype(np.int8 if dtypes.issubdtype(dtype, np.signedinteger) else np.uint8)
-    return dtype
 
 
 def _batch(prim, x, dim, *, axis, reverse):

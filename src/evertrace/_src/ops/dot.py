@@ -18,6 +18,7 @@ from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.convert import convert
+from evertrace._src.ops.identities import accumulation_dtype
 from evertrace._src.ops.precision import is_pair
 from evertrace._src.ops.structural import permute
 from evertrace._src.support import Cache
@@ -132,8 +133,8 @@ def host_product(lhs_shape, lhs_dtype, rhs_shape, rhs_dtype, dimension_numbers, 
 
 
 def product_dtype(lhs, rhs, out):
-    """Return the NumPy dtype in which the host multiplies and adds: at least float32 for floats."""
-    lhs, rhs, out = (np.dtype(np.float32) if _is_narrow_float(d) else d for d in (lhs, rhs, out))
+    """Return the NumPy dtype in which the host multiplies and adds: float32 or wider for floats."""
+    lhs, rhs, out = (accumulation_dtype(d) for d in (lhs, rhs, out))
     return dtypes.wider(dtypes.wider(lhs, rhs), out)
 
 
@@ -153,6 +154,8 @@ def multiply(lhs, rhs, compute, out_dtype):
         exact = np.matmul(lhs.astype(np.float64), rhs.astype(np.float64))
         return exact.astype(np.int64).astype(out_dtype, copy=False)
     times = np.dot if lhs.ndim == 2 else np.matmul  # the same for matrices, called faster
+    if lhs.shape[-1] == 1:
+        times = np.multiply  # BLAS leaves out a number that is zero, whatever it is to be times
     product = times(lhs.astype(compute, copy=False), rhs.astype(compute, copy=False))
     if compute.kind == "c" and not dtypes.issubdtype(out_dtype, np.complexfloating):
         product = product.real

@@ -302,20 +302,37 @@ abs_p = elementwise("abs", SIGNED + INEXACT, host=in_bytes(np.abs), result=real_
 floor_p = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
 ceil_p = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
 round_p = elementwise("round", FLOATING, host=_round_host, deriv=(None,))
+
+
+def _extremum_host(ufunc, of_zeros):
+    """Return the host rule of max or min: zeros of both signs are ordered, unlike by NumPy."""
+
+    def host(x, y):
+        out = ufunc(x, y)
+        if out.dtype.kind in "biu" or np.all(out):
+            return out
+        return np.where((x == 0) & (y == 0), of_zeros(x, y), out)
+
+    return host
+
+
+_max_host = _extremum_host(np.maximum, np.add)  # only -0 + -0 is -0
+_min_host = _extremum_host(np.minimum, lambda x, y: -(-x - y))
+
 max_p = elementwise(
     "max",
     ANY,
-    host=np.maximum,
+    host=_max_host,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
 )
 min_p = elementwise(
     "min",
     ANY,
-    host=np.minimum,
+    host=_min_host,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
 )
 clamp_p = elementwise(
-    "clamp", ORDERED, host=lambda lo, x, hi: np.minimum(np.maximum(x, lo), hi), jvp=_clamp_jvp
+    "clamp", ORDERED, host=lambda lo, x, hi: _min_host(_max_host(x, lo), hi), jvp=_clamp_jvp
 )
 clamp_p.define("abstract")(_clamp_abstract)
 clamp_p.define("batch")(_clamp_batch)

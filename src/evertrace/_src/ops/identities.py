@@ -34,3 +34,12 @@ def _extreme(dtype, upper):
 def all_ones(dtype):
     """Return the identity of the bitwise and: True, or the integer whose bits are all set."""
     return np.invert(np.zeros((), dtype))
+
+
+def accumulation_dtype(dtype):
+    """Return the dtype to accumulate in: float32 for narrower floats, bytes for parts of them."""
+    if dtypes.issubdtype(dtype, np.floating) and dtype.itemsize < 4:
+        return np.dtype(np.float32)
+    if dtype.kind == "V":  # integers of fewer than 8 bits
+        return np.dtype(np.int8 if dtypes.issubdtype(dtype, np.signedinteger) else np.uint8)
+    return dtype

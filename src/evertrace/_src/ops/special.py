@@ -95,10 +95,11 @@ _gamma = host("gamma")
 
 
 def _polygamma_host(m, x):
-    """Use psi_m(x) = (-1)^(m+1) m! zeta(m+1, x), psi_0 = digamma."""
+    """Use psi_m(x) = (-1)^(m+1) m! zeta(m+1, x), psi_0 = digamma; NaN for other orders."""
     one = x.dtype.type(1)
     sign = np.where(m % 2 == 0, -one, one)
-    return np.where(m == 0, _digamma_host(x), sign * _gamma(m + one) * _zeta(m + one, x))
+    value = np.where(m == 0, _digamma_host(x), sign * _gamma(m + one) * _zeta(m + one, x))
+    return np.where((m >= 0) & (np.floor(m) == m), value, x.dtype.type(np.nan))
 
 
 lgamma_p = elementwise(

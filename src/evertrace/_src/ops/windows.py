@@ -21,9 +21,8 @@ from evertrace._src.core.factors import of_equal_size
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import ANY, NUMERIC, check_dtype, check_same_dtype
 from evertrace._src.ops.compare import ge_p, le_p
-from evertrace._src.ops.cumulative import accumulation_dtype
 from evertrace._src.ops.elementwise import const
-from evertrace._src.ops.identities import highest, lowest
+from evertrace._src.ops.identities import accumulation_dtype, highest, lowest
 from evertrace._src.ops.slicing import pad_p
 from evertrace._src.ops.structural import move_batch_dim
 

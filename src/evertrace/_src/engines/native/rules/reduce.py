@@ -15,6 +15,7 @@ from evertrace._src.engines.native.emit import (
 from evertrace._src.engines.native.rules.structural import permuted
 from evertrace._src.ops import cumulative, search, sort
 from evertrace._src.ops import reduce as ops
+from evertrace._src.ops.identities import accumulation_dtype
 from evertrace._src.ops.structural import inverse_permutation, reduce_sum_p
 
 
@@ -103,7 +104,7 @@ def _cumulative(prim, name, known, ns=costs.NS_PER_ELEMENT_CUMULATED):
         aval = eqn.invars[0].aval
         _check(aval, known, prim.name)
         code, shape = kind_of(aval)[0], aval.shape
-        wide = CODES[cumulative.accumulation_dtype(aval.dtype).name]
+        wide = CODES[accumulation_dtype(aval.dtype).name]
         x = e.convert(xs[0], wide)
         options = (eqn.params["axis"], int(eqn.params["reverse"]))
         (y,) = kernel(e, name, [(x, shape)], [(wide, shape)], options, ns * aval.size)

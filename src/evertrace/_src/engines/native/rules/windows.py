@@ -11,8 +11,7 @@ from evertrace._src.engines.native.rules.dot import product, product_code
 from evertrace._src.engines.native.rules.structural import dense, laid_out, padded
 from evertrace._src.ops import conv
 from evertrace._src.ops import windows as ops
-from evertrace._src.ops.cumulative import accumulation_dtype
-from evertrace._src.ops.identities import highest, lowest
+from evertrace._src.ops.identities import accumulation_dtype, highest, lowest
 
 # ---------------------------------------------------------------- convolution
 

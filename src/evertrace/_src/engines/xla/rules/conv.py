@@ -1,7 +1,7 @@
 """StableHLO of convolutions."""
 
 from evertrace._src.engines.xla.lower import lowering
-from evertrace._src.engines.xla.rules.dot import precision_config, same_kind
+from evertrace._src.engines.xla.rules.dot import multiplied, precision_config, same_kind
 from evertrace._src.engines.xla.text import bool_attr, int_attr, ints, pairs
 from evertrace._src.ops import conv as ops
 
@@ -44,6 +44,8 @@ def _conv_general_dilated(
     preferred_element_type,
     out_sharding,
 ):
+    if 0 in rhs.shape:  # StableHLO has no such windows; their sums have no terms
+        return b.constant(0, out)
     reversal = ", ".join([bool_attr(False)] * len(padding))
     attrs = {
         "window_strides": ints(window_strides),
@@ -56,9 +58,10 @@ def _conv_general_dilated(
         "batch_group_count": int_attr(batch_group_count),
         "precision_config": precision_config(precision),
     }
-    compute = lhs.dtype
+    compute = multiplied(lhs.dtype)
     if not same_kind(compute, out.dtype):
         compute = ops.product_dtype(lhs.dtype, rhs.dtype, out.dtype)
-    result = out if same_kind(compute, out.dtype) else out.update(dtype=compute)
+    kept = same_kind(compute, out.dtype) and multiplied(out.dtype) == out.dtype
+    result = out if kept else out.update(dtype=compute)
     operands = [b.convert(lhs, compute), b.convert(rhs, compute)]
     return b.convert(b.op("stablehlo.convolution", operands, result, attrs), out.dtype)

@@ -8,6 +8,7 @@ from evertrace._src import dtypes
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.text import bool_attr, element_type
 from evertrace._src.ops import dot as ops
+from evertrace._src.ops.identities import accumulation_dtype
 from evertrace._src.ops.precision import DotAlgorithm, DotAlgorithmPreset, Precision, is_pair
 
 
@@ -49,12 +50,13 @@ def _dot_general(
         **algorithm(precision, lhs, rhs, out),
     }
     mixed = ops.are_mixed_float8(lhs.dtype, rhs.dtype) and same_kind(lhs.dtype, out.dtype)
-    if mixed or lhs.dtype == rhs.dtype == out.dtype:
+    if mixed or lhs.dtype == rhs.dtype == out.dtype == multiplied(out.dtype):
         return b.op("stablehlo.dot_general", [lhs, rhs], out, attrs)
-    common = dtypes.wider(lhs.dtype, rhs.dtype)
+    common = multiplied(dtypes.wider(lhs.dtype, rhs.dtype))
     if not same_kind(common, out.dtype):
         common = ops.product_dtype(lhs.dtype, rhs.dtype, out.dtype)
-    product = out if same_kind(common, out.dtype) else out.update(dtype=common)
+    kept = same_kind(common, out.dtype) and multiplied(out.dtype) == out.dtype
+    product = out if kept else out.update(dtype=common)
     operands = [b.convert(lhs, common), b.convert(rhs, common)]
     return b.convert(b.op("stablehlo.dot_general", operands, product, attrs), out.dtype)
 
@@ -67,6 +69,14 @@ def _dimension_numbers(dimension_numbers):
         f"rhs_batching_dimensions = {list(rb)}, lhs_contracting_dimensions = {list(lc)}, "
         f"rhs_contracting_dimensions = {list(rc)}>"
     )
+
+
+def multiplied(dtype):
+    """Return the dtype that XLA multiplies in: elements of fewer bits than a byte are spread out.
+
+    It has no sums of two bits, and none of four bits into other dtypes.
+    """
+    return accumulation_dtype(dtype) if dtypes.itemsize_bits(dtype) < 8 else dtype
 
 
 def same_kind(a, b):

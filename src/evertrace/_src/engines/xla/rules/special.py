@@ -9,11 +9,25 @@ from evertrace._src.engines.xla.rules.elementwise import direct
 from evertrace._src.ops import special as ops
 
 direct(ops.erf_p, "chlo.erf")
-direct(ops.erfc_p, "chlo.erfc")
 direct(ops.erf_inv_p, "chlo.erf_inv")
 direct(ops.lgamma_p, "chlo.lgamma")
 direct(ops.zeta_p, "chlo.zeta")
-direct(ops.bessel_i1e_p, "chlo.bessel_i1e")
+
+
+def _widened(prim, name):
+    """Register an operation that CHLO does not have for floats of a byte or less."""
+
+    def rule(b, out, x):
+        if out.dtype.itemsize > 1:
+            return b.op(name, [x], out)
+        wide = out.update(dtype=np.dtype(np.float32))
+        return b.convert(b.op(name, [b.convert(x, wide.dtype)], wide), out.dtype)
+
+    lowering.define(prim)(rule)
+
+
+_widened(ops.erfc_p, "chlo.erfc")
+_widened(ops.bessel_i1e_p, "chlo.bessel_i1e")
 
 
 def _another_pole_for_zero(b, x):

@@ -6,9 +6,8 @@ from evertrace._src.engines.xla.rules.reduce import combiner
 from evertrace._src.engines.xla.text import ints, pairs
 from evertrace._src.ops import windows as ops
 from evertrace._src.ops.compare import ge_p
-from evertrace._src.ops.cumulative import accumulation_dtype
 from evertrace._src.ops.elementwise import add_p, max_p, min_p
-from evertrace._src.ops.identities import highest, lowest
+from evertrace._src.ops.identities import accumulation_dtype, highest, lowest
 
 
 def window_attrs(window_dimensions, window_strides, padding, base_dilation, window_dilation):

@@ -1,0 +1,156 @@
+"""Host, tapes and XLA mean the same where values or sizes are special: each case states its result.
+
+`tests/laws/test_special_values.py` has special values for all primitives.
+"""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+from evertrace._src import native
+from tests.support.closeness import assert_same
+
+NAN, INF = np.nan, np.inf
+CONV = {"window_strides": (1,), "padding": [(0, 0)]}
+NARROW = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn")
+
+
+def f32(*values):
+    """Return a float32 array."""
+    return np.array(values, np.float32)
+
+
+def outer(x, y):
+    """Return the products of all pairs as a matrix product without contraction."""
+    return lax.dot_general(x, y, (((), ()), ((), ())))
+
+
+# function, operands, result
+CASES = {
+    "outer products of zero and NaN": (
+        outer, [f32(0, 1, INF), f32(NAN, 1, 0)], f32([NAN, 0, 0], [NAN, 1, 0], [NAN, INF, NAN]),
+    ),
+    "zero times NaN": (outer, [f32(0)[0], f32(1, NAN, INF)], f32(0, NAN, NAN)),
+    "minus zero times NaN": (outer, [f32(NAN, -1, 2), f32(-0.0)[0]], f32(NAN, 0, -0.0)),
+    "larger of zeros": (lax.max, [f32(0, -0.0, -0.0), f32(-0.0, 0, -0.0)], f32(0, 0, -0.0)),
+    "smaller of zeros": (lax.min, [f32(0, -0.0, 0), f32(-0.0, 0, 0)], f32(-0.0, -0.0, 0)),
+    "zeros between zeros": (
+        lax.clamp, [f32(-0.0, 0, -0.0), f32(0, -0.0, 0), f32(0, 0, -0.0)], f32(0, 0, -0.0),
+    ),
+    "polygamma of other orders": (
+        lax.polygamma, [f32(0.5, 1.5, -1, NAN, INF), f32(1, 2, 2, 2, 2)], f32(*[NAN] * 5),
+    ),
+    "kernel of no size": (
+        lambda x, k: lax.conv_general_dilated(x, k, **CONV),
+        [np.ones((1, 2, 3), np.float32), np.ones((4, 2, 0), np.float32)],
+        np.zeros((1, 4, 4), np.float32),
+    ),
+    "no features": (
+        lambda x, k: lax.conv_general_dilated(x, k, **CONV),
+        [np.ones((1, 0, 3), np.float32), np.ones((4, 0, 2), np.float32)],
+        np.zeros((1, 4, 2), np.float32),
+    ),
+    "no kernels": (
+        lambda x, k: lax.conv_general_dilated(x, k, **CONV),
+        [np.ones((1, 2, 3), np.float32), np.ones((0, 2, 2), np.float32)],
+        np.zeros((1, 0, 2), np.float32),
+    ),
+    "window of rank 0": (
+        lambda x: lax.reduce_window(x, f32(0)[0], lax.add, (), (), "VALID"), [f32(3)[0]], f32(3)[0],
+    ),
+    "negative padding of a window": (
+        lambda x: lax.reduce_window(x, f32(-INF)[0], lax.max, (2,), (1,), [(-1, -1)]),
+        [f32(9, 2, 3, 9)], f32(3),
+    ),
+    "scatter to no places": (
+        lambda x, i, y: x.at[i].max(y),
+        [f32(1, NAN), np.zeros(0, np.int32), np.zeros(0, np.float32)], f32(1, NAN),
+    ),
+}  # fmt: skip
+
+FAR = [2**31, 2**32, 2**32 + 1, -(2**32), 2**63, -(2**70)]
+
+for far in FAR:
+    CASES |= {
+        f"write at {far}": (lambda x, i=far: x.at[i].set(9), [f32(1, 2)], f32(1, 2)),
+        f"add at {far}": (lambda x, i=far: x.at[0, i].add(9), [f32([1, 2])], f32([1, 2])),
+        f"read at {far}": (
+            lambda x, i=far: x.at[i].get(mode="fill", fill_value=7), [f32(1, 2)], f32(7)[0],
+        ),
+    }  # fmt: skip
+
+engines = pytest.mark.parametrize(
+    "engine", ["host", "native", pytest.param("xla", marks=pytest.mark.engine)]
+)
+
+
+def run(fun, operands, engine):
+    """Return the result of one engine; a program that the native engine cannot run is skipped."""
+    if engine == "host":
+        return np.asarray(fun(*operands))
+    if engine == "native" and not native.is_built():
+        pytest.skip("needs the extension module")
+    try:
+        return np.asarray(ev.jit(fun, engine=engine)(*operands))
+    except ValueError as error:
+        if engine != "native" or "there is no kernel" not in str(error):
+            raise
+    pytest.skip("no tape can be made of it")
+
+
+@engines
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_result_is_the_same(name, x64, engine):
+    fun, operands, want = CASES[name]
+    with ev.enable_x64(x64):
+        got = run(fun, [jnp.asarray(x) for x in operands], engine)
+    assert_same(got, np.asarray(want), label=name)
+
+
+@engines
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("out", ["the same", "int32", "float32"])
+def test_products_of_parts_of_bytes(name, out, engine):
+    x, y = np.array([[1, 0, 1], [1, 1, 1]]), np.array([[1, 1], [0, 1], [1, 1]])
+    dtype = np.dtype(getattr(jnp, name))
+    wide = None if out == "the same" else np.dtype(out)
+
+    def products(x, y):
+        dot = lax.dot_general(x, y, (((1,), (0,)), ((), ())), preferred_element_type=wide)
+        kernel = lax.reshape(y, (2, 1, 3))
+        images = lax.reshape(x, (2, 1, 3))
+        return dot, lax.conv_general_dilated(images, kernel, **CONV, preferred_element_type=wide)
+
+    operands = [jnp.asarray(x).astype(name), jnp.asarray(y).astype(name)]
+    if engine == "native":
+        with pytest.raises(ValueError, match=f"no kernels for dtype {name}"):
+            ev.jit(products, engine=engine)(*operands)
+        return
+    fun = products if engine == "host" else ev.jit(products, engine=engine)
+    dot, conv = (np.asarray(z) for z in fun(*operands))
+    assert dot.dtype == conv.dtype == (wide or dtype)
+    exact = x @ y, (x[:, None] @ y.reshape(2, 3).T)[..., None, :].reshape(2, 2, 1)
+    for got, want in zip((dot, conv), exact, strict=True):
+        assert np.array_equal(got.astype(np.float32), want.astype(got.dtype).astype(np.float32))
+
+
+@engines
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "float4_e2m1fn"])
+@pytest.mark.parametrize("fun", [lax.erfc, lax.bessel_i1e, lax.erf, lax.lgamma])
+def test_special_functions_of_narrow_floats(name, fun, engine):
+    x = jnp.asarray([0.5, 1.0, 2.0, 3.0]).astype(name)
+    want = fun(x.astype("float32")).astype(name)
+    if engine == "native":
+        with pytest.raises(ValueError, match=f"no kernels for dtype {name}"):
+            ev.jit(fun, engine=engine)(x)
+        return
+    got = fun(x) if engine == "host" else ev.jit(fun, engine=engine)(x)
+    assert got.tolist() == want.tolist()
+
+
+def test_an_index_beyond_31_bits_is_written_as_it_is():
+    x = ev.ShapeDtypeStruct((2**33,), np.int8)
+    assert "4294967299:i" in str(ev.make_jaxpr(lambda x: x.at[2**32 + 3].set(1))(x))
