@@ -43,7 +43,7 @@ LEFT_OUT = {
     ),
     **dict.fromkeys(
         "initialize shutdown is_initialized start_server stop_server start_trace stop_trace "
-        "profiler.trace colocated_python colocated_cpu_devices ProfileData".split(),
+        "profiler.trace register_subprocess colocated_python colocated_cpu_devices ProfileData".split(),
         "opens ports, starts threads or waits for other processes",
     ),
     **dict.fromkeys(["breakpoint"], "waits for somebody who types"),

@@ -9,7 +9,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from tests.fuzz import calls, minimise, pool, verdicts
 
-RAW = 0.145
+RAW = 0.03
 """The share of raw errors that is known of; it may only become smaller."""
 
 
@@ -17,7 +17,9 @@ def test_few_calls_end_in_what_they_must_not():
     counts, bad = collections.Counter(), {}
     for number, verdict in pool.judge(range(2000)):
         counts[verdict.kind] += 1
-        if verdict.kind not in (*verdicts.GOOD, verdicts.RAW, verdicts.MEMORY):
+        if verdict.kind in (*verdicts.GOOD, verdicts.RAW, verdicts.MEMORY):
+            continue
+        if not verdicts.is_known(verdict):
             bad[number] = calls.program(number).text, verdict
     assert bad == {}
     assert counts.total() == 2000

@@ -13,6 +13,7 @@ from threading import get_ident
 from time import monotonic, sleep
 from typing import Any
 
+from evertrace._src import support
 from evertrace._src.support import uncollected
 
 _loading: list[int] = []  # the threads that import something
@@ -84,7 +85,9 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
             _, source, _, original = text[text.rfind("\n", 0, end) : end].split()
             if source == ".":
                 return load(f"{package}.{name}")
-            value = getattr(load(source), original)
+            owner = load(source)
+            value = support.door(getattr(owner, original))
+            setattr(owner, original, value)  # where pickles look for it
         namespace[name] = value
         return value
 

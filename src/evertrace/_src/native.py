@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from evertrace._src import config, errors, extension
+from evertrace._src import config, doors, errors, extension
 from evertrace._src.support import set_module
 
 _native: Any = extension.native
@@ -144,9 +144,10 @@ def planned(*, by_type: bool) -> Callable[[F], F]:
     """
 
     def decorate(function: Any) -> Any:
+        within = doors.door(function)
         if _native is None:
-            return function
-        made = functools.update_wrapper(_native.Function(function, by_type), function)
+            return within
+        made = functools.update_wrapper(_native.Function(within, by_type), function)
         _planned.append(made)
         return made
 

@@ -117,10 +117,19 @@ def _collect_again() -> None:
 in_child(_collect_again)
 
 
+def _no_door(obj: Any) -> Any:
+    return obj
+
+
+door: Callable[[Any], Any] = _no_door
+"""What public functions are put behind: `doors`, which is above this, puts its own here."""
+
+
 def set_module(name: str) -> Callable[[T], T]:
     """Decorate a public class or function: show it as a member of the public module `name`."""
 
     def decorate(obj: T) -> T:
+        obj = door(obj)
         obj.__module__ = name
         return obj
 

@@ -9,6 +9,7 @@ rarer ones are found when they are used.
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from evertrace._src import support
 from evertrace._src.lazy import load
 
 modules: tuple[str, ...] = ()
@@ -161,7 +162,8 @@ def _deferred_property(name):
 def install(**functions):
     """Set methods and properties of every array and tracer class."""
     for name, function in functions.items():
-        setattr(Operators, name, function)
+        # Operators are called in every line of a program, so what they can be given they check.
+        setattr(Operators, name, function if name[:2] == "__" else support.door(function))
 
 
 def install_later(**makers):
@@ -174,4 +176,5 @@ _deferred = {
     name: (_deferred_property if kind is Property else _deferred_method)(name)
     for name, kind in Operators.__annotations__.items()
 }
-install(**_deferred)
+for _name, _method in _deferred.items():
+    setattr(Operators, _name, _method)

@@ -40,7 +40,7 @@ that is impossible from one that was forgotten.
 
 from typing import Any
 
-from evertrace._src import dtypes, errors
+from evertrace._src import doors, dtypes, errors
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.factors import pointwise
 from evertrace._src.core.tracer import state
@@ -222,7 +222,13 @@ class Primitive:
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
-        return state.trace.process(self, args, params)
+        try:
+            return state.trace.process(self, args, params)
+        except Exception as error:  # a door, without a function of its own: this is called often
+            made = doors.worded(error, f"{self.name}_p.bind", args, params)
+            if made is None:
+                raise
+            raise made.with_traceback(error.__traceback__) from None
 
     def infer(self, args, params):
         """Return the output aval (a tuple of them if multiple_results) for operands with avals."""

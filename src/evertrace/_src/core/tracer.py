@@ -190,7 +190,15 @@ errors.inherited_source = lambda: state.src
 
 
 def escaped_tracer_error(x, where):
-    """Build the error for a tracer that is used after its trace has ended."""
+    """Build the error for a tracer that is used after its trace has ended, or for no operand."""
+    if not isinstance(x, Tracer):
+        return errors.user_error(
+            TypeError,
+            f"{where}: {type(x).__name__} is no operand of primitives, which take arrays and "
+            "traced values.",
+            fix="convert it with `numpy.asarray`, or call the public function.",
+            anchor="not-an-array",
+        )
     made = x._trace.name or type(x._trace).__name__
     return errors.user_error(
         errors.UnexpectedTracerError,

@@ -31,7 +31,7 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
-from evertrace._src.jit.lifting.host import Host, HostValue, Late, function_of, is_host
+from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.impure import real_of
 from evertrace._src.jit.lifting.parts import MADE, is_structure

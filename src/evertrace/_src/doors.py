@@ -1,0 +1,162 @@
+"""Doors: the last place where an error that nobody worded gets words, on its way to the user.
+
+What a function can be given wrongly is for the function to check, and to say best. What it does not
+check fails somewhere inside, in words of Python or NumPy about things that the user never saw. At
+the door of a public function such an error, and only such a one, becomes an error of the same class
+that names the function, what it was given, and the user's line. A call that does not fail only
+passes through.
+"""
+
+import functools
+import sys
+from types import FunctionType, TracebackType
+from typing import Any, TypeVar
+
+from evertrace._src import errors, source, support
+
+F = TypeVar("F")
+
+_MAKERS = ("builtins", "numpy", "ml_dtypes", "scipy")
+"""Libraries whose errors say nothing of the user's call."""
+
+_PASSED: tuple[type[Exception], ...] = (OSError, ImportError, StopIteration, StopAsyncIteration)
+"""What says all by itself, and what Python's own protocols take."""
+
+
+class _Key(KeyError):
+    """A KeyError whose text is its message, not the `repr` of a key."""
+
+    __str__ = Exception.__str__
+
+
+_Key.__name__ = _Key.__qualname__ = "KeyError"
+_Key.__module__ = "builtins"
+
+
+def door(function: F) -> F:
+    """Return a public function with a door: it does the same, but words the errors that leave it.
+
+    Args:
+      function: a plain function; all else is returned as it is.
+    """
+    if type(function) is not FunctionType or function.__code__.co_filename == __file__:
+        return function
+    inner: Any = function
+    name = inner.__name__.lstrip("_")
+
+    def outer(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return inner(*args, **kwargs)
+        except Exception as error:
+            if (made := worded(error, name, args, kwargs)) is None:
+                raise
+            raise made.with_traceback(error.__traceback__) from None
+
+    # Code is what programs hang on, and what tracebacks name: each function has its own.
+    outer.__code__ = outer.__code__.replace(
+        co_name=inner.__name__,
+        co_qualname=inner.__qualname__,
+        co_firstlineno=inner.__code__.co_firstlineno,
+    )
+    return functools.update_wrapper(outer, inner)  # type: ignore[return-value]
+
+
+support.door = door
+
+
+def worded(error: Exception, name: str, args: Any, kwargs: Any) -> Exception | None:
+    """Return what to raise instead of an error, None if it is to be left as it is.
+
+    That is so for errors that are worded already, for those that the user's own functions and
+    values raise, and where another door is further out.
+    """
+    try:
+        if not _is_raw(error) or _is_users(error.__traceback__) or _has_outer_door():
+            return None
+        what = str(error).rstrip(".") or type(error).__name__
+        given = ", ".join([*map(_shown, args), *(f"{k}={_shown(v)}" for k, v in kwargs.items())])
+        made = errors.user_error(
+            _class_of(error),
+            f"{name}: {what[:500]}. It was called as {name}({given[:500]}).",
+            fix=f"look which of them `help({name})` takes otherwise.",
+            anchor="arguments",
+        )
+    except Exception:  # of values that cannot be shown, or no room on the stack
+        return None
+    return made
+
+
+def _is_raw(error: Exception) -> bool:
+    maker = type(error).__module__.partition(".")[0]
+    return (
+        maker in _MAKERS
+        and not isinstance(error, _PASSED)
+        and "\n  at " not in str(error)
+        and source.user_source() is not None
+    )
+
+
+def _is_users(traceback: TracebackType | None) -> bool:
+    """Whether the innermost function that is not of a library is the user's."""
+    found = False
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if file.startswith(source.PACKAGE_PREFIX):
+            found = False
+        elif source.is_users(file):
+            found = True
+        traceback = traceback.tb_next
+    return found
+
+
+def _has_outer_door() -> bool:
+    frame, is_inside = sys._getframe(1), False
+    while frame is not None and not source.is_users(frame.f_code.co_filename):
+        if frame.f_code.co_filename != __file__:
+            is_inside = True
+        elif is_inside:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _class_of(error: Exception) -> Any:
+    """Return the class of the new error: the same, or what it is above if it takes no text."""
+    for cls in type(error).__mro__:
+        if cls is KeyError:
+            return _Key
+        if cls is AssertionError and not error.args:
+            return ValueError
+        try:
+            if str(cls("text")) == "text":
+                return cls
+        except Exception:
+            continue
+    return ValueError
+
+
+def _shown(value: Any) -> str:
+    """Return a few words on an argument, whatever it is."""
+    try:
+        if value is None or type(value) in (bool, int, float, complex, str, bytes):
+            text = repr(value)
+            return text if len(text) <= 40 else f"{text[:30]}...{text[-1]}"
+        if type(value) in (tuple, list) and len(value) <= 4:
+            inner = ", ".join(map(_brief, value))
+            return f"[{inner}]" if type(value) is list else f"({inner}{',' * (len(value) == 1)})"
+        return _brief(value)
+    except Exception:
+        return type(value).__name__
+
+
+def _brief(value: Any) -> str:
+    if value is None or type(value) in (bool, int, float, str):
+        return repr(value)[:40]
+    aval = getattr(type(value), "aval", None) and getattr(value, "aval", None)
+    if aval is not None:
+        return aval.str_short()
+    if type(value).__module__ == "numpy" and hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"{type(value).__name__} {value.dtype}{list(value.shape)}"
+    if isinstance(value, type | FunctionType):
+        return value.__name__
+    return f"<{type(value).__qualname__}>"

@@ -1,0 +1,152 @@
+"""Errors that no check worded name the function, what it was given, and the user's line."""
+
+import inspect
+import pickle
+import traceback
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax, random
+from evertrace._src import doors
+from evertrace.experimental import sparse
+
+X = jnp.ones((2, 3))
+
+CASES = {
+    "a function of Python": (
+        lambda: lax.ppermute(X, "i", perm=1), TypeError,
+        "ppermute: 'int' object is not iterable. It was called as ppermute(f32[2,3], 'i', perm=1).",
+    ),
+    "one with a plan": (
+        lambda: jnp.astype(X, "q8"), TypeError,
+        "astype: data type 'q8' not understood. It was called as astype(f32[2,3], 'q8').",
+    ),
+    "an argument that is missing": (
+        lambda: jnp.sum(), TypeError,
+        "sum: sum() missing 1 required positional argument: 'a'. It was called as sum().",
+    ),
+    "a method": (
+        lambda: X.reshape(x=1), TypeError,
+        "reshape: _reshape() got an unexpected keyword argument 'x'. It was called as "
+        "reshape(f32[2,3], x=1).",
+    ),
+    "a primitive": (
+        lambda: lax.gather_p.bind(X, x=3), TypeError,
+        "gather_p.bind: _gather_abstract() got multiple values for argument 'x'. It was called as "
+        "gather_p.bind(f32[2,3], x=3).",
+    ),
+    "a sparse function": (
+        lambda: sparse.bcoo_transpose(sparse.BCOO.fromdense(X), permutation=1), TypeError,
+        "bcoo_transpose: 'int' object is not iterable. It was called as bcoo_transpose(<BCOO>, "
+        "permutation=1).",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_error_of_python_or_numpy_gets_words(name):
+    call, error, text = CASES[name]
+    with pytest.raises(error) as caught:
+        call()
+    what, place, fix, see = str(caught.value).splitlines()
+    assert what == text
+    assert "test_doors.py" in place
+    assert fix.startswith("  Fix: look which of them `help(")
+    assert see.endswith("#arguments")
+    assert caught.value.__cause__ is None
+    assert len(traceback.extract_tb(caught.value.__traceback__)) > 2  # where it came from
+
+
+class Own(Exception):
+    """An error of the user's."""
+
+
+def fails(x):
+    raise ValueError("the user's own")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: lax.map(fails, X),
+        lambda: ev.jit(fails)(1.0),
+        lambda: jnp.vectorize(fails)(X),
+        lambda: jnp.apply_along_axis(lambda x: np.sum(np.ones(2), axis=fails(x)), 0, X),
+    ],
+)
+def test_errors_of_the_users_functions_are_left_as_they_are(call):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared as a whole
+        call()
+    assert str(caught.value) == "the user's own"
+
+
+def test_words_are_given_once():
+    with pytest.raises(ev.errors.AxisError) as caught:
+        jnp.sum(X, axis=5)
+    assert str(caught.value).count("\n  at ") == 1
+    assert "called as" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [Own("x"), OSError(2, "x"), StopIteration(3)])
+def test_errors_that_are_no_accidents_pass(error):
+    def raises():
+        raise error
+
+    raises.__code__ = raises.__code__.replace(co_filename=inspect.getfile(ev))
+    with pytest.raises(type(error)) as caught:
+        doors.door(raises)()
+    assert caught.value is error
+
+
+class Silent:
+    """Raises when it is shown."""
+
+    shape = property(lambda self: 1 / 0)
+    aval = property(lambda self: 1 / 0)
+
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Silent(), "Silent"), ("x" * 50, "'xxx"), (10**99, "10000"), ([1, X], "[1, f32[2,3]]"),
+        ((1,), "(1,)"), (np.ones(2), "ndarray float64[2]"), ({}, "<dict>"), (fails, "fails"),
+        (random.key(0), "key<fry>[]"), (None, "None"),
+    ],
+)  # fmt: skip
+def test_arguments_are_shown_in_few_words(value, text):
+    assert doors._shown(value).startswith(text)
+    assert len(doors._shown(value)) <= 40
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("x"), ValueError("x"), UnicodeDecodeError("a", b"", 0, 1, "x"), AssertionError()],
+)
+def test_the_class_stays_what_programs_catch(error):
+    made = doors._class_of(error)("text\n  more")
+    assert str(made) == "text\n  more"
+    expected = ValueError if isinstance(error, UnicodeError | AssertionError) else type(error)
+    assert isinstance(made, expected)
+
+
+def test_a_function_behind_a_door_is_the_same_to_others():
+    assert pickle.loads(pickle.dumps(lax.ppermute)) is lax.ppermute
+    assert list(inspect.signature(lax.ppermute).parameters) == ["x", "axis_name", "perm"]
+    assert doors.door(lax.ppermute) is lax.ppermute
+    codes = {f.__code__ for f in (lax.ppermute, lax.psum, lax.cond, lax.scan, lax.switch)}
+    assert len(codes) == 5
+    assert lax.scan.__code__.co_name == "scan"
+
+
+@pytest.mark.parametrize("value", [3, 1.0, np.ones(2), "x", None])
+def test_primitives_take_arrays(value):
+    with pytest.raises(TypeError) as caught:
+        lax.sin_p.bind(value)
+    kind = type(value).__name__
+    assert str(caught.value).startswith(f"sin: {kind} is no operand of primitives, which take arr")
