@@ -490,4 +490,4 @@ def test_functions_look_like_the_python_functions():
         assert not function.__doc__.startswith("Function(")
         assert list(inspect.signature(function).parameters)
     assert reductions.sum.__name__ == "sum"
-    assert jnp.sin.__code__.co_name == "function"
+    assert jnp.sin.__code__.co_name == "sin"

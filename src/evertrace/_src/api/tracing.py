@@ -20,6 +20,7 @@ from evertrace._src.jit.signature import Signature
 from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name
+from evertrace._src.source import PACKAGE_PREFIX
 from evertrace._src.support import set_module
 
 alias: Any = LazyModule("evertrace._src.api.alias")
@@ -123,13 +124,21 @@ def jit(
         backend,
         inline,
         compiler_options,
-        strict or ("jax" in sys.modules and _is_written_for_jax(sys._getframe(1))),
+        strict or ("jax" in sys.modules and _is_written_for_jax(_caller())),
         max_traces,
         engine,
     )
     if fun is None:
         return functools.partial(_jit_with, options)
     return _jit_with(options, fun)
+
+
+def _caller():
+    """Return the frame of the code that calls the public function that asks."""
+    frame: Any = sys._getframe(2)
+    while frame.f_code.co_filename.startswith(PACKAGE_PREFIX):  # of its door
+        frame = frame.f_back
+    return frame
 
 
 def _is_written_for_jax(frame):

@@ -109,16 +109,13 @@ class JitFunction(_JitBase):
         placements = self._options.placements
         if placements is not None:
             args, kwargs = placements.enter(self._name, self._signature, args, kwargs)
-            return placements.leave(self._name, self._call(args, kwargs))
-        return self._call(args, kwargs)
-
-    def _call(self, args, kwargs):
         if active() is not None:
-            return self._inside(args, kwargs)
-        now = config.current()
-        if now.disable_jit:
-            return self._fun(*args, **kwargs)
-        return self._calls(now).call(args, kwargs)
+            out = self._inside(args, kwargs)
+        else:
+            now = config.current()
+            off = now.disable_jit
+            out = self._fun(*args, **kwargs) if off else self._calls(now).call(args, kwargs)
+        return out if placements is None else placements.leave(self._name, out)
 
     def _calls(self, now) -> Calls:
         """Return the calls by the rules that are in force."""
@@ -216,7 +213,7 @@ def _is_found(jitted, name):
     return found is jitted
 
 
-OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_serial"})
+OWN[JitFunction] = frozenset({"_fun", "_inside", "_name", "_options", "_serial"})
 
 
 def _entry(jitted, args, names):
