@@ -57,7 +57,8 @@ class After:
         self.nodes: tuple[Any, ...] = ()
         self.recipes: frozenset[Any] = frozenset()
         frames = _frames()
-        self.code = original(frames[-1].f_code) if frames else None
+        # Weakly: the variant has this, and dies with the code.
+        self.code = weakref.ref(original(frames[-1].f_code)) if frames else None
         self.names, self.held, self.made, self.variables = _of_frames(frames)
 
     def release(self):
@@ -115,7 +116,7 @@ def settle(afters, recorder):
             found = identity.known.get(id(value))
             node = found.node if found is not None else identity.origin.get(id(value))
             direct |= set() if node is None else {node.index}
-        called = lifter.functions.names_called(after.code)
+        called = lifter.functions.names_called(after.code and after.code())
         after.nodes = _places(recorder, direct, called and called | after.names)
         used |= {n.parent.index for n in after.nodes}
     for after in afters:
