@@ -331,3 +331,47 @@ def test_what_the_call_makes_and_returns_may_be_filled_by_callbacks(jit):
     step = jit(step)
     for i in range(3):
         yield step(X * i)
+
+
+# ------------------------------------------------------------------------ what the call prints
+
+
+def printed(step, x, capsys):
+    step(x)
+    ev.effects_barrier()
+    return capsys.readouterr().out.splitlines()
+
+
+def printing(x):
+    print("start", x.shape)
+    ev.debug.print("first {}", x[0], ordered=True)
+    print("between")
+    lax.cond(x[0] > 1, lambda y: ev.debug.print("large {}", y[0], ordered=True), lambda y: None, x)
+    print("x is", x)
+    lax.fori_loop(0, 2, lambda i, c: (io_callback(note_turn, None, i, ordered=True), c)[1], x)
+    print("end")
+    return x * 2
+
+
+def note_turn(i):
+    print("turn", int(i))
+
+
+def test_what_a_call_and_its_callbacks_print_comes_in_order(capsys):
+    step = ev.jit(printing)
+    for x in (X, X + 5, X):
+        assert printed(step, x, capsys) == printed(printing, x, capsys)
+    assert step.cache_info().misses == 1
+
+
+def test_a_callback_sees_what_the_call_has_changed_under_a_name_that_is_computed():
+    s, names = Record(n=0), ["n"]
+
+    @ev.jit
+    def step(x):
+        s.n = 1
+        return ev.pure_callback(lambda v: v * getattr(s, names[0]), X, x)
+
+    for _ in range(2):
+        assert step(X).tolist() == X.tolist()
+        s.n = 5

@@ -25,7 +25,7 @@ from evertrace._src.jit.lifting.lift import Lifter
 from evertrace._src.jit.lifting.raised import Leaving
 from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.jit.lifting.writes import changes
-from evertrace._src.jit.variant import Effect, Recorded
+from evertrace._src.jit.variant import Recorded
 from evertrace._src.source import source_of
 from evertrace._src.support import forkable, in_child
 from evertrace._src.transforms.staging import Stage, stage_open
@@ -147,7 +147,7 @@ def _record(call, name, recorder, lifter, waiting):
             cook.donated = call.donated_roots
             # State first: a new list that is both stored and returned keeps Python's numbers.
             writes = changes(recorder, cook)
-            effects = [_effect(cook, *e) for e in recorder.effects.calls]
+            effects = recorder.effects.repeated(cook)
             recipe = cook.result(result)
             if awaited:
                 recipe = cook.call(_finished, recipe)
@@ -212,14 +212,6 @@ def _donated(recorder, gathers, roots):
     given = {node.index for node in recorder.graph.nodes if is_under(node, roots)}
     given |= {a.index for a, b in recorder.graph.same if b.index in given}
     return tuple([i for i, g in enumerate(gathers) if type(g) is int and g in given])
-
-
-def _effect(cook, fn, args, kwargs):
-    return Effect(
-        fn,
-        [cook.state(x, "an effect") for x in args],
-        {k: cook.state(v, "an effect") for k, v in kwargs.items()},
-    )
 
 
 # ------------------------------------------------------------------------ by JAX's rules

@@ -22,24 +22,6 @@ from evertrace._src.jit.program import Program, as_input
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
 
 
-class Effect(NamedTuple):
-    """A call that each run of a variant repeats.
-
-    Attributes:
-      fn: what is called.
-      args, kwargs: recipes of its arguments.
-    """
-
-    fn: Any
-    args: list
-    kwargs: dict
-
-    def run(self, kitchen):
-        """Make the call."""
-        kwargs = {k: v.make(kitchen) for k, v in self.kwargs.items()}
-        self.fn(*[x.make(kitchen) for x in self.args], **kwargs)
-
-
 class Recorded(NamedTuple):
     """What a trace has recorded, from which a variant is made.
 
@@ -141,15 +123,16 @@ class Variant(_VariantBase):
         values, slots = found
         if self.host.late_names:
             self.host.run_late(slots)
-        made = {}
+        made, done = {}, 0
         if self.recorded.number is None:
             outs = self._compute(values, slots, inline)
         else:
             with (
-                callbacks.in_call(self.recorded.number, values, slots, made),
+                callbacks.in_call(self.recorded.number, values, slots, made) as progress,
                 pending.unchanged(self.writes, values, self.name),
             ):
                 outs = self._compute(values, slots, inline)
+            done = progress.effects
         if self.plain:
             return outs[self.result.position]
         kitchen = Kitchen(values, slots, outs, made)
@@ -159,7 +142,7 @@ class Variant(_VariantBase):
             with interrupts.held():  # all or nothing is written
                 for write, new in zip(self.writes, prepared, strict=True):
                     write.apply(kitchen, new)
-        for effect in self.effects:
+        for effect in self.effects[done:]:
             effect.run(kitchen)
         return result
 

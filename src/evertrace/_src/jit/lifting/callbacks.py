@@ -72,7 +72,8 @@ class Callbacks:
         cook = _CallbackCook(self.recorder, {k: v[1] for k, v in self._made.items()})
         parts = callback.fun, *[value for _, value in callback.static]
         recipe = cook.state(parts, callback.name)
-        if type(recipe) is Constant:
+        effects = () if callback.name == "pure_callback" else self.recorder.effects.repeated(cook)
+        if type(recipe) is Constant and not effects:
             return callback, operands
         names = mentioned(callback.fun, self.recorder.lifter.classes)
         pending = changes_so_far(self.recorder, cook, names)
@@ -88,7 +89,7 @@ class Callbacks:
         self.afters.append(after)
         self.recorder.lifter.objects.hide_again()
         after.recipes = self._read_after(after)
-        how = recipe, pending, varying, self._forgotten, after
+        how = recipe, pending, varying, self._forgotten, after, effects
         held = OfThisCall(callback, how, len(cook.outs))
         return held, [self._of_call(), *map(as_operand, cook.outs), *operands]
 
@@ -282,6 +283,25 @@ def _parts_of(recipe):
 # ------------------------------------------------------------------------ while running
 
 
+class Progress:
+    """What one call has done so far.
+
+    Attributes:
+      effects: how many of the calls that it repeats: those before a callback are repeated with it.
+    """
+
+    __slots__ = ("effects",)
+
+    def __init__(self):
+        self.effects = 0
+
+    def repeat(self, effects, kitchen):
+        """Make those of some calls that were not made yet."""
+        for effect in effects[self.effects :]:
+            effect.run(kitchen)
+        self.effects = max(self.effects, len(effects))
+
+
 @contextlib.contextmanager
 def in_call(number, values, slots, made):
     """Have callbacks find a call while its program runs.
@@ -291,16 +311,20 @@ def in_call(number, values, slots, made):
       values: of the nodes, as in a `Kitchen`.
       slots: of the prologue; that of the number is filled.
       made: recipe -> what it has made in this call.
+
+    Yields:
+      The call's `Progress`.
     """
+    progress = Progress()
     if number is None:
-        yield
+        yield progress
         return
     own = slots[number.slot] = next(_numbers) & _LAST
-    call = functools.partial(_callback, values, slots, made)
+    call = functools.partial(_callback, values, slots, made, progress)
     with number.lock:
         in_progress.update({n: call for n in (own, number.shared) if n is not None})
         try:
-            yield
+            yield progress
         finally:
             in_progress.pop(own)
             in_progress.pop(number.shared, None)
@@ -310,11 +334,12 @@ _numbers, _LAST = itertools.count(), (1 << 31) - 1
 
 
 @contextlib.contextmanager
-def _callback(values, slots, made, held, extras):
+def _callback(values, slots, made, progress, held, extras):
     """Give the function and the static values of a callback for one run of it."""
-    recipe, pending, varying, forgotten, after = held.recipe
+    recipe, pending, varying, forgotten, after, effects = held.recipe
     made = _Made(made, varying, forgotten)
     kitchen = Kitchen(values, slots, extras, made)
+    progress.repeat(effects, kitchen)
     found = recipe.make(kitchen)
     with in_place(pending, kitchen, f"{held.name}: {held!r}", held.src):
         before = [(x, contents_of(x)) for x in made.fixed(after.recipes)]

@@ -1,10 +1,28 @@
 """What one trace does beside computing: calls to repeat, and things that it may write to."""
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.hostarray import HostArray
+
+
+class Effect(NamedTuple):
+    """A call that each run of a variant repeats.
+
+    Attributes:
+      fn: what is called.
+      args, kwargs: recipes of its arguments.
+    """
+
+    fn: Any
+    args: list
+    kwargs: dict
+
+    def run(self, kitchen):
+        """Make the call."""
+        kwargs = {k: v.make(kitchen) for k, v in self.kwargs.items()}
+        self.fn(*[x.make(kitchen) for x in self.args], **kwargs)
 
 
 class Effects:
@@ -42,6 +60,17 @@ class Effects:
         for array in self.arrays:
             for copy, lent in array.lent():
                 yield copy, lent, lent.guard_of_strides(copy)
+
+    def repeated(self, cook):
+        """Return the `Effect` of each call so far."""
+        return [
+            Effect(
+                fn,
+                [cook.state(x, "an effect") for x in args],
+                {k: cook.state(v, "an effect") for k, v in kwargs.items()},
+            )
+            for fn, args, kwargs in self.calls
+        ]
 
     def release(self):
         """Let go of all that the trace has kept alive."""

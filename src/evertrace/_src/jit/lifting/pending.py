@@ -29,8 +29,9 @@ from evertrace._src.jit.lifting.writes import APPLY, Write
 # ------------------------------------------------------------------------ what can be seen
 
 _ALL = frozenset({
-    "__dict__", "asdict", "astuple", "copy", "deepcopy", "dump", "dumps", "eval", "exec", "globals",
-    "locals", "pformat", "pprint", "vars",
+    "__dict__", "asdict", "astuple", "attrgetter", "copy", "deepcopy", "delattr", "dump", "dumps",
+    "eval", "exec", "getattr", "globals", "hasattr", "locals", "methodcaller", "pformat", "pprint",
+    "replace", "setattr", "vars",
 })  # fmt: skip
 """What code mentions that may read any attribute."""
 
