@@ -1,7 +1,7 @@
 """How a program is to be compiled: XLA flags, compile-time effort, number of partitions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,13 @@ class Options:
                     fix="give each XLA flag, named by a string, a bool, int, float or str.",
                 )
         object.__setattr__(self, "compiler_options", tuple(items))
+
+    def without_pass(self, name: str) -> "Options":
+        """Return the same options, one more of XLA's passes left out."""
+        flags = dict(self.compiler_options)
+        left_out = flags.get("xla_disable_hlo_passes")
+        flags["xla_disable_hlo_passes"] = f"{left_out},{name}" if left_out else name
+        return replace(self, compiler_options=flags)
 
     def to_raw(self, devices: Sequence[Device]) -> Any:
         """Return jaxlib's options for compiling onto `devices`, one per partition."""
