@@ -88,8 +88,18 @@ PLAIN = {
 }
 
 
+def settled(fun):
+    """Return the second result: by then functions run by their plans, which sum in another order.
+
+    Functions that have had many kinds of operands get a plan when one comes for the second time.
+    """
+    fun()
+    return fun()
+
+
 @pytest.mark.parametrize("name", PLAIN)
 def test_composite_functions_give_the_same_as_without_the_options(name, request):
-    plain = PLAIN[name]()
+    plain = settled(PLAIN[name])
     request.getfixturevalue("options")
-    assert ev.tree.all(ev.tree.map(lambda a, b: bool(jnp.array_equal(a, b)), PLAIN[name](), plain))
+    again = settled(PLAIN[name])
+    assert ev.tree.all(ev.tree.map(lambda a, b: bool(jnp.array_equal(a, b)), again, plain))
