@@ -45,6 +45,14 @@ def merge(mask: Sequence[bool], unchosen: Iterable[T], chosen: Iterable[T]) -> l
     return merged
 
 
+def insist(function: Callable[[], None]) -> None:
+    """Call a function that can be called twice, again where memory was short for a moment."""
+    try:
+        function()
+    except MemoryError:
+        function()
+
+
 def in_child(function: Callable[[], None]) -> None:
     """Have a function called in each forked child, which has one thread: that which forked."""
     if hasattr(os, "register_at_fork"):

@@ -27,7 +27,7 @@ from evertrace._src.jit.lifting.recorder import Recorder, activate
 from evertrace._src.jit.lifting.writes import changes
 from evertrace._src.jit.variant import Recorded
 from evertrace._src.source import source_of
-from evertrace._src.support import forkable, in_child
+from evertrace._src.support import forkable, in_child, insist
 from evertrace._src.transforms.staging import Stage, stage_open
 
 # ------------------------------------------------------------------------ by the contract
@@ -55,7 +55,7 @@ class _Running:
         self.recorder.root.closed = True
         state.src = self.src
         try:
-            self.lifter.restore()
+            insist(self.lifter.restore)
         finally:
             _running.remove(self)
         self.leaving.close(self.roots)

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 from evertrace._src.jit.lifting import classified
 from evertrace._src.jit.lifting import impure_calls as calls
 from evertrace._src.jit.lifting.code import is_library_code, is_library_function
+from evertrace._src.support import insist
 
 _active: "Patches | None" = None  # of the trace that runs; there is one at a time
 
@@ -428,7 +429,7 @@ class Patches:
             self.placed = _table().places
         self.__exit__(BaseException)
 
-    def __exit__(self, kind, *rest):
+    def _take_back(self):
         global _active
         _active, self.entry = self.outer, None
         if self.outer is None and _Arrivals in sys.meta_path:
@@ -438,6 +439,9 @@ class Patches:
                 place.namespace[place.name] = place.real
         if self.placed:
             _classes_changed()
+
+    def __exit__(self, kind, *rest):
+        insist(self._take_back)
         failed = kind is not None
         try:
             if not failed:
