@@ -4,6 +4,7 @@ import inspect
 import pickle
 import traceback
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ import evertrace.numpy as jnp
 from evertrace import lax, random
 from evertrace._src import doors
 from evertrace.experimental import sparse
+from evertrace.scipy import stats
 
 X = jnp.ones((2, 3))
 
@@ -21,8 +23,9 @@ CASES = {
         "ppermute: 'int' object is not iterable. It was called as ppermute(f32[2,3], 'i', perm=1).",
     ),
     "one with a plan": (
-        lambda: jnp.astype(X, "q8"), TypeError,
-        "astype: data type 'q8' not understood. It was called as astype(f32[2,3], 'q8').",
+        lambda: jnp.sum(X, axs=1), TypeError,
+        "sum: sum() got an unexpected keyword argument 'axs'. It was called as "
+        "sum(f32[2,3], axs=1).",
     ),
     "an argument that is missing": (
         lambda: jnp.sum(), TypeError,
@@ -37,6 +40,19 @@ CASES = {
         lambda: lax.gather_p.bind(X, x=3), TypeError,
         "gather_p.bind: _gather_abstract() got multiple values for argument 'x'. It was called as "
         "gather_p.bind(f32[2,3], x=3).",
+    ),
+    "a class": (
+        lambda: sparse.BCOO(3, shape=(2,)), TypeError,
+        "BCOO: 'int' object is not iterable. It was called as BCOO(3, shape=(2,)).",
+    ),
+    "a function of Python's library inside": (
+        lambda: stats.expon.logpdf(), TypeError,
+        "logpdf: missing a required argument: 'x'. It was called as logpdf().",
+    ),
+    "a function of NumPy's inside": (
+        lambda: jnp.einsum_path("i,i", np.ones(3)), ValueError,
+        "einsum_path: Number of einsum subscripts, 2, must be equal to the number of operands, 1. "
+        "It was called as einsum_path('i,i', ndarray float64[3]).",
     ),
     "a sparse function": (
         lambda: sparse.bcoo_transpose(sparse.BCOO.fromdense(X), permutation=1), TypeError,
@@ -150,3 +166,28 @@ def test_primitives_take_arrays(value):
         lax.sin_p.bind(value)
     kind = type(value).__name__
     assert str(caught.value).startswith(f"sin: {kind} is no operand of primitives, which take arr")
+
+
+@pytest.mark.parametrize("dtype", ["q8", "", 3, np.str_("x"), [("a",)]])
+def test_what_names_no_dtype_is_refused_with_words(dtype):
+    for make in (
+        lambda: jnp.zeros(2, dtype),
+        lambda: X.astype(dtype),
+        lambda: ev.dtypes.itemsize_bits(dtype),
+    ):
+        with pytest.raises(TypeError) as caught:
+            make()
+        assert "\n  at " in str(caught.value)
+        assert "errors#dtype" in str(caught.value)
+
+
+def test_an_array_without_axes_has_no_length():
+    for ask, text in ((len, "len() of unsized object."), (list, "iteration over a 0-d array.")):
+        with pytest.raises(TypeError) as caught:
+            ask(jnp.float32(1))
+        assert str(caught.value).splitlines()[0] == text
+
+
+def test_classes_of_others_are_left_as_they_are():
+    assert "doors" not in ml_dtypes.iinfo.__init__.__code__.co_filename
+    assert "doors" in sparse.BCOO.__init__.__code__.co_filename

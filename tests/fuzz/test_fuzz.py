@@ -9,7 +9,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from tests.fuzz import calls, minimise, pool, verdicts
 
-RAW = 0.03
+RAW = 0.008
 """The share of raw errors that is known of; it may only become smaller."""
 
 

@@ -71,9 +71,14 @@ def _is_worded(error):
 
 
 def _is_users(error):
-    frames = list(traceback.walk_tb(error.__traceback__))
-    name = frames[-1][0].f_code.co_filename if frames else FILE
-    return name == FILE or (name.startswith(HERE) and not name.endswith("verdicts.py"))
+    found = True
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        name = frame.f_code.co_filename
+        if name.startswith(source.PACKAGE_PREFIX):
+            found = False
+        elif name == FILE or name.startswith(HERE):
+            found = True
+    return found
 
 
 def _cause(error):

@@ -8,6 +8,7 @@ passes through.
 """
 
 import functools
+import os
 import sys
 from types import FunctionType, TracebackType
 from typing import Any, TypeVar
@@ -16,11 +17,15 @@ from evertrace._src import errors, source, support
 
 F = TypeVar("F")
 
-_MAKERS = ("builtins", "numpy", "ml_dtypes", "scipy")
+_MAKERS = ("builtins", "ctypes", "ml_dtypes", "numpy", "scipy")
 """Libraries whose errors say nothing of the user's call."""
 
 _PASSED: tuple[type[Exception], ...] = (OSError, ImportError, StopIteration, StopAsyncIteration)
 """What says all by itself, and what Python's own protocols take."""
+
+
+_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
+"""Where Python's own modules are."""
 
 
 class _Key(KeyError):
@@ -37,18 +42,30 @@ def door(function: F) -> F:
     """Return a public function with a door: it does the same, but words the errors that leave it.
 
     Args:
-      function: a plain function; all else is returned as it is.
+      function: a plain function, or a class, whose objects are then made behind a door; all else
+        is returned as it is.
     """
+    if isinstance(function, type):
+        made = vars(function).get("__init__")
+        is_ours = function.__module__.startswith("evertrace") and type(made) is FunctionType
+        if is_ours and not (
+            issubclass(function, BaseException) or "_is_protocol" in vars(function)
+        ):
+            function.__init__ = door(made)  # type: ignore[misc]
+        return function  # type: ignore[return-value]
     if type(function) is not FunctionType or function.__code__.co_filename == __file__:
         return function
     inner: Any = function
     name = inner.__name__.lstrip("_")
+    first = 0  # of the arguments that the user gave
+    if name == "init__":
+        name, first = inner.__qualname__.split(".")[-2], 1
 
     def outer(*args: Any, **kwargs: Any) -> Any:
         try:
             return inner(*args, **kwargs)
         except Exception as error:
-            if (made := worded(error, name, args, kwargs)) is None:
+            if (made := worded(error, name, args[first:], kwargs)) is None:
                 raise
             raise made.with_traceback(error.__traceback__) from None
 
@@ -103,10 +120,16 @@ def _is_users(traceback: TracebackType | None) -> bool:
         file = traceback.tb_frame.f_code.co_filename
         if file.startswith(source.PACKAGE_PREFIX):
             found = False
-        elif source.is_users(file):
+        elif source.is_users(file) and not _is_librarys(file):
             found = True
         traceback = traceback.tb_next
     return found
+
+
+def _is_librarys(file: str) -> bool:
+    """Whether a file is of a library that works for its caller, who is to blame."""
+    is_pythons = file.startswith(_LIBRARY) and "-packages" not in file
+    return is_pythons or file.endswith(".pyx") or f"{os.sep}opt_einsum{os.sep}" in file
 
 
 def _has_outer_door() -> bool:

@@ -199,7 +199,7 @@ def escaped_tracer_error(x, where):
             fix="convert it with `numpy.asarray`, or call the public function.",
             anchor="not-an-array",
         )
-    made = x._trace.name or type(x._trace).__name__
+    made = getattr(x._trace, "name", None) or type(x._trace).__name__
     return errors.user_error(
         errors.UnexpectedTracerError,
         f"{where}: a traced value {x.aval.str_short()} of {made} is used outside of the call "

@@ -15,7 +15,7 @@ import numpy as np
 
 from evertrace._src import config
 from evertrace._src.dtypes.extension import ExtendedDType
-from evertrace._src.errors import DTypeError, user_error, user_warning
+from evertrace._src.errors import DTypeError, EvertraceError, user_error, user_warning
 
 # Their stubs leave the types of attributes open.
 finfo: Any = ml_dtypes.finfo
@@ -135,7 +135,17 @@ def as_dtype(dtype: DTypeLike) -> DType:
     """Return the dtype that `dtype` names, 64-bit ones as they are; TypeError if it names none."""
     if isinstance(dtype, ExtendedDType):
         return dtype
-    parsed = np.dtype(dtype)
+    try:
+        parsed = np.dtype(dtype)
+    except Exception as error:
+        if isinstance(error, EvertraceError) or "\n  at " in str(error):
+            raise
+        raise user_error(
+            TypeError,
+            f"dtype: {str(error)[:200]}.",
+            fix="give a dtype, its name, or a scalar type, such as `jnp.float32`.",
+            anchor="dtype-unsupported",
+        ) from None
     return _SUPPORTED.get(parsed, parsed)
 
 
