@@ -234,6 +234,28 @@ def test_a_scalar_that_no_array_of_ours_holds_stays_numpys(value):
         assert found == inner == box.kept == value
 
 
+@pytest.mark.parametrize("value", [*SCALARS, np.float32(0.1), np.complex64(1 + 2j), np.True_])
+@pytest.mark.parametrize(
+    "convert", [lambda v, n: complex(v), lambda v, n: complex(v, n), lambda v, n: complex(n, v)]
+)
+def test_complex_numbers_are_made_of_numpys_scalars(convert, value):
+    def step(box, v, n):
+        box.kept = convert(v, n)
+
+    plain, ours, jitted = Box(), Box(), ev.jit(step)
+    for n in (2, 3):
+        step(plain, value, n), jitted(ours, value, n)
+        assert type(ours.kept) is complex
+        assert ours.kept == plain.kept
+
+
+def test_what_numpys_scalars_do_not_have_is_an_error_in_pythons_words():
+    with pytest.raises(TypeError, match="complex128 doesn't define __round__"):
+        round(np.complex128(1j))
+    with pytest.raises(TypeError, match="complex128 doesn't define __round__"):
+        ev.jit(lambda x: round(x))(np.complex128(1j))
+
+
 def test_scalars_are_arrays_where_ours_hold_them():
     for value in (np.float32(1.5), np.int8(3), np.bool_(True)):
         found = ev.jit(lambda x: x)(value)

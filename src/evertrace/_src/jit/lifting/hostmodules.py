@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.host import NUMBERS, is_host, is_operand, op, with_keywords
+from evertrace._src.jit.lifting.hostarray import HostArray
 
 _NAMES = ("math", "cmath", "statistics")
 _FUNCTIONS = frozenset({types.FunctionType, types.BuiltinFunctionType})
@@ -40,6 +41,11 @@ class _OfSequences(NamedTuple):
         return self.fn(*args)
 
 
+def _known(x):
+    """Return a NumPy scalar for its stand-in, of which `complex(1, z)` takes the real part alone."""
+    return x.contents() if type(x) is HostArray and x.is_scalar and x.is_known else x
+
+
 def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
     """Return a function that does what `fn` does, and records it where it meets host values."""
 
@@ -51,7 +57,7 @@ def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
             items += x if is_sequence else (x,)
             shape.append((type(x), len(x)) if is_sequence else None)
         if not any(map(is_host, items)) or not all(map(is_operand, items)):
-            return fn(*args, **kwargs)
+            return fn(*map(_known, args), **kwargs)
         of_args, _ = with_keywords(fn, args, kwargs)
         return op(_OfSequences(of_args, tuple(shape)) if any(shape) else of_args, *items)
 

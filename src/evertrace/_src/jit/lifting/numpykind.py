@@ -86,7 +86,7 @@ def operation(name) -> Callable[..., Any]:
 
 
 _OPERATORS = {name: fn for name, fn in vars(operator).items() if name.startswith("__")}
-_OPERATORS["__divmod__"] = divmod
+_OPERATORS |= {"__complex__": complex, "__divmod__": divmod, "__round__": round}
 
 
 def evaluate(fn, args, kwargs, traced, is_known):
