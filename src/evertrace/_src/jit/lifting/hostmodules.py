@@ -42,7 +42,7 @@ class _OfSequences(NamedTuple):
 
 
 def _known(x):
-    """Return a NumPy scalar for its stand-in, of which `complex(1, z)` takes the real part alone."""
+    """Return a NumPy scalar for its stand-in, of which `complex(1, z)` takes the real part."""
     return x.contents() if type(x) is HostArray and x.is_scalar and x.is_known else x
 
 
