@@ -136,7 +136,7 @@ def _window_reduction(prim, name, identity):
         rows = _windows(e, e.convert(xs[0], code), x.shape, out.shape, identity(wide), **eqn.params)
         count = math.prod(eqn.params["window_dimensions"])
         y = e.convert(e.reduce(name, rows, code, (1, count, out.size)), kind_of(out)[0])
-        e.xla_cost = work + costs.xla_window_cost(out.size, out.shape[-1])
+        e.xla_cost = work + costs.xla_window_cost(out.size, out.shape[-1] if out.ndim else 1)
         return y
 
     emission.define(prim)(rule)
