@@ -102,20 +102,15 @@ def _install_operators():
 # ---------------------------------------------------------------- sequences
 
 
-def _without_axes(what):
-    fix = "use `x.item()` for its number, `x[None]` for an array of one."
-    return errors.user_error(TypeError, f"{what}.", fix=fix, anchor="axis")
-
-
 def _len(self):
     if not self.aval.shape:
-        raise _without_axes("len() of unsized object")
+        raise TypeError("len() of unsized object")
     return self.aval.shape[0]
 
 
 def _iter(self):
     if not self.aval.shape:
-        raise _without_axes("iteration over a 0-d array")
+        raise TypeError("iteration over a 0-d array")
     return iter(shape.unstack(self))
 
 
