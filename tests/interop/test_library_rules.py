@@ -16,6 +16,7 @@ SOURCES = str(pathlib.Path(evertrace.__file__).parents[1])
 
 LIBRARY = '''
 import jax
+import jax.extend
 
 traces = []
 
@@ -37,6 +38,33 @@ class Model:
 jax.tree_util.register_pytree_node(
     Model, lambda m: ((m.weights,), m.static), lambda static, c: Model(*c, static)
 )
+
+
+class Cell:
+    """A module that notes its parts while it is called, as haiku's do."""
+
+    def __init__(self):
+        self.parts = {}
+
+    def __call__(self, x):
+        self.parts.setdefault("part", Cell())
+        return 2 * x
+
+
+def unroll(cell, x):
+    return jax.lax.scan(lambda c, _: (cell(c), None), x, None, length=3)[0]
+
+
+class Variable:
+    """What flax.nnx does: it may be changed in the trace where it was made."""
+
+    def __init__(self, value):
+        self.value, self.trace = value, jax.extend.core.get_opaque_trace_state()
+
+    def add(self, x):
+        assert self.trace == jax.extend.core.get_opaque_trace_state()
+        self.value = self.value + x
+        return self.value
 
 
 def filter_jit(f):
@@ -106,6 +134,27 @@ print(first, float(double(library.Model([1.0], static))), len(library.traces))
 """,
         "2.0 3.0 2",
     ),
+    "modules may note their parts while a loop of the library is traced": (
+        """
+cell, other = library.Cell(), library.Cell()
+print(float(library.unroll(cell, 1.0)), list(cell.parts))
+print(float(jax.jit(lambda x: library.unroll(library.Cell(), x))(1.0)))
+print(float(jax.jit(lambda x: library.unroll(other, x))(1.0)), list(other.parts))
+""",
+        "8.0 ['part']\n8.0\n8.0 ['part']",
+    ),
+    "what the user's `jit` changes is not of another trace": (
+        """
+v = library.Variable(1.0)
+f = jax.jit(lambda x: v.add(x))
+print(float(f(1.0)), float(f(1.0)), float(v.value), float(v.add(1.0)))
+try:
+    library.jitted(v.add)(1.0)
+except AssertionError:
+    print("refused")
+""",
+        "2.0 3.0 3.0 4.0\nrefused",
+    ),
     "a library's function may take what the contract refuses": (
         """
 m = library.Model([1.0, 2.0], frozenset({library.Model([], None), print}))
@@ -157,6 +206,6 @@ def test_the_option_chooses_the_rules_of_libraries(first, second, run):
     assert run(USER + "print(change(library.jitted(scaled)))", choose) == second
 
 
-def test_a_package_that_jax_is_not_lent_to_keeps_our_rules(run):
-    ours = "import sys; sys.modules['jax'] = evertrace"  # as if it had said `evertrace`
+def test_a_package_that_evertrace_does_not_lend_the_name_to_keeps_our_rules(run):
+    ours = "import sys; sys.modules['jax'] = evertrace; evertrace.__file__ = '/elsewhere/jax.py'"
     assert run(USER + "print(change(library.jitted(scaled)))", ours) == "(2.0, 3.0)"

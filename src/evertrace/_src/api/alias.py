@@ -78,11 +78,6 @@ def _find(fullname):
 _finder = _Finder()
 
 
-def is_lending():
-    """Whether JAX's names are lent at present."""
-    return _finder in sys.meta_path
-
-
 def _make_module():
     """Return the module ``jax``: evertrace's attributes, JAX's version."""
     package = importlib.import_module(OURS)
@@ -160,7 +155,7 @@ def as_jax():
       ...     jax.numpy is ev.numpy, jax.__version__
       (True, '0.10.2')
     """
-    if is_lending():
+    if _finder in sys.meta_path:
         return _Alias(is_outermost=False)
     if NAME in sys.modules:
         raise errors.user_error(

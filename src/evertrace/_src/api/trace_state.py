@@ -49,7 +49,10 @@ def get_opaque_trace_state(convention=None):
       >>> outside == core.get_opaque_trace_state(), outside == seen[0]
       (True, False)
     """
-    return OpaqueTraceState(state.trace)
+    trace, recorder = state.trace, state.recorder
+    if recorder is not None and trace is recorder.root:
+        trace = trace.parent  # by the contract the user's own objects are changed inside
+    return OpaqueTraceState(trace)
 
 
 @public

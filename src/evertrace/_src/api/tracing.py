@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import sys
-from typing import Any
 
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import check_callable
@@ -14,16 +13,12 @@ from evertrace._src.core.jaxpr import eval_jaxpr as evaluate
 from evertrace._src.core.tracer import AxisScope, set_trace, state
 from evertrace._src.jit.capture import capture
 from evertrace._src.jit.dispatch import make_jit
-from evertrace._src.jit.lifting.code import is_package_file
+from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.signature import Signature
-from evertrace._src.lazy import LazyModule
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name
-from evertrace._src.source import PACKAGE_PREFIX
 from evertrace._src.support import set_module
-
-alias: Any = LazyModule("evertrace._src.api.alias")
 
 public = set_module("evertrace")
 
@@ -124,30 +119,13 @@ def jit(
         backend,
         inline,
         compiler_options,
-        strict or ("jax" in sys.modules and _is_written_for_jax(_caller())),
+        strict or ("jax" in sys.modules and is_written_for_jax(sys._getframe(1))),
         max_traces,
         engine,
     )
     if fun is None:
         return functools.partial(_jit_with, options)
     return _jit_with(options, fun)
-
-
-def _caller():
-    """Return the frame of the code that calls the public function that asks."""
-    frame: Any = sys._getframe(2)
-    while frame.f_code.co_filename.startswith(PACKAGE_PREFIX):  # of its door
-        frame = frame.f_back
-    return frame
-
-
-def _is_written_for_jax(frame):
-    """Whether code is that of a library to which JAX's names are lent, with JAX's rules."""
-    return (
-        is_package_file(frame.f_code.co_filename)
-        and config.current().library_rules == "jax"
-        and alias.is_lending()
-    )
 
 
 def _jit_with(options, fun):

@@ -62,7 +62,7 @@ class LoopState:
         if self.recorder is None:
             return []
         changes = self.recorder.changes(self._before)
-        _check_repeatable(self.where, changes, is_certain=bool(self.turns))
+        _check_repeatable(self.where, self.recorder, changes, is_certain=bool(self.turns))
         known = {slot.place for slot in self._slots}
         self._found = [slot for slot in changes.slots if slot.place not in known]
         outs = None if self._found else self._operands()
@@ -142,7 +142,7 @@ class RunState:
         changes = self.recorder.changes(self._before)
         slots, outs = changes.slots + changes.reshaped, []
         if self.arrays:
-            _check_repeatable(self.where, changes)
+            _check_repeatable(self.where, self.recorder, changes)
         for slot in slots:
             if self.arrays:
                 leaves, treedef = _flatten(self.where, slot, self.recorder.is_entered)
@@ -352,10 +352,11 @@ def _is_array(x):
     return True
 
 
-def _check_repeatable(where, changes, is_certain=False):
+def _check_repeatable(where, recorder, changes, is_certain=False):
     """Raise unless what a body did can be done any number of times, or not at all.
 
-    If it is certainly done, it may set what an object had only from its class.
+    If it is certainly done, it may set what an object had only from its class. Libraries that were
+    written for JAX note what they made, such as the parts of a module, while the body is traced.
     """
     for call in changes.calls if config.current().impurity == "error" else ():
         raise errors.user_error(
@@ -365,7 +366,8 @@ def _check_repeatable(where, changes, is_certain=False):
             fix="call it outside; to print, `debug.print`; to draw, `random` with a key.",
         )
     new = [] if is_certain else [slot for slot in changes.slots if slot.is_new]
-    for place in changes.reshaped + new:
+    grown = () if changes.reshaped and recorder.serves_library() else changes.reshaped
+    for place in (*grown, *new):
         raise errors.user_error(
             TypeError,
             f"{where}: the body adds to or removes from {place.name}; all turns and branches of "

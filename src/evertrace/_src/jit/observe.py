@@ -41,6 +41,7 @@ from evertrace._src.jit.lifting.code import (
     is_library_class,
     is_library_function,
     is_library_module,
+    is_written_for_jax,
 )
 from evertrace._src.jit.lifting.entered import (
     Attributes,
@@ -190,13 +191,15 @@ def _settled(value, replace, name):
 def stateful(construct):
     """Return a loop, branch or call that carries state along outside of `jit` too.
 
+    Libraries that were written for JAX carry their state themselves.
+
     Args:
       construct: function of functions, such as `scan`, or one that holds one.
     """
 
     @functools.wraps(construct)
     def call(*args, **kwargs):
-        if state.recorder is not None or not is_eager():
+        if state.recorder is not None or not is_eager() or is_written_for_jax(sys._getframe(1)):
             return _by_rules(construct, call, args, kwargs)
         functions = _functions_in((construct, *args, *kwargs.values()))
         if not _reaches_state(functions):

@@ -11,6 +11,7 @@ import weakref
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
+from evertrace._src import config
 from evertrace._src.jit.lifting.asking import asking, asks, original
 from evertrace._src.source import PACKAGE_PREFIX
 
@@ -254,6 +255,21 @@ def is_package_file(filename):
 def is_own_file(filename):
     """Whether a file is one of evertrace's."""
     return filename.startswith(PACKAGE_PREFIX)
+
+
+def is_written_for_jax(frame):
+    """Whether a frame is an installed package's to which evertrace lends JAX's name and rules.
+
+    Args:
+      frame: of the code that calls a function of ours, or of ours in between.
+    """
+    lent = sys.modules.get("jax")
+    if lent is None or not is_own_file(str(getattr(lent, "__file__", ""))):
+        return False
+    while frame is not None and is_own_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    by_package = frame is not None and is_package_file(frame.f_code.co_filename)
+    return by_package and config.current().library_rules == "jax"
 
 
 def is_library_code(code):

@@ -6,6 +6,7 @@ feeds the program in `inputs`; what is repeated or written to in `effects`. What
 """
 
 import itertools
+import sys
 import threading
 import types
 from typing import Any
@@ -18,7 +19,12 @@ from evertrace._src.interrupts import InForce
 from evertrace._src.jit.lifting import guards
 from evertrace._src.jit.lifting import state as states
 from evertrace._src.jit.lifting.callbacks import Callbacks
-from evertrace._src.jit.lifting.code import code_of, info_of, is_library_function
+from evertrace._src.jit.lifting.code import (
+    code_of,
+    info_of,
+    is_library_function,
+    is_written_for_jax,
+)
 from evertrace._src.jit.lifting.effects import Effects
 from evertrace._src.jit.lifting.graph import Graph
 from evertrace._src.jit.lifting.hostarray import HostArray
@@ -172,6 +178,10 @@ class Recorder:
         self.graph.node(at, "environ", name, path, check, value)
 
     # ------------------------------------------------------------ transformations
+
+    def serves_library(self):
+        """Whether a library that was written for JAX has called the function that asks."""
+        return is_written_for_jax(sys._getframe(1))
 
     def is_entered(self, value):
         """Whether a value is an object or container that was taken over."""
