@@ -77,7 +77,7 @@ def check_laws(spec):
 def test_slots_that_it_names_are_there():
     table = PAGE.read_text(encoding="utf-8").split("## What a primitive states")[1].split("\n\n")[1]
     named = set(re.findall(r"`(\w+)`", table)) - {"register_lowering"}
-    assert named == {"abstract", "host", "batch", "deriv", "linear", "jvp", "transpose"}
+    assert named == {"abstract", "host", "batch", "deriv", "factors", "linear", "jvp", "transpose"}
     assert named <= set(RULE_SLOTS)
 
 
