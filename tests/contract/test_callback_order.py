@@ -1,6 +1,7 @@
 """What a call reads before its callbacks is as in Python; what it uses after them must stay."""
 
 import collections
+import os
 import re
 
 import numpy as np
@@ -375,3 +376,19 @@ def test_a_callback_sees_what_the_call_has_changed_under_a_name_that_is_computed
     for _ in range(2):
         assert step(X).tolist() == X.tolist()
         s.n = 5
+
+
+def test_names_of_the_environment_may_be_read_beside_a_callback(monkeypatch):
+    monkeypatch.delenv("TEST_WORD", raising=False)
+    s = Record(n=0)
+
+    @ev.jit
+    def step(x):
+        s.n = 1 if "TEST_WORD" in os.environ else 2
+        return ev.pure_callback(lambda v: v, X, x)
+
+    assert step(X).tolist() == X.tolist()
+    assert s.n == 2
+    monkeypatch.setenv("TEST_WORD", "yes")
+    step(X)
+    assert s.n == 1

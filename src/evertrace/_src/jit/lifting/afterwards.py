@@ -155,7 +155,7 @@ def _is_used(node, found, names, unhooked):
     if parent.kind == "vars" or kind in ("slot", "has_slot"):
         owner = parent.parent if parent.kind == "vars" else parent
         return owner.index in unhooked and (names is None or _own_name(node) in names)
-    of_function = parent.key in _SPACES and parent.kind == "attribute"
+    of_function = parent.kind == "attribute" and parent.key in _SPACES
     if kind in _NAMED and (kind != "key" or of_function):
         return names is None or kind in ("defaults", "context") or _own_name(node) in names
     return parent.index in found and kind != "attribute"
