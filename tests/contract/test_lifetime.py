@@ -373,11 +373,23 @@ class WatchedSlots(Watched):
         return super().step(x)
 
 
+class WatchedAtOnce(Watched):
+    """A trace lifts all of its attributes at once, on its second try, since one is read unseen."""
+
+    def __iter__(self):
+        self.extra = 1
+        yield self.n
+
+    def step(self, x):
+        block = ev.checkpoint(lambda z: z * sum(self))
+        return super().step(ev.grad(lambda z: jnp.sum(block(z)))(x))
+
+
 class Stopped(Exception):
     pass
 
 
-@pytest.mark.parametrize("cls", [Watched, WatchedSlots])
+@pytest.mark.parametrize("cls", [Watched, WatchedSlots, WatchedAtOnce])
 def test_another_thread_reads_nothing_but_entry_values(cls):
     m = cls()
     reads = {name: functools.partial(getattr, m, name) for name in vars(m)}

@@ -43,13 +43,22 @@ def read(hooks, obj, name) -> Any:
             error = missing
         again = _entered(hooks, obj)
         if hooks.closed:  # the trace has let go of its objects: what was read may be its own
-            kind: Any = type(obj)
-            return kind.__getattribute__(obj, name)
+            return _read_now(obj, name)
         if entered == again:
             break
     if error is not None:
         raise error
     return value
+
+
+def _read_now(obj, name):
+    """Read an attribute as it is now; anew if another trace has begun to look at the class."""
+    kind: Any = type(obj)
+    while True:
+        look_up = kind.__getattribute__
+        value = look_up(obj, name)
+        if look_up is kind.__getattribute__:
+            return value
 
 
 def _entered(hooks, obj):

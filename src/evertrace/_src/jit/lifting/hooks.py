@@ -181,17 +181,27 @@ class Hooks:
         self.read, self.missing, self.made, self.entered = read, missing, made, entered
         self.entered_classes, self.closed = classes, False
         self.thread = get_ident()
-        self.classes = {}
+        self.classes, self.hooked = {}, []
 
-    def add(self, cls):
-        """Hook a class; returns False where it cannot be."""
+    def add(self, cls, *, only_others=False):
+        """Hook a class; returns False where it cannot be, or where only other threads see it."""
         if cls in self.classes:
             return self.classes[cls]
         ok = bool(cls.__flags__ & _HEAP) and not _own_getattribute(cls)
-        self.classes[cls] = ok
+        self.classes[cls] = ok and not only_others
         if ok:
-            type.__setattr__(cls, "__getattribute__", self._hook())
-        return ok
+            self.hooked.append(cls)
+            hook = self._hook_of_others() if only_others else self._hook()
+            type.__setattr__(cls, "__getattribute__", hook)
+        return self.classes[cls]
+
+    def _hook_of_others(self):
+        hooks, thread, plain = self, self.thread, object.__getattribute__
+
+        def __getattribute__(self, name):
+            return plain(self, name) if get_ident() == thread else elsewhere.read(hooks, self, name)
+
+        return __getattribute__
 
     def _hook(self):
         hooks, entered, thread = self, self.entered, self.thread
@@ -216,11 +226,12 @@ class Hooks:
 
     def remove(self):
         """Take all hooks off; everything was put back."""
-        for cls, ok in self.classes.items():
-            if ok and "__getattribute__" in type.__getattribute__(cls, "__dict__"):
+        for cls in self.hooked:
+            if "__getattribute__" in type.__getattribute__(cls, "__dict__"):
                 type.__delattr__(cls, "__getattribute__")  # else a forked child may be without it
         self.closed = True  # before the entered things are forgotten
         self.classes.clear()
+        self.hooked.clear()
 
 
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE

@@ -43,7 +43,7 @@ class Objects:
         node.check, node.want = class_check(cls)
         entered = self.identity.enter(Attributes(obj, node))
         self.lifter.classes.reach(cls)
-        hooked = cls not in self.eager and self.hooks.add(cls)
+        hooked = self.hooks.add(cls, only_others=cls in self.eager)
         self.by_id[id(obj)] = entered  # first: other threads then read what was there
         entered.place({name: placeholder(entered, name) for name in entered.entry})
         if not hooked:
