@@ -9,7 +9,6 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src import native
 from tests.support.closeness import assert_same
 
 NAN, INF = np.nan, np.inf
@@ -81,17 +80,19 @@ for far in FAR:
         ),
     }  # fmt: skip
 
-engines = pytest.mark.parametrize(
-    "engine", ["host", "native", pytest.param("xla", marks=pytest.mark.engine)]
-)
+
+@pytest.fixture(params=["host", "native", pytest.param("xla", marks=pytest.mark.engine)])
+def engine(request):
+    """The name of an engine, if it is there."""
+    if request.param == "native":
+        request.getfixturevalue("needs_native")
+    return request.param
 
 
 def run(fun, operands, engine):
     """Return the result of one engine; a program that the native engine cannot run is skipped."""
     if engine == "host":
         return np.asarray(fun(*operands))
-    if engine == "native" and not native.is_built():
-        pytest.skip("needs the extension module")
     try:
         return np.asarray(ev.jit(fun, engine=engine)(*operands))
     except ValueError as error:
@@ -100,7 +101,6 @@ def run(fun, operands, engine):
     pytest.skip("no tape can be made of it")
 
 
-@engines
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_result_is_the_same(name, x64, engine):
@@ -110,7 +110,6 @@ def test_result_is_the_same(name, x64, engine):
     assert_same(got, np.asarray(want), label=name)
 
 
-@engines
 @pytest.mark.parametrize("name", NARROW)
 @pytest.mark.parametrize("out", ["the same", "int32", "float32"])
 def test_products_of_parts_of_bytes(name, out, engine):
@@ -137,7 +136,6 @@ def test_products_of_parts_of_bytes(name, out, engine):
         assert np.array_equal(got.astype(np.float32), want.astype(got.dtype).astype(np.float32))
 
 
-@engines
 @pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "float4_e2m1fn"])
 @pytest.mark.parametrize("fun", [lax.erfc, lax.bessel_i1e, lax.erf, lax.lgamma])
 def test_special_functions_of_narrow_floats(name, fun, engine):
