@@ -152,6 +152,7 @@ def _of_arrays(a, b):
         with np.errstate(all="ignore"):
             scale = np.max(np.abs(other[np.isfinite(other)]), initial=1e-30)
         # Sums may cancel and arguments be ill-conditioned: a thousandth of the largest element.
+        scale = max(scale, 1e-3)  # where all are zero but for rounding, as lgamma is at 1
         tolerance = 1e-3 if a.dtype.itemsize >= 4 else 5e-2
         if not np.allclose(part, other, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
             special = not np.array_equal(np.isnan(part), np.isnan(other))

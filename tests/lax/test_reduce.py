@@ -6,6 +6,7 @@ import pytest
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.errors import AxisError, DTypeError, ShapeError
 from evertrace._src.lax import cumulative, elementwise, reduce
+from evertrace._src.ops.reduce import argmax_p
 from evertrace._src.transforms.jvp import jvp_flat
 from tests.support.runtime import array, flat, jaxpr_of, run_compiled, to_numpy
 
@@ -176,6 +177,11 @@ X = array(np.ones((2, 3), np.float32))
         (lambda: reduce.reduce_max(X, (0, 0)), AxisError, "are not all different"),
         (lambda: reduce.reduce_and(X, (0,)), DTypeError, "reduce_and: does not accept"),
         (lambda: reduce.argmax(X, 0, np.float32), DTypeError, "index_dtype must be an integer"),
+        (
+            lambda: argmax_p.bind(X, axes=(0, 1), index_dtype=INT32),
+            AxisError,
+            r"argmax: finds an index along one axis, got axes \(0, 1\)",
+        ),
         (lambda: cumulative.cumsum(X, -1), AxisError, "cumsum: axis -1 is out of range"),
         (
             lambda: reduce.argmin(array(np.ones((0, 3), np.float32)), 0, INT32),

@@ -58,6 +58,8 @@ def test_the_record_is_of_the_required_jax(table):
 JITTED = [c for t, c in NAMED if "jit(" in str(c) and t != "jaxprs"]
 PLAIN_PYTHON = {
     "ev.jit(lambda x: (x.dtype.name, 1)[1])(1)": "a number has no dtype unless JAX's rules hold",
+    "ev.jit(lambda x: x)(3), ev.jit(lambda x: x)(2.5), ev.jit(lambda x: x + 1)(np.float64(2)), "
+    "ev.jit(lambda x: x)(True)": "what NumPy computes in 64 bits stays NumPy's, as in plain Python",
 }
 
 

@@ -96,9 +96,10 @@ def conv_general_permutations(dimension_numbers):
 
 
 def _letters_error(specs, problem):
+    shown = specs[:3] if isinstance(specs, (tuple, list, str)) else type(specs).__name__
     return errors.user_error(
         ValueError,
-        f"convolution: dimension_numbers {specs}: {problem}.",
+        f"convolution: dimension_numbers {shown}: {problem}.",
         fix="write them like ('NHWC', 'HWIO', 'NHWC').",
         anchor="shape-conv",
     )

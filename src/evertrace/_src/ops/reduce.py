@@ -155,6 +155,13 @@ def _index_reduction(name, find):
     def abstract(x, *, axes, index_dtype):
         check_dtype(name, x, BOOL + REAL)
         _check_index_dtype(name, index_dtype)
+        if len(axes) != 1:
+            raise errors.user_error(
+                errors.AxisError,
+                f"{name}: finds an index along one axis, got axes {tuple(axes)}.",
+                fix="name one, or flatten the operand first.",
+                anchor="axis",
+            )
         out = reduced_aval(name, x, axes)
         if x.shape[axes[0]] == 0:
             raise errors.user_error(
