@@ -118,7 +118,7 @@ W = array(np.ones((2, 2, 3, 4), np.float32))
     [
         ({}, ShapeError, "lhs has 4 features, but rhs takes 2 in each of 1 groups"),
         ({"dimension_numbers": ("NHWC", "HWIO")}, ValueError, "need three strings of 4 letters"),
-        ({"dimension_numbers": ["N"] * 10**6}, ValueError, r"numbers \('N', 'N', 'N'\): need three"),
+        ({"dimension_numbers": ["N"] * 10**6}, ValueError, r"numbers \('N', 'N', 'N'\): need"),
         ({"dimension_numbers": ("NHWC", "HWIO", "NHHC")}, ValueError, "'NHHC' should have N, C"),
         (
             {"dimension_numbers": NHWC, "feature_group_count": 2},
