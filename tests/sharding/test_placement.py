@@ -51,6 +51,28 @@ CASES = {
     "like": ("spec_of(jnp.zeros_like(a), 0 * whole)", "P('x', 'y')"),
     "gradient": ("spec_of(ev.grad(lambda a: (a**2).sum())(a), 2 * whole)", "P('x', 'y')"),
     "vmap": ("spec_of(ev.vmap(jnp.sin)(a), np.sin(whole))", "P('x', 'y')"),
+    "eager scan": (
+        "spec_of(lax.scan(lambda c, x: (c + x, c * 2), jnp.zeros(8), a)[1])",
+        "P(None, 'y')",
+    ),
+    "eager map": ("spec_of(lax.map(jnp.sin, a), np.sin(whole))", "P(None, 'y')"),
+    "eager loop, compiled": (
+        "spec_of(lax.fori_loop(0, 10**5, lambda i, a: a * 1.0, a), whole)",
+        "P('x', 'y')",
+    ),
+    "eager branches": (
+        "spec_of(lax.cond(True, jnp.sin, jnp.cos, a), np.sin(whole))",
+        "P('x', 'y')",
+    ),
+    "eager custom rule": (
+        "f = ev.custom_jvp(lambda a: (a * 2, jnp.ones(3)))\n"
+        "f.defjvp(lambda p, t: (f(*p), f(*t)))\nspec_of(f(a)[0], 2 * whole)",
+        "P('x', 'y')",
+    ),
+    "gradient of a jitted function": (
+        "spec_of(ev.grad(ev.jit(lambda a: (a**2).sum()))(a), 2 * whole)",
+        "P('x', 'y')",
+    ),
     "jit": ("spec_of(ev.jit(lambda a: jnp.tanh(a @ a.T).sum(1))(c))", "P('x',)"),
     "jit again": ("[spec_of(ev.jit(jnp.sin)(a)) for _ in range(4)][-1]", "P('x', 'y')"),
     "jit by XLA": ("spec_of(ev.jit(jnp.sin, engine='xla')(a), np.sin(whole))", "P('x', 'y')"),

@@ -10,7 +10,7 @@ import itertools
 import math
 from typing import Any
 
-from evertrace._src.core.jaxpr import Literal
+from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 
 _MOST_ROUNDS = 8  # of a loop's body, until its carry lies as it did before
 
@@ -96,8 +96,18 @@ def settled(turn, carry):
 
 
 def of_call(name):
-    """Return the `divide` rule of what means nothing but the jaxpr in a param."""
-    return lambda divisions, divide_jaxpr, **params: divide_jaxpr(params[name], divisions)
+    """Return the `divide` rule of what means nothing but the jaxpr in a param.
+
+    Called with arrays, a custom rule holds a Python function instead, whose operations lay out what
+    they give: there is nothing to say then, None.
+    """
+
+    def rule(divisions, divide_jaxpr, **params):
+        callee = params[name]
+        is_jaxpr = isinstance(callee, (Jaxpr, ClosedJaxpr))
+        return divide_jaxpr(callee, divisions) if is_jaxpr else None
+
+    return rule
 
 
 def _sizes(factors, avals):

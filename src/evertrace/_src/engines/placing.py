@@ -8,6 +8,7 @@ operations' factors (`core.divisions`).
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.divisions import divide, divide_jaxpr, open_division
+from evertrace._src.ops.sharding_constraint import first_device
 
 
 def sharding_of(x):
@@ -68,7 +69,8 @@ def lay_out(prim, args, params, outs):
     like = _mesh_of(args)
     avals = [x.aval for x in args], [x.aval for x in outs]
     divisions = divide(prim, avals[0], _divisions(args), avals[1], params, like.axis_sizes())
-    _put_on(outs, divisions, args, like)
+    if divisions is not None:
+        _put_on(outs, divisions, args, like)
 
 
 def lay_out_program(jaxpr, args, outs, mesh):
@@ -102,14 +104,15 @@ def _divisions(args, likes=None):
 
 
 def _put_on(outs, divisions, args, like):
-    """Give results their shardings: an argument's own where that says the same."""
-    devices = like.device_list()
+    """Give results that have none their shardings: an argument's own where that says the same."""
+    device = first_device(like)
     known = {}
     for x in args:
         sharding = sharding_of(x)
         if sharding is not None:
             known.setdefault(sharding.division(x.ndim), sharding)
     for x, division in zip(outs, divisions, strict=True):
-        sharding = known.get(division)
-        x._sharding = like.divided(division) if sharding is None else sharding
-        x._device, x._committed = devices[0], True
+        if sharding_of(x) is None:
+            sharding = known.get(division)
+            x._sharding = like.divided(division) if sharding is None else sharding
+            x._device, x._committed = device, True

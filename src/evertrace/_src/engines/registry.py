@@ -46,19 +46,26 @@ def _eager(prim, args, params):
                     committed = x._device
         elif type(x) is not Literal:
             raise escaped_tracer_error(x, prim.name)
+    if several:
+        placing.check_one_place(prim.name, args)
     if prim.eager is not None:
-        return prim.eager(*args, **params)
+        out = prim.eager(*args, **params)
+    else:
+        out = _compute(prim, args, params, committed, accelerated)
+    if committed is not None and placing.is_laid_out(args):
+        placing.lay_out(prim, args, params, out if prim.multiple_results else [out])
+    return out
+
+
+def _compute(prim, args, params, committed, accelerated):
+    """Apply an elementary primitive, on an accelerator or in host memory."""
     watched = config.current().watched
     if watched:
         watch.before(prim)
-    if several:
-        placing.check_one_place(prim.name, args)
     if accelerated:
         out = xla().eager(prim, args, params)
     else:
         out = _on_host(prim, args, params, committed)
-    if committed is not None and placing.is_laid_out(args):
-        placing.lay_out(prim, args, params, out if prim.multiple_results else [out])
     if watched:
         watch.after(prim, args, out if prim.multiple_results else [out])
     return out
