@@ -11,7 +11,7 @@ from evertrace._src.core import operators as _operators
 __version__ = "0.1.0"
 
 # The two places where a low layer reaches high ones, imported on first use.
-_engine.resolver = lambda: _lazy.load("evertrace._src.engines.registry")
+_engine.resolver = lambda: _lazy.load("evertrace._src.engines.eager")
 _operators.modules = ("evertrace._src.numpy.operators", "evertrace._src.numpy.methods")
 
 __getattr__, __dir__ = _lazy.exports(__name__)

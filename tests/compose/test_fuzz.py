@@ -12,7 +12,7 @@ import pytest
 import evertrace as ev
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.control import eager
-from evertrace._src.engines import registry
+from evertrace._src.engines import eager as backend
 from evertrace._src.jit.program import Program
 from evertrace._src.transforms.staging import close_jaxpr
 from tests.compose import laws
@@ -46,7 +46,7 @@ def interpreted():
     """Run calls and loops equation by equation, which is quicker than compiling for one call."""
 
     def call_jaxpr(closed, args, **_):
-        return registry.interpret_jaxpr(closed, args)
+        return backend.interpret_jaxpr(closed, args)
 
     compiled_run = Program.run
 
@@ -54,11 +54,11 @@ def interpreted():
         if self.trivial:
             return compiled_run(self, args)
         values = [as_array(args[i]) for i in self.kept]
-        outs = registry.interpret_jaxpr(close_jaxpr(self.jaxpr.jaxpr), values)
+        outs = backend.interpret_jaxpr(close_jaxpr(self.jaxpr.jaxpr), values)
         return [self._forwarded(s, args, list(map(as_array, outs))) for s in self.sources]
 
     with (
-        mock.patch.object(registry, "call_jaxpr", call_jaxpr),
+        mock.patch.object(backend, "call_jaxpr", call_jaxpr),
         mock.patch.object(Program, "run", run),
         mock.patch.object(eager, "MAX_INTERPRETED", 10**9),
     ):

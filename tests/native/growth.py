@@ -19,7 +19,7 @@ import numpy as np
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 
 log = logging.getLogger("evertrace.tests.growth")
 
@@ -203,7 +203,7 @@ def memory():
     The second is 0 where the C library is another than glibc.
     """
     gc.collect()
-    registry.trim()  # the plans of functions are kept up to a bound, by the thousand
+    runtime.trim()  # the plans of functions are kept up to a bound, by the thousand
     info = _MALLINFO and _MALLINFO()
     return np.array([sys.getallocatedblocks(), info.uordblks + info.hblkhd if info else 0])
 

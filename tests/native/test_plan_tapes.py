@@ -8,7 +8,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src import errors, native
-from evertrace._src.engines.registry import planner
+from evertrace._src.engines.eager import planner
 from evertrace._src.numpy import ufuncs
 
 pytestmark = pytest.mark.usefixtures("needs_native")

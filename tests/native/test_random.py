@@ -10,7 +10,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import random
 from evertrace._src import config, errors, kernels, native
-from evertrace._src.engines.registry import planner
+from evertrace._src.engines.eager import planner
 from evertrace._src.ops import threefry
 from tests.support.closeness import assert_same
 

@@ -6,11 +6,11 @@ from evertrace._src import config
 from evertrace._src.arrays.array import from_host
 from evertrace._src.core import engine
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.engines import registry
+from evertrace._src.engines import eager as backend
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
 if engine.resolver is None:
-    engine.resolver = lambda: registry
+    engine.resolver = lambda: backend
 
 
 def array(x, weak_type=False):
@@ -43,5 +43,5 @@ def run_compiled(fun, *args):
     """Stage `fun` and run it with XLA; returns a list of ndarrays."""
     jaxpr, captured = jaxpr_of(fun, *args)
     with config.override(engine="xla"):
-        outs = registry.call_jaxpr(close_jaxpr(jaxpr), [*captured, *args])
+        outs = backend.call_jaxpr(close_jaxpr(jaxpr), [*captured, *args])
     return [to_numpy(x) for x in outs]

@@ -5,7 +5,7 @@ import numpy as np
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src import config
-from evertrace._src.engines import registry
+from evertrace._src.engines import eager as backend
 from evertrace._src.engines.native.engine import compile_jaxpr
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
 from tests.support.closeness import assert_same
@@ -30,7 +30,7 @@ def check(fun, *args, ulps=16):
     """Compare a tape with plain evaluation, twice; returns the tape's counts."""
     tape, inputs = tape_of(fun, *args)
     with config.override(engine="xla", native_kernels=False):  # what it is compared with
-        wants = registry.interpret_jaxpr(close_jaxpr(jaxpr_of(fun, *args)[0]), inputs)
+        wants = backend.interpret_jaxpr(close_jaxpr(jaxpr_of(fun, *args)[0]), inputs)
     for _ in range(2):
         outs = tape.run(inputs)
         assert len(outs) == len(wants)

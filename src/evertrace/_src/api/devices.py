@@ -7,7 +7,7 @@ from evertrace._src.core import transfers
 from evertrace._src.core.formats import Space
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.jit import stores
 from evertrace._src.ops.sharding_constraint import first_device, lay_out
 from evertrace._src.support import set_module
@@ -23,7 +23,7 @@ def devices(backend=None):
       >>> ev.devices("cpu")[0].platform
       'cpu'
     """
-    return registry.devices(backend)
+    return runtime.devices(backend)
 
 
 @public
@@ -35,7 +35,7 @@ def local_devices(process_index=None, backend=None, host_id=None):
       0
     """
     del host_id
-    return registry.local_devices(process_index, backend)
+    return runtime.local_devices(process_index, backend)
 
 
 @public
@@ -46,7 +46,7 @@ def device_count(backend=None):
       >>> ev.device_count() == len(ev.devices())
       True
     """
-    return len(registry.devices(backend))
+    return len(runtime.devices(backend))
 
 
 @public
@@ -57,7 +57,7 @@ def local_device_count(backend=None):
       >>> ev.local_device_count() * ev.process_count() == ev.device_count()
       True
     """
-    return len(registry.local_devices(None, backend))
+    return len(runtime.local_devices(None, backend))
 
 
 @public
@@ -68,7 +68,7 @@ def default_backend():
       >>> ev.default_backend() == ev.devices()[0].platform
       True
     """
-    return registry.platform_client().default_backend()
+    return runtime.client().default_backend()
 
 
 @public
@@ -79,7 +79,7 @@ def process_index(backend=None):
       >>> ev.process_index()
       0
     """
-    return registry.platform_client().process_index(backend)
+    return runtime.client().process_index(backend)
 
 
 @public
@@ -90,7 +90,7 @@ def process_count(backend=None):
       >>> ev.process_count()
       1
     """
-    return registry.platform_client().process_count(backend)
+    return runtime.client().process_count(backend)
 
 
 @public
@@ -165,7 +165,7 @@ def _moved(x, leaf, device, donate):
         # Arrays share host memory, never a buffer: donating one must not delete the other.
         moved = Array(x.aval, x.host(), None, device, committed=True)
     else:
-        moved = Array(x.aval, None, registry.put(x.host(), device, may_alias=False), device, True)
+        moved = Array(x.aval, None, runtime.put(x.host(), device, may_alias=False), device, True)
     if donate and x is leaf:
         x.delete()
     return moved
@@ -218,4 +218,4 @@ def clear_caches():
     """
     support.clear_all()
     stores.forget_all()
-    registry.trim()
+    runtime.trim()

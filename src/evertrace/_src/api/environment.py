@@ -8,7 +8,7 @@ import numpy as np
 
 from evertrace._src import native, tree
 from evertrace._src.arrays.array import Array
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")
@@ -22,7 +22,7 @@ def process_indices(backend=None):
       >>> ev.process_indices()
       [0]
     """
-    return list(range(registry.platform_client().process_count(backend)))
+    return list(range(runtime.client().process_count(backend)))
 
 
 @public
@@ -33,7 +33,7 @@ def host_id(backend=None):
       >>> ev.host_id()
       0
     """
-    return registry.platform_client().process_index(backend)
+    return runtime.client().process_index(backend)
 
 
 @public
@@ -103,11 +103,11 @@ def print_environment_info(return_string=False):
       >>> [line.split(":")[0] for line in report.splitlines()][:4]
       ['evertrace', 'jaxlib', 'numpy', 'native kernels']
     """
-    devices = registry.devices()
-    client = registry.platform_client()
+    devices = runtime.devices()
+    client = runtime.client()
     rows = {
         "evertrace": sys.modules["evertrace"].__version__,
-        "jaxlib": registry.jaxlib_version(),
+        "jaxlib": runtime.jaxlib_version(),
         "numpy": np.__version__,
         "native kernels": "built" if native.is_built() else "not built, for want of a compiler",
         "python": sys.version.replace("\n", " "),

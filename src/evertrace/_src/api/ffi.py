@@ -11,7 +11,7 @@ from evertrace._src.api.callback import result_avals
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
 from evertrace._src.control.ffi import attribute, ffi_call_p
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.failures import fail
 from evertrace._src.engines.xla.foreign import custom_call
@@ -276,7 +276,7 @@ def register_ffi_type(name, type_registration, platform="cpu"):
       >>> number.value > 0  # XLA has filled it in
       True
     """
-    registry.devices()  # before they are opened, jaxlib would only note the type for later
+    runtime.devices()  # before they are opened, jaxlib would only note the type for later
     try:
         compat.register_ffi_type(name, type_registration, platform)
     except compat.BackendError as error:

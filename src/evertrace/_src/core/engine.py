@@ -18,7 +18,7 @@ class Executable(Protocol):
 
 
 class Backend(Protocol):
-    """What the engines' registry offers to the layers below it.
+    """What the eager engine offers to the layers below it.
 
     Example:
       >>> from evertrace import extend
@@ -76,7 +76,7 @@ loaded: Backend | None = None  # what `backend` returns, once it has been called
 
 
 def backend() -> Backend:
-    """Return the engines' registry, importing it on the first call."""
+    """Return the eager engine, importing it on the first call."""
     global loaded
     if loaded is None:
         assert resolver is not None, "evertrace/__init__ sets the engine resolver"

@@ -1,6 +1,6 @@
 """Looking at operations and programs as they run: NaNs, infinities, and keys that are used twice.
 
-While an option of `config.WATCHING_FIELDS` is on, the registry shows every operation on concrete
+While an option of `config.WATCHING_FIELDS` is on, `engines.eager` shows every operation on concrete
 arrays to `after`. Programs are compiled all the same and their results looked at; a program whose
 result is bad is run once more, operation by operation, to find the one that made it. The checker of
 keys needs every operation, so under it nothing is compiled.

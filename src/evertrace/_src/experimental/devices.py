@@ -10,7 +10,7 @@ import numpy as np
 from evertrace._src import errors, tree
 from evertrace._src.api.devices import device_put
 from evertrace._src.arrays.array import Array
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.sharding import maps
 from evertrace._src.sharding.layout import NamedSharding
 from evertrace._src.support import set_module
@@ -49,7 +49,7 @@ def create_device_mesh(
     """
     del contiguous_submeshes, allow_split_physical_axes
     shape = tuple(mesh_shape)
-    found = list(registry.devices() if devices is None else devices)
+    found = list(runtime.devices() if devices is None else devices)
     if math.prod(shape) != len(found):
         raise errors.user_error(
             ValueError,

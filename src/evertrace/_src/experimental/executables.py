@@ -15,7 +15,7 @@ from evertrace._src.api.tracing import jit
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.control.exported import PortableProgram, call_exported_p
 from evertrace._src.core.aval import ShapeDtypeStruct
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.engines.xla.executable import revive
 from evertrace._src.engines.xla.lower import physical_aval
 from evertrace._src.export.container import (
@@ -160,7 +160,7 @@ def deserialize_and_load(serialized, in_tree, out_tree, backend=None, execution_
 
     loaded.__name__ = description["name"]
     args, kwargs = tree.unflatten(in_tree, map(_struct, avals["in_avals"]))
-    device = execution_devices[0] if execution_devices else registry.default_device()
+    device = execution_devices[0] if execution_devices else runtime.default_device()
     jitted: Any = jit(loaded, device=device)
     traced = jitted.trace(*args, **kwargs)
     n = len(traced._variant.consts)
@@ -168,7 +168,9 @@ def deserialize_and_load(serialized, in_tree, out_tree, backend=None, execution_
     program = Program(traced._variant.program.whole, opaque.name, donated=donated, device=device)
     if len(program.kept) != len(parameters):
         raise refused(COMPILED, "have an argument that nothing reads")
-    program.executables[device] = revive(raw, text, device=device, output_avals=avals["raw_avals"])
+    program.by_xla().executables[device] = revive(
+        raw, text, device=device, output_avals=avals["raw_avals"]
+    )
     return Compiled(traced._variant, traced._call, traced._signature, program)
 
 

@@ -20,7 +20,7 @@ from evertrace._src.control.exported import FAMILIES, PortableProgram, call_expo
 from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.export import container, hostile, trees
 from evertrace._src.support import cached_property, set_module
 from evertrace._src.transforms.staging import hoist_consts, stage_open
@@ -147,7 +147,7 @@ class Exported:
 
     def mlir_module(self) -> str:
         """Return the program for the first platform as StableHLO text."""
-        return registry.portable_text(self.mlir_module_serialized)
+        return runtime.xla().compat.portable_text(self.mlir_module_serialized)
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """Return bytes for `deserialize`.
@@ -290,7 +290,7 @@ def default_export_platform() -> str:
       >>> ev.export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
       True
     """
-    device = registry.default_device()
+    device = runtime.default_device()
     if device.platform != "gpu":
         return device.platform
     return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
@@ -370,7 +370,7 @@ def _export(closed, name, in_tree, out_tree, platforms, checks: Sequence[Disable
     consts = [as_array(x).host() for x in closed.consts]  # pyright: ignore[reportAttributeAccessIssue]
     allowed = [c.is_custom_call() for c in checks if c.is_custom_call() is not None]
     families = {FAMILIES[p] for p in platforms}
-    modules = {f: registry.write_portable(program, consts, name, f, allowed) for f in families}
+    modules = {f: runtime.xla().portable.write(program, consts, name, f, allowed) for f in families}
     return Exported(
         name,
         in_tree,

@@ -147,8 +147,8 @@ def _is_base64(text):
 _READ = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from evertrace._src.engines import registry
-registry.portable_text(sys.stdin.buffer.read())
+from evertrace._src.engines import runtime
+runtime.xla().compat.portable_text(sys.stdin.buffer.read())
 """
 
 

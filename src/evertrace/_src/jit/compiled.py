@@ -6,11 +6,11 @@ a call that Python has run. What is rare stays in Python, which also says what e
 
 from typing import Any
 
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.jit.lifting import recipes
 from evertrace._src.jit.lifting.entered import slot_descriptors
 from evertrace._src.jit.lifting.writes import APPLY
-from evertrace._src.jit.program import host_input, input_buffer, sources_of
+from evertrace._src.jit.program import sources_of
 
 _NODE, _SLOT, _CONSTANT = range(3)
 _KINDS_OF_OUTPUT = {"computed": 0, "input": 1, "literal": 2}
@@ -28,8 +28,8 @@ def run_of(variant):
         return None
     engine, parts, device = "", None, None
     if not program.trivial:
-        found = _engine(program)
-        if found is NotImplemented:
+        found = program.runner().flat()
+        if found is NotImplemented or found is None:
             return found
         engine, parts, device = found
     try:
@@ -46,45 +46,9 @@ def run_of(variant):
         engine,
         parts,
         device,
-        registry.first_device,
+        runtime.first_device,
         *kitchen,
     )
-
-
-def _engine(program):
-    """Return the engine's name, its parts, and the device on which its arrays are.
-
-    The option that names a device is one of those that variants are kept by.
-    """
-    avals = tuple([v.aval for v in program.jaxpr.invars])
-    if program.tape is not None and registry.runs_natively(()):
-        return "native", (avals, program.tape, host_input), None
-    device = program.device or registry.default_device()
-    executable = program.executables.get(device)
-    if executable is None:
-        return NotImplemented
-    count = len(avals)
-
-    def buffer(x, aval, i):
-        return executable.as_buffer(input_buffer(x, device, aval), i, count)
-
-    def own(x):
-        return registry.put(x.host(), device, may_alias=False)
-
-    parts = (
-        avals,
-        executable._execute,
-        executable._handlers,
-        device,
-        tuple(program.out_avals),
-        buffer,
-        executable.failed,
-        executable.collect_garbage,
-        program.kept_donated,
-        own,
-        not registry.is_first(device),
-    )
-    return "xla", parts, device
 
 
 def _inputs(variant):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from evertrace._src import config, errors, tree
 from evertrace._src.control.kept import kept_call
 from evertrace._src.core.placement import device_of
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.extension import native
 from evertrace._src.jit.contract import ContractCalls
 from evertrace._src.jit.lifting.recorder import active, next_serial
@@ -289,7 +289,7 @@ def _make_kind(
             fix="return all results at once, stacked or in a list, or jit what it calls.",
             anchor="generator",
         )
-    backend_device = None if backend is None else registry.devices(backend)[0]
+    backend_device = None if backend is None else runtime.devices(backend)[0]
     shardings = tree.leaves((in_shardings, out_shardings))
     over_mesh = any(map(is_over_mesh, shardings))
     devices = {

@@ -247,7 +247,7 @@ def _costs(program):
     lowering, compiling = program.seconds
     engine = "none, for nothing is computed"
     if not program.trivial:
-        name, why = program.choice()
+        name, why, _ = program.choice()
         devices = ", ".join(map(str, program.executables))
         ran = f"xla on {devices}" if devices else "xla, not compiled yet"
         engine = f"{'native' if name == 'native' else ran}, for {why}"

@@ -9,7 +9,7 @@ from evertrace._src.core.formats import Format, row_major
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.placement import SingleDeviceSharding
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.support import cached_property, set_module
 
 public = set_module("evertrace.stages")
@@ -145,8 +145,8 @@ class Lowered(Stage):
     def __init__(self, variant, call, signature):
         super().__init__(variant, call, signature)
         program = variant.program
-        if program.tape is None:
-            registry.lower(program.jaxpr, program.name, program.kept_donated)
+        if program.choice().engine != "native":
+            runtime.xla().lower(program.jaxpr, program.name, program.kept_donated)
 
     def as_text(self, dialect=None, *, debug_info=False):
         """Return the program as text.
@@ -157,7 +157,7 @@ class Lowered(Stage):
             the user's lines.
         """
         program = self._variant.program
-        return registry.lowered_text(
+        return runtime.xla().lowered_text(
             program.jaxpr, program.name, program.kept_donated, dialect, debug_info
         )
 
@@ -168,7 +168,7 @@ class Lowered(Stage):
           dialect: "stablehlo" (the default) for an MLIR module, "hlo" for an `XlaComputation`.
         """
         program = self._variant.program
-        return registry.lowered_ir(program.jaxpr, program.name, program.kept_donated, dialect)
+        return runtime.xla().lowered_ir(program.jaxpr, program.name, program.kept_donated, dialect)
 
     def compile(self, compiler_options=None, *, device_assignment=None):
         """Compile for the default device, by the engine that a call takes; returns a `Compiled`.
@@ -192,7 +192,7 @@ class Lowered(Stage):
     def cost_analysis(self):
         """Return XLA's estimates for the unoptimised program: flops, bytes accessed, ..."""
         program = self._variant.program
-        return registry.cost_of_text(program.jaxpr, program.name, program.kept_donated)
+        return runtime.xla().cost_of_text(program.jaxpr, program.name, program.kept_donated)
 
 
 @public
@@ -213,9 +213,10 @@ class Compiled(Stage):
         super().__init__(variant, call, signature)
         self._program = program
         self._place = None
-        if program.tape is None or not registry.runs_natively(()):
-            self._place = program.device or registry.default_device()
-            program.executable(self._place)
+        runner = program.runner()
+        if runner.anywhere:
+            self._place = program.device or runtime.default_device()
+            runner.executable(self._place)
 
     def __call__(self, *args, **kwargs):
         """Run; static arguments are left out. Raises TypeError where the types differ."""
@@ -255,12 +256,12 @@ class Compiled(Stage):
 
     @cached_property
     def _device(self):
-        return self._place or registry.devices("cpu")[0]  # where tapes run
+        return self._place or runtime.devices("cpu")[0]  # where tapes run
 
     @property
     def _executable(self):
         """XLA's executable, which a tape gets only when somebody asks what XLA makes of it."""
-        return self._program.executable(self._device)
+        return self._program.by_xla().executable(self._device)
 
     @property
     def input_shardings(self):

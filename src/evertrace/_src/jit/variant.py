@@ -14,11 +14,12 @@ from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.call import jit_p
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.tracer import EVAL, state
+from evertrace._src.engines.inputs import as_input
 from evertrace._src.extension import native
 from evertrace._src.jit import compiled
 from evertrace._src.jit.lifting import callbacks, pending
 from evertrace._src.jit.lifting.recipes import Kitchen, Out
-from evertrace._src.jit.program import Program, as_input
+from evertrace._src.jit.program import Program
 from evertrace._src.transforms.staging import close_jaxpr, hoist_consts
 
 

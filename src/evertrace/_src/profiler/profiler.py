@@ -9,7 +9,7 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.api.arguments import check_callable
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.engines.xla import compat, profiling
 from evertrace._src.support import forkable, set_module
 
@@ -195,7 +195,7 @@ def device_memory_profile(backend=None):
       >>> b"buffer" in gzip.decompress(profiler.device_memory_profile())
       True
     """
-    registry.devices(backend)
+    runtime.devices(backend)
     return profiling.memory_profile(backend)
 
 
@@ -233,7 +233,7 @@ def start_server(port, requires_backend=True):
             anchor="profiler",
         )
     if requires_backend:
-        registry.devices()
+        runtime.devices()
     _State.server = profiling.start_server(port)
     return _State.server
 

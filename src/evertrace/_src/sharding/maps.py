@@ -18,7 +18,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result
 from evertrace._src.core.tracer import Tracer, concrete_value, state
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import move_batch_dim, permute, reshape, squeeze
 from evertrace._src.sharding.layout import (
@@ -413,7 +413,7 @@ def pmap(
 
 def _check_size(where, size, devices, backend):
     """Raise if there are more parts than devices."""
-    count = len(registry.devices(backend) if devices is None else devices)
+    count = len(runtime.devices(backend) if devices is None else devices)
     if size > count:
         raise errors.user_error(
             ValueError,

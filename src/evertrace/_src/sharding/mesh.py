@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import config, errors
-from evertrace._src.engines import registry
+from evertrace._src.engines import runtime
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.sharding")
@@ -317,7 +317,7 @@ def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
     """
     shape = tuple(axis_shapes)
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-    found = list(registry.devices() if devices is None else devices)
+    found = list(runtime.devices() if devices is None else devices)
     need = math.prod(shape)
     if need > len(found):
         raise errors.user_error(

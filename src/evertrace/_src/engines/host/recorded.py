@@ -1,6 +1,6 @@
 """What an eager function does, found out by running it twice: see `plans`.
 
-While it runs, `registry.eager` notes which primitives are applied. What both runs have in common,
+While it runs, `engines.eager` notes which primitives are applied. What both runs have in common,
 although contents and numbers differ, is described by steps of kernels.
 """
 

@@ -6,6 +6,8 @@ A program is made a tape once; it hangs on the jaxpr, with the reason if it cann
 import time
 from typing import Any, NamedTuple
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.engines.inputs import host_input
 from evertrace._src.engines.native import costs
 from evertrace._src.engines.native.emit import (
     ANY,
@@ -13,6 +15,7 @@ from evertrace._src.engines.native.emit import (
     NotNative,
     memory_of,
 )
+from evertrace._src.engines.protocol import Offer
 
 LONG_COST = 1e4
 """Nanoseconds of work from which on other threads may run Python meanwhile."""
@@ -82,3 +85,33 @@ def _duration(cost):
     """Return nanoseconds in words, in two digits."""
     unit, name = (1e6, "ms") if cost >= 1e6 else (1e3, "us")
     return f"{float(f'{cost / unit:.2g}'):g} {name}"
+
+
+class TapeRunner:
+    """A program as a tape."""
+
+    anywhere, places = False, False
+
+    def __init__(self, jaxpr, made):
+        self.tape, self.seconds, self.executables = made.tape, made.seconds, {}
+        self._avals = tuple([v.aval for v in jaxpr.invars])
+
+    def run(self, args):
+        """Run once; returns one array for each output."""
+        avals = self._avals
+        return self.tape.run(
+            [x if type(x) is Array else host_input(x, avals[i]) for i, x in enumerate(args)]
+        )
+
+    def flat(self):
+        """Return what C++ runs it with."""
+        return "native", (self._avals, self.tape, host_input), None
+
+
+def offer(jaxpr, request):
+    """Offer to run a jaxpr without constvars; see `engines.protocol`."""
+    made = compile_jaxpr(jaxpr, request.wanted == "native", request.donated)
+    if made.tape is None:
+        return Offer(None, made.why, made.eqn)
+    request.took(request.name, made.seconds)
+    return Offer(TapeRunner(jaxpr, made), made.why)

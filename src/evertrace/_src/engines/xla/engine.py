@@ -5,15 +5,18 @@ as long as the program does.
 """
 
 import functools
+import time
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import config, errors
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.placement import device_of
+from evertrace._src.engines.inputs import host_value
+from evertrace._src.engines.protocol import Offer, Request
 from evertrace._src.engines.xla import buffers, client, compat
 from evertrace._src.engines.xla.executable import compile_text
 from evertrace._src.engines.xla.lower import lower_jaxpr
@@ -76,25 +79,121 @@ def compile_jaxpr(jaxpr, name, device, donated=(), options=NO_OPTIONS):
     return found
 
 
-def call_jaxpr(closed_jaxpr, args, *, name="f", device=None, donated=(), options=NO_OPTIONS):
+def call_jaxpr(closed_jaxpr, args, *, name="f"):
     """Compile if need be, and run a closed jaxpr on concrete arrays and literals."""
-    jaxpr = closed_jaxpr.jaxpr
-    assert not jaxpr.constvars
-    device = device or placement(args)
-    executable = compile_jaxpr(jaxpr, name, device, donated, options)
-    out = executable.run([as_buffer(x, device) for x in args])
-    committed = device is not _first_device()
-    return [
-        Array(v.aval, None, raw, device, committed)
-        for v, raw in zip(jaxpr.outvars, out, strict=True)
-    ]
+    assert not closed_jaxpr.jaxpr.constvars
+    return Compiled(closed_jaxpr.jaxpr, Request(name)).run(args)
 
 
-def as_buffer(x, device):
-    """Return what an executable on `device` takes for an array or literal."""
-    if type(x) is Literal:
-        return np.asarray(x.val)
-    return x.buffer(device)
+class Compiled:
+    """A program as XLA runs it, compiled once for each device.
+
+    Attributes:
+      executables: device -> the compiled program.
+      seconds: what lowering and compiling took the last time, or None for both.
+    """
+
+    __slots__ = ("_jaxpr", "_request", "executables", "seconds")
+
+    anywhere, places = True, False
+
+    def __init__(self, jaxpr, request):
+        self._jaxpr, self._request = jaxpr, request
+        self.executables, self.seconds = {}, (None, None)
+
+    def executable(self, device):
+        """Return the program compiled for `device`."""
+        found = self.executables.get(device)
+        if found is None:
+            name, donated = self._request.name, self._request.donated
+            start = time.perf_counter()
+            lower(self._jaxpr, name, donated, device.platform)
+            lowered = time.perf_counter()
+            options = Options(self._request.options) if self._request.options else NO_OPTIONS
+            found = compile_jaxpr(self._jaxpr, name, device, donated, options)
+            self.executables[device] = found
+            self.seconds = lowered - start, time.perf_counter() - lowered
+            self._request.took(name, self.seconds)
+        return found
+
+    def run(self, args):
+        """Run once; returns one array for each output."""
+        device = self._request.device or placement(args)
+        executable = self.executables.get(device) or self.executable(device)
+        committed, donated = device is not _first_device(), self._request.donated
+        inputs = [
+            x._buffer
+            if type(x) is Array and x._device is device and x._buffer is not None
+            else input_buffer(x, device, v.aval)
+            for x, v in zip(args, self._jaxpr.invars, strict=True)
+        ]
+        if donated:
+            _own_donated(donated, args, inputs, device)
+        raws = executable.run(inputs)
+        return [
+            Array(v.aval, None, raw, device, committed)
+            for v, raw in zip(self._jaxpr.outvars, raws, strict=True)
+        ]
+
+    def flat(self):
+        """Return what C++ runs it with, on the device that nothing else says.
+
+        The option that names a device is one of those that variants are kept by.
+        """
+        device = self._request.device or default_device()
+        executable = self.executables.get(device)
+        if executable is None:
+            return NotImplemented
+        avals = tuple([v.aval for v in self._jaxpr.invars])
+
+        def buffer(x, aval, i):
+            return executable.as_buffer(input_buffer(x, device, aval), i, len(avals))
+
+        def own(x):
+            return put(x.host(), device, may_alias=False)
+
+        parts = (
+            avals,
+            executable._execute,
+            executable._handlers,
+            device,
+            tuple([v.aval for v in self._jaxpr.outvars]),
+            buffer,
+            executable.failed,
+            executable.collect_garbage,
+            self._request.donated,
+            own,
+            device is not _first_device(),
+        )
+        return "xla", parts, device
+
+
+def offer(jaxpr, request):
+    """Offer to run a jaxpr without constvars; see `engines.protocol`."""
+    return Offer(Compiled(jaxpr, request), "that is asked for")
+
+
+def input_buffer(x, device, aval):
+    """Return a buffer on `device`, or host memory, for an argument of any kind."""
+    if type(x) is Array:
+        return x.buffer(device)
+    if isinstance(x, np.ndarray) and x.dtype == aval.dtype:
+        # The caller may write to it while the program still runs.
+        return put(x, device, may_alias=False)
+    found = host_value(x, aval)
+    return input_buffer(as_operand(x), device, aval) if found is None else found
+
+
+def _own_donated(donated, args, inputs, device):
+    """Give a program copies of donated memory that something else sees.
+
+    Views of host memory may be alive, and another argument may be the same array.
+    """
+    repeated = len(set(map(id, inputs))) < len(inputs)
+    for i in donated:
+        x = args[i]
+        if type(x) is Array and (x._host is not None or repeated):
+            inputs[i] = put(x.host(), device, may_alias=False)
 
 
 def placement(args):
@@ -121,7 +220,7 @@ def _two_devices_error(one, other):
     )
 
 
-def eager(prim, args, params):
+def apply(prim, args, params):
     """Apply one primitive to arrays on an accelerator by way of a cached program."""
     key = (prim, *[x.aval for x in args], *params.values())
     jaxpr = _single_operations.get(key)
