@@ -86,6 +86,18 @@ std::shared_ptr<const tape::Tape> read_body(PyObject* x) {
   return *reinterpret_cast<TapeObject*>(x)->tape;
 }
 
+// What keeps machine code in memory; a tape may be freed on any thread.
+std::shared_ptr<void> read_owner(PyObject* bodies) {
+  const Items items(bodies);
+  if (items.size() != 1) throw std::invalid_argument("tape: a function has one owner");
+  return {Py_NewRef(items[0]), [](void* owner) {
+            if (!Py_IsInitialized()) return;
+            const PyGILState_STATE state = PyGILState_Ensure();
+            Py_DECREF(static_cast<PyObject*>(owner));
+            PyGILState_Release(state);
+          }};
+}
+
 // (operation, outputs, inputs, name, numbers, bodies)
 tape::Instruction read_instruction(PyObject* tuple) {
   const Items items(tuple);
@@ -103,7 +115,8 @@ tape::Instruction read_instruction(PyObject* tuple) {
   if (name == nullptr) throw PythonError();
   instr.name.assign(name, static_cast<size_t>(length));
   instr.numbers = list<int64_t>(items[4], integer);
-  instr.bodies = list<std::shared_ptr<const tape::Tape>>(items[5], read_body);
+  if (instr.op == tape::Op::kFunction) instr.owner = read_owner(items[5]);
+  else instr.bodies = list<std::shared_ptr<const tape::Tape>>(items[5], read_body);
   return instr;
 }
 
@@ -205,12 +218,13 @@ PyObject* run(PyObject* self, PyObject* args) {
 
 PyObject* counts(PyObject* self, PyObject*) {
   const tape::Counts& c = (*reinterpret_cast<TapeObject*>(self)->tape)->counts();
-  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "thunks", static_cast<long long>(c.thunks),
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "thunks", static_cast<long long>(c.thunks),
                        "loops", static_cast<long long>(c.loops), "fused",
                        static_cast<long long>(c.fused), "copies", static_cast<long long>(c.copies),
                        "reuses", static_cast<long long>(c.reuses), "arena_bytes",
                        static_cast<long long>(c.arena_bytes), "buffers",
-                       static_cast<long long>(c.buffers));
+                       static_cast<long long>(c.buffers), "functions",
+                       static_cast<long long>(c.functions));
 }
 
 // The inputs whose memory the outputs may be given; -1 for none.

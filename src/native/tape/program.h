@@ -40,6 +40,7 @@ enum class Op : uint8_t {
   kScan,    // {consts, carries, length, reverse}: body
   kGather,  // x, indices[, filler]: see `WindowNumbers`
   kScatter,  // name of a loop or none, x, indices, updates: likewise
+  kFunction,  // {address, units, nanoseconds}: machine code, see `Function`
   kCount,
 };
 
@@ -49,12 +50,17 @@ enum Pattern : int64_t {
   kColumn,  // each element so many times
 };
 
+// Machine code of others: reads and writes what the pointers are to, operands first, then results.
+// It does its units of work from begin to end; different ones may run at the same time.
+using Function = void (*)(char* const* pointers, int64_t begin, int64_t end);
+
 struct Instruction {
   Op op;
   std::vector<int> out, in;
   std::string name;
   std::vector<int64_t> numbers;
   std::vector<std::shared_ptr<const Tape>> bodies;
+  std::shared_ptr<void> owner;  // of machine code
 };
 
 struct Constant {

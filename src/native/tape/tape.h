@@ -42,7 +42,7 @@ class Thunk {
 
 // How much there is of what: for tests and explanations.
 struct Counts {
-  int64_t thunks, loops, fused, copies, reuses, arena_bytes, buffers;
+  int64_t thunks, loops, fused, copies, reuses, arena_bytes, buffers, functions;
 };
 
 class Tape {

@@ -168,6 +168,39 @@ class KernelThunk : public Thunk {
   std::vector<int> in_slots_, out_slots_;
 };
 
+// Machine code of others.
+class FunctionThunk : public Thunk {
+ public:
+  explicit FunctionThunk(const Instruction& instr)
+      : function_(reinterpret_cast<Function>(static_cast<uintptr_t>(instr.numbers[0]))),
+        units_(instr.numbers[1]), nanoseconds_(static_cast<double>(instr.numbers[2])),
+        slots_(instr.in), owner_(instr.owner) {
+    slots_.insert(slots_.end(), instr.out.begin(), instr.out.end());
+  }
+
+  void run(Frame& frame) const override {
+    constexpr size_t kFewPointers = 32;
+    char* few[kFewPointers];
+    std::vector<char*> many(slots_.size() > kFewPointers ? slots_.size() : 0);
+    char** pointers = many.empty() ? few : many.data();
+    for (size_t i = 0; i < slots_.size(); ++i) pointers[i] = frame.slots[slots_[i]];
+    const int64_t threads = nanoseconds_ < kParallelFrom ? 1 : thread_count();
+    const int64_t pieces = std::min(units_, threads == 1 ? 1 : 4 * threads);
+    if (pieces == 1) return function_(pointers, 0, units_);
+    parallel_for(pieces, [&](int64_t i) {
+      const Piece range = piece(units_, pieces, i);
+      function_(pointers, range.begin, range.end);
+    });
+  }
+
+ private:
+  Function function_;
+  int64_t units_;
+  double nanoseconds_;
+  std::vector<int> slots_;
+  std::shared_ptr<void> owner_;
+};
+
 std::unique_ptr<Thunk> make_thunk(const Draft& draft, const Step& step,
                                   std::vector<std::shared_ptr<const Tape>>& bodies,
                                   std::vector<KernelArrays>& arrays) {
@@ -185,6 +218,7 @@ std::unique_ptr<Thunk> make_thunk(const Draft& draft, const Step& step,
     }
     case Op::kGather:
     case Op::kScatter: return make_windows(draft, instr);
+    case Op::kFunction: return std::make_unique<FunctionThunk>(instr);
     default: return make_move(draft, instr);
   }
 }

@@ -81,6 +81,10 @@ class Validator {
       case Op::kCond: return check_cond(instr);
       case Op::kWhile: return check_while(instr);
       case Op::kScan: return check_scan(instr);
+      case Op::kFunction:
+        return demand(instr.numbers.size() == 3 && instr.numbers[0] != 0 && instr.numbers[1] > 0 &&
+                          instr.numbers[2] >= 0 && instr.owner != nullptr,
+                      "a function has no address");
       default: demand(false, "an instruction is unknown");
     }
   }

@@ -76,8 +76,9 @@ def jit(
         arguments is lifted, Python numbers are traced. So it is where an installed package that was
         written for JAX calls `jit`, see `library_rules`.
       max_traces: how many traces are allowed; one more is a `RetraceError`.
-      engine: what runs the programs: "native" (a tape of kernels, made at once), "xla" (code that
-        XLA compiles), or "auto", which chooses by the program; default is the option `engine`.
+      engine: what runs the programs: "native" (a tape of kernels, made at once), "fused" (a tape on
+        which loops are compiled together wherever they can be), "xla" (code that XLA compiles), or
+        "auto", which chooses by the program; default is the option `engine`.
 
     Returns:
       The jitted function, a `JitFunction`: also with `explain`, `cache_info`, `clear_cache`,
@@ -100,11 +101,11 @@ def jit(
     """
     if abstracted_axes is not None:
         raise errors.unsupported("jit", "abstracted_axes", abstracted_axes)
-    if engine not in (None, "auto", "native", "xla"):
+    if engine not in (None, "auto", "native", "fused", "xla"):
         raise errors.user_error(
             ValueError,
             f"jit: there is no engine {engine!r}.",
-            fix='pass "auto", "native" or "xla".',
+            fix='pass "auto", "native", "fused" or "xla".',
             anchor="engine",
         )
     options = (

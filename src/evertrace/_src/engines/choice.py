@@ -7,8 +7,11 @@ from evertrace._src import config, errors, native
 from evertrace._src.engines import runtime
 from evertrace._src.engines.protocol import Engine, Offer, Request, Runner
 
-NAMES = ("auto", "native", "xla")
-"""What may be asked for."""
+NAMES = ("auto", "native", "fused", "xla")
+"""What may be asked for; "fused" are tapes whose loops are compiled together."""
+
+TAPES = ("native", "fused")
+"""What the native engine runs."""
 
 
 class Choice(NamedTuple):
@@ -49,7 +52,7 @@ def choose(jaxpr, request: Request) -> Choice:
 
 def _taken(jaxpr, request, name, why):
     """Return the choice of an engine that has to run the program."""
-    make = _native_offer if name == "native" else engine(name).offer
+    make = _native_offer if name in TAPES else engine(name).offer
     offer = make(jaxpr, request)
     if offer.runner is None:
         raise errors.user_error(
@@ -59,7 +62,8 @@ def _taken(jaxpr, request, name, why):
             anchor="engine",
             src=None if offer.eqn is None else offer.eqn.src,
         )
-    return Choice(name, offer.why if why is None else why, offer.runner)
+    runs = "native" if name in TAPES else name
+    return Choice(runs, offer.why if why is None else why, offer.runner)
 
 
 def _native_offer(jaxpr, request) -> Offer:

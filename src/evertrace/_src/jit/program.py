@@ -14,7 +14,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.core import monitoring, transfers
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines import placing, runtime
-from evertrace._src.engines.choice import choose, engine
+from evertrace._src.engines.choice import TAPES, choose, engine
 from evertrace._src.engines.eager import call_watched
 from evertrace._src.engines.inputs import as_input
 from evertrace._src.engines.protocol import Request
@@ -33,7 +33,7 @@ class Program:
       keep_unused: whether inputs that are not needed are passed all the same.
       device: where to run, or None to follow the arguments.
       compiler_options: XLA flags by name.
-      engine: "auto", "native" or "xla"; by default what the option `engine` says.
+      engine: "auto", "native", "fused" or "xla"; by default what the option `engine` says.
 
     Attributes:
       watched: whether an option has it looked at as it runs (see `engines.watch`).
@@ -122,7 +122,7 @@ class Program:
     def by_xla(self) -> Any:
         """Return what runs it by XLA, also where tapes do not run."""
         if self._by_xla is None:
-            chosen = None if self.engine == "native" else self.choice()
+            chosen = None if self.engine in TAPES else self.choice()
             if chosen is not None and chosen.engine == "xla":
                 self._by_xla = chosen.runner
             else:
@@ -174,8 +174,8 @@ class Program:
             placing.check_one_place(f"jit({self.name})", args, self._names())
         inputs = [args[i] for i in self.kept]
         runner = self.runner(args)
-        if runner is self._by_xla and self.engine == "native":
-            raise _elsewhere_error(self.name)
+        if runner is self._by_xla and self.engine in TAPES:
+            raise _elsewhere_error(self.name, self.engine)
         outs = runner.run(inputs)
         if self.donated:
             _delete_donated(args, self.donated)
@@ -215,12 +215,12 @@ def _took(name, seconds):
     monitoring.timed("compile", name, seconds[1])
 
 
-def _elsewhere_error(name):
+def _elsewhere_error(name, wanted):
     return errors.user_error(
         ValueError,
-        f"jit({name}): the native engine runs on the first CPU device, and an argument "
+        f"jit({name}): the {wanted} engine runs on the first CPU device, and an argument "
         "or the option default_device says another device.",
-        fix='leave `engine="native"` out: "auto" takes XLA where it has to.',
+        fix=f'leave `engine="{wanted}"` out: "auto" takes XLA where it has to.',
         anchor="engine",
     )
 

@@ -21,7 +21,9 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.rules import RuleTable
 from evertrace._src.engines.native import costs
 
-_FAMILIES = "elementwise structural reduce dot indexing dynamic random windows linalg fft control"
+_FAMILIES = (
+    "elementwise structural reduce dot indexing dynamic random windows linalg fft control groups"
+)
 
 emission = RuleTable(
     "the native engine", [f"evertrace._src.engines.native.rules.{f}" for f in _FAMILIES.split()]
@@ -46,7 +48,8 @@ CODES = {name: code for code, name in enumerate(kernels.NAMES)}
     SCAN,
     GATHER,
     SCATTER,
-) = range(14)
+    FUNCTION,
+) = range(15)
 
 FUSED = frozenset((LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER))
 """Operations that XLA makes no function of their own for: what reads them does them."""
@@ -109,9 +112,13 @@ class Emitter:
       xla_cost: the same of XLA's code for it, without what a call takes.
       xla_kernels: how many functions XLA makes of it at least, besides fused loops.
       compilation: an estimate of what XLA takes to compile it, in nanoseconds.
+      divide: from a jaxpr, what takes the place of its equations, kernels of the fused engine among
+        them, and its outputs, or None if it has none; None if nothing is fused.
+      fused: those kernels, see `fused.groups.Fused`.
     """
 
-    def __init__(self):
+    def __init__(self, divide=None):
+        self.divide, self.fused = divide, []
         self.values, self.code, self.constants = [], [], []
         self.cost = self.xla_cost = self.compilation = 0.0
         self.xla_kernels = 0
@@ -246,7 +253,11 @@ class Emitter:
             raise NotNative("a part of it has captured arrays")
         env = dict(zip(map(id, jaxpr.invars), xs, strict=True))
         rule_of, literal = emission.find, self.literal
-        for eqn in jaxpr.eqns:
+        eqns, outvars = jaxpr.eqns, jaxpr.outvars
+        divided = None if self.divide is None else self.divide(jaxpr)
+        if divided is not None:
+            eqns, outvars = divided
+        for eqn in eqns:
             prim = eqn.primitive
             rule = rule_of(prim)
             if rule is None:
@@ -266,7 +277,7 @@ class Emitter:
                 env.update(zip(map(id, eqn.outvars), out, strict=True))
             else:
                 env[id(eqn.outvars[0])] = out
-        return [literal(v) if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
+        return [literal(v) if type(v) is Literal else env[id(v)] for v in outvars]
 
     def tape(self, inputs, outputs, carried=(), avals=(), is_long=False):
         """Return the tape of what was written."""

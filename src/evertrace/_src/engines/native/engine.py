@@ -3,6 +3,7 @@
 A program is made a tape once; it hangs on the jaxpr, with the reason if it cannot be one.
 """
 
+import functools
 import time
 from typing import Any, NamedTuple
 
@@ -16,9 +17,13 @@ from evertrace._src.engines.native.emit import (
     memory_of,
 )
 from evertrace._src.engines.protocol import Offer
+from evertrace._src.lazy import load
 
 LONG_COST = 1e4
 """Nanoseconds of work from which on other threads may run Python meanwhile."""
+
+FUSED_FROM = 2
+"""How many operations become a kernel of the fused engine: one alone a tape does as well."""
 
 
 class Made(NamedTuple):
@@ -39,23 +44,32 @@ class Made(NamedTuple):
     cost: float = 0.0
 
 
-def compile_jaxpr(jaxpr, is_wanted=False, donated=()):
+@functools.cache
+def _divider(least):
+    """Return what finds kernels of at least so many operations; it is loaded only now."""
+    groups = load("evertrace._src.engines.fused.groups")
+    return functools.partial(groups.divided, least=least)
+
+
+def compile_jaxpr(jaxpr, is_wanted=False, donated=(), fuses=0):
     """Return what a jaxpr without constvars becomes; kept on it.
 
     Args:
       jaxpr: the program.
       is_wanted: whether it is to become a tape if it can, whatever that costs.
       donated: indices of the inputs whose memory outputs may be given.
+      fuses: how many operations become a kernel of the fused engine at least; 0 for none.
     """
-    key = ("native", is_wanted, donated)
+    key = ("native", is_wanted, donated, fuses)
     found = jaxpr.cache.get(key)
     if found is None:
-        found = jaxpr.cache[key] = _compile(jaxpr, is_wanted, donated)
+        found = jaxpr.cache[key] = _compile(jaxpr, is_wanted, donated, fuses)
     return found
 
 
-def _compile(jaxpr, is_wanted, donated):
-    e, start = Emitter(), time.perf_counter()
+def _compile(jaxpr, is_wanted, donated, fuses):
+    start = time.perf_counter()
+    e = Emitter(_divider(fuses) if fuses else None)
     try:
         inputs = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         avals = [v.aval for v in jaxpr.outvars]
@@ -110,7 +124,8 @@ class TapeRunner:
 
 def offer(jaxpr, request):
     """Offer to run a jaxpr without constvars; see `engines.protocol`."""
-    made = compile_jaxpr(jaxpr, request.wanted == "native", request.donated)
+    fuses = FUSED_FROM if request.wanted == "fused" else 0
+    made = compile_jaxpr(jaxpr, request.wanted != "auto", request.donated, fuses)
     if made.tape is None:
         return Offer(None, made.why, made.eqn)
     request.took(request.name, made.seconds)

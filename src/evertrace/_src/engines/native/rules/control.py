@@ -114,7 +114,7 @@ class Body(NamedTuple):
     is_function: bool
 
 
-def body(jaxpr, inputs, outputs, carried=()):
+def body(jaxpr, inputs, outputs, carried=(), divide=None):
     """Return the `Body` of a jaxpr, whose inputs and outputs come in a given order.
 
     Args:
@@ -122,11 +122,12 @@ def body(jaxpr, inputs, outputs, carried=()):
       inputs: indices of its inputs, each once.
       outputs: indices of those outputs that are wanted.
       carried: pairs of (input, output), as they are numbered then, that may share memory.
+      divide: see `Emitter`.
     """
-    key = ("native", tuple(inputs), tuple(outputs), tuple(carried))
+    key = ("native", divide, tuple(inputs), tuple(outputs), tuple(carried))
     found = jaxpr.cache.get(key)
     if found is None:
-        e = Emitter()
+        e = Emitter(divide)
         values = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
         outs = e.inline(jaxpr, values)
         tape = e.tape([values[i] for i in inputs], [outs[i] for i in outputs], carried)
@@ -153,7 +154,7 @@ _WRITTEN_OUT = (LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER, REDUCE, MATMUL)
 @emission.define(cond_p)
 def _cond(e, eqn, xs):
     branches = [b.jaxpr for b in eqn.params["branches"]]
-    made = [body(j, range(len(xs) - 1), range(len(eqn.outvars))) for j in branches]
+    made = [body(j, range(len(xs) - 1), range(len(eqn.outvars)), divide=e.divide) for j in branches]
     outs = [e.new(memory_of(v.aval)) for v in eqn.outvars]
     e.add(COND, tuple(outs), xs, "", (), tuple(b.tape for b in made))
     compilation = sum(b.compilation for b in made)
@@ -182,7 +183,7 @@ def _scan(e, eqn, xs):
     kept = [*moving, *range(carries, len(eqn.outvars))]
     first = consts + len(fixed)
     pairs = [(first + i, i) for i in range(len(moving))]
-    turn = body(jaxpr, order, kept, pairs)
+    turn = body(jaxpr, order, kept, pairs, e.divide)
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in kept}
     numbers = (first, len(moving), p["length"], int(p["reverse"]))
     outs, ins = tuple(made[k] for k in kept), tuple(xs[i] for i in order)
@@ -222,11 +223,12 @@ def _while(e, eqn, xs):
     same = invariant(turn, b, len(carry))
     fixed = [k for k in range(len(carry)) if same[k]]
     moving = [k for k in range(len(carry)) if not same[k]]
-    asked = body(test, [*range(a), *[a + k for k in fixed], *[a + k for k in moving]], [0])
+    test_order = [*range(a), *[a + k for k in fixed], *[a + k for k in moving]]
+    asked = body(test, test_order, [0], divide=e.divide)
     first = b + len(fixed)
     turn_order = [*range(b), *[b + k for k in fixed], *[b + k for k in moving]]
     pairs = [(first + i, i) for i in range(len(moving))]
-    turned = body(turn, turn_order, moving, pairs)
+    turned = body(turn, turn_order, moving, pairs, e.divide)
     constant = [carry[k] for k in fixed]
     made = {k: e.new(memory_of(eqn.outvars[k].aval)) for k in moving}
     ins = [*test_consts, *constant, *turn_consts, *constant, *[carry[k] for k in moving]]

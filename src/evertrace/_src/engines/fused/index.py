@@ -1,0 +1,71 @@
+"""Places in arrays, as sums of counters of loops: ``first + step_0 counter_0 + ...``."""
+
+from typing import Any, NamedTuple
+
+
+class Counter:
+    """What a loop counts, or the lanes of a vector that has a fixed place.
+
+    Attributes:
+      key: what it is known by: equal counters count the same.
+      scope: of the loop.
+      text: name of the counter, or None if there is no loop.
+      lanes: how many places are looked at together, from the counter on.
+      base: the first place, if there is no loop.
+    """
+
+    __slots__ = ("base", "key", "lanes", "scope", "text")
+
+    def __init__(self, key, scope, text, lanes, base=0):
+        self.key, self.scope, self.text, self.lanes, self.base = key, scope, text, lanes, base
+
+    def __eq__(self, other):
+        return self.key == other.key
+
+    def __hash__(self):
+        return hash(self.key)
+
+
+class Index(NamedTuple):
+    """A place along one dimension.
+
+    Attributes:
+      first: a number.
+      terms: pairs of a counter and how much it counts.
+    """
+
+    first: int = 0
+    terms: tuple[tuple[Any, int], ...] = ()
+
+    def moved(self, first, step=1):
+        """Return ``first + step * self``."""
+        terms = self.terms if step == 1 else tuple((c, step * s) for c, s in self.terms)
+        return Index(first + step * self.first, terms)
+
+    @property
+    def lanes(self):
+        """How many places it stands for."""
+        return max([c.lanes for c, _ in self.terms], default=1)
+
+
+ZERO = Index()
+
+
+def of(counter):
+    """Return the place that a counter counts."""
+    return Index(counter.base, ((counter, 1),))
+
+
+def innermost(index, outermost):
+    """Return the scope in which all of some places are known."""
+    scope = outermost
+    for place in index:
+        for counter, _ in place.terms:
+            if counter.scope.depth > scope.depth:
+                scope = counter.scope
+    return scope
+
+
+def counters(index):
+    """Return the counters of places."""
+    return {counter for place in index for counter, _ in place.terms}

@@ -1,0 +1,578 @@
+"""One function of machine code: a nest of loops that computes the results of a group.
+
+A value is a function of places: `Kernel.at` writes down how an element, or a vector of them, comes
+about from the elements of operands, down to those of the arrays that the kernel reads. Places are
+`Index`es. So what only moves elements costs nothing, and what one loop needs is computed in it.
+
+What has to be a loop of its own is a *part*: a reduction of more than `UNROLLED` elements, or the
+results themselves. Parts of one scope, with loops of one length, of which none needs another,
+become one loop with several accumulators. To find them, the function is written twice, the first
+time without a text (`is_dry`), which also estimates what it costs.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.fused import index as places
+from evertrace._src.engines.fused.index import ZERO, Counter, Index
+from evertrace._src.engines.fused.rules import fusion
+from evertrace._src.engines.fused.writer import TYPES, Value, Writer
+
+LANES = 16
+"""Elements of a vector, whatever the processor has: so sums are the same on each."""
+
+UNROLLED = 16
+"""Elements of reductions that are written out."""
+
+CHUNKS = 4
+"""Vectors of a loop that is written out."""
+
+SHORT = 16
+"""Elements of the last dimensions of a result that are written out."""
+
+BLOCK = 64
+"""Turns after which a sum begins anew, so that its error does not grow with its length."""
+
+REUSED = 8
+"""How often an element has to be read for its array to be transposed first."""
+
+
+class NotFusible(Exception):
+    """A group cannot be one kernel.
+
+    Attributes:
+      variable: what has to be computed by another kernel first, or None.
+    """
+
+    def __init__(self, reason, variable=None):
+        super().__init__(reason)
+        self.variable = variable
+
+
+class Part(NamedTuple):
+    """What a loop computes.
+
+    Attributes:
+      variable: of which it is.
+      place: where in the result of a reduction, or in the first dimensions of a stored value.
+      reduction: what joins two elements, or None if they are stored.
+    """
+
+    variable: Any
+    place: tuple
+    reduction: Any = None
+
+
+class Nest(NamedTuple):
+    """A nest of loops.
+
+    Attributes:
+      path: of the scope in which it is.
+      extents: how long each dimension is.
+      level: of what it computes, see `Group.levels`.
+      is_vector: whether the last dimension is looked at vector by vector.
+    """
+
+    path: tuple
+    extents: tuple
+    level: int
+    is_vector: bool
+
+
+class Kernel(Writer):
+    """A kernel that is being written.
+
+    Attributes:
+      group: what it computes.
+      inputs: (variable, permutation or None) of the arrays that are read, in the order of slots.
+      parts: the parts of each nest of loops, by their variables and indices.
+      units: pieces into which the outermost loop can be divided.
+    """
+
+    def __init__(self, group, first=None):
+        super().__init__(first is None)
+        self.group = group
+        self.inputs = [] if first is None else first.inputs
+        self.parts = {} if first is None else first.parts
+        self.slots = {key: i for i, key in enumerate(self.inputs)}
+        self.units = 1
+        self.done, self.live = {}, {}
+        self.names = {} if first is None else first.names
+
+    # ------------------------------------------------------------ values
+
+    def at(self, x, index):
+        """Return the element of an operand at a place, or the elements from there on."""
+        if type(x) is Literal:
+            return self.constant(x.val, self.kind(x))
+        scope = places.innermost(index, self.entry)
+        key = (id(x), index)
+        found = scope.values.get(key)
+        if found is None:
+            eqn = self.group.makers.get(x)
+            if eqn is None:
+                found = self.read(x, index)
+            else:
+                found = fusion[eqn.primitive].value(self, eqn, index)
+            scope.values[key] = found
+        return found
+
+    def kind(self, x):
+        """Return the type of an operand's elements."""
+        return TYPES[x.aval.dtype.name]
+
+    def number(self, index, kind):
+        """Return a place as a number."""
+        total = self.constant(index.first, kind)
+        for counter, step in index.terms:
+            term = self.steps(kind, counter.lanes)
+            if counter.text is not None:
+                base = Value(counter.text, "i64", 1, counter.scope)
+                base = self.cast("trunc", base, kind)
+                term = base if counter.lanes == 1 else self.binary("add", base, term)
+            else:
+                term = term._replace(scope=counter.scope)
+            total = self.binary("add", total, self.binary("mul", term, self.constant(step, kind)))
+        return total
+
+    def read(self, x, index):
+        """Load elements of an array."""
+        shape = x.aval.shape
+        along = [d for d, place in enumerate(index) if place.lanes > 1]
+        order = None
+        if along and along[-1] != len(shape) - 1 and self._pays_transposition(x, index, along):
+            order = (*[d for d in range(len(shape)) if d != along[-1]], along[-1])
+        pointer = self.pointer(x, order)
+        order = order or tuple(range(len(shape)))
+        offset, step = ZERO, 1
+        for d in reversed(order):
+            moved = index[d].moved(0, step)
+            offset = Index(offset.first + moved.first, offset.terms + moved.terms)
+            step *= shape[d]
+        return self.load_from(pointer, offset, self.kind(x))
+
+    def _pays_transposition(self, x, index, along):
+        if len(along) != 1:
+            return False
+        scope = places.innermost(index, self.entry)
+        return scope.turns * index[along[0]].lanes >= REUSED * x.aval.size
+
+    def pointer(self, x, order=None):
+        """Return the address of an array."""
+        key = (x, order)
+        slot = self.slots.get(key)
+        if slot is None:
+            slot = self.slots[key] = len(self.inputs)
+            self.inputs.append(key)
+        return Value(f"%p{slot}", "ptr", 1, self.entry)
+
+    def result(self, number):
+        """Return the address of a result."""
+        return Value(f"%r{number}", "ptr", 1, self.entry)
+
+    def load_from(self, pointer, offset, kind, token=None):
+        """Load elements at an offset of memory."""
+        moving = {}
+        for counter, step in offset.terms:
+            moving[counter] = moving.get(counter, 0) + step
+        vectors = [c for c in moving if c.lanes > 1 and moving[c] != 0]
+        if len(vectors) > 1:
+            raise NotFusible("an array is read along two dimensions")
+        first = offset.first
+        terms = [(c, step) for c, step in moving.items() if step and c.text is not None]
+        lanes = vectors[0].lanes if vectors else 1
+        step = moving[vectors[0]] if vectors else 1
+        address = self.place(pointer, first, terms, kind)
+        found = [pointer.scope, *[c.scope for c, s in moving.items() if s]]
+        scope = max(found, key=lambda s: s.depth)
+        if lanes == 1 or step == 1:
+            return self.load(address, kind, lanes, scope, token)
+        return self._gather(pointer, first, terms, kind, (lanes, step), scope, token)
+
+    def _gather(self, pointer, first, terms, kind, strided, scope, token):
+        lanes, step = strided
+        xs = []
+        for i in range(lanes):
+            address = self.place(pointer, first + i * step, terms, kind)
+            xs.append(self.load(address, kind, 1, scope, token))
+        vector = Value("poison", xs[0].type, lanes, self.entry)
+        for i, x in enumerate(xs):
+            line = f"insertelement {vector.full_type} {vector.text}, {x.type} {x.text}, i64 {i}"
+            vector = self.write(x.scope, line, x.type, lanes)
+        return vector
+
+    def place(self, pointer, first, terms, kind):
+        """Return the address of ``first + sum of step * counter``; counters of loops only."""
+        total = None
+        for counter, step in sorted(terms, key=lambda term: term[0].scope.depth):
+            term = Value(counter.text, "i64", 1, counter.scope)
+            if step != 1:
+                term = self.binary("mul", term, self.constant(step, "i64"), 0.0)
+            total = term if total is None else self.binary("add", total, term, 0.0)
+        if total is None:
+            return self.address(pointer, self.constant(first, "i64"), kind)
+        address = self.address(pointer, total, kind)
+        return self.address(address, self.constant(first, "i64"), kind) if first else address
+
+    # ------------------------------------------------------------ parts
+
+    def reduced(self, eqn, index, extents, reduction):
+        """Return what a reduction has at a place; `extents` are those of the reduced dimensions."""
+        element = fusion[eqn.primitive].element
+        if math.prod(extents) <= UNROLLED:
+            found = [element(self, eqn, index, place) for place in _all(extents)]
+            return reduction.finish(self, in_pairs(self, reduction, found))
+        x, scope = eqn.outvars[0], places.innermost(index, self.entry)
+        self._check_turns(x, index, scope)
+        is_vector = all(place.lanes == 1 for place in index)
+        key = Nest(scope.path, tuple(extents), self.group.levels[x], is_vector)
+        return self.ensure(scope, key, Part(x, index, reduction))
+
+    def _check_turns(self, x, index, scope):
+        """Refuse what would be computed again and again in a loop that does not change it."""
+        found = [c.scope for c in places.counters(index)]
+        around = scope
+        while around is not None:
+            if around.counts and around not in found:
+                raise NotFusible("a reduction would be computed again in a loop", x)
+            around = around.parent
+        if scope is self.entry and self.group.is_looped:
+            raise NotFusible("a reduction of everything comes first", x)
+
+    def ensure(self, scope, nest, part):
+        """Write the loop of a part, if it is not there yet; returns what the part computes."""
+        name = (part.variable, part.place)
+        if self.is_dry:
+            known = self.parts.setdefault(nest, {})
+            if name not in known:
+                known[name] = part
+                self.done[name] = self.run(scope, nest, [part])[0]
+        elif name not in self.done:
+            parts = [self._alive(part, scope) for part in self.parts[nest].values()]
+            for one, value in zip(parts, self.run(scope, nest, parts), strict=True):
+                self.done[one.variable, one.place] = value
+        return self.done[name]
+
+    def _alive(self, part, scope):
+        """Return a part of the first writing with the counters of this one."""
+        index = []
+        for place in part.place:
+            terms = tuple([(self._own(c, scope), step) for c, step in place.terms])
+            index.append(Index(place.first, terms))
+        return part._replace(place=tuple(index))
+
+    def _own(self, counter, scope):
+        """Return this writing's counter in the place of the first one's; vectors may be new."""
+        if counter.text is None and counter.key not in self.live:
+            while scope.path != counter.scope.path:
+                scope = scope.parent
+            self.counter(counter.key, scope, None, counter.lanes, counter.base)
+        return self.live[counter.key]
+
+    def counter(self, key, scope, text, lanes, base=0):
+        """Return a new counter."""
+        made = self.live[key] = Counter(key, scope, text, lanes, base)
+        scope.counts = scope.counts or text is not None
+        return made
+
+    # ------------------------------------------------------------ loops
+
+    def run(self, scope, nest, parts):
+        """Write a nest of loops; returns a result for each part, None of what is stored."""
+        totals = self._along(scope, nest, parts, (), {})
+        return [self._total(nest, n, part, totals) for n, part in enumerate(parts)]
+
+    def _total(self, nest, n, part, totals):
+        if part.reduction is None:
+            return None
+        reduction, found = part.reduction, []
+        for (owner, _), xs in sorted(totals.items()):
+            if owner == n:
+                found.append(across(self, reduction, xs) if nest.is_vector else xs)
+        return reduction.finish(self, in_pairs(self, reduction, found))
+
+    def _along(self, scope, nest, parts, index, totals):
+        """Write the loop of the next dimension and those in it; returns new totals."""
+        d = len(index)
+        if d == len(nest.extents):
+            return self._add(scope, parts, index, totals)
+        extent = nest.extents[d]
+        if extent == 1:
+            return self._along(scope, nest, parts, (*index, ZERO), totals)
+        if not (nest.is_vector and d == len(nest.extents) - 1):
+            lanes = self._lanes(nest, parts)
+            return self._count(scope, (nest, d), extent, 1, parts, index, totals, lanes)
+        return self._in_vectors(scope, nest, parts, index, totals)
+
+    def _in_vectors(self, scope, nest, parts, index, totals):
+        extent = nest.extents[-1]
+        full, rest = divmod(extent, LANES)
+        if full > CHUNKS:
+            key = (nest, len(index))
+            totals = self._count(scope, key, extent, LANES, parts, index, totals, [LANES])
+            if rest and all(part.reduction is None for part in parts):
+                rest = 0
+        else:
+            for i in range(full):
+                totals = self._chunk(scope, extent, i, LANES, parts, index, totals)
+        if rest:
+            totals = self._chunk(scope, extent, full, rest, parts, index, totals)
+        return totals
+
+    def _chunk(self, scope, extent, i, lanes, parts, index, totals):
+        """Write what is done for one vector of a dimension, at a fixed place."""
+        place = Index(i * LANES)
+        if lanes > 1:
+            key = (*scope.path, "chunk", extent, i)
+            place = places.of(self.counter(key, scope, None, lanes, i * LANES))
+        return self._add(scope, parts, (*index, place), totals)
+
+    def _lanes(self, nest, parts):
+        """Return how many lanes the totals in a nest of loops have."""
+        if nest.is_vector:
+            full, rest = divmod(nest.extents[-1], LANES)
+            return [n for n in (LANES if full else 0, rest) if n]
+        return [max(place.lanes for part in parts for place in part.place)]
+
+    def _count(self, scope, key, extent, step, parts, index, totals, lanes):
+        """Write a loop over a dimension."""
+        wanted = [(n, count) for n, part in enumerate(parts) if part.reduction for count in lanes]
+        overlaps = not wanted and step > 1
+        turns = -(-extent // step) if overlaps else extent // step
+
+        def body(inner, text, flat):
+            if overlaps:
+                text = self._until(inner, text, extent - step)
+            counter = self.counter((*inner.path, "at"), inner, text, step)
+            within = dict(totals)
+            _unflatten(within, wanted, parts, flat)
+            nest, at = key[0], (*index, places.of(counter))
+            return _flat(self._along(inner, nest, parts, at, within), wanted)
+
+        end = turns * step
+        starts = [totals.get(w) or self._identity(parts[w[0]].reduction, w[1]) for w in wanted]
+        carried = [x for xs in starts for x in xs]
+        if turns > 2 * BLOCK and any(part.reduction and part.reduction.adds for part in parts):
+            flat = self._in_blocks(scope, key, (end, step), wanted, parts, carried, body)
+        else:
+            flat = self.loop(scope, key, ("0", str(end), step), carried, body, turns)
+        totals = dict(totals)
+        _unflatten(totals, wanted, parts, flat)
+        return totals
+
+    def _until(self, scope, text, most):
+        """Return a counter, but at most a number: the last vector overlaps with the one before."""
+        counter = Value(text, "i64", 1, scope)
+        return self.call("smin", counter, self.constant(most, "i64"), cost=0.0).text
+
+    def _in_blocks(self, scope, key, range_, wanted, parts, carried, body):
+        """Write a loop whose totals begin anew after some turns."""
+        end, step = range_
+        zeros = [x for n, count in wanted for x in self._identity(parts[n].reduction, count)]
+
+        def block(outer, text, flat):
+            first = Value(text, "i64", 1, outer)
+            after = self.binary("add", first, self.constant(BLOCK * step, "i64"), 0.0)
+            stop = self.call("smin", after, self.constant(end, "i64"), cost=0.0).text
+            found = self.loop(outer, key, (text, stop, step), zeros, body, BLOCK)
+            return self._joined(wanted, parts, flat, found)
+
+        turns = end / (BLOCK * step)
+        bounds = ("0", str(end), BLOCK * step)
+        return self.loop(scope, ("blocks", *key), bounds, carried, block, turns)
+
+    def _joined(self, wanted, parts, xs, ys):
+        old, new = {}, {}
+        _unflatten(old, wanted, parts, xs)
+        _unflatten(new, wanted, parts, ys)
+        joined = {w: parts[w[0]].reduction.join(self, old[w], new[w]) for w in wanted}
+        return _flat(joined, wanted)
+
+    def _identity(self, reduction, lanes):
+        return tuple([self.spread(self.constant(*x), lanes) for x in reduction.identity])
+
+    def _add(self, scope, parts, index, totals):
+        """Write what is done for one place of a nest of loops."""
+        for n, part in enumerate(parts):
+            if part.reduction is None:
+                self.put(part.variable, (*part.place, *index), scope)
+                continue
+            eqn = self.group.makers[part.variable]
+            xs = fusion[eqn.primitive].element(self, eqn, part.place, index)
+            lanes = max(place.lanes for place in (*part.place, *index))
+            xs = tuple([self.spread(x, lanes) for x in xs])
+            before = totals.get((n, lanes))
+            totals = dict(totals)
+            totals[n, lanes] = xs if before is None else part.reduction.join(self, before, xs)
+        return totals
+
+    def put(self, x, index, scope):
+        """Store elements of a result: all those of its short dimensions."""
+        for rest in _all(x.aval.shape[len(index) :]):
+            self._put(x, (*index, *rest), scope)
+
+    def _put(self, x, index, scope):
+        value, offset, step = self.at(x, index), ZERO, 1
+        for d in reversed(range(len(index))):
+            moved = index[d].moved(0, step)
+            offset = Index(offset.first + moved.first, offset.terms + moved.terms)
+            step *= x.aval.shape[d]
+        value = self.spread(value, max([place.lanes for place in index], default=1))
+        pointer = self.result(self.group.roots.index(x))
+        kind = value.type
+        apart = max([s for c, s in offset.terms if c.lanes > 1], default=1)
+        terms = [(c, s) for c, s in offset.terms if c.text is not None]
+        if apart == 1:
+            self.store(value, self.place(pointer, offset.first, terms, kind), scope)
+            return
+        for i in range(value.lanes):
+            address = self.place(pointer, offset.first + i * apart, terms, kind)
+            self.store(self.lane(value, i), address, scope)
+
+    # ------------------------------------------------------------ the whole
+
+    def whole(self):
+        """Write the function; returns the text."""
+        rows = self.group.rows
+        if rows is None:
+            self._roots(self.entry, ())
+        elif not rows:
+            self._long_roots()
+        else:
+            self.units = rows[0]
+            self._rows(self.entry, rows, ())
+        return "" if self.is_dry else self._text()
+
+    def _rows(self, scope, rows, index):
+        if not rows:
+            self._roots(scope, index)
+            return
+        bounds = ("0", str(rows[0]), 1) if index else ("%begin", "%end", 1)
+
+        def body(inner, text, _):
+            counter = self.counter((*inner.path, "at"), inner, text, 1)
+            self._rows(inner, rows[1:], (*index, places.of(counter)))
+            return []
+
+        self.loop(scope, ("row", len(index)), bounds, [], body, rows[0])
+
+    def _long_roots(self):
+        """Write roots whose first dimension is looked at vector by vector."""
+        extent = self.group.roots[0].aval.shape[0]
+        lanes = min(LANES, extent)
+        self.units = -(-extent // lanes)
+
+        def body(inner, text, _):
+            first = Value(text, "i64", 1, inner)
+            first = self.binary("mul", first, self.constant(lanes, "i64"), 0.0)
+            base = self._until(inner, first.text, extent - lanes)
+            counter = self.counter((*inner.path, "at"), inner, base, lanes)
+            place = places.of(counter) if lanes > 1 else ZERO
+            for x in self.group.roots:
+                self.put(x, (place,), inner)
+            return []
+
+        self.loop(self.entry, ("row", 0), ("%begin", "%end", 1), [], body, self.units)
+
+    def _roots(self, scope, index):
+        for x in sorted(self.group.roots, key=self.group.levels.__getitem__):
+            rest = long_dimensions(x.aval.shape)[len(index) :]
+            if rest:
+                nest = Nest(scope.path, tuple(rest), self.group.levels[x] + 1, True)
+                self.ensure(scope, nest, Part(x, index))
+            else:
+                self.put(x, index, scope)
+
+    def _text(self):
+        lines = ["define void @kernel(ptr %slots, i64 %begin, i64 %end) #0 {", "entry:"]
+        names = [f"%p{i}" for i in range(len(self.inputs))]
+        names += [f"%r{i}" for i in range(len(self.group.roots))]
+        for i, name in enumerate(names):
+            lines.append(f"  {name}a = getelementptr ptr, ptr %slots, i64 {i}")
+            lines.append(f"  {name} = load ptr, ptr {name}a, align 8")
+        lines += self.entry.lines
+        lines += ["  ret void", "}", ""]
+        lines.append('attributes #0 = { nounwind "prefer-vector-width"="512" ')
+        lines[-1] += '"min-legal-vector-width"="512" }'
+        return "\n".join(lines)
+
+
+def long_dimensions(shape):
+    """Return the lengths without those of the last dimensions, if they are short."""
+    kept, total = len(shape), 1
+    while kept > 1 and total * shape[kept - 1] <= SHORT:
+        kept -= 1
+        total *= shape[kept]
+    return shape[:kept]
+
+
+class Probe(Kernel):
+    """Finds out along which dimensions of a result its reductions are.
+
+    Attributes:
+      depth: of how many dimensions of the result reductions along rows depend.
+    """
+
+    def __init__(self, group):
+        super().__init__(group)
+        self.depth = 0
+        (root,) = group.roots
+        self._places = [self._counter(d) for d in range(root.aval.ndim)]
+        self.at(root, tuple(self._places))
+
+    def _counter(self, key):
+        counter = Counter(("dimension", key), self.entry, "%counter", 1)
+        return places.of(counter)
+
+    def reduced(self, eqn, index, extents, reduction):
+        """Note of which dimensions the result depends."""
+        rule = fusion[eqn.primitive]
+        is_long = math.prod(extents) > UNROLLED
+        if is_long and rule.is_along_rows(eqn):
+            known = {place.terms[0][0]: d + 1 for d, place in enumerate(self._places)}
+            used = [known.get(c, 0) for c in places.counters(index)]
+            self.depth = max([self.depth, *used])
+        inner = [self._counter((eqn.outvars[0], d)) for d in range(len(extents))]
+        return reduction.finish(self, rule.element(self, eqn, index, tuple(inner)))
+
+
+def _all(extents):
+    """Return all places of some dimensions."""
+    found = [()]
+    for extent in extents:
+        found = [(*place, Index(i)) for place in found for i in range(extent)]
+    return found
+
+
+def in_pairs(k, reduction, found):
+    """Join elements in pairs, these in pairs, and so on."""
+    while len(found) > 1:
+        joined = [reduction.join(k, a, b) for a, b in zip(found[::2], found[1::2], strict=False)]
+        found = joined + found[len(joined) * 2 :]
+    return found[0]
+
+
+def across(k, reduction, xs):
+    """Join the lanes of a vector: each with the one half of the lanes further on."""
+    lanes, rest = xs[0].lanes, []
+    while lanes > 1:
+        if lanes % 2:
+            rest.append(tuple([k.lane(x, lanes - 1) for x in xs]))
+        lanes //= 2
+        halves = [
+            tuple([k.lane(x, i) if lanes == 1 else k.shuffled(x, i * lanes, lanes) for x in xs])
+            for i in range(2)
+        ]
+        xs = reduction.join(k, *halves)
+    return in_pairs(k, reduction, [xs, *rest])
+
+
+def _flat(totals, wanted):
+    return [x for w in wanted for x in totals[w]]
+
+
+def _unflatten(totals, wanted, parts, flat):
+    flat = iter(flat)
+    for w in wanted:
+        totals[w] = tuple([next(flat) for _ in parts[w[0]].reduction.identity])

@@ -1,0 +1,458 @@
+"""Elementwise operations, in the formulas of `src/native/kernels/loops`.
+
+Those formulas are here as they are there for processors that cannot multiply and add at once: what
+a kernel computes does not depend on the processor.
+"""
+
+import numpy as np
+
+from evertrace._src.engines.fused.rules import Rule, fusion
+from evertrace._src.engines.fused.writer import SIZES, TYPES, literal_text
+from evertrace._src.ops import bits, compare, convert, select
+from evertrace._src.ops import elementwise as ops
+
+
+def is_float(dtype):
+    """Whether numbers of a dtype have fractions."""
+    return dtype.kind == "f"
+
+
+def is_unsigned(dtype):
+    """Whether numbers of a dtype are compared without a sign."""
+    return dtype.kind in "ub"
+
+
+def elementwise(*prims, dtypes="fiub", is_dear=False, takes=None):
+    """Decorate what makes the result of the kernel, the equation and the operands' elements.
+
+    Args:
+      *prims: the primitives.
+      dtypes: kinds of the first operand that it is for.
+      is_dear: see `Rule`.
+      takes: whether it is for an equation, if that is not said by `dtypes`.
+    """
+
+    def is_for(eqn):
+        return eqn.invars[0].aval.dtype.kind in dtypes and (takes is None or takes(eqn))
+
+    def register(function):
+        def value(k, eqn, index):
+            xs = [k.at(x, index if x.aval.ndim else ()) for x in eqn.invars]
+            return function(k, eqn, *xs)
+
+        for prim in prims:
+            fusion.rules[prim] = Rule(value, is_for, is_dear=is_dear)
+        return function
+
+    return register
+
+
+def _dtype(eqn):
+    return eqn.invars[0].aval.dtype
+
+
+def _direct(prims, of_floats, of_integers, is_dear=False):
+    """Register what is one instruction."""
+    kinds = ("f" if of_floats else "") + ("iub" if of_integers else "")
+
+    @elementwise(*prims, dtypes=kinds, is_dear=is_dear)
+    def _rule(k, eqn, x, y):
+        cost = 8.0 if is_dear else 1.0
+        return k.binary(of_floats if is_float(_dtype(eqn)) else of_integers, x, y, cost)
+
+
+_direct([ops.sub_p], "fsub", "sub")
+_direct([ops.mul_p], "fmul", "mul")
+_direct([bits.and_p], None, "and")
+_direct([bits.or_p], None, "or")
+_direct([bits.xor_p], None, "xor")
+
+
+@elementwise(ops.add_p, ops.add_any_p)
+def _add(k, eqn, x, y):
+    if x.type == "i1":
+        return k.binary("or", x, y)
+    return k.binary("fadd" if is_float(_dtype(eqn)) else "add", x, y)
+
+
+@elementwise(ops.div_p, dtypes="f", is_dear=True)
+def _div(k, eqn, x, y):
+    return k.binary("fdiv", x, y, 8.0)
+
+
+@elementwise(bits.not_p, dtypes="iub")
+def _not(k, eqn, x):
+    return k.binary("xor", x, k.constant(True if x.type == "i1" else -1, x.type))
+
+
+@elementwise(ops.neg_p, dtypes="fiu")
+def _neg(k, eqn, x):
+    if is_float(_dtype(eqn)):
+        return k.unary("fneg", x)
+    return k.binary("sub", k.constant(0, x.type), x)
+
+
+@elementwise(ops.abs_p, dtypes="fi")
+def _abs(k, eqn, x):
+    if is_float(_dtype(eqn)):
+        return k.call("fabs", x)
+    negative = k.compare("slt", x, k.constant(0, x.type))
+    return k.choose(negative, k.binary("sub", k.constant(0, x.type), x), x)
+
+
+@elementwise(ops.sign_p, dtypes="f")
+def _sign(k, eqn, x):
+    zero = k.constant(0, x.type)
+    below = k.choose(k.compare("olt", x, zero), k.constant(-1, x.type), x)
+    return k.choose(k.compare("ogt", x, zero), k.constant(1, x.type), below)
+
+
+@elementwise(ops.square_p, dtypes="fiu")
+def _square(k, eqn, x):
+    return _times(k, eqn, x, x)
+
+
+def _times(k, eqn, x, y):
+    return k.binary("fmul" if is_float(_dtype(eqn)) else "mul", x, y)
+
+
+@elementwise(ops.integer_pow_p, dtypes="fiu", takes=lambda eqn: 0 < abs(eqn.params["y"]) <= 64)
+def _integer_pow(k, eqn, x):
+    y = eqn.params["y"]
+    power = ops.repeated_product(x, abs(y), lambda a, b: _times(k, eqn, a, b))
+    return power if y > 0 else k.binary("fdiv", k.constant(1, x.type), power, 8.0)
+
+
+@elementwise(ops.sqrt_p, dtypes="f", is_dear=True)
+def _sqrt(k, eqn, x):
+    return k.call("sqrt", x, cost=8.0)
+
+
+@elementwise(ops.rsqrt_p, dtypes="f", is_dear=True)
+def _rsqrt(k, eqn, x):
+    return k.binary("fdiv", k.constant(1, x.type), k.call("sqrt", x, cost=8.0), 8.0)
+
+
+# ---------------------------------------------------------------- comparisons
+
+_PREDICATES = {
+    compare.eq_p: ("oeq", "eq", "eq"), compare.ne_p: ("une", "ne", "ne"),
+    compare.lt_p: ("olt", "slt", "ult"), compare.le_p: ("ole", "sle", "ule"),
+    compare.gt_p: ("ogt", "sgt", "ugt"), compare.ge_p: ("oge", "sge", "uge"),
+}  # fmt: skip
+
+
+@elementwise(*_PREDICATES)
+def _compare(k, eqn, x, y):
+    dtype = _dtype(eqn)
+    form = 0 if is_float(dtype) else 2 if is_unsigned(dtype) else 1
+    return k.compare(_PREDICATES[eqn.primitive][form], x, y)
+
+
+@elementwise(compare.is_finite_p, dtypes="f")
+def _is_finite(k, eqn, x):
+    return k.compare("oeq", k.binary("fsub", x, x), k.constant(0, x.type))
+
+
+def greater_or_nan(k, x, y, predicate):
+    """Whether x is beyond y, or NaN."""
+    return k.binary("or", k.compare(predicate, x, y), k.compare("uno", x, x))
+
+
+@elementwise(ops.max_p)
+def _max(k, eqn, x, y):
+    return _greater(k, _dtype(eqn), x, y)
+
+
+@elementwise(ops.min_p)
+def _min(k, eqn, x, y):
+    return _less(k, _dtype(eqn), x, y)
+
+
+def _greater(k, dtype, x, y):
+    """The greater one; a NaN goes through, and of two zeros the positive one is the greater."""
+    if is_float(dtype):
+        if y.is_known and not x.is_known:
+            x, y = y, x
+        if x.is_known and x.text not in _ODD[x.type]:
+            # Neither a zero nor NaN: what is not less is greater, the same, or NaN.
+            return k.choose(k.compare("olt", y, x), x, y)
+        tied = k.binary("fadd", x, y)
+        equal = k.compare("oeq", x, y)
+        zero = k.compare("oeq", x, k.constant(0, x.type))
+        greater = k.choose(greater_or_nan(k, x, y, "ogt"), x, y)
+        return k.choose(k.binary("and", equal, zero), tied, greater)
+    return k.choose(k.compare("ugt" if is_unsigned(dtype) else "sgt", x, y), x, y)
+
+
+def _less(k, dtype, x, y):
+    if is_float(dtype):
+        if y.is_known and not x.is_known:
+            x, y = y, x
+        if x.is_known and x.text not in _ODD[x.type]:
+            return k.choose(k.compare("ogt", y, x), x, y)
+        x, y = k.unary("fneg", x), k.unary("fneg", y)
+        return k.unary("fneg", _greater(k, dtype, x, y))
+    return k.choose(k.compare("ult" if is_unsigned(dtype) else "slt", x, y), x, y)
+
+
+def _odd(kind):
+    return {literal_text(x, kind) for x in (0.0, -0.0, np.nan)}
+
+
+_ODD = {"float": _odd("float"), "double": _odd("double")}
+
+
+@elementwise(ops.clamp_p)
+def _clamp(k, eqn, low, x, high):
+    dtype = eqn.invars[1].aval.dtype
+    return _less(k, dtype, _greater(k, dtype, x, low), high)
+
+
+@elementwise(select.select_n_p, takes=lambda eqn: len(eqn.invars) == 3, dtypes="b")
+def _select_n(k, eqn, which, x, y):
+    return k.choose(which, y, x)
+
+
+# ---------------------------------------------------------------- conversions
+
+
+def _converts(eqn):
+    old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+    return not (is_float(old) and new.kind in "iu")
+
+
+@elementwise(convert.convert_element_type_p, takes=_converts)
+def _convert(k, eqn, x):
+    old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+    kind = TYPES[new.name]
+    if kind == "i1":
+        zero = k.constant(0, x.type)
+        return k.compare("une" if is_float(old) else "ne", x, zero)
+    if is_float(old):
+        return k.cast("fptrunc" if SIZES[kind] < SIZES[x.type] else "fpext", x, kind)
+    if is_float(new):
+        return k.cast("uitofp" if is_unsigned(old) else "sitofp", x, kind)
+    if SIZES[kind] < SIZES[x.type]:
+        return k.cast("trunc", x, kind)
+    return k.cast("zext" if is_unsigned(old) else "sext", x, kind)
+
+
+# ---------------------------------------------------------------- functions
+
+
+class _Format:
+    """A format of floats: its type of bits, their number, and what rounds to integers if added."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.is_double = kind == "double"
+        self.bits = "i64" if self.is_double else "i32"
+        self.mantissa = 52 if self.is_double else 23
+        self.bias = 1023 if self.is_double else 127
+        self.round = 1.5 * 2.0**self.mantissa
+
+
+_FORMATS = {kind: _Format(kind) for kind in ("float", "double")}
+
+_EXP = {
+    "float": (0.49999994, 0.166665226, 0.0416682921, 0.00836853683, 0.00138181914),
+    "double": (
+        0.5, 0.16666666666666688, 0.041666666666666824, 0.0083333333333138939,
+        0.0013888888888778182, 0.00019841269903363905, 2.4801587557928105e-5,
+        2.7557228690990465e-6, 2.7557069703578075e-7, 2.5113928806615903e-8,
+        2.0976844283702522e-9,
+    ),
+}  # fmt: skip
+"""(exp(x) - 1 - x) / x ** 2 for \\|x\\| <= ln(2) / 2, from the lowest coefficient on."""
+
+_LN2 = {
+    "float": (0.693359375, -2.12194440e-4, 1.44269504),
+    "double": (
+        float.fromhex("0x1.62e42feep-1"),
+        float.fromhex("0x1.a39ef35793c76p-33"),
+        float.fromhex("0x1.71547652b82fep+0"),
+    ),
+}
+"""ln(2) in two parts, and its reciprocal."""
+
+
+class _Arithmetic:
+    """Operations of a kernel on floats of one type, numbers among them."""
+
+    def __init__(self, k, kind):
+        self.k, self.kind, self.format = k, kind, _FORMATS[kind]
+
+    def number(self, x):
+        return self.k.constant(x, self.kind) if isinstance(x, (int, float)) else x
+
+    def do(self, op, x, y):
+        return self.k.binary(op, self.number(x), self.number(y), 8.0 if op == "fdiv" else 1.0)
+
+    def add(self, x, y):
+        return self.do("fadd", x, y)
+
+    def sub(self, x, y):
+        return self.do("fsub", x, y)
+
+    def mul(self, x, y):
+        return self.do("fmul", x, y)
+
+    def div(self, x, y):
+        return self.do("fdiv", x, y)
+
+    def if_(self, predicate, x, y, then, otherwise):
+        found = self.k.compare(predicate, self.number(x), self.number(y))
+        return self.k.choose(found, self.number(then), self.number(otherwise))
+
+    def horner(self, x, coefficients):
+        total = self.number(coefficients[-1])
+        for c in coefficients[-2::-1]:
+            total = self.add(self.mul(total, x), c)
+        return total
+
+    def integer(self, op, x, y):
+        y = self.k.constant(y, self.format.bits) if isinstance(y, int) else y
+        return self.k.binary(op, x, y)
+
+    def bits(self, x):
+        return self.k.cast("bitcast", x, self.format.bits)
+
+    def from_bits(self, x):
+        return self.k.cast("bitcast", x, self.kind)
+
+    def clamped(self, x, least, most):
+        x = self.if_("olt", x, least, least, x)
+        return self.if_("ogt", x, most, most, x)
+
+    def magnitude(self, x):
+        return self.k.call("fabs", x)
+
+    def with_sign_of(self, magnitude, x):
+        return self.k.call("copysign", magnitude, x)
+
+    def rounded(self, x):
+        """Return the nearest integer as a number and in bits."""
+        shifted = self.add(x, self.format.round)
+        known = self.k.constant(self.format.round, self.kind)
+        return self.sub(shifted, known), self.integer(
+            "sub", self.bits(shifted), self._bits_of(self.format.round)
+        )
+
+    def _bits_of(self, x):
+        number = np.float64(x) if self.format.is_double else np.float32(x)
+        return int(number.view(f"i{number.itemsize}"))
+
+    def power_of_two(self, n):
+        moved = self.integer("add", n, self.format.bias)
+        return self.from_bits(self.integer("shl", moved, self.format.mantissa))
+
+    def scaled(self, x, n):
+        """Return x * 2 ** n, where n and the result may be beyond normal numbers."""
+        half = self.integer("sub", self.integer("lshr", self.integer("add", n, 4096), 1), 2048)
+        rest = self.integer("sub", n, half)
+        return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))
+
+    def exp_parts(self, x):
+        """Return p and n of exp(x) = 2 ** n (1 + p)."""
+        high, low, inverse = _LN2[self.kind]
+        whole, n = self.rounded(self.mul(x, inverse))
+        r = self.sub(x, self.mul(whole, high))
+        r = self.sub(r, self.mul(whole, low))
+        rest = self.horner(r, _EXP[self.kind])
+        return self.add(self.mul(self.mul(r, r), rest), r), n
+
+    def exp(self, x):
+        double = self.format.is_double
+        x = self.clamped(x, -746 if double else -104, 710 if double else 89)
+        p, n = self.exp_parts(x)
+        return self.scaled(self.add(p, 1), n)
+
+
+@elementwise(ops.exp_p, dtypes="f", is_dear=True)
+def _exp(k, eqn, x):
+    return _Arithmetic(k, x.type).exp(x)
+
+
+@elementwise(ops.logistic_p, dtypes="f", is_dear=True)
+def _logistic(k, eqn, x):
+    f = _Arithmetic(k, x.type)
+    e = f.exp(k.unary("fneg", f.magnitude(x)))
+    total = f.add(e, 1)
+    lost = f.sub(e, f.sub(total, 1))
+    quotient = f.div(f.if_("olt", x, 0, e, 1), total)
+    rough = f.sub(1.457, f.mul(total, 0.5))
+    return f.sub(quotient, f.mul(quotient, f.mul(lost, rough)))
+
+
+@elementwise(ops.tanh_p, dtypes="f", is_dear=True)
+def _tanh(k, eqn, x):
+    f = _Arithmetic(k, x.type)
+    x = f.clamped(x, -22, 22)
+    p, n = f.exp_parts(f.mul(f.magnitude(x), 2))
+    power = f.power_of_two(n)
+    less = f.sub(power, 1)
+    grown = f.mul(power, p)
+    t = f.add(grown, less)
+    t_lost = f.add(grown, f.sub(less, t))
+    total = f.add(t, 2)
+    total_lost = f.add(f.sub(t, f.sub(total, 2)), t_lost)
+    quotient = f.div(t, total)
+    rest = f.sub(t_lost, f.mul(quotient, total_lost))
+    return f.with_sign_of(f.add(f.mul(rest, f.div(1, total)), quotient), x)
+
+
+_LOG = {
+    "float": (
+        0.333333313, -0.250008225, 0.200012594, -0.166233212, 0.142009467, -0.131597072,
+        0.127674013, -0.0764332786,
+    ),
+    "double": (
+        0.66666666666667096, 0.39999999999542096, 0.28571428718652198, 0.22222200704903394,
+        0.18183464651298445, 0.1531638822572588, 0.14774218836547118,
+    ),
+}  # fmt: skip
+
+
+@elementwise(ops.log_p, dtypes="f", is_dear=True)
+def _log(k, eqn, x):
+    f = _Arithmetic(k, x.type)
+    tiny = float(np.finfo(np.float64 if f.format.is_double else np.float32).tiny)
+    is_small = k.compare("olt", x, f.number(tiny))
+    power, rest = _log_parts(f, k.choose(is_small, f.mul(x, 2.0**f.format.mantissa), x))
+    power = k.choose(is_small, f.sub(power, f.format.mantissa), power)
+    value = _log_of_parts(f, power, rest)
+    value = f.if_("oeq", x, np.inf, x, value)
+    value = f.if_("oeq", x, 0, -np.inf, value)
+    return f.if_("oge", x, 0, value, np.nan)
+
+
+def _log_parts(f, x):
+    """Return n and rest of x = 2 ** n (1 + rest), with 1 + rest near 1, as floats."""
+    shift = f.format.mantissa
+    mask, one = (1 << shift) - 1, f.format.bias << shift
+    root = 0x3FE6A09E667F3BCD if f.format.is_double else 0x3F3504F3
+    moved = f.integer("add", f.bits(x), one - root)
+    exponent = f.integer("lshr", moved, shift)
+    if f.format.is_double:
+        large = f.integer("or", exponent, 0x4330000000000000)
+        power = f.sub(f.from_bits(large), 2.0**52 + 1023)
+    else:
+        power = f.k.cast("sitofp", f.integer("sub", exponent, 127), "float")
+    near = f.integer("add", f.integer("and", moved, mask), root)
+    return power, f.sub(f.from_bits(near), 1)
+
+
+def _log_of_parts(f, n, rest):
+    high, low, _ = _LN2[f.kind]
+    if not f.format.is_double:
+        q = f.horner(rest, _LOG["float"])
+        square = f.mul(rest, rest)
+        small = f.add(f.mul(n, low), f.mul(square, -0.5))
+        small = f.add(f.mul(f.mul(square, rest), q), small)
+        return f.add(f.mul(n, high), f.add(rest, small))
+    s = f.div(rest, f.add(rest, 2))
+    z, half = f.mul(s, s), f.mul(f.mul(rest, 0.5), rest)
+    q = f.horner(z, _LOG["double"])
+    small = f.add(f.mul(s, f.add(half, f.mul(z, q))), f.mul(n, low))
+    return f.sub(f.mul(n, high), f.sub(f.sub(half, small), rest))

@@ -1,0 +1,168 @@
+"""Reductions: what joins two elements, and what they are."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evertrace._src.engines.fused.rules import Rule, fusion
+from evertrace._src.engines.fused.rules.elementwise import (
+    greater_or_nan,
+    is_float,
+    is_unsigned,
+)
+from evertrace._src.engines.fused.writer import TYPES
+from evertrace._src.ops import reduce as ops
+from evertrace._src.ops.structural import reduce_sum_p
+
+
+class Reduction(NamedTuple):
+    """How elements are joined.
+
+    Attributes:
+      identity: (number, type) of each part of what joins with anything to that.
+      join: from the kernel and two elements, tuples of their parts, what both make.
+      adds: whether the error grows with the number of elements.
+      finish: from the kernel and what all elements make, the result.
+    """
+
+    identity: tuple
+    join: Callable[..., tuple]
+    adds: bool = False
+    finish: Callable[..., Any] = lambda k, xs: xs[0]
+
+
+def _element(k, eqn, index, place):
+    """Return the element of the operand that a place in the reduced dimensions stands for."""
+    axes, kept, found = eqn.params["axes"], iter(index), []
+    inner = dict(zip(axes, place, strict=True))
+    for d in range(eqn.invars[0].aval.ndim):
+        found.append(inner[d] if d in inner else next(kept))
+    return (k.at(eqn.invars[0], tuple(found)),)
+
+
+def _extents(eqn):
+    return tuple([eqn.invars[0].aval.shape[d] for d in eqn.params["axes"]])
+
+
+def _is_along_rows(eqn):
+    shape = eqn.invars[0].aval.shape
+    return max([d for d, n in enumerate(shape) if n > SHORT], default=0) in eqn.params["axes"]
+
+
+SHORT = 16
+"""Elements of a dimension that does not decide."""
+
+
+def _is_not_empty(eqn):
+    return eqn.invars[0].aval.size > 0
+
+
+def _reduction(prim, make, element=_element):
+    """Register a reduction; `make` has it from the equation."""
+
+    def value(k, eqn, index):
+        return k.reduced(eqn, index, _extents(eqn), make(eqn))
+
+    fusion.rules[prim] = Rule(value, _is_not_empty, _extents, element, _is_along_rows)
+
+
+def _limits(dtype):
+    """Return the least and the greatest number of a dtype."""
+    if is_float(dtype):
+        return -np.inf, np.inf
+    if dtype.kind == "b":
+        return False, True
+    info = np.iinfo(dtype)
+    return info.min, info.max
+
+
+def _sum(eqn):
+    dtype = eqn.outvars[0].aval.dtype
+    op = "fadd" if is_float(dtype) else "add"
+    kind = TYPES[dtype.name]
+    return Reduction(((0, kind),), lambda k, x, y: (k.binary(op, x[0], y[0]),), is_float(dtype))
+
+
+def _prod(eqn):
+    dtype = eqn.outvars[0].aval.dtype
+    op = "fmul" if is_float(dtype) else "mul"
+    kind = TYPES[dtype.name]
+    return Reduction(((1, kind),), lambda k, x, y: (k.binary(op, x[0], y[0]),), is_float(dtype))
+
+
+def _bitwise(op, identity):
+    def make(eqn):
+        kind = TYPES[eqn.outvars[0].aval.dtype.name]
+        value = identity if kind != "i1" else bool(identity)
+        return Reduction(((value, kind),), lambda k, x, y: (k.binary(op, x[0], y[0]),))
+
+    return make
+
+
+def _extreme(is_max):
+    def make(eqn):
+        dtype = eqn.outvars[0].aval.dtype
+        least, greatest = _limits(dtype)
+
+        def join(k, x, y):
+            above = _comes_first(k, y[0], x[0], dtype, is_max)
+            return (k.choose(above, y[0], x[0]),)
+
+        return Reduction(((least if is_max else greatest, TYPES[dtype.name]),), join)
+
+    return make
+
+
+def _comes_first(k, x, y, dtype, is_max):
+    """Whether x is greater (or less) than y, or NaN."""
+    if is_float(dtype):
+        return greater_or_nan(k, x, y, "ogt" if is_max else "olt")
+    sign = "u" if is_unsigned(dtype) else "s"
+    return k.compare(sign + ("gt" if is_max else "lt"), x, y)
+
+
+def _place(is_max):
+    """The first place of the greatest or least element; a NaN is beyond all."""
+
+    def make(eqn):
+        dtype, out = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+        least, greatest = _limits(dtype)
+        kind, counted = TYPES[dtype.name], TYPES[out.name]
+        last = np.iinfo(out).max
+
+        def join(k, x, y):
+            first = _comes_first(k, y[0], x[0], dtype, is_max)
+            if is_float(dtype):  # not after another NaN
+                number = k.compare("ord", x[0], x[0])
+                first = k.binary("and", first, number)
+                both = k.compare("uno", x[0], y[0])
+                equal = k.compare("oeq", x[0], y[0])
+                nans = k.binary("and", k.compare("uno", x[0], x[0]), k.compare("uno", y[0], y[0]))
+                tied = k.binary("or", equal, k.binary("and", both, nans))
+            else:
+                tied = k.compare("eq", x[0], y[0])
+            earlier = k.binary("and", tied, k.compare("slt", y[1], x[1]))
+            taken = k.binary("or", first, earlier)
+            return k.choose(taken, y[0], x[0]), k.choose(taken, y[1], x[1])
+
+        worst = least if is_max else greatest
+        return Reduction(((worst, kind), (last, counted)), join, False, lambda k, xs: xs[1])
+
+    return make
+
+
+def _placed(k, eqn, index, place):
+    (x,) = _element(k, eqn, index, place)
+    return x, k.number(place[0], TYPES[eqn.outvars[0].aval.dtype.name])
+
+
+_reduction(reduce_sum_p, _sum)
+_reduction(ops.reduce_prod_p, _prod)
+_reduction(ops.reduce_max_p, _extreme(True))
+_reduction(ops.reduce_min_p, _extreme(False))
+_reduction(ops.reduce_and_p, _bitwise("and", -1))
+_reduction(ops.reduce_or_p, _bitwise("or", 0))
+_reduction(ops.reduce_xor_p, _bitwise("xor", 0))
+_reduction(ops.argmax_p, _place(True), _placed)
+_reduction(ops.argmin_p, _place(False), _placed)

@@ -1,0 +1,305 @@
+"""Writing LLVM's text: scopes of loops, values, instructions.
+
+Text is written into *scopes*, one for each open loop. A value is written where all that it is made
+of is known, which may be outside of the innermost loop: text of an outer scope ends up in front of
+the inner loop's, since that is put there only when it is closed. So nothing is computed in a loop
+that does not change in it.
+"""
+
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+
+TYPES = {
+    "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "i8",
+    "uint16": "i16", "uint32": "i32", "uint64": "i64", "float32": "float", "float64": "double",
+}  # fmt: skip
+"""The types of values by the names of dtypes; a boolean has a byte in memory."""
+
+SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+
+NONE: Any = None
+
+
+class Scope:
+    """A loop that is being written, or the function around all of them.
+
+    Attributes:
+      parent: the scope around it, or None.
+      path: keys of the loops that are open, from the outermost on.
+      depth: how many these are.
+      lines: the text so far.
+      label: of the block that the text ends in.
+      values: what has been computed here, by what it is.
+      turns: how often it runs, for estimates.
+      counts: whether values in it depend on the turn.
+    """
+
+    __slots__ = (
+        "children",
+        "counts",
+        "depth",
+        "label",
+        "lines",
+        "parent",
+        "path",
+        "turns",
+        "values",
+    )
+
+    def __init__(self, parent, key, label, turns):
+        self.parent, self.label = parent, label
+        self.path = () if parent is None else (*parent.path, key)
+        self.depth = len(self.path)
+        self.lines, self.values, self.children = [], {}, {}
+        self.counts = False
+        self.turns = turns if parent is None else parent.turns * turns
+
+
+class Value(NamedTuple):
+    """A number, or as many as a vector has lanes.
+
+    Attributes:
+      text: its name, or what it is if that is known.
+      type: of an element.
+      lanes: 1, or the elements of the vector.
+      scope: where it was written.
+    """
+
+    text: str
+    type: str
+    lanes: int
+    scope: Any
+
+    @property
+    def is_known(self):
+        return self.text[0] != "%"
+
+    @property
+    def full_type(self):
+        return self.type if self.lanes == 1 else f"<{self.lanes} x {self.type}>"
+
+
+def literal_text(value, kind):
+    """Return a number as LLVM writes it in a type."""
+    if kind in ("float", "double"):
+        number = float(np.float32(value)) if kind == "float" else float(value)
+        return "0x" + struct.pack(">d", number).hex().upper()
+    if kind == "i1":
+        return "true" if value else "false"
+    return str(int(value))
+
+
+class Writer:
+    """Text that is being written.
+
+    Attributes:
+      entry: the outermost scope.
+      is_dry: whether nothing is written, but only estimated what would be.
+      work: what runs, in vector instructions, as an estimate.
+      names: numbers of loops, by where they are and what they are known by.
+    """
+
+    def __init__(self, is_dry):
+        self.is_dry, self.work = is_dry, 0.0
+        self._written, self.names = 0, {}
+        self.entry = Scope(None, None, "entry", 1.0)
+
+    def name(self):
+        """Return a new name."""
+        self._written += 1
+        return f"%v{self._written}"
+
+    # ------------------------------------------------------------ values
+
+    def constant(self, value, kind):
+        """Return a number that is known."""
+        return Value(literal_text(value, kind), kind, 1, self.entry)
+
+    def write(self, scope, line, kind, lanes, cost=1.0):
+        """Append an instruction; the same one in the same scope is not written twice."""
+        key = (line, lanes)
+        found = scope.values.get(key)
+        if found is None:
+            found = scope.values[key] = Value(self.name(), kind, lanes, scope)
+            self.spend(scope, cost, lanes)
+            if not self.is_dry:
+                scope.lines.append(f"  {found.text} = {line}")
+        return found
+
+    def spend(self, scope, cost, lanes):
+        """Count an instruction on so many lanes."""
+        self.work += cost * scope.turns * max(1.0, lanes / 16)
+
+    def spread(self, x, lanes):
+        """Return a vector of one number."""
+        if x.lanes == lanes:
+            return x
+        if x.is_known:
+            return Value(f"splat ({x.type} {x.text})", x.type, lanes, x.scope)
+        vector = f"<{lanes} x {x.type}>"
+        line = f"insertelement {vector} poison, {x.type} {x.text}, i64 0"
+        first = self.write(x.scope, line, x.type, lanes, 0.5)
+        zeros = f"<{lanes} x i32> zeroinitializer"
+        line = f"shufflevector {vector} {first.text}, {vector} poison, {zeros}"
+        return self.write(x.scope, line, x.type, lanes, 0.5)
+
+    def alike(self, xs):
+        """Return values as vectors of one length, the lanes, and the scope of them all."""
+        lanes, scope = 1, self.entry
+        for x in xs:
+            if x.lanes > lanes:
+                lanes = x.lanes
+            if x.scope.depth > scope.depth:
+                scope = x.scope
+        return [x if x.lanes == lanes else self.spread(x, lanes) for x in xs], lanes, scope
+
+    # ------------------------------------------------------------ instructions
+
+    def binary(self, op, x, y, cost=1.0):
+        """Write an instruction on two numbers of one type."""
+        (x, y), lanes, scope = self.alike((x, y))
+        return self.write(scope, f"{op} {x.full_type} {x.text}, {y.text}", x.type, lanes, cost)
+
+    def unary(self, op, x):
+        """Write an instruction on a number, such as fneg."""
+        return self.write(x.scope, f"{op} {x.full_type} {x.text}", x.type, x.lanes)
+
+    def compare(self, predicate, x, y):
+        """Compare two numbers."""
+        (x, y), lanes, scope = self.alike((x, y))
+        op = "fcmp" if x.type in ("float", "double") else "icmp"
+        line = f"{op} {predicate} {x.full_type} {x.text}, {y.text}"
+        return self.write(scope, line, "i1", lanes)
+
+    def choose(self, which, x, y):
+        """Return `x` where a boolean holds, else `y`."""
+        (which, x, y), lanes, scope = self.alike((which, x, y))
+        line = (
+            f"select {which.full_type} {which.text}, {x.full_type} {x.text}, {y.full_type} {y.text}"
+        )
+        return self.write(scope, line, x.type, lanes)
+
+    def cast(self, op, x, kind):
+        """Convert a number to a type."""
+        if x.type == kind:
+            return x
+        target = kind if x.lanes == 1 else f"<{x.lanes} x {kind}>"
+        line = f"{op} {x.full_type} {x.text} to {target}"
+        return self.write(x.scope, line, kind, x.lanes)
+
+    def call(self, name, *xs, cost=1.0):
+        """Call an intrinsic function of numbers of one type."""
+        xs, lanes, scope = self.alike(xs)
+        kind = xs[0].type
+        short = {"float": "f32", "double": "f64"}.get(kind, kind)
+        suffix = short if lanes == 1 else f"v{lanes}{short}"
+        args = ", ".join(f"{x.full_type} {x.text}" for x in xs)
+        line = f"call {xs[0].full_type} @llvm.{name}.{suffix}({args})"
+        return self.write(scope, line, kind, lanes, cost)
+
+    def lane(self, x, i):
+        """Return one number of a vector."""
+        if x.lanes == 1:
+            return x
+        return self.write(x.scope, f"extractelement {x.full_type} {x.text}, i64 {i}", x.type, 1)
+
+    def shuffled(self, x, first, lanes):
+        """Return a vector of some lanes of a vector, from the first one on."""
+        mask = ", ".join([f"i32 {i}" for i in range(first, first + lanes)])
+        line = (
+            f"shufflevector {x.full_type} {x.text}, {x.full_type} poison, <{lanes} x i32> <{mask}>"
+        )
+        return self.write(x.scope, line, x.type, lanes)
+
+    def steps(self, kind, lanes):
+        """Return the vector 0, 1, 2, ..."""
+        text = ", ".join(f"{kind} {i}" for i in range(lanes))
+        return Value(f"<{text}>" if lanes > 1 else "0", kind, lanes, self.entry)
+
+    # ------------------------------------------------------------ memory
+
+    def address(self, pointer, offset, kind):
+        """Return the address of an element."""
+        memory = "i8" if kind == "i1" else kind
+        line = f"getelementptr {memory}, ptr {pointer.text}, i64 {offset.text}"
+        scope = max(pointer.scope, offset.scope, key=lambda s: s.depth)
+        return self.write(scope, line, "ptr", 1, 0.0)
+
+    def load(self, address, kind, lanes, scope, token):
+        """Read numbers that lie side by side; `token` tells apart reads of what changes."""
+        memory = "i8" if kind == "i1" else kind
+        full = memory if lanes == 1 else f"<{lanes} x {memory}>"
+        line = f"load {full}, ptr {address.text}, align {SIZES[kind]}"
+        key = (line, token)
+        found = scope.values.get(key)
+        if found is None:
+            found = Value(self.name(), memory, lanes, scope)
+            self.spend(scope, 1.0, lanes)
+            if not self.is_dry:
+                scope.lines.append(f"  {found.text} = {line}")
+            if kind == "i1":
+                found = self.compare("ne", found, self.constant(0, "i8"))
+            scope.values[key] = found
+        return found
+
+    def store(self, x, address, scope):
+        """Write numbers side by side."""
+        if x.type == "i1":
+            x = self.cast("zext", x, "i8")
+        self.spend(scope, 1.0, x.lanes)
+        if not self.is_dry:
+            scope.lines.append(
+                f"  store {x.full_type} {x.text}, ptr {address.text}, align {SIZES[x.type]}"
+            )
+
+    # ------------------------------------------------------------ loops
+
+    def loop(self, parent, key, bounds, carried, body, turns):
+        """Write a loop that runs at least once.
+
+        Args:
+          parent: the scope in which it is.
+          key: its name in paths.
+          bounds: (first, end, step), the first two as text of i64.
+          carried: numbers that change from turn to turn.
+          body: from the scope, the name of the counter and the numbers, returns the next ones.
+          turns: how often it runs, as an estimate.
+
+        Returns:
+          The numbers after the last turn.
+        """
+        first, end, step = bounds
+        key = self.names.setdefault((parent.path, key), len(self.names))
+        scope = parent.children.get(key) if self.is_dry else None
+        label = f"loop{self._written}"
+        self._written += 1
+        if scope is None:
+            scope = Scope(parent, key, label, turns)
+            if self.is_dry:
+                parent.children[key] = scope
+        counter = self.name()
+        inner = [Value(self.name(), x.type, x.lanes, scope) for x in carried]
+        nexts = body(scope, counter, inner)
+        nexts = [self.spread(x, y.lanes) for x, y in zip(nexts, carried, strict=True)]
+        if self.is_dry:
+            return [x._replace(scope=parent) for x in nexts]
+        after, last = f"after{self._written}", scope.label
+        self._written += 1
+        lines = parent.lines
+        lines.append(f"  br label %{label}")
+        lines.append(f"{label}:")
+        before = parent.label
+        lines.append(f"  {counter} = phi i64 [ {first}, %{before} ], [ {counter}n, %{last} ]")
+        for x, y, z in zip(inner, carried, nexts, strict=True):
+            lines.append(
+                f"  {x.text} = phi {x.full_type} [ {y.text}, %{before} ], [ {z.text}, %{last} ]"
+            )
+        lines += scope.lines
+        lines.append(f"  {counter}n = add nsw i64 {counter}, {step}")
+        lines.append(f"  {counter}c = icmp slt i64 {counter}n, {end}")
+        lines.append(f"  br i1 {counter}c, label %{label}, label %{after}")
+        lines.append(f"{after}:")
+        parent.label = after
+        return [x._replace(scope=parent) for x in nexts]

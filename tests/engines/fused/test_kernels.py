@@ -1,0 +1,181 @@
+"""Kernels compute what eager operations do, in the same bits on every processor and thread."""
+
+import ctypes
+import gc
+import itertools
+import os
+import weakref
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace._src.engines.fused import groups, machine
+from evertrace._src.engines.native.engine import compile_jaxpr
+from tests.engines.fused.programs import (
+    ON_MATRICES,
+    SIZES,
+    accelerations,
+    drawn,
+    layer_norm,
+    nearest,
+    reversed_differences,
+)
+
+PROCESSORS = {
+    "sse2": ("x86-64", ""),
+    "avx2": ("haswell", "+avx2,+fma"),
+    "avx512": ("skylake-avx512", "+avx512f,+avx512vl,+avx512bw,+avx512dq,+fma"),
+}
+
+
+def assert_close(got, want):
+    """Check NaNs and infinities, and other floats against the largest of them."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    if want.dtype.kind != "f":
+        np.testing.assert_array_equal(got, want)
+        return
+    finite = np.isfinite(want)
+    np.testing.assert_array_equal(np.where(finite, 0, got), np.where(finite, 0, want))
+    scale = np.max(np.abs(want[finite]), initial=0.0)
+    bound = 40 * np.finfo(want.dtype).eps * scale
+    np.testing.assert_allclose(got[finite], want[finite], rtol=0, atol=bound)
+
+
+def run(fused, arrays, processor=None, pieces=1):
+    """Run the code of a kernel that reads arrays in their own order; returns its results."""
+    code = machine.compiled(fused.text, processor)
+    ins = [x if order is None else x.transpose(order) for (_, order), x in arrays]
+    outs = [np.empty(v.aval.shape, v.aval.dtype) for v in fused.outvars]
+    ins = [np.ascontiguousarray(x) for x in ins]
+    pointers = (ctypes.c_void_p * (len(ins) + len(outs)))(*[x.ctypes.data for x in [*ins, *outs]])
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)
+    ends = [fused.units * i // pieces for i in range(pieces + 1)]
+    for begin, end in itertools.pairwise(ends):
+        if begin < end:
+            function(ctypes.addressof(pointers), begin, end)
+    return outs
+
+
+def kernel_of(fun, *args):
+    """Return the one kernel that a function becomes, and (slot, array) pairs of what it reads."""
+    jaxpr = ev.make_jaxpr(fun)(*args).jaxpr
+    (fused,) = groups.divided(jaxpr, 2).parts
+    known = dict(zip(jaxpr.invars, map(np.asarray, args), strict=True))
+    return fused, [(slot, known[slot[0]]) for slot in fused.inputs]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("name", ON_MATRICES)
+def test_kernels_are_eager(name, size, dtype):
+    with ev.enable_x64():
+        x = jnp.asarray(drawn(size, dtype))
+        fun = ON_MATRICES[name]
+        got, want = ev.jit(fun, engine="fused")(x), fun(x)
+        for a, b in zip(ev.tree.leaves(got), ev.tree.leaves(want), strict=True):
+            assert_close(a, b)
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, -0.0, 1e38, 1e-42])
+@pytest.mark.parametrize("name", ON_MATRICES)
+def test_special_numbers_go_through(name, special):
+    x = drawn((9, 37))
+    x[4, 20] = x[0, 0] = special
+    fun = ON_MATRICES[name]
+    got, want = ev.jit(fun, engine="fused")(x), fun(jnp.asarray(x))
+    for a, b in zip(ev.tree.leaves(got), ev.tree.leaves(want), strict=True):
+        assert_close(a, b)
+
+
+ONE_KERNEL = {
+    "accelerations": (accelerations, (drawn((150, 3)), drawn(150))),
+    "layer_norm": (layer_norm, (drawn((30, 77)), drawn(77), drawn(77))),
+    "softmax": (ON_MATRICES["softmax"], (drawn((50, 32)),)),
+    "long softmax": (ON_MATRICES["softmax"], (drawn((5, 3001)),)),
+    "nearest": (nearest, (drawn((100, 8)), drawn((64, 8)))),
+    "column_norms": (ON_MATRICES["column_norms"], (drawn((300, 45)),)),
+    "total": (ON_MATRICES["total"], (drawn((300, 45)),)),
+    "reversed_differences": (reversed_differences, (drawn((30, 45)),)),
+}
+
+
+@pytest.mark.parametrize("name", ONE_KERNEL)
+def test_one_program_is_one_kernel(name):
+    fun, args = ONE_KERNEL[name]
+    made = compile_jaxpr(ev.make_jaxpr(fun)(*args).jaxpr, is_wanted=True, fuses=2)
+    assert made.tape.counts()["functions"] == 1
+    assert made.tape.counts()["loops"] == 0
+
+
+@pytest.mark.parametrize("name", ONE_KERNEL)
+def test_bits_do_not_depend_on_the_processor(name):
+    fun, args = ONE_KERNEL[name]
+    fused, arrays = kernel_of(fun, *args)
+    (want,) = run(fused, arrays, PROCESSORS["sse2"])
+    np.testing.assert_array_equal(run(fused, arrays, PROCESSORS["avx2"])[0], want)
+    own = machine.features()
+    if "+avx512f" in own and "+avx512vl" in own:
+        np.testing.assert_array_equal(run(fused, arrays, PROCESSORS["avx512"])[0], want)
+    np.testing.assert_array_equal(run(fused, arrays)[0], want)
+
+
+@pytest.mark.parametrize("name", ONE_KERNEL)
+def test_bits_do_not_depend_on_the_pieces(name):
+    fun, args = ONE_KERNEL[name]
+    fused, arrays = kernel_of(fun, *args)
+    (want,) = run(fused, arrays)
+    for pieces in (2, 3, 8):
+        np.testing.assert_array_equal(run(fused, arrays, None, pieces)[0], want)
+
+
+def test_without_llvmlite_a_tape_runs_it(monkeypatch):
+    monkeypatch.setattr(machine, "is_there", lambda: False)
+    x = jnp.asarray(drawn((9, 37)))
+    made = compile_jaxpr(ev.make_jaxpr(layer_norm)(x, x[0], x[1]).jaxpr, is_wanted=True, fuses=2)
+    assert made.tape.counts()["functions"] == 0
+    assert_close(made.tape.run([x, x[0], x[1]])[0], layer_norm(x, x[0], x[1]))
+
+
+def test_code_is_freed_with_its_tape(monkeypatch):
+    alive, compiled = [], machine.compiled
+
+    def noted(*args):
+        code = compiled(*args)
+        alive.append(weakref.ref(code))
+        return code
+
+    monkeypatch.setattr(machine, "compiled", noted)
+    x = jnp.asarray(drawn((9, 37)))
+    jaxpr = ev.make_jaxpr(layer_norm)(x, x[0], x[1]).jaxpr
+    made = compile_jaxpr(jaxpr, is_wanted=True, fuses=2)
+    del jaxpr
+    gc.collect()
+    assert [ref() is not None for ref in alive] == [True]
+    assert_close(made.tape.run([x, x[0], x[1]])[0], layer_norm(x, x[0], x[1]))
+    del made
+    gc.collect()
+    assert [ref() for ref in alive] == [None]
+
+
+def test_a_forked_child_runs_and_makes_kernels():
+    x = jnp.asarray(drawn((9, 37)))
+    f = ev.jit(ON_MATRICES["softmax"], engine="fused")
+    want = np.asarray(f(x))
+    child = os.fork()
+    if not child:
+        again = np.asarray(f(x))
+        other = np.asarray(ev.jit(ON_MATRICES["log_sum_exp"], engine="fused")(x))
+        os._exit(0 if np.array_equal(again, want) and np.isfinite(other).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_loop_runs_a_kernel_in_each_turn():
+    def steps(x):
+        return ev.lax.fori_loop(0, 5, lambda _, y: layer_norm(y, x[0], x[1]), x)
+
+    x = jnp.asarray(drawn((9, 37)))
+    assert_close(ev.jit(steps, engine="fused")(x), steps(x))
