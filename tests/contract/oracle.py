@@ -1,7 +1,7 @@
 """Runs a program in two worlds, with `jit` and without, and finds where they differ.
 
 A *program* is Python text and a list of *events*: calls of its entry points, and changes made
-between the calls. Each world is a module of its own. After every event all that the two modules
+between the calls. Each world is a module of its own. After every call all that the two modules
 reach is walked side by side: exact types, values, order of keys, containers, functions with their
 cells and defaults, classes, and which objects are one object.
 
@@ -60,6 +60,9 @@ Pt = namedtuple("Pt", "y n")
 def half(x):
     return x * 0.5
 """
+
+
+_PRELUDE = compile(PRELUDE, "<prelude>", "exec")
 
 
 class Event(NamedTuple):
@@ -127,7 +130,7 @@ class World:
         self._filename = f"<{name}>"
         self._hidden = set(self.names) | {"jit", "__builtins__"}
         self.names["jit"] = jit
-        exec(PRELUDE, self.names)
+        exec(_PRELUDE, self.names)
         self._hidden |= set(self.names)
         sys.modules[name] = self.module
         try:
@@ -297,6 +300,8 @@ class _Run:
         self.hits += event.is_call and not traced and not failed
         if failed and not difference and (not before.complete or _called_back(found[1])):
             return False, None  # nothing puts back iterators, and what callbacks have done
+        if not event.is_call and event is not self.program.events[-1]:
+            return True, difference  # what is done to both shows after the next call
         return True, difference or _difference_of_states(self.plain, self.jitted)
 
 

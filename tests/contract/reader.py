@@ -1,6 +1,7 @@
 """A thread that reads attributes while a call runs: it has to see values of before or after."""
 
 import contextlib
+import functools
 import sys
 import threading
 
@@ -74,5 +75,10 @@ def _places(world):
         todo += [part for _, part in parts(x)]
         if type(x).__module__ == world.module.__name__:
             for name in (*slots_of(type(x)), *dict_of(x)):
-                if _value(x, name) is not EMPTY:
+                if _value(x, name) is not EMPTY and not _computed(x, name):
                     yield x, name
+
+
+def _computed(x, name):
+    """Whether to read it would change the object, where a call has deleted what was cached."""
+    return isinstance(getattr(type(x), name, None), functools.cached_property)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import evertrace as ev
+import evertrace.numpy as jnp
 from evertrace.errors import ImpurityError, OpaqueStateError
 from tests.contract.compare import Record, X, case, refused
 
@@ -195,3 +196,64 @@ def test_drawn_text_is_stored(jit):
     step = jit(step)
     for _ in range(4):
         yield step(X), s
+
+
+KEPT = {
+    "random": (random, random.getstate),
+    "random.Random": (own := random.Random(1), own.getstate),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_call_that_is_refused_has_drawn_nothing(name):
+    rng, state = KEPT[name]
+    step = ev.jit(lambda x, rng: x * 2 ** rng.choice([-1, 1]))
+    step(X, rng)
+
+    def steps():
+        for _ in range(50):
+            before.append(state())
+            step(X, rng)
+
+    before = []
+    with pytest.raises(ImpurityError, match="was of type"):
+        steps()
+    assert state() == before[-1]
+
+
+DRAWN = {
+    "an integer": lambda rng: rng.integers(2**40),
+    "integers": lambda rng: rng.integers(2**40, size=3),
+    "floats": lambda rng: rng.normal(size=2),
+    "a scaled view": lambda rng: (rng.normal(size=(2, 2)) * 1e30)[:, 0],
+    "a written array": lambda rng: _written(rng.normal(size=3)),
+    "of its functions": lambda rng: np.mean(rng.normal(size=3), axis=0) + np.float64(1e-9),
+    "a permutation": lambda rng: rng.permutation(5) // 2,
+}
+
+
+def _written(a):
+    a[0] = 1e30
+    return a
+
+
+@pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
+def test_drawn_arrays_are_numpys(draw):
+    """What a generator of NumPy's draws has 64 bits, and stays NumPy's until it meets ours."""
+    results = []
+    for jit in (lambda f: f, ev.jit):
+        rng, s = np.random.default_rng(7), Record(kept=None)
+
+        def step(x, rng=rng, s=s):
+            s.kept = made = draw(rng)
+            return made, x * jnp.asarray(made).sum()
+
+        step = jit(step)
+        found = [(*step(jnp.float32(2)), s.kept) for _ in range(3)]
+        assert all(made is kept for made, _, kept in found)
+        results.append(found)
+    for (plain, y, _), (ours, z, _) in zip(*results, strict=True):
+        assert type(ours) is type(plain)
+        assert ours.dtype == plain.dtype
+        np.testing.assert_allclose(ours, plain, rtol=1e-15)
+        assert type(z) is type(y) is ev.Array

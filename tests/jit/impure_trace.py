@@ -14,8 +14,8 @@ class FakeRecorder:
         self.prologue = Prologue()
         self.effects, self.arrays, self.environ = [], [], []
 
-    def late_array(self, fn, args, kwargs, value, what):
-        self.arrays.append((fn, args, kwargs, what))
+    def late_array(self, fn, args, value, what):
+        self.arrays.append((fn, args, what))
         return value
 
     def effect(self, fn, args, kwargs):

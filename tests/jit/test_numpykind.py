@@ -143,7 +143,7 @@ def test_a_temporary_keeps_its_value_when_its_source_is_written():
     check(fun, VECTOR, demands=1)
 
 
-@pytest.mark.parametrize("ask", [lambda t: bool(t.any()), np.sum, lambda t: f"{t[0]:.2f}"])
+@pytest.mark.parametrize("ask", [lambda t: bool(t.any()), np.linalg.norm, lambda t: f"{t[0]:.2f}"])
 def test_what_is_computed_from_a_written_array_is_not_known(ask):
     def fun(h):
         h[0] = 100
@@ -203,7 +203,7 @@ def test_large_arrays_are_not_computed_twice():
         assert not t.original.any()
         h += t
         with pytest.raises(TracerArrayConversionError, match="it is large"):
-            np.sum(t)
+            np.linalg.norm(t)
         return t[0, :2]
 
     recorder = Recorder(np.ones((400, 400)))

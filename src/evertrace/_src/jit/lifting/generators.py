@@ -13,20 +13,13 @@ import threading
 from typing import Any
 
 from evertrace._src import errors
-from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import is_library_code
 from evertrace._src.jit.lifting.impure_calls import Call, redraw
 
-_KINDS = (("random", "Random"), ("numpy.random", "Generator"), ("numpy.random", "RandomState"))
 _STATE = frozenset({
     "VERSION", "bit_generator", "gauss_next", "get_state", "getstate", "permuted", "seed",
     "set_state", "setstate", "shuffle", "spawn",
 })  # fmt: skip
-
-
-def is_generator(cls):
-    """Whether instances of a class are generators; those of subclasses may do anything."""
-    return cls in values.loaded_types(_KINDS)
 
 
 class GeneratorStandIn:

@@ -68,6 +68,7 @@ class HostArray(Operators):
       demand_layout: function that records a guard on how the elements lie in memory.
 
     Attributes:
+      captured: the array of the user's through which it belongs to a trace; itself, of one.
       original: of a temporary, what NumPy makes of the operation; where that cannot be known, some
         array or scalar of its type.
       current: the traced array with what was written so far, or None if it was not used yet; None
@@ -104,6 +105,20 @@ class HostArray(Operators):
         self._lent = []  # of a captured one: weak references to what NumPy was given, and of what
         self._thread = get_ident()
 
+    @classmethod
+    def unknown(cls, like, as_input, demand_bytes):
+        """Return a temporary that each call makes anew: what a generator draws.
+
+        Args:
+          like: an array or scalar of its type.
+          as_input: function that returns the traced array, of an aval.
+          demand_bytes: function that raises, called when the contents are asked for.
+        """
+        aval = aval_of_numpy(like)
+        made = cls(like, aval, as_input, demand_bytes, _unused)
+        made._source, made._evaluated = cls(like, aval, _unused, _unused, _unused), False
+        return made
+
     __class__ = property(lambda self: type(self.original))  # pyright: ignore[reportIncompatibleMethodOverride]
 
     shape = hostmethods.fixed("shape", lambda self: self.aval.shape)
@@ -115,10 +130,10 @@ class HostArray(Operators):
 
     present = property(lambda self: self.original)
     is_scalar = property(lambda self: isinstance(self.original, np.generic))
-    is_temporary = property(lambda self: self.root is not self._captured)
+    is_temporary = property(lambda self: self.root is not self.captured)
     is_view_of_captured = property(lambda self: self.parent is not None and not self.is_temporary)
     root = property(lambda self: self if self.parent is None else self.parent.root)
-    _captured = property(lambda self: self if self._source is None else self._source)
+    captured = property(lambda self: self if self._source is None else self._source)
 
     # -------------------------------------------------------------------- reading
 
@@ -131,7 +146,7 @@ class HostArray(Operators):
         return False
 
     def _goes_on(self):
-        return not self._captured.closed and self._thread == get_ident()
+        return not self.captured.closed and self._thread == get_ident()
 
     def __jax_array__(self) -> Any:
         """Return the traced array in the dtype that our operations take."""
@@ -231,7 +246,7 @@ class HostArray(Operators):
         if not copy and made.dtype == self.original.dtype:
             # To the caller this is the array itself: neither may be written to behind the other.
             made.flags.writeable = False
-            self._captured._lent.append((weakref.ref(made), self))
+            self.captured._lent.append((weakref.ref(made), self))
         return made
 
     def __array_function__(self, func, types, args, kwargs):
@@ -239,6 +254,8 @@ class HostArray(Operators):
         convert = np.asarray
         if func in _TYPE_ONLY or not self.is_tracing():
             convert = operator.attrgetter("original")
+        elif func in hostmethods.SAME_AS_METHOD and args and _is_unknown(args[0]):
+            return getattr(args[0], hostmethods.SAME_AS_METHOD[func])(*args[1:], **kwargs)
         elif func in arraywrites.WRITERS and args and is_host_array(args[0]):
             return arraywrites.WRITERS[func](*args, **kwargs)
         out = kwargs.get("out")
@@ -344,7 +361,7 @@ class HostArray(Operators):
         view.parent, view._take = self, take
         view._index = index
         numbers = [d for x in stand_ins([index]) for d in _demands(x)]
-        view._source, view._demands = self._captured, (*self._demands, *numbers)
+        view._source, view._demands = self.captured, (*self._demands, *numbers)
         return view
 
     def result_of(self, fn, compute, args, kwargs):
@@ -383,17 +400,14 @@ class HostArray(Operators):
         for x in operands:
             self._fits(x)  # a guard: of another number, NumPy could say that it is out of bounds
         is_known = is_numpy_kind(args) and all(getattr(x, "is_known", True) for x in operands)
-        try:
-            found, is_known = evaluate(fn, (self, *args), kwargs, traced, is_known)
-        except TypeError:  # NumPy has no such operation for these types, but we have
-            return traced
+        found, is_known = evaluate(fn, (self, *args), kwargs, traced, is_known)
         dtype = aval_of_numpy(found).dtype
         if dtype != traced.dtype:  # NumPy sums integers in 64 bits, and divides in float64
             with contextlib.suppress(TypeError):
                 traced = compute(*widened((self, *args), dtype), **widened(kwargs, dtype))
             traced = convert(traced, dtype)
         made = HostArray(found, traced.aval, _unused, _unused, _unused)
-        made.current, made._evaluated, made._source = traced, is_known, self._captured
+        made.current, made._evaluated, made._source = traced, is_known, self.captured
         made._demands = tuple(dict.fromkeys([d for x in operands for d in _demands(x)]))
         return made
 
@@ -537,7 +551,7 @@ class HostArray(Operators):
         root._demand_layout("writeable")
         if not self.original.flags.writeable:
             raise arraywrites.refused(ValueError, "assignment destination is read-only")
-        if any(array.root is root for _, array in self._captured.lent()):
+        if any(array.root is root for _, array in self.captured.lent()):
             raise errors.user_error(
                 TypeError,
                 f"item assignment: a NumPy array {root.aval.str_short()} is written to while an "
@@ -576,6 +590,10 @@ def _unused(*_):
 
 def _is_closed(x):
     return type(x) is HostArray and not x._goes_on()
+
+
+def _is_unknown(x):
+    return is_host_array(x) and not x.is_known
 
 
 def _is_tracer(x):

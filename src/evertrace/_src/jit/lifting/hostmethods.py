@@ -9,7 +9,7 @@ import operator
 import numpy as np
 
 from evertrace._src.arrays.interop import type_of_number
-from evertrace._src.jit.lifting import arraywrites
+from evertrace._src.jit.lifting import arraywrites, numpymeaning
 from evertrace._src.jit.lifting.numpykind import (
     is_host_array,
     is_numpy_kind,
@@ -37,6 +37,20 @@ _TAKE_LISTS = frozenset({"choose", "compress", "dot", "repeat", "searchsorted", 
 """Methods whose arguments may be lists for arrays."""
 
 
+SAME_AS_METHOD = {
+    getattr(np, name): name
+    for name in (
+        "all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal",
+        "dot", "max", "mean", "min", "prod", "ravel", "reshape", "round", "squeeze", "std", "sum",
+        "swapaxes", "take", "trace", "transpose", "var",
+    )
+}  # fmt: skip
+"""Functions of NumPy -> the method that does the same, of arrays whose contents are not known."""
+
+_POWERS = {"__pow__": 1, "__rpow__": -1}
+"""Which way round the operands of powers are."""
+
+
 def _contents(x):
     return x.contents()
 
@@ -44,6 +58,7 @@ def _contents(x):
 def forwarded(name, is_property):
     """Return the method or property of the original array, of its contents or of the traced one."""
     fn = operator.attrgetter(name) if is_property else operation(name)
+    meant = numpymeaning.meaning(name)
 
     def get(x, args, kwargs):
         return fn(x) if is_property else getattr(x, name)(*args, **kwargs)
@@ -66,7 +81,10 @@ def forwarded(name, is_property):
         args = _prepared(self, name, args, kwargs)
         if not is_numpy_kind([args, kwargs]):
             return get(self.__jax_array__(), args, kwargs)
-        return self.result_of(fn, lambda x, *args, **kwargs: get(x, args, kwargs), args, kwargs)
+        if name in _POWERS and len(args) == 1:
+            numpymeaning.check_power(*(self, args[0])[:: _POWERS[name]])
+        of_numpy = meant or (lambda x, *args, **kwargs: get(x, args, kwargs))
+        return self.result_of(fn, of_numpy, args, kwargs)
 
     method.__name__ = name
     return fixed(name, method) if is_property else method

@@ -6,6 +6,7 @@ by `host.Prologue`, and is on the path of every call, so its steps are kept in t
 data to read, and as instructions that one loop without a decision too many can run.
 """
 
+import contextlib
 import math
 import operator
 import struct
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src import errors
 from evertrace._src.extension import native
+from evertrace._src.jit.lifting import drawn
 
 OP, DEMAND, RAISES, LATE = "op", "demand", "raises", "late"
 
@@ -81,8 +83,8 @@ class HostProgram:
     """
 
     __slots__ = (
-        "_instructions", "_late_steps", "compiled", "late_names", "leaves", "steps", "template",
-        "wanted",
+        "_instructions", "_late_may_stop", "_late_steps", "compiled", "late_names", "leaves",
+        "steps", "template", "wanted",
     )  # fmt: skip
 
     def __init__(self, template, leaves, steps, wanted=(), late_names=None):
@@ -91,6 +93,7 @@ class HostProgram:
         now = [s for s in steps if s.out not in self.late_names]
         self._instructions = list(map(_instruction, now))
         self._late_steps = [s for s in steps if s.out in self.late_names]
+        self._late_may_stop = any(map(drawn.may_stop, self._late_steps))
         self.compiled = native and native.HostProgram(template, leaves, list(map(_for_native, now)))
 
     def run(self, leaf_values):
@@ -127,6 +130,14 @@ class HostProgram:
 
     def run_late(self, slots):
         """Fill the slots that depend on the clock and on random numbers, after the match."""
+        with self.all_or_nothing(slots) if self._late_may_stop else contextlib.nullcontext():
+            self._run_late(slots)
+
+    def all_or_nothing(self, slots):
+        """Return a context manager: if the block raises, nothing has been drawn."""
+        return drawn.put_back_if_stopped(self._late_steps, slots)
+
+    def _run_late(self, slots):
         for _, fn, args, out, want, _ in self._late_steps:
             result = fn(*[slots[i] for i in args])
             if type(result) is not want:

@@ -160,7 +160,7 @@ def _redo(call):
         return recorder.prologue.late(fn, leaves, value, what), True
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
         _demand(leaves, {int})  # it may be a size
-        return recorder.late_array(fn, leaves, {}, value, what), True
+        return recorder.late_array(fn, leaves, value, what), True
     if values.is_value(value) and value is not None and config.current().impurity == "error":
         late = recorder.prologue.late(fn, leaves, value, what)
         return StandIn(functools.partial(late_error, what), Late(late.slot)), True

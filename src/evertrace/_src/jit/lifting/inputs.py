@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes
-from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.host import Host, Prologue
@@ -46,11 +45,6 @@ class Inputs:
             host = self._hosts[node.index] = self.prologue.leaf(value)
             self.leaves.append((host.slot, node))
         return host
-
-    def late_array(self, draw, args, value, what):
-        """Return the input by which an array that is drawn anew at each call enters."""
-        host = self.prologue.late(draw, args, value, what)
-        return self.add(aval_of(value), ("slot", host.slot), what)
 
     def _of_host(self, host):
         """Return the weakly typed input by which a host scalar enters the program.

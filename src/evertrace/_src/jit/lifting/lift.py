@@ -38,6 +38,7 @@ from evertrace._src.jit.lifting.containers import (
     lift_tuple,
 )
 from evertrace._src.jit.lifting.containers import see as see_container
+from evertrace._src.jit.lifting.drawn import is_generator
 from evertrace._src.jit.lifting.entered import (
     ContextValue,
     FunctionAttributes,
@@ -46,7 +47,7 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.functions import Functions
-from evertrace._src.jit.lifting.generators import is_generator, lift_draw, lift_generator
+from evertrace._src.jit.lifting.generators import lift_draw, lift_generator
 from evertrace._src.jit.lifting.hooks import opaque_error
 from evertrace._src.jit.lifting.host import Host
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of

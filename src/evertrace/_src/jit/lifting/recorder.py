@@ -27,6 +27,7 @@ from evertrace._src.jit.lifting.code import (
 )
 from evertrace._src.jit.lifting.effects import Effects
 from evertrace._src.jit.lifting.graph import Graph
+from evertrace._src.jit.lifting.host import late_error
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.inputs import Inputs
@@ -157,13 +158,19 @@ class Recorder:
 
     # ------------------------------------------------------------ impure calls
 
-    def late_array(self, fn, args, kwargs, value, what):
-        """Return the input by which an array that is drawn anew at each call enters."""
+    def late_array(self, fn, args, value, what):
+        """Return the stand-in of NumPy's array, or scalar, that a call gives anew each time."""
+        slot = self.inputs.prologue.late(fn, args, value, what).slot
 
-        def draw(*drawn):
-            return fn(*drawn, **kwargs)
+        def unknown(*_):
+            raise late_error(what)
 
-        return self.inputs.late_array(draw, args, value, what)
+        def as_input(aval):
+            return self.inputs.add(aval, ("slot", slot), what)
+
+        made = HostArray.unknown(value, as_input, unknown)
+        self.effects.arrays.append(made.captured)
+        return made
 
     def effect(self, fn, args, kwargs):
         """Note a call that is to be repeated at each call."""
