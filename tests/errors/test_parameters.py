@@ -1,6 +1,7 @@
 """What is not built, or given twice, or of the wrong kind, is said by name and with what to do."""
 
 import pickle
+import types
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace.sharding import Mesh
 from evertrace.sharding import PartitionSpec as P
 
 MESH = ev.make_mesh((1,), ("x",))
+FAR = types.SimpleNamespace(id=999, platform="cpu")  # a device of another machine
 STRUCT = ev.ShapeDtypeStruct((2,), "float32")
 PAIR = ev.sharding.NamedSharding(ev.sharding.AbstractMesh((2,), ("x",)), P("x"))
 
@@ -73,8 +76,9 @@ REFUSED = {
         "make_array_from_single_device_arrays: not all arrays are of dtype int32.",
     ),
     "pickled mesh": (
-        lambda: pickle.dumps(MESH), TypeError,
-        "Mesh: a mesh holds devices of this process and cannot be pickled.",
+        lambda: pickle.loads(pickle.dumps(Mesh([[FAR]], ("x", "y")))), ValueError,
+        "pickle: what is loaded lies on a mesh ('x': 1, 'y': 1) of 1 devices, numbers 999 to 999 "
+        f"of platform cpu; here there are {ev.device_count()}.",
     ),
     "complex Jacobian": (
         lambda: ev.jacrev(jnp.sin)(1j), TypeError,

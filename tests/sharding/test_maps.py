@@ -262,7 +262,10 @@ def test_a_mesh_of_eight_devices():
     assert done.returncode == 0, done.stderr
 
 
-def test_specs_of_traced_arguments_are_not_guessed():
+def test_specs_that_nobody_knows_are_not_guessed():
     total = ev.shard_map(lambda x: lax.psum(x.sum(), ("x", "y")), mesh=MESH, out_specs=P())
-    with pytest.raises(ValueError, match="in_specs cannot be left out where arguments are traced"):
-        ev.jit(total)(jnp.arange(8.0))
+    want = "in_specs cannot be left out here: how an argument is divided is not known"
+    with pytest.raises(ValueError, match=want):
+        ev.jit(ev.vmap(total))(jnp.ones((2, 8)))
+    with pytest.raises(ValueError, match=want):
+        ev.jit(total).lower(jnp.ones(8))

@@ -10,10 +10,10 @@ import sys
 import pytest
 
 PRELUDE = """
-import json, sys
+import copy, json, pickle, sys
 import numpy as np
 import evertrace as ev, evertrace.numpy as jnp
-from evertrace import lax
+from evertrace import lax, random
 from evertrace.sharding import NamedSharding, PartitionSpec as P
 
 ev.config.update("num_cpu_devices", 8)
@@ -129,6 +129,60 @@ spec_of(first, 2 * whole), spec_of(m.placed(a), 3 * whole), spec_of(m.plain(a), 
         "f = ev.shard_map(lambda a: a * 2, mesh=mesh, in_specs=P('x'), out_specs=P('x'))\n"
         "spec_of(ev.jit(f)(a), 2 * whole)",
         "P('x',)",
+    ),
+    "specs that arrays say": (
+        """
+f = ev.shard_map(lambda v: lax.psum(v.sum(), "x"), mesh=mesh, out_specs=P())
+by_jit, whole_v = ev.jit(f), jnp.arange(8.0)
+[float(g(x)) for g in (f, by_jit, ev.jit(lambda v: f(2 * v))) for x in (v, whole_v, v)], \
+by_jit.cache_info().misses, ev.jit(ev.grad(f))(v).tolist()""",
+        "([28.0, 112.0, 28.0, 28.0, 112.0, 28.0, 56.0, 224.0, 56.0], 2, " + str([1.0] * 8) + ")",
+    ),
+    "what a constraint says": (
+        "f = ev.shard_map(lambda v: lax.psum(v.sum(), 'x'), mesh=mesh, out_specs=P())\n"
+        "ev.jit(lambda v: f(lax.with_sharding_constraint(v, X)))(np.ones(8, np.float32)).tolist()",
+        "8.0",
+    ),
+    "types": (
+        "str(ev.typeof(a)), ev.typeof(c).sharding.spec, ev.typeof(whole).sharding, "
+        "ev.typeof(a) == ev.typeof(a + 1)",
+        "('float32[8@x,8@y]', P('x', None), None, True)",
+    ),
+    "types in jit": (
+        """
+seen, pad = [], lambda x: str(ev.typeof(x))
+@ev.jit
+def f(x):
+    y = x.T + 1
+    seen.append((pad(x), pad(y), pad(y.sum(0))))
+    return y
+with ev.set_mesh(mesh):
+    f(a), f(c)
+seen""",
+        "[('float32[8@x,8@y]', 'float32[8@y,8@x]', 'float32[8@x]'), "
+        "('float32[8@x,8]', 'float32[8,8@x]', 'float32[8@x]')]",
+    ),
+    "pickled": (
+        "[spec_of(pickle.loads(pickle.dumps(a, p)), whole) for p in range(6)]",
+        str(["P('x', 'y')"] * 6),
+    ),
+    "pickled keys": (
+        "keys = ev.device_put(random.split(random.key(0), 8), X)\n"
+        "str(pickle.loads(pickle.dumps(keys)).sharding.spec)",
+        "P('x',)",
+    ),
+    "pickled specs": (
+        "spec = P(('x', 'y'), None, P.UNCONSTRAINED, reduced={'z'}); "
+        "pickle.loads(pickle.dumps(spec)) == spec == copy.deepcopy(spec)",
+        "True",
+    ),
+    "copied": (
+        "spec_of(copy.deepcopy(a), whole), copy.deepcopy(one).sharding == one.sharding",
+        "(\"P('x', 'y')\", True)",
+    ),
+    "parts of slices": (
+        "[spec_of(x) for x in (a[:4], a[::2], a[1:], jnp.pad(a, ((0, 8), (0, 0))))]",
+        "[\"P('x', 'y')\", \"P('x', 'y')\", \"P(None, 'y')\", \"P('x', 'y')\"]",
     ),
     "donated twice": (
         "ev.jit(lambda a, b: a + b, donate_argnums=0)(*[put((4,))] * 2).tolist()",

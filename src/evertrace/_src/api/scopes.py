@@ -5,9 +5,12 @@ from typing import Any
 
 from evertrace._src import config, errors
 from evertrace._src.api.arguments import check_callable
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import aval_of
+from evertrace._src.core.aval import LaidOutType
 from evertrace._src.core.tracer import EVAL, Trace, Tracer, set_trace, state
+from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")
@@ -122,7 +125,9 @@ def eval_context():
 def typeof(x):
     """Return the type that an array, tracer or scalar has in a jaxpr: a `ShapedArray`.
 
-    That of a mutable array is a `ref.AbstractRef`.
+    That of a mutable array is a `ref.AbstractRef`. That of an array that is laid out over a mesh
+    says so: its `sharding` is one over the mesh without devices, and explicit axes show in its
+    text. In a jitted function that is known where a mesh is in force (`set_mesh`).
 
     Raises:
       TypeError: `x` is none of them.
@@ -131,7 +136,12 @@ def typeof(x):
       >>> print(ev.typeof(jnp.ones((2, 3))), ev.typeof(1.0))
       float32[2,3] ~float32[]
     """
-    return x.aval if isinstance(x, Cell) else aval_of(x, "typeof")
+    if isinstance(x, Cell):
+        return x.aval
+    aval, sharding = aval_of(x, "typeof"), None
+    if type(x) is Array or (isinstance(x, Tracer) and config.current().mesh is not None):
+        sharding, _ = sharding_behind(x)
+    return aval if sharding is None else LaidOutType(aval, sharding.abstract(aval.ndim))
 
 
 @public

@@ -212,10 +212,15 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         return self
 
     def __deepcopy__(self, memo):
-        return from_host(np.array(self.host()), self.aval)
+        made = from_host(np.array(self.host()), self.aval)
+        if self._committed:
+            made._device, made._committed = self._device, True
+        return _laid_out_as(made, getattr(self, "_sharding", None))
 
     def __reduce__(self):
-        return _unpickle, (np.asarray(self.host()), self.dtype, self.weak_type)
+        facts = np.asarray(self.host()), self.dtype, self.weak_type
+        sharding = getattr(self, "_sharding", None)
+        return _unpickle, facts if sharding is None else (*facts, sharding)
 
 
 native.set_array_class(Array, Operators)
@@ -272,10 +277,17 @@ def _part(host, aval, device):
     return Array(aval.update(shape=host.shape), np.ascontiguousarray(host), None, device, True)
 
 
-def _unpickle(host, dtype, weak_type):
+def _unpickle(host, dtype, weak_type, sharding=None):
     suffix = dtype.physical_suffix if isinstance(dtype, dtypes.ExtendedDType) else ()
     shape = host.shape[: host.ndim - len(suffix)]
-    return from_host(host, ShapedArray(shape, dtype, weak_type))
+    return _laid_out_as(from_host(host, ShapedArray(shape, dtype, weak_type)), sharding)
+
+
+def _laid_out_as(x, sharding):
+    """Lay a new array out over a mesh, if over any; returns it."""
+    if sharding is not None:
+        x._sharding, x._device, x._committed = sharding, sharding.device_list()[0], True
+    return x
 
 
 def from_host(host, aval=None):

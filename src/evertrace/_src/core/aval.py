@@ -103,6 +103,44 @@ class ShapedArray(native.AvalBase):
 native.set_aval_class(ShapedArray)
 
 
+class LaidOutType(ShapedArray):
+    """The type of an array with how it is laid out over a mesh, for people who ask.
+
+    It is not the array's aval: programs serve arrays however they lie.
+
+    Attributes:
+      sharding: a sharding over the mesh without its devices, an entry for each dimension.
+    """
+
+    __slots__ = ("sharding",)
+
+    def __new__(cls, aval, sharding):
+        """Return a type of the facts of `aval`."""
+        self = native.AvalBase.__new__(cls)
+        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
+        self.ndim, self.size, self.cache = aval.ndim, aval.size, {}
+        self.sharding = sharding
+        return self
+
+    def str_short(self, short_dtypes=True):
+        """Return the text with the explicit axes that divide dimensions: ``f32[8@x,4]``."""
+        name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
+        marks = self.sharding.marks()
+        return f"{name}[{','.join([f'{n}{m}' for n, m in zip(self.shape, marks, strict=True)])}]"
+
+    def __eq__(self, other):
+        return isinstance(other, LaidOutType) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def _key(self):
+        return self.shape, self.dtype, self.weak_type, self.sharding
+
+    def __reduce__(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+        return LaidOutType, (ShapedArray(self.shape, self.dtype, self.weak_type), self.sharding)
+
+
 def _intern(cls, shape, dtype, weak_type):
     """Make and remember a new aval, or find the one whose facts were spelled otherwise."""
     shape = tuple(map(operator.index, shape))

@@ -115,7 +115,7 @@ def _sizes(factors, avals):
     for dims, aval in zip((*factors.operands, *factors.results), avals, strict=True):
         for parts, size in zip(dims, aval.shape, strict=True):
             if len(parts) == 1:
-                sizes[parts[0]] = min(size, sizes.get(parts[0], size))
+                sizes[parts[0]] = math.gcd(size, sizes.get(parts[0], size))
     return sizes
 
 

@@ -95,7 +95,7 @@ def _slice_physical(x, *, start_indices, limit_indices, strides):
 
 slice_p = Primitive(
     "slice",
-    factors=of_equal_size,
+    factors=pointwise,
     abstract=_slice_abstract,
     host=_slice_host,
     linear=JOINTLY,
@@ -227,7 +227,7 @@ def _pad_batch(size, args, dims, *, padding_config):
 
 pad_p = Primitive(
     "pad",
-    factors=of_equal_size,
+    factors=pointwise,
     abstract=_pad_abstract,
     host=_pad_host,
     linear=JOINTLY,

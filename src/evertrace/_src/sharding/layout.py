@@ -7,7 +7,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding
-from evertrace._src.sharding.mesh import AbstractMesh, Mesh, context_mesh
+from evertrace._src.sharding.mesh import AbstractMesh, AxisType, Mesh, context_mesh
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.sharding")
@@ -20,6 +20,9 @@ class _Unconstrained:
 
     def __repr__(self):
         return "UNCONSTRAINED"
+
+    def __reduce__(self):
+        return getattr, (PartitionSpec, "UNCONSTRAINED")
 
 
 @public
@@ -85,6 +88,9 @@ class PartitionSpec:
     def __hash__(self):
         return hash(self._key())
 
+    def __reduce__(self):
+        return _spec, (self.partitions, self.unreduced, self.reduced)
+
     def on_context_mesh(self, where):
         """Return the sharding that this is on the mesh in force; `where` is for the error."""
         mesh = context_mesh()
@@ -108,6 +114,11 @@ class PartitionSpec:
 
 
 P = PartitionSpec
+
+
+def _spec(partitions, unreduced, reduced):
+    """Make again what was pickled."""
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
 def _entry(p):
@@ -233,6 +244,21 @@ class NamedSharding(Sharding):
             kept -= 1
         return NamedSharding(self.mesh, PartitionSpec(*division[:kept]))
 
+    def abstract(self, ndim):
+        """Return the sharding on the mesh without devices, with an entry for each dimension."""
+        whole = PartitionSpec(*self.spec, *[None] * (ndim - len(self.spec)))
+        return NamedSharding(self.mesh.abstract_mesh, whole)
+
+    def marks(self):
+        """Return what types show of each dimension: the explicit axes that divide it."""
+        types = dict(zip(self.mesh.axis_names, self.mesh.axis_types, strict=True))
+        found = []
+        for entry in self.spec:
+            names = [str(a) for a in axes_of(entry) if types[a] is AxisType.Explicit]
+            text = names[0] if len(names) == 1 else f"({','.join(names)})"
+            found.append(f"@{text}" if names else "")
+        return found
+
     def check(self, where, shape):
         """Raise unless arrays of that shape can be divided so."""
         parts_per_dimension(where, self.spec, self.axis_sizes(), shape)
@@ -294,10 +320,18 @@ class NamedSharding(Sharding):
     def __hash__(self):
         return hash(self._key())
 
+    def __reduce__(self):
+        return _sharding, (self.mesh, self.spec, self.memory_kind)
+
     def __repr__(self):
         return (
             f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
         )
+
+
+def _sharding(mesh, spec, memory_kind):
+    """Make again what was pickled."""
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 
 def _kind_error(wanted, got):

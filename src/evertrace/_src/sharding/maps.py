@@ -14,11 +14,11 @@ from evertrace._src.api.arguments import check_callable, flatten_arrays
 from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
 from evertrace._src.api.vectorize import vmap
-from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result
-from evertrace._src.core.tracer import Tracer, concrete_value, state
+from evertrace._src.core.tracer import state
 from evertrace._src.engines import runtime
+from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import move_batch_dim, permute, reshape, squeeze
 from evertrace._src.sharding.layout import (
@@ -80,7 +80,7 @@ def shard_map(
       out_specs: `PartitionSpec` of the results, or a tree of these that is a prefix of the result:
         how the results of all parts are put together.
       in_specs: likewise for the tuple of arguments; None stands for "not divided". By default that
-        of each argument's own sharding, which traced arguments do not have.
+        of each argument's own sharding, for which a jitted function is then traced anew.
       mesh: the mesh; by default the one in force (`set_mesh`).
       axis_names: names of the mesh's axes that the function is written for; by default all.
       check_vma: whether a result that no axis divides has to be known to be the same on all
@@ -90,7 +90,7 @@ def shard_map(
       The function of whole arrays. In it, the axes' names are those of `lax.psum` and its kin.
 
     Raises:
-      ValueError: `in_specs` is left out where arguments are traced; a spec names unknown axes or
+      ValueError: `in_specs` is left out and not known; a spec names unknown axes or
         an axis twice, has too many entries, or does not divide a dimension
         evenly; a result differs where it has to be the same.
 
@@ -165,15 +165,16 @@ def _specs_of_arguments(call, in_specs, treedef, leaves):
 
 def _spec_of_array(call, x):
     """Return the spec by which an array is laid out over the mesh."""
-    if isinstance(x, Tracer) and concrete_value(x) is None and call.mesh.size > 1:
+    sharding, known = sharding_behind(x)
+    if not known and call.mesh.size > 1:
         raise errors.user_error(
             ValueError,
-            f"{call.where}: in_specs cannot be left out where arguments are traced: how they are "
-            f"divided is not known, here of {x.aval.str_short()}.",
-            fix="pass `in_specs=`, or call the function outside of `jit`.",
+            f"{call.where}: in_specs cannot be left out here: how an argument is divided is not "
+            f"known while it is traced by `vmap`, in a loop or ahead of time, here of "
+            f"{x.aval.str_short()}.",
+            fix="pass `in_specs=`.",
             anchor="partition-spec",
         )
-    sharding = x.sharding if type(x) is Array else None
     if isinstance(sharding, NamedSharding) and sharding.mesh == call.mesh:
         return sharding.spec
     return PartitionSpec()

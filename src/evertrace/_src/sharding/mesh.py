@@ -228,12 +228,8 @@ class Mesh(_Axes):
         return self
 
     def __reduce__(self):
-        raise errors.user_error(
-            TypeError,
-            "Mesh: a mesh holds devices of this process and cannot be pickled.",
-            fix="pickle `mesh.abstract_mesh`, and make the mesh where it is loaded.",
-            anchor="mesh",
-        )
+        platform = self.devices.flat[0].platform if self.axis_names else ""
+        return _mesh_here, (platform, self.device_ids, self.axis_names, self.axis_types)
 
     def __str__(self):
         return self._text()
@@ -241,6 +237,28 @@ class Mesh(_Axes):
     def __repr__(self):
         types = f", axis_types={_types_text(self.axis_types)}" if self.axis_names else ""
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}{types})"
+
+
+def _mesh_here(platform, ids, names, types):
+    """Return the mesh of the devices with these numbers that are here: what was pickled as them."""
+    if not names:
+        return Mesh(np.empty(ids.shape, dtype=object), names, types)
+    try:
+        there = {d.id: d for d in runtime.devices(platform)}
+    except RuntimeError:  # no such platform here: that which there is
+        there = {d.id: d for d in runtime.devices()}
+    if not all(i in there for i in ids.flat):
+        sizes = ", ".join(f"{n!r}: {size}" for n, size in zip(names, ids.shape, strict=True))
+        raise errors.user_error(
+            ValueError,
+            f"pickle: what is loaded lies on a mesh ({sizes}) of {ids.size} devices, numbers "
+            f"{ids.min()} to {ids.max()} of platform {platform}; here there are {len(there)}.",
+            fix=f"divide the CPU, `ev.config.update('num_cpu_devices', {1 + ids.max()})` before "
+            "the first computation, or pickle `np.asarray(x)`.",
+            anchor="mesh",
+        )
+    found = np.array([there[i] for i in ids.flat], dtype=object)
+    return Mesh(found.reshape(ids.shape), names, types)
 
 
 @public

@@ -152,6 +152,19 @@ class Recorder:
         name = f"{node.name}.{what}"
         self.graph.node(node, "attribute", what, name, "value", getattr(value, what))
 
+    def sharding_of(self, tracer):
+        """Depend on how an input is laid out; returns its sharding over a mesh, and if it has any.
+
+        Returns:
+          The sharding or None, and whether the tracer is an input of this trace.
+        """
+        for found in self.identity.known.values():
+            if found.lifted is tracer and type(found.obj) is Array:
+                name, sharding = f"{found.node.name}.sharding", found.obj.sharding
+                self.graph.node(found.node, "attribute", "sharding", name, "equal", sharding)
+                return getattr(found.obj, "_sharding", None), True
+        return None, tracer._trace is self.root  # else of a loop's body or the like
+
     def guard_scalar(self, value, node):
         """Depend on the value of a NumPy scalar."""
         node.check, node.want = "scalar_bytes", (type(value), value.tobytes())

@@ -1,0 +1,101 @@
+"""How what is traced is laid out over a mesh, for those few that ask while they are traced.
+
+Types do not say it, so that a program serves arrays however they lie. Whoever asks makes it a fact
+that the trace depends on: the sharding of each input that the answer comes from is guarded.
+"""
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.divisions import divide, open_division
+from evertrace._src.core.jaxpr import Literal, Var
+from evertrace._src.core.tracer import Tracer, state
+from evertrace._src.ops.sharding_constraint import sharding_constraint_p
+from evertrace._src.transforms.staging import Stage
+
+
+def sharding_behind(x):
+    """Return the sharding over a mesh of an array, also of a traced one; None where it has none.
+
+    Returns:
+      The sharding, and whether it is known: not so of what a loop's body or `vmap` is given.
+    """
+    while isinstance(x, Tracer):
+        inner = x.concrete()
+        if inner is None:
+            break
+        x = inner
+    if type(x) is Array:
+        return getattr(x, "_sharding", None), True
+    if type(x) is Var and isinstance(x._trace, Stage) and not x._trace.closed:
+        return _Walk(x._trace).sharding_of(x)
+    return None, type(x) is Literal
+
+
+class _Walk:
+    """From a variable back through the equations of its stage, to inputs and constants.
+
+    Variables are known by their identity: while they are traced they can be keys of nothing.
+    """
+
+    def __init__(self, stage):
+        self._makers = {id(v): eqn for eqn in stage.eqns for v in eqn.outvars}
+        self._values = {id(v): x for v, x in stage.captured.values() if type(v) is Var}
+        self._known, self._like, self._certain = {}, None, True
+
+    def sharding_of(self, var):
+        """Return the sharding of a variable, and whether it is known."""
+        self._read(var)
+        like = self._like
+        return None if like is None else like.divided(self._known[id(var)]), self._certain
+
+    def _read(self, var):
+        """Find the division of a variable and of all that it is computed from."""
+        todo = [var]
+        while todo:
+            v = todo[-1]
+            eqn = self._makers.get(id(v))
+            if id(v) in self._known:
+                todo.pop()
+            elif eqn is None:
+                self._known[id(todo.pop())] = self._source(v)
+            else:
+                before = [x for x in eqn.invars if not self._is_known(x)]
+                todo.extend(before)
+                if not before:
+                    found = self._divided(eqn)
+                    self._known.update(zip(map(id, eqn.outvars), found, strict=True))
+
+    def _is_known(self, x):
+        return type(x) is Literal or id(x) in self._known
+
+    def _divided(self, eqn):
+        """Return the divisions of the results of an equation."""
+        if (
+            eqn.primitive is sharding_constraint_p
+            and eqn.params["sharding"].division(0) is not None
+        ):
+            self._like = self._like or eqn.params["sharding"]
+        operands, results = [x.aval for x in eqn.invars], [v.aval for v in eqn.outvars]
+        found = None
+        if self._like is not None:
+            divisions = [
+                open_division(x.aval) if type(x) is Literal else self._known[id(x)]
+                for x in eqn.invars
+            ]
+            sizes = self._like.axis_sizes()
+            found = divide(eqn.primitive, operands, divisions, results, eqn.params, sizes)
+        return [open_division(aval) for aval in results] if found is None else found
+
+    def _source(self, var):
+        """Return the division of an input or a constant."""
+        if id(var) in self._values:
+            sharding, known = sharding_behind(self._values[id(var)])
+        elif state.recorder is not None:
+            sharding, known = state.recorder.sharding_of(var)
+        else:
+            sharding, known = None, False
+        self._certain = self._certain and known
+        division = None if sharding is None else sharding.division(var.aval.ndim)
+        if division is None:
+            return open_division(var.aval)
+        self._like = self._like or sharding
+        return division
