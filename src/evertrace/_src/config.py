@@ -112,7 +112,7 @@ class Config:
     """Programs smaller than this are not kept on disk."""
     compilation_cache_min_compile_seconds: float = 0.0
     """Programs that compile faster than this are not kept on disk."""
-    engine: Literal["auto", "native", "fused", "xla"] = "auto"
+    engine: Literal["auto", "native", "fused", "xla", "spmd"] = "auto"
     """What runs jitted functions that do not say: a tape of native kernels, or XLA's code."""
     quick_compile: bool = False
     """Compile large nested jitted functions once each, not at every call: for development."""

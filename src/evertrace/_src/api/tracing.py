@@ -11,6 +11,7 @@ from evertrace._src.core.aval import ShapeDtypeStruct
 from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.jaxpr import eval_jaxpr as evaluate
 from evertrace._src.core.tracer import AxisScope, set_trace, state
+from evertrace._src.engines.choice import NAMES
 from evertrace._src.jit.capture import capture
 from evertrace._src.jit.dispatch import make_jit
 from evertrace._src.jit.lifting.code import is_written_for_jax
@@ -77,8 +78,9 @@ def jit(
         written for JAX calls `jit`, see `library_rules`.
       max_traces: how many traces are allowed; one more is a `RetraceError`.
       engine: what runs the programs: "native" (a tape of kernels, made at once), "fused" (a tape on
-        which loops are compiled together wherever they can be), "xla" (code that XLA compiles), or
-        "auto", which chooses by the program; default is the option `engine`.
+        which loops are compiled together wherever they can be), "xla" (code that XLA compiles),
+        "spmd" (such code, divided among the devices of the mesh over which arguments are laid out),
+        or "auto", which chooses by the program; default is the option `engine`.
 
     Returns:
       The jitted function, a `JitFunction`: also with `explain`, `cache_info`, `clear_cache`,
@@ -101,11 +103,11 @@ def jit(
     """
     if abstracted_axes is not None:
         raise errors.unsupported("jit", "abstracted_axes", abstracted_axes)
-    if engine not in (None, "auto", "native", "fused", "xla"):
+    if engine not in (None, *NAMES):
         raise errors.user_error(
             ValueError,
             f"jit: there is no engine {engine!r}.",
-            fix='pass "auto", "native", "fused" or "xla".',
+            fix='pass "auto", "native", "fused", "xla" or "spmd".',
             anchor="engine",
         )
     options = (

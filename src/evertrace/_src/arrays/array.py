@@ -58,7 +58,12 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         return host
 
     def buffer(self, device):
-        """Return a buffer on `device` with the contents, making it on first use."""
+        """Return a buffer on `device` with the contents, making it on first use.
+
+        That of an array that is laid out over a mesh is of all its devices (`engines.xla.spread`).
+        """
+        if getattr(self, "_sharding", None) is not None:
+            return engine.backend().put(self.host(), device, may_alias=True)
         if self._buffer is not None and (self._device is None or self._device is device):
             return self._buffer
         if self._device is not None and self._device is not device:

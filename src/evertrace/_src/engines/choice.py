@@ -7,7 +7,7 @@ from evertrace._src import config, errors, native
 from evertrace._src.engines import runtime
 from evertrace._src.engines.protocol import Engine, Offer, Request, Runner
 
-NAMES = ("auto", "native", "fused", "xla")
+NAMES = ("auto", "native", "fused", "xla", "spmd")
 """What may be asked for; "fused" are tapes whose loops are compiled together."""
 
 TAPES = ("native", "fused")
@@ -29,6 +29,10 @@ def engine(name) -> Engine:
         from evertrace._src.engines.native import engine as tapes
 
         return tapes
+    if name == "spmd":
+        from evertrace._src.engines.xla import spmd
+
+        return spmd
     return runtime.xla()
 
 

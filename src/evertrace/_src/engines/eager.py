@@ -93,7 +93,7 @@ def call_jaxpr(closed_jaxpr, args, **options):
     now = config.current()
     if now.watched:
         return call_watched(closed_jaxpr, args, **options)
-    if now.engine != "xla" and runtime.runs_natively(args):
+    if now.engine not in ("xla", "spmd") and runtime.runs_natively(args):
         name = options.get("name", "f")
         return choose(closed_jaxpr.jaxpr, Request(name)).runner.run(args)
     return runtime.xla().call_jaxpr(closed_jaxpr, args, **options)

@@ -105,14 +105,19 @@ def _divisions(args, likes=None):
 
 def _put_on(outs, divisions, args, like):
     """Give results that have none their shardings: an argument's own where that says the same."""
-    device = first_device(like)
-    known = {}
-    for x in args:
-        sharding = sharding_of(x)
-        if sharding is not None:
-            known.setdefault(sharding.division(x.ndim), sharding)
+    device, known = first_device(like), shardings_by_division(args)
     for x, division in zip(outs, divisions, strict=True):
         if sharding_of(x) is None:
             sharding = known.get(division)
             x._sharding = like.divided(division) if sharding is None else sharding
             x._device, x._committed = device, True
+
+
+def shardings_by_division(args):
+    """Return a dict: division -> the sharding of the first argument that is divided so."""
+    known = {}
+    for x in args:
+        sharding = sharding_of(x)
+        if sharding is not None:
+            known.setdefault(sharding.division(x.ndim), sharding)
+    return known

@@ -249,7 +249,7 @@ def _costs(program):
     if not program.trivial:
         name, why, _ = program.choice()
         devices = ", ".join(map(str, program.executables))
-        ran = f"xla on {devices}" if devices else "xla, not compiled yet"
+        ran = f"{name} on {devices}" if devices else f"{name}, not compiled yet"
         engine = f"{'native' if name == 'native' else ran}, for {why}"
     return {"lower_seconds": lowering, "compile_seconds": compiling, "engine": engine}
 

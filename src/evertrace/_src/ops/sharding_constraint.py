@@ -33,7 +33,7 @@ def _division(sharding, ndim):
 
 def _eager(x, *, sharding, unconstrained_dims):
     """Lay an array out: over devices of the CPU, which share its memory, in name."""
-    if _division(sharding, x.aval.ndim) is None:
+    if _division(sharding, x.aval.ndim) is None or getattr(x, "_sharding", None) == sharding:
         return x
     host = np.asarray(x.val) if type(x) is Literal else x.host()
     out = Array(x.aval, host, None, first_device(sharding), committed=True)

@@ -14,11 +14,13 @@ from evertrace._src.api.arguments import check_callable, flatten_arrays
 from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
 from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import runtime
 from evertrace._src.jit.laid_out import sharding_behind
+from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import move_batch_dim, permute, reshape, squeeze
 from evertrace._src.sharding.layout import (
@@ -214,8 +216,16 @@ def _split(call, x, spec):
             cut.append(sizes[name])
         kept.append(len(cut))
         cut.append(n // count)
-    order = [names[name] for name in call.axes if name in names] + kept
-    return permute(reshape(x, tuple(cut)), tuple(order))
+    lead = [name for name in call.axes if name in names]
+    parts = permute(reshape(x, tuple(cut)), (*[names[name] for name in lead], *kept))
+    if not lead or type(parts) is Array or not isinstance(call.mesh, Mesh):
+        return parts
+    # Where the program is divided among devices, each gets its parts.
+    return sharding_constraint_p.bind(
+        parts,
+        sharding=NamedSharding(call.mesh, PartitionSpec(*lead)),
+        unconstrained_dims=frozenset(range(len(lead), len(lead) + len(kept))),
+    )
 
 
 def _over_axes(call, axes, fun, values, divided):

@@ -93,6 +93,46 @@ def put_on_device(aval: Any, sharding: Any, value: Any, device: Any, semantics: 
     )
 
 
+def tiled_sharding(
+    counts: Sequence[int], sizes: Sequence[int], order: Sequence[int], copies: int
+) -> Any:
+    """XLA's description of an array that is divided over a grid of devices.
+
+    Args:
+      counts: the number of parts of each dimension.
+      sizes: of the grid.
+      order: its axes, those that divide first, the slowest first.
+      copies: how many devices hold each part.
+    """
+    if copies == 1:
+        return HloSharding.iota_tile(counts, sizes, order, [])
+    kinds = [xla_client.OpSharding.Type.REPLICATED]
+    return HloSharding.iota_tile([*counts, copies], sizes, order, kinds)
+
+
+def put_on_devices(aval: Any, sharding: Any, parts: Sequence[np.ndarray], devices: Any) -> Any:
+    """Copy the parts of an array, one for each device of a sharding, in its order."""
+    semantics = HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+    return xla_client.batched_device_put(
+        aval, sharding, list(parts), list(devices), True, False, semantics, True
+    )
+
+
+def parts_of(raw: Any) -> list[Any]:
+    """The arrays of single devices that an array of several devices is made of, in order."""
+    return list(raw._arrays)
+
+
+def parameter_shardings(executable: Any) -> list[Any]:
+    """XLA's descriptions of how the inputs of an executable are divided."""
+    return [HloSharding.from_proto(x) for x in executable.get_parameter_shardings() or ()]
+
+
+def output_shardings(executable: Any) -> list[Any]:
+    """XLA's descriptions of how the results of an executable are divided."""
+    return [HloSharding.from_proto(x) for x in executable.get_output_shardings() or ()]
+
+
 class no_jax:
     """While active, jaxlib's own ``import jax`` fails at once instead of loading JAX.
 

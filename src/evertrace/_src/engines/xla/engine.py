@@ -17,7 +17,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.placement import device_of
 from evertrace._src.engines.inputs import host_value
 from evertrace._src.engines.protocol import Offer, Request
-from evertrace._src.engines.xla import buffers, client, compat
+from evertrace._src.engines.xla import buffers, client, compat, spread
 from evertrace._src.engines.xla.executable import compile_text
 from evertrace._src.engines.xla.lower import lower_jaxpr
 from evertrace._src.engines.xla.options import Options
@@ -28,12 +28,21 @@ from evertrace._src.transforms.staging import close_jaxpr, stage
 
 portable: Any = LazyModule("evertrace._src.engines.xla.portable")
 put = buffers.put
-to_host = buffers.to_host
-block = buffers.block
 NO_OPTIONS = Options()
 # By their text: what is traced anew, as eager loops are, is not compiled anew.
 _programs = Cache("compiled programs", 512)
 _single_operations = Cache("one-operation programs")
+
+
+def to_host(buffer):
+    """Return the contents of a buffer, or of the parts on several devices, as a NumPy array."""
+    whole = spread.to_host if type(buffer) is spread.Spread else buffers.to_host
+    return whole(buffer)
+
+
+def block(found):
+    """Wait until all the buffers are computed; raises what went wrong on the way."""
+    buffers.block([x.raw if type(x) is spread.Spread else x for x in found])
 
 
 def default_device():
@@ -122,10 +131,7 @@ class Compiled:
         executable = self.executables.get(device) or self.executable(device)
         committed, donated = device is not _first_device(), self._request.donated
         inputs = [
-            x._buffer
-            if type(x) is Array and x._device is device and x._buffer is not None
-            else input_buffer(x, device, v.aval)
-            for x, v in zip(args, self._jaxpr.invars, strict=True)
+            input_buffer(x, device, v.aval) for x, v in zip(args, self._jaxpr.invars, strict=True)
         ]
         if donated:
             _own_donated(donated, args, inputs, device)

@@ -56,7 +56,29 @@ class MemoryStats(NamedTuple):
     host_temp_size_in_bytes: int
 
 
-class Executable:
+class Inspected:
+    """What can be asked of any compiled program."""
+
+    __slots__ = ()
+
+    _raw: Any
+
+    def text(self) -> str:
+        """The program as XLA optimised it, in HLO's text form."""
+        return "\n\n".join(module.to_string() for module in self._raw.hlo_modules())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates by name, e.g. "flops" and "bytes accessed"; of one device."""
+        costs: Mapping[str, float] = self._raw.cost_analysis()
+        return dict(costs)
+
+    def memory_analysis(self) -> MemoryStats:
+        """The bytes that one run takes on one device."""
+        raw = self._raw.get_compiled_memory_stats()
+        return MemoryStats(*[getattr(raw, name) for name in MemoryStats._fields])
+
+
+class Executable(Inspected):
     """A compiled program on one device.
 
     Attributes:
@@ -160,20 +182,6 @@ class Executable:
             return self._written()
         return compat.serialize_executable(self.device.client._raw, self._raw)
 
-    def text(self) -> str:
-        """The program as XLA optimised it, in HLO's text form."""
-        return "\n\n".join(module.to_string() for module in self._raw.hlo_modules())
-
-    def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimates by name, e.g. "flops" and "bytes accessed"."""
-        costs: Mapping[str, float] = self._raw.cost_analysis()
-        return dict(costs)
-
-    def memory_analysis(self) -> MemoryStats:
-        """The bytes that one run takes."""
-        raw = self._raw.get_compiled_memory_stats()
-        return MemoryStats(*[getattr(raw, name) for name in MemoryStats._fields])
-
 
 def compile_text(
     text: str,
@@ -201,19 +209,11 @@ def compile_text(
     """
     assert len(output_avals) == num_outputs, (len(output_avals), num_outputs)
     options = options or Options()
-    start = time.perf_counter()
-    key = None if callbacks else cache.program_key(text, options.key(device.platform), device)
-    raw = _load(key, device, options) if key else None
-    from_cache = raw is not None
-    if raw is None:
-        raw = _compile(text, device, options, callbacks)
-    seconds = time.perf_counter() - start
-    if key and not from_cache:
-        cache.store(key, compat.serialize_executable(device.client._raw, raw), seconds)
+    raw, seconds, from_cache = obtain(text, [device], options, callbacks)
     client = device.client._raw
 
     def compiled_anew():
-        return compat.serialize_executable(client, _compile(text, device, options, ()))
+        return compat.serialize_executable(client, _compile(text, [device], options, ()))
 
     return Executable(
         raw,
@@ -225,6 +225,36 @@ def compile_text(
         bool(callbacks),
         compiled_anew if from_cache else None,
     )
+
+
+def obtain(
+    text: str,
+    devices: Sequence[Device],
+    options: Options,
+    callbacks: Sequence[Callable[..., Any]] = (),
+) -> tuple[Any, float, bool]:
+    """Compile a program for devices, or load it from the cache on disk.
+
+    Returns:
+      jaxlib's executable, how long it took, and whether it came from the cache.
+    """
+    first, start = devices[0], time.perf_counter()
+    key = None if callbacks else cache.program_key(text, options.key(first.platform), first)
+    raw = _load(key, devices, options) if key else None
+    from_cache = raw is not None
+    if raw is None:
+        raw = _compile(text, devices, options, callbacks)
+    seconds = time.perf_counter() - start
+    if key and not from_cache:
+        cache.store(key, compat.serialize_executable(first.client._raw, raw), seconds)
+    return raw, seconds, from_cache
+
+
+def _device_list(devices: Sequence[Device]) -> Any:
+    """What jaxlib wants to hear for these devices."""
+    if len(devices) == 1:
+        return devices[0].device_list
+    return compat.DeviceList(tuple(device._raw for device in devices))
 
 
 def revive(blob: bytes, text: str, *, device: Device, output_avals: Sequence[Aval]) -> Executable:
@@ -249,23 +279,23 @@ def revive(blob: bytes, text: str, *, device: Device, output_avals: Sequence[Ava
 
 
 def _compile(
-    text: str, device: Device, options: Options, callbacks: Sequence[Callable[..., Any]]
+    text: str, devices: Sequence[Device], options: Options, callbacks: Sequence[Callable[..., Any]]
 ) -> Any:
     """Have XLA compile a program; returns jaxlib's executable.
 
     A pass of XLA's that fails on a right program, since it takes away what a callback still reads,
     is left out in a second attempt.
     """
-    client, devices = device.client._raw, device.device_list
+    client, placed = devices[0].client._raw, _device_list(devices)
     called = [parkable(remembering(_noting(callback))) for callback in callbacks]
     try:
-        return compat.compile_program(client, text, devices, options.to_raw([device]), called)
+        return compat.compile_program(client, text, placed, options.to_raw(devices), called)
     except compat.BackendError as error:
         if "is live and cannot be removed" not in str(error):
             fail_compile(error, text)
     options = options.without_pass("dot-library-rewriter")
     try:
-        return compat.compile_program(client, text, devices, options.to_raw([device]), called)
+        return compat.compile_program(client, text, placed, options.to_raw(devices), called)
     except compat.BackendError as error:
         fail_compile(error, text)
 
@@ -304,14 +334,14 @@ def _nested_callbacks_error() -> RuntimeError:
     )
 
 
-def _load(key: bytes, device: Device, options: Options) -> Any:
+def _load(key: bytes, devices: Sequence[Device], options: Options) -> Any:
     """Load a program from the cache; returns jaxlib's executable, or None."""
     blob = cache.load(key)
     if blob is None:
         return None
     try:
         return compat.deserialize_executable(
-            device.client._raw, blob, device.device_list, options.to_raw([device])
+            devices[0].client._raw, blob, _device_list(devices), options.to_raw(devices)
         )
     except compat.BackendError as error:
         cache.discard(key, str(error))

@@ -14,7 +14,8 @@ of its operands and returns the next in front of its results.
 """
 
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from evertrace._src.engines.xla.text import (
     ints,
     mlir_type,
     physical_aval,
+    quoted,
+    shardy,
+    shardy_mesh,
 )
 from evertrace._src.interrupts import uncollected
 
@@ -100,10 +104,24 @@ def physical_val(x):
     return Val(x.name, x.type, ShapedArray(*physical_aval(x.aval)))
 
 
+class Divided(NamedTuple):
+    """How a program is divided among devices.
+
+    Attributes:
+      sizes: pairs (axis of the mesh, its size).
+      inputs, outputs: divisions.
+    """
+
+    sizes: tuple
+    inputs: Sequence[tuple]
+    outputs: Sequence[tuple]
+
+
 class Module:
     """The module being written: its functions, and the names of those written already.
 
     Attributes:
+      sizes: of the mesh that it is divided over, pairs (axis, size); empty for one device.
       platform: what it will run on, "cpu", "gpu" or "tpu": rules may choose a form by it.
       located: whether operations are written with the places that they come from.
       quick: whether large functions stay functions in the compiled program.
@@ -112,14 +130,17 @@ class Module:
       literals: id of a literal -> its constant.
     """
 
-    def __init__(self, name, platform, located=False, quick=False):
+    def __init__(self, name, platform, located=False, quick=False, sizes=()):
         self.platform, self.located, self.quick = platform, located, quick
+        self.sizes = sizes
         self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         self.functions = []
         self.names, self.by_text = {}, {}
         self.literals = {}
         native = config.current().native_kernels
-        self.dialect = None if located else f"StableHLO for {platform}, native kernels: {native}"
+        self.dialect = f"StableHLO for {platform}, native kernels: {native}, mesh: {sizes}"
+        if located:
+            self.dialect = None
         self.taken = set()
         self.callbacks = []
 
@@ -440,18 +461,14 @@ class Builder:
 def _location(module_name, eqn):
     """Return the location of an equation's operations: named scope, operation and line."""
     parts = [f"jit({module_name})", source.scope_of(eqn.src), eqn.primitive.name]
-    name = _quoted("/".join(filter(None, parts)))
+    name = quoted("/".join(filter(None, parts)))
     if eqn.src is None:
         return f" loc({name})"
     place = source.describe(eqn.src)
-    return f" loc({name}({_quoted(place.file)}:{place.line}:0))"
+    return f" loc({name}({quoted(place.file)}:{place.line}:0))"
 
 
-def _quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _function(module, jaxpr, name, visibility, arg_attrs=None, consts=()):
+def _function(module, jaxpr, name, visibility, arg_attrs=None, consts=(), out_attrs=None):
     """Return the text of the function of a jaxpr without constvars, its first inputs `consts`."""
     b = Builder(module)
     invars = jaxpr.invars[len(consts) :]
@@ -469,12 +486,22 @@ def _function(module, jaxpr, name, visibility, arg_attrs=None, consts=()):
     b._return("func.return", results)
     attrs = arg_attrs or [""] * len(args)
     header = ", ".join(f"{v.name}: {v.type}{a}" for v, a in zip(args, attrs, strict=True))
-    types = ", ".join(v.type for v in results)
+    attrs = out_attrs or [""] * len(results)
+    types = ", ".join(f"{v.type}{a}" for v, a in zip(results, attrs, strict=True))
     body = "\n".join(b.lines)
     return f"func.func {visibility} @{name}({header}) -> ({types}) {{\n{body}\n}}"
 
 
-def lower_jaxpr(jaxpr, name, donated=(), platform="cpu", located=False, quick=False, consts=()):
+def lower_jaxpr(
+    jaxpr,
+    name,
+    donated=(),
+    platform="cpu",
+    located=False,
+    quick=False,
+    consts=(),
+    divided: Divided | None = None,
+):
     """Return the StableHLO text of a jaxpr without constvars, and its Python callbacks.
 
     Args:
@@ -488,20 +515,40 @@ def lower_jaxpr(jaxpr, name, donated=(), platform="cpu", located=False, quick=Fa
         where they are, unless they are marked.
       consts: contents (ndarrays) of the first inputs, to be written into the text; the program
         takes the others.
+      divided: how it is divided among several devices.
 
     Raises:
       DTypeError: a part of it has a dtype that XLA does not take.
     """
-    module = Module(name, platform, located, quick)
-    donor = " {jax.buffer_donor = true}"
-    attrs = [donor if i in donated else "" for i in range(len(jaxpr.invars) - len(consts))]
+    sizes, ins, outs = divided or ((), None, None)
+    module = Module(name, platform, located, quick, sizes)
+    takes = jaxpr.invars[len(consts) :]
+    donors = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(takes))]
+    attrs = _attributes(donors, _shardings(takes, ins))
+    out_attrs = _attributes(_shardings(jaxpr.outvars, outs))
     try:
         with uncollected():
-            main = _function(module, jaxpr, "main", "public", attrs, consts)
+            main = _function(module, jaxpr, "main", "public", attrs, consts, out_attrs)
     except NotInXLA as refused:
         raise _dtype_error(jaxpr, refused.dtype, name) from None
-    functions = "\n".join([main, *module.functions])
+    mesh = [shardy_mesh(sizes)] if sizes else []
+    functions = "\n".join([*mesh, main, *module.functions])
     return f"module @{module.name} {{\n{functions}\n}}\n", module.callbacks
+
+
+def _shardings(atoms, divisions):
+    """Return the attribute of each input or output that says how it is divided."""
+    if divisions is None:
+        return [""] * len(atoms)
+    ranks = [len(physical_aval(x.aval)[0]) for x in atoms]
+    pairs = zip(divisions, ranks, strict=True)
+    return [f"sdy.sharding = {shardy(division, rank)}" for division, rank in pairs]
+
+
+def _attributes(*lists):
+    """Return the dictionaries of attributes of arguments or results, from lists of them."""
+    found = [", ".join(filter(None, texts)) for texts in zip(*lists, strict=True)]
+    return [f" {{{texts}}}" if texts else "" for texts in found]
 
 
 def _dtype_error(jaxpr, dtype, name):

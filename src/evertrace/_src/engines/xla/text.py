@@ -107,6 +107,33 @@ def pairs(values):
     return f"dense<{f'[{rows}]' if rows else ''}> : tensor<{len(values)}x2xi64>"
 
 
+def shardy(division, rank, open_dims=frozenset()):
+    """Return the attribute that says by which axes of the mesh dimensions are divided.
+
+    Args:
+      division: for each dimension, its axes; dimensions beyond are not divided.
+      rank: how many dimensions there are.
+      open_dims: those that the partitioner may divide as it likes.
+    """
+    dims = ["{?}" if d in open_dims else f"{{{_axes(axes)}}}" for d, axes in enumerate(division)]
+    dims += ["{}"] * (rank - len(dims))
+    return f"#sdy.sharding<@mesh, [{', '.join(dims)}]>"
+
+
+def shardy_mesh(sizes):
+    """Return the operation that declares a mesh by pairs (axis, size)."""
+    return f"sdy.mesh @mesh = <[{', '.join(f'{quoted(str(a))}={n}' for a, n in sizes)}]>"
+
+
+def _axes(axes):
+    return ", ".join([quoted(str(a)) for a in axes])
+
+
+def quoted(text):
+    """Return a string as MLIR writes it."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def int_attr(value):
     """Return an i64 attribute."""
     return f"{value} : i64"

@@ -1,0 +1,180 @@
+"""The spmd engine: one program, divided among the devices of a mesh by XLA's partitioner.
+
+The program is written once, with what is said of where arrays lie: its arguments as they come, the
+constraints in it, its results as the factors of its operations say, so that they lie where those
+of the simulated program do. XLA divides what is between, and adds what devices have to tell each
+other.
+"""
+
+import time
+from typing import Any, NamedTuple
+
+from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.divisions import divide_jaxpr, open_division
+from evertrace._src.engines.inputs import host_input
+from evertrace._src.engines.placing import sharding_of, shardings_by_division
+from evertrace._src.engines.protocol import Offer
+from evertrace._src.engines.xla import compat, spread
+from evertrace._src.engines.xla.engine import Compiled
+from evertrace._src.engines.xla.executable import obtain
+from evertrace._src.engines.xla.launch import Partition
+from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
+from evertrace._src.engines.xla.options import Options
+from evertrace._src.engines.xla.spread import Spread, layout_of
+from evertrace._src.ops.sharding_constraint import mesh_in
+
+
+class Place(NamedTuple):
+    """What a program is compiled for: the devices, their mesh, and how its inputs are divided."""
+
+    devices: tuple
+    sizes: tuple
+    inputs: tuple
+
+    def __str__(self):
+        axes = ", ".join(f"{name}: {size}" for name, size in self.sizes)
+        return f"{len(self.devices)} devices ({axes})"
+
+
+class Partitioned:
+    """A program that runs on all devices of the mesh over which its arguments are laid out.
+
+    Where nothing is laid out it runs on one device.
+
+    Attributes:
+      seconds: what lowering and compiling took the last time, or None for both.
+    """
+
+    anywhere, places = True, True
+
+    def __init__(self, jaxpr, request):
+        self._jaxpr, self._request = jaxpr, request
+        self._alone = Compiled(jaxpr, request)
+        self._mesh = mesh_in(jaxpr)
+        self._partitions: dict[Place, Any] = {}
+        self.seconds = None, None
+
+    @property
+    def executables(self):
+        """What it was compiled for -> the compiled program."""
+        return {**self._alone.executables, **self._partitions}
+
+    def executable(self, device):
+        """Return the program compiled for one device."""
+        return self._alone.executable(device)
+
+    def run(self, args):
+        """Run once; returns one array for each output."""
+        like = self._mesh_of(args)
+        if like is None:
+            return self._alone.run(args)
+        sizes = tuple(like.axis_sizes().items())
+        avals = [v.aval for v in self._jaxpr.invars]
+        divisions = [_division(x, a, like) for x, a in zip(args, avals, strict=True)]
+        place = Place(like.device_list(), sizes, tuple(divisions))
+        partition = self._partitions.get(place) or self._compile(place, like)
+        inputs = [
+            _spread(x, aval, layout)
+            for x, (aval, layout) in zip(args, partition.inputs, strict=True)
+        ]
+        for i in self._request.donated:
+            if [x.raw for x in inputs].count(inputs[i].raw) > 1:
+                aval, layout = partition.inputs[i]
+                inputs[i] = spread.put(spread.to_host(inputs[i]), aval, layout)
+        known = shardings_by_division(args)
+        return [_array(x, like, known) for x in partition.run(inputs)]
+
+    def _mesh_of(self, args):
+        for x in args:
+            if sharding_of(x) is not None:
+                return sharding_of(x)
+        return self._mesh
+
+    def _compile(self, place, like):
+        """Return the program compiled for a place; kept."""
+        jaxpr, name, donated = self._jaxpr, self._request.name, self._request.donated
+        start = time.perf_counter()
+        outputs = divide_jaxpr(jaxpr, place.inputs, dict(place.sizes))
+        platform = place.devices[0].platform
+        divided = Divided(place.sizes, place.inputs, outputs)
+        text, callbacks = lower_jaxpr(jaxpr, name, donated, platform, divided=divided)
+        if callbacks:
+            raise _callback_error(name)
+        lowered = time.perf_counter()
+        flags = tuple(dict(self._request.options).items())
+        options = Options(flags, num_partitions=len(place.devices))
+        raw, _, _ = obtain(text, place.devices, options)
+        self.seconds = lowered - start, time.perf_counter() - lowered
+        self._request.took(name, self.seconds)
+        takes, gives = [
+            [(x.aval, layout_of(like, d)) for x, d in zip(atoms, divisions, strict=True)]
+            for atoms, divisions in ((jaxpr.invars, place.inputs), (jaxpr.outvars, outputs))
+        ]
+        _check_divisions(name, raw, takes, gives)
+        found = self._partitions[place] = Partition(raw, name, text, takes, gives, donated)
+        return found
+
+    def flat(self):
+        """Nothing: C++ does not run it."""
+        return
+
+
+def offer(jaxpr, request):
+    """Offer to run a jaxpr without constvars; see `engines.protocol`."""
+    return Offer(Partitioned(jaxpr, request), "that is asked for")
+
+
+def _division(x, aval, like):
+    """Return how an argument is divided over the mesh of a sharding; others are copied to all."""
+    sharding = sharding_of(x)
+    if sharding is None or sharding.axis_sizes() != like.axis_sizes():
+        return open_division(aval)
+    return sharding.division(aval.ndim)
+
+
+def _spread(x, aval, layout):
+    """Return the parts of an argument, which an array that is laid out so keeps."""
+    if type(x) is not Array:
+        return spread.put(host_input(x, aval), aval, layout)
+    found = x._buffer
+    if type(found) is Spread and found.layout is layout:
+        return found
+    made = spread.put(x.host(), x.aval, layout)
+    sharding = sharding_of(x)
+    if sharding is not None and layout_of(sharding, sharding.division(aval.ndim)) is layout:
+        x._buffer = made
+    return made
+
+
+def _array(found, like, known):
+    """Return the array of parts, laid out over the mesh of a sharding."""
+    division = found.layout.division
+    out = Array(found.aval, None, found, found.layout.devices[0], True)
+    out._sharding = known.get(division) or like.divided(division)
+    return out
+
+
+def _check_divisions(name, raw, inputs, outputs):
+    """Raise if XLA has divided an argument or a result otherwise than it was told."""
+    found = compat.parameter_shardings(raw), compat.output_shardings(raw)
+    for kind, wanted, got in zip(("argument", "result"), (inputs, outputs), found, strict=True):
+        for i, ((aval, layout), sharding) in enumerate(zip(wanted, got, strict=False)):
+            rank = len(spread.memory_of(aval).shape)
+            if aval.size and sharding != spread.hlo_sharding(layout, rank):
+                raise errors.user_error(
+                    RuntimeError,
+                    f"jit({name}): XLA divides {kind} {i}, {aval.str_short()}, as {sharding}, and "
+                    f"{layout.division} was asked for.",
+                    fix='leave `engine="spmd"` out, and report this with the program.',
+                    anchor="engine",
+                )
+
+
+def _callback_error(name):
+    return errors.user_error(
+        NotImplementedError,
+        f"jit({name}): a program that is divided among devices cannot call Python functions back.",
+        fix='leave `engine="spmd"` out, or take the callbacks (`debug.print` is one) out of it.',
+        anchor="callback",
+    )
