@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import traceback
+from types import FunctionType
 
 import ml_dtypes
 import numpy as np
@@ -14,6 +15,7 @@ from evertrace import lax, random
 from evertrace._src import doors
 from evertrace.experimental import sparse
 from evertrace.scipy import stats
+from tests.fuzz import calls, values, verdicts
 
 X = jnp.ones((2, 3))
 
@@ -37,13 +39,32 @@ CASES = {
         "reshape(f32[2,3], x=1).",
     ),
     "a primitive": (
-        lambda: lax.gather_p.bind(X, x=3), TypeError,
-        "gather_p.bind: _gather_abstract() got multiple values for argument 'x'. It was called as "
-        "gather_p.bind(f32[2,3], x=3).",
+        lambda: lax.transpose_p.bind(X, permutation=1), TypeError,
+        "transpose_p.bind: 'int' object is not iterable. It was called as "
+        "transpose_p.bind(f32[2,3], permutation=1).",
     ),
     "a class": (
         lambda: sparse.BCOO(3, shape=(2,)), TypeError,
         "BCOO: 'int' object is not iterable. It was called as BCOO(3, shape=(2,)).",
+    ),
+    "a class whose objects another one makes": (
+        lambda: ev.custom_jvp(fails, nondiff_argnames=-1), TypeError,
+        "custom_jvp: 'int' object is not iterable. It was called as custom_jvp(fails, "
+        "nondiff_argnames=-1).",
+    ),
+    "a class of the IR": (
+        lambda: ev.core.ClosedJaxpr(X), AttributeError,
+        "ClosedJaxpr: 'Array' object has no attribute 'constvars'. It was called as "
+        "ClosedJaxpr(f32[2,3]).",
+    ),
+    "a method of arrays": (
+        lambda: X.addressable_data((0, 1)), TypeError,
+        "addressable_data: list indices must be integers or slices, not tuple. It was called as "
+        "addressable_data(f32[2,3], (0, 1)).",
+    ),
+    "a method of a NumPy array in a trace": (
+        lambda: ev.jit(lambda x: x.ravel(3))(np.ones(2)), TypeError,
+        "ravel: order must be str, not int. It was called as ravel(f64[2], 3).",
     ),
     "a function of Python's library inside": (
         lambda: stats.expon.logpdf(), TypeError,
@@ -136,8 +157,8 @@ class Silent:
     ],
 )  # fmt: skip
 def test_arguments_are_shown_in_few_words(value, text):
-    assert doors._shown(value).startswith(text)
-    assert len(doors._shown(value)) <= 40
+    assert doors.shown(value).startswith(text)
+    assert len(doors.shown(value)) <= 40
 
 
 @pytest.mark.parametrize(
@@ -184,3 +205,71 @@ def test_what_names_no_dtype_is_refused_with_words(dtype):
 def test_classes_of_others_are_left_as_they_are():
     assert "doors" not in ml_dtypes.iinfo.__init__.__code__.co_filename
     assert "doors" in sparse.BCOO.__init__.__code__.co_filename
+
+
+@pytest.mark.parametrize("kind", [ev.core.Var, ev.core.Tracer, ev.core.DropVar])
+def test_variables_are_made_by_traces(kind):
+    with pytest.raises(TypeError) as caught:
+        kind(X.aval, 3)
+    text = f"{kind.__name__}: a variable stands for a value of a trace, got 3 for the trace.\n  at "
+    assert str(caught.value).startswith(text)
+
+
+SILENT = {
+    "Tracer": "made for each operation",
+    "DropVar": "as Tracer",
+    "Var": "as Tracer",
+    "JaxprEqn": "as Tracer",
+    "ShapedArray": "asked for every result",
+    "shaped_abstractify": "asked for every operand",
+    "canonicalize_dtype": "asked for every result",
+    "itemsize_bits": "asked in rules of types",
+    "result_type": "asked for every operation",
+    "scalar_type_of": "asked for every operand",
+    "jaxprs_in_params": "a generator, asked of every equation",
+}
+"""Public functions and classes without a door, each with the reason: what they call has words."""
+
+
+def public():
+    """Yield (name, value) of all that the public modules show of ours."""
+    seen = set()
+    for module in calls.modules().values():
+        for name in getattr(module, "__all__", None) or dir(module):
+            value = getattr(module, name)
+            if not name.startswith("_") and id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
+
+
+def has_door(function):
+    return function.__code__.co_filename == doors.__file__
+
+
+def test_every_public_function_and_class_has_a_door():
+    functions, without = 0, set()
+    for name, value in public():
+        if isinstance(value, FunctionType):
+            functions += 1
+        is_class = isinstance(value, type) and not issubclass(value, BaseException)
+        for made in (value.__init__, value.__new__) if is_class else (value,):
+            if isinstance(made, FunctionType) and made.__module__.startswith("evertrace"):
+                without |= set() if has_door(made) else {name}
+    assert without == set(SILENT)
+    assert functions > 800
+
+
+@pytest.mark.parametrize(
+    ("call", "rest"),
+    [
+        ("ev.api_util.shaped_abstractify", ()), ("ev.dtypes.canonicalize_dtype", ()),
+        ("ev.dtypes.itemsize_bits", ()), ("ev.dtypes.result_type", ()),
+        ("ev.dtypes.result_type", ("1.0",)), ("ev.dtypes.scalar_type_of", ()),
+        ("ev.core.ShapedArray", ("'f4'",)), ("ev.core.Var", ("2.0",)),
+        ("ev.extend.core.jaxprs_in_params", ()), ("hash", ()),
+    ],
+)  # fmt: skip
+def test_what_has_no_door_words_its_errors_itself(call, rest):
+    for text in (*values.OBJECTS, *values.ODD_ARRAYS, *values.HUGE, *values.DTYPE_LIKE.split()):
+        verdict = verdicts.judged(calls.Program(call, (text, *rest)))
+        assert verdict.kind in verdicts.GOOD, (text, verdict)

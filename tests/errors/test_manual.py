@@ -47,17 +47,13 @@ def _anchors_of(call):
 
 RAISED_AS_THEY_ARE = {
     "_src/api/objects.py": "the caller words the error",
-    "_src/arrays/array.py": "Python's own words for what is not hashable",
-    "_src/core/aval.py": "Python's own words for `len`",
     "_src/engines/xla/cache.py": "an entry that cannot be read, which the cache warns of",
     "_src/experimental/checkify/error.py": "the error is the user's",
     "_src/export/container.py": "the caller words the error",
-    "_src/experimental/sparse/arrays.py": "Python's own words for `len`",
     "_src/jit/lifting/hostarray.py": "NumPy's own words, since the array stands for one of NumPy's",
     "_src/jit/lifting/hosttext.py": "Python's own words for methods that give no text",
     "_src/numpy/concrete.py": "NumPy's own words for `__array__(copy=False)`",
     "_src/signatures.py": "as `inspect`, for which it stands; callers do without the signature",
-    "_src/numpy/operators.py": "NumPy's own words for `len` and `iter`",
 }
 """Files that raise errors without `user_error`, each with the reason."""
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from evertrace._src.config_docs import OPTIONS
+from evertrace._src.doors import door
 from evertrace._src.errors import user_error
 from evertrace._src.extension import native
 from evertrace._src.interrupts import InForce
@@ -436,7 +437,7 @@ def _option_context(name: str) -> Callable[..., contextlib.AbstractContextManage
     context.__doc__ = (
         f"Set the option ``{name}`` in this thread for a ``with`` block.\n{OPTIONS[name]}"
     )
-    return context
+    return door(context)
 
 
 enable_x64 = _option_context("enable_x64")

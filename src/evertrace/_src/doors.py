@@ -46,26 +46,22 @@ def door(function: F) -> F:
         is returned as it is.
     """
     if isinstance(function, type):
-        made = vars(function).get("__init__")
-        is_ours = function.__module__.startswith("evertrace") and type(made) is FunctionType
-        if is_ours and not (
-            issubclass(function, BaseException) or "_is_protocol" in vars(function)
-        ):
-            function.__init__ = door(made)  # type: ignore[misc]
+        _open_class(function)
         return function  # type: ignore[return-value]
-    if type(function) is not FunctionType or function.__code__.co_filename == __file__:
+    if type(function) is not FunctionType or function in _wordy:
+        return function
+    if function.__code__.co_filename == __file__:
         return function
     inner: Any = function
     name = inner.__name__.lstrip("_")
-    first = 0  # of the arguments that the user gave
-    if name == "init__":
-        name, first = inner.__qualname__.split(".")[-2], 1
+    makes = name in ("init__", "new__")  # an object
 
     def outer(*args: Any, **kwargs: Any) -> Any:
         try:
             return inner(*args, **kwargs)
         except Exception as error:
-            if (made := worded(error, name, args[first:], kwargs)) is None:
+            called, given = (_class_name(args[0]), args[1:]) if makes else (name, args)
+            if (made := worded(error, called, given, kwargs)) is None:
                 raise
             raise made.with_traceback(error.__traceback__) from None
 
@@ -76,6 +72,31 @@ def door(function: F) -> F:
         co_firstlineno=inner.__code__.co_firstlineno,
     )
     return functools.update_wrapper(outer, inner)  # type: ignore[return-value]
+
+
+_wordy: set[Any] = set()
+
+
+def words_itself(function: F) -> F:
+    """Decorate a method that is called for each operation: it has no door and words all errors."""
+    _wordy.add(function)
+    return function
+
+
+def _open_class(cls: type) -> None:
+    """Put what makes the objects of a class, mostly its base's, behind a door."""
+    for name in ("__init__", "__new__"):
+        owner = next(c for c in cls.__mro__ if name in vars(c))
+        made = getattr(vars(owner)[name], "__func__", vars(owner)[name])
+        is_ours = owner.__module__.startswith("evertrace") and type(made) is FunctionType
+        is_ours = is_ours and made.__module__.startswith("evertrace")
+        if is_ours and not (issubclass(owner, BaseException) or "_is_protocol" in vars(owner)):
+            behind = door(made)
+            setattr(owner, name, staticmethod(behind) if name == "__new__" else behind)
+
+
+def _class_name(made: Any) -> str:
+    return (made if isinstance(made, type) else type(made)).__name__
 
 
 support.door = door
@@ -91,7 +112,7 @@ def worded(error: Exception, name: str, args: Any, kwargs: Any) -> Exception | N
         if not _is_raw(error) or _is_users(error.__traceback__) or _has_outer_door():
             return None
         what = str(error).rstrip(".") or type(error).__name__
-        given = ", ".join([*map(_shown, args), *(f"{k}={_shown(v)}" for k, v in kwargs.items())])
+        given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
         made = errors.user_error(
             _class_of(error),
             f"{name}: {what[:500]}. It was called as {name}({given[:500]}).",
@@ -158,7 +179,7 @@ def _class_of(error: Exception) -> Any:
     return ValueError
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return a few words on an argument, whatever it is."""
     try:
         if value is None or type(value) in (bool, int, float, complex, str, bytes):

@@ -21,6 +21,7 @@ from evertrace._src.support import set_module
 from evertrace._src.transforms.linearize import linearize_jaxpr
 
 
+@set_module("evertrace")
 @functools.wraps(traced_checkpoint)
 def checkpoint(fun, **options):
     return stateful(traced_checkpoint(fun, **options))

@@ -7,7 +7,7 @@ compiled program read keeps the buffer made for it, so that the next call does n
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import doors, dtypes, errors, native
 from evertrace._src.core import engine, transfers
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.formats import Format, row_major
@@ -129,6 +129,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         """The parts on all devices of all processes."""
         return self.addressable_shards
 
+    @doors.door
     def addressable_data(self, index):
         """Return the array that is the part `index` of those that this process holds."""
         return self.addressable_shards[index].data
@@ -211,7 +212,12 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         return host.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __hash__(self):
-        raise TypeError(f"unhashable type: '{type(self).__name__}'")
+        raise errors.user_error(
+            TypeError,
+            f"unhashable type: '{type(self).__name__}'. Arrays are compared by their elements.",
+            fix="use a Python number or a tuple, `x.item()` or `tuple(x.tolist())`, or `id(x)`.",
+            anchor="static-hashable",
+        )
 
     def __copy__(self):
         return self

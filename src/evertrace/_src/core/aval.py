@@ -12,7 +12,7 @@ import weakref
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import doors, dtypes, errors, native
 from evertrace._src.core.formats import Format
 from evertrace._src.support import forkable
 
@@ -80,7 +80,7 @@ class ShapedArray(native.AvalBase):
 
     def __len__(self):
         if not self.shape:
-            raise TypeError("len() of an aval without dimensions")
+            raise no_sequence("len() of an aval without dimensions", self)
         return self.shape[0]
 
     def __repr__(self):
@@ -143,9 +143,20 @@ class LaidOutType(ShapedArray):
 
 def _intern(cls, shape, dtype, weak_type):
     """Make and remember a new aval, or find the one whose facts were spelled otherwise."""
-    shape = tuple(map(operator.index, shape))
+    try:
+        shape = tuple(map(operator.index, shape))
+    except TypeError as error:
+        raise errors.user_error(
+            TypeError,
+            f"{cls.__name__}: a shape is a tuple of ints, got {doors.shown(shape)} ({error}).",
+            fix="pass the sizes as they are in `x.shape`.",
+            anchor="shape",
+        ) from None
     if not isinstance(dtype, dtypes.ExtendedDType):
-        dtype = np.dtype(dtype)
+        try:
+            dtype = np.dtype(dtype)
+        except Exception:
+            dtype = dtypes.as_dtype(dtype)  # says what it is
     weak_type = bool(weak_type)
     key = (shape, dtype, weak_type)
     found = _interned.get(key)
@@ -161,6 +172,16 @@ def _intern(cls, shape, dtype, weak_type):
         found = _interned.setdefault(key, self)
         _recent.append(found)
     return found
+
+
+def no_sequence(what, aval):
+    """Build the error for asking an array of rank 0 for its length or items."""
+    return errors.user_error(
+        TypeError,
+        f"{what}: what is of rank 0, as {aval.str_short()}, has no items.",
+        fix="use it as it is, or `jnp.atleast_1d(x)`; `x.shape` has its sizes.",
+        anchor="shape",
+    )
 
 
 def _too_large(shape, dtype):

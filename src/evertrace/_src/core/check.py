@@ -6,8 +6,10 @@ is a bug of ours or of a user-defined rule, never of the traced function.
 
 from evertrace._src import errors
 from evertrace._src.core.jaxpr import Literal, subjaxprs
+from evertrace._src.doors import door
 
 
+@door
 def check_jaxpr(jaxpr):
     """Raise `JaxprTypeError` unless every variable is defined once, before use, and well typed.
 

@@ -4,7 +4,10 @@ An equation with an effect is never removed as dead code; one with an ordered ef
 past another of the same kind.
 """
 
+from evertrace._src.doors import door
 
+
+@door
 class Effect:
     """A kind of effect, known by its name.
 

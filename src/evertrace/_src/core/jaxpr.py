@@ -15,6 +15,7 @@ from evertrace._src.core import pretty
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.tracer import Tracer, state
+from evertrace._src.doors import door
 
 
 class Var(Tracer):
@@ -49,6 +50,7 @@ class Var(Tracer):
         return f"{'Var' if self._trace.closed else 'Tracer'}<{self.aval.str_short()}>"
 
 
+@door
 class Literal:
     """A scalar constant that stands in an equation as an operand.
 
@@ -155,6 +157,7 @@ class Eqn:
 JaxprEqn = Eqn
 
 
+@door
 class Jaxpr:
     """A program: `constvars` and `invars` in, `outvars` (variables or literals) out.
 
@@ -218,6 +221,7 @@ class Jaxpr:
     __str__ = __repr__
 
 
+@door
 class ClosedJaxpr:
     """A jaxpr together with the values of its constvars.
 

@@ -40,10 +40,13 @@ that is impossible from one that was forgotten.
 
 from typing import Any
 
+import numpy as np
+
 from evertrace._src import doors, dtypes, errors
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.factors import pointwise
 from evertrace._src.core.tracer import state
+from evertrace._src.signatures import signature_of
 from evertrace._src.support import Cache
 
 JOINTLY = "jointly"
@@ -80,6 +83,36 @@ def _refuse_extended(prim, avals):
         )
 
 
+def _check_call(prim, count, params):
+    """Raise unless an operation takes so many operands and params of these names.
+
+    It takes what its derivatives and its host rule take, which is its meaning to every engine; the
+    rules of types and of engines may pass on whatever they do not need.
+    """
+    fun = prim.host
+    while hasattr(fun, "__wrapped__"):
+        fun = fun.__wrapped__
+    is_ufunc = isinstance(fun, np.ufunc)
+    takes = len(prim.deriv) if type(prim.deriv) is tuple else fun.nin if is_ufunc else count
+    wrong = None
+    if takes != count:
+        wrong = f"it takes {takes} operand{'s' * (takes > 1)}, got {count}"
+    elif (is_ufunc or (not fun and prim.elementwise)) and params:
+        wrong = f"got an unexpected keyword argument {min(params)!r}"
+    elif callable(fun) and not is_ufunc:
+        try:
+            signature_of(fun).bind(*[None] * count, **params)
+        except TypeError as error:
+            wrong = error
+    if wrong is not None:
+        raise errors.user_error(
+            TypeError,
+            f"{prim.name}: {wrong}.",
+            fix="bind what the operation takes: `ev.make_jaxpr` of the public function shows it.",
+            anchor="extend",
+        )
+
+
 class Typing:
     """What all applications of a primitive to operands of certain avals and params share.
 
@@ -109,6 +142,7 @@ class Undefined:
         return f"undefined({self.reason!r})"
 
 
+@doors.door
 def undefined(reason):
     """Mark a rule slot as empty on purpose, with the reason.
 
@@ -169,8 +203,8 @@ class Primitive:
     """
 
     __slots__ = (
-        *RULE_SLOTS, "__weakref__", "_types", "cache_types", "effects", "elementwise", "is_call",
-        "multiple_results", "name", "physical", "show",
+        *RULE_SLOTS, "__weakref__", "_calls", "_types", "cache_types", "effects", "elementwise",
+        "is_call", "multiple_results", "name", "physical", "show",
     )  # fmt: skip
 
     # What interpreters of jaxprs ask for JAX's `core.call`: our calls are all like those of `jit`.
@@ -219,6 +253,7 @@ class Primitive:
             self.factors = pointwise
         assert not rules, f"{name}: no such rule slots: {sorted(rules)}"
         self._types = Cache(f"types of {name}", MAX_CACHED_TYPES)
+        self._calls = set()  # those that were checked: numbers of operands, names of params
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
@@ -245,6 +280,9 @@ class Primitive:
                 pass
             except TypeError:  # a param that cannot be hashed
                 key = None
+        if (call := (len(args), *params)) not in self._calls:
+            _check_call(self, len(args), params)
+            self._calls.add(call)
         out = self.abstract(*[x.aval for x in args], **params)
         if self.multiple_results:
             out = tuple(out)

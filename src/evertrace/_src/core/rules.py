@@ -4,9 +4,11 @@ In every rule `None` in place of a tangent or cotangent means a symbolic zero.
 """
 
 from evertrace._src import errors
+from evertrace._src.doors import door
 from evertrace._src.lazy import load
 
 
+@door
 class LinearArg:
     """An operand that stands for the unknown of a linear map.
 
@@ -34,6 +36,7 @@ class LinearArg:
         return f"LinearArg({self.aval.str_short()})"
 
 
+@door
 def is_linear(x):
     """Whether a transposition rule must return a cotangent for this operand.
 
@@ -45,6 +48,7 @@ def is_linear(x):
     return type(x) is LinearArg
 
 
+@door
 class RuleTable:
     """A third party's or an engine's rules, kept by primitive.
 

@@ -8,13 +8,14 @@ applies its own rules. A tracer belongs to one trace; to every other trace it is
 import threading
 from typing import Any
 
-from evertrace._src import errors
+from evertrace._src import doors, errors
 from evertrace._src.core import engine
 from evertrace._src.core.operators import Operators
 from evertrace._src.extension import native
 from evertrace._src.interrupts import InForce
 
 
+@doors.door
 class Trace:
     """An interpretation of primitives.
 
@@ -128,7 +129,10 @@ class Tracer(Operators):
 
     __slots__ = ("__weakref__", "_trace", "aval")
 
+    @doors.words_itself
     def __init__(self, aval, trace):
+        if not isinstance(trace, Trace):
+            raise _no_trace(type(self).__name__, trace)
         self.aval, self._trace = aval, trace
 
     shape = property(lambda self: self.aval.shape)
@@ -166,6 +170,16 @@ class Tracer(Operators):
             fix="return it from the traced function, and pickle what a call gives.",
             anchor="ConcretizationTypeError",
         )
+
+
+def _no_trace(name, trace):
+    return errors.user_error(
+        TypeError,
+        f"{name}: a variable stands for a value of a trace, got {doors.shown(trace)} for "
+        "the trace.",
+        fix="let `ev.make_jaxpr` make variables, and take those of the jaxpr.",
+        anchor="extend",
+    )
 
 
 def concrete_value(x: Any) -> Any:

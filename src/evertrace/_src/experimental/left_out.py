@@ -1,6 +1,7 @@
 """Names that libraries import for what one process on one host has no meaning for."""
 
 from evertrace._src import errors
+from evertrace._src.support import set_module
 
 
 def left_out(package, name, reason):
@@ -21,9 +22,9 @@ def left_out(package, name, reason):
         )
 
     module, _, refuse.__name__ = name.rpartition(".")
-    refuse.__module__, refuse.__qualname__ = f"{package}.{module}", refuse.__name__
+    refuse.__qualname__ = refuse.__name__
     refuse.__doc__ = _DOC.format(package=package, module=module, name=name, reason=reason)
-    return refuse
+    return set_module(f"{package}.{module}")(refuse)
 
 
 _DOC = """Raise NotImplementedError: {reason}.

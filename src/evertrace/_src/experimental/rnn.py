@@ -22,6 +22,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax.loops import scan
 from evertrace._src.nn.activations import sigmoid
 from evertrace._src.numpy import ufuncs
+from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.creation import arange, zeros, zeros_like
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.joining import concatenate, split, stack
@@ -86,8 +87,13 @@ def get_num_params_in_lstm(
       >>> rnn.get_num_params_in_lstm(2, 3, 1, bidirectional=False)
       84
     """
-    groups = _shapes(input_size, hidden_size, num_layers, bidirectional)
-    return sum(math.prod(shape) for group in groups for pair in group for shape in pair)
+    layers = static_int("get_num_params_in_lstm", "num_layers", num_layers)
+    # All layers but the first are alike, and there may be any number of them.
+    first, both = (
+        sum(math.prod(shape) for group in groups for pair in group for shape in pair)
+        for groups in (_shapes(input_size, hidden_size, n, bidirectional) for n in (1, 2))
+    )
+    return first + (layers - 1) * (both - first) if layers > 0 else 0
 
 
 @public

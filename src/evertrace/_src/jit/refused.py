@@ -103,12 +103,15 @@ class _Span(NamedTuple):
 
 
 def _slots(value):
-    """Yield the slots of the host scalars in a value."""
-    if is_host(value):
-        yield value.slot
-    elif type(value) in (list, tuple, dict):
-        for item in value.values() if type(value) is dict else value:
-            yield from _slots(item)
+    """Yield the slots of the host scalars in a value, which may contain itself."""
+    seen, left = set(), [value]
+    while left:
+        item = left.pop()
+        if is_host(item):
+            yield item.slot
+        elif type(item) in (list, tuple, dict) and id(item) not in seen:
+            seen.add(id(item))
+            left.extend(item.values() if type(item) is dict else item)
 
 
 class Refusals:

@@ -17,6 +17,7 @@ from evertrace._src.numpy.arguments import (
 from evertrace._src.numpy.decompositions import inv
 from evertrace._src.numpy.promotion import promote_dtypes, promote_dtypes_inexact
 from evertrace._src.numpy.spectra import svdvals
+from evertrace._src.support import set_module
 
 matmul = products.matmul
 matrix_transpose = shape.matrix_transpose
@@ -211,6 +212,7 @@ def _order_error(kind, order):
     )
 
 
+@set_module("evertrace.numpy.linalg")
 def cond(x, p=None):
     """Return condition numbers: the norm of a matrix times that of its inverse.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.core.aval import no_sequence
 from evertrace._src.core.operators import install, install_later
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import concrete, ufuncs
@@ -104,13 +105,13 @@ def _install_operators():
 
 def _len(self):
     if not self.aval.shape:
-        raise TypeError("len() of unsized object")
+        raise no_sequence("len() of unsized object", self.aval)
     return self.aval.shape[0]
 
 
 def _iter(self):
     if not self.aval.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise no_sequence("iteration over a 0-d array", self.aval)
     return iter(shape.unstack(self))
 
 

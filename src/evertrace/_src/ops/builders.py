@@ -10,6 +10,7 @@ from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.structural import broadcast_in_dim_p, move_batch_dim
+from evertrace._src.support import set_module
 
 # What an operand's dtype may be: scalar types, tested with `dtypes.issubdtype`.
 BOOL = (np.bool_,)
@@ -27,6 +28,7 @@ ANY = BOOL + NUMERIC
 NO_TANGENTS = undefined("its operands are integers or booleans, which carry no tangents")
 
 
+@set_module("evertrace.extend")
 def elementwise(name, accepts, *, result=None, host, **rules):
     """Make an elementwise primitive.
 
@@ -98,6 +100,7 @@ def computed_in_float32(fun):
             return fun(*operands, **params)
         return fun(*[np.asarray(x, np.float32) for x in operands], **params).astype(dtype)
 
+    rule.__wrapped__ = fun  # for the signature
     return rule
 
 
@@ -115,6 +118,7 @@ def in_bytes(fun):
         byte = np.int8 if dtypes.issubdtype(dtype, np.signedinteger) else np.uint8
         return fun(*[np.asarray(x).astype(byte) for x in operands], **params).astype(dtype)
 
+    rule.__wrapped__ = fun  # for the signature
     return rule
 
 

@@ -27,11 +27,13 @@ from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.effects import Effect
 from evertrace._src.core.primitive import AS_IS, Primitive, undefined
 from evertrace._src.core.tracer import EVAL, set_trace
+from evertrace._src.doors import door
 from evertrace._src.ops.structural import move_batch_dim
 
 IO, ORDERED_IO = Effect("IO"), Effect("OrderedIO", ordered=True)
 
 
+@door
 class DebugEffect(Effect):
     """The effect of being looked at.
 
@@ -46,6 +48,7 @@ class DebugEffect(Effect):
         super().__init__("Debug")
 
 
+@door
 class OrderedDebugEffect(Effect):
     """The effect of being looked at in a certain order.
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import doors, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.jaxpr import Literal, subjaxprs
+from evertrace._src.core.placement import Sharding
 from evertrace._src.core.primitive import JOINTLY, Primitive
 
 
@@ -29,6 +30,18 @@ def first_device(sharding):
 
 def _division(sharding, ndim):
     return None if sharding is None else sharding.division(ndim)
+
+
+def _abstract(x, *, sharding, unconstrained_dims):
+    if sharding is not None and not isinstance(sharding, Sharding):
+        raise errors.user_error(
+            TypeError,
+            f"sharding_constraint: an array is laid out by a sharding, got "
+            f"{doors.shown(sharding)}.",
+            fix="pass a `NamedSharding` or a `SingleDeviceSharding`, or call `device_put`.",
+            anchor="partition-spec",
+        )
+    return x
 
 
 def _eager(x, *, sharding, unconstrained_dims):
@@ -82,7 +95,7 @@ sharding_constraint_p = Primitive(
     eager=_eager,
     divide=_divide,
     batch=_batch,
-    abstract=lambda x, *, sharding, unconstrained_dims: x,
+    abstract=_abstract,
     transpose=lambda ct, x, **params: [sharding_constraint_p.bind(ct, **params)],
     physical=lambda x, **params: params,
 )

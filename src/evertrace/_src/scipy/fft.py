@@ -27,8 +27,12 @@ from evertrace._src.numpy.shape import moveaxis
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p, imag_p, is_complex, real_p, scale
 from evertrace._src.ops.slicing import pad
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.scipy.fft")
 
 
+@public
 def dct(x, type=2, n=None, axis=-1, norm=None):
     """Return the discrete cosine transform along an axis.
 
@@ -57,6 +61,7 @@ def dct(x, type=2, n=None, axis=-1, norm=None):
     return _transform("dct", x, type, n, axis, norm)
 
 
+@public
 def idct(x, type=2, n=None, axis=-1, norm=None):
     """Return the inverse of `dct` along an axis.
 
@@ -78,6 +83,7 @@ def idct(x, type=2, n=None, axis=-1, norm=None):
     return _transform("idct", x, type, n, axis, norm)
 
 
+@public
 def dctn(x, type=2, s=None, axes=None, norm=None):
     """Return the discrete cosine transform along several axes.
 
@@ -101,6 +107,7 @@ def dctn(x, type=2, s=None, axes=None, norm=None):
     return _along_several("dctn", x, type, s, axes, norm)
 
 
+@public
 def idctn(x, type=2, s=None, axes=None, norm=None):
     """Return the inverse of `dctn` along several axes.
 

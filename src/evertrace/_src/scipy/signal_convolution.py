@@ -15,8 +15,12 @@ from evertrace._src.numpy.promotion import promote_dtypes_inexact
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import is_complex
 from evertrace._src.ops.slicing import slice_in_dim
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.scipy.signal")
 
 
+@public
 def convolve(in1, in2, mode="full", method="auto", precision=None):
     """Return the convolution of two arrays of one rank.
 
@@ -48,6 +52,7 @@ def convolve(in1, in2, mode="full", method="auto", precision=None):
     return _by_method("convolve", x, y, mode, method, precision)
 
 
+@public
 def correlate(in1, in2, mode="full", method="auto", precision=None):
     """Return the correlation of two arrays of one rank.
 
@@ -72,6 +77,7 @@ def correlate(in1, in2, mode="full", method="auto", precision=None):
     return _by_method("correlate", x, _reversed(y), mode, method, precision)
 
 
+@public
 def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=None):
     """Return the convolution of two matrices, `in1` being continued beyond its ends.
 
@@ -96,6 +102,7 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=No
     return _bounded("convolve2d", x, y, mode, boundary, fillvalue, precision)
 
 
+@public
 def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=None):
     """Return the correlation of two matrices, `in1` being continued beyond its ends.
 
@@ -121,6 +128,7 @@ def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=N
     return _bounded("correlate2d", x, _reversed(y), mode, boundary, fillvalue, precision)
 
 
+@public
 def fftconvolve(in1, in2, mode="full", axes=None):
     """Return the convolution of two arrays along axes, by Fourier transforms.
 

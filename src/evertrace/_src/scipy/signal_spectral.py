@@ -25,10 +25,14 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p, is_complex
 from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.scipy import signal_trend
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.scipy.signal")
 
 # ---------------------------------------------------------------- public functions
 
 
+@public
 def stft(
     x,
     fs: Any = 1.0,
@@ -94,6 +98,7 @@ def stft(
     return _frequencies(framing, fs), times, out
 
 
+@public
 def csd(
     x,
     y,
@@ -146,6 +151,7 @@ def csd(
     return _averaged("csd", x, y, fs, options, scaling, axis, average)
 
 
+@public
 def welch(
     x,
     fs: Any = 1.0,
@@ -191,6 +197,7 @@ def welch(
     return _averaged("welch", x, None, fs, options, scaling, axis, average)
 
 
+@public
 def istft(
     Zxx,
     fs: Any = 1.0,

@@ -12,8 +12,10 @@ from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import is_complex
+from evertrace._src.support import set_module
 
 
+@set_module("evertrace.scipy.signal")
 def detrend(data, axis=-1, type="linear", bp: Any = 0, overwrite_data=None):
     """Return a signal without its trend: the mean, or the straight line that is nearest to it.
 

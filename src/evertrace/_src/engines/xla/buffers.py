@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import ml_dtypes
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import doors, errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.client import Device, check_process, get_client
 from evertrace._src.engines.xla.failures import fail
@@ -78,6 +78,13 @@ def put(array: np.ndarray, device: Device, *, may_alias: bool, aval: Any = None)
     Raises:
       DTypeError: XLA has no such dtype.
     """
+    if not isinstance(device, Device):
+        raise errors.user_error(
+            TypeError,
+            f"a buffer lies on a device, got {doors.shown(device)}.",
+            fix="pass one of `ev.devices()`.",
+            anchor="devices",
+        )
     if not array.dtype.isnative:  # jaxlib would take the bytes as they are
         array = array.astype(array.dtype.newbyteorder("="))
     if aval is None:

@@ -155,14 +155,15 @@ def bernoulli(n):
         raise errors.user_error(
             ValueError, f"bernoulli: n must not be negative, got {count}.", fix="pass 0 or more."
         )
-    return asarray(np.array([_float(b) for b in _bernoulli(count)]))
+    numbers = np.zeros(count + 1)
+    finite = [float(b) for b in _bernoulli(min(count, _LAST_FINITE))]
+    numbers[: len(finite)] = finite
+    numbers[_LAST_FINITE + 2 :: 4], numbers[_LAST_FINITE + 4 :: 4] = -math.inf, math.inf
+    return asarray(numbers)
 
 
-def _float(fraction):
-    try:
-        return float(fraction)
-    except OverflowError:
-        return math.copysign(math.inf, fraction)
+_LAST_FINITE = 258
+"""The last number that float64 holds; the next ones are negative, 0, positive, 0."""
 
 
 @functools.lru_cache(maxsize=16)
