@@ -80,7 +80,7 @@ class ShapedArray(native.AvalBase):
 
     def __len__(self):
         if not self.shape:
-            raise no_sequence("len() of an aval without dimensions", self)
+            raise no_sequence("len() of an aval without dimensions", self.str_short())
         return self.shape[0]
 
     def __repr__(self):
@@ -174,11 +174,11 @@ def _intern(cls, shape, dtype, weak_type):
     return found
 
 
-def no_sequence(what, aval):
+def no_sequence(what, text):
     """Build the error for asking an array of rank 0 for its length or items."""
     return errors.user_error(
         TypeError,
-        f"{what}: what is of rank 0, as {aval.str_short()}, has no items.",
+        f"{what}: what is of rank 0, as {text}, has no items.",
         fix="use it as it is, or `jnp.atleast_1d(x)`; `x.shape` has its sizes.",
         anchor="shape",
     )

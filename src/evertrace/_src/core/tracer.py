@@ -128,6 +128,7 @@ class Tracer(Operators):
     """
 
     __slots__ = ("__weakref__", "_trace", "aval")
+    _trace: Any
 
     @doors.words_itself
     def __init__(self, aval, trace):

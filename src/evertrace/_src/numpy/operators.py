@@ -105,13 +105,13 @@ def _install_operators():
 
 def _len(self):
     if not self.aval.shape:
-        raise no_sequence("len() of unsized object", self.aval)
+        raise no_sequence("len() of unsized object", self.aval.str_short())
     return self.aval.shape[0]
 
 
 def _iter(self):
     if not self.aval.shape:
-        raise no_sequence("iteration over a 0-d array", self.aval)
+        raise no_sequence("iteration over a 0-d array", self.aval.str_short())
     return iter(shape.unstack(self))
 
 

@@ -4,6 +4,8 @@ Elementwise operands have one shape, except that operands of rank 0 may stand be
 spread when the operation runs. Dtypes are equal: promotion happens in the layers above.
 """
 
+import functools
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -94,13 +96,13 @@ def _boolean(*dtypes, **params):
 def computed_in_float32(fun):
     """Return the host rule `fun` so that narrower floats are rounded once, at its end."""
 
+    @functools.wraps(fun)  # for the signature
     def rule(*operands, **params):
         dtype = operands[0].dtype
         if dtype.itemsize > 2 or dtype.kind in "biu":
             return fun(*operands, **params)
         return fun(*[np.asarray(x, np.float32) for x in operands], **params).astype(dtype)
 
-    rule.__wrapped__ = fun  # for the signature
     return rule
 
 
@@ -111,6 +113,7 @@ def in_bytes(fun):
     loop for them.
     """
 
+    @functools.wraps(fun)  # for the signature
     def rule(*operands, **params):
         dtype = operands[0].dtype
         if dtype.kind != "V" or not dtypes.issubdtype(dtype, np.integer):
@@ -118,7 +121,6 @@ def in_bytes(fun):
         byte = np.int8 if dtypes.issubdtype(dtype, np.signedinteger) else np.uint8
         return fun(*[np.asarray(x).astype(byte) for x in operands], **params).astype(dtype)
 
-    rule.__wrapped__ = fun  # for the signature
     return rule
 
 

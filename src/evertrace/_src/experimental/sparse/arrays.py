@@ -20,7 +20,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_array
-from evertrace._src.core.aval import ShapedArray, no_sequence
+from evertrace._src.core.aval import no_sequence
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.experimental.sparse.coordinates import (
     add_at,
@@ -83,7 +83,7 @@ class JAXSparse:
 
     def __len__(self):
         if not self.shape:
-            raise no_sequence("len() of unsized object", ShapedArray(self.shape, self.dtype))
+            raise no_sequence("len() of unsized object", repr(self))
         return self.shape[0]
 
     def __iter__(self):

@@ -318,7 +318,7 @@ class HostArray(Operators):
 
     def __iter__(self):
         if not self.shape:
-            raise no_sequence("iteration over a 0-d array", self.aval)
+            raise no_sequence("iteration over a 0-d array", self.aval.str_short())
         return (self[i] for i in range(len(self)))
 
     def __reversed__(self):
