@@ -53,8 +53,8 @@ def door(function: F) -> F:
     if function.__code__.co_filename == __file__:
         return function
     inner: Any = function
-    name = inner.__name__.lstrip("_")
-    makes = name in ("init__", "new__")  # an object
+    name = inner.__name__.strip("_")
+    makes = inner.__name__ in ("__init__", "__new__")  # an object
 
     def outer(*args: Any, **kwargs: Any) -> Any:
         try:

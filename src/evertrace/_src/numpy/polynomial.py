@@ -177,10 +177,24 @@ def polyint(p, m=1, k=None):
             fix="give one constant per order.",
             anchor="shape",
         )
+    if m > _MOST_TERMS:
+        return _integrated(p, constants.astype(p.dtype), m)
     for i in range(m):
         divisors = creation.arange(p.shape[0], 0, -1, p.dtype)
         p = concatenate([ufuncs.divide(p, divisors), constants[i : i + 1].astype(p.dtype)])
     return p
+
+
+_MOST_TERMS = 16  # that a program has: more are a dimension
+
+
+def _integrated(p, constants, m):
+    """Integrate `m` times at once: a term of power q that came of one of power q - t has the
+    factor (q - t)! / q!."""
+    powers = np.arange(p.shape[0] + m)[::-1]
+    logarithms = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, len(powers))))])  # of q!
+    factors = np.exp(logarithms[np.maximum(powers - m, 0)] - logarithms[powers])
+    return concatenate([p, constants]) * creation.asarray(factors, p.dtype)
 
 
 def _order(name, m):

@@ -111,7 +111,18 @@ class FlatCallback:
         for (i, _), value in zip(self.static, static, strict=True):
             leaves.insert(i, value)
         args, kwargs = tree.unflatten(self.in_tree, leaves)
-        return fun(*args, **kwargs)
+        try:
+            return fun(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__.tb_next is not None:  # raised by what it does
+                raise
+            raise errors.user_error(
+                TypeError,
+                f"{self.name}: {_name_of(fun)} cannot be called with what it was given: {error}.",
+                fix="pass the callback what it takes.",
+                anchor="callback",
+                src=self.src,
+            ) from None
 
     def __repr__(self):
         return _name_of(self.fun)

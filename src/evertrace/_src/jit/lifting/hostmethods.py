@@ -88,9 +88,7 @@ def forwarded(name, is_property):
         return self.result_of(fn, of_numpy, args, kwargs)
 
     method.__name__ = name
-    if is_property:
-        return fixed(name, method)
-    return method if name.startswith("__") else door(method)
+    return fixed(name, method) if is_property else door(method)
 
 
 def fixed(name, get):
