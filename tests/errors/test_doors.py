@@ -62,10 +62,6 @@ CASES = {
         "addressable_data: list indices must be integers or slices, not tuple. It was called as "
         "addressable_data(f32[2,3], (0, 1)).",
     ),
-    "a method of a NumPy array in a trace": (
-        lambda: ev.jit(lambda x: x.ravel(3))(np.ones(2)), TypeError,
-        "ravel: order must be str, not int. It was called as ravel(f64[2], 3).",
-    ),
     "a function of Python's library inside": (
         lambda: stats.expon.logpdf(), TypeError,
         "logpdf: missing a required argument: 'x'. It was called as logpdf().",

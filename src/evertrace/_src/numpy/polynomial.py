@@ -189,8 +189,7 @@ _MOST_TERMS = 16  # that a program has: more are a dimension
 
 
 def _integrated(p, constants, m):
-    """Integrate `m` times at once: a term of power q that came of one of power q - t has the
-    factor (q - t)! / q!."""
+    """Integrate `m` times at once: (q - t)! / q! is the factor of x**q that was x**(q - t)."""
     powers = np.arange(p.shape[0] + m)[::-1]
     logarithms = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, len(powers))))])  # of q!
     factors = np.exp(logarithms[np.maximum(powers - m, 0)] - logarithms[powers])

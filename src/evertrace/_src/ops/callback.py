@@ -114,7 +114,8 @@ class FlatCallback:
         try:
             return fun(*args, **kwargs)
         except TypeError as error:
-            if error.__traceback__.tb_next is not None:  # raised by what it does
+            traceback = error.__traceback__
+            if traceback is not None and traceback.tb_next is not None:  # raised by what it does
                 raise
             raise errors.user_error(
                 TypeError,

@@ -31,7 +31,7 @@ import numpy as np
 
 from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.interop import aval_of, computed, type_of_number
-from evertrace._src.core.aval import ShapedArray, no_sequence
+from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.operators import Operators, Property
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
 from evertrace._src.jit.lifting import arraywrites, hostmethods
@@ -306,19 +306,11 @@ class HostArray(Operators):
         return tuple(found) if type(index) is tuple else found[0]
 
     def __hash__(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        if self.is_scalar:
-            return hash(self.contents())
-        raise errors.user_error(
-            TypeError,
-            f"unhashable type: 'numpy.{type(self.original).__name__}'. Arrays are compared by "
-            "their elements.",
-            fix="use a Python number or a tuple, as in `tuple(x.tolist())`, or `id(x)`.",
-            anchor="static-hashable",
-        )
+        return hash(self.contents() if self.is_scalar else self.original)
 
     def __iter__(self):
         if not self.shape:
-            raise no_sequence("iteration over a 0-d array", self.aval.str_short())
+            raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(len(self)))
 
     def __reversed__(self):
@@ -330,12 +322,7 @@ class HostArray(Operators):
             return getattr(self.original, name)
         if name.startswith("__") or not hasattr(type(self.original), name):
             kind = type(self.original).__name__
-            raise errors.user_error(
-                AttributeError,
-                f"'numpy.{kind}' object has no attribute {name!r}.",
-                fix="make an array of ours of it first, with `jnp.asarray`.",
-                anchor="numpy-contents",
-            )
+            raise AttributeError(f"'numpy.{kind}' object has no attribute {name!r}")
         if self.is_scalar or name in ("tobytes", "dumps"):
             return getattr(self.contents(), name)
         raise errors.user_error(

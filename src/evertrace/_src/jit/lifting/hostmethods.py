@@ -9,7 +9,6 @@ import operator
 import numpy as np
 
 from evertrace._src.arrays.interop import type_of_number
-from evertrace._src.doors import door
 from evertrace._src.jit.lifting import arraywrites, numpymeaning
 from evertrace._src.jit.lifting.numpykind import (
     is_host_array,
@@ -88,7 +87,7 @@ def forwarded(name, is_property):
         return self.result_of(fn, of_numpy, args, kwargs)
 
     method.__name__ = name
-    return fixed(name, method) if is_property else door(method)
+    return fixed(name, method) if is_property else method
 
 
 def fixed(name, get):
