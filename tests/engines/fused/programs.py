@@ -68,3 +68,18 @@ ON_MATRICES = {
     "accelerations": lambda x: accelerations(x[:, :1] * jnp.ones(3), x[:, 0]),
     "nearest": lambda x: nearest(x, x[:2] * 0.5),
 }
+
+
+def assert_close(got, want):
+    """Check NaNs and infinities, and other floats against the largest of them."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    if want.dtype.kind != "f":
+        np.testing.assert_array_equal(got, want)
+        return
+    finite = np.isfinite(want)
+    np.testing.assert_array_equal(np.where(finite, 0, got), np.where(finite, 0, want))
+    scale = np.max(np.abs(want[finite]), initial=0.0)
+    bound = 40 * np.finfo(want.dtype).eps * scale
+    np.testing.assert_allclose(got[finite], want[finite], rtol=0, atol=bound)

@@ -6,6 +6,7 @@ results of other equations, roots of other kernels. A value becomes a root if it
 again and again in a loop that does not change it.
 """
 
+import heapq
 import math
 from typing import Any, NamedTuple
 
@@ -13,17 +14,20 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import machine
 from evertrace._src.engines.fused.flat import flat
 from evertrace._src.engines.fused.kernel import (
-    UNROLLED,
     Kernel,
     NotFusible,
     Probe,
     long_dimensions,
 )
-from evertrace._src.engines.fused.rules import fusion
+from evertrace._src.engines.fused.rules import UNROLLED, fusion
 from evertrace._src.engines.fused.writer import TYPES
 
-NS_PER_INSTRUCTION = 0.4
-"""What a vector instruction takes."""
+NS_PER_INSTRUCTION = 0.15
+NS_PER_BYTE = 0.01
+"""What a vector instruction takes, and what reads and writes of arrays do."""
+
+MOST_REFUSED = 64
+"""How many kernels that are not worth it are looked at."""
 
 MOST_TRIES = 16
 """How often a kernel is divided until it is left."""
@@ -38,11 +42,13 @@ class Group:
       levels: how many reductions of more than a few elements come one after the other, by value.
       rows: lengths of the dimensions of all roots that are looked at element by element; None if
         roots have no dimensions.
+      kept: values that several loops need, and that are kept in memory within the kernel: with the
+        number of loops around all of those.
       is_looped: whether there is a loop around all others.
     """
 
     def __init__(self, makers, roots, levels):
-        self.makers, self.roots, self.levels = makers, roots, levels
+        self.makers, self.roots, self.levels, self.kept = makers, roots, levels, {}
         shape = long_dimensions(roots[0].aval.shape)
         self.is_looped = bool(shape)
         self.rows = None
@@ -89,7 +95,7 @@ class Fused(NamedTuple):
     @property
     def cost(self):
         """Nanoseconds that it takes, as an estimate."""
-        return self.work * NS_PER_INSTRUCTION
+        return cost(self.work, [*self.outvars, *self.invars])
 
     def compiled(self):
         """Return the machine code."""
@@ -118,17 +124,23 @@ class Program(NamedTuple):
     outputs: list[Any]
 
 
-def divided(jaxpr, least):
+def cost(work, variables):
+    """Return the nanoseconds that so many vector instructions take, with arrays in memory."""
+    size = sum([x.aval.size * x.aval.dtype.itemsize for x in variables])
+    return NS_PER_INSTRUCTION * work + NS_PER_BYTE * size
+
+
+def divided(jaxpr, is_worth):
     """Return the `Program` of a jaxpr, or None if it has no kernels.
 
     Args:
       jaxpr: the program.
-      least: how many operations a kernel has at least, not counting those that move elements.
+      is_worth: from the equations that a kernel would hold and its cost, whether it is to be.
     """
     if not machine.is_there():
         return None
     eqns, outputs = flat(jaxpr)
-    kernels = _Division(eqns, outputs, least).kernels()
+    kernels = _Division(eqns, outputs, is_worth).kernels()
     if not kernels:
         return None
     return Program(_in_order(eqns, kernels, outputs), outputs)
@@ -145,66 +157,122 @@ def _is_held(eqn):
     return rule.takes(eqn)
 
 
-class _Division:
-    """Finds the kernels of a program."""
+class _Makers:
+    """The equations of what a kernel may compute: all that is not stored, and its root."""
 
-    def __init__(self, eqns, outputs, least):
-        self.eqns, self.least = eqns, least
+    def __init__(self, makers, stored, root):
+        self.makers, self.stored, self.root = makers, stored, root
+
+    def __contains__(self, x):
+        return x in self.makers and (x is self.root or x not in self.stored)
+
+    def __getitem__(self, x):
+        return self.makers[x]
+
+
+class _Division:
+    """Finds the kernels of a program.
+
+    Attributes:
+      makers: the equations of those values that kernels can compute.
+      stored: what other equations or kernels read; `waiting` are those that are not yet looked at,
+        the last ones first.
+      refused: how many kernels were not worth it.
+    """
+
+    def __init__(self, eqns, outputs, is_worth):
+        self.is_worth, self.refused = is_worth, 0
         self.makers = {eqn.outvars[0]: eqn for eqn in eqns if _is_held(eqn)}
         self.order = {x: i for i, eqn in enumerate(eqns) for x in eqn.outvars}
-        self.stored = {x for x in outputs if x in self.makers}
-        for eqn in eqns:
-            if eqn.outvars[0] not in self.makers:
-                self._store(eqn)
+        self.stored, self.waiting = set(), []
+        self._store([x for x in outputs if type(x) is not Literal])
         self.levels = {}
         for eqn in eqns:
             level = max([self.levels.get(x, 0) for x in _variables(eqn)], default=0)
-            is_loop = _is_long_reduction(eqn) and eqn.outvars[0] in self.makers
+            is_held = len(eqn.outvars) == 1 and eqn.outvars[0] in self.makers
+            if not is_held:
+                self._store(_variables(eqn))
             for x in eqn.outvars:
-                self.levels[x] = level + is_loop
+                self.levels[x] = level + (is_held and _is_long_reduction(eqn))
 
-    def _store(self, eqn):
-        self.stored.update([x for x in _variables(eqn) if x in self.makers])
+    def _number(self, eqn):
+        return self.order[eqn.outvars[0]]
+
+    def _store(self, values):
+        for x in values:
+            if x in self.makers and x not in self.stored:
+                self.stored.add(x)
+                heapq.heappush(self.waiting, (-self.order[x], x))
 
     def kernels(self):
         """Return the kernels, from the last one to the first."""
-        found = {}
-        waiting = sorted(self.stored, key=self.order.__getitem__)
-        while waiting:
-            root = waiting.pop()
-            if root in found or root not in self.makers:
-                continue
+        found = []
+        while self.waiting and self.refused < MOST_REFUSED:
+            root = heapq.heappop(self.waiting)[1]
             kernel = self._kernel(root)
             if kernel is None:
-                self._store(self.makers.pop(root))
+                self._store(_variables(self.makers.pop(root)))
             else:
-                found[root] = kernel
-            waiting = sorted(
-                [x for x in self.stored if x in self.makers and x not in found],
-                key=self.order.__getitem__,
-            )
-        return list(found.values())
+                found.append(kernel)
+        return found
+
+    def _planned(self, group):
+        """Write a kernel without a text, twice if it turns out that it should keep values."""
+        planned = Kernel(group)
+        planned.whole()
+        group.kept = planned.wanted()
+        if group.kept:
+            planned = Kernel(group)
+            planned.whole()
+        return planned
 
     def _kernel(self, root):
         """Return a kernel that computes a value, or None."""
         for _ in range(MOST_TRIES):
-            makers = {x: eqn for x, eqn in self.makers.items() if x is root or x not in self.stored}
             try:
-                group = Group(makers, [root], self.levels)
-                planned = Kernel(group)
-                planned.whole()
+                group = Group(_Makers(self.makers, self.stored, root), [root], self.levels)
+                planned = self._planned(group)
             except NotFusible as error:
                 if error.variable is None or error.variable is root:
                     return None
-                self.stored.add(error.variable)
+                self._store([error.variable])
                 continue
-            held = _held(group, planned.inputs)
-            if len([eqn for eqn in held if fusion[eqn.primitive].computes]) < self.least:
+            held = sorted(_held(group, planned.inputs), key=self._number)
+            if not self.is_worth(held, cost(planned.work, [root, *[x for x, _ in planned.inputs]])):
+                self.refused += 1
                 return None
             kernel = Kernel(group, planned)
             text = kernel.whole()
             return Fused(group, text, kernel.inputs, kernel.units, planned.work, len(held))
         return None
+
+
+def of_several(least):
+    """Return what has kernels made of at least so many operations, however long they take.
+
+    Operations that only move elements do not count.
+    """
+
+    def is_worth(eqns, _):
+        return len([eqn for eqn in eqns if fusion[eqn.primitive].computes]) >= least
+
+    return is_worth
+
+
+def of_gain(cost_of, gain, least):
+    """Return what has kernels made that are faster.
+
+    Args:
+      cost_of: from equations, the nanoseconds that they take otherwise.
+      gain: how many times as long that has to be.
+      least: how much longer at least, in nanoseconds.
+    """
+
+    def is_worth(eqns, ns):
+        otherwise = cost_of(eqns)
+        return otherwise > gain * ns and otherwise - ns > least
+
+    return is_worth
 
 
 def _variables(eqn):

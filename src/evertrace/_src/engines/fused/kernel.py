@@ -10,20 +10,18 @@ become one loop with several accumulators. To find them, the function is written
 time without a text (`is_dry`), which also estimates what it costs.
 """
 
+import itertools
 import math
 from typing import Any, NamedTuple
 
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.index import ZERO, Counter, Index
-from evertrace._src.engines.fused.rules import fusion
-from evertrace._src.engines.fused.writer import TYPES, Value, Writer
+from evertrace._src.engines.fused.rules import UNROLLED, fusion
+from evertrace._src.engines.fused.writer import SIZES, TYPES, Value, Writer
 
 LANES = 16
 """Elements of a vector, whatever the processor has: so sums are the same on each."""
-
-UNROLLED = 16
-"""Elements of reductions that are written out."""
 
 CHUNKS = 4
 """Vectors of a loop that is written out."""
@@ -33,6 +31,15 @@ SHORT = 16
 
 BLOCK = 64
 """Turns after which a sum begins anew, so that its error does not grow with its length."""
+
+DEEPEST = 60
+"""Operations that follow each other within a kernel."""
+
+LONGEST = 2000
+"""Names in the text of a kernel."""
+
+MOST_KEPT = 1 << 14
+"""Bytes of a value that is kept within a kernel."""
 
 REUSED = 8
 """How often an element has to be read for its array to be transposed first."""
@@ -57,11 +64,13 @@ class Part(NamedTuple):
       variable: of which it is.
       place: where in the result of a reduction, or in the first dimensions of a stored value.
       reduction: what joins two elements, or None if they are stored.
+      is_kept: whether they are stored within the kernel; then `place` is None where all are.
     """
 
     variable: Any
     place: tuple
     reduction: Any = None
+    is_kept: bool = False
 
 
 class Nest(NamedTuple):
@@ -88,6 +97,8 @@ class Kernel(Writer):
       inputs: (variable, permutation or None) of the arrays that are read, in the order of slots.
       parts: the parts of each nest of loops, by their variables and indices.
       units: pieces into which the outermost loop can be divided.
+      sites: where dear values are computed: the paths of scopes.
+      buffers: memory within the kernel: its name and (type, elements) by what is kept there.
     """
 
     def __init__(self, group, first=None):
@@ -98,6 +109,8 @@ class Kernel(Writer):
         self.slots = {key: i for i, key in enumerate(self.inputs)}
         self.units = 1
         self.done, self.live = {}, {}
+        self.sites, self.buffers, self.open = {}, {}, []
+        self.deep = 0
         self.names = {} if first is None else first.names
 
     # ------------------------------------------------------------ values
@@ -110,12 +123,27 @@ class Kernel(Writer):
         key = (id(x), index)
         found = scope.values.get(key)
         if found is None:
-            eqn = self.group.makers.get(x)
-            if eqn is None:
+            if x not in self.group.makers:
                 found = self.read(x, index)
             else:
-                found = fusion[eqn.primitive].value(self, eqn, index)
+                found = self.kept_at(x, index, scope) or self.computed(x, index, scope)
             scope.values[key] = found
+        return found
+
+    def computed(self, x, index, scope):
+        """Compute an element of a value of the group."""
+        eqn = self.group.makers[x]
+        rule = fusion[eqn.primitive]
+        if self.is_dry and rule.is_dear(eqn):
+            self._check_turns(x, index, scope)
+            self.sites.setdefault(x, set()).add(scope.path)
+        if self.deep == DEEPEST:
+            raise NotFusible("too many operations follow each other", x)
+        if self.written > LONGEST:
+            raise NotFusible("it is long")
+        self.deep += 1
+        found = rule.value(self, eqn, index)
+        self.deep -= 1
         return found
 
     def kind(self, x):
@@ -141,22 +169,18 @@ class Kernel(Writer):
         shape = x.aval.shape
         along = [d for d, place in enumerate(index) if place.lanes > 1]
         order = None
-        if along and along[-1] != len(shape) - 1 and self._pays_transposition(x, index, along):
-            order = (*[d for d in range(len(shape)) if d != along[-1]], along[-1])
+        if len(along) == 1 and along[0] != len(shape) - 1:
+            turned = (*[d for d in range(len(shape)) if d != along[0]], along[0])
+            if (x, turned) in self.slots or self._pays_transposition(x, index, along[0]):
+                order = turned
         pointer = self.pointer(x, order)
-        order = order or tuple(range(len(shape)))
-        offset, step = ZERO, 1
-        for d in reversed(order):
-            moved = index[d].moved(0, step)
-            offset = Index(offset.first + moved.first, offset.terms + moved.terms)
-            step *= shape[d]
+        order = order or range(len(shape))
+        offset = _offset([index[d] for d in order], [shape[d] for d in order])
         return self.load_from(pointer, offset, self.kind(x))
 
-    def _pays_transposition(self, x, index, along):
-        if len(along) != 1:
-            return False
+    def _pays_transposition(self, x, index, d):
         scope = places.innermost(index, self.entry)
-        return scope.turns * index[along[0]].lanes >= REUSED * x.aval.size
+        return scope.turns * index[d].lanes >= REUSED * x.aval.size
 
     def pointer(self, x, order=None):
         """Return the address of an array."""
@@ -171,8 +195,8 @@ class Kernel(Writer):
         """Return the address of a result."""
         return Value(f"%r{number}", "ptr", 1, self.entry)
 
-    def load_from(self, pointer, offset, kind, token=None):
-        """Load elements at an offset of memory."""
+    def load_from(self, pointer, offset, kind, within=None):
+        """Load elements at an offset of memory, which is written in the scope `within`, if any."""
         moving = {}
         for counter, step in offset.terms:
             moving[counter] = moving.get(counter, 0) + step
@@ -184,18 +208,18 @@ class Kernel(Writer):
         lanes = vectors[0].lanes if vectors else 1
         step = moving[vectors[0]] if vectors else 1
         address = self.place(pointer, first, terms, kind)
-        found = [pointer.scope, *[c.scope for c, s in moving.items() if s]]
+        found = [within or self.entry, *[c.scope for c, s in moving.items() if s]]
         scope = max(found, key=lambda s: s.depth)
         if lanes == 1 or step == 1:
-            return self.load(address, kind, lanes, scope, token)
-        return self._gather(pointer, first, terms, kind, (lanes, step), scope, token)
+            return self.load(address, kind, lanes, scope)
+        return self._gather(pointer, first, terms, kind, (lanes, step), scope)
 
-    def _gather(self, pointer, first, terms, kind, strided, scope, token):
+    def _gather(self, pointer, first, terms, kind, strided, scope):
         lanes, step = strided
         xs = []
         for i in range(lanes):
             address = self.place(pointer, first + i * step, terms, kind)
-            xs.append(self.load(address, kind, 1, scope, token))
+            xs.append(self.load(address, kind, 1, scope))
         vector = Value("poison", xs[0].type, lanes, self.entry)
         for i, x in enumerate(xs):
             line = f"insertelement {vector.full_type} {vector.text}, {x.type} {x.text}, i64 {i}"
@@ -215,6 +239,47 @@ class Kernel(Writer):
         address = self.address(pointer, total, kind)
         return self.address(address, self.constant(first, "i64"), kind) if first else address
 
+    # ------------------------------------------------------------ values that are kept
+
+    def wanted(self):
+        """Return what several loops compute that is dear: values -> depth of what is around all."""
+        found = {}
+        for x, paths in self.sites.items():
+            if len(paths) > 1:
+                same = itertools.takewhile(
+                    lambda keys: len(set(keys)) == 1, zip(*paths, strict=False)
+                )
+                found[x] = len(list(same))
+        return found
+
+    def kept_at(self, x, index, scope):
+        """Return an element from memory, if the value is kept and not just being computed."""
+        depth = self.group.kept.get(x)
+        if depth is None or scope.depth < depth:
+            return None
+        around = scope
+        while around.depth > depth:
+            around = around.parent
+        is_free = [_runs_below(place, depth) for place in index]
+        extents = [n for n, free in zip(x.aval.shape, is_free, strict=True) if free]
+        known = all(_counts_all(place) for place, free in zip(index, is_free, strict=True) if free)
+        if not known or not extents or math.prod(extents) * SIZES[self.kind(x)] > MOST_KEPT:
+            return None
+        place = tuple([None if free else p for p, free in zip(index, is_free, strict=True)])
+        nest = Nest(around.path, tuple(extents), self.group.levels[x] + 1, True)
+        if nest in self.open:
+            return None
+        buffer = self._buffer(x, place, extents)
+        self.ensure(around, nest, Part(x, place, None, True))
+        free = [p for p, is_one in zip(index, is_free, strict=True) if is_one]
+        return self.load_from(buffer, _offset(free, extents), self.kind(x), around)
+
+    def _buffer(self, x, place, extents):
+        key = (x, place)
+        if key not in self.buffers:
+            self.buffers[key] = f"%b{len(self.buffers)}", self.kind(x), math.prod(extents)
+        return Value(self.buffers[key][0], "ptr", 1, self.entry)
+
     # ------------------------------------------------------------ parts
 
     def reduced(self, eqn, index, extents, reduction):
@@ -225,6 +290,8 @@ class Kernel(Writer):
             return reduction.finish(self, in_pairs(self, reduction, found))
         x, scope = eqn.outvars[0], places.innermost(index, self.entry)
         self._check_turns(x, index, scope)
+        if scope is self.entry and self.group.is_looped:
+            raise NotFusible("a reduction of everything comes first", x)
         is_vector = all(place.lanes == 1 for place in index)
         key = Nest(scope.path, tuple(extents), self.group.levels[x], is_vector)
         return self.ensure(scope, key, Part(x, index, reduction))
@@ -235,10 +302,8 @@ class Kernel(Writer):
         around = scope
         while around is not None:
             if around.counts and around not in found:
-                raise NotFusible("a reduction would be computed again in a loop", x)
+                raise NotFusible("it would be computed again in a loop", x)
             around = around.parent
-        if scope is self.entry and self.group.is_looped:
-            raise NotFusible("a reduction of everything comes first", x)
 
     def ensure(self, scope, nest, part):
         """Write the loop of a part, if it is not there yet; returns what the part computes."""
@@ -249,7 +314,8 @@ class Kernel(Writer):
                 known[name] = part
                 self.done[name] = self.run(scope, nest, [part])[0]
         elif name not in self.done:
-            parts = [self._alive(part, scope) for part in self.parts[nest].values()]
+            parts = sorted(self.parts[nest].values(), key=lambda part: not part.is_kept)
+            parts = [self._alive(part, scope) for part in parts]
             for one, value in zip(parts, self.run(scope, nest, parts), strict=True):
                 self.done[one.variable, one.place] = value
         return self.done[name]
@@ -258,6 +324,9 @@ class Kernel(Writer):
         """Return a part of the first writing with the counters of this one."""
         index = []
         for place in part.place:
+            if place is None:
+                index.append(None)
+                continue
             terms = tuple([(self._own(c, scope), step) for c, step in place.terms])
             index.append(Index(place.first, terms))
         return part._replace(place=tuple(index))
@@ -280,7 +349,9 @@ class Kernel(Writer):
 
     def run(self, scope, nest, parts):
         """Write a nest of loops; returns a result for each part, None of what is stored."""
+        self.open.append(nest)
         totals = self._along(scope, nest, parts, (), {})
+        self.open.pop()
         return [self._total(nest, n, part, totals) for n, part in enumerate(parts)]
 
     def _total(self, nest, n, part, totals):
@@ -333,7 +404,7 @@ class Kernel(Writer):
         if nest.is_vector:
             full, rest = divmod(nest.extents[-1], LANES)
             return [n for n in (LANES if full else 0, rest) if n]
-        return [max(place.lanes for part in parts for place in part.place)]
+        return [max(place.lanes for part in parts for place in part.place if place)]
 
     def _count(self, scope, key, extent, step, parts, index, totals, lanes):
         """Write a loop over a dimension."""
@@ -396,7 +467,10 @@ class Kernel(Writer):
         """Write what is done for one place of a nest of loops."""
         for n, part in enumerate(parts):
             if part.reduction is None:
-                self.put(part.variable, (*part.place, *index), scope)
+                if part.is_kept:
+                    self._keep(part, index, scope)
+                else:
+                    self.put(part.variable, (*part.place, *index), scope)
                 continue
             eqn = self.group.makers[part.variable]
             xs = fusion[eqn.primitive].element(self, eqn, part.place, index)
@@ -410,24 +484,31 @@ class Kernel(Writer):
     def put(self, x, index, scope):
         """Store elements of a result: all those of its short dimensions."""
         for rest in _all(x.aval.shape[len(index) :]):
-            self._put(x, (*index, *rest), scope)
+            whole = (*index, *rest)
+            pointer = self.result(self.group.roots.index(x))
+            self._put(self.at(x, whole), pointer, whole, x.aval.shape, scope)
 
-    def _put(self, x, index, scope):
-        value, offset, step = self.at(x, index), ZERO, 1
-        for d in reversed(range(len(index))):
-            moved = index[d].moved(0, step)
-            offset = Index(offset.first + moved.first, offset.terms + moved.terms)
-            step *= x.aval.shape[d]
+    def _keep(self, part, index, scope):
+        """Compute elements that are kept, which those beside them in the loop need not read."""
+        x, free = part.variable, iter(index)
+        whole = tuple([next(free) if p is None else p for p in part.place])
+        key = (id(x), whole)
+        value = scope.values.get(key)
+        if value is None:
+            value = scope.values[key] = self.computed(x, whole, scope)
+        extents = [n for n, p in zip(x.aval.shape, part.place, strict=True) if p is None]
+        self._put(value, self._buffer(x, part.place, extents), index, extents, scope)
+
+    def _put(self, value, pointer, index, shape, scope):
+        offset = _offset(index, shape)
         value = self.spread(value, max([place.lanes for place in index], default=1))
-        pointer = self.result(self.group.roots.index(x))
-        kind = value.type
         apart = max([s for c, s in offset.terms if c.lanes > 1], default=1)
         terms = [(c, s) for c, s in offset.terms if c.text is not None]
         if apart == 1:
-            self.store(value, self.place(pointer, offset.first, terms, kind), scope)
+            self.store(value, self.place(pointer, offset.first, terms, value.type), scope)
             return
         for i in range(value.lanes):
-            address = self.place(pointer, offset.first + i * apart, terms, kind)
+            address = self.place(pointer, offset.first + i * apart, terms, value.type)
             self.store(self.lane(value, i), address, scope)
 
     # ------------------------------------------------------------ the whole
@@ -491,6 +572,9 @@ class Kernel(Writer):
         for i, name in enumerate(names):
             lines.append(f"  {name}a = getelementptr ptr, ptr %slots, i64 {i}")
             lines.append(f"  {name} = load ptr, ptr {name}a, align 8")
+        for name, kind, count in self.buffers.values():
+            memory = "i8" if kind == "i1" else kind
+            lines.append(f"  {name} = alloca [{count} x {memory}], align 64")
         lines += self.entry.lines
         lines += ["  ret void", "}", ""]
         lines.append('attributes #0 = { nounwind "prefer-vector-width"="512" ')
@@ -521,6 +605,9 @@ class Probe(Kernel):
         self._places = [self._counter(d) for d in range(root.aval.ndim)]
         self.at(root, tuple(self._places))
 
+    def _check_turns(self, x, index, scope):
+        """Refuse nothing: there are no loops."""
+
     def _counter(self, key):
         counter = Counter(("dimension", key), self.entry, "%counter", 1)
         return places.of(counter)
@@ -535,6 +622,26 @@ class Probe(Kernel):
             self.depth = max([self.depth, *used])
         inner = [self._counter((eqn.outvars[0], d)) for d in range(len(extents))]
         return reduction.finish(self, rule.element(self, eqn, index, tuple(inner)))
+
+
+def _offset(index, shape):
+    """Return where a place lies in memory."""
+    first, terms, step = 0, (), 1
+    for place, n in zip(reversed(index), reversed(shape), strict=True):
+        first += step * place.first
+        terms += tuple([(c, step * s) for c, s in place.terms])
+        step *= n
+    return Index(first, terms)
+
+
+def _runs_below(place, depth):
+    """Whether a place changes in loops deeper than this, or stands for a vector."""
+    return any(c.lanes > 1 or c.scope.depth > depth for c, _ in place.terms)
+
+
+def _counts_all(place):
+    """Whether a place is that of one counter."""
+    return place.terms == ((place.terms[0][0], 1),) and place.first == place.terms[0][0].base
 
 
 def _all(extents):

@@ -97,19 +97,20 @@ class Writer:
     Attributes:
       entry: the outermost scope.
       is_dry: whether nothing is written, but only estimated what would be.
+      written: how many names there are so far.
       work: what runs, in vector instructions, as an estimate.
       names: numbers of loops, by where they are and what they are known by.
     """
 
     def __init__(self, is_dry):
         self.is_dry, self.work = is_dry, 0.0
-        self._written, self.names = 0, {}
+        self.written, self.names = 0, {}
         self.entry = Scope(None, None, "entry", 1.0)
 
     def name(self):
         """Return a new name."""
-        self._written += 1
-        return f"%v{self._written}"
+        self.written += 1
+        return f"%v{self.written}"
 
     # ------------------------------------------------------------ values
 
@@ -227,12 +228,12 @@ class Writer:
         scope = max(pointer.scope, offset.scope, key=lambda s: s.depth)
         return self.write(scope, line, "ptr", 1, 0.0)
 
-    def load(self, address, kind, lanes, scope, token):
-        """Read numbers that lie side by side; `token` tells apart reads of what changes."""
+    def load(self, address, kind, lanes, scope):
+        """Read numbers that lie side by side."""
         memory = "i8" if kind == "i1" else kind
         full = memory if lanes == 1 else f"<{lanes} x {memory}>"
         line = f"load {full}, ptr {address.text}, align {SIZES[kind]}"
-        key = (line, token)
+        key = (line, kind)
         found = scope.values.get(key)
         if found is None:
             found = Value(self.name(), memory, lanes, scope)
@@ -273,8 +274,8 @@ class Writer:
         first, end, step = bounds
         key = self.names.setdefault((parent.path, key), len(self.names))
         scope = parent.children.get(key) if self.is_dry else None
-        label = f"loop{self._written}"
-        self._written += 1
+        label = f"loop{self.written}"
+        self.written += 1
         if scope is None:
             scope = Scope(parent, key, label, turns)
             if self.is_dry:
@@ -285,8 +286,8 @@ class Writer:
         nexts = [self.spread(x, y.lanes) for x, y in zip(nexts, carried, strict=True)]
         if self.is_dry:
             return [x._replace(scope=parent) for x in nexts]
-        after, last = f"after{self._written}", scope.label
-        self._written += 1
+        after, last = f"after{self.written}", scope.label
+        self.written += 1
         lines = parent.lines
         lines.append(f"  br label %{label}")
         lines.append(f"{label}:")

@@ -29,6 +29,12 @@ XLA_NS_TO_COMPILE_DRAW = 6e7
 XLA_NS_TO_COMPILE_FACTOR = 4e7
 """For each draw of random words, and for what XLA writes around each of LAPACK's functions."""
 
+FUSED_NS_TO_COMPILE = 1.5e7
+"""For each kernel of the fused engine, its planning included."""
+
+FUSED_GAIN = 1.5
+"""How many times as long a tape has to be estimated to need for a kernel to be compiled."""
+
 # A tape.
 NS_PER_OP = 15.0
 NS_PER_ADDITION = 0.055
@@ -291,6 +297,15 @@ def xla_function_cost(work, ops):
     return XLA_NS_PER_TURN + XLA_NS_PER_OP_OF_TURN * ops + work
 
 
-def prefers_tape(tape, xla, compilation):
-    """Whether a program is to be a tape: of these estimates of a call, and of compiling it."""
-    return tape <= CLOSE * xla + compilation / CALLS
+def prefers_tape(tape, xla, compilation, kernels=0):
+    """Whether a program is to be a tape: of these estimates of a call, and of compiling it.
+
+    The tape has so many kernels that have to be compiled as well.
+    """
+    spared = compilation - kernels * FUSED_NS_TO_COMPILE
+    return tape <= CLOSE * xla + spared / CALLS
+
+
+def pays_fusion(tape, fused, kernels):
+    """Whether so many kernels are to be compiled for a tape, of such estimates of a call."""
+    return kernels > 0 and (tape - fused) * CALLS > kernels * FUSED_NS_TO_COMPILE

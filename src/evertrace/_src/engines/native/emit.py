@@ -109,6 +109,7 @@ class Emitter:
       code: the instructions so far.
       constants: (value, bytes) of those values that are part of the program.
       cost: an estimate of what a run takes, in nanoseconds: see `costs`.
+      loop_cost: the part of it that loops, copies and reductions take.
       xla_cost: the same of XLA's code for it, without what a call takes.
       xla_kernels: how many functions XLA makes of it at least, besides fused loops.
       compilation: an estimate of what XLA takes to compile it, in nanoseconds.
@@ -120,7 +121,7 @@ class Emitter:
     def __init__(self, divide=None):
         self.divide, self.fused = divide, []
         self.values, self.code, self.constants = [], [], []
-        self.cost = self.xla_cost = self.compilation = 0.0
+        self.cost = self.xla_cost = self.compilation = self.loop_cost = 0.0
         self.xla_kernels = 0
         self._literals = {}
 
@@ -200,6 +201,7 @@ class Emitter:
         self.code.append((LOOP, (made,), ins, name, (param,) if param else (), ()))
         self.compilation += costs.XLA_NS_TO_COMPILE_LOOP
         self.cost += costs.NS_PER_OP + tape * out[1]
+        self.loop_cost += tape * out[1]
         self.xla_cost += xla * out[1]
         return made
 
@@ -212,7 +214,9 @@ class Emitter:
         """Copy a view of one value into a new one of the same dtype."""
         made = self.new(kind)
         self.add(COPY, (made,), (x,), "", numbers)
-        self.spend(*costs.view_costs(kind[1] * item_size(kind[0]), numbers))
+        ns = costs.view_costs(kind[1] * item_size(kind[0]), numbers)
+        self.spend(*ns)
+        self.loop_cost += ns[0]
         return made
 
     def alias(self, x, kind, offset=0):
@@ -240,7 +244,9 @@ class Emitter:
         made = self.new((code, outer * inner))
         self.add(REDUCE, (made,), (x,), name, sizes)
         item = item_size(self.values[x][0])
-        self.spend(*estimate(outer, reduced, inner, item))
+        ns = estimate(outer, reduced, inner, item)
+        self.spend(*ns)
+        self.loop_cost += ns[0]
         return made
 
     # ------------------------------------------------------------ programs
@@ -252,11 +258,17 @@ class Emitter:
         if jaxpr.constvars:
             raise NotNative("a part of it has captured arrays")
         env = dict(zip(map(id, jaxpr.invars), xs, strict=True))
-        rule_of, literal = emission.find, self.literal
         eqns, outvars = jaxpr.eqns, jaxpr.outvars
         divided = None if self.divide is None else self.divide(jaxpr)
         if divided is not None:
             eqns, outvars = divided
+        self.write(eqns, env)
+        literal = self.literal
+        return [literal(v) if type(v) is Literal else env[id(v)] for v in outvars]
+
+    def write(self, eqns, env):
+        """Write equations, whose operands have these values; adds those of their results."""
+        rule_of, literal = emission.find, self.literal
         for eqn in eqns:
             prim = eqn.primitive
             rule = rule_of(prim)
@@ -277,16 +289,43 @@ class Emitter:
                 env.update(zip(map(id, eqn.outvars), out, strict=True))
             else:
                 env[id(eqn.outvars[0])] = out
-        return [literal(v) if type(v) is Literal else env[id(v)] for v in outvars]
 
     def tape(self, inputs, outputs, carried=(), avals=(), is_long=False):
-        """Return the tape of what was written."""
+        """Return the tape of what was written; kernels are compiled now."""
+        self.code = [_with_code(i) if i[0] == FUNCTION else i for i in self.code]
         try:
             return kernels.tape(
                 self.values, inputs, outputs, self.constants, self.code, carried, avals, is_long
             )
         except ValueError as error:
             raise NotNative(str(error)) from error
+
+
+def tape_cost(eqns):
+    """Return the nanoseconds that equations take as single instructions; infinity for never."""
+    e, env = Emitter(), {}
+    for eqn in eqns:
+        for v in eqn.invars:
+            if type(v) is not Literal and id(v) not in env:
+                env[id(v)] = e.new(memory_of(v.aval))
+        try:
+            e.write([eqn], env)
+        except NotNative:
+            return math.inf
+    return e.cost
+
+
+class NoCode(Exception):
+    """LLVM could not be loaded, or refused the text of a kernel."""
+
+
+def _with_code(instruction):
+    *begin, _, (kernel,) = instruction
+    try:
+        code = kernel.compiled()
+    except (ImportError, OSError, RuntimeError) as error:
+        raise NoCode from error
+    return (*begin, (code.address, kernel.units, int(kernel.cost)), (code,))
 
 
 def kind_of(aval):

@@ -10,12 +10,7 @@ from typing import Any, NamedTuple
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines.inputs import host_input
 from evertrace._src.engines.native import costs
-from evertrace._src.engines.native.emit import (
-    ANY,
-    Emitter,
-    NotNative,
-    memory_of,
-)
+from evertrace._src.engines.native.emit import ANY, Emitter, NoCode, NotNative, memory_of, tape_cost
 from evertrace._src.engines.protocol import Offer
 from evertrace._src.lazy import load
 
@@ -24,6 +19,12 @@ LONG_COST = 1e4
 
 FUSED_FROM = 2
 """How many operations become a kernel of the fused engine: one alone a tape does as well."""
+
+FUSED_FROM_COST = 5e4
+"""Nanoseconds of loops on a tape from which on it is asked whether they are better fused."""
+
+AUTO = -1
+"""In the place of that number: where it pays."""
 
 
 class Made(NamedTuple):
@@ -45,10 +46,24 @@ class Made(NamedTuple):
 
 
 @functools.cache
-def _divider(least):
-    """Return what finds kernels of at least so many operations; it is loaded only now."""
-    groups = load("evertrace._src.engines.fused.groups")
-    return functools.partial(groups.divided, least=least)
+def _groups():
+    """Return the module that finds kernels, loaded with the first program that may gain."""
+    return load("evertrace._src.engines.fused.groups")
+
+
+@functools.cache
+def _divider(fuses):
+    """Return what divides programs, see `Emitter`; `fuses` as in `compile_jaxpr`."""
+    if not fuses:
+        return None
+    groups = _groups()
+    if fuses == AUTO:
+        is_worth = groups.of_gain(
+            tape_cost, costs.FUSED_GAIN, costs.FUSED_NS_TO_COMPILE / costs.CALLS
+        )
+    else:
+        is_worth = groups.of_several(fuses)
+    return functools.partial(groups.divided, is_worth=is_worth)
 
 
 def compile_jaxpr(jaxpr, is_wanted=False, donated=(), fuses=0):
@@ -58,7 +73,8 @@ def compile_jaxpr(jaxpr, is_wanted=False, donated=(), fuses=0):
       jaxpr: the program.
       is_wanted: whether it is to become a tape if it can, whatever that costs.
       donated: indices of the inputs whose memory outputs may be given.
-      fuses: how many operations become a kernel of the fused engine at least; 0 for none.
+      fuses: how many operations become a kernel of the fused engine at least; 0 for none, `AUTO`
+        where that is estimated to pay.
     """
     key = ("native", is_wanted, donated, fuses)
     found = jaxpr.cache.get(key)
@@ -67,32 +83,51 @@ def compile_jaxpr(jaxpr, is_wanted=False, donated=(), fuses=0):
     return found
 
 
+def _emitted(jaxpr, fuses):
+    """Return the emitter of a program, its inputs and outputs."""
+    e = Emitter(_divider(fuses))
+    inputs = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
+    for v in jaxpr.outvars:
+        memory_of(v.aval)
+    return e, inputs, e.inline(jaxpr, inputs)
+
+
 def _compile(jaxpr, is_wanted, donated, fuses):
     start = time.perf_counter()
-    e = Emitter(_divider(fuses) if fuses else None)
     try:
-        inputs = [e.new(memory_of(v.aval)) for v in jaxpr.invars]
-        avals = [v.aval for v in jaxpr.outvars]
-        for aval in avals:
-            memory_of(aval)
-        outputs = e.inline(jaxpr, inputs)
+        e, inputs, outputs = _emitted(jaxpr, max(fuses, 0))
         seen = {*inputs, *outputs}
         xla = e.xla_cost + costs.xla_call_cost(e.size_of(seen), len(seen))
         compilation = costs.XLA_NS_TO_COMPILE + e.compilation
-        is_tape = is_wanted or costs.prefers_tape(e.cost, xla, compilation)
+        if fuses == AUTO and e.loop_cost > FUSED_FROM_COST:
+            found = _emitted(jaxpr, AUTO)
+            if costs.pays_fusion(e.cost, found[0].cost, len(found[0].fused)):
+                e, inputs, outputs = found
+        is_tape = is_wanted or costs.prefers_tape(e.cost, xla, compilation, len(e.fused))
         compiles = "would compile" if is_tape else "compiles"
         why = (
             f"a call is estimated at {_duration(e.cost)} of work, {_duration(xla)} with XLA, "
-            f"which {compiles} for {_duration(compilation)}"
+            f"which {compiles} for {_duration(compilation)}{_groups_of(e)}"
         )
         if not is_tape:
             return Made(None, why)
         emitted = time.perf_counter()
         pairs = [(i, ANY) for i in donated]
+        avals = [v.aval for v in jaxpr.outvars]
         tape = e.tape(inputs, outputs, pairs, avals, e.cost > LONG_COST)
         return Made(tape, why, None, (emitted - start, time.perf_counter() - emitted), e.cost)
     except NotNative as error:
         return Made(None, error.reason, error.eqn)
+    except NoCode:
+        return _compile(jaxpr, is_wanted, donated, 0)
+
+
+def _groups_of(e):
+    """Return what is said of the kernels that loops are compiled to, if any."""
+    if not e.fused:
+        return ""
+    counts = ", ".join([str(kernel.equations) for kernel in e.fused])
+    return f"; operations are compiled together, so many of them each: {counts}"
 
 
 def _duration(cost):
@@ -122,9 +157,12 @@ class TapeRunner:
         return "native", (self._avals, self.tape, host_input), None
 
 
+_FUSES = {"auto": AUTO, "native": 0, "fused": FUSED_FROM}
+
+
 def offer(jaxpr, request):
     """Offer to run a jaxpr without constvars; see `engines.protocol`."""
-    fuses = FUSED_FROM if request.wanted == "fused" else 0
+    fuses = _FUSES[request.wanted]
     made = compile_jaxpr(jaxpr, request.wanted != "auto", request.donated, fuses)
     if made.tape is None:
         return Offer(None, made.why, made.eqn)

@@ -5,7 +5,11 @@ from typing import Any, NamedTuple
 
 from evertrace._src.core.rules import RuleTable
 
-_FAMILIES = "elementwise structural reduce"
+_FAMILIES = "elementwise structural reduce dot"
+
+
+UNROLLED = 16
+"""Elements of reductions that are written out."""
 
 
 class Rule(NamedTuple):
@@ -19,7 +23,7 @@ class Rule(NamedTuple):
         in what is reduced, what there is to be joined: a tuple.
       is_along_rows: of a reduction, from an equation, whether elements that lie side by side are
         joined.
-      is_dear: whether no more of it should be computed than there are elements.
+      is_dear: from an equation, whether no more of it should be computed than there are elements.
       computes: whether it does more than to read elements elsewhere.
     """
 
@@ -28,7 +32,7 @@ class Rule(NamedTuple):
     extents: Callable[..., tuple] | None = None
     element: Callable[..., tuple] | None = None
     is_along_rows: Callable[..., bool] | None = None
-    is_dear: bool = False
+    is_dear: Callable[..., bool] = lambda eqn: False
     computes: bool = True
 
 

@@ -41,7 +41,7 @@ def elementwise(*prims, dtypes="fiub", is_dear=False, takes=None):
             return function(k, eqn, *xs)
 
         for prim in prims:
-            fusion.rules[prim] = Rule(value, is_for, is_dear=is_dear)
+            fusion.rules[prim] = Rule(value, is_for, is_dear=lambda eqn: is_dear)
         return function
 
     return register

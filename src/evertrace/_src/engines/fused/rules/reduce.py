@@ -1,11 +1,12 @@
 """Reductions: what joins two elements, and what they are."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src.engines.fused.rules import Rule, fusion
+from evertrace._src.engines.fused.rules import UNROLLED, Rule, fusion
 from evertrace._src.engines.fused.rules.elementwise import (
     greater_or_nan,
     is_float,
@@ -45,6 +46,11 @@ def _extents(eqn):
     return tuple([eqn.invars[0].aval.shape[d] for d in eqn.params["axes"]])
 
 
+def _is_dear(eqn):
+    """Whether it is written out, but has more than a few elements; others are loops anyhow."""
+    return math.prod(_extents(eqn)) in range(FEW, UNROLLED + 1)
+
+
 def _is_along_rows(eqn):
     shape = eqn.invars[0].aval.shape
     return max([d for d, n in enumerate(shape) if n > SHORT], default=0) in eqn.params["axes"]
@@ -52,6 +58,8 @@ def _is_along_rows(eqn):
 
 SHORT = 16
 """Elements of a dimension that does not decide."""
+
+FEW = 4
 
 
 def _is_not_empty(eqn):
@@ -64,7 +72,7 @@ def _reduction(prim, make, element=_element):
     def value(k, eqn, index):
         return k.reduced(eqn, index, _extents(eqn), make(eqn))
 
-    fusion.rules[prim] = Rule(value, _is_not_empty, _extents, element, _is_along_rows)
+    fusion.rules[prim] = Rule(value, _is_not_empty, _extents, element, _is_along_rows, _is_dear)
 
 
 def _limits(dtype):

@@ -12,9 +12,7 @@ def _fused(e, kernel, xs):
         for x, (v, order) in zip(xs, kernel.inputs, strict=True)
     ]
     outs = [e.new(kind_of(v.aval)) for v in kernel.outvars]
-    code = kernel.compiled()
-    numbers = (code.address, kernel.units, int(kernel.cost))
-    e.code.append((FUNCTION, tuple(outs), tuple(ins), "", numbers, (code,)))
+    e.code.append((FUNCTION, tuple(outs), tuple(ins), "", (), (kernel,)))
     e.fused.append(kernel)
     e.spend(kernel.cost)
     return outs

@@ -1,0 +1,95 @@
+"""Which operations become kernels: all that gain if asked to, else those that pay."""
+
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace._src.engines.fused import machine
+from evertrace._src.engines.native.engine import AUTO, compile_jaxpr
+from tests.engines.fused.programs import (
+    ON_MATRICES,
+    accelerations,
+    assert_close,
+    drawn,
+    layer_norm,
+)
+
+
+def kernels(fun, *args, fuses):
+    """Return how many kernels and how many loops the tape of a program has."""
+    made = compile_jaxpr(ev.make_jaxpr(fun)(*args).jaxpr, fuses >= 0, (), fuses)
+    counts = made.tape.counts()
+    return counts["functions"], counts["loops"]
+
+
+PAYS = {
+    "all pairs": (accelerations, (drawn((1500, 3)), drawn(1500)), (1, 0)),
+    "reduce, then spread": (layer_norm, (drawn((4096, 256)), drawn(256), drawn(256)), (1, 0)),
+    "short rows": (ON_MATRICES["softmax"], (drawn((20000, 32)),), (1, 0)),
+    "columns": (ON_MATRICES["column_norms"], (drawn((4000, 300)),), (1, 0)),
+    "few numbers": (layer_norm, (drawn((4, 8)), drawn(8), drawn(8)), (0, 11)),
+    "one tanh of many": (lambda x: jnp.tanh(x) * x + 1, (drawn((1000, 1000)),), (0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", PAYS)
+def test_what_pays_becomes_kernels(name):
+    fun, args, want = PAYS[name]
+    assert kernels(fun, *args, fuses=AUTO) == want
+
+
+def test_one_operation_alone_stays_on_the_tape():
+    assert kernels(jnp.exp, drawn((9, 9)), fuses=2) == (0, 1)
+
+
+def test_products_stay_between_kernels():
+    def layer(x, w):
+        y = jnp.tanh(x @ w + 1.0)
+        return y / y.sum(1, keepdims=True)
+
+    made = compile_jaxpr(ev.make_jaxpr(layer)(drawn((40, 30)), drawn((30, 20))).jaxpr, True, (), 2)
+    assert made.tape.counts()["functions"] == 1
+    assert made.tape.counts()["thunks"] == 2
+
+
+def test_what_others_compute_again_is_a_kernel_of_its_own():
+    assert kernels(ON_MATRICES["standardised"], drawn((40, 300)), fuses=2)[0] == 3
+
+
+def test_explain_tells_what_is_compiled_together():
+    f = ev.jit(accelerations)
+    f(drawn((1500, 3)), drawn(1500))
+    assert "operations are compiled together, so many of them each: 17" in str(f.explain())
+
+
+def test_the_option_asks_for_kernels():
+    x = jnp.asarray(drawn((9, 9)))
+    with ev.engine("fused"):
+        f = ev.jit(ON_MATRICES["softmax"])
+        f(x)
+    assert "compiled together" in str(f.explain())
+
+
+def test_a_device_that_is_not_there_names_the_engine_asked_for():
+    with pytest.raises(ValueError, match="the fused engine cannot run this program"):
+        ev.jit(lambda x: ev.lax.igamma(x, x), engine="fused")(jnp.ones(3))
+
+
+def test_a_long_chain_is_divided():
+    def chain(x):
+        for _ in range(200):
+            x = x * 0.5 + jnp.where(x > 0, x, 1.0)
+        return x
+
+    x = drawn((40,))
+    got = ev.jit(chain, engine="fused")(x)
+    assert kernels(chain, x, fuses=2) == (7, 6)
+    assert_close(got, chain(jnp.asarray(x)))
+
+
+def test_where_llvm_fails_a_tape_runs_it(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("no such processor")
+
+    monkeypatch.setattr(machine, "compiled", broken)
+    assert kernels(layer_norm, drawn((4, 8)), drawn(8), drawn(8), fuses=2) == (0, 11)
