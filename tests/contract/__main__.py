@@ -6,7 +6,6 @@ prints the program of a seed.
 """
 
 import argparse
-import gc
 import multiprocessing
 import pathlib
 import re
@@ -16,7 +15,7 @@ from functools import partial
 import evertrace
 from tests.contract import interpret
 from tests.contract.families import FAMILIES
-from tests.contract.minimise import Tally, minimise, run_guarded
+from tests.contract.minimise import Tally, begin, minimise, run_guarded
 from tests.contract.oracle import VERDICTS
 from tests.contract.programs import make
 
@@ -91,7 +90,7 @@ def _run_all(run, seeds, jobs, initializer):
     tally = Tally()
     chunks = [seeds[i : i + _CHUNK] for i in range(0, len(seeds), _CHUNK)]
     context = multiprocessing.get_context("spawn")
-    with context.Pool(jobs, _begin, (initializer,), maxtasksperchild=50) as pool:
+    with context.Pool(jobs, begin, (initializer,), maxtasksperchild=50) as pool:
         for part in pool.imap_unordered(run, chunks):
             tally.merge(part)
             for failure in part.failures:
@@ -99,12 +98,6 @@ def _run_all(run, seeds, jobs, initializer):
             _show_progress(tally, len(seeds))
     print(file=sys.stderr)
     return tally
-
-
-def _begin(initializer):
-    if initializer:
-        initializer()
-    gc.freeze()  # a collection walks what the programs made, not what was imported
 
 
 def _show_progress(tally, total):

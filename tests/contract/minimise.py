@@ -1,5 +1,6 @@
 """Runs many programs, and cuts those that differ down to what is needed."""
 
+import gc
 import re
 import signal
 import textwrap
@@ -94,6 +95,13 @@ class _TimeIsUp(BaseException):
 
 def _ring(*_):
     raise _TimeIsUp
+
+
+def begin(initializer):
+    """Begin a process that runs programs, with a function to be called first or None."""
+    if initializer:
+        initializer()
+    gc.freeze()  # a collection walks what the programs made, not what was imported
 
 
 def run_guarded(seeds, families=None):

@@ -286,6 +286,9 @@ class _Run:
         else:
             expected = self.plain.run(event)
         difference = reader.difference()
+        if not event.is_call and found[1] is not None and is_refusal(found[1]):
+            self.refused.append(one_line(found[1]))
+            return False, None  # one that calls by itself: nothing was noted to be put back
         failed = before and (found[1] is not None)
         if failed:
             before.restore()

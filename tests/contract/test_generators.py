@@ -228,8 +228,17 @@ DRAWN = {
     "a scaled view": lambda rng: (rng.normal(size=(2, 2)) * 1e30)[:, 0],
     "a written array": lambda rng: _written(rng.normal(size=3)),
     "of its functions": lambda rng: np.mean(rng.normal(size=3), axis=0) + np.float64(1e-9),
+    "one beside a captured array that is written": lambda rng: _both_written(rng.normal(size=3)),
     "a permutation": lambda rng: rng.permutation(5) // 2,
 }
+
+
+BUFFER = np.zeros(3)
+
+
+def _both_written(a):
+    BUFFER[:] = 2
+    return a + BUFFER
 
 
 def _written(a):

@@ -31,6 +31,7 @@ class Effects:
     Attributes:
       calls: to be repeated at each call: (function, args, kwargs).
       arrays: stand-ins of NumPy arrays, which may be written to.
+      drawn: stand-ins of those that the call draws, which belong to it alone.
       locks: triples (lock, node, whether it was locked).
       copies: triples (what stands for a partial, node, its attributes).
       partials: triples (a partial, node, its function, arguments and keywords).
@@ -40,6 +41,7 @@ class Effects:
     def __init__(self):
         self.calls: list[tuple[Any, Any, Any]] = []
         self.arrays: list[HostArray] = []
+        self.drawn: list[HostArray] = []
         self.locks: list[tuple[Any, Node, bool]] = []
         self.copies: list[tuple[Any, Node, dict[str, Any]]] = []
         self.partials: list[tuple[Any, Node, tuple[Any, ...]]] = []
@@ -74,6 +76,5 @@ class Effects:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        kept = self.calls, self.arrays, self.locks, self.copies, self.partials, self.array_copies
-        for each in kept:
-            each.clear()
+        for kept in vars(self).values():
+            kept.clear()

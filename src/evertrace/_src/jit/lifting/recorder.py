@@ -182,7 +182,7 @@ class Recorder:
             return self.inputs.add(aval, ("slot", slot), what)
 
         made = HostArray.unknown(value, as_input, unknown)
-        self.effects.arrays.append(made.captured)
+        self.effects.drawn.append(made.captured)
         return made
 
     def effect(self, fn, args, kwargs):
@@ -237,7 +237,7 @@ class Recorder:
         for partial, _, held in self.effects.partials:
             if is_changed(partial, held):
                 partial.__setstate__((*held, vars(partial)))
-        for array in self.effects.arrays:
+        for array in (*self.effects.arrays, *self.effects.drawn):
             array.closed = True
 
     def release(self):
