@@ -75,7 +75,6 @@ LOCAL.k = 2
             "<np!> = <gr.>.integers(2**40, size=<n>)",
             "<np!> = np.mean(<rs.>.rand(2, <n>), axis=0)",
             "<np!> = <gr.>.permutation(<n>) // 2\n<np.>[0] = <int>",
-            "<big!> = <gr.>.integers(2**40)",
             "<rkey!>, sub = jr.split(<rkey.>)\n<arr!> = jr.normal(sub, (<n>,)) * 0.5\ndel sub",
             "<rkey!> = jr.fold_in(<rkey.>, <int.>)",
         ),
