@@ -1,10 +1,13 @@
 """Memory that runs out at each allocation in turn: an error that says so, and all is as before."""
 
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+
+from tests.robust import processes
 
 pytestmark = pytest.mark.usefixtures("needs_native")
 
@@ -129,3 +132,62 @@ def test_each_allocation_of_python_in_a_traced_call_may_fail(run_python):
     pytest.importorskip("_testcapi")
     program = f"import sys; sys.argv[1:] = ['Python', '1', '1', '300']\n{PROGRAM}"
     assert run_python(program) == "True"
+
+
+# ------------------------------------------------------------------------ limits
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits its address space, and forks")
+@pytest.mark.parametrize("engine", processes.ENGINES)
+def test_calls_in_little_address_space_are_right_or_refused(engine):
+    wrong, refused = processes.run_limits_of(engine, 16, 0, lambda done: None)
+    assert wrong == []
+    assert 0 < refused < 16
+
+
+ROOM = """
+import resource
+import numpy as np
+import evertrace as ev, evertrace.numpy as jnp
+from evertrace._src.engines.xla import engine, room
+ev.config.update("compilation_cache_dir", "")
+model = {{"n": 0}}
+
+def f(x):
+    model["n"] += 1
+    return jnp.sin(x)
+
+def leave(megabytes):
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20), -1))
+
+{before}
+leave({left})
+try:
+    ev.jit(f, engine="xla")(jnp.ones(3))
+except MemoryError as error:
+    print(error)
+assert model == {{"n": 0}}
+assert np.allclose(ev.jit(f, engine="native")(jnp.ones(3)), np.sin(1))
+resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+assert np.allclose(ev.jit(f, engine="xla")(jnp.ones(3)), np.sin(1))
+assert model == {{"n": 2}}
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what is used is read from /proc")
+@pytest.mark.parametrize(
+    ("before", "left", "act"),
+    [
+        ("", 20, "starts"),
+        ("ev.devices()", 300, "compiles a program"),
+        ("ev.jit(jnp.cos, engine='xla')(1.0)", 20, "compiles a program"),
+    ],
+    ids=["start", "first", "next"],
+)
+def test_xla_is_refused_where_its_threads_have_no_room(run_python, before, left, act):
+    found = run_python(ROOM.format(before=before, left=left))
+    assert re.match(rf"XLA takes \d+ MiB of address space where it {act}, and of what", found)
+    assert 'engine="native"' in found

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -64,8 +65,11 @@ class Pool {
   void run(const std::shared_ptr<Loop>& loop, int helpers) {
     {
       std::lock_guard lock(mutex_);
-      start_threads();
-      for (int i = 0; i < helpers; ++i) waiting_.push_back(loop);
+      try {
+        start_threads();
+        for (int i = 0; i < helpers; ++i) waiting_.push_back(loop);
+      } catch (const std::exception&) {  // no thread or no memory is to be had: slower, no failure
+      }
       pending_.store(static_cast<int>(waiting_.size()), std::memory_order_release);
     }
     wake_.notify_all();

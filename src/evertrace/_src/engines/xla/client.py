@@ -14,7 +14,7 @@ import warnings
 from typing import Any
 
 from evertrace._src import config, errors, native
-from evertrace._src.engines.xla import compat, plugins
+from evertrace._src.engines.xla import compat, plugins, room
 from evertrace._src.support import forkable, in_child
 
 _GPU_PLUGINS = ("cuda", "rocm")
@@ -237,6 +237,7 @@ def _open_plugin(plugin: plugins.Plugin) -> Client:
 
 def _open_cpu() -> Client:
     """Pull the levers that work only now, then start the CPU client."""
+    room.check_client()
     current = config.current()
     count = current.num_cpu_devices
     if count is None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.engines.xla import buffers, cache, compat
+from evertrace._src.engines.xla import buffers, cache, compat, room
 from evertrace._src.engines.xla.client import Device, check_process
 from evertrace._src.engines.xla.failures import fail, fail_compile, remembering
 from evertrace._src.engines.xla.options import Options
@@ -206,6 +206,7 @@ def compile_text(
 
     Raises:
       JaxRuntimeError: XLA rejects the text or an option.
+      MemoryError: the address space that this process is allowed has no room for it.
     """
     assert len(output_avals) == num_outputs, (len(output_avals), num_outputs)
     options = options or Options()
@@ -238,6 +239,7 @@ def obtain(
     Returns:
       jaxlib's executable, how long it took, and whether it came from the cache.
     """
+    room.check_program()
     first, start = devices[0], time.perf_counter()
     key = None if callbacks else cache.program_key(text, options.key(first.platform), first)
     raw = _load(key, devices, options) if key else None
@@ -269,6 +271,7 @@ def revive(blob: bytes, text: str, *, device: Device, output_avals: Sequence[Ava
     Raises:
       JaxRuntimeError: XLA cannot load it: another XLA wrote it, or for another device.
     """
+    room.check_program()
     try:
         raw = compat.deserialize_executable(
             device.client._raw, blob, device.device_list, Options().to_raw([device])
