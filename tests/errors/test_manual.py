@@ -100,6 +100,7 @@ WITHOUT_FAILURE = (
     "large-container",  # a warning
     "CacheWarning",  # another
     "fork",  # what fails does so in another process
+    "address-space",  # an error of a process that is limited for the example
 )
 
 
