@@ -157,7 +157,8 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
       allow_extended_dtype: whether to return extended dtypes as they are.
 
     Returns:
-      `dtype` as ``np.dtype``; without ``enable_x64``, the 32-bit counterpart of a 64-bit dtype.
+      `dtype` as ``np.dtype`` in native byte order; without ``enable_x64``, the 32-bit counterpart
+      of a 64-bit dtype.
 
     Raises:
       ValueError: `dtype` is extended and that was not allowed.
@@ -177,6 +178,8 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
             fix="pass `allow_extended_dtype=True`.",
             anchor="extended-dtype",
         )
+    if not parsed.isnative:  # elements in the order of other machines are copied on their way in
+        parsed = parsed.newbyteorder("=")
     return in_current_mode(parsed)
 
 

@@ -97,6 +97,11 @@ def ldexp(x1, x2, /):
             anchor="dtype",
         )
     (x,) = promoted(promote_inexact, "ldexp", x1)
+    info = dtypes.finfo(x.dtype)
+    settled = 2 * int(info.maxexp) + int(info.nmant) + 2  # beyond it all is zero or infinite
+    least, greatest = dtypes.int_range(n.dtype)
+    n = n if greatest < settled else ufuncs.minimum(n, settled)
+    n = n if least > -settled else ufuncs.maximum(n, -settled)
     # In three factors, each of them in range wherever the result is.
     third = n // 3
     scale, rest = (ufuncs.exp2(convert(k, x.dtype)) for k in (third, n - 2 * third))

@@ -429,13 +429,17 @@ def unravel_index(indices, shape):
     _check_integers("unravel_index", x)
     if not sizes:
         return ()
-    total = math.prod(sizes)
-    x = ufuncs.minimum(ufuncs.maximum(x, -total), total - 1)
-    x = ufuncs.choose_by(ufuncs.less(x, 0), ufuncs.add(x, total), x)
+    total, dtype = math.prod(sizes), x.aval.dtype
+    if dtype.itemsize < 4:  # it need not hold the number of elements
+        x = convert(x, np.dtype(np.int32))
+    if dtypes.issubdtype(x.aval.dtype, np.signedinteger):
+        x = ufuncs.maximum(x, -total)
+        x = ufuncs.choose_by(ufuncs.less(x, 0), ufuncs.add(x, total), x)
+    x = ufuncs.minimum(x, total - 1)
     out = []
     for size in reversed(sizes):
         x, rest = ufuncs.divmod(x, max(size, 1))
-        out.append(rest)
+        out.append(convert(rest, dtype))
     return tuple(reversed(out))
 
 

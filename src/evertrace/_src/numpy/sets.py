@@ -369,5 +369,9 @@ def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     """
     x, y = _vectors("setxor1d", ar1, ar2)
     both = sort(concatenate([x, y]))
-    mask = _is_first(both) & (isin(both, x) ^ isin(both, y))
+    first = _is_first(both)
+    # NaN equals nothing: of two arrays that have it, both have one that the other has not.
+    twice = concatenate([creation.zeros(min(1, len(first)), bool), first[:-1]]) & (both != both)
+    twice = twice & (x != x).any() & (y != y).any()
+    mask = first & ~(isin(both, x) & isin(both, y)) | twice
     return _gather(both, mask, size, fill_value)

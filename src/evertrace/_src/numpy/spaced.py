@@ -1,5 +1,6 @@
 """Making arrays of numbers at equal distances or ratios."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,9 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     dtype = user_dtype("geomspace", dtype)
     start, stop = promote_shapes("geomspace", *_inexact_pair("geomspace", start, stop))
     sign = ufuncs.sign(start)
+    if ufuncs.is_complex(start.aval.dtype):  # ratios to zero are not what one engine makes of them
+        has_zero = ufuncs.logical_or(ufuncs.equal(start, 0), ufuncs.equal(stop, 0))
+        sign = ufuncs.choose_by(has_zero, math.nan, sign)
     low, high = (ufuncs.log10(ufuncs.divide(x, sign)) for x in (start, stop))
     out = ufuncs.multiply(sign, logspace(low, high, num, endpoint, 10.0, axis=0))
     out = structural.moveaxis(out, 0, axis % out.aval.ndim)

@@ -41,6 +41,7 @@ from evertrace._src.ops.elementwise import (
     atan_p,
     atanh_p,
     cbrt_p,
+    complex_p,
     cos_p,
     cosh_p,
     div_p,
@@ -48,6 +49,7 @@ from evertrace._src.ops.elementwise import (
     exp_p,
     expm1_p,
     floor_p,
+    imag_p,
     integer_pow_p,
     log1p_p,
     log_p,
@@ -57,6 +59,7 @@ from evertrace._src.ops.elementwise import (
     neg_p,
     nextafter_p,
     pow_p,
+    real_p,
     rem_p,
     round_p,
     sign_p,
@@ -326,17 +329,26 @@ log = unary("log", log_p.bind, "Return the natural logarithm.")
 log1p = unary("log1p", log1p_p.bind, "Return ``log(1 + x)``, precisely near 0.")
 
 
-def _scaled_log(factor):
+def _scaled_log(scale):
+    """Return the function that scales logarithms, of complex ones each part for itself."""
+
     def scaled(x):
-        return multiply(log_p.bind(x), factor)
+        out = log_p.bind(x)
+        if not is_complex(out.aval.dtype):
+            return scale(out)
+        return complex_p.bind(scale(real_p.bind(out)), scale(imag_p.bind(out)))
 
     return scaled
 
 
 log2 = unary(
-    "log2", lambda x: divide(log_p.bind(x), float(np.log(2))), "Return the base-2 logarithm."
+    "log2", _scaled_log(lambda x: divide(x, float(np.log(2)))), "Return the base-2 logarithm."
 )
-log10 = unary("log10", _scaled_log(float(1 / np.log(10))), "Return the base-10 logarithm.")
+log10 = unary(
+    "log10",
+    _scaled_log(lambda x: multiply(x, float(1 / np.log(10)))),
+    "Return the base-10 logarithm.",
+)
 sqrt = unary("sqrt", sqrt_p.bind, "Return the square root; NaN for negative numbers.")
 cbrt = unary("cbrt", cbrt_p.bind, "Return the cube root, negative for negative numbers.")
 

@@ -453,6 +453,19 @@ def _pow_dtype(x, y):
     return x
 
 
+_NANS = np.complex64(complex(np.nan, np.nan))
+
+
+def _pow_host(x, y):
+    out = np.power(x, y.astype(x.dtype))
+    if x.dtype.kind != "c":
+        return out
+    # As of real numbers, 1 to the power of NaN is 1, and NaN to the power of 0; all other powers
+    # with a NaN in them are NaN in both parts. NumPy's are so of some exponents.
+    is_one = (x == 1) | (y == 0)
+    return np.where(is_one, x.dtype.type(1), np.where(np.isnan(x) | np.isnan(y), _NANS, out))
+
+
 def _pow_deriv_base(out, x, y):
     """Return y * x ** (y - 1), and 0 where y = 0 also at x = 0."""
     y = convert(y, x.aval.dtype, y.aval.weak_type)
@@ -476,7 +489,7 @@ integer_pow_p = elementwise(
 pow_p = elementwise(
     "pow",
     [INEXACT, NUMERIC],
-    host=lambda x, y: np.power(x, y.astype(x.dtype)),
+    host=_pow_host,
     result=_pow_dtype,
     deriv=(_pow_deriv_base, _pow_deriv_exponent),
 )

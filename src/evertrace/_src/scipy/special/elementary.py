@@ -154,9 +154,11 @@ def logit(x):
       >>> round(float(special.logit(0.75)), 4)
       1.0986
     """
-    far = log(x / (1 - x))
     if is_complex(x):
-        return far
+        # The angles of x and 1 - x add up to less than pi: no branch is left. Quotients of complex
+        # numbers by zero are what each engine makes them.
+        return log(x) - log(1 - x)
+    far = log(x / (1 - x))
     is_middle = abs(x - 0.5) < 0.2
     off = choose(is_middle, 2 * (x - 0.5), 0)
     return choose(is_middle, log1p(off) - log1p(-off), far)
