@@ -1,7 +1,7 @@
 """Programs without calls: the jaxprs that equations hold are written in their place."""
 
 from evertrace._src.core.jaxpr import Literal
-from evertrace._src.engines.fused.rules.calls import calls
+from evertrace._src.engines.fused.calls import calls
 
 
 class Copy:
@@ -16,11 +16,20 @@ class Copy:
 def flat(jaxpr):
     """Return the equations of a jaxpr and its outputs, without calls and what is done twice."""
     eqns, seen = [], {}
-    outs = _write(jaxpr, dict(zip(jaxpr.invars, jaxpr.invars, strict=True)), eqns, seen)
+    outs = write(jaxpr, dict(zip(jaxpr.invars, jaxpr.invars, strict=True)), eqns, seen)
     return eqns, outs
 
 
-def _write(jaxpr, env, eqns, seen):
+def write(jaxpr, env, eqns, seen):
+    """Append the equations of a jaxpr, whose inputs `env` has; returns its outputs.
+
+    Args:
+      jaxpr: without constvars.
+      env: variables to what they are here; those of results are added.
+      eqns: the equations so far.
+      seen: results of equations by what they compute, so that nothing is computed twice.
+    """
+
     def known(x):
         return x if type(x) is Literal else env[x]
 
@@ -30,7 +39,7 @@ def _write(jaxpr, env, eqns, seen):
         if inner is not None and not eqn.effects:
             body = inner(eqn)
             if not body.constvars:
-                outs = _write(body, dict(zip(body.invars, ins, strict=True)), eqns, seen)
+                outs = write(body, dict(zip(body.invars, ins, strict=True)), eqns, seen)
                 env.update(zip(eqn.outvars, outs, strict=True))
                 continue
         key = _key(eqn, ins)

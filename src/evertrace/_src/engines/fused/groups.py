@@ -7,24 +7,30 @@ again and again in a loop that does not change it.
 """
 
 import heapq
-import math
 from typing import Any, NamedTuple
 
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import machine
 from evertrace._src.engines.fused.flat import flat
 from evertrace._src.engines.fused.kernel import (
+    LANES,
     Kernel,
     NotFusible,
     Probe,
     long_dimensions,
 )
-from evertrace._src.engines.fused.rules import UNROLLED, fusion
-from evertrace._src.engines.fused.writer import TYPES
+from evertrace._src.engines.fused.rules import fusion, is_held, is_long
+from evertrace._src.engines.fused.rules.loops import body_of
 
 NS_PER_INSTRUCTION = 0.15
 NS_PER_BYTE = 0.01
 """What a vector instruction takes, and what reads and writes of arrays do."""
+
+MOST_NEIGHBOURS = 6
+"""How many other values it is tried with to compute them in one kernel."""
+
+JOINED_AT_MOST = 0.9
+"""Which part of the time of two kernels one may take instead of them."""
 
 MOST_REFUSED = 64
 """How many kernels that are not worth it are looked at."""
@@ -44,11 +50,13 @@ class Group:
         roots have no dimensions.
       kept: values that several loops need, and that are kept in memory within the kernel: with the
         number of loops around all of those.
+      lanes: elements of a vector.
       is_looped: whether there is a loop around all others.
     """
 
     def __init__(self, makers, roots, levels):
-        self.makers, self.roots, self.levels, self.kept = makers, roots, levels, {}
+        self.makers, self.roots, self.levels = makers, roots, levels
+        self.kept, self.lanes = {}, LANES
         shape = long_dimensions(roots[0].aval.shape)
         self.is_looped = bool(shape)
         self.rows = None
@@ -146,28 +154,36 @@ def divided(jaxpr, is_worth):
     return Program(_in_order(eqns, kernels, outputs), outputs)
 
 
-def _is_held(eqn):
-    """Whether kernels can hold an equation."""
-    rule = fusion.find(eqn.primitive)
-    if rule is None or eqn.effects or len(eqn.outvars) != 1:
-        return False
-    operands = [*eqn.invars, *eqn.outvars]
-    if any(x.aval.dtype.name not in TYPES or not x.aval.size for x in operands):
-        return False
-    return rule.takes(eqn)
-
-
 class _Makers:
-    """The equations of what a kernel may compute: all that is not stored, and its root."""
+    """The equations of what a kernel may compute: all that is not stored, and its roots.
 
-    def __init__(self, makers, stored, root):
-        self.makers, self.stored, self.root = makers, stored, root
+    Attributes:
+      bodies: of loops, by their first results; the equations in them are found here, too.
+    """
+
+    def __init__(self, makers, stored, roots, bodies):
+        self.makers, self.stored, self.roots, self.bodies = makers, stored, roots, bodies
+        self.inner = {}
 
     def __contains__(self, x):
-        return x in self.makers and (x is self.root or x not in self.stored)
+        if x in self.inner:
+            return True
+        return x in self.makers and (x not in self.stored or x in self.roots)
 
     def __getitem__(self, x):
-        return self.makers[x]
+        return self.inner.get(x) or self.makers[x]
+
+    def is_inner(self, x):
+        """Whether a value is computed in a loop that is held."""
+        return x in self.inner
+
+    def body(self, eqn):
+        """Return the body of a loop, whose equations are found from now on."""
+        found: Any = self.bodies.get(eqn.outvars[0])
+        if found is None:
+            found = self.bodies[eqn.outvars[0]] = body_of(eqn)
+        self.inner.update(found.makers)
+        return found
 
 
 class _Division:
@@ -182,18 +198,21 @@ class _Division:
 
     def __init__(self, eqns, outputs, is_worth):
         self.is_worth, self.refused = is_worth, 0
-        self.makers = {eqn.outvars[0]: eqn for eqn in eqns if _is_held(eqn)}
-        self.order = {x: i for i, eqn in enumerate(eqns) for x in eqn.outvars}
+        self.makers = {x: eqn for eqn in eqns if is_held(eqn) for x in eqn.outvars}
+        self.all_makers = {x: eqn for eqn in eqns for x in eqn.outvars}
+        self.bodies = {}
+        self.order = {x: i for i, x in enumerate([x for eqn in eqns for x in eqn.outvars])}
         self.stored, self.waiting = set(), []
         self._store([x for x in outputs if type(x) is not Literal])
         self.levels = {}
         for eqn in eqns:
             level = max([self.levels.get(x, 0) for x in _variables(eqn)], default=0)
-            is_held = len(eqn.outvars) == 1 and eqn.outvars[0] in self.makers
-            if not is_held:
+            if eqn.outvars and eqn.outvars[0] in self.makers:
+                level += is_long(eqn)
+            else:
                 self._store(_variables(eqn))
             for x in eqn.outvars:
-                self.levels[x] = level + (is_held and _is_long_reduction(eqn))
+                self.levels[x] = level
 
     def _number(self, eqn):
         return self.order[eqn.outvars[0]]
@@ -206,45 +225,105 @@ class _Division:
 
     def kernels(self):
         """Return the kernels, from the last one to the first."""
-        found = []
+        found, done = [], set()
         while self.waiting and self.refused < MOST_REFUSED:
             root = heapq.heappop(self.waiting)[1]
-            kernel = self._kernel(root)
+            if root not in self.makers or root in done:
+                continue
+            kernel = self._kernel(root, done)
             if kernel is None:
-                self._store(_variables(self.makers.pop(root)))
+                self._leave(self.makers[root])
             else:
                 found.append(kernel)
+                done.update(kernel.group.roots)
         return found
 
-    def _planned(self, group):
-        """Write a kernel without a text, twice if it turns out that it should keep values."""
-        planned = Kernel(group)
-        planned.whole()
-        group.kept = planned.wanted()
-        if group.kept:
-            planned = Kernel(group)
-            planned.whole()
-        return planned
+    def _leave(self, eqn):
+        """Leave an equation to the tape, and what kernels it reads from."""
+        for x in eqn.outvars:
+            del self.makers[x]
+        self._store(_variables(eqn))
 
-    def _kernel(self, root):
-        """Return a kernel that computes a value, or None."""
+    def _plan(self, roots):
+        """Return the plan of a kernel, written twice if it turns out that it should keep values."""
+        group = Group(_Makers(self.makers, self.stored, roots, self.bodies), roots, self.levels)
+        written = Kernel(group)
+        written.whole()
+        group.kept, group.lanes = written.wanted(), written.lanes()
+        if group.kept or group.lanes != LANES:
+            written = Kernel(group)
+            written.whole()
+        variables = [*roots, *[x for x, _ in written.inputs]]
+        return _Plan(group, written, cost(written.work, variables))
+
+    def _plan_one(self, root):
+        """Return the plan of a kernel of one root, after others have been found if need be."""
         for _ in range(MOST_TRIES):
             try:
-                group = Group(_Makers(self.makers, self.stored, root), [root], self.levels)
-                planned = self._planned(group)
+                return self._plan([root])
             except NotFusible as error:
                 if error.variable is None or error.variable is root:
                     return None
                 self._store([error.variable])
-                continue
-            held = sorted(_held(group, planned.inputs), key=self._number)
-            if not self.is_worth(held, cost(planned.work, [root, *[x for x, _ in planned.inputs]])):
-                self.refused += 1
-                return None
-            kernel = Kernel(group, planned)
-            text = kernel.whole()
-            return Fused(group, text, kernel.inputs, kernel.units, planned.work, len(held))
         return None
+
+    def _kernel(self, root, done):
+        """Return a kernel that computes a value, and others that gain by it; or None."""
+        plan = self._plan_one(root)
+        if plan is None:
+            return None
+        siblings = [x for x in self.makers[root].outvars if x is not root and x in self.stored]
+        others = [x for _, x in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting)]
+        for other in [*siblings, *others]:
+            if other not in plan.group.roots and other in self.makers and other not in done:
+                plan = self._joined(plan, other) or plan
+        group, written, ns = plan
+        held = sorted(_held(group, written.inputs), key=self._number)
+        if not self.is_worth(held, ns):
+            self.refused += 1
+            return None
+        kernel = Kernel(group, written)
+        text = kernel.whole()
+        return Fused(group, text, kernel.inputs, kernel.units, written.work, len(held))
+
+    def _joined(self, plan, other):
+        """Return the plan of a kernel with one more root, if that is right and better."""
+        rows, shape = plan.group.rows, other.aval.shape
+        is_alike = rows and long_dimensions(shape)[: len(rows)] == rows
+        if not is_alike and shape != plan.group.roots[0].aval.shape:
+            return None
+        roots = [*plan.group.roots, other]
+        try:
+            alone, both = self._plan([other]), self._plan(roots)
+        except NotFusible:
+            return None
+        same = alone.group.rows == rows == both.group.rows
+        if not same or both.ns > JOINED_AT_MOST * (plan.ns + alone.ns):
+            return None
+        read = [x for x, _ in both.written.inputs]
+        return None if self._depends(read, set(roots)) else both
+
+    def _depends(self, values, roots):
+        """Whether values that are computed elsewhere are made of some of the roots."""
+        first = min([self.order[x] for x in roots])
+        waiting, seen = list(values), set()
+        while waiting:
+            x = waiting.pop()
+            if x in roots:
+                return True
+            if x in seen or self.order.get(x, -1) < first:
+                continue
+            seen.add(x)
+            waiting += _variables(self.all_makers[x])
+        return False
+
+
+class _Plan(NamedTuple):
+    """A kernel that may be written: its group, what a first writing has found, its nanoseconds."""
+
+    group: Group
+    written: Any
+    ns: float
 
 
 def of_several(least):
@@ -254,7 +333,7 @@ def of_several(least):
     """
 
     def is_worth(eqns, _):
-        return len([eqn for eqn in eqns if fusion[eqn.primitive].computes]) >= least
+        return sum([fusion[eqn.primitive].operations for eqn in eqns]) >= least
 
     return is_worth
 
@@ -277,13 +356,6 @@ def of_gain(cost_of, gain, least):
 
 def _variables(eqn):
     return [x for x in eqn.invars if type(x) is not Literal]
-
-
-def _is_long_reduction(eqn):
-    rule = fusion.find(eqn.primitive)
-    if rule is None or rule.extents is None:
-        return False
-    return math.prod(rule.extents(eqn)) > UNROLLED
 
 
 def _held(group, inputs):

@@ -16,12 +16,19 @@ from typing import Any, NamedTuple
 
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import index as places
+from evertrace._src.engines.fused.flat import Copy
 from evertrace._src.engines.fused.index import ZERO, Counter, Index
 from evertrace._src.engines.fused.rules import UNROLLED, fusion
 from evertrace._src.engines.fused.writer import SIZES, TYPES, Value, Writer
 
 LANES = 16
 """Elements of a vector, whatever the processor has: so sums are the same on each."""
+
+WIDE = ((64, 10.0), (32, 18.0))
+"""Elements of the vectors of loops of so many instructions at most.
+
+Several registers each, since a sum of one waits for itself. So do loops that turn in registers.
+"""
 
 CHUNKS = 4
 """Vectors of a loop that is written out."""
@@ -37,6 +44,9 @@ DEEPEST = 60
 
 LONGEST = 2000
 """Names in the text of a kernel."""
+
+UNKNOWN_TURNS = 50
+"""How often a loop is taken to turn that goes on until something holds."""
 
 MOST_KEPT = 1 << 14
 """Bytes of a value that is kept within a kernel."""
@@ -110,7 +120,8 @@ class Kernel(Writer):
         self.units = 1
         self.done, self.live = {}, {}
         self.sites, self.buffers, self.open = {}, {}, []
-        self.deep = 0
+        self.deep, self.turning, self.visits = 0, [], 0.0
+        self.aliases, self.slices, self.carried = {}, {}, {}
         self.names = {} if first is None else first.names
 
     # ------------------------------------------------------------ values
@@ -119,22 +130,39 @@ class Kernel(Writer):
         """Return the element of an operand at a place, or the elements from there on."""
         if type(x) is Literal:
             return self.constant(x.val, self.kind(x))
-        scope = places.innermost(index, self.entry)
+        scope = home = places.innermost(index, self.entry)
+        if self.turning and self.group.makers.is_inner(x):
+            home = self.turning[-1]  # it is another value in another loop
         key = (id(x), index)
-        found = scope.values.get(key)
+        found = home.values.get(key)
         if found is None:
+            if type(x) is Copy and (x in self.aliases or x in self.carried or x in self.slices):
+                return self._in_turn(x, index)
             if x not in self.group.makers:
                 found = self.read(x, index)
             else:
-                found = self.kept_at(x, index, scope) or self.computed(x, index, scope)
-            scope.values[key] = found
+                found = self.kept_at(x, index, scope) or self.computed(x, index, home)
+            home.values[key] = found
         return found
 
-    def computed(self, x, index, scope):
+    def _in_turn(self, x, index):
+        """Return an element of what a loop is given in each turn."""
+        if x in self.aliases:
+            return self.at(self.aliases[x], index)
+        if x in self.slices:
+            array, turn = self.slices[x]
+            return self.at(array, (turn, *index))
+        place, value = self.carried[x]
+        if place != index:
+            raise NotFusible("a loop moves elements")
+        return value
+
+    def computed(self, x, index, home):
         """Compute an element of a value of the group."""
         eqn = self.group.makers[x]
         rule = fusion[eqn.primitive]
-        if self.is_dry and rule.is_dear(eqn):
+        if self.is_dry and rule.is_dear(eqn) and not self.turning:
+            scope = places.innermost(index, self.entry)
             self._check_turns(x, index, scope)
             self.sites.setdefault(x, set()).add(scope.path)
         if self.deep == DEEPEST:
@@ -144,7 +172,52 @@ class Kernel(Writer):
         self.deep += 1
         found = rule.value(self, eqn, index)
         self.deep -= 1
-        return found
+        if len(eqn.outvars) == 1 and type(found) is Value:
+            return found
+        for v, value in zip(eqn.outvars, found, strict=True):
+            home.values[id(v), index] = value
+        if home.values[id(x), index] is None:
+            raise NotFusible("a loop has carries of several shapes", x)
+        return home.values[id(x), index]
+
+    # ------------------------------------------------------------ loops that turn in registers
+
+    def body(self, eqn):
+        """Return the body of a loop."""
+        return self.group.makers.body(eqn)
+
+    def turns(self, x, index, starts, turn, length):
+        """Write a loop of turns.
+
+        Args:
+          x: what the loop is known by.
+          index: the place of the elements that turn.
+          starts: their values before the first turn.
+          turn: from the scope, the name of the counter and the values, returns the next ones, and
+            whether there is another turn, None if they are counted.
+          length: how many turns there are, or None.
+        """
+        scope = self.turning[-1] if self.turning else places.innermost(index, self.entry)
+        for value in starts:
+            scope = max(scope, value.scope, key=lambda s: s.depth)
+
+        def body(inner, text, values):
+            self.turning.append(inner)
+            found = turn(inner, text, values)
+            self.turning.pop()
+            return found
+
+        key = ("turns", x, index)
+        bounds = ("0", "9223372036854775807" if length is None else str(length), 1)
+        turns = UNKNOWN_TURNS if length is None else length
+        return self.loop(scope, key, bounds, starts, body, turns, True)
+
+    def any_lane(self, x, scope):
+        """Return whether a boolean holds for any lane."""
+        if x.lanes == 1:
+            return x
+        line = f"call i1 @llvm.vector.reduce.or.v{x.lanes}i1({x.full_type} {x.text})"
+        return self.write(max(x.scope, scope, key=lambda s: s.depth), line, "i1", 1)
 
     def kind(self, x):
         """Return the type of an operand's elements."""
@@ -241,6 +314,17 @@ class Kernel(Writer):
 
     # ------------------------------------------------------------ values that are kept
 
+    def lanes(self):
+        """Return how many elements the vectors of the kernel should have, by what loops do."""
+        ends = [nest.extents[-1] for nest in self.parts if nest.is_vector]
+        if self.group.rows == ():
+            ends.append(self.group.roots[0].aval.shape[0])
+        instructions = 0.0 if self.group.makers.inner else self.work / max(1.0, self.visits)
+        for lanes, most in WIDE:
+            if instructions <= most and ends and min(ends) >= 2 * lanes:
+                return lanes
+        return LANES
+
     def wanted(self):
         """Return what several loops compute that is dear: values -> depth of what is around all."""
         found = {}
@@ -254,7 +338,7 @@ class Kernel(Writer):
 
     def kept_at(self, x, index, scope):
         """Return an element from memory, if the value is kept and not just being computed."""
-        depth = self.group.kept.get(x)
+        depth = None if self.turning else self.group.kept.get(x)
         if depth is None or scope.depth < depth:
             return None
         around = scope
@@ -377,33 +461,32 @@ class Kernel(Writer):
         return self._in_vectors(scope, nest, parts, index, totals)
 
     def _in_vectors(self, scope, nest, parts, index, totals):
-        extent = nest.extents[-1]
-        full, rest = divmod(extent, LANES)
-        if full > CHUNKS:
+        extent, lanes = nest.extents[-1], self.group.lanes
+        done = 0
+        if extent // lanes > CHUNKS:
             key = (nest, len(index))
-            totals = self._count(scope, key, extent, LANES, parts, index, totals, [LANES])
-            if rest and all(part.reduction is None for part in parts):
-                rest = 0
-        else:
-            for i in range(full):
-                totals = self._chunk(scope, extent, i, LANES, parts, index, totals)
-        if rest:
-            totals = self._chunk(scope, extent, full, rest, parts, index, totals)
+            totals = self._count(scope, key, extent, lanes, parts, index, totals, [lanes])
+            is_all = all(part.reduction is None for part in parts)  # the last vector overlaps
+            done = extent if is_all else extent - extent % lanes
+        for count in _pieces(extent - done, lanes):
+            totals = self._chunk(scope, (extent, done), count, parts, index, totals)
+            done += count
         return totals
 
-    def _chunk(self, scope, extent, i, lanes, parts, index, totals):
+    def _chunk(self, scope, where, lanes, parts, index, totals):
         """Write what is done for one vector of a dimension, at a fixed place."""
-        place = Index(i * LANES)
+        extent, first = where
+        place = Index(first)
         if lanes > 1:
-            key = (*scope.path, "chunk", extent, i)
-            place = places.of(self.counter(key, scope, None, lanes, i * LANES))
+            key = (*scope.path, "chunk", extent, first)
+            place = places.of(self.counter(key, scope, None, lanes, first))
         return self._add(scope, parts, (*index, place), totals)
 
     def _lanes(self, nest, parts):
         """Return how many lanes the totals in a nest of loops have."""
         if nest.is_vector:
-            full, rest = divmod(nest.extents[-1], LANES)
-            return [n for n in (LANES if full else 0, rest) if n]
+            extent, lanes = nest.extents[-1], self.group.lanes
+            return sorted({*([lanes] if extent >= lanes else []), *_pieces(extent % lanes, lanes)})
         return [max(place.lanes for part in parts for place in part.place if place)]
 
     def _count(self, scope, key, extent, step, parts, index, totals, lanes):
@@ -465,6 +548,7 @@ class Kernel(Writer):
 
     def _add(self, scope, parts, index, totals):
         """Write what is done for one place of a nest of loops."""
+        self.visits += scope.turns
         for n, part in enumerate(parts):
             if part.reduction is None:
                 if part.is_kept:
@@ -541,7 +625,7 @@ class Kernel(Writer):
     def _long_roots(self):
         """Write roots whose first dimension is looked at vector by vector."""
         extent = self.group.roots[0].aval.shape[0]
-        lanes = min(LANES, extent)
+        lanes = min(self.group.lanes, extent)
         self.units = -(-extent // lanes)
 
         def body(inner, text, _):
@@ -550,6 +634,7 @@ class Kernel(Writer):
             base = self._until(inner, first.text, extent - lanes)
             counter = self.counter((*inner.path, "at"), inner, base, lanes)
             place = places.of(counter) if lanes > 1 else ZERO
+            self.visits += inner.turns
             for x in self.group.roots:
                 self.put(x, (place,), inner)
             return []
@@ -600,8 +685,7 @@ class Probe(Kernel):
 
     def __init__(self, group):
         super().__init__(group)
-        self.depth = 0
-        (root,) = group.roots
+        self.depth, root = 0, group.roots[0]
         self._places = [self._counter(d) for d in range(root.aval.ndim)]
         self.at(root, tuple(self._places))
 
@@ -642,6 +726,17 @@ def _runs_below(place, depth):
 def _counts_all(place):
     """Whether a place is that of one counter."""
     return place.terms == ((place.terms[0][0], 1),) and place.first == place.terms[0][0].base
+
+
+def _pieces(count, lanes):
+    """Return the lanes of vectors that are so many elements together."""
+    found = [lanes] * (count // lanes)
+    count %= lanes
+    while lanes > LANES:
+        lanes //= 2
+        found += [lanes] * (count // lanes)
+        count %= lanes
+    return [*found, *([count] if count else [])]
 
 
 def _all(extents):

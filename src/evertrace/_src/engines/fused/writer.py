@@ -91,6 +91,12 @@ def literal_text(value, kind):
     return str(int(value))
 
 
+def _short(kind, lanes):
+    """Return a type as the names of functions have it."""
+    short = "f32" if kind == "float" else "f64" if kind == "double" else kind
+    return short if lanes == 1 else f"v{lanes}{short}"
+
+
 class Writer:
     """Text that is being written.
 
@@ -190,12 +196,19 @@ class Writer:
         line = f"{op} {x.full_type} {x.text} to {target}"
         return self.write(x.scope, line, kind, x.lanes)
 
+    def saturated(self, op, x, kind):
+        """Convert a float to the nearest integer of a type; NaN is 0."""
+        target = Value("", kind, x.lanes, x.scope)
+        names = [_short(kind, x.lanes), _short(x.type, x.lanes)]
+        function = ".".join([f"@llvm.{op}.sat", *names])
+        line = f"call {target.full_type} {function}({x.full_type} {x.text})"
+        return self.write(x.scope, line, kind, x.lanes, 4.0)
+
     def call(self, name, *xs, cost=1.0):
         """Call an intrinsic function of numbers of one type."""
         xs, lanes, scope = self.alike(xs)
         kind = xs[0].type
-        short = {"float": "f32", "double": "f64"}.get(kind, kind)
-        suffix = short if lanes == 1 else f"v{lanes}{short}"
+        suffix = _short(kind, lanes)
         args = ", ".join(f"{x.full_type} {x.text}" for x in xs)
         line = f"call {xs[0].full_type} @llvm.{name}.{suffix}({args})"
         return self.write(scope, line, kind, lanes, cost)
@@ -257,7 +270,7 @@ class Writer:
 
     # ------------------------------------------------------------ loops
 
-    def loop(self, parent, key, bounds, carried, body, turns):
+    def loop(self, parent, key, bounds, carried, body, turns, asks=False):
         """Write a loop that runs at least once.
 
         Args:
@@ -267,6 +280,7 @@ class Writer:
           carried: numbers that change from turn to turn.
           body: from the scope, the name of the counter and the numbers, returns the next ones.
           turns: how often it runs, as an estimate.
+          asks: whether `body` also returns if there is another turn; None if that is counted.
 
         Returns:
           The numbers after the last turn.
@@ -283,6 +297,7 @@ class Writer:
         counter = self.name()
         inner = [Value(self.name(), x.type, x.lanes, scope) for x in carried]
         nexts = body(scope, counter, inner)
+        nexts, goes_on = nexts if asks else (nexts, None)
         nexts = [self.spread(x, y.lanes) for x, y in zip(nexts, carried, strict=True)]
         if self.is_dry:
             return [x._replace(scope=parent) for x in nexts]
@@ -299,8 +314,12 @@ class Writer:
             )
         lines += scope.lines
         lines.append(f"  {counter}n = add nsw i64 {counter}, {step}")
-        lines.append(f"  {counter}c = icmp slt i64 {counter}n, {end}")
-        lines.append(f"  br i1 {counter}c, label %{label}, label %{after}")
+        again = f"{counter}c"
+        if goes_on is None:
+            lines.append(f"  {again} = icmp slt i64 {counter}n, {end}")
+        else:
+            again = goes_on.text
+        lines.append(f"  br i1 {again}, label %{label}, label %{after}")
         lines.append(f"{after}:")
         parent.label = after
         return [x._replace(scope=parent) for x in nexts]

@@ -1,11 +1,13 @@
 """What the fused engine knows of each primitive: one table, a file per family of `ops`."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from evertrace._src.core.rules import RuleTable
+from evertrace._src.engines.fused.writer import TYPES
 
-_FAMILIES = "elementwise structural reduce dot"
+_FAMILIES = "elementwise structural reduce dot loops"
 
 
 UNROLLED = 16
@@ -24,7 +26,7 @@ class Rule(NamedTuple):
       is_along_rows: of a reduction, from an equation, whether elements that lie side by side are
         joined.
       is_dear: from an equation, whether no more of it should be computed than there are elements.
-      computes: whether it does more than to read elements elsewhere.
+      operations: how many it stands for; none if it only reads elements elsewhere.
     """
 
     value: Callable[..., Any]
@@ -33,10 +35,31 @@ class Rule(NamedTuple):
     element: Callable[..., tuple] | None = None
     is_along_rows: Callable[..., bool] | None = None
     is_dear: Callable[..., bool] = lambda eqn: False
-    computes: bool = True
+    operations: int = 1
 
 
 fusion = RuleTable(
     "the fused engine", [f"evertrace._src.engines.fused.rules.{f}" for f in _FAMILIES.split()]
 )
 """A `Rule` for each primitive that kernels can hold."""
+
+
+def is_held(eqn):
+    """Whether kernels can hold an equation."""
+    rule = fusion.find(eqn.primitive)
+    if rule is None or eqn.effects:
+        return False
+    if len(eqn.outvars) != 1 and not eqn.primitive.multiple_results:
+        return False
+    operands = [*eqn.invars, *eqn.outvars]
+    if any(x.aval.dtype.name not in TYPES or not x.aval.size for x in operands):
+        return False
+    return rule.takes(eqn)
+
+
+def is_long(eqn):
+    """Whether an equation is a reduction that is a loop."""
+    rule = fusion.find(eqn.primitive)
+    if rule is None or rule.extents is None:
+        return False
+    return math.prod(rule.extents(eqn)) > UNROLLED

@@ -75,9 +75,55 @@ def _add(k, eqn, x, y):
     return k.binary("fadd" if is_float(_dtype(eqn)) else "add", x, y)
 
 
-@elementwise(ops.div_p, dtypes="f", is_dear=True)
+@elementwise(ops.div_p, dtypes="fiu", is_dear=True)
 def _div(k, eqn, x, y):
-    return k.binary("fdiv", x, y, 8.0)
+    if is_float(_dtype(eqn)):
+        return k.binary("fdiv", x, y, 8.0)
+    return _quotient(k, _dtype(eqn), x, y)
+
+
+@elementwise(ops.rem_p, dtypes="iu", is_dear=True)
+def _rem(k, eqn, x, y):
+    rest = k.binary("sub", x, k.binary("mul", _quotient(k, _dtype(eqn), x, y), y))
+    return k.choose(k.compare("eq", y, k.constant(0, y.type)), x, rest)
+
+
+def _quotient(k, dtype, x, y):
+    """Truncate; x / 0 has all bits set, and the least number / -1 wraps."""
+    op = "udiv" if is_unsigned(dtype) else "sdiv"
+    if y.is_known and not x.is_known and y.text.isdigit() and int(y.text) > 0:
+        return k.binary(op, x, y, 4.0)
+    zero, one, ones = (k.constant(value, y.type) for value in (0, 1, -1))
+    by_zero = k.compare("eq", y, zero)
+    divisor = k.choose(by_zero, one, y)
+    if op == "udiv":
+        return k.choose(by_zero, ones, k.binary(op, x, divisor, 16.0))
+    turned = k.compare("eq", y, ones)
+    found = k.binary(op, x, k.choose(turned, one, divisor), 16.0)
+    return k.choose(by_zero, ones, k.choose(turned, k.binary("sub", zero, x), found))
+
+
+def _shift(prim, op, is_filled):
+    """Register a shift; by as many bits as there are or more, none are left but signs."""
+
+    @elementwise(prim, dtypes="iu")
+    def _rule(k, eqn, x, y):
+        bits_of = 8 * SIZES[x.type]
+        is_less = k.compare("ult", y, k.constant(bits_of, y.type))
+        if is_filled:
+            most = k.choose(is_less, y, k.constant(bits_of - 1, y.type))
+            return k.binary(op, x, most)
+        return k.choose(is_less, k.binary(op, x, y), k.constant(0, x.type))
+
+
+_shift(bits.shift_left_p, "shl", False)
+_shift(bits.shift_right_logical_p, "lshr", False)
+_shift(bits.shift_right_arithmetic_p, "ashr", True)
+
+
+@elementwise(bits.population_count_p, dtypes="iu")
+def _population_count(k, eqn, x):
+    return k.call("ctpop", x)
 
 
 @elementwise(bits.not_p, dtypes="iub")
@@ -100,9 +146,15 @@ def _abs(k, eqn, x):
     return k.choose(negative, k.binary("sub", k.constant(0, x.type), x), x)
 
 
-@elementwise(ops.sign_p, dtypes="f")
+@elementwise(ops.sign_p, dtypes="fiu")
 def _sign(k, eqn, x):
     zero = k.constant(0, x.type)
+    if not is_float(_dtype(eqn)):
+        one = k.constant(1, x.type)
+        if is_unsigned(_dtype(eqn)):
+            return k.choose(k.compare("eq", x, zero), zero, one)
+        below = k.choose(k.compare("slt", x, zero), k.constant(-1, x.type), zero)
+        return k.choose(k.compare("sgt", x, zero), one, below)
     below = k.choose(k.compare("olt", x, zero), k.constant(-1, x.type), x)
     return k.choose(k.compare("ogt", x, zero), k.constant(1, x.type), below)
 
@@ -217,18 +269,15 @@ def _select_n(k, eqn, which, x, y):
 # ---------------------------------------------------------------- conversions
 
 
-def _converts(eqn):
-    old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
-    return not (is_float(old) and new.kind in "iu")
-
-
-@elementwise(convert.convert_element_type_p, takes=_converts)
+@elementwise(convert.convert_element_type_p)
 def _convert(k, eqn, x):
     old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
     kind = TYPES[new.name]
     if kind == "i1":
         zero = k.constant(0, x.type)
         return k.compare("une" if is_float(old) else "ne", x, zero)
+    if is_float(old) and new.kind in "iu":  # the nearest integer there is, 0 of NaN
+        return k.saturated("fptoui" if is_unsigned(new) else "fptosi", x, kind)
     if is_float(old):
         return k.cast("fptrunc" if SIZES[kind] < SIZES[x.type] else "fpext", x, kind)
     if is_float(new):
@@ -348,10 +397,11 @@ class _Arithmetic:
         return self.from_bits(self.integer("shl", moved, self.format.mantissa))
 
     def scaled(self, x, n):
-        """Return x * 2 ** n, where n and the result may be beyond normal numbers."""
-        half = self.integer("sub", self.integer("lshr", self.integer("add", n, 4096), 1), 2048)
+        """Return x * 2 ** n for x near 1, where n and the result may be beyond normal numbers."""
+        half = self.integer("ashr", n, 1)
         rest = self.integer("sub", n, half)
-        return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))
+        moved = self.integer("add", self.bits(x), self.integer("shl", half, self.format.mantissa))
+        return self.mul(self.from_bits(moved), self.power_of_two(rest))
 
     def exp_parts(self, x):
         """Return p and n of exp(x) = 2 ** n (1 + p)."""

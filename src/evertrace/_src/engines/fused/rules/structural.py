@@ -14,7 +14,7 @@ def _moves(*prims, takes=lambda eqn: True):
             return k.at(eqn.invars[0], function(eqn, index))
 
         for prim in prims:
-            fusion.rules[prim] = Rule(value, takes, computes=False)
+            fusion.rules[prim] = Rule(value, takes, operations=0)
         return function
 
     return register
@@ -33,10 +33,11 @@ def _without_ones(shape):
 
 def _only_moves_ones(eqn):
     shape, out = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
-    return eqn.params.get("dimensions") is None and _without_ones(shape) == _without_ones(out)
+    return eqn.params["dimensions"] is None and _without_ones(shape) == _without_ones(out)
 
 
-@_moves(ops.reshape_p, ops.squeeze_p, takes=_only_moves_ones)
+@_moves(ops.squeeze_p)
+@_moves(ops.reshape_p, takes=_only_moves_ones)
 def _reshape(eqn, index):
     out = eqn.outvars[0].aval.shape
     long = iter([place for place, n in zip(index, out, strict=True) if n != 1])
