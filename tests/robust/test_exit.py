@@ -4,8 +4,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("needs_native")
-
 PROGRAM = """
 import sys, threading, time
 import numpy as np
@@ -73,11 +71,20 @@ work = lambda: f(few)
 }
 
 
+@pytest.mark.usefixtures("needs_native")
 @pytest.mark.parametrize("delay", [0.0, 0.013])
 @pytest.mark.parametrize("work", WORK)
 def test_daemon_threads_at_work_do_not_disturb_the_end(run_python, work, delay):
     program = PROGRAM.format(work=WORK[work], delay=delay)
     assert run_python(program, expect=7) == "done"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="parks threads by functions of glibc")
+@pytest.mark.parametrize("work", ["eager", "trace", "xla", "compilation", "callback"])
+def test_without_the_extension_daemon_threads_do_not_disturb_it_either(run_python, work):
+    program = PROGRAM.format(work=WORK[work].replace('"native"', '"xla"'), delay=0.002)
+    for _ in range(3):
+        assert run_python(program, expect=7, EVERTRACE_NATIVE="0") == "done"
 
 
 def test_programs_in_flight_do_not_disturb_the_end(run_python):

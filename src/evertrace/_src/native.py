@@ -5,6 +5,7 @@ They are in an extension module that an installation without a compiler does not
 functions are called as they are. `kernels` has what is called on NumPy arrays.
 """
 
+import atexit
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -27,6 +28,19 @@ def parkable(function: F) -> F:
     Where the interpreter ends meanwhile, the calling thread sleeps for ever and does not unwind.
     """
     return function if _native is None else _native.parkable(function)
+
+
+at_end: list[Callable[[], None]] = []
+"""Called where the interpreter ends, if no extension module does what is to be done there."""
+
+
+def _end() -> None:
+    for function in at_end:
+        function()
+
+
+if _native is None:  # here, so that whatever is registered later comes before it
+    atexit.register(_end)
 
 
 def refuse_programs(refuse: Callable[[], None]) -> None:

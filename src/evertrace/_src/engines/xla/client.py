@@ -14,7 +14,7 @@ import warnings
 from typing import Any
 
 from evertrace._src import config, errors, native
-from evertrace._src.engines.xla import compat, plugins, room
+from evertrace._src.engines.xla import compat, leaving, plugins, room
 from evertrace._src.support import forkable, in_child
 
 _GPU_PLUGINS = ("cuda", "rocm")
@@ -145,6 +145,7 @@ def get_client(platform: str | None = None) -> Client:
         with _lock:
             client = _clients.get(name)
             if client is None:
+                leaving.prepare()
                 client = _clients[name] = _best_client() if name == "" else _open(name)
     return client
 

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.engines.xla import buffers, cache, compat, room
+from evertrace._src.engines.xla import buffers, cache, compat, leaving, room
 from evertrace._src.engines.xla.client import Device, check_process
 from evertrace._src.engines.xla.failures import fail, fail_compile, remembering
 from evertrace._src.engines.xla.options import Options
-from evertrace._src.native import parkable
 
 
 class Aval(Protocol):
@@ -290,7 +289,7 @@ def _compile(
     is left out in a second attempt.
     """
     client, placed = devices[0].client._raw, _device_list(devices)
-    called = [parkable(remembering(_noting(callback))) for callback in callbacks]
+    called = [leaving.parkable(remembering(_noting(callback))) for callback in callbacks]
     try:
         return compat.compile_program(client, text, placed, options.to_raw(devices), called)
     except compat.BackendError as error:
