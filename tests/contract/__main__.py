@@ -13,7 +13,6 @@ import sys
 from functools import partial
 
 import evertrace
-from tests.contract import interpret
 from tests.contract.families import FAMILIES
 from tests.contract.minimise import Tally, begin, minimise, run_guarded
 from tests.contract.oracle import VERDICTS
@@ -32,10 +31,7 @@ def main():
     parser.add_argument("--print", type=int, metavar="SEED", help="print a program and stop")
     parser.add_argument("--theme", help="only programs of the themes whose name has this in it")
     parser.add_argument("--save", type=pathlib.Path, help="a folder for what is cut down")
-    parser.add_argument("--interpret", action="store_true", help="without XLA's compiler")
     options = parser.parse_args()
-    if options.interpret:
-        interpret.install()
     themes = None
     if options.theme is not None:
         themes = tuple(f for f in FAMILIES if options.theme in f.name)
@@ -43,12 +39,7 @@ def main():
         print(make(options.print, themes).text())
         return 0
     seeds = range(options.seed, options.seed + options.count)
-    tally = _run_all(
-        partial(run_guarded, families=themes),
-        seeds,
-        options.jobs,
-        interpret.install if options.interpret else None,
-    )
+    tally = _run_all(partial(run_guarded, families=themes), seeds, options.jobs)
     _report(tally)
     for failure in _different(tally.failures)[: options.show]:
         small = minimise(failure, evertrace.jit)
@@ -86,11 +77,11 @@ def _different(failures):
     return first + [failure for alike in kinds.values() for failure in alike[1:]]
 
 
-def _run_all(run, seeds, jobs, initializer):
+def _run_all(run, seeds, jobs):
     tally = Tally()
     chunks = [seeds[i : i + _CHUNK] for i in range(0, len(seeds), _CHUNK)]
     context = multiprocessing.get_context("spawn")
-    with context.Pool(jobs, begin, (initializer,), maxtasksperchild=50) as pool:
+    with context.Pool(jobs, begin, maxtasksperchild=50) as pool:
         for part in pool.imap_unordered(run, chunks):
             tally.merge(part)
             for failure in part.failures:

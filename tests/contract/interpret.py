@@ -1,7 +1,7 @@
 """Running jitted programs equation by equation instead of compiling them.
 
 What `jit` promises about state does not depend on who computes the arrays; without XLA's compiler
-many more programs can be tried.
+more programs can be tried. Only programs of 32 bits, without callbacks.
 """
 
 import contextlib
@@ -27,11 +27,6 @@ def _run(self, args):
     if self.donated:
         _delete_donated(args, self.donated)
     return results
-
-
-def install():
-    """Have every program of this process interpreted."""
-    Program.run = _run
 
 
 @contextlib.contextmanager

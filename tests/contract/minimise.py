@@ -97,10 +97,8 @@ def _ring(*_):
     raise _TimeIsUp
 
 
-def begin(initializer):
-    """Begin a process that runs programs, with a function to be called first or None."""
-    if initializer:
-        initializer()
+def begin():
+    """Begin a process that runs programs."""
     gc.freeze()  # a collection walks what the programs made, not what was imported
 
 
