@@ -3,7 +3,7 @@
 import numpy as np
 
 import evertrace.numpy as jnp
-from evertrace import nn
+from evertrace import lax, nn
 
 
 def accelerations(p, m):
@@ -46,6 +46,18 @@ def total(x):
 def rows_and_columns(x):
     y = x * 2.0 + 1.0
     return y.sum(1), y.max(0), jnp.where(y > 0, y, 0.0)
+
+
+def escapes(c):
+    """Count the turns after which points escape; only the count is returned."""
+
+    def turn(_, state):
+        x, y, n = state
+        live = x * x + y * y <= 4.0
+        moved = x * x - y * y + c, 2.0 * x * y + 0.3
+        return jnp.where(live, moved[0], x), jnp.where(live, moved[1], y), n + live
+
+    return lax.fori_loop(0, 30, turn, (c, 0 * c, jnp.zeros(c.shape, int)))[2]
 
 
 SIZES = [(1, 1), (2, 3), (5, 15), (3, 16), (17, 17), (4, 33), (40, 64), (7, 65), (70, 130)]

@@ -19,6 +19,7 @@ from tests.engines.fused.programs import (
     accelerations,
     assert_close,
     drawn,
+    escapes,
     layer_norm,
     nearest,
     reversed_differences,
@@ -86,6 +87,10 @@ ONE_KERNEL = {
     "column_norms": (ON_MATRICES["column_norms"], (drawn((300, 45)),)),
     "total": (ON_MATRICES["total"], (drawn((300, 45)),)),
     "reversed_differences": (reversed_differences, (drawn((30, 45)),)),
+    "wide rows": (layer_norm, (drawn((5, 1303)), drawn(1303), drawn(1303))),
+    "wide columns": (ON_MATRICES["column_norms"], (drawn((100, 301)),)),
+    "wide sum": (lambda x: jnp.sqrt(jnp.sum(x * x)), (drawn((40, 999)),)),
+    "wide loop": (escapes, (drawn((3, 201)),)),
 }
 
 
@@ -116,6 +121,19 @@ def test_bits_do_not_depend_on_the_pieces(name):
     (want,) = run(fused, arrays)
     for pieces in (2, 3, 8):
         np.testing.assert_array_equal(run(fused, arrays, None, pieces)[0], want)
+
+
+LANES = {
+    "softmax": 16, "total": 16, "layer_norm": 32, "accelerations": 32,
+    "wide rows": 64, "wide columns": 64, "wide sum": 64, "wide loop": 64,
+}  # fmt: skip
+"""Elements of a vector: the fewer instructions a loop has, and the longer it is, the more."""
+
+
+@pytest.mark.parametrize("name", LANES)
+def test_vectors_of_short_loops_are_wide(name):
+    fun, args = ONE_KERNEL[name]
+    assert kernel_of(fun, *args)[0].group.lanes == LANES[name]
 
 
 KEPT = {"long softmax": 1, "softmax": 0, "accelerations": 0, "layer_norm": 0}

@@ -7,17 +7,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace._src.engines.native.engine import compile_jaxpr
-from tests.engines.fused.programs import assert_close, drawn
-
-
-def escapes(c):
-    def turn(_, state):
-        x, y, n = state
-        live = x * x + y * y <= 4.0
-        moved = x * x - y * y + c, 2.0 * x * y + 0.3
-        return jnp.where(live, moved[0], x), jnp.where(live, moved[1], y), n + live
-
-    return lax.fori_loop(0, 30, turn, (c, 0 * c, jnp.zeros(c.shape, int)))
+from tests.engines.fused.programs import assert_close, drawn, escapes
 
 
 def steps_to_one(n):

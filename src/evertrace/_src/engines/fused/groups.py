@@ -105,6 +105,16 @@ class Fused(NamedTuple):
         """Nanoseconds that it takes, as an estimate."""
         return cost(self.work, [*self.outvars, *self.invars])
 
+    def size(self):
+        """Return the bytes of the arrays that it reads and writes."""
+        return _size(dict.fromkeys([*self.outvars, *self.invars]))
+
+    def extents(self):
+        """Return in words over which elements its outermost loops go."""
+        shape = self.outvars[0].aval.shape
+        rows = shape[: max(1, len(self.group.rows or ()))]
+        return "everything" if not shape else f"{' x '.join(map(str, rows))} rows"
+
     def compiled(self):
         """Return the machine code."""
         return machine.compiled(self.text)
@@ -134,8 +144,11 @@ class Program(NamedTuple):
 
 def cost(work, variables):
     """Return the nanoseconds that so many vector instructions take, with arrays in memory."""
-    size = sum([x.aval.size * x.aval.dtype.itemsize for x in variables])
-    return NS_PER_INSTRUCTION * work + NS_PER_BYTE * size
+    return NS_PER_INSTRUCTION * work + NS_PER_BYTE * _size(variables)
+
+
+def _size(variables):
+    return sum([x.aval.size * x.aval.dtype.itemsize for x in variables])
 
 
 def divided(jaxpr, is_worth):

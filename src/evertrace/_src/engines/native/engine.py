@@ -126,8 +126,18 @@ def _groups_of(e):
     """Return what is said of the kernels that loops are compiled to, if any."""
     if not e.fused:
         return ""
-    counts = ", ".join([str(kernel.equations) for kernel in e.fused])
-    return f"; operations are compiled together, so many of them each: {counts}"
+    kernels = [
+        f"{kernel.equations} over {kernel.extents()} ({_amount(kernel.size())} read and written, "
+        f"{_duration(kernel.cost)})"
+        for kernel in e.fused
+    ]
+    return f"; operations are compiled together: {'; '.join(kernels)}"
+
+
+def _amount(size):
+    """Return bytes in words, in two digits."""
+    unit, name = (1e6, "MB") if size >= 1e6 else (1e3, "kB")
+    return f"{float(f'{size / unit:.2g}'):g} {name}"
 
 
 def _duration(cost):
