@@ -1,6 +1,6 @@
 """Texts made of numbers: made at each call where they are only kept, printed or raised."""
 
-# ruff: noqa: UP031, UP032 - all ways to format are meant
+# ruff: noqa: UP030, UP031, UP032, F504, F505, F507, F521, F522, F524, F525 - all ways are meant
 
 import logging
 import re
@@ -49,6 +49,13 @@ def _in_a_generator(n):
     return list(parts())
 
 
+def _variables(n):
+    k = Point(n)
+    return locals()
+
+
+_TEMPLATES = Record(lines="line {:>4}", rows="row %d", join="-")
+
 KEPT = {
     "an f-string": lambda n: f"step {n}",
     "one with a specification": lambda n: f"{n:>5}|{n / 7:.3e}|{n:,}",
@@ -59,6 +66,17 @@ KEPT = {
     "sums and products": lambda n: ("a" + str(n) + "b") * 2 + f"{n}" + "c",
     "methods": lambda n: f"ab{n}".upper().ljust(9, ".").replace("A", f"{n}")[1:6],
     "parts": lambda n: f"a {n}".partition(" "),
+    "by names": lambda n: "%(a)d, %(b)s and %(a)r" % {"a": n, "b": "x", "unused": X},
+    "by names of variables": lambda n: "%(n)05.1f %(k)s" % _variables(n),
+    "percent of objects": lambda n: "%s at %d: %r" % (Point(n), n, "x"),
+    "format_map": lambda n: "{a} {b:.2f}".format_map({"a": n, "b": n / 3, "c": X}),
+    "format beside objects": lambda n: "{} {:>3} {!r}".format(n, Point(n), Point(n)),
+    "attributes and items": lambda n: "{0.v} {1[a]:{2}} {k[1].v}".format(
+        Point(n), {"a": n}, n % 3 + 2, k=[0, Point(n)]
+    ),
+    "templates that are kept": lambda n: _TEMPLATES.lines.format(n) + _TEMPLATES.rows % n,
+    "containers": lambda n: f"{[n, (n,), {'a': n / 2}]}" + str((n, "b")) + repr([[]]) + "%s" % [n],
+    "mapped": lambda n: ", ".join(map(str, [n, n / 2, "a"])) + "-".join(["a", *map(repr, "b")]),
     "joined": _joined,
     "read back": lambda n: float(f"{n / 7:.2f}") + int(str(n) + "0"),
     "objects": lambda n: (f"{Point(n)} {Point(n):>3} {Point(n)!r}", str(Point(n)), repr(Point(n))),
@@ -83,6 +101,51 @@ def test_text_that_is_kept_is_one_program(made):
 
         step = jit(step)
         for _ in range(12):
+            yield step(X), s
+
+    program()
+
+
+def _error_of(make):
+    def keep(n):
+        try:
+            return make(n)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            return type(error).__name__, str(error)
+
+    return keep
+
+
+WRONG = {
+    "too few": _error_of(lambda n: "{} {}".format(n)),
+    "no such name": _error_of(lambda n: "{a}".format(b=n)),
+    "two ways to number": _error_of(lambda n: "{} {1.v}".format(n, Point(n))),
+    "an open brace": _error_of(lambda n: "{0.v".format(Point(n))),
+    "no such conversion": _error_of(lambda n: "{0.v!x}".format(Point(n))),
+    "nothing given": _error_of(lambda n: "{} {{}}".format()),
+    "no such attribute": _error_of(lambda n: "{0.w}".format(Point(n))),
+    "percent of too few": _error_of(lambda n: "%d %s" % (n,)),
+    "percent of no such name": _error_of(lambda n: "%(b)d" % {"a": n}),
+    "percent of a mapping that is none": _error_of(lambda n: "%(b)d" % n),
+    "percent of a text": _error_of(lambda n: "%d" % "a"),
+    "joined numbers": _error_of(lambda n: ", ".join([str(n), n])),
+    "methods of others": lambda n: (_TEMPLATES.join, Point.__format__(Point(n), "")),
+}
+
+
+@pytest.mark.parametrize("made", WRONG.values(), ids=list(WRONG))
+def test_template_that_fits_nothing_is_the_error_that_it_was(made):
+    @case()
+    def program(jit):
+        s = Record(n=0, kept=None)
+
+        def step(x):
+            s.n += 1
+            s.kept = made(s.n % 2)
+            return x
+
+        step = jit(step)
+        for _ in range(3):
             yield step(X), s
 
     program()

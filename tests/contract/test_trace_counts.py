@@ -1,5 +1,6 @@
 """How often is traced: what is not read, or only changes its value, costs nothing."""
 
+import functools
 import warnings
 from collections import deque
 
@@ -196,6 +197,26 @@ def test_state_keeps_the_type_it_entered_with(jit):
     step = jit(step)
     for _ in range(3):
         yield step(), s
+
+
+@case(traces=1)
+def test_cached_helper_that_cannot_hash_its_argument(jit):
+    @functools.lru_cache
+    def helper(sizes):
+        return len(sizes)
+
+    s = Record(n=0)
+
+    def step(x):
+        s.n += 1
+        try:
+            return x * helper([s.n])
+        except TypeError as error:
+            return x * helper((s.n,)), str(error)
+
+    step = jit(step)
+    for _ in range(MANY):
+        yield step(X)
 
 
 def test_hits_are_counted():

@@ -4,12 +4,15 @@
 
 import ast
 import dis
+import math
+import operator
 import pathlib
+import sys
 import types
 
 import pytest
 
-from evertrace._src.jit.lifting import asking
+from evertrace._src.jit.lifting import asking, hosttext  # noqa: F401 - what makes texts
 
 
 @pytest.fixture
@@ -193,10 +196,11 @@ def made(monkeypatch):
         "converted": lambda kind, value: _CONVERTED[kind](value),
         "joined": lambda *parts: "".join(parts),
         "percent": lambda template, values: template % values,
-        "template": str,
     }
     noted = {how: noting(how, fn) for how, fn in functions.items()}
     monkeypatch.setattr(asking, "texts", asking.Texts(**noted))
+    methods = {name: noting(name, operator.attrgetter(name)) for name in ("format", "join", "sqrt")}
+    monkeypatch.setattr(asking, "methods", methods)
     return hows
 
 
@@ -204,6 +208,7 @@ _CONVERTED = (lambda x: x, str, repr, ascii)
 
 
 def texts(n, v):
+    template = "abc{}%d"
     out = [
         f"{n}",
         f"a {n} b {v!r:>9} {v:{n}.{n - 1}} {n!s}{v!a}",
@@ -211,6 +216,8 @@ def texts(n, v):
         f"{n if v else v}",
     ]
     out += ["%d" % n, "%s and %s" % (n, v), "%%" % (), n % 2, "{} {}".format(n, v), ", ".join("ab")]
+    out += [math.sqrt(n), math.sqrt, math.sqrt.__name__, abs(math.sqrt(v)), template.format(n)]
+    out += [template % n, template.format, n % v, (template if n else math).join("ab")]
     out += [(lambda k: f"{k:>3}")(n), [f"{k}" for k in (n, v)], "a {0}".format(*[n]), f"{{{n}}}"]
     try:
         f"{n:zz}"
@@ -226,7 +233,9 @@ def texts(n, v):
 def test_texts_are_what_they_were(made):
     assert asking.asks(texts.__code__)
     assert made_to_ask(texts)(3, 2.5) == texts(3, 2.5)
-    assert {"formatted", "joined", "percent", "template"} <= {*made}
+    assert {"formatted", "joined", "percent"} <= {*made}
+    assert [made.count(name) for name in ("join", "sqrt")] == [3, 2]
+    assert made.count("format") == 2 + (sys.version_info >= (3, 13))  # with `*`, too
 
 
 def test_texts_in_long_functions(made):
@@ -241,13 +250,20 @@ def test_texts_in_long_functions(made):
     assert made.count("formatted") == 400
 
 
+def _left_to_make(instructions, code):
+    return [
+        x
+        for i, x in enumerate(instructions)
+        if asking._made(instructions, i) or asking._method_of(instructions, i, code)
+    ]
+
+
 @pytest.mark.parametrize("name", ["typing", "inspect", "ast", "dataclasses", "enum", "argparse"])
 def test_all_texts_of_a_module_are_made(made, name):
     path = pathlib.Path(ast.__file__).with_name(f"{name}.py")
     for code in _codes(compile(path.read_text(encoding="utf8"), str(path), "exec")):
         if asking.asks(code):
             new = asking.asking(code)
-            left = [x for x in asking._instructions(new.co_code) if asking._made(x, new)]
-            assert not left
+            assert not _left_to_make(asking._instructions(new.co_code), new)
             assert [*new.co_positions()][: len([*code.co_positions()])] == [*code.co_positions()]
             assert asking.original(new) is code

@@ -10,6 +10,7 @@ functions, reached, code   functions, which are entered when they are called
 classes, namespaces, spaces   classes, globals, modules: what code mentions of them by name
 protocols           what these ask of each other
 host, hostprogram   Python numbers: host scalars, and the prologue that computes them
+hostnumpy, hosttext   NumPy scalars and texts that are made of them
 hostarray, numpykind   NumPy arrays, and what NumPy makes of them
 impure, impure_calls   clocks, draws, files, prints: done again, or refused
 entered, state      things whose contents a trace takes over: snapshots, comparison, rewinding

@@ -5,20 +5,20 @@ code in which each ``is`` asks an object of ours, by an ``in``: ``(a, b) in aske
 changes: what stands in for an instruction is appended to the code, and a jump leads there and back,
 so instructions keep their places, and lines, handlers of exceptions and jumps stay what they are.
 
-Nor can an object be formatted to what is no text of Python's own: f-strings, and ``template % n``
-where there is a literal with a ``%``, are computed by objects of ours, as ``(a, b) @ maker``. A
-literal text that is formatted or joins others, ``"{}".format(n)``, is replaced by an object.
+Nor can an object be formatted to what is no text of Python's own: f-strings and ``template % n``
+are computed by objects of ours, as ``(a, b) @ maker``. Of methods in C that insist on values of
+Python's own, ``"{}".format(n)`` and ``np.float32(n)``, it is told by their names: what is called is
+what an object of ours gives for the owner, ``(owner,) @ maker``.
 
-No number of ours can be converted by ``int(n)``, ``float(n)``, ``complex(a, b)`` or ``str(n)``,
-which insist on values of Python's own. Where such a name is called and nothing else is done to it,
-what is called is a function of ours that records the conversion; the name itself,
-``isinstance(n, int)``, stays.
+No number of ours can be converted by ``int(n)``, ``float(n)``, ``complex(a, b)`` or ``str(n)``
+either. Where such a name is called and nothing else is done to it, what is called is a function of
+ours that records the conversion; the name itself, ``isinstance(n, int)``, stays.
 """
 
 import dis
 import functools
-import itertools
 import sys
+import types
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -33,7 +33,13 @@ answer: Any = lambda a, b: a is b  # noqa: E731
 
 
 conversions: dict[str, Any] = {}
-"""What is called in place of builtin types, by their names; `host` sets it."""
+"""What is called in place of builtin types, by their names; `hostmodules` and `hosttext` set it."""
+
+constructors: dict[type, Any] = {}
+"""What is called in place of other types, whatever their names are; `hostnumpy` sets it."""
+
+methods: dict[str, Any] = {}
+"""Name of a method -> function of its owner that returns what is called in its place."""
 
 
 class Texts(NamedTuple):
@@ -44,14 +50,12 @@ class Texts(NamedTuple):
       converted: ``converted(conversion, value)``.
       joined: ``joined(*parts)``.
       percent: ``percent(template, values)``.
-      template: what stands for a literal text of which a method is called.
     """
 
     formatted: Any
     converted: Any
     joined: Any
     percent: Any
-    template: Any
 
 
 texts: Any = None
@@ -95,40 +99,44 @@ def original(code):
 def asks(code):
     """Whether code, or code nested in it, compares identities, or converts or formats values."""
     instructions = _instructions(code.co_code)
+    names = {kind.__name__ for kind in constructors}.union(conversions)
     return (
         bool(_questions(instructions, code.co_consts))
-        or any(_made(x, code) for x in instructions)
-        or bool(_literals(instructions, code))
-        or (
-            not conversions.keys().isdisjoint(code.co_names)
-            and bool(_called(instructions, code, ()))
-        )
+        or any(_made(instructions, i) for i in range(len(instructions)))
+        or any(_method_of(instructions, i, code) for i in range(len(instructions)))
+        or any(name in names for _, name in _called(instructions, code))
         or any(type(c) is CodeType and asks(c) for c in code.co_consts)
     )
 
 
-def asking(code, globals=()):
+def asking(code, globals: Any = types.MappingProxyType({})):
     """Return code that does what `code` does, asks what is identical, and records conversions.
 
     Args:
       code: a code object.
-      globals: names that are not those of builtins.
+      globals: what names stand for that are not those of builtins.
     """
     constants = _Constants(
         [asking(c, globals) if type(c) is CodeType and asks(c) else c for c in code.co_consts]
     )
     asker, writer = Asker(code), _Writer(code)
-    for x, name in _called(writer.instructions, code, globals):
-        writer.call(x, constants.place(conversions[name]))
-    for x in _literals(writer.instructions, code):
-        writer.load(x, constants.place(texts.template(code.co_consts[x.arg])))
+    for x, name in _called(writer.instructions, code):
+        made = _in_place_of(name, globals)
+        if made is not None:
+            writer.call(x, constants.place(made))
     bodies = {}
-    for i, x in enumerate(writer.instructions):
-        made = _made(x, code)
+
+    def body(count, maker):
+        load = _encoded("LOAD_CONST", constants.place(_Maker(maker)))
+        return _encoded("BUILD_TUPLE", count) + load + _MATMUL
+
+    for i in range(len(writer.instructions)):
+        made, method = _made(writer.instructions, i), _method_of(writer.instructions, i, code)
         if made:
-            count, maker = made
-            load = _encoded("LOAD_CONST", constants.place(_Maker(maker)))
-            bodies[i] = _encoded("BUILD_TUPLE", count) + load + _MATMUL
+            bodies[i] = body(*made)
+        elif method:
+            name, is_method = method
+            bodies[i] = body(1, methods[name]) + _AS_METHOD * is_method
     for i in _questions(writer.instructions, code.co_consts):
         load = _encoded("LOAD_CONST", constants.place(asker))
         contains = _encoded("CONTAINS_OP", writer.instructions[i].arg) + _CONTAINS_CACHES
@@ -194,18 +202,45 @@ def _questions(instructions, constants):
     ]
 
 
-def _called(instructions, code, globals):
-    """Return the instructions that load a builtin type to call it, with its name."""
-    return [
-        (x, name)
-        for x in instructions
-        if x.op == _GLOBAL and x.arg & 1 and (name := code.co_names[x.arg >> 1]) in conversions
-        if name not in globals
-    ]
+def _called(instructions, code):
+    """Return the instructions that load a global to call it, with its name."""
+    return [(x, code.co_names[x.arg >> 1]) for x in instructions if x.op == _GLOBAL and x.arg & 1]
 
 
-def _made(x, code):
+def _in_place_of(name, globals):
+    """Return what is called in place of what a name stands for, or None."""
+    if name not in globals:
+        return conversions.get(name)
+    value = globals[name]
+    return in_place_of_type(value) if type(value) is type else None
+
+
+def in_place_of_type(kind):
+    """Return what is called in place of a type that converts values, or None."""
+    return conversions.get(kind.__name__) if kind in _CONVERTING else constructors.get(kind)
+
+
+_CONVERTING = frozenset({int, float, complex, str})
+
+
+def _method_of(instructions, i, code):
+    """Return what an instruction loads to be called, if `methods` has it: (name, as a method)."""
+    x = instructions[i]
+    name = code.co_names[x.arg >> _METHOD_SHIFT] if x.op == _METHOD.op else ""
+    if name in methods and (_METHOD_SHIFT == 0 or x.arg & 1):
+        return name, True
+    if x.op != _ATTRIBUTE or code.co_names[x.arg >> _METHOD_SHIFT] not in methods:
+        return None
+    # Of a module that is imported at the top, a function is loaded as an attribute.
+    before, after = instructions[i - 1], instructions[i + 1]
+    has_null = before.op == _GLOBAL and before.arg & 1 and after.op not in (_ATTRIBUTE, _METHOD.op)
+    is_called = has_null or after.op == _OP["PUSH_NULL"]
+    return (code.co_names[x.arg >> _METHOD_SHIFT], False) if is_called else None
+
+
+def _made(instructions, i):
     """Return how many operands a formatting instruction takes and what makes the same, or None."""
+    x = instructions[i]
     if x.op == _OP.get("FORMAT_VALUE"):  # until 3.12
         return 1 + (x.arg >> 2 & 1), functools.partial(texts.formatted, x.arg & 3)
     if x.op == _OP.get("FORMAT_SIMPLE"):
@@ -216,20 +251,10 @@ def _made(x, code):
         return 1, functools.partial(texts.converted, x.arg)
     if x.op == _OP["BUILD_STRING"]:
         return x.arg, texts.joined
-    if (x.op, x.arg) in _REMAINDERS and any(type(c) is str and "%" in c for c in code.co_consts):
+    is_of_constant = instructions[i - 1].op in _CONSTANTS  # `n % 2` formats nothing
+    if (x.op, x.arg) == _REMAINDER and not is_of_constant:
         return 2, texts.percent
     return None
-
-
-def _literals(instructions, code):
-    """Return the instructions that load a literal text to call a method that formats or joins."""
-    return [
-        x
-        for x, after in itertools.pairwise(instructions)
-        if x.op == _CONST and type(code.co_consts[x.arg]) is str
-        if after.op == _METHOD.op and (_METHOD.op != _OP["LOAD_ATTR"] or after.arg & 1)
-        if code.co_names[after.arg >> _METHOD_SHIFT] in ("format", "join")
-    ]
 
 
 def _first(source, *names):
@@ -245,9 +270,15 @@ def _caches(x):
 _CONTAINS_CACHES = _caches(_first("0 in x", "CONTAINS_OP"))
 _MATMUL = bytes((_OP["BINARY_OP"], _first("a @ b", "BINARY_OP").arg))
 _MATMUL += _caches(_first("a @ b", "BINARY_OP"))
-_REMAINDERS = {(x.op, x.arg) for x in [_first("a % b", "BINARY_OP")]}
+_REMAINDER = _first("a % b", "BINARY_OP")[2:4]
+_CONSTANTS = frozenset({_CONST, _OP.get("LOAD_SMALL_INT")})
+_ATTRIBUTE = _OP["LOAD_ATTR"]
 _METHOD = _first("a.b()", "LOAD_METHOD", "LOAD_ATTR")
 _METHOD_SHIFT = 1 if _METHOD.op == _OP["LOAD_ATTR"] else 0
+_AS_METHOD = bytes((_OP["PUSH_NULL"], 0))
+"""What makes of a callable what a call finds of a method without an owner."""
+if sys.version_info < (3, 13):
+    _AS_METHOD += bytes((_OP["SWAP"], 2))
 
 
 def _encoded(name, arg):
@@ -280,12 +311,6 @@ class _Writer:
         self._fill(
             load.start, load.end, made + null if sys.version_info >= (3, 13) else null + made
         )
-
-    def load(self, load, constant):
-        """Load a constant in place of another, if there is room."""
-        made = _encoded("LOAD_CONST", constant)
-        if len(made) <= load.end - load.start:
-            self._fill(load.start, load.end, made)
 
     def _fill(self, start, end, made):
         """Put instructions in place of others that are no shorter."""

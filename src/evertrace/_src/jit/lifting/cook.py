@@ -31,7 +31,7 @@ from evertrace._src.jit.lifting.entered import (
     slot_descriptors,
 )
 from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
-from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_host
+from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_computed, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.impure import real_of
 from evertrace._src.jit.lifting.parts import MADE, is_structure
@@ -171,12 +171,14 @@ class Cook:
         dtype of ours holds stays NumPy's.
         """
         made = self._new.get(id(value))
-        if made is not None:
+        is_of_ours = _is_scalar_of_ours(value)
+        if made is not None and not is_of_ours:
             return made
-        if type(value) is HostArray:
+        if type(value) is HostArray and not is_of_ours:
             shared = value.is_view_of_captured or self._new.get(id(value.root)) is not None
             if shared or not _is_dtype_of_ours(value.dtype):
                 return self._write_hostarray(value, where)
+        if type(value) is HostArray:
             return self.out(as_operand(value), where)
         made = self.recorder.callbacks.recipe_of(value)
         if made is not None:  # which a callback may write to
@@ -392,6 +394,9 @@ class Cook:
 
     def _write_hostarray(self, value, where):
         """Return the recipe of an array of NumPy's that the trace has made, or a view of one."""
+        if is_computed(value):
+            self.slots.add(value.slot)
+            return Number(value.slot)
         fn, *args = value.rebuild()
         recipe = self._note(value, NewCall(fn))
         recipe.args = tuple([self._recipe(x, where, False) for x in args])

@@ -69,16 +69,19 @@ class Prologue:
       steps: what was done, in order.
       leaves: the slots that are filled from outside at each call, in order.
       as_input: function that makes a `Host` an input of the traced program; the recorder sets it.
+      scalar: function of a slot and a NumPy scalar that makes what stands for it; `hostnumpy` sets
+        it. None: such scalars are demands.
       closed: whether the trace has ended; its `Host`s are then plain numbers.
       defers_texts: whether texts made of numbers are made at each call; else they are demands.
     """
 
     __slots__ = (
         "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "results",
-        "slots", "steps", "thread",
+        "scalar", "slots", "steps", "thread",
     )  # fmt: skip
 
     as_input: Callable[["Host"], Any]
+    scalar: Callable[[int, Any], Any] | None
 
     def __init__(self):
         self.slots: list[Any] = []
@@ -88,7 +91,7 @@ class Prologue:
         self.results: dict[Any, Any] = {}  # what was asked -> what was answered
         self.late_names: dict[int, str] = {}  # slot -> the late call it depends on, in words
         self.thread = get_ident()
-        self.closed, self.defers_texts = False, True
+        self.closed, self.defers_texts, self.scalar = False, True, None
 
     def is_recording(self):
         """Whether the trace goes on, on the calling thread."""
@@ -151,8 +154,8 @@ class Prologue:
             self._demanded(fn, (), result)
 
     def slot_of(self, x):
-        """Return the slot of a `Host` or of a constant."""
-        if is_host(x):
+        """Return the slot of what is computed, or of a constant."""
+        if is_computed(x):
             if x.prologue is self:
                 return x.slot
             x = plain(x)
@@ -189,7 +192,9 @@ class Prologue:
     def _is_deferred(self, result):
         """Whether a result has a stand-in, and need not be known before the call."""
         kind = type(result)
-        return kind in SCALARS or (kind in STAND_INS and self.defers_texts)
+        if kind not in STAND_INS:
+            return kind in SCALARS
+        return self.defers_texts if kind is str else self.scalar is not None
 
     def _new_slot(self, value):
         self.slots.append(value)
@@ -251,8 +256,8 @@ _TOTAL = frozenset({
 TOTAL_OF_TEXTS = {operator.add}
 """Functions of texts alone that give a text, whatever the texts are."""
 
-STAND_INS: dict[type, type] = {}
-"""Types besides numbers whose values are made at each call -> what stands for them in a trace."""
+STAND_INS: dict[type, Callable[..., Any]] = {}
+"""Types besides numbers whose values are made at each call -> what makes their stand-in."""
 
 
 def late_error(what):
@@ -281,9 +286,9 @@ class Late(NamedTuple):
 def _apply(method, fn, *args):
     """Apply `fn` through a method of the prologue that is recording, or else to plain numbers."""
     for x in args:
-        if is_host(x) and x.prologue.is_recording():
+        if is_computed(x) and x.prologue.is_recording():
             return method(x.prologue, fn, *args)
-    return fn(*[x.present if is_host(x) else x for x in args])
+    return fn(*[x.present if is_computed(x) else x for x in args])
 
 
 def op(fn, *args):
@@ -351,17 +356,32 @@ def _attribute(name):
     return property(lambda self: op(fn, self))
 
 
-class HostValue:
+class Computed:
+    """What stands for something that the host may compute at each call, while a function is traced.
+
+    Attributes:
+      prologue: the prologue of its trace.
+      slot: its place in the host program, or None if it is none of that one's.
+      present: its value in this call. (No attribute here may be called what users ask of objects
+        to tell them from numbers, such as `value`: it would be read unseen.)
+    """
+
+    __slots__ = ()
+    prologue: Any
+    slot: Any
+    present: Any
+
+
+def is_computed(x):
+    """Whether a value is in the host program of a trace."""
+    return issubclass(type(x), Computed) and x.slot is not None
+
+
+class HostValue(Computed):
     """A value of Python's that the host computes at each call, while a function is traced.
 
     What is done to it is recorded, and whatever asks for the value itself is a demand, and gives a
     plain one. On other threads, and after its trace, it is its value.
-
-    Attributes:
-      prologue: the prologue of its trace.
-      slot: its place in the host program.
-      present: its value in this call. (No attribute here may be called what users ask of objects
-        to tell them from numbers, such as `value`: it would be read unseen.)
     """
 
     __slots__ = ("__weakref__", "present", "prologue", "slot")
@@ -419,7 +439,13 @@ def is_host(x):
 
 def is_operand(x):
     """Whether what is done with a value can be recorded: it is the host's, or never changes."""
-    return is_host(x) or is_plain(x)
+    return is_computed(x) or is_plain(x) or issubclass(type(x), np.generic)
+
+
+def ufunc_op(ufunc, method, inputs, kwargs):
+    """Return the result of a function of NumPy that is recorded, or NotImplemented."""
+    is_call = method == "__call__" and not kwargs and all(map(is_operand, inputs))
+    return op(ufunc, *inputs) if is_call and any(map(is_computed, inputs)) else NotImplemented
 
 
 class Host(HostValue):
@@ -488,9 +514,28 @@ class Host(HostValue):
         return self.present
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        """Give NumPy the plain number, which unlike an array of it does not widen dtypes."""
+        """Record the call, or give NumPy the number, which unlike an array widens no dtypes."""
+        made = ufunc_op(ufunc, method, inputs, kwargs)
+        if made is not NotImplemented:
+            return made
         numbers = [plain(x) if type(x) is Host else x for x in inputs]
         return getattr(ufunc, method)(*numbers, **kwargs)
+
+    def __array_function__(self, func, types, args, kwargs):
+        """Record the call, or give NumPy the numbers."""
+        if {*types} != {Host}:
+            return NotImplemented  # arrays among the arguments know what to do
+        if all(map(is_operand, (*args, *kwargs.values()))):
+            fn, args = with_keywords(func, args, kwargs)
+            return op(fn, *args)
+        return func(*map(_plainly, args), **{k: _plainly(x) for k, x in kwargs.items()})
+
+
+def _plainly(x):
+    """Return an argument with the values of the numbers that it is or holds."""
+    if type(x) in (list, tuple):
+        return type(x)(map(_plainly, x))
+    return plain(x) if type(x) is Host else x
 
 
 NUMBERS = frozenset({Host, bool, int, float, complex})

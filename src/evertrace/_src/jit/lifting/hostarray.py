@@ -35,6 +35,7 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.operators import Operators, Property
 from evertrace._src.core.tracer import Tracer, escaped_tracer_error
 from evertrace._src.jit.lifting import arraywrites, hostmethods
+from evertrace._src.jit.lifting.host import Computed
 from evertrace._src.jit.lifting.numpykind import (
     evaluate,
     is_host_array,
@@ -55,7 +56,7 @@ _TYPE_ONLY = frozenset({
 """Functions of NumPy that look at shapes and dtypes only."""
 
 
-class HostArray(Operators):
+class HostArray(Operators, Computed):
     """A NumPy array, or scalar, while a function is traced: a captured one, a view, a temporary.
 
     On other threads, and after its trace, a captured one is the original array.
@@ -76,12 +77,13 @@ class HostArray(Operators):
       written: the notes of what was written to it, see `arraywrites`; empty if it was not.
       parent: the `HostArray` that it is a view of, or None.
       closed: whether the trace has ended, of a captured one.
+      prologue, slot: of a scalar that the host computes, the trace's prologue and its place there.
     """
 
     __slots__ = (
         "__weakref__", "_as_input", "_demand_layout", "_demands", "_evaluated", "_index", "_lent",
         "_narrow", "_source", "_take", "_thread", "aval", "closed", "current", "original", "parent",
-        "written",
+        "prologue", "slot", "written",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +106,7 @@ class HostArray(Operators):
         self._narrow = None  # the input that our operations read, if it is of another dtype
         self._lent = []  # of a captured one: weak references to what NumPy was given, and of what
         self._thread = get_ident()
+        self.prologue = self.slot = None
 
     @classmethod
     def unknown(cls, like, as_input, demand_bytes):

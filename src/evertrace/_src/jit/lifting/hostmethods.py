@@ -10,6 +10,7 @@ import numpy as np
 
 from evertrace._src.arrays.interop import type_of_number
 from evertrace._src.jit.lifting import arraywrites, numpymeaning
+from evertrace._src.jit.lifting.host import is_operand, op, ufunc_op, with_keywords
 from evertrace._src.jit.lifting.numpykind import (
     is_host_array,
     is_numpy_kind,
@@ -29,6 +30,9 @@ _CONTENTS = frozenset({
     "__round__", "item", "nonzero", "tolist",
 })  # fmt: skip
 """Methods whose result is a plain value, or has a shape that depends on values."""
+
+_OF_SCALARS = frozenset({"conj", "conjugate", "imag", "item", "real", "tolist", "__round__"})
+"""What beside operators makes a number or a scalar of a scalar."""
 
 _ARGUMENT_CONTENTS = frozenset({"compress", "repeat"})
 """Methods whose result has a shape that depends on the values of arguments."""
@@ -59,6 +63,8 @@ def forwarded(name, is_property):
     """Return the method or property of the original array, of its contents or of the traced one."""
     fn = operator.attrgetter(name) if is_property else operation(name)
     meant = numpymeaning.meaning(name)
+    is_operator = name.startswith("__") and name not in _CONTENTS
+    recorded = is_operator or name in _OF_SCALARS
 
     def get(x, args, kwargs):
         return fn(x) if is_property else getattr(x, name)(*args, **kwargs)
@@ -66,6 +72,9 @@ def forwarded(name, is_property):
     def method(self, *args, **kwargs):
         if not self.is_tracing():
             return get(self.original, args, kwargs)
+        if self.slot is not None and recorded and all(map(is_operand, (*args, *kwargs.values()))):
+            made, args = with_keywords(fn, args, kwargs)
+            return op(made, self, *args)
         if is_host_array(kwargs.get("out")):
             out = kwargs.pop("out")
             out.write_result(name, method(self, *args, **kwargs))
@@ -206,6 +215,9 @@ def call_ufunc(ufunc, method, inputs, kwargs):
       inputs: the arguments.
       kwargs: those by name; `out` is a tuple.
     """
+    made = ufunc_op(ufunc, method, inputs, kwargs)
+    if made is not NotImplemented:
+        return made
     outs = kwargs.pop("out", ())
     written = [x for x in outs if is_host_array(x) and x.is_tracing()]
     if method == "at" and is_host_array(inputs[0]) and inputs[0].is_tracing():

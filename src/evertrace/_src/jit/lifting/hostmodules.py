@@ -13,7 +13,13 @@ import types
 from typing import Any, NamedTuple
 
 from evertrace._src.jit.lifting import asking
-from evertrace._src.jit.lifting.host import NUMBERS, is_host, is_operand, op, with_keywords
+from evertrace._src.jit.lifting.host import (
+    NUMBERS,
+    is_computed,
+    is_operand,
+    op,
+    with_keywords,
+)
 from evertrace._src.jit.lifting.hostarray import HostArray
 
 _NAMES = ("math", "cmath", "statistics")
@@ -56,7 +62,7 @@ def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
             is_sequence = type(x) in _SEQUENCES
             items += x if is_sequence else (x,)
             shape.append((type(x), len(x)) if is_sequence else None)
-        if not any(map(is_host, items)) or not all(map(is_operand, items)):
+        if not any(map(is_computed, items)) or not all(map(is_operand, items)):
             return fn(*map(_known, args), **kwargs)
         of_args, _ = with_keywords(fn, args, kwargs)
         return op(_OfSequences(of_args, tuple(shape)) if any(shape) else of_args, *items)
@@ -64,7 +70,15 @@ def _recording(fn, copied=functools.WRAPPER_ASSIGNMENTS):
     return functools.update_wrapper(stand_in, fn, copied, updated=())
 
 
+def _map(function, /, *iterables, **kwargs):
+    """Do what `map` does, with what is called in place of a type that converts."""
+    if type(function) is type:
+        function = asking.in_place_of_type(function) or function
+    return map(function, *iterables, **kwargs)
+
+
 asking.conversions.update({kind.__name__: _recording(kind, ()) for kind in (int, float, complex)})
+asking.conversions["map"] = _map
 
 
 def _total(*numbers):

@@ -10,9 +10,14 @@ Python offers no way to take part in this formatting, so code that is traced is 
 the functions here, see `asking`.
 """
 
+import _string  # pyright: ignore[reportMissingImports]
+import functools
+import itertools
 import operator
+import re
+import string
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.host import (
@@ -21,13 +26,14 @@ from evertrace._src.jit.lifting.host import (
     Host,
     HostValue,
     demand,
-    is_host,
+    is_computed,
     is_operand,
     is_plain,
     op,
     plain,
     with_keywords,
 )
+from evertrace._src.jit.lifting.hostmodules import real
 
 
 def _binary(fn):
@@ -96,9 +102,9 @@ STAND_INS[str] = HostText
 
 def format_of(value, spec=""):
     """Return ``format(value, spec)``."""
-    if is_host(value) and type(spec) is str and not spec:
+    if is_computed(value) and type(spec) is str and not spec:
         return str_of(value)
-    if is_host(value) or (type(spec) is HostText and is_plain(value)):
+    if is_computed(value) or (type(spec) is HostText and is_plain(value)):
         return op(format, value, spec)
     method: Any = type(value).__format__
     if type(method) is types.FunctionType:
@@ -110,7 +116,7 @@ def format_of(value, spec=""):
 
 def str_of(value):
     """Return ``str(value)``."""
-    if is_host(value):
+    if is_computed(value):
         return value if type(value) is HostText else op(str, value)
     method: Any = type(value).__str__
     if type(method) is types.FunctionType:
@@ -122,16 +128,39 @@ def str_of(value):
 
 def repr_of(value):
     """Return ``repr(value)``."""
-    if is_host(value):
+    if is_computed(value):
         return op(repr, value)
-    method: Any = type(value).__repr__
-    if type(method) is types.FunctionType:
-        return _checked(method(value), "__repr__ returned non-string (type {})")
+    kind: Any = type(value)
+    if kind in _BRACKETS and _holds_computed(value):
+        return _repr_of_container(kind, value)
+    if type(kind.__repr__) is types.FunctionType:
+        return _checked(kind.__repr__(value), "__repr__ returned non-string (type {})")
     return repr(value)
 
 
+_BRACKETS = {list: "[]", tuple: "()", dict: "{}"}
+_DEEPEST = 20  # containers in containers, which may hold each other
+
+
+def _holds_computed(value, depth=0):
+    """Whether a container holds a number or text of the host's."""
+    if type(value) not in _BRACKETS or depth > _DEEPEST:
+        return is_computed(value)
+    items = (*value, *value.values()) if type(value) is dict else value
+    return any([_holds_computed(x, depth + 1) for x in items])
+
+
+def _repr_of_container(kind, value):
+    left, right = _BRACKETS[kind]
+    parts: list[Any] = [left]
+    for i, x in enumerate(value):
+        parts += [", "] * (i > 0)
+        parts += [repr_of(x), ": ", repr_of(value[x])] if kind is dict else [repr_of(x)]
+    return joined(*parts, "," * (kind is tuple and len(value) == 1) + right)
+
+
 def _ascii_of(value):
-    return op(ascii, value) if is_host(value) else ascii(value)
+    return op(ascii, value) if is_computed(value) else ascii(value)
 
 
 def _checked(text, message):
@@ -145,10 +174,52 @@ def percent(template, values):
     """Return ``template % values``."""
     if type(template) not in _TEXTS:
         return template % values
-    items = values if type(values) is tuple else (values,)
-    if any(map(is_host, (template, *items))) and all(map(is_operand, items)):
-        return op(_percent if type(values) is tuple else operator.mod, template, *items)
-    return (plain(template) if is_host(template) else template) % values
+    values = (values,) if type(values) is list else values
+    if type(template) is str and type(values) in (tuple, dict):
+        values = _said(template, values)
+    fn: Any = operator.mod
+    items: Any = (values,)
+    if type(values) is tuple:
+        fn, items = _percent, values
+    elif type(values) is dict:
+        fn, items = _PercentOf(tuple(values)), tuple(values.values())
+    if any(map(is_computed, (template, *items))) and all(map(is_operand, items)):
+        return op(fn, template, *items)
+    return (plain(template) if is_computed(template) else template) % values
+
+
+_SPEC = re.compile(
+    r"%(?:\((?P<name>[^()]*)\))?[#0 +-]*(?P<width>\*|\d*)(?:\.(?P<digits>\*|\d*))?[hlL]?(?P<how>.)",
+    re.DOTALL,
+)
+
+
+def _said(template, values: Any) -> Any:
+    """Return the values that a template names, what it makes texts of as such, where that is clear.
+
+    Args:
+      template: of plain text.
+      values: a tuple or a dict.
+    """
+    specs = [m for m in _SPEC.finditer(template) if m["how"] != "%"]
+    keys: list[Any] = [m["name"] for m in specs]
+    if type(values) is tuple:
+        is_clear = len(keys) == len(values) and not any(keys)
+        keys = list(range(len(values)))
+    else:
+        is_clear = None not in keys and all(key in values for key in keys)
+    stars = [m for m in specs if "*" in (m["width"], m["digits"])]
+    if not is_clear or stars or not any(_holds_computed(values[key]) for key in keys):
+        return values
+    hows: dict[Any, set[str]] = {}
+    for key, spec in zip(keys, specs, strict=True):
+        hows.setdefault(key, set()).add(spec["how"])
+    said = {}
+    for key, how in hows.items():
+        value = values[key]
+        is_text = how == {"s"} and not is_operand(value)
+        said[key] = str_of(value) if is_text else value
+    return tuple(said.values()) if type(values) is tuple else said
 
 
 def _percent(template, *values):
@@ -158,9 +229,22 @@ def _percent(template, *values):
 _percent.__name__ = "%"  # as explanations show it
 
 
+class _PercentOf(NamedTuple):
+    """What formats values by name.
+
+    Attributes:
+      names: their names.
+    """
+
+    names: tuple[str, ...]
+
+    def __call__(self, template, *values):
+        return template % dict(zip(self.names, values, strict=True))
+
+
 def joined(*parts):
     """Return the text of parts, one after the other."""
-    return op(_joined, *parts) if any(map(is_host, parts)) else "".join(parts)
+    return op(_joined, *parts) if any(map(is_computed, parts)) else "".join(parts)
 
 
 def _joined(*parts):
@@ -175,28 +259,96 @@ _joined.__name__ = _joined_by.__name__ = "join"
 TOTAL_OF_TEXTS.update({_joined, _joined_by})
 
 
-class Template:
-    """What stands for a literal text of which a method is called that may take stand-ins."""
+def _format(text, /, *args, **kwargs):
+    """Do what `str.format` does."""
+    given = *args, *kwargs.values()
+    if any(map(is_computed, given)) and all(map(is_operand, given)):
+        fn, args = with_keywords(str.format, args, kwargs)
+        return op(fn, text, *args)
+    return _by_fields(text, dict(enumerate(args)) | kwargs, lambda: text.format(*args, **kwargs))
 
-    __slots__ = ("text",)
 
-    def __init__(self, text):
-        self.text = text
+def _format_map(text, /, *mappings):
+    """Do what `str.format_map` does."""
+    if len(mappings) == 1 and type(mappings[0]) is dict:
+        return _by_fields(text, mappings[0], lambda: text.format_map(*mappings))
+    return text.format_map(*mappings)
 
-    def format(self, /, *args, **kwargs):
-        """Do what `str.format` does."""
-        given = *args, *kwargs.values()
-        if any(map(is_host, given)) and all(map(is_operand, given)):
-            fn, args = with_keywords(str.format, args, kwargs)
-            return op(fn, self.text, *args)
-        return self.text.format(*args, **kwargs)
 
-    def join(self, parts, /):
-        """Do what `str.join` does."""
-        parts = list(parts)
-        if HostText in map(type, parts) and _TEXTS.issuperset(map(type, parts)):
-            return op(_joined_by, self.text, *parts)
-        return self.text.join(parts)
+class _Unclear(Exception):
+    """That a template needs Python's own formatting: it has no fields, or is wrong."""
+
+
+def _by_fields(text, given, otherwise):
+    """Format the fields of a template one by one.
+
+    Args:
+      text: the template.
+      given: what its fields name, by position or by name.
+      otherwise: function that formats as Python does.
+    """
+    try:
+        parts = list(_parts(text, given, itertools.count()))
+    except _Unclear:
+        return otherwise()
+    return joined(*parts)
+
+
+def _parts(text, given, numbers, depth=0):
+    """Yield the texts that a template consists of."""
+    try:
+        parsed = list(string.Formatter().parse(text))
+    except ValueError:
+        raise _Unclear from None
+    names = [name for _, name, _, _ in parsed if name is not None]
+    if depth > 1 or not (names or depth) or len({*map(_is_numbered, names)} - {None}) > 1:
+        raise _Unclear
+    for literal, name, spec, conversion in parsed:
+        yield literal
+        if name is not None:
+            value = _field(name, given, numbers)
+            spec = joined(*_parts(spec, given, numbers, depth + 1)) if spec else ""
+            kind = {None: 0, "s": 1, "r": 2, "a": 3}.get(conversion)
+            if kind is None:
+                raise _Unclear
+            yield formatted(kind, value, spec)
+
+
+def _is_numbered(name):
+    """Whether a field says its number; None if it has a name."""
+    first = re.split(r"[.\[]", name, maxsplit=1)[0]
+    return first.isdecimal() if first.isdecimal() or not first else None
+
+
+def _field(name, given, numbers):
+    """Return what a field names; nothing is asked of objects before it is known to be there."""
+    first, rest = _string.formatter_field_name_split(name)  # as `string` does
+    first = next(numbers) if first == "" else first
+    if first not in given:
+        raise _Unclear
+    value = given[first]
+    for is_attribute, key in rest:
+        value = getattr(value, key) if is_attribute else value[key]
+    return value
+
+
+def _join(text, /, *args):
+    """Do what `str.join` does."""
+    if len(args) != 1:
+        return text.join(*args)
+    parts = list(args[0])
+    if HostText in map(type, parts) and _TEXTS.issuperset(map(type, parts)):
+        return op(_joined_by, text, *parts)
+    return text.join([plain(x) if is_computed(x) else x for x in parts])
+
+
+def _method(name, fn):
+    """Return what gives the method of a text, or of whatever has one of that name."""
+
+    def get(owner):
+        return functools.partial(fn, owner) if type(owner) is str else getattr(owner, name)
+
+    return get
 
 
 def converted(kind, value):
@@ -213,5 +365,12 @@ def _str(*args, **kwargs):
     return str(*args, **kwargs) if len(args) != 1 or kwargs else str_of(*args)
 
 
-asking.texts = asking.Texts(formatted, converted, joined, percent, Template)
+real[_str] = str
+asking.texts = asking.Texts(formatted, converted, joined, percent)
 asking.conversions.update({"str": _str, "format": format_of})
+asking.methods.update(
+    {
+        n: _method(n, fn)
+        for n, fn in (("format", _format), ("format_map", _format_map), ("join", _join))
+    }
+)

@@ -276,6 +276,8 @@ def _lift_cached(lifter, value, node):
 
     @functools.wraps(fun)
     def run(*args, **kwargs):
+        for x in (*args, *kwargs.values()):
+            _refuse_unhashable(x)
         before = rec.snapshot(fun)
         result = fun(*args, **kwargs)
         if any(rec.changes(before)):
@@ -292,6 +294,15 @@ def _lift_cached(lifter, value, node):
         cache_clear=lambda: rec.effect(clear, (value,), {}),
     )
     return rec.identity.remember(value, run, node)
+
+
+def _refuse_unhashable(x):
+    """Raise Python's error for what no cache can look up; nothing is demanded of what stands in."""
+    if type(x) is tuple:
+        for item in x:
+            _refuse_unhashable(item)
+    elif type(x).__hash__ is None or isinstance(x, (Array, np.ndarray)):
+        hash(x)
 
 
 def _cache_error(node):

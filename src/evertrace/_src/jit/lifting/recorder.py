@@ -16,7 +16,7 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import state
 from evertrace._src.interrupts import InForce
-from evertrace._src.jit.lifting import guards
+from evertrace._src.jit.lifting import guards, hostnumpy
 from evertrace._src.jit.lifting import state as states
 from evertrace._src.jit.lifting.callbacks import Callbacks
 from evertrace._src.jit.lifting.code import (
@@ -86,6 +86,7 @@ class Recorder:
         self.questions = Questions(self.graph, self.identity, self.inputs)
         self.prologue = self.inputs.prologue
         self.callbacks, self.rules = Callbacks(self), False
+        hostnumpy.provide(self)
 
     # ------------------------------------------------------------ what the program itself holds
 

@@ -1,0 +1,142 @@
+"""NumPy scalars made of numbers that change each call: computed on the host, one program."""
+
+import numpy as np
+import pytest
+from numpy import float32
+from numpy import int64 as integer
+
+import evertrace.numpy as jnp
+from tests.contract.compare import Record, X, case
+
+pytestmark = pytest.mark.engine
+
+CALLS = 30
+
+
+def program_of(made, is_returned):
+    """Return a program that keeps, and perhaps returns, what is made of a step and a rate."""
+
+    def program(jit):
+        s = Record(n=0, v=0.0, kept=None)
+
+        def step(x):
+            s.n += 1
+            s.v = s.n / 7
+            s.kept = y = made(s.n, s.v)
+            return (x * y, y) if is_returned else x
+
+        step = jit(step)
+        for _ in range(CALLS):
+            yield step(X), s
+
+    return program
+
+
+ONE_PROGRAM = {
+    "float32": lambda n, v: np.float32(v),
+    "float64": lambda n, v: np.float64(v) / 3,
+    "float16": lambda n, v: np.float16(v),
+    "int32": lambda n, v: np.int32(n),
+    "int64 past 32 bits": lambda n, v: np.int64(n) * 2**40,
+    "uint8": lambda n, v: np.uint8(n),
+    "complex64": lambda n, v: abs(np.complex64(v + 1j)),
+    "bool": lambda n, v: np.bool_(n),
+    "names of their own": lambda n, v: float32(v) + integer(n),
+    "mapped": lambda n, v: sum(map(np.float32, [n, v])),
+    "functions": lambda n, v: np.sqrt(n) + np.exp(-v) * np.pi,
+    "functions of two": lambda n, v: np.hypot(n, v) * np.maximum(n, 5) * np.power(0.9, n),
+    "a cosine schedule": lambda n, v: 0.5 * (1 + np.cos(np.pi * n / CALLS)),
+    "clip and round": lambda n, v: np.clip(v, 0, 2) + np.round(v, 2),
+    "chains": lambda n, v: np.sqrt(np.float32(n) / 3) - np.float64(2) * v,
+    "a constant and a number": lambda n, v: np.float32(1.5) * n,
+    "back to Python": lambda n, v: float(np.float32(v)) + int(np.floor(v)) + np.float32(v).item(),
+    "operators": lambda n, v: -(np.int64(n) % 3) + divmod(np.int64(n), 3)[1] + abs(np.int64(-n)),
+    "rounding": lambda n, v: round(np.float64(v), 2),
+    "comparisons that are kept": lambda n, v: np.float32(v) > 1,
+    "conversions": lambda n, v: np.float64(v).astype(np.float32),
+    "texts": lambda n, v: float(f"{np.float32(v):.3f}"),
+    "types": lambda n, v: v if isinstance(np.float32(v), np.floating) else 0.0,
+    "dtypes": lambda n, v: v if np.float32(v).dtype == np.float32 else 0.0,
+    "beside arrays": lambda n, v: jnp.sqrt(np.float32(v)) + jnp.asarray(np.float64(v)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("is_returned", [False, True], ids=["kept", "returned"])
+@pytest.mark.parametrize("made", ONE_PROGRAM.values(), ids=list(ONE_PROGRAM))
+def test_scalar_of_changing_numbers_is_one_program(made, is_returned):
+    case(traces=1)(program_of(made, is_returned))()
+
+
+DEMANDED = {
+    "a branch": (lambda n, v: 1.0 if np.float32(v) > 1 else np.float32(v), 2),
+    "the smaller one": (lambda n, v: min(np.float32(v), 2.0), 2),
+    "a range": (lambda n, v: float(len(range(np.int64(n) % 3))), 3),
+}
+
+
+@pytest.mark.parametrize(("made", "traces"), DEMANDED.values(), ids=list(DEMANDED))
+def test_what_decides_of_a_scalar_is_guarded_and_no_more(made, traces):
+    case(traces=traces)(program_of(made, True))()
+
+
+ASKED = {
+    "arrays": lambda n, v: np.array(n % 3) * 2.0,
+    "lists": lambda n, v: np.mean([n % 3, 1]),
+    "no dtype of ours": lambda n, v: float(np.longdouble(n % 3)),
+}
+
+
+@pytest.mark.parametrize("made", ASKED.values(), ids=list(ASKED))
+def test_what_numpy_makes_of_numbers_otherwise_is_a_demand(made):
+    case()(program_of(made, True))()
+
+
+@case(traces=1)
+def test_types_of_scalars_are_what_they_were(jit):
+    s = Record(n=0)
+
+    def step(x):
+        s.n += 1
+        kinds = np.float32, [np.int64, float32], {"dtype": np.float64}
+        y = np.zeros(2, np.float32).astype(kinds[1][0])
+        return x * np.float32(s.n), str(kinds), x.astype(np.float32), y.dtype == integer
+
+    step = jit(step)
+    for _ in range(4):
+        yield step(X)
+
+
+@case(traces=1)
+def test_scalar_in_a_loop_of_the_program(jit):
+    s = Record(n=0, w=jnp.ones(3))
+
+    def step(x):
+        s.n += 1
+        rate = np.float32(s.n) / 10
+
+        def body(carry, _):
+            return carry - rate * x, carry.sum()
+
+        s.w, sums = jit.scan(body, s.w, None, length=3)
+        return sums
+
+    step = jit(step)
+    for _ in range(5):
+        yield step(X), s
+
+
+@case(traces=1)
+def test_error_of_a_constructor(jit):
+    s = Record(n=250, kept=None)
+
+    def step(x):
+        s.n += 1
+        try:
+            s.kept = np.uint8(s.n)
+        except OverflowError as error:
+            s.kept = str(error)
+        return x
+
+    step = jit(step)
+    for _ in range(4):
+        yield step(X), s
