@@ -10,12 +10,10 @@ Python offers no way to take part in this formatting, so code that is traced is 
 the functions here, see `asking`.
 """
 
-import _string  # pyright: ignore[reportMissingImports]
 import functools
 import itertools
 import operator
 import re
-import string
 import types
 from typing import Any, NamedTuple
 
@@ -34,6 +32,9 @@ from evertrace._src.jit.lifting.host import (
     with_keywords,
 )
 from evertrace._src.jit.lifting.hostmodules import real
+from evertrace._src.lazy import LazyModule
+
+_string: Any = LazyModule("_string")
 
 
 def _binary(fn):
@@ -297,7 +298,7 @@ def _by_fields(text, given, otherwise):
 def _parts(text, given, numbers, depth=0):
     """Yield the texts that a template consists of."""
     try:
-        parsed = list(string.Formatter().parse(text))
+        parsed = list(_string.formatter_parser(text))
     except ValueError:
         raise _Unclear from None
     names = [name for _, name, _, _ in parsed if name is not None]
@@ -322,7 +323,7 @@ def _is_numbered(name):
 
 def _field(name, given, numbers):
     """Return what a field names; nothing is asked of objects before it is known to be there."""
-    first, rest = _string.formatter_field_name_split(name)  # as `string` does
+    first, rest = _string.formatter_field_name_split(name)
     first = next(numbers) if first == "" else first
     if first not in given:
         raise _Unclear
