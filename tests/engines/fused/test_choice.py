@@ -11,6 +11,7 @@ from tests.engines.fused.programs import (
     accelerations,
     assert_close,
     drawn,
+    escapes,
     layer_norm,
 )
 
@@ -27,6 +28,7 @@ PAYS = {
     "reduce, then spread": (layer_norm, (drawn((4096, 256)), drawn(256), drawn(256)), (1, 0)),
     "short rows": (ON_MATRICES["softmax"], (drawn((20000, 32)),), (1, 0)),
     "columns": (ON_MATRICES["column_norms"], (drawn((4000, 300)),), (1, 0)),
+    "a counted loop": (escapes, (drawn((300, 200)),), (1, 0)),
     "few numbers": (layer_norm, (drawn((4, 8)), drawn(8), drawn(8)), (0, 11)),
     "one tanh of many": (lambda x: jnp.tanh(x) * x + 1, (drawn((1000, 1000)),), (0, 3)),
 }

@@ -105,6 +105,7 @@ class Body(NamedTuple):
       xla: the same by XLA's code.
       compilation: nanoseconds that XLA takes to compile it.
       is_function: whether XLA writes all of it out as one function: it is about few numbers.
+      loop_cost: see `Emitter`.
     """
 
     tape: Any
@@ -112,6 +113,7 @@ class Body(NamedTuple):
     xla: float
     compilation: float
     is_function: bool
+    loop_cost: float
 
 
 def body(jaxpr, inputs, outputs, carried=(), divide=None):
@@ -145,7 +147,7 @@ def _measured(e, tape, size):
         xla = costs.xla_function_cost(e.xla_cost, len(e.code))
     else:
         xla = costs.xla_turn_cost(e.xla_cost, 1 + e.xla_kernels, size)
-    return Body(tape, e.cost, xla, e.compilation, is_function)
+    return Body(tape, e.cost, xla, e.compilation, is_function, e.loop_cost)
 
 
 _WRITTEN_OUT = (LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER, REDUCE, MATMUL)
@@ -159,6 +161,7 @@ def _cond(e, eqn, xs):
     e.add(COND, tuple(outs), xs, "", (), tuple(b.tape for b in made))
     compilation = sum(b.compilation for b in made)
     e.spend(max(b.cost for b in made), max(b.xla for b in made), compilation)
+    e.loop_cost += max(b.loop_cost for b in made)
     return outs
 
 
@@ -189,6 +192,7 @@ def _scan(e, eqn, xs):
     outs, ins = tuple(made[k] for k in kept), tuple(xs[i] for i in order)
     e.add(SCAN, outs, ins, "", numbers, (turn.tape,))
     e.spend(p["length"] * turn.cost, p["length"] * turn.xla, turn.compilation)
+    e.loop_cost += p["length"] * turn.loop_cost
     return [made.get(k, xs[consts + k] if k < carries else None) for k in range(len(eqn.outvars))]
 
 
@@ -237,6 +241,7 @@ def _while(e, eqn, xs):
     turns = _turns(test, turn, a, b)
     compilation = asked.compilation + turned.compilation
     e.spend(turns * (asked.cost + turned.cost), turns * (asked.xla + turned.xla), compilation)
+    e.loop_cost += turns * (asked.loop_cost + turned.loop_cost)
     return [made.get(k, carry[k]) for k in range(len(carry))]
 
 
