@@ -152,3 +152,39 @@ def test_special_functions_of_narrow_floats(name, fun, engine):
 def test_an_index_beyond_31_bits_is_written_as_it_is():
     x = ev.ShapeDtypeStruct((2**33,), np.int8)
     assert "4294967299:i" in str(ev.make_jaxpr(lambda x: x.at[2**32 + 3].set(1))(x))
+
+
+NARROW_RESULTS = {
+    "and": lambda x: x & x,
+    "larger": lambda x: lax.max(x, x),
+    "smaller": lambda x: lax.min(x, x),
+    "square": lax.square,
+    "sign": lax.sign,
+    "between": lambda x: lax.clamp(x, x, x),
+    "largest": lambda x: lax.reduce_max(x, (0,)),
+}
+
+
+@pytest.mark.parametrize("name", NARROW_RESULTS)
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int2"])
+def test_integers_of_few_bits_wrap_around_in_every_result(name, dtype):
+    x = jnp.array([1, -2, 7]).astype(dtype)
+
+    def fun(x):
+        out = NARROW_RESULTS[name](x)
+        return out, out + out
+
+    for got, want in zip(fun(x), ev.jit(fun, engine="xla")(x), strict=True):
+        assert got.dtype == want.dtype == np.asarray(got).dtype
+        assert got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "int4", "bool"])
+@pytest.mark.parametrize("way", ["set", "add", "mul", "min", "max"])
+def test_windows_of_every_dtype_are_written(dtype, way):
+    x, y = jnp.zeros((4, 3)).astype(dtype), jnp.ones((2, 3)).astype(dtype)
+
+    def fun(x, y):
+        return getattr(x.at[jnp.array([3, 0])], way)(y)
+
+    assert fun(x, y).tolist() == ev.jit(fun, engine="xla")(x, y).tolist()

@@ -17,6 +17,7 @@ from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.core.tracer import Trace
 from evertrace._src.ops import indexing_host
+from evertrace._src.ops.builders import NUMERIC, check_dtype
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.dimension_numbers import (
@@ -441,6 +442,13 @@ scatter_add_p = _scatter_primitive(
 scatter_sub_p = _scatter_primitive(
     "scatter-sub", np.subtract, sub_p, linear=JOINTLY, transpose=_scatter_sub_transpose
 )
+
+
+@scatter_sub_p.define("abstract")
+def _scatter_sub_abstract(x, indices, updates, **params):
+    check_dtype("scatter-sub", x, NUMERIC)  # of booleans NumPy has no difference
+    return _scatter_abstract("scatter-sub", x, indices, updates, **params)
+
 
 # ---------------------------------------------------------------- scatter, which replaces
 

@@ -216,7 +216,9 @@ def _inside(starts, limits):
 def _windows(x, sizes):
     """Return the view of all windows of `x`: [start..., window...]."""
     counts = [n - s + 1 for n, s in zip(x.shape, sizes, strict=True)]
-    return as_strided(x, (*counts, *sizes), x.strides * 2)
+    # NumPy looks the dtype up by its text, which those of ml_dtypes do not all have.
+    words = x if x.dtype.isbuiltin == 1 else x.view(f"u{x.dtype.itemsize}")
+    return as_strided(words, (*counts, *sizes), x.strides * 2).view(x.dtype)
 
 
 def default_fill(dtype):

@@ -36,7 +36,11 @@ def apply(prim, args, params) -> Any:
 
 
 def _wrap(aval, out):
-    return Array(aval, out if type(out) is np.ndarray else np.asarray(out))
+    out = out if type(out) is np.ndarray else np.asarray(out)
+    dtype = aval.dtype
+    if out.dtype is not dtype and isinstance(dtype, np.dtype) and out.dtype != dtype:
+        out = out.astype(dtype)  # NumPy computes integers of fewer than 8 bits in bytes
+    return Array(aval, out)
 
 
 def interpret(jaxpr, consts, args):
