@@ -19,7 +19,8 @@ def main(numbers):
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what programs print
     faulthandler.enable()
     warnings.simplefilter("ignore")
-    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+    if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # whose shadow is 16 TB of it
+        resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     calls.targets()
     for number in numbers:

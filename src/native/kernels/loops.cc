@@ -157,7 +157,7 @@ const Target* targets(size_t* count) {
 Find best() {
   size_t count;
   const Target* target = targets(&count);
-  while (!target->is_supported()) ++target;
+  for (; count > 1 && !target->is_supported(); --count) ++target;
   return target->find;
 }
 

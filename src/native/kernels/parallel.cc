@@ -68,6 +68,7 @@ class Pool {
       try {
         start_threads();
         for (int i = 0; i < helpers; ++i) waiting_.push_back(loop);
+        // NOLINTNEXTLINE(bugprone-empty-catch)
       } catch (const std::exception&) {  // no thread or no memory is to be had: slower, no failure
       }
       pending_.store(static_cast<int>(waiting_.size()), std::memory_order_release);

@@ -79,6 +79,7 @@ class Reduction {
   }
 
   void narrow_matrix(const char* in, int64_t rows, int64_t width, char* values) const {
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it is 1 or more
     const int64_t fold = rows_to_fold(rows, width), count = fold * width, whole = rows / fold;
     const Scratch room(levels(whole) * count * value_);
     panel(in, whole, count, count, room.data());

@@ -176,7 +176,7 @@ struct Room {
     spare = shared ? reinterpret_cast<uint64_t*>(space + step_) : nullptr;
     keys = reinterpret_cast<uint64_t*>(space + 2 * step_);
     order = reinterpret_cast<uint32_t*>(space + 3 * step_);
-    new_order = order + step_ / sizeof(uint64_t);
+    new_order = reinterpret_cast<uint32_t*>(space + 3 * step_ + step_ / 2);
   }
 
   uint64_t* items = nullptr;      // what is sorted: places, under keys

@@ -264,7 +264,7 @@ PyMemberDef array_members[] = {
     {nullptr, 0, 0, 0, nullptr},
 };
 
-void* closure(size_t place) { return reinterpret_cast<void*>(place); }
+void* closure(size_t place) noexcept { return reinterpret_cast<void*>(place); }
 
 PyGetSetDef array_getset[] = {
     {"_host", guarded<get_host>(), guarded<set_host>(), "The contents as a NumPy array, or None.", nullptr},

@@ -173,8 +173,7 @@ class Xla : public Engine {
   static bool is_same(PyObject* a, PyObject* b) {
     if (Py_TYPE(a) != Py_TYPE(b)) return false;
     if (PyFloat_CheckExact(a)) {
-      const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
-      return std::memcmp(&x, &y, sizeof x) == 0;
+      return same_bits(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
     }
     return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
   }

@@ -65,8 +65,7 @@ int code_of(PyObject* function, size_t operands) {
 int is_value(PyObject* result, PyObject* want) {
   if (Py_TYPE(result) != Py_TYPE(want)) return 0;
   if (PyFloat_CheckExact(want)) {
-    const double a = PyFloat_AS_DOUBLE(result), b = PyFloat_AS_DOUBLE(want);
-    return std::memcmp(&a, &b, sizeof a) == 0;
+    return same_bits(PyFloat_AS_DOUBLE(result), PyFloat_AS_DOUBLE(want));
   }
   return PyObject_RichCompareBool(result, want, Py_EQ);
 }
@@ -152,6 +151,7 @@ PyObject* HostProgram::apply(const Step& step, const Values& slots) const {
   }
   if (step.code == kSame) return Py_NewRef(first);
   std::vector<PyObject*> args;
+  args.reserve(step.operands.size());
   for (const int slot : step.operands) args.push_back(slots[static_cast<size_t>(slot)]);
   return PyObject_Vectorcall(step.function, args.data(), args.size(), nullptr);
 }

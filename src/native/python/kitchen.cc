@@ -343,6 +343,7 @@ PyObject* Kitchen::serve(Call& call) const {
   }
   Ref result(make(result_, call));
   for (size_t i = 0; result && i < writes_.size(); ++i) {
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): `Values` begins as null pointers
     if (!apply(writes_[i], call, changes[i])) return nullptr;
   }
   for (size_t i = 0; result && i < effects_.size(); ++i) {

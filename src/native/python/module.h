@@ -5,6 +5,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <cstdint>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <type_traits>
@@ -71,18 +73,26 @@ struct Guarded<kFunction, Result (*)(Args...)> {
 
 // A function that Python calls and that may run out of memory: this is an error of Python then.
 template <auto kFunction>
-constexpr auto guarded() {
+constexpr auto guarded() noexcept {
   return &Guarded<kFunction>::call;
 }
 
 // The same as tables of methods have it, whatever its signature, and as those of slots.
 template <auto kFunction>
-PyCFunction as_method() {
+PyCFunction as_method() noexcept {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(guarded<kFunction>()));
 }
 template <auto kFunction>
-void* as_slot() {
+void* as_slot() noexcept {
   return reinterpret_cast<void*>(guarded<kFunction>());
+}
+
+// Whether two numbers are the same, NaN and the signs of zeros included.
+inline bool same_bits(double a, double b) noexcept {
+  uint64_t x, y;
+  std::memcpy(&x, &a, sizeof x);
+  std::memcpy(&y, &b, sizeof y);
+  return x == y;
 }
 
 // Takes the error that is set, as an exception object with its traceback.

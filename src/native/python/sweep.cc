@@ -62,7 +62,8 @@ bool sweep_dict(const Details& node, PyObject* dict, Values& values) {
   for (Py_ssize_t i = 0; i < node.count && PyDict_Next(dict, &at, &key, &value); ++i) {
     PyObject* want = PyTuple_GET_ITEM(node.items, i);
     if (key != want && !is_same_text(key, want)) return false;
-    if (child != end && child->place == i && !take(*child++, value, values)) return false;
+    if (child == end || child->place != i) continue;
+    if (!take(*child++, value, values)) return false;
   }
   return true;
 }

@@ -85,7 +85,7 @@ void Tape::leave_frame(std::unique_ptr<Frame> frame) const {
   if (arena_bytes_ > kLargestKept) return;  // `Scratch` keeps the memory, for all tapes
   Frame* none = nullptr;
   if (spare_.compare_exchange_strong(none, frame.get(), std::memory_order_release)) {
-    frame.release();
+    frame.release();  // NOLINT(bugprone-unused-return-value): `spare_` has it
     return;
   }
   std::lock_guard lock(mutex);

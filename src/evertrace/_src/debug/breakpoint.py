@@ -163,7 +163,7 @@ class Prompt(cmd.Cmd):
 
     def _value(self, text):
         frame = self.frames[self.at]
-        return eval(text, {**frame.names, **frame.values})
+        return eval(text, {**frame.names, **frame.values})  # noqa: S307 (typed by the user)
 
     def _print(self, text, show):
         try:

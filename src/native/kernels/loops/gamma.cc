@@ -33,7 +33,10 @@ struct Digamma {
       value = -kPi / std::tan(kPi * (x - whole));
       x = 1 - x;
     }
-    for (; x < 10; x += 1) value -= 1 / x;
+    while (x < 10) {
+      value -= 1 / x;
+      x += 1;
+    }
     const double z = 1 / (x * x);
     return value + std::log(x) - 0.5 / x -
            z * polynomial(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132,
