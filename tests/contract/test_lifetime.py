@@ -14,7 +14,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from tests.contract.compare import Record, X, case
+from tests.contract.compare import Record, X, case, module
 
 pytestmark = pytest.mark.engine
 
@@ -449,6 +449,30 @@ def test_numbers_in_containers_are_their_values_on_other_threads():
 
     assert meeting.during_trace(ev.jit(step), look) == [(4, 3.0, True, "2", 3, True)]
     assert [type(x) for x in items] == [int, float, dict]
+
+
+def test_other_threads_see_what_a_trace_puts_into_containers_globals_and_cells():
+    """The limit of what is promised: nothing stands between a reader and a list, dict or cell."""
+    m = module("total = 0\ndef count():\n    global total\n    total += 1")
+    n, items, d, meeting = 0, [jnp.ones(3)], {"w": jnp.ones(3)}, Meeting()
+    tracing, go_on = meeting.tracing, meeting.go_on
+
+    def step(x):
+        nonlocal n
+        n += 1
+        m.count()
+        items.append(n)
+        y = x * items[0] + d["w"]
+        tracing.release()
+        met = go_on.acquire(timeout=5)
+        return y, met
+
+    def look():
+        arrays = items[0], d["w"]
+        return n, m.total, len(items), [type(x) is ev.Array for x in arrays]
+
+    assert meeting.during_trace(ev.jit(step), look) == [(1, 1, 2, [False, False])]
+    assert look() == (1, 1, 2, [True, True])
 
 
 def test_another_thread_calls_while_one_traces():
