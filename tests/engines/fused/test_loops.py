@@ -36,6 +36,17 @@ def nested(x):
     return lax.fori_loop(0, 5, lambda i, y: lax.fori_loop(0, 3, inner, y) - i, x)
 
 
+def chained(x):
+    """Loops in turns of a loop, each of which reads what the one before has left."""
+
+    def turn(_, y):
+        for k in range(6):
+            y = lax.fori_loop(0, 3, lambda _, z, y=y, k=k: z * 0.5 + jnp.abs(y) * y + k, y)
+        return y * 0.1
+
+    return lax.fori_loop(0, 4, turn, x)
+
+
 def of_scalars(x):
     return lax.fori_loop(0, 1000, lambda i, y: y * 0.999 + i, x[0, 0])
 
@@ -50,6 +61,7 @@ LOOPS = {
     "weighted": (weighted, 1),
     "weighted backwards": (weighted_backwards, 1),
     "nested": (nested, 1),
+    "chained": (chained, 1),
     "of scalars": (of_scalars, 1),
     "with a long sum": (with_a_long_sum, 1),
     "steps to one": (lambda x: ev.vmap(steps_to_one)((jnp.abs(x[0]) * 99 + 1).astype(int)), 1),

@@ -176,7 +176,7 @@ class _Makers:
 
     def __init__(self, makers, stored, roots, bodies):
         self.makers, self.stored, self.roots, self.bodies = makers, stored, roots, bodies
-        self.inner = {}
+        self.inner, self.owners = {}, {}
 
     def __contains__(self, x):
         if x in self.inner:
@@ -186,9 +186,9 @@ class _Makers:
     def __getitem__(self, x):
         return self.inner.get(x) or self.makers[x]
 
-    def is_inner(self, x):
-        """Whether a value is computed in a loop that is held."""
-        return x in self.inner
+    def owner(self, x):
+        """Return what the loop is known by in whose turns a value is computed, or None."""
+        return self.owners.get(x)
 
     def body(self, eqn):
         """Return the body of a loop, whose equations are found from now on."""
@@ -196,6 +196,7 @@ class _Makers:
         if found is None:
             found = self.bodies[eqn.outvars[0]] = body_of(eqn)
         self.inner.update(found.makers)
+        self.owners.update(dict.fromkeys(found.makers, eqn.outvars[0]))
         return found
 
 

@@ -130,18 +130,22 @@ class Kernel(Writer):
         """Return the element of an operand at a place, or the elements from there on."""
         if type(x) is Literal:
             return self.constant(x.val, self.kind(x))
+        if type(x) is Copy and (x in self.aliases or x in self.carried or x in self.slices):
+            return self._in_turn(x, index)
         scope = home = places.innermost(index, self.entry)
-        if self.turning and self.group.makers.is_inner(x):
-            home = self.turning[-1]  # it is another value in another loop
+        owner, around = self.group.makers.owner(x), 0
+        if owner is not None:  # it is another value in each turn of the loop that it is in
+            around = max(i for i, (loop, _) in enumerate(self.turning) if loop is owner) + 1
+            home = self.turning[around - 1][1]
         key = (id(x), index)
         found = home.values.get(key)
         if found is None:
-            if type(x) is Copy and (x in self.aliases or x in self.carried or x in self.slices):
-                return self._in_turn(x, index)
+            inside, self.turning = self.turning, self.turning[:around]
             if x not in self.group.makers:
                 found = self.read(x, index)
             else:
                 found = self.kept_at(x, index, scope) or self.computed(x, index, home)
+            self.turning = inside
             home.values[key] = found
         return found
 
@@ -197,14 +201,15 @@ class Kernel(Writer):
             whether there is another turn, None if they are counted.
           length: how many turns there are, or None.
         """
-        scope = self.turning[-1] if self.turning else places.innermost(index, self.entry)
+        scope = self.turning[-1][1] if self.turning else places.innermost(index, self.entry)
         for value in starts:
             scope = max(scope, value.scope, key=lambda s: s.depth)
 
         def body(inner, text, values):
-            self.turning.append(inner)
+            before = self.turning
+            self.turning = [*before, (x, inner)]
             found = turn(inner, text, values)
-            self.turning.pop()
+            self.turning = before
             return found
 
         key = ("turns", x, index)
