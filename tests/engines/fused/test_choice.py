@@ -96,3 +96,14 @@ def test_where_llvm_fails_a_tape_runs_it(monkeypatch):
 
     monkeypatch.setattr(machine, "compiled", broken)
     assert kernels(layer_norm, drawn((4, 8)), drawn(8), drawn(8), fuses=2) == (0, 11)
+
+
+def test_what_would_be_long_is_left_to_the_tape():
+    def products(x):
+        for _ in range(3):
+            x = jnp.einsum("ij,jk->ik", jnp.tanh(x), x)
+        return x
+
+    x = drawn((16, 16))
+    assert_close(ev.jit(products, engine="fused")(x), products(jnp.asarray(x)))
+    assert kernels(products, x, fuses=2) == (1, 2)

@@ -42,8 +42,8 @@ BLOCK = 64
 DEEPEST = 60
 """Operations that follow each other within a kernel."""
 
-LONGEST = 2000
-"""Names in the text of a kernel."""
+LONGEST = 4000
+"""Names in the text of a kernel, and values that are computed for it."""
 
 UNKNOWN_TURNS = 50
 """How often a loop is taken to turn that goes on until something holds."""
@@ -121,6 +121,7 @@ class Kernel(Writer):
         self.done, self.live = {}, {}
         self.sites, self.buffers, self.open = {}, {}, []
         self.deep, self.turning, self.visits = 0, [], 0.0
+        self.computations = 0
         self.aliases, self.slices, self.carried = {}, {}, {}
         self.names = {} if first is None else first.names
 
@@ -171,7 +172,8 @@ class Kernel(Writer):
             self.sites.setdefault(x, set()).add(scope.path)
         if self.deep == DEEPEST:
             raise NotFusible("too many operations follow each other", x)
-        if self.written > LONGEST:
+        self.computations += 1
+        if self.written > LONGEST or self.computations > LONGEST:
             raise NotFusible("it is long")
         self.deep += 1
         found = rule.value(self, eqn, index)
