@@ -269,3 +269,17 @@ def test_what_has_no_door_words_its_errors_itself(call, rest):
     for text in (*values.OBJECTS, *values.ODD_ARRAYS, *values.HUGE, *values.DTYPE_LIKE.split()):
         verdict = verdicts.judged(calls.Program(call, (text, *rest)))
         assert verdict.kind in verdicts.GOOD, (text, verdict)
+
+
+@pytest.mark.parametrize("take", [lambda x: jnp.take(x, 0), lambda x: jnp.delete(x, 0), lax.sin])
+def test_bytes_are_no_numbers(take):
+    with pytest.raises(TypeError) as caught:
+        take(np.zeros(3, "V3"))
+    assert "ndarray with dtype |V3 is not an array type" in str(caught.value)
+    assert "test_doors.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("module", [ml_dtypes, inspect])
+def test_libraries_are_not_to_blame(module):
+    assert doors._is_librarys(module.__file__)
+    assert not doors._is_librarys(__file__)

@@ -163,6 +163,10 @@ DIFFERENT = {
     "scipy.linalg.hankel": ("jnp.ones((2, 2))", "of vectors in leading dimensions"),
     "scipy.linalg.fiedler": ("jnp.zeros(0)", "of nothing it has two dimensions, too"),
     "scipy.linalg.fiedler_companion": ("2.5", "as fiedler"),
+    "scipy.linalg.solve_sylvester": (
+        "jnp.ones((2, 2)), jnp.ones((2, 2)), jnp.arange(4.0).reshape(2, 2)",
+        "NaN where there is no one solution",
+    ),
     "scipy.linalg.companion": ("jnp.ones(3, 'uint32')", "unsigned numbers have negatives"),
     "scipy.linalg.lu": ("jnp.ones((2, 0))", "the permutation is as large as the matrix is high"),
     "scipy.linalg.expm": ("jnp.full((1, 1), 1e9)", "NaN where it overflows"),

@@ -150,7 +150,8 @@ def _is_users(traceback: TracebackType | None) -> bool:
 def _is_librarys(file: str) -> bool:
     """Whether a file is of a library that works for its caller, who is to blame."""
     is_pythons = file.startswith(_LIBRARY) and "-packages" not in file
-    return is_pythons or file.endswith(".pyx") or f"{os.sep}opt_einsum{os.sep}" in file
+    theirs = any(f"{os.sep}{name}{os.sep}" in file for name in ("ml_dtypes", "opt_einsum"))
+    return is_pythons or theirs or file.endswith(".pyx")
 
 
 def _has_outer_door() -> bool:

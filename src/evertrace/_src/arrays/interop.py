@@ -61,7 +61,7 @@ def as_array(x: Any, where: str = "array") -> Array | Tracer:
 
 def from_numpy(x, where="array"):
     """Return an array with a copy of a NumPy array's or scalar's contents."""
-    if x.dtype.kind in "OSUMm" or x.dtype.names is not None:
+    if x.dtype.kind in "OSUMm" or x.dtype.names is not None or x.dtype.type is np.void:
         raise not_an_array_error(x, where)
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if config.current().watched:
