@@ -19,6 +19,7 @@ from evertrace._src.errors import LeakedTracerError as LeakedTracerError
 from evertrace._src.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
 from evertrace._src.errors import NotLinearError as NotLinearError
 from evertrace._src.errors import OpaqueStateError as OpaqueStateError
+from evertrace._src.errors import PeerLostError as PeerLostError
 from evertrace._src.errors import PerformanceWarning as PerformanceWarning
 from evertrace._src.errors import RetraceError as RetraceError
 from evertrace._src.errors import RetraceWarning as RetraceWarning
@@ -48,6 +49,7 @@ __all__ = [
     "NonConcreteBooleanIndexError",
     "NotLinearError",
     "OpaqueStateError",
+    "PeerLostError",
     "PerformanceWarning",
     "RetraceError",
     "RetraceWarning",

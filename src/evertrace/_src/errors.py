@@ -30,6 +30,7 @@ shows a program that fails and one that works. The manual is docs/errors.md.
 #   ImpurityError < RuntimeError           a traced function did what cannot be repeated
 #   OpaqueStateError < TypeError           a traced function reads state that cannot be seen
 #   JaxRuntimeError < RuntimeError         an engine failed while compiling or running
+#   PeerLostError < RuntimeError           a process that programs are shared with is gone
 # EvertraceWarning < UserWarning
 #   RetraceWarning                         the same function is traced again and again
 #   PerformanceWarning                     the program works, but slower than it needs to
@@ -529,6 +530,22 @@ class JaxRuntimeError(EvertraceError, RuntimeError):
         ...
       >>> ev.jit(lambda x: x + 1)(jnp.ones(1))
       Array([2.], dtype=float32)
+    """
+
+
+@public
+class PeerLostError(EvertraceError, RuntimeError):
+    """Another process, without which programs of several processes cannot go on, is gone.
+
+    The message names the process and what is known of its end. It is raised within seconds, by what
+    waits for a result or starts the next program; this process itself goes on, and can save what it
+    has. Start all processes again, from the last checkpoint.
+
+    Example:
+      >>> raise ev.errors.PeerLostError("step: process 1 is gone since 0.1 s")
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.PeerLostError: step: process 1 is gone since 0.1 s
     """
 
 

@@ -105,7 +105,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
     @property
     def is_fully_addressable(self):
         """Whether this process holds all of it."""
-        return True
+        return self.sharding.is_fully_addressable
 
     @property
     def is_fully_replicated(self):
@@ -118,16 +118,19 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         sharding = self.sharding
         if type(sharding) is SingleDeviceSharding:
             return [Shard(self.device, sharding, self.shape, self)]
-        host = self.host()
-        return [
-            Shard(d, sharding, self.shape, _part(host[index], self.aval, d))
-            for d, index in sharding.devices_indices_map(self.shape).items()
-        ]
+        if self._host is None and not sharding.is_fully_addressable:
+            parts = dict(engine.backend().parts(self._buffer))
+        else:
+            indices = sharding.addressable_devices_indices_map(self.shape)
+            parts = {d: self.host()[index] for d, index in indices.items()}
+        return [Shard(d, sharding, self.shape, _part(x, self.aval, d)) for d, x in parts.items()]
 
     @property
     def global_shards(self):
-        """The parts on all devices of all processes."""
-        return self.addressable_shards
+        """The parts on all devices of all processes; those of others have no data."""
+        sharding, here = self.sharding, {s.device: s for s in self.addressable_shards}
+        devices = sharding.device_list()
+        return [here.get(d) or Shard(d, sharding, self.shape) for d in devices]
 
     @doors.door
     def addressable_data(self, index):
@@ -179,6 +182,8 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
     def __repr__(self):
         if self.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
+        if self._host is None and not self.is_fully_addressable and not self.is_fully_replicated:
+            return f"Array({self.aval.str_short()}, in parts of which others are elsewhere)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.host()}"
         weak = ", weak_type=True" if self.weak_type else ""

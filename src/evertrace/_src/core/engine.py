@@ -46,6 +46,10 @@ class Backend(Protocol):
         """Return a device buffer's contents as a read-only NumPy array."""
         ...
 
+    def parts(self, buffer: Any) -> list:
+        """Return (device, NumPy array) for each part on this process's devices."""
+        ...
+
     def put(self, host: Any, device: Any, *, may_alias: bool) -> Any:
         """Copy a NumPy array into a buffer on `device`."""
         ...

@@ -8,6 +8,11 @@ from evertrace._src.support import set_module
 public = set_module("evertrace.sharding")
 
 
+def is_local(device):
+    """Whether a device belongs to this process, as those do that are only described."""
+    return getattr(device, "is_local", True)
+
+
 @public
 class Sharding:
     """Which part of an array each device holds.
@@ -54,18 +59,18 @@ class Sharding:
 
     @property
     def addressable_devices(self):
-        """Those of the devices that belong to this process: all."""
-        return self.device_set
+        """Those of the devices that belong to this process."""
+        return {d for d in self.device_list() if is_local(d)}
 
     @property
     def has_addressable_devices(self):
         """Whether some of the devices belong to this process."""
-        return True
+        return any(map(is_local, self.device_list()))
 
     @property
     def is_fully_addressable(self):
         """Whether all of the devices belong to this process."""
-        return True
+        return all(map(is_local, self.device_list()))
 
     @property
     def is_fully_replicated(self):
@@ -76,7 +81,9 @@ class Sharding:
         """Return a dict: device -> the slices of an array of that shape that it holds."""
         return dict(zip(self.device_list(), self.parts(tuple(global_shape)), strict=True))
 
-    addressable_devices_indices_map = devices_indices_map
+    def addressable_devices_indices_map(self, global_shape):
+        """Return a dict: device of this process -> the slices that it holds."""
+        return {d: s for d, s in self.devices_indices_map(global_shape).items() if is_local(d)}
 
     def shard_shape(self, global_shape):
         """Return the shape of one device's part of an array of that shape."""

@@ -18,13 +18,13 @@ from evertrace._src.engines.choice import choose
 from evertrace._src.engines.host import engine as host
 from evertrace._src.engines.host.plans import plan
 from evertrace._src.engines.protocol import Request
-from evertrace._src.engines.runtime import default_device, put, to_host, wait
+from evertrace._src.engines.runtime import default_device, parts, put, to_host, wait
 from evertrace._src.lazy import LazyModule
 from evertrace._src.transforms.staging import restage
 
 __all__ = (
-    "call_jaxpr", "call_watched", "default_device", "eager", "interpret_jaxpr", "put", "to_host",
-    "wait",
+    "call_jaxpr", "call_watched", "default_device", "eager", "interpret_jaxpr", "parts", "put",
+    "to_host", "wait",
 )  # fmt: skip
 
 _tapes: Any = LazyModule("evertrace._src.engines.native.engine")

@@ -31,6 +31,17 @@ def to_host(buffer):
     return xla().to_host(buffer)
 
 
+def parts(buffer):
+    """Return (device, NumPy array) for each part of an array on this process's devices."""
+    return xla().spread.local_parts(buffer)
+
+
+def spread(parts, shape, aval, sharding):
+    """Copy parts to this process's devices, in their order; returns the buffer of an array."""
+    layout = xla().spread.layout_of(sharding, sharding.division(aval.ndim))
+    return xla().spread.of_parts(parts, shape, aval, layout)
+
+
 def put(host, device, *, may_alias):
     """Copy a NumPy array into a buffer on `device`."""
     return xla().put(np.asarray(host), device, may_alias=may_alias)
@@ -44,7 +55,7 @@ def default_device():
 @functools.cache
 def first_device():
     """Return the device on which work runs that nothing places: its results are not committed."""
-    return xla().client.devices()[0]
+    return xla().client.local_devices()[0]
 
 
 def is_first(device):
@@ -98,3 +109,13 @@ def trim():
     kernels.release_memory()
     if _XLA in sys.modules:
         xla().client.trim_host_memory()
+
+
+def is_open():
+    """Whether devices have been asked for or used."""
+    return _XLA in sys.modules and xla().client.is_open()
+
+
+def processes():
+    """Return the module that joins processes."""
+    return xla().client.processes

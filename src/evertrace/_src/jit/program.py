@@ -58,7 +58,7 @@ class Program:
         self.keep_unused = keep_unused
         self.compiler_options = dict(compiler_options or {})
         self.engine = engine or config.current().engine
-        self._choice = self._by_xla = None
+        self._choice = self._by_xla = self._spmd = None
         position = {id(v): i for i, v in enumerate(jaxpr.invars)}
         donated_set = set(donated)
         sources, computed, seen = [], [], {}
@@ -114,8 +114,10 @@ class Program:
         )
         return wanted._replace(**changes)
 
-    def runner(self, args=()):
+    def runner(self, args=()) -> Any:
         """Return what runs it on such arguments: what was chosen, where that can run there."""
+        if any([s is not None and not s.is_fully_addressable for s in self._shardings(args)]):
+            return self._divided()
         chosen = self.choice().runner
         return chosen if chosen.anywhere or runtime.runs_natively(args) else self.by_xla()
 
@@ -130,10 +132,19 @@ class Program:
                 self._by_xla = offer.runner
         return self._by_xla
 
+    def _shardings(self, args):
+        return [self.mesh, *map(placing.sharding_of, args)]
+
+    def _divided(self):
+        """Return what runs it on the devices of several processes, whatever was chosen."""
+        if self._spmd is None:
+            self._spmd = engine("spmd").offer(self.jaxpr, self._request(wanted="spmd")).runner
+        return self._spmd
+
     def _runners(self):
         """Return what has been asked to run it."""
         chosen = None if self._choice is None else self._choice.runner
-        return [x for x in (self._by_xla, chosen) if x is not None]
+        return [x for x in (self._by_xla, self._spmd, chosen) if x is not None]
 
     @property
     def executables(self):

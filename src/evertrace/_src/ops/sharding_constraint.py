@@ -5,7 +5,7 @@ import numpy as np
 from evertrace._src import doors, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.jaxpr import Literal, subjaxprs
-from evertrace._src.core.placement import Sharding
+from evertrace._src.core.placement import Sharding, is_local
 from evertrace._src.core.primitive import JOINTLY, Primitive
 
 
@@ -16,7 +16,7 @@ def lay_out(x, sharding):
 
 def first_device(sharding):
     """Return the device that computes with an array that is laid out over several."""
-    first, *rest = sharding.device_list()
+    first, *rest = [d for d in sharding.device_list() if is_local(d)] or sharding.device_list()
     if rest and first.platform != "cpu":
         raise errors.user_error(
             NotImplementedError,

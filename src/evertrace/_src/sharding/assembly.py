@@ -6,8 +6,13 @@ import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.devices import device_put
+from evertrace._src.arrays.array import Array
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.placement import is_local
+from evertrace._src.engines import runtime
+from evertrace._src.ops.sharding_constraint import first_device
 from evertrace._src.sharding.layout import as_sharding
-from evertrace._src.sharding.mesh import context_mesh
+from evertrace._src.sharding.mesh import AbstractMesh, context_mesh
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.sharding")
@@ -34,7 +39,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
       Array([0, 1, 2, 3], dtype=int32)
     """
     where, shape = "make_array_from_callback", tuple(shape)
-    found, parts, indices = {}, [], sharding.parts(shape)
+    found, parts, indices = {}, [], _here(sharding, shape)
     for index in indices:
         key = tuple((s.start, s.stop) for s in index)
         if key not in found:
@@ -53,15 +58,16 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
 
 @top
 def make_array_from_process_local_data(sharding, local_data, global_shape=None):
-    """Return an array of the data that this process has: all of it, as there is one process.
+    """Return an array of the data that each process has.
 
     Args:
       sharding: how it is laid out.
-      local_data: NumPy array, or a tree of them.
-      global_shape: shape of the whole; None or that of the data.
+      local_data: NumPy array, or a tree of them: the parts that this process's devices hold, side
+        by side, or in dimensions that are as long as the whole ones the whole.
+      global_shape: shape of the whole; by default it follows from that of the data.
 
     Raises:
-      ValueError: `global_shape` is another one.
+      ValueError: the data have another shape than those parts.
 
     Example:
       >>> sharding = ev.NamedSharding(ev.make_mesh((1,), ("x",)), ev.P("x"))
@@ -72,16 +78,37 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
         return tree.map(
             lambda x: make_array_from_process_local_data(sharding, x, global_shape), local_data
         )
-    data = np.asarray(local_data)
-    if global_shape is not None and tuple(global_shape) != data.shape:
+    where = "make_array_from_process_local_data"
+    data, sharding = np.asarray(local_data), as_sharding(where, sharding)
+    counts = _counts(sharding, data.ndim)
+    units = _here(sharding, counts)
+    mine = [sorted({index[d].indices(n)[0] for index in units}) for d, n in enumerate(counts)]
+    wanted = tuple(
+        n // len(numbers) * count
+        for n, numbers, count in zip(data.shape, mine, counts, strict=True)
+    )
+    shape = wanted if global_shape is None else tuple(global_shape)
+    sharding.check(where, shape)
+    local = [n // c * len(m) for n, c, m in zip(shape, counts, mine, strict=True)]
+    if len(shape) != data.ndim or any(
+        n not in both for n, both in zip(data.shape, zip(local, shape, strict=True), strict=True)
+    ):
         raise errors.user_error(
             ValueError,
-            f"make_array_from_process_local_data: global_shape {tuple(global_shape)} is not the "
-            f"shape {data.shape} of the data, and one process has all of it.",
-            fix="leave global_shape out.",
+            f"{where}: data of shape {data.shape} for an array of shape {shape}, of which the "
+            f"devices of this process hold parts of shape {tuple(local)} together.",
+            fix="pass those parts, or the whole, and the shape of the whole as global_shape.",
             anchor="array-parts",
         )
-    return device_put(data, as_sharding("make_array_from_process_local_data", sharding))
+    parts = []
+    for unit in units:
+        index = []
+        for d, (part, count) in enumerate(zip(unit, counts, strict=True)):
+            number, step = part.indices(count)[0], shape[d] // count
+            first = number if data.shape[d] == shape[d] else mine[d].index(number)
+            index.append(slice(first * step, (first + 1) * step) if count > 1 else slice(None))
+        parts.append(data[tuple(index)])
+    return _assembled(where, shape, sharding, _here(sharding, shape), parts)
 
 
 @top
@@ -103,11 +130,11 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
       Array([1., 1.], dtype=float32)
     """
     where, shape = "make_array_from_single_device_arrays", tuple(shape)
-    if len(arrays) != sharding.num_devices:
+    count = len(sharding.addressable_devices)
+    if len(arrays) != count:
         raise errors.user_error(
             ValueError,
-            f"{where}: {len(arrays)} arrays for the {sharding.num_devices} devices of the "
-            "sharding.",
+            f"{where}: {len(arrays)} arrays for the {count} devices of the sharding.",
             fix="pass one array for each device, copies included.",
             anchor="array-parts",
         )
@@ -119,7 +146,7 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
             anchor="array-parts",
         )
     parts = [np.asarray(x) for x in arrays]
-    return _assembled(where, shape, sharding, sharding.parts(shape), parts)
+    return _assembled(where, shape, sharding, _here(sharding, shape), parts)
 
 
 def _assembled(where, shape, sharding, indices, parts):
@@ -141,10 +168,36 @@ def _assembled(where, shape, sharding, indices, parts):
             fix="convert them before.",
             anchor="array-parts",
         )
-    whole = np.empty(shape, dtypes.canonicalize_dtype(parts[0].dtype))
+    dtype = dtypes.canonicalize_dtype(parts[0].dtype)
+    if not sharding.is_fully_addressable:
+        return _of_parts(shape, sharding, [x.astype(dtype, copy=False) for x in parts])
+    whole = np.empty(shape, dtype)
     for index, part in zip(indices, parts, strict=True):
         whole[index] = part
     return device_put(whole, sharding)
+
+
+def _of_parts(shape, sharding, parts):
+    """Return the array of which this process holds some parts."""
+    aval = ShapedArray(shape, parts[0].dtype)
+    buffer = runtime.spread(parts, shape, aval, sharding)
+    out = Array(aval, None, buffer, first_device(sharding), True)
+    out._sharding = sharding
+    return out
+
+
+def _here(sharding, shape):
+    """Return the slices that the devices of this process hold, in their order."""
+    parts = sharding.parts(shape)
+    if isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        return parts  # of devices that are nowhere; laying it out says so
+    return [part for part, d in zip(parts, sharding.device_list(), strict=True) if is_local(d)]
+
+
+def _counts(sharding, ndim):
+    """Return into how many parts each dimension is divided."""
+    many = sharding.num_devices
+    return tuple([many // n for n in sharding.shard_shape((many,) * ndim)])
 
 
 @top

@@ -1,11 +1,20 @@
-"""Several processes that work together: only one is supported, and errors say so."""
+"""Several processes that work together: how they are joined."""
+
+import os
 
 from evertrace._src import errors
+from evertrace._src.engines import runtime
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.distributed")
 
-_initialized = [False]
+_initialized = [0]  # how many processes there are since `initialize`
+# Where launchers say what was not passed: coordinator, number of processes, number of this one.
+_VARIABLES = (
+    ("JAX_COORDINATOR_ADDRESS", "COORDINATOR_ADDRESS"),
+    ("JAX_NUM_PROCESSES", "NUM_PROCESSES"),
+    ("JAX_PROCESS_ID", "PROCESS_ID"),
+)
 
 
 @public
@@ -22,24 +31,31 @@ def initialize(
     slice_index=None,
     partition_index=None,
 ):
-    """Set up the work of several processes: here, of one.
+    """Join several processes, so that `devices` are those of all of them.
+
+    Each process calls it, before it computes anything. What is not passed is taken from the
+    environment: ``JAX_COORDINATOR_ADDRESS``, ``JAX_NUM_PROCESSES`` and ``JAX_PROCESS_ID``.
 
     Args:
-      coordinator_address: of the first process; not needed, like all that follows, for one.
-      num_processes: None or 1.
-      process_id: None or 0.
-      local_device_ids: of no effect.
-      cluster_detection_method: of no effect.
-      initialization_timeout: of no effect.
-      heartbeat_timeout_seconds: of no effect.
-      shutdown_timeout_seconds: of no effect.
-      coordinator_bind_address: of no effect.
+      coordinator_address: host and port, ``"10.0.0.1:4000"``, of a port that is free on the machine
+        of the first process, which starts a small process there that outlives the others.
+      num_processes: how many there are; None or 1 for one, which needs none of this.
+      process_id: number of this one, from 0 on.
+      local_device_ids: not supported: each process has its own devices.
+      cluster_detection_method: not supported; pass the first three arguments.
+      initialization_timeout: seconds to wait for the others.
+      heartbeat_timeout_seconds: of no effect: that a process has died is noticed at once.
+      shutdown_timeout_seconds: of no effect: nobody waits for others to end.
+      coordinator_bind_address: address at which the coordinator listens, if it is another.
       slice_index: of no effect.
       partition_index: of no effect.
 
     Raises:
-      NotImplementedError: more processes are asked for.
-      RuntimeError: it was called before.
+      ValueError: the address or the number of this process is missing or makes no sense.
+      RuntimeError: it was called before, something was computed before, or the others do not come
+        in time. Later, when a process has died, what waits for it raises `PeerLostError`.
+
+    Differs from JAX: no process is ended because another one has died.
 
     Example:
       >>> ev.distributed.initialize(num_processes=1, process_id=0)
@@ -47,14 +63,12 @@ def initialize(
       (True, 1)
       >>> ev.distributed.shutdown()
     """
-    if num_processes not in (None, 1) or process_id not in (None, 0):
-        raise errors.user_error(
-            NotImplementedError,
-            f"distributed.initialize: {num_processes} processes (this one being {process_id}) are "
-            "asked for, and programs of several processes are not built yet.",
-            fix="run one process; a mesh of its local devices works.",
-            anchor="distributed",
-        )
+    for name, value in (
+        ("local_device_ids", local_device_ids),
+        ("cluster_detection_method", cluster_detection_method),
+    ):
+        if value is not None:
+            raise errors.unsupported("distributed.initialize", name, value)
     if _initialized[0]:
         raise errors.user_error(
             RuntimeError,
@@ -62,7 +76,54 @@ def initialize(
             fix="call it once, or `shutdown` in between.",
             anchor="distributed",
         )
-    _initialized[0] = True
+    given = coordinator_address, num_processes, process_id
+    address, count, index = (
+        _from_environment(names) if x is None else x
+        for names, x in zip(_VARIABLES, given, strict=True)
+    )
+    count = 1 if count is None else _number("num_processes", count, 1)
+    if count > 1:
+        if runtime.is_open():
+            raise errors.user_error(
+                RuntimeError,
+                "distributed.initialize: devices have been asked for or used before.",
+                fix="call it first of all.",
+                anchor="distributed",
+            )
+        index = _number("process_id", -1 if index is None else index, 0)
+        if index >= count or address is None or ":" not in address:
+            raise _argument_error(address, count, index)
+        seconds = int(initialization_timeout)
+        runtime.processes().join(address, count, index, coordinator_bind_address, seconds)
+    _initialized[0] = count
+
+
+def _from_environment(names):
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)
+
+
+def _number(name, value, least):
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = -1
+    if number < least:
+        raise errors.user_error(
+            ValueError,
+            f"distributed.initialize: {name} must be an integer from {least} on, got {value!r}.",
+            fix="pass the number of processes, and of this one, counted from 0.",
+            anchor="distributed",
+        )
+    return number
+
+
+def _argument_error(address, count, index):
+    return errors.user_error(
+        ValueError,
+        f"distributed.initialize: process {index} of {count} with the coordinator {address!r}.",
+        fix='pass `initialize("host:port", num_processes, process_id)`, numbers counted from 0.',
+        anchor="distributed",
+    )
 
 
 @public
@@ -73,14 +134,16 @@ def is_initialized():
       >>> ev.distributed.is_initialized()
       False
     """
-    return _initialized[0]
+    return _initialized[0] > 0
 
 
 @public
 def shutdown():
-    """Undo `initialize`; without one, do nothing.
+    """Leave the other processes; without `initialize`, do nothing.
 
     Example:
       >>> ev.distributed.shutdown()
     """
-    _initialized[0] = False
+    if _initialized[0] > 1:
+        runtime.processes().leave()
+    _initialized[0] = 0

@@ -14,7 +14,7 @@ import warnings
 from typing import Any
 
 from evertrace._src import config, errors, native
-from evertrace._src.engines.xla import compat, leaving, plugins, room
+from evertrace._src.engines.xla import compat, leaving, plugins, processes, room
 from evertrace._src.support import forkable, in_child
 
 _GPU_PLUGINS = ("cuda", "rocm")
@@ -67,6 +67,11 @@ class Device:
         self.local_hardware_id: int | None = raw.local_hardware_id
         self.device_list = compat.DeviceList((raw,))
         self.sharding = compat.replicated_sharding(self.device_list)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it belongs to this process."""
+        return self.process_index == self.client.process_index
 
     @property
     def _raw(self) -> Any:
@@ -167,6 +172,11 @@ def device_count(platform: str | None = None) -> int:
     return len(get_client(platform).devices)
 
 
+def is_open() -> bool:
+    """Whether a client was made already."""
+    return bool(_clients)
+
+
 def default_backend() -> str:
     """The platform of the default client: "cpu", "gpu" or "tpu"."""
     return get_client().platform
@@ -253,7 +263,15 @@ def _open_cpu() -> Client:
         os.environ.setdefault("PJRT_NPROC", str(max(os.cpu_count() or 1, 4 * count)))
     if current.host_allocator_reuse:
         _keep_freed_memory()
-    return Client(compat.make_cpu_client(asynchronous=True, num_devices=count))
+    member, more = processes.membership(), {}
+    if member is not None:
+        more = {
+            "distributed_client": member.client,
+            "node_id": member.index,
+            "num_nodes": member.count,
+            "collectives": member.collectives,
+        }
+    return Client(compat.make_cpu_client(asynchronous=True, num_devices=count, **more))
 
 
 def _c_library() -> Any:

@@ -8,6 +8,7 @@ jaxlib must be imported with its logging turned down first (otherwise it reports
 stderr), which is why an environment variable is set between the imports below.
 """
 
+import contextlib
 import ctypes
 import functools
 import gc
@@ -51,6 +52,8 @@ DeviceAssignment = xla_client.DeviceAssignment
 HloSharding = xla_client.HloSharding
 HostBufferSemantics = xla_client.HostBufferSemantics
 BackendError = _jax.JaxRuntimeError
+FAILURES = (BackendError, ValueError)
+"""What a program of several devices may raise: ValueError, if it ran in the thread that waits."""
 
 block_until_ready = xla_client.batched_block_until_ready
 export_dlpack = _jax.buffer_to_dlpack_managed_tensor
@@ -257,6 +260,51 @@ def portable_functions(blob: bytes, rename: Callable[[str], str]) -> dict[str, s
             symbols.set_symbol_name(op, fresh)
             symbols.set_visibility(op, "private")
         return {name: op.get_asm() for name, op in found.items()}
+
+
+_MONTH = 30 * 24 * 3600  # seconds: XLA ends the process when it hears nothing for so long
+
+
+def coordination_service(address: str, count: int, seconds: int) -> Any:
+    """Start XLA's coordination service, which survives the processes it serves."""
+    return _jax.get_distributed_runtime_service(
+        address,
+        count,
+        heartbeat_timeout=_MONTH,
+        cluster_register_timeout=seconds,
+        shutdown_timeout=5,
+        recoverable=True,
+    )
+
+
+def coordination_client(address: str, index: int, seconds: int) -> Any:
+    """A client of `coordination_service`, to be connected."""
+    return _jax.get_distributed_runtime_client(
+        address,
+        index,
+        init_timeout=seconds,
+        shutdown_timeout=5,
+        heartbeat_timeout=_MONTH,
+        shutdown_on_destruction=False,
+        use_compression=True,
+    )
+
+
+def leave_coordination(client: Any) -> None:
+    """Take leave of the coordination service, if it is still there."""
+    with contextlib.suppress(BackendError):
+        client.shutdown()
+
+
+def gloo_collectives(client: Any, host: str) -> Any:
+    """How devices of the CPU in several processes tell each other what they have computed."""
+    return _jax.make_gloo_tcp_collectives(client, hostname=host)
+
+
+def poison(device: Any, launch: int, text: str) -> None:
+    """Let all who wait for a program that is under way on a device go on, with an error."""
+    with contextlib.suppress(BackendError):
+        device._raw.poison_execution(launch, text)
 
 
 def load_plugin(name: str, library: str) -> Any:

@@ -42,7 +42,10 @@ def to_host(buffer):
 
 def block(found):
     """Wait until all the buffers are computed; raises what went wrong on the way."""
-    buffers.block([x.raw if type(x) is spread.Spread else x for x in found])
+    for x in found:
+        if type(x) is spread.Spread:
+            spread.block(x)
+    buffers.block([x for x in found if type(x) is not spread.Spread])
 
 
 def default_device():
@@ -53,7 +56,7 @@ def default_device():
 
 @functools.cache
 def _first_device():
-    return client.devices()[0]
+    return client.local_devices()[0]
 
 
 def lower(jaxpr, name, donated=(), platform=None):

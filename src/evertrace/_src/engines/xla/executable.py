@@ -232,15 +232,25 @@ def obtain(
     devices: Sequence[Device],
     options: Options,
     callbacks: Sequence[Callable[..., Any]] = (),
+    is_kept: bool = True,
 ) -> tuple[Any, float, bool]:
     """Compile a program for devices, or load it from the cache on disk.
+
+    Args:
+      text: as for `compile_text`.
+      devices: where it will run, in order.
+      options: how to compile it.
+      callbacks: as for `compile_text`.
+      is_kept: whether it may come from the cache, and go there.
 
     Returns:
       jaxlib's executable, how long it took, and whether it came from the cache.
     """
     room.check_program()
     first, start = devices[0], time.perf_counter()
-    key = None if callbacks else cache.program_key(text, options.key(first.platform), first)
+    key = None
+    if is_kept and not callbacks:
+        key = cache.program_key(text, options.key(first.platform), first)
     raw = _load(key, devices, options) if key else None
     from_cache = raw is not None
     if raw is None:

@@ -13,7 +13,7 @@ from evertrace._src import errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.client import check_process
 from evertrace._src.engines.xla.executable import Inspected
-from evertrace._src.engines.xla.failures import fail
+from evertrace._src.engines.xla.processes import failed, membership
 from evertrace._src.engines.xla.spread import Layout, Spread, memory_of, raw_sharding
 from evertrace._src.support import forkable
 
@@ -43,6 +43,8 @@ class Partition(Inspected):
     ):
         self._raw, self.name, self.input_text = raw, name, text
         self.inputs, self.outputs, self.donated = list(inputs), list(outputs), donated
+        devices = [d for _, layout in (*inputs, *outputs) for d in layout.devices if d.is_local]
+        self._local = list(dict.fromkeys(devices))
         self._handlers = [
             compat.result_handler(memory_of(aval), raw_sharding(layout, len(memory_of(aval).shape)))
             for aval, layout in outputs
@@ -55,16 +57,22 @@ class Partition(Inspected):
           ValueError: the number of arguments, or the shape, dtype, division or devices of one, is
             another than that of the program; an array that is donated is passed twice.
           DeletedArrayError: an argument was donated or deleted before.
+          PeerLostError: a process that has to run it as well is gone.
           JaxRuntimeError: the program failed.
         """
         check_process()
         self._check(args)
+        member = membership()
+        numbered = {}
         try:
             with _starting:
-                running = self._raw.execute_sharded([x.raw for x in args])
+                if member is not None:
+                    member.check(self.name)
+                    numbered = {"launch_id": member.launching(self._local)}
+                running = self._raw.execute_sharded([x.raw for x in args], **numbered)
             raws = running.consume_with_handlers(self._handlers)
-        except compat.BackendError as error:
-            fail(error, "running a program on several devices")
+        except compat.FAILURES as error:
+            failed(error, self.name, "running a program on several devices")
         return [Spread(r, *facts) for r, facts in zip(raws, self.outputs, strict=True)]
 
     def _check(self, args):

@@ -22,7 +22,7 @@ from evertrace._src.engines.xla.launch import Partition
 from evertrace._src.engines.xla.lower import Divided, lower_jaxpr
 from evertrace._src.engines.xla.options import Options
 from evertrace._src.engines.xla.spread import Spread, layout_of
-from evertrace._src.ops.sharding_constraint import mesh_in
+from evertrace._src.ops.sharding_constraint import first_device, mesh_in
 
 
 class Place(NamedTuple):
@@ -104,7 +104,7 @@ class Partitioned:
         lowered = time.perf_counter()
         flags = tuple(dict(self._request.options).items())
         options = Options(flags, num_partitions=len(place.devices))
-        raw, _, _ = obtain(text, place.devices, options)
+        raw, _, _ = obtain(text, place.devices, options, is_kept=like.is_fully_addressable)
         self.seconds = lowered - start, time.perf_counter() - lowered
         self._request.took(name, self.seconds)
         takes, gives = [
@@ -150,7 +150,7 @@ def _spread(x, aval, layout):
 def _array(found, like, known):
     """Return the array of parts, laid out over the mesh of a sharding."""
     division = found.layout.division
-    out = Array(found.aval, None, found, found.layout.devices[0], True)
+    out = Array(found.aval, None, found, first_device(like), True)
     out._sharding = known.get(division) or like.divided(division)
     return out
 

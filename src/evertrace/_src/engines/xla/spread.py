@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evertrace._src import errors
 from evertrace._src.engines.xla import buffers, compat
 from evertrace._src.engines.xla.failures import fail
+from evertrace._src.engines.xla.processes import failed
 from evertrace._src.engines.xla.text import physical_aval
 
 
@@ -117,16 +119,28 @@ def slices_of(layout: Layout, shape) -> list:
     return found
 
 
+def _here(layout: Layout, shape) -> list:
+    """Return (slices, device) for each device of this process."""
+    pairs = zip(slices_of(layout, shape), layout.devices, strict=True)
+    return [pair for pair in pairs if pair[1].is_local]
+
+
 def put(host: np.ndarray, aval, layout: Layout) -> Spread:
     """Copy an array into parts on the devices of a layout."""
+    shards = [host[part] for part, _ in _here(layout, host.shape)]
+    return of_parts(shards, host.shape, aval, layout)
+
+
+def of_parts(parts, shape, aval, layout: Layout) -> Spread:
+    """Copy the parts that this process's devices hold, in their order, to these devices."""
     # Copies each: jaxlib refuses, without words, parts of several devices that are one memory.
-    shards = [np.array(host[part], order="C") for part in slices_of(layout, host.shape)]
+    shards = [np.array(part, order="C") for part in parts]
     try:
         raw = compat.put_on_devices(
             memory_of(aval),
-            raw_sharding(layout, host.ndim),
+            raw_sharding(layout, len(shape)),
             shards,
-            [d._raw for d in layout.devices],
+            [d._raw for _, d in _here(layout, shape)],
         )
     except compat.BackendError as error:
         fail(error, f"moving an array to {len(layout.devices)} devices")
@@ -137,6 +151,9 @@ def to_host(spread: Spread) -> np.ndarray:
     """Return the whole array as a read-only NumPy array; waits until it is computed."""
     buffers.check_alive(spread.raw, "reading an array")
     memory = memory_of(spread.aval)
+    here = _here(spread.layout, memory.shape)
+    if len(here) < len(spread.layout.devices) and any(spread.layout.division):
+        raise _elsewhere_error(spread)
     try:
         compat.block_until_ready([spread.raw])
         parts = compat.parts_of(spread.raw)
@@ -144,9 +161,36 @@ def to_host(spread: Spread) -> np.ndarray:
             whole = compat.fetch(parts[0])
         else:
             whole = np.empty(memory.shape, memory.dtype)
-            for part, index in zip(parts, slices_of(spread.layout, memory.shape), strict=True):
+            for part, (index, _) in zip(parts, here, strict=True):
                 whole[index] = compat.fetch(part)
-    except compat.BackendError as error:
-        fail(error, "reading an array")
+    except compat.FAILURES as error:
+        failed(error, f"reading an array of type {spread.aval.str_short()}", "reading an array")
     whole.flags.writeable = False
     return whole
+
+
+def local_parts(spread: Spread) -> list:
+    """Return (device, part) for each device of this process, parts as NumPy arrays."""
+    buffers.check_alive(spread.raw, "reading an array")
+    here = _here(spread.layout, memory_of(spread.aval).shape)
+    parts = compat.parts_of(spread.raw)
+    return [(device, compat.fetch(part)) for part, (_, device) in zip(parts, here, strict=True)]
+
+
+def block(spread: Spread) -> None:
+    """Wait until the array has been computed."""
+    buffers.check_alive(spread.raw, "block_until_ready")
+    try:
+        compat.block_until_ready([spread.raw])
+    except compat.FAILURES as error:
+        failed(error, "block_until_ready", "block_until_ready")
+
+
+def _elsewhere_error(spread):
+    return errors.user_error(
+        ValueError,
+        f"Array: only parts of the array of type {spread.aval.str_short()} are in this process.",
+        fix="read `x.addressable_shards`, or lay it out whole on all devices: "
+        "`jit(lambda x: x, out_shardings=NamedSharding(mesh, P()))(x)`.",
+        anchor="distributed",
+    )

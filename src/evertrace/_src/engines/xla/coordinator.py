@@ -1,0 +1,134 @@
+"""The process that knits others together: XLA's coordination service, and who is alive.
+
+It runs no programs, so that none of those that do is special: any may die. XLA's service only finds
+out after a hundred seconds that one has died, and then ends all; it also ends who waits in vain. So
+each process keeps a connection to this one, which the system closes with the process. Once all have
+come they are told where XLA's service is, and when one has gone all others are told at once.
+
+Run as ``python -m evertrace._src.engines.xla.coordinator ADDRESS COUNT SECONDS``. It prints a line
+once it listens, and ends when the last connection is closed.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+from evertrace._src.engines.xla import compat
+
+_GRACE = 1.0  # seconds after the last connection, in which XLA's clients take their leave
+
+
+class Lines:
+    """Messages over a socket: JSON, one a line."""
+
+    def __init__(self, connection: socket.socket):
+        self._connection = connection
+        self._file = connection.makefile("r", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def say(self, **message: object) -> bool:
+        """Send a message; returns whether that was possible."""
+        try:
+            with self._lock:
+                self._connection.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            return False
+        return True
+
+    def __iter__(self):
+        """Yield the messages that come, until the other side is gone."""
+        try:
+            for line in self._file:
+                yield json.loads(line)
+        except (OSError, ValueError):
+            return
+
+    def close(self) -> None:
+        """End the connection."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+
+class Register:
+    """Who is there, and who was.
+
+    Args:
+      count: how many processes there are to be.
+      service: the address of XLA's service.
+    """
+
+    def __init__(self, count: int, service: str) -> None:
+        self._count, self._service = count, service
+        self._lock = threading.Lock()
+        self._there: dict[int, Lines] = {}
+        self.complete, self.ended = threading.Event(), threading.Event()
+
+    def serve(self, connection: socket.socket) -> None:
+        """Follow one process until its connection is closed, and tell the others then."""
+        lines, about, why = Lines(connection), {}, "its connection was closed"
+        for message in lines:
+            if "index" in message:
+                about = message
+                self._enter(message["index"], lines)
+            why = message.get("why", why)
+        if not about:
+            return
+        with self._lock:
+            others = [x for i, x in self._there.items() if i != about["index"]]
+            self._there.pop(about["index"], None)
+        for other in others:
+            other.say(lost=about["index"], pid=about["pid"], host=about["host"], why=why)
+        if not others:
+            self.ended.set()
+
+    def _enter(self, index: int, lines: Lines) -> None:
+        with self._lock:
+            self._there[index] = lines
+            everybody = list(self._there.values()) if len(self._there) == self._count else []
+        for each in everybody:
+            each.say(service=self._service)
+        if everybody:
+            self.complete.set()
+
+    def dismiss(self) -> None:
+        """Tell those who have come that others have not."""
+        with self._lock:
+            missing = [i for i in range(self._count) if i not in self._there]
+            for lines in self._there.values():
+                lines.say(missing=missing)
+
+
+def main(address: str, count: int, seconds: int) -> None:
+    """Serve until everybody has gone, or somebody has not come in that many seconds."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    listener = socket.create_server((host, int(port)), backlog=count)
+    with socket.create_server((host, 0)) as free:
+        at = f"{host}:{free.getsockname()[1]}"
+    service = compat.coordination_service(at, count, seconds)  # while it is referred to
+    register = Register(count, at)
+
+    def accept() -> None:
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=register.serve, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    print("listening", flush=True)
+    sys.stdout.close()
+    if register.complete.wait(seconds):
+        register.ended.wait()
+    else:
+        register.dismiss()
+    time.sleep(_GRACE)
+    del service
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,229 @@
+"""Several processes whose devices work on one program: joining them, and noticing who has gone.
+
+XLA's own means end the process when another one dies. Here the death of a process is an error,
+`PeerLostError`, in each of the others: whoever waits for it in a program is woken, and whoever
+starts the next one is told.
+"""
+
+import atexit
+import collections
+import itertools
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from typing import Any, NamedTuple, NoReturn
+
+from evertrace._src import errors
+from evertrace._src.engines.xla import compat
+from evertrace._src.engines.xla.coordinator import Lines
+from evertrace._src.engines.xla.failures import fail
+
+_NOTICE = 3.0  # seconds in which the death of a process is known everywhere
+_IN_FLIGHT = 64  # programs that are woken when a process dies
+
+
+class Loss(NamedTuple):
+    """What is known of a process that has gone."""
+
+    number: int
+    pid: int
+    host: str
+    why: str
+    when: float
+
+
+class Membership:
+    """This process as one of several.
+
+    Attributes:
+      index, count: its number, and how many there are.
+      client: XLA's client of the coordination service.
+      collectives: how devices of the CPU tell each other what they have computed.
+      lost: number of a process -> its `Loss`.
+    """
+
+    def __init__(self, index: int, count: int, client: Any, collectives: Any, lines: Lines):
+        self.index, self.count, self.client, self.collectives = index, count, client, collectives
+        self.lost: dict[int, Loss] = {}
+        self._lines, self._known, self._why = lines, threading.Event(), ""
+        self._numbers = itertools.count(1)
+        self._launched: collections.deque = collections.deque(maxlen=_IN_FLIGHT)
+        threading.Thread(target=self._listen, name="evertrace peers", daemon=True).start()
+
+    def _listen(self) -> None:
+        for message in self._lines:
+            index = message["lost"]
+            facts = message["pid"], message["host"], message["why"]
+            self.lost[index] = Loss(index, *facts, time.monotonic())
+            self._known.set()
+            self._wake(f"process {index} is gone")
+
+    def _wake(self, text: str) -> None:
+        """Let whoever waits for a program that is under way go on, with an error."""
+        for number, devices in list(self._launched):
+            for device in devices:
+                compat.poison(device, number, text)
+
+    def launching(self, devices: Any) -> int:
+        """Return the number of a program that is about to be started on devices of this process."""
+        number = next(self._numbers)
+        self._launched.append((number, devices))
+        return number
+
+    def check(self, what: str) -> None:
+        """Raise `PeerLostError` if a process has gone."""
+        if self.lost:
+            raise self._error(what)
+
+    def explain(self, what: str) -> None:
+        """Raise `PeerLostError` if a process has gone, of which others may yet have to hear."""
+        self._known.wait(_NOTICE)
+        self.check(what)
+
+    def _error(self, what: str) -> Exception:
+        loss = min(self.lost.values(), key=lambda x: x.when)
+        ago = time.monotonic() - loss.when
+        return errors.user_error(
+            errors.PeerLostError,
+            f"{what}: process {loss.number} (pid {loss.pid} on {loss.host}), one of {self.count}, "
+            f"is gone since {ago:.1f} s: {loss.why}. This is process {self.index}.",
+            fix="see what it has printed, and start all processes again, from a checkpoint.",
+            anchor="distributed",
+        )
+
+    def tell(self, why: str) -> None:
+        """Tell the others why this process is about to end."""
+        self._why = why
+        self._lines.say(why=why)
+
+    def leave(self) -> None:
+        """Say goodbye."""
+        if not self._why:
+            self.tell("its program has ended")
+        self._lines.close()
+        compat.leave_coordination(self.client)
+
+
+_member: list[Membership] = []
+
+
+def membership() -> Membership | None:
+    """Return this process as one of several, or None where it is alone."""
+    return _member[0] if _member else None
+
+
+def join(address: str, count: int, index: int, bind: str | None, seconds: int) -> None:
+    """Make this process one of several.
+
+    Args:
+      address: of the coordinator, host and port.
+      count: of the processes.
+      index: of this one; the first one starts the coordinator.
+      bind: the address that the coordinator listens at, if it is another.
+      seconds: to wait for the others.
+
+    Raises:
+      RuntimeError: the coordinator cannot be started or reached in time.
+    """
+    if index == 0:
+        _start(bind or address, count, seconds)
+    lines, here = _enter(address, count, index, seconds)
+    answer = next(iter(lines), {})
+    if "service" not in answer:
+        missing = ", ".join(map(str, answer.get("missing", ())))
+        raise _absent_error(address, count, index, seconds, missing)
+    client = compat.coordination_client(answer["service"], index, seconds)
+    client.connect()
+    collectives = compat.gloo_collectives(client, here)
+    _member.append(Membership(index, count, client, collectives, lines))
+    _hook()
+
+
+def _enter(address: str, count: int, index: int, seconds: int) -> tuple[Lines, str]:
+    """Say to the coordinator that this process is there.
+
+    Returns:
+      The connection, and this machine's address on it.
+    """
+    host, _, port = address.rpartition(":")
+    end, connection = time.monotonic() + seconds, None
+    while connection is None:
+        try:
+            connection = socket.create_connection((host.strip("[]"), int(port)), timeout=seconds)
+        except (OSError, ValueError) as error:
+            if time.monotonic() > end or isinstance(error, ValueError):
+                raise _absent_error(address, count, index, seconds, "0") from error
+            time.sleep(0.05)
+    connection.settimeout(None)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    lines = Lines(connection)
+    lines.say(index=index, pid=os.getpid(), host=socket.gethostname())
+    return lines, connection.getsockname()[0]
+
+
+def _absent_error(address: str, count: int, index: int, seconds: int, missing: str) -> Exception:
+    who = f": there is no process {missing}" if missing else ""
+    return errors.user_error(
+        RuntimeError,
+        f"distributed.initialize: process {index} of {count} has not found all the others at "
+        f"{address} within {seconds} s{who}.",
+        fix="start all processes, with one address and one number of processes.",
+        anchor="distributed",
+    )
+
+
+def failed(error: Exception, what: str, doing: str) -> NoReturn:
+    """Raise what a program of several devices has raised as one of our errors."""
+    member = membership()
+    if member is not None:
+        member.explain(what)
+    if isinstance(error, compat.BackendError):
+        fail(error, doing)
+    raise error
+
+
+def leave() -> None:
+    """End the work with the others, if there is any."""
+    while _member:
+        _member.pop().leave()
+
+
+def _start(address: str, count: int, seconds: int) -> None:
+    """Start the coordinator."""
+    module = "evertrace._src.engines.xla.coordinator"
+    command = [sys.executable, "-m", module, address, str(count), str(seconds)]
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True
+    )
+    assert child.stdout is not None
+    with child.stdout:
+        line = child.stdout.readline()
+    child.returncode = 0  # it outlives this process, which is not to wait for it
+    if not line:
+        raise errors.user_error(
+            RuntimeError,
+            f"distributed.initialize: the coordinator cannot listen at {address}.",
+            fix="take a port that is free, on an address of this machine.",
+            anchor="distributed",
+        )
+
+
+def _hook() -> None:
+    """Tell the others why this process ends, if it does by an exception."""
+    before = sys.excepthook
+
+    def hook(kind: Any, error: Any, trace: Any) -> None:
+        member = membership()
+        if member is not None:
+            last = traceback.extract_tb(trace)[-1:]
+            where = "".join([f" at {x.filename}:{x.lineno} in {x.name}" for x in last])
+            text = traceback.format_exception_only(kind, error)[-1].strip()
+            member.tell(f"{text}{where}")
+        before(kind, error, trace)
+
+    sys.excepthook = hook
+    atexit.register(leave)

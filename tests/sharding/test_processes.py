@@ -1,0 +1,256 @@
+"""Several processes on this machine: their devices work on one program, and any of them may die."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import evertrace as ev
+
+PRELUDE = """
+import os, signal, sys, time
+import numpy as np
+import evertrace as ev, evertrace.numpy as jnp
+from evertrace import lax
+from evertrace.sharding import NamedSharding, PartitionSpec as P
+
+rank, count, address = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+ev.distributed.initialize(address, count, rank)
+mesh = ev.make_mesh((ev.device_count(),), ("i",))
+rows, whole = NamedSharding(mesh, P("i")), NamedSharding(mesh, P())
+a = ev.make_array_from_process_local_data(rows, np.arange(4, dtype=np.float32) + 4 * rank)
+total = ev.jit(lambda a: a.sum(), out_shardings=whole)
+assert float(total(a)) == sum(range(4 * count))
+def text_of(fun, *args):
+    try:
+        return fun(*args)
+    except Exception as error:
+        return f"{type(error).__name__}: " + str(error).split("\\n")[0]
+def lost(seconds=8):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        text = text_of(lambda: float(total(a)))
+        if type(text) is str:
+            return text
+        time.sleep(0.01)
+"""
+
+
+def free_address():
+    """Return an address of this machine at which nobody listens."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{s.getsockname()[1]}"
+
+
+def start(code, count, address):
+    """Start processes, in which `rank` is the number of each."""
+    return [
+        subprocess.Popen(
+            [sys.executable, "-c", PRELUDE + code, str(rank), str(count), address],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(count)
+    ]
+
+
+def outcome(code, count=2):
+    """Run processes to their ends; returns their exit codes and what they printed."""
+    processes = start(code, count, free_address())
+    texts = [p.communicate(timeout=100) for p in processes]
+    codes = [p.returncode for p in processes]
+    assert codes[0] == 0, texts[0][1][-3000:]
+    return codes, [said(out) for out, _ in texts]
+
+
+def said(out):
+    """Return what a process has printed, without what XLA's collectives print."""
+    return "\n".join(line for line in out.splitlines() if not line.startswith("[Gloo]"))
+
+
+LIVE = """
+assert ev.process_count() == 2 and ev.process_index() == rank
+assert ev.device_count() == 2 and len(ev.local_devices()) == 1
+assert a.shape == (8,) and not a.is_fully_addressable and a.sharding == rows
+(shard,) = a.addressable_shards
+assert shard.index == (slice(4 * rank, 4 * rank + 4),) and len(a.global_shards) == 2
+np.testing.assert_array_equal(shard.data, np.arange(4) + 4 * rank)
+doubled = ev.jit(lambda a: a * 2 + 1)(a)
+assert doubled.sharding.spec == P("i")
+np.testing.assert_array_equal(doubled.addressable_data(0), 2 * (np.arange(4) + 4 * rank) + 1)
+gathered = ev.jit(lambda a: a * 2, out_shardings=whole)
+moved = ev.shard_map(
+    lambda a: lax.ppermute(a, "i", [(0, 1), (1, 0)]), mesh=mesh, in_specs=P("i"), out_specs=P("i")
+)
+np.testing.assert_array_equal(
+    ev.jit(moved)(a).addressable_data(0), np.arange(4) + 4 * (1 - rank)
+)
+w = ev.device_put(jnp.ones((8, 3)), rows)  # which every process has
+loss = ev.jit(ev.value_and_grad(lambda w: ((a @ w) ** 2).sum()))
+value, gradient = loss(w)
+assert float(value) == 3 * 28**2 and gradient.sharding.spec == P("i")
+from_parts = ev.make_array_from_callback((8,), rows, lambda i: np.arange(8.0)[i])
+assert float(ev.jit(lambda x, y: (x * y).sum())(from_parts, a)) == 140
+print(repr(a), "|", text_of(lambda: np.asarray(a)), "|", text_of(lambda: (a + 1).tolist()))
+"""
+
+
+def test_two_processes_work_on_one_program():
+    codes, texts = outcome(LIVE)
+    assert codes == [0, 0]
+    said = "ValueError: Array: only parts of the array of type f32[8] are in this process."
+    assert texts == [f"Array(f32[8], in parts of which others are elsewhere) | {said} | {said}"] * 2
+
+
+# name: (what the second process does, its exit code, what the message says of it)
+ENDS = {
+    "killed": ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, "connection was closed"),
+    "raises": ("raise KeyError('no such batch')", 1, "KeyError: 'no such batch' at <string>:"),
+    "exits": ("sys.exit(3)", 3, "its program has ended"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_the_end_of_a_process_is_an_error_in_the_others(name):
+    action, code, why = ENDS[name]
+    codes, texts = outcome(f"if rank == 1:\n    {action}\nprint(lost())\n")
+    assert codes == [0, code]
+    assert texts[0].startswith("PeerLostError: <lambda>: process 1 (pid ")
+    assert why in texts[0]
+
+
+def test_the_first_process_may_end_too():
+    code = "if rank == 0:\n    os._exit(0)\nprint(lost())\n"
+    codes, texts = outcome(code)
+    assert codes == [0, 0]
+    assert texts[1].startswith("PeerLostError: <lambda>: process 0 (pid ")
+
+
+def test_of_three_processes_both_others_are_told():
+    code = """
+if rank == 2:
+    os.kill(os.getpid(), signal.SIGKILL)
+print(lost(60), flush=True)
+time.sleep(30)  # the other one is not to be woken by the end of this one
+"""
+    processes = start(code, 3, free_address())
+    for process in processes[:2]:
+        text = next(line for line in process.stdout if not line.startswith("[Gloo]"))
+        assert text.startswith("PeerLostError: ")
+        assert "process 2 (pid " in text
+        assert all(p.poll() is None for p in processes[:2])
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_who_waits_for_a_process_that_does_not_come_is_woken():
+    code = """
+if rank == 1:
+    print("ready", flush=True)
+    time.sleep(60)
+begin = time.monotonic()
+print(lost(60))
+"""
+    processes = start(code, 2, free_address())
+    while processes[1].stdout.readline() != "ready\n":
+        assert processes[1].poll() is None
+    time.sleep(1)  # in which the other one begins to wait
+    os.kill(processes[1].pid, signal.SIGKILL)
+    begin = time.monotonic()
+    out, error = processes[0].communicate(timeout=60)
+    assert processes[0].returncode == 0, error[-3000:]
+    assert time.monotonic() - begin < 20, "the limit is far off: it would be the sleeper's minute"
+    assert said(out).startswith("PeerLostError: ")
+    assert "process 1 (pid " in out
+    processes[1].communicate()
+
+
+def test_a_coordinator_that_never_comes():
+    code = """
+import evertrace as ev, sys
+try:
+    ev.distributed.initialize(sys.argv[1], 2, 1, initialization_timeout=1)
+except RuntimeError as error:
+    print(str(error).split("\\n")[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, free_address()], capture_output=True, text=True, check=False
+    )
+    assert "within 1 s: there is no process 0." in done.stdout, done.stderr[-2000:]
+
+
+def test_a_process_that_never_comes():
+    code = """
+import evertrace as ev, sys
+try:
+    ev.distributed.initialize(sys.argv[1], 3, 0, initialization_timeout=2)
+except RuntimeError as error:
+    print(str(error).split("\\n")[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, free_address()], capture_output=True, text=True, check=False
+    )
+    assert "within 2 s: there is no process 1, 2." in done.stdout, done.stderr[-2000:]
+
+
+def test_a_port_in_use():
+    code = """
+import evertrace as ev, sys
+try:
+    ev.distributed.initialize(sys.argv[1], 2, 0, initialization_timeout=5)
+except RuntimeError as error:
+    print(str(error).split("\\n")[0])
+"""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        address = f"127.0.0.1:{s.getsockname()[1]}"
+        done = subprocess.run(
+            [sys.executable, "-c", code, address], capture_output=True, text=True, check=False
+        )
+    want = f"distributed.initialize: the coordinator cannot listen at {address}.\n"
+    assert done.stdout == want, done.stderr[-2000:]
+
+
+REFUSED = [
+    ((None, 2, 0), "process 0 of 2 with the coordinator None"),
+    (("here", 2, 0), "process 0 of 2 with the coordinator 'here'"),
+    (("a:1", 2, 2), "process 2 of 2 with the coordinator 'a:1'"),
+    (("a:1", 2, None), "process_id must be an integer from 0 on, got -1"),
+    (("a:1", "two", 0), "num_processes must be an integer from 1 on, got 'two'"),
+]
+
+
+def test_arguments_that_make_no_sense():
+    code = """
+import evertrace as ev, sys
+for arguments in eval(sys.argv[1]):
+    try:
+        ev.distributed.initialize(*arguments)
+    except ValueError as error:
+        assert not ev.distributed.is_initialized()
+        print(str(error).split("\\n")[0])
+"""
+    given = repr([arguments for arguments, _ in REFUSED])
+    done = subprocess.run(
+        [sys.executable, "-c", code, given], capture_output=True, text=True, check=True
+    )
+    want = [f"distributed.initialize: {text}." for _, text in REFUSED]
+    assert done.stdout.splitlines() == want
+
+
+def test_it_comes_first_and_once():
+    ev.devices()
+    with pytest.raises(RuntimeError, match="devices have been asked for or used before"):
+        ev.distributed.initialize("127.0.0.1:1", 2, 0)
+    ev.distributed.initialize()
+    with pytest.raises(RuntimeError, match="it has been called before"):
+        ev.distributed.initialize()
+    ev.distributed.shutdown()
