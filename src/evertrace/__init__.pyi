@@ -100,6 +100,8 @@ from evertrace._src.sharding.assembly import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
 from evertrace._src.sharding.assembly import reshard as reshard
+from evertrace._src.sharding.explained import ShardingReport as ShardingReport
+from evertrace._src.sharding.explained import explain_sharding as explain_sharding
 from evertrace._src.sharding.layout import NamedSharding as NamedSharding
 from evertrace._src.sharding.layout import P as P
 from evertrace._src.sharding.maps import pmap as pmap

@@ -24,6 +24,7 @@ from evertrace._src.errors import PerformanceWarning as PerformanceWarning
 from evertrace._src.errors import RetraceError as RetraceError
 from evertrace._src.errors import RetraceWarning as RetraceWarning
 from evertrace._src.errors import ShapeError as ShapeError
+from evertrace._src.errors import ShardingTypeError as ShardingTypeError
 from evertrace._src.errors import TracerArrayConversionError as TracerArrayConversionError
 from evertrace._src.errors import TracerBoolConversionError as TracerBoolConversionError
 from evertrace._src.errors import TracerIntegerConversionError as TracerIntegerConversionError
@@ -54,6 +55,7 @@ __all__ = [
     "RetraceError",
     "RetraceWarning",
     "ShapeError",
+    "ShardingTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",

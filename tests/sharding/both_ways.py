@@ -10,7 +10,7 @@ import json
 import numpy as np
 
 import evertrace as ev
-from evertrace.sharding import NamedSharding
+from evertrace.sharding import AxisType, NamedSharding
 from evertrace.sharding import PartitionSpec as P
 from tests.sharding import test_divisions, test_maps
 
@@ -62,6 +62,7 @@ def main():
             f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check
         )
         show(f"shard_map: {name}", function, [x], exact=True)
+    mesh = ev.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)  # operands may differ
     for name, (f, operands, _) in test_divisions.CASES.items():
         args = [laid_out(mesh, *operand) for operand in operands]
         show(f"division: {name}", f, args, exact=False)

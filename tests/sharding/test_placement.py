@@ -188,6 +188,21 @@ seen""",
         "ev.jit(lambda a, b: a + b, donate_argnums=0)(*[put((4,))] * 2).tolist()",
         "[0.0, 2.0, 4.0, 6.0]",
     ),
+    "operands divided along different axes": (
+        "text_of(lambda: c + put((8, 8), 'y'))",
+        "ShardingTypeError: add: operand 0, f32[8@x,8], is divided along 'x' in dimension 0, and "
+        "operand 1, f32[8@y,8], along 'y' in dimension 0, which go together.",
+    ),
+    "operands divided along different axes, in jit": (
+        "text_of(ev.jit(lambda a: jnp.sin(a) @ a), a)[:85]",
+        "ShardingTypeError: dot_general: operand 0, f32[8@x,8@y], is divided along 'y' in dime",
+    ),
+    "axes that are left to the compiler": (
+        "auto = ev.make_mesh((4, 2), ('x', 'y'), axis_types=(ev.sharding.AxisType.Auto,) * 2)\n"
+        "b = [ev.device_put(whole, NamedSharding(auto, P(s))) for s in 'xy']\n"
+        "spec_of(b[0] + b[1], 2 * whole)",
+        "P()",
+    ),
     "two devices": (
         "text_of(lambda: one + two)",
         "ValueError: add: operand 0 is committed to cpu:1, operand 1 to cpu:2.",

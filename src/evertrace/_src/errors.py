@@ -20,6 +20,7 @@ shows a program that fails and one that works. The manual is docs/errors.md.
 #     NonConcreteBooleanIndexError         ... as a mask whose values are not known
 #   ShapeError < TypeError, ValueError     shapes do not fit
 #     InconclusiveDimensionOperation       ... or it cannot be decided for symbolic sizes
+#   ShardingTypeError < TypeError, ValueError   operands are divided along different axes
 #   AxisError < TypeError, ValueError, IndexError   an axis is out of range or given twice
 #   DTypeError < TypeError, ValueError     an operation does not take this dtype
 #   NotLinearError < TypeError             a function to be transposed is not linear
@@ -530,6 +531,22 @@ class JaxRuntimeError(EvertraceError, RuntimeError):
         ...
       >>> ev.jit(lambda x: x + 1)(jnp.ones(1))
       Array([2.], dtype=float32)
+    """
+
+
+@public
+class ShardingTypeError(EvertraceError, TypeError, ValueError):
+    """Operands are divided along different axes of a mesh where they have to be divided alike.
+
+    Along ``Explicit`` axes, which `make_mesh` makes, the types of arrays say how they are divided,
+    and nothing is moved between devices that nobody has asked for. Lay one operand out as the
+    other, or make the axes ``Auto``: then the compiler moves what it has to.
+
+    Example:
+      >>> raise ev.errors.ShardingTypeError("add: f32[8@x] and f32[8@y]")
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.ShardingTypeError: add: f32[8@x] and f32[8@y]
     """
 
 

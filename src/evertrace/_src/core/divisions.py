@@ -10,9 +10,25 @@ import itertools
 import math
 from typing import Any
 
+from evertrace._src import errors
 from evertrace._src.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 
 _MOST_ROUNDS = 8  # of a loop's body, until its carry lies as it did before
+
+
+class Axes(dict):
+    """The axes of a mesh: their sizes by name.
+
+    Attributes:
+      explicit: those along which the types of arrays say how they are divided, so that operands
+        that disagree are an error.
+    """
+
+    __slots__ = ("explicit",)
+
+    def __init__(self, sizes, explicit=()):
+        super().__init__(sizes)
+        self.explicit = frozenset(explicit)
 
 
 def open_division(aval):
@@ -20,7 +36,7 @@ def open_division(aval):
     return ((),) * aval.ndim
 
 
-def divide(prim, operands, divisions, results, params, mesh_sizes):
+def divide(prim, operands, divisions, results, params, mesh_sizes, src=None):
     """Return the divisions of the results of one operation.
 
     A factor is divided as its dimensions are; where operands disagree, as far as they agree. An
@@ -32,7 +48,11 @@ def divide(prim, operands, divisions, results, params, mesh_sizes):
       divisions: of the operands.
       results: avals.
       params: of the operation.
-      mesh_sizes: dict: axis -> its size.
+      mesh_sizes: dict: axis -> its size; `Axes` where some are explicit.
+      src: where the operation stands, for errors.
+
+    Raises:
+      ShardingTypeError: operands are divided along two explicit axes where they are one factor.
     """
     if prim.divide is not None:
 
@@ -44,6 +64,9 @@ def divide(prim, operands, divisions, results, params, mesh_sizes):
         return [open_division(aval) for aval in results]
     factors = prim.factors(operands, results, **params)
     sizes = _sizes(factors, (*operands, *results))
+    explicit = getattr(mesh_sizes, "explicit", None)
+    if explicit and prim.name != "add_any":  # which adds up cotangents, that nobody has written
+        _check_agreement(prim, factors, operands, divisions, explicit, src)
     axes = _axes_of_factors(factors, divisions, sizes, mesh_sizes)
     return [_division(dims, axes, sizes, mesh_sizes) for dims in factors.results]
 
@@ -64,6 +87,7 @@ def divide_jaxpr(jaxpr, divisions, mesh_sizes):
             [v.aval for v in eqn.outvars],
             eqn.params,
             mesh_sizes,
+            eqn.src,
         )
         known.update(zip(eqn.outvars, outs, strict=True))
     return [read(x) for x in jaxpr.outvars]
@@ -134,6 +158,42 @@ def _axes_of_factors(factors, divisions, sizes, mesh_sizes):
                 if _product(taken, mesh_sizes) != sizes[factor]:
                     break
     return found
+
+
+def _check_agreement(prim, factors, operands, divisions, explicit, src):
+    """Raise if operands divide one dimension along different axes, some of them explicit."""
+    found: dict[Any, tuple] = {}
+    for number, (dims, division) in enumerate(zip(factors.operands, divisions, strict=True)):
+        for dim, (parts, axes) in enumerate(zip(dims, division, strict=True)):
+            if not parts or not axes:
+                continue
+            other, at, before = found.setdefault(parts[0], (number, dim, axes))
+            shorter = min(len(axes), len(before))
+            if axes[:shorter] != before[:shorter] and not explicit.isdisjoint((*axes, *before)):
+                texts = [_shown(operands[i], divisions[i]) for i in (other, number)]
+                raise errors.user_error(
+                    errors.ShardingTypeError,
+                    f"{prim.name}: operand {other}, {texts[0]}, is divided along "
+                    f"{_listed(before)} in dimension {at}, and operand {number}, {texts[1]}, "
+                    f"along {_listed(axes)} in dimension {dim}, which go together.",
+                    fix="lay one of them out as the other, `reshard(x, P(...))`, or leave the axes "
+                    "to the compiler, `make_mesh(..., axis_types=(AxisType.Auto, ...))`.",
+                    anchor="sharding-type",
+                    src=src,
+                )
+
+
+def _shown(aval, division):
+    """Return a type with the axes that divide it: ``f32[8@x,4]``."""
+    dims = [
+        f"{n}@{'+'.join(map(str, axes))}" if axes else f"{n}"
+        for n, axes in zip(aval.shape, division, strict=True)
+    ]
+    return f"{aval.str_short().partition('[')[0]}[{','.join(dims)}]"
+
+
+def _listed(axes):
+    return " and ".join(map(repr, axes))
 
 
 def _taken(axes, size, mesh_sizes):

@@ -73,20 +73,33 @@ def lay_out(prim, args, params, outs):
         _put_on(outs, divisions, args, like)
 
 
-def lay_out_program(jaxpr, args, outs, mesh):
-    """Lay the results of a program out as its arguments and constraints say.
+def divide_program(jaxpr, args, mesh):
+    """Return how the results of a program are divided, as its arguments and constraints say.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the program, which keeps the answer.
       args: of the call.
-      outs: its outputs.
       mesh: a sharding over the mesh that the constraints name, or None.
+
+    Returns:
+      The divisions and a sharding over their mesh, or None where no argument needed is laid out.
     """
     like = _mesh_of(args) if is_laid_out(args) else mesh
-    if like is None:  # what is laid out is not needed
-        return
-    divisions = divide_jaxpr(jaxpr, _divisions(args, jaxpr.invars), like.axis_sizes())
-    _put_on(outs, divisions, args, like)
+    if like is None:
+        return None
+    axes, divisions = like.axis_sizes(), _divisions(args, jaxpr.invars)
+    key = ("divisions", *divisions, *axes.items(), axes.explicit)
+    found = jaxpr.cache.get(key)
+    if found is None:
+        found = jaxpr.cache[key] = divide_jaxpr(jaxpr, divisions, axes)
+    return found, like
+
+
+def lay_out_program(args, outs, divided):
+    """Lay the results of a program out as `divide_program` has said."""
+    if divided is not None:
+        divisions, like = divided
+        _put_on(outs, divisions, args, like)
 
 
 def _mesh_of(args):

@@ -184,14 +184,15 @@ class Program:
         if laid_out:
             placing.check_one_place(f"jit({self.name})", args, self._names())
         inputs = [args[i] for i in self.kept]
+        divided = placing.divide_program(self.jaxpr, inputs, self.mesh) if laid_out else None
         runner = self.runner(args)
         if runner is self._by_xla and self.engine in TAPES:
             raise _elsewhere_error(self.name, self.engine)
         outs = runner.run(inputs)
         if self.donated:
             _delete_donated(args, self.donated)
-        if laid_out and not runner.places:
-            placing.lay_out_program(self.jaxpr, inputs, outs, self.mesh)
+        if not runner.places:
+            placing.lay_out_program(inputs, outs, divided)
         return outs if self.plain else [self._forwarded(s, args, outs) for s in self.sources]
 
     def _names(self):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.core.divisions import Axes
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding
 from evertrace._src.sharding.mesh import AbstractMesh, AxisType, Mesh, context_mesh
 from evertrace._src.support import set_module
@@ -135,6 +136,14 @@ def axes_of(entry):
     return entry if isinstance(entry, tuple) else (entry,)
 
 
+def spec_of(division):
+    """Return the spec of a division."""
+    kept = len(division)
+    while kept and not division[kept - 1]:
+        kept -= 1
+    return PartitionSpec(*division[:kept])
+
+
 def check_axes(where, spec, names):
     """Raise unless a spec names axes that there are, each once."""
     used = [name for entry in spec for name in axes_of(entry)]
@@ -228,21 +237,22 @@ class NamedSharding(Sharding):
         return math.prod(self.mesh.axis_sizes)
 
     def axis_sizes(self):
-        """Return a dict: axis of the mesh -> its size."""
-        return dict(self.mesh.shape_tuple)
+        """Return a dict: axis of the mesh -> its size, which knows the explicit ones."""
+        pairs = zip(self.mesh.axis_names, self.mesh.axis_types, strict=True)
+        explicit = [name for name, kind in pairs if kind is AxisType.Explicit]
+        return Axes(self.mesh.shape_tuple, explicit)
 
     def division(self, ndim):
         """Return, for each of so many dimensions, the axes that divide it; None without devices."""
-        if not isinstance(self.mesh, Mesh):
-            return None
+        return self.spec_division(ndim) if isinstance(self.mesh, Mesh) else None
+
+    def spec_division(self, ndim):
+        """Return, for each of so many dimensions, the axes that divide it."""
         return (*map(axes_of, self.spec), *[()] * (ndim - len(self.spec)))
 
     def divided(self, division):
         """Return the sharding on the same mesh whose axes divide dimensions so."""
-        kept = len(division)
-        while kept and not division[kept - 1]:
-            kept -= 1
-        return NamedSharding(self.mesh, PartitionSpec(*division[:kept]))
+        return NamedSharding(self.mesh, spec_of(division))
 
     def abstract(self, ndim):
         """Return the sharding on the mesh without devices, with an entry for each dimension."""

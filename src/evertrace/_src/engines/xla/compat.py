@@ -220,6 +220,35 @@ def parse_module(text: str) -> Any:
         return ir.Module.parse(text)
 
 
+_PARTITION = (
+    "builtin.module(sdy-propagation-pipeline,"
+    "func.func(sdy-insert-explicit-reshards{enable-full-version=true},sdy-reshard-to-collectives))"
+)
+
+
+def partition_by_shardy(text: str) -> Any:
+    """The module of a divided program with what devices tell each other, as ``sdy`` operations."""
+    module = parse_module(text)
+    passes = importlib.import_module("jaxlib.mlir.passmanager").PassManager
+    with module.context:
+        passes.parse(_PARTITION).run(module.operation)
+    return module
+
+
+def walk(module: Any, visit: Callable[[Any], None]) -> None:
+    """Call a function on each operation of a module, inner ones too."""
+    for op in module.body.operations:
+        _walk(op.operation, visit)
+
+
+def _walk(op: Any, visit: Callable[[Any], None]) -> None:
+    visit(op)
+    for region in op.regions:
+        for block in region:
+            for inner in block.operations:
+                _walk(inner.operation, visit)
+
+
 def write_portable(text: str) -> bytes:
     """StableHLO text as bytes that other releases read: XLA's of four weeks ago, and later ones."""
     hlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")

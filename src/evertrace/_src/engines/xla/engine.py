@@ -26,6 +26,7 @@ from evertrace._src.lazy import LazyModule
 from evertrace._src.support import Cache
 from evertrace._src.transforms.staging import close_jaxpr, stage
 
+collectives: Any = LazyModule("evertrace._src.engines.xla.collectives")
 portable: Any = LazyModule("evertrace._src.engines.xla.portable")
 put = buffers.put
 NO_OPTIONS = Options()
