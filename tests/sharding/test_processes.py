@@ -101,6 +101,7 @@ print(repr(a), "|", text_of(lambda: np.asarray(a)), "|", text_of(lambda: (a + 1)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_work_on_one_program():
     codes, texts = outcome(LIVE)
     assert codes == [0, 0]
@@ -116,6 +117,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDS)
 def test_the_end_of_a_process_is_an_error_in_the_others(name):
     action, code, why = ENDS[name]
@@ -125,6 +127,7 @@ def test_the_end_of_a_process_is_an_error_in_the_others(name):
     assert why in texts[0]
 
 
+@pytest.mark.slow
 def test_the_first_process_may_end_too():
     code = "if rank == 0:\n    os._exit(0)\nprint(lost())\n"
     codes, texts = outcome(code)
@@ -132,6 +135,7 @@ def test_the_first_process_may_end_too():
     assert texts[1].startswith("PeerLostError: <lambda>: process 0 (pid ")
 
 
+@pytest.mark.slow
 def test_of_three_processes_both_others_are_told():
     code = """
 if rank == 2:
@@ -150,6 +154,7 @@ time.sleep(30)  # the other one is not to be woken by the end of this one
         process.communicate()
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_process_that_does_not_come_is_woken():
     code = """
 if rank == 1:

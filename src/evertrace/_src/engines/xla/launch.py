@@ -62,18 +62,21 @@ class Partition(Inspected):
         """
         check_process()
         self._check(args)
-        member = membership()
-        numbered = {}
+        raws, member = [x.raw for x in args], membership()
         try:
-            with _starting:
-                if member is not None:
-                    member.check(self.name)
-                    numbered = {"launch_id": member.launching(self._local)}
-                running = self._raw.execute_sharded([x.raw for x in args], **numbered)
+            if member is None:
+                running = self._start(raws)
+            else:
+                number = member.launching(self._local, self.name)
+                running = member.wait_for(lambda: self._start(raws, launch_id=number), self.name)
             raws = running.consume_with_handlers(self._handlers)
         except compat.FAILURES as error:
             failed(error, self.name, "running a program on several devices")
         return [Spread(r, *facts) for r, facts in zip(raws, self.outputs, strict=True)]
+
+    def _start(self, raws, **numbered):
+        with _starting:
+            return self._raw.execute_sharded(raws, **numbered)
 
     def _check(self, args):
         if len(args) != len(self.inputs):

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from evertrace._src import errors
@@ -23,6 +24,7 @@ from evertrace._src.engines.xla.coordinator import Lines
 from evertrace._src.engines.xla.failures import fail
 
 _NOTICE = 3.0  # seconds in which the death of a process is known everywhere
+_POLL = 0.25  # seconds between two looks at who is gone, while a program is waited for
 _IN_FLIGHT = 64  # programs that are woken when a process dies
 
 
@@ -68,11 +70,37 @@ class Membership:
             for device in devices:
                 compat.poison(device, number, text)
 
-    def launching(self, devices: Any) -> int:
+    def launching(self, devices: Any, what: str) -> int:
         """Return the number of a program that is about to be started on devices of this process."""
+        self.check(what)
         number = next(self._numbers)
         self._launched.append((number, devices))
         return number
+
+    def wait_for(self, start: Callable[[], Any], what: str) -> Any:
+        """Start a program on another thread, and wait for that to return, or for a loss.
+
+        XLA runs a small program in the thread that starts it, where nothing can wake it if another
+        process never answers: one that waits, in turn, for the one that is gone.
+        """
+        made: list = []
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                made.append((start(), None))
+            except BaseException as error:
+                made.append((None, error))
+            done.set()
+
+        threading.Thread(target=work, name="evertrace launch", daemon=True).start()
+        while not done.wait(_POLL):
+            if any(time.monotonic() - x.when > _NOTICE / 3 for x in list(self.lost.values())):
+                raise self._error(what)
+        result, error = made[0]
+        if error is not None:
+            raise error
+        return result
 
     def check(self, what: str) -> None:
         """Raise `PeerLostError` if a process has gone."""
