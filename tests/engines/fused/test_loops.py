@@ -51,6 +51,14 @@ def of_scalars(x):
     return lax.fori_loop(0, 1000, lambda i, y: y * 0.999 + i, x[0, 0])
 
 
+def that_counts_beside(x):
+    def turn(state, _):
+        count, y = state
+        return (count + 1, y * 0.9 + count), None
+
+    return lax.scan(turn, (0, x), None, length=7)[0]
+
+
 def with_a_long_sum(x):
     scale = jnp.sum(x * x, 1, keepdims=True)
     return lax.fori_loop(0, 5, lambda _, y: y * 0.5 + x / scale, x)
@@ -63,6 +71,7 @@ LOOPS = {
     "nested": (nested, 1),
     "chained": (chained, 1),
     "of scalars": (of_scalars, 1),
+    "that counts beside": (that_counts_beside, 2),
     "with a long sum": (with_a_long_sum, 1),
     "steps to one": (lambda x: ev.vmap(steps_to_one)((jnp.abs(x[0]) * 99 + 1).astype(int)), 1),
     "moves elements": (lambda x: lax.fori_loop(0, 5, lambda _, y: y[::-1] * 0.5 + x, x), 0),

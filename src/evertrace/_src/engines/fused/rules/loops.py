@@ -114,11 +114,13 @@ def body_of(eqn):
 
 
 def _value(k, eqn, index):
-    """Return what all carries are in the end, at a place; None of those that have another shape."""
+    """Return what all carries are in the end, at a place; None of those that have another shape.
+
+    Numbers do not depend on arrays: who asks for a number, a counter, computes no others.
+    """
     body = k.body(eqn)
-    shape = max((x.aval.shape for x, _, _ in body.carries), key=len)
     lanes = max([place.lanes for place in index], default=1)
-    carries = [c for c in body.carries if c[0].aval.shape in ((), shape)]
+    carries = [c for c in body.carries if c[0].aval.ndim in (0, len(index))]
     starts = []
     for x, start, _ in carries:
         at = index if x.aval.ndim else ()
@@ -143,8 +145,8 @@ def _value(k, eqn, index):
         return nexts, k.any_lane(k.at(body.condition, index), scope)
 
     found = k.turns(eqn.outvars[0], index, starts, turn, length)
-    pairs = zip(carries, found, strict=True)
-    return [value if x.aval.ndim == len(index) else None for (x, _, _), value in pairs]
+    values = {x: value for (x, _, _), value in zip(carries, found, strict=True)}
+    return [values[x] if x.aval.ndim == len(index) else None for x, _, _ in body.carries]
 
 
 def _takes(eqn):
