@@ -274,10 +274,16 @@ class Notes:
     """Keeps what it is told."""
 
     def __init__(self):
-        self.seen = []
+        self.seen, self.n = [], 0
 
     def note(self, v):
         self.seen.append(v + 0)
+
+    def count(self, v):
+        self.n += 1
+
+    def replace(self, v):
+        self.seen = [v + 0]
 
 
 def made_list(x):
@@ -289,6 +295,18 @@ def made_list(x):
 def made_object(x):
     notes = Notes()
     io_callback(notes.note, None, x, ordered=True)
+    return len(notes.seen)
+
+
+def made_number(x):
+    notes = Notes()
+    io_callback(notes.count, None, x, ordered=True)
+    return 0.5**notes.n
+
+
+def made_attribute(x):
+    notes = Notes()
+    io_callback(notes.replace, None, x, ordered=True)
     return len(notes.seen)
 
 
@@ -313,10 +331,25 @@ def made_variable(x):
     return n
 
 
-@pytest.mark.parametrize("step", [made_list, made_object, made_closure, made_variable])
+@pytest.mark.parametrize(
+    "step", [made_list, made_object, made_number, made_attribute, made_closure, made_variable]
+)
 def test_what_the_call_makes_and_reads_after_a_callback_must_not_be_changed_by_it(step):
     with pytest.raises(ev.errors.ImpurityError, match="that the jitted function has made, and"):
         ev.jit(step)(X)
+
+
+@case(traces=1)
+def test_of_what_the_call_makes_a_callback_may_change_what_is_not_read(jit):
+    def step(x):
+        notes = Notes()
+        io_callback(notes.count, None, x, ordered=True)
+        return x * len(notes.seen), notes
+
+    step = jit(step)
+    for i in range(3):
+        y, notes = step(X * i)
+        yield y, notes.n
 
 
 @case(traces=1)

@@ -44,18 +44,22 @@ class After:
       code: of the jitted function's frame; names: that it mentions from then on.
       held: things that the local variables hold which are loaded from then on.
       made: what is read from then on of things that may be the trace's own, each with whether it is
-        only given to another function.
+        only given to another function, and with the pairs (object, name) of attributes on the way.
       variables: that are read from then on where functions have them in common.
-      recipes: of those of them that callbacks share.
+      recipes: of those of them that callbacks share; fields: pairs (recipe, name) of attributes
+        on the way to them.
       nodes: of the places, in order, once the trace has ended.
     """
 
-    __slots__ = ("code", "held", "made", "names", "nodes", "reads", "recipes", "variables")
+    __slots__ = (
+        "code", "fields", "held", "made", "names", "nodes", "reads", "recipes", "variables",
+    )  # fmt: skip
 
     def __init__(self):
         self.reads: set[Any] = set()
         self.nodes: tuple[Any, ...] = ()
         self.recipes: frozenset[Any] = frozenset()
+        self.fields: frozenset[Any] = frozenset()
         frames = _frames()
         # Weakly: the variant has this, and dies with the code.
         self.code = weakref.ref(original(frames[-1].f_code)) if frames else None
@@ -191,20 +195,26 @@ def _of_frames(frames):
             _hold(variables.get(name), held)
         for name, value in variables.items():
             for steps, end in reads_from(frame.f_code, start, name):
-                made.append((_at(value, steps), end == GIVEN))
+                at, fields = _at(value, steps)
+                made.append((at, end == GIVEN, fields))
     return names, list(held.values()), made, common
 
 
 def _at(value, steps):
-    """Return what some steps lead to from a value, as far as they are attributes of its own."""
+    """Return what some steps lead to, as far as they are attributes of the value's own, and these.
+
+    Of the attributes it is pairs of the object that has one, and its name.
+    """
+    fields = []
     for step in steps:
         attributes = instance_dict(value) if type(step) is Field else None
         if attributes is None or step.name not in attributes:
             # a method that is passed on reads nothing yet
             is_method = type(step) is Field and callable(getattr(type(value), step.name, None))
-            return None if is_method else value
+            return None if is_method else value, fields
+        fields.append((value, step.name))
         value = attributes[step.name]
-    return value
+    return value, fields
 
 
 _known: Any = weakref.WeakKeyDictionary()  # code -> offset -> what it uses from there on

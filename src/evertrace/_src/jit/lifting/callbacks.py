@@ -38,7 +38,7 @@ from evertrace._src.jit.lifting.entered import (
 )
 from evertrace._src.jit.lifting.pending import changes_so_far, in_place, mentioned
 from evertrace._src.jit.lifting.recipes import Constant, Kitchen, New, Out
-from evertrace._src.jit.lifting.values import dict_type
+from evertrace._src.jit.lifting.values import dict_type, same_value
 from evertrace._src.ops.callback import OfThisCall, in_progress
 
 # ------------------------------------------------------------------------ while tracing
@@ -89,6 +89,10 @@ class Callbacks:
         self.afters.append(after)
         self.recorder.lifter.objects.hide_again()
         after.recipes = self._read_after(after)
+        read = [field for _, _, fields in after.made for field in fields]
+        after.fields = frozenset(
+            [(self._made[id(x)][1], name) for x, name in read if id(x) in self._made]
+        )
         how = recipe, pending, varying, self._forgotten, after, effects
         held = OfThisCall(callback, how, len(cook.outs))
         return held, [self._of_call(), *map(as_operand, cook.outs), *operands]
@@ -96,7 +100,7 @@ class Callbacks:
     def _read_after(self, after):
         """Return the recipes of what the trace has made and reads after a callback."""
         found, seen = set(), set()
-        todo = [x for x, given in after.made if not (given and self._is_callback(x))]
+        todo = [x for x, given, _ in after.made if not (given and self._is_callback(x))]
         for fun, _, _ in self._made.values():
             if type(fun) is types.FunctionType:
                 cells = zip(code_of(fun).co_freevars, fun.__closure__ or (), strict=True)
@@ -343,12 +347,20 @@ def _callback(values, slots, made, progress, held, extras):
     found = recipe.make(kitchen)
     with in_place(pending, kitchen, f"{held.name}: {held!r}", held.src):
         before = [(x, contents_of(x)) for x in made.fixed(after.recipes)]
+        fields = [(x, name, _attribute(x, name)) for x, name in made.read(after.fields)]
         states = after.states(values)
         yield found
         after.check(states, values, held)
     for x, contents in before:
         if not _are_same(contents_of(x), contents):
             raise _changed_error(held, x)
+    for x, name, value in fields:
+        if not same_value(_attribute(x, name), value):
+            raise _changed_error(held, x)
+
+
+def _attribute(x, name):
+    return (instance_dict(x) or {}).get(name)
 
 
 class _Made:
@@ -369,6 +381,13 @@ class _Made:
 
     def __setitem__(self, recipe, value):
         (self.own if recipe in self.varying else self.shared)[recipe] = value
+
+    def read(self, fields):
+        """Yield pairs of an object and a name for such of its recipe and one."""
+        for recipe, name in fields:
+            x = self.get(recipe)
+            if x is not None:
+                yield x, name
 
     def fixed(self, read):
         """Return what the callback must not change: nobody else would see it.
