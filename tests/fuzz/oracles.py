@@ -179,6 +179,8 @@ DIFFERENT = {
     "scipy.special.betaln": ("0.0, 0.0", "NaN where poles meet"),
     "scipy.special.hyp1f1": ("-2.0, -2.0, -1.0", "where poles of the parameters meet"),
     "scipy.special.hyp2f1": ("0.0, 2.0, 0.0, 0.0", "where poles of the parameters meet"),
+    "scipy.special.i0": ("jnp.full(2, jnp.inf)", "infinite; SciPy's is NaN"),
+    "scipy.special.i1": ("jnp.full(2, jnp.inf)", "as i0"),
     "scipy.special.sph_harm_y": ("4, 1, -1.0, 0.0", "of a negative polar angle"),
 }  # fmt: skip
 """Targets whose meaning is another than that of the function of the same name: arguments that show
