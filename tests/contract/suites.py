@@ -9,6 +9,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import random
 import signal
 import unittest
 import warnings
@@ -100,6 +101,8 @@ def _failure(case, jit):
     """Run a test with its method jitted; return what it raised, or None."""
     case = type(case)(case._testMethodName)
     signal.alarm(SECONDS)
+    before = random.getstate()
+    random.seed(0)  # some pass by luck: `sqrt(pvariance(x))` is mostly `pstdev(x)`
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             type(case).setUpClass()
@@ -112,4 +115,5 @@ def _failure(case, jit):
         return error
     finally:
         signal.alarm(0)
+        random.setstate(before)
     return None

@@ -25,6 +25,9 @@ PEERS = {
 LARGE = 1000
 """Numbers from which on, and thousands of elements, the oracle is not asked: it would take them."""
 
+SMALL = float(np.finfo(np.float32).tiny)
+"""The smallest number that is one with us, too."""
+
 KINDS = "biufc"
 WIDTHS = {"f": (4, 8), "c": (8, 16), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "b": (1,)}
 """Of the dtypes that NumPy computes in as we do: of the others it has halves, and rounds often."""
@@ -87,7 +90,7 @@ def _given(value):
         return value
     if type(value) in (list, tuple):
         return type(value)(map(_given, value))
-    if type(value) in (int, float, complex) and abs(value) > LARGE:
+    if type(value) in (int, float, complex) and (abs(value) > LARGE or 0 < abs(value) < SMALL):
         raise Unknown
     if value is None or type(value) in (bool, int, float, complex, str):
         return value
