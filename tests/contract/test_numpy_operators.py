@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import evertrace as ev
+from evertrace._src import native
 
 pytestmark = [
     pytest.mark.engine,
@@ -97,9 +98,15 @@ def check(found, plain):
         np.testing.assert_array_equal(np.signbit(found)[zeros], np.signbit(plain)[zeros])
 
 
+BY_XLA = {("truediv", "complex64"), ("pow", "float32"), ("pow", "float64")}
+"""XLA divides complex numbers by zero in a way of its own, and has no numbers below the normal."""
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator(name, dtype):
+    if (name, dtype) in BY_XLA and not native.is_built():
+        pytest.skip("XLA's special values are other ones")
     fn = OPERATORS[name]
     for other in (*DTYPES, int, float):
         jitted = ev.jit(lambda a, b, fn=fn: fn(a, b))

@@ -28,6 +28,12 @@ def outer(x, y):
 
 # function, operands, result
 CASES = {
+    "product with a boolean": (
+        lambda b, x: b.astype(x.dtype) * x, [np.array([False, True]), f32(NAN, NAN)], f32(NAN, NAN),
+    ),
+    "boolean over zero": (
+        lambda b, x: b.astype(x.dtype) / x, [np.array([False, True]), f32(0, 0)], f32(NAN, INF),
+    ),
     "outer products of zero and NaN": (
         outer, [f32(0, 1, INF), f32(NAN, 1, 0)], f32([NAN, 0, 0], [NAN, 1, 0], [NAN, INF, NAN]),
     ),

@@ -21,6 +21,7 @@ def main():
     parser.add_argument("--find", help="programs whose causes contain this text are shown")
     parser.add_argument("--causes", type=int, default=25, help="how many causes to show")
     parser.add_argument("--allow", type=float, default=0.0, help="rate of raw errors allowed")
+    parser.add_argument("--unlike", type=float, default=0.0, help="the same of other than NumPy's")
     options = parser.parse_args()
     if options.print is not None:
         print(calls.program(options.print).text)
@@ -63,7 +64,9 @@ def run(options):
     for cause, count in causes.most_common(options.causes):
         print(f"{count:5}  {cause}  [--replay {examples[cause]}]")
     fatal = sum(counts[kind] for kind in (verdicts.CRASH, verdicts.HANG, verdicts.WRONG))
-    return int(fatal > 0 or counts[verdicts.RAW] > options.allow * options.calls)
+    allowed = {verdicts.RAW: options.allow, verdicts.UNLIKE: options.unlike}
+    too_many = [k for k, rate in allowed.items() if counts[k] > rate * options.calls]
+    return int(fatal > 0 or bool(too_many))
 
 
 if __name__ == "__main__":

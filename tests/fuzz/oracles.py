@@ -174,6 +174,12 @@ DIFFERENT = {
     "scipy.linalg.lu": ("jnp.ones((2, 0))", "the permutation is as large as the matrix is high"),
     "scipy.linalg.expm": ("jnp.full((1, 1), 1e9)", "NaN where it overflows"),
     "scipy.linalg.expm_frechet": ("jnp.full((1, 1), 1e9), jnp.ones((1, 1))", "as expm"),
+    "scipy.special.expn": ("2.5, 0.5", "of orders that are no integers"),
+    "scipy.special.zeta": ("0.0, -1.0", "infinite at all poles of q; SciPy's is NaN below 1"),
+    "scipy.linalg.rsf2csf": (
+        "jnp.arange(4.0).reshape(2, 2), jnp.ones((2, 2))",
+        "of what is no Schur form the order of eigenvalues",
+    ),
     "scipy.special.multigammaln": ("jnp.zeros(2), 0", "of no dimensions, elementwise, too"),
     "scipy.special.digamma": ("0", "NaN at all poles; SciPy's is infinite at 0"),
     "scipy.special.polygamma": ("4, 0.0", "as digamma"),

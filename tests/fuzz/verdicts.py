@@ -12,7 +12,10 @@ from evertrace import errors
 from evertrace._src import source
 from tests.fuzz import calls, oracles
 
-RIGHT, CLEAR, RAW, WRONG = "right", "clear", "raw", "wrong"
+RIGHT, CLEAR, RAW, WRONG, UNLIKE = "right", "clear", "raw", "wrong", "unlike"
+"""`WRONG` is a value that our own engines or transformations do not agree on, `UNLIKE` one that
+NumPy's or SciPy's function of that name does not return: a fault, or a difference to be listed."""
+
 CRASH, HANG, MEMORY = "crash", "hang", "memory"
 GOOD = {RIGHT, CLEAR}
 
@@ -148,7 +151,7 @@ def _by_oracle(program, found):
     differs = None if program.target in oracles.DIFFERENT else oracles.difference(program, found)
     if differs is None:
         return Verdict(RIGHT)
-    return Verdict(WRONG, f"{program.target}: not as NumPy: {differs.split(':')[0]}", differs)
+    return Verdict(UNLIKE, f"{program.target}: not as NumPy: {differs.split(':')[0]}", differs)
 
 
 def difference(found, expected):

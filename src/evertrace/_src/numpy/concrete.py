@@ -151,7 +151,15 @@ def to_numpy(x, dtype=None, copy=None):
     if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
         if copy is False:
             raise ValueError(f"converting {value.dtype} to {np.dtype(dtype)} needs a copy")
-        return np.array(value, dtype)
+        try:
+            return np.array(value, dtype)
+        except (TypeError, ValueError) as error:
+            raise errors.user_error(
+                type(error),
+                f"__array__: {value.dtype.name} cannot be converted to {np.dtype(dtype)}: {error}",
+                fix="convert it without a dtype, then with NumPy, `np.asarray(x).astype(...)`.",
+                anchor="arguments",
+            ) from None
     view = value.view()
     view.flags.writeable = False
     return view

@@ -404,6 +404,13 @@ conj_p = elementwise(
 
 
 def _integer_pow_dtype(dtype, *, y):
+    if not isinstance(y, int | np.integer):
+        raise errors.user_error(
+            TypeError,
+            f"integer_pow: y is {y!r}, not an int.",
+            fix="use `pow_p`, or `lax.pow`, for other powers.",
+            anchor="arguments",
+        )
     if y < 0 and not dtypes.issubdtype(dtype, np.inexact):
         raise errors.user_error(
             errors.DTypeError,

@@ -1,5 +1,7 @@
 """StableHLO of conversions."""
 
+import numpy as np
+
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.rules.compare import compare
@@ -13,6 +15,9 @@ def _convert(b, out, x, *, new_dtype, weak_type, sharding):
         x = b.op("stablehlo.real", [x], ShapedArray(x.shape, real_dtype(x.dtype)))
     if new_dtype.kind == "b":
         return compare(b, "NE", x, b.full_like(x, 0))
+    if x.dtype.kind == "b" and new_dtype.kind not in "biu":
+        # XLA takes a product with a boolean for a choice: 0 * nan would be 0.
+        x = b.op("stablehlo.convert", [x], ShapedArray(x.shape, np.dtype(np.int8)))
     return b.op("stablehlo.convert", [x], out)
 
 
