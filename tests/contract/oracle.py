@@ -33,7 +33,12 @@ from typing import NamedTuple
 import numpy as np
 
 import evertrace
-from evertrace._src.errors import EvertraceError, EvertraceWarning
+from evertrace._src.errors import (
+    EvertraceError,
+    EvertraceWarning,
+    ImpurityError,
+    OpaqueStateError,
+)
 from tests.contract.parts import dict_of
 from tests.contract.reader import Reader
 from tests.contract.situations import Situations
@@ -274,7 +279,7 @@ class _Run:
 
     def _event(self, event):
         """Run an event; return whether the worlds are still alike, and what differs."""
-        reader = Reader(self.jitted)
+        reader = Reader(self.jitted, self.program.source)
         watched = self.program.watched and event.is_call
         found = self.jitted.run(event, reader.reading if watched else contextlib.nullcontext)
         traced = self.counter.traced()
@@ -292,7 +297,14 @@ class _Run:
         failed = before and (found[1] is not None)
         if failed:
             before.restore()
-        if failed and is_refusal(found[1]) and not is_refusal(expected[1]):
+        if (
+            failed
+            and is_refusal(found[1])
+            and (
+                not is_refusal(expected[1])
+                or isinstance(found[1], OpaqueStateError | ImpurityError)
+            )
+        ):
             self.refused.append(one_line(found[1]))
         else:
             difference = difference or _difference_of_outcomes(
@@ -308,9 +320,14 @@ class _Run:
         return True, difference or _difference_of_states(self.plain, self.jitted)
 
 
+_MANUAL = "https://evertrace.dev/errors#"
+
+
 def is_refusal(error):
     """Whether an error says clearly why `jit` cannot do something."""
-    return isinstance(error, EvertraceError) or "https://evertrace.dev/errors#" in _said(error)
+    said = _said(error)
+    is_described = "<traced " in said  # an exception that carries what a callback has returned
+    return isinstance(error, EvertraceError) or is_described or _MANUAL in said
 
 
 def _said(error):

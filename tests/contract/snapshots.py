@@ -4,6 +4,7 @@ import array
 import contextvars
 import random
 import types
+import weakref
 from collections import defaultdict, deque
 from functools import partial
 
@@ -95,6 +96,8 @@ def _undo_of_contents(x):
     if isinstance(x, defaultdict):
         factory = partial(setattr, x, "default_factory", x.default_factory)
         return [factory, partial(_refill, x, dict(x))]
+    if isinstance(x, weakref.WeakValueDictionary | weakref.WeakKeyDictionary | weakref.WeakSet):
+        return [partial(_refill, x, x.copy())]
     if isinstance(x, dict | set | deque):
         return [partial(_refill, x, list(x) if isinstance(x, deque) else x.copy())]
     if isinstance(x, bytearray | array.array):

@@ -455,3 +455,17 @@ def test_a_returned_exception_is_of_this_call():
     first, second = f(1, X), f(2, X)
     assert (type(first), first.args[0], second.args[0]) == (Diverged, 1, 2)
     assert f.cache_info().misses == 1
+
+
+def test_what_an_exception_carries_twice_is_one_thing():
+    def step(x):
+        try:
+            raise KeyError({"w": x * 2})
+        except KeyError as error:
+            raise Diverged(*error.args, [1]) from error
+
+    with pytest.raises(Diverged) as caught:
+        ev.jit(step)(X)
+    error = caught.value
+    assert error.args[0] is error.__cause__.args[0]
+    assert (error.args[0]["w"] == X * 2).all()

@@ -81,12 +81,25 @@ class _RaisedCook(Cook):
     Attributes:
       linked: ids of the exceptions, which stay those that they are.
       touched: whether there was something that belongs to the trace.
+      touching: ids of what it was in: one thing may be in several places.
     """
 
     linked: Collection[int] = ()
     touched = False
 
+    def __init__(self, recorder):
+        super().__init__(recorder)
+        self.touching = set()
+
     def _recipe(self, value, where, is_result):
+        before, self.touched = self.touched, id(value) in self.touching
+        made = self._recipe_of(value, where, is_result)
+        if self.touched:
+            self.touching.add(id(value))
+        self.touched |= before
+        return made
+
+    def _recipe_of(self, value, where, is_result):
         kind = type(value)
         if id(value) in self.linked:
             return Constant(value)
