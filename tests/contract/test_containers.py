@@ -418,3 +418,17 @@ def test_large_container_is_warned_of_by_name():
     s.table[3] = 2.0
     assert f(X).tolist() == [2.0, 4.0, 6.0]
     assert f.cache_info().misses == 1
+
+
+@case(traces=1)
+def test_iterators_over_what_the_call_changes_stand_where_they_stood(jit):
+    def step(x):
+        s.ws.extend([x, x + 1])
+        s.it = iter(s.ws)
+        next(s.it)
+        return reversed(s.ws)
+
+    step = jit(step)
+    for i in range(3):
+        s = Record(ws=[X], it=None)
+        yield list(step(X * i)), list(s.it)

@@ -136,13 +136,16 @@ class Variant(_VariantBase):
             done = progress.effects
         if self.plain:
             return outs[self.result.position]
-        kitchen = Kitchen(values, slots, outs, made)
+        later: list[Any] = []
+        kitchen = Kitchen(values, slots, outs, made, later)
         prepared = [w.prepare(kitchen) for w in self.writes]
         result = self.result.make(kitchen)
         if prepared:
             with interrupts.held():  # all or nothing is written
                 for write, new in zip(self.writes, prepared, strict=True):
                     write.apply(kitchen, new)
+        for move in later:
+            move()
         for effect in self.effects[done:]:
             effect.run(kitchen)
         return result

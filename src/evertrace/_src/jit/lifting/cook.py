@@ -34,7 +34,7 @@ from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
 from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_computed, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
 from evertrace._src.jit.lifting.impure import real_of
-from evertrace._src.jit.lifting.parts import MADE, is_structure
+from evertrace._src.jit.lifting.parts import MADE, is_structure, make_iterator
 from evertrace._src.jit.lifting.recipes import (
     Constant,
     Definition,
@@ -46,6 +46,7 @@ from evertrace._src.jit.lifting.recipes import (
     NewException,
     NewFunction,
     NewInstance,
+    NewIterator,
     NewTuple,
     Number,
     NumberAsArray,
@@ -386,7 +387,8 @@ class Cook:
         parts = kind.take(value)
         if parts is None:
             return self._constant_or_refuse(value, where)
-        recipe = self._note(value, NewCall(kind.make))
+        write = NewIterator if kind.make is make_iterator else NewCall
+        recipe = self._note(value, write(kind.make))
         self._keep.extend(parts)
         names = [f".{n}" for n in kind.names] or [""] * len(parts)
         recipe.args = tuple([self.state(x, where + n) for x, n in zip(parts, names, strict=True)])

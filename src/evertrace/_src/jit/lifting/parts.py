@@ -197,7 +197,8 @@ def _take_iterator(value):
     return (make, args, *found) if type(make(*args)) is type(value) else None
 
 
-def _make_iterator(make, args, *state):
+def make_iterator(make, args, *state):
+    """Make an iterator that stands somewhere."""
     made = make(*args)
     for x in state:
         made.__setstate__(x)
@@ -273,6 +274,6 @@ MADE: dict[type, Kind] = {
     array.array: Kind(lambda value: (value.typecode, value.tobytes()), array.array),
     io.StringIO: Kind(_take_state, _with_state(io.StringIO)),
     io.BytesIO: Kind(_take_state, _with_state(io.BytesIO)),
-    **{type(x): Kind(_take_iterator, _make_iterator) for x in _iterators()},
+    **{type(x): Kind(_take_iterator, make_iterator) for x in _iterators()},
 }
 """Kinds whose values, where a trace has made them, are made again by each call."""

@@ -5,6 +5,7 @@ value that was made in the trace and is used twice, or holds itself, has one rec
 once per call. `cook` writes recipes, a `Kitchen` holds what they are made from.
 """
 
+import functools
 import types
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -28,12 +29,14 @@ class Kitchen(NamedTuple):
     Attributes:
       values: of the nodes; slots: of the prologue; outs: of the program.
       made: recipe -> what it made.
+      later: what is to be done once all is written, or None where nothing is written.
     """
 
     values: list
     slots: Any
     outs: Sequence[Any]
     made: Any
+    later: list[Any] | None = None
 
 
 class Out(NamedTuple):
@@ -325,3 +328,20 @@ class NewCall(New):
         """Call the constructor."""
         kwargs = {k: v.make(kitchen) for k, v in self.kwargs.items()}
         return self.fn(*[x.make(kitchen) for x in self.args], **kwargs)
+
+
+class NewIterator(NewCall):
+    """An iterator, moved once the call has written: the list that it goes over may grow."""
+
+    __slots__ = ()
+
+    def fresh(self, kitchen):
+        """Make the iterator."""
+        make, args, *states = [x.make(kitchen) for x in self.args]
+        made = make(*args)
+        for x in states:
+            if kitchen.later is None:
+                made.__setstate__(x)
+            else:
+                kitchen.later.append(functools.partial(made.__setstate__, x))
+        return made
