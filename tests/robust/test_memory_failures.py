@@ -94,9 +94,7 @@ for n in range(1, last, step):
     if error is not None:
         failed += 1
         said = f"{type(error).__name__}: {error}"  # that of ctypes has it in its text
-        # CPython's compiler, which modules that are loaded late need, raises SystemError instead.
-        lost = kind == "Python" and calls == 0 and "exception set" in said
-        assert "MemoryError" in said or "RESOURCE_EXHAUSTED" in said or lost, (n, error)
+        assert "MemoryError" in said or "RESOURCE_EXHAUSTED" in said, (n, error)
         error.__traceback__ = None
     done = states.index(model.look())
     assert done == calls + 1 or (error is not None and done == calls), (n, error, model.look())
@@ -135,12 +133,6 @@ def test_each_allocation_of_python_in_a_traced_call_may_fail(run_python):
     pytest.importorskip("_testcapi")
     program = f"import sys; sys.argv[1:] = ['Python', '1', '1', '300']\n{PROGRAM}"
     assert run_python(program) == "True"
-
-
-def test_allocations_of_python_in_a_trace_may_fail(run_python):
-    pytest.importorskip("_testcapi")
-    program = f"import sys; sys.argv[1:] = ['Python', '0', '397', '16000']\n{PROGRAM}"
-    assert run_python(program, silent=False) == "True"  # what is in __del__ is told on stderr
 
 
 # ------------------------------------------------------------------------ limits
