@@ -13,13 +13,20 @@ from tests.robust import interrupts, mixing, mutations, processes
 
 
 def run_interrupts(number, seed, progress):
-    """Interrupt calls of all kinds at random points; returns what was wrong."""
+    """Interrupt calls of all kinds, at random points of places not met before while there are any.
+
+    Returns what was wrong.
+    """
     rng, wrong, done = random.Random(seed), [], 0
     kinds = [(name, calls) for name in interrupts.SCENARIOS for calls in (1, 2)]
     points = {kind: interrupts.points_of(*kind) for kind in kinds}
+    unmet = {kind: [*interrupts.places_of(*kind)] for kind in kinds}
+    for places in unmet.values():
+        rng.shuffle(places)
     while done < number:
         name, calls = kinds[done % len(kinds)]
-        n = rng.randrange(1, points[name, calls] + 1)
+        places = unmet[name, calls]
+        n = places.pop() if places else rng.randrange(1, points[name, calls] + 1)
         found = interrupts.check(name, n, calls)
         if found is None:  # what was learned meanwhile has made the call shorter
             points[name, calls] = n - 1

@@ -1,6 +1,7 @@
 """What the tests of hostile surroundings share: programs in processes of their own, with limits."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,14 @@ import pytest
 import evertrace
 
 SOURCES = Path(evertrace.__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_arrive():
+    """A shell that starts the tests in the background has SIGINT ignored."""
+    outside = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, outside)
 
 
 @pytest.fixture

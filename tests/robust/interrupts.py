@@ -51,6 +51,24 @@ class Interruption:
                 _send(_SIGINT)
 
 
+class _Places:
+    """A profile function that notes the first point at each place of the code.
+
+    A place is where Python was, and from where that was called.
+    """
+
+    def __init__(self):
+        self.points, self.first = Interruption(), {}
+
+    def __call__(self, frame, event, argument):
+        before = self.points.seen
+        self.points(frame, event, argument)
+        if self.points.seen > before:
+            outer = frame.f_back
+            place = frame.f_code, frame.f_lasti, outer and (outer.f_code, outer.f_lasti)
+            self.first.setdefault(place, self.points.seen)
+
+
 class Outcome(NamedTuple):
     """What became of a call that was interrupted.
 
@@ -177,6 +195,20 @@ def calling_back():
     return ev.jit(lambda x: ev.pure_callback(lambda y: np.asarray(y) * 2, kind, x) + 1)
 
 
+def blind():
+    """A function that may read any name of its module, and what shows that they are all there."""
+    namespace = {"ev": ev, "jnp": jnp, "lr": 2.0, "seen": [], "w": jnp.ones(3), "np": np}
+    exec(
+        "def f(x):\n"
+        "    seen.append(globals()['lr'])\n"
+        "    return x * globals()['lr'] + w + jnp.asarray(np.ones(3))\n",
+        namespace,
+    )
+    return ev.jit(namespace["f"]), lambda: repr(
+        [sorted(namespace), namespace["lr"], namespace["seen"], type(namespace["w"])]
+    )
+
+
 SCENARIOS = {
     "trace and tape": lambda: model({"engine": "native"}),
     "trace and XLA": lambda: model({"engine": "xla"}),
@@ -184,6 +216,7 @@ SCENARIOS = {
     "eager": pure(eager),
     "loops": pure(loops),
     "callback": pure(calling_back),
+    "globals": blind,
 }
 
 
@@ -226,12 +259,38 @@ def what_is_left():
 def points_of(scenario, calls=1):
     """Return how many points the last of some first calls has, once modules are loaded."""
     for _ in range(4):
-        ev.clear_caches()
-        call, _ = SCENARIOS[scenario]()
-        for _ in range(calls - 1):
-            call(jnp.ones(3))
-        found = count(lambda: call(jnp.ones(3)))  # noqa: B023 (called at once)
+        call, x = _before_the_last(scenario, calls)
+        found = count(lambda: call(x))  # noqa: B023 (called at once)
     return found
+
+
+def places_of(scenario, calls=1):
+    """Return the first point at each place of the code, for the last of some first calls.
+
+    A dict of the names of the two functions that were running there.
+    """
+    points_of(scenario, calls)
+    call, x = _before_the_last(scenario, calls)
+    places = _Places()
+    _set_profile(places)
+    try:
+        call(x)
+    finally:
+        _set_profile(None)
+    return {
+        n: (code.co_name, outer[0].co_name if outer else "")
+        for (code, _, outer), n in places.first.items()
+    }
+
+
+def _before_the_last(scenario, calls):
+    """Return a function that has been called all but the last time, and an argument."""
+    ev.clear_caches()
+    call, _ = SCENARIOS[scenario]()
+    x = jnp.ones(3)
+    for _ in range(calls - 1):
+        call(x)
+    return call, x
 
 
 def check(scenario, n, calls=1):

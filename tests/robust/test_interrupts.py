@@ -15,7 +15,7 @@ from evertrace._src import interrupts
 from evertrace._src.core.tracer import EVAL, Trace, set_trace, state
 from evertrace._src.interrupts import uncollected
 from evertrace._src.support import collects
-from tests.robust.interrupts import SCENARIOS, Interruption, check, interrupted, points_of
+from tests.robust.interrupts import Interruption, check, interrupted, places_of, points_of
 
 main_only = pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread(), reason="signals are the main one's"
@@ -38,13 +38,34 @@ def wrong(scenario, calls, points):
         ("JAX's rules", 2, 10),
         ("eager", 1, 40),
         ("loops", 1, 20),
-        ("callback", 1, 5),
+        ("callback", 1, 10),
+        ("callback", 2, 10),
+        ("globals", 1, 40),
     ],
 )
 def test_interrupts_anywhere(scenario, calls, number):
-    assert set(SCENARIOS) >= {scenario}
-    rng, total = random.Random(0), points_of(scenario, calls)
-    assert wrong(scenario, calls, [rng.randrange(1, total + 1) for _ in range(number)]) == {}
+    points = places_of(scenario, calls)
+    assert wrong(scenario, calls, random.Random(0).sample([*points], number)) == {}
+
+
+@pytest.mark.usefixtures("needs_native")
+@pytest.mark.parametrize("scenario", ["callback", "globals"])
+def test_interrupts_while_globals_are_taken_over(scenario):
+    # A name that counted before its value was known was deleted from the user's module.
+    taken = {"claim", "_enter_globals", "place_one"}
+    points = [n for n, place in places_of(scenario).items() if taken & set(place)]
+    assert len(points) > 20
+    assert wrong(scenario, 1, points) == {}
+
+
+@pytest.mark.usefixtures("needs_native")
+def test_interrupts_of_an_import_leave_the_collector_on():
+    # A module is imported while a call is lowered.
+    points = [
+        n for n, place in places_of("callback").items() if {"load", "uncollected"} & set(place)
+    ]
+    assert len(points) > 3
+    assert wrong("callback", 1, points) == {}
 
 
 @pytest.mark.usefixtures("needs_native")

@@ -54,12 +54,11 @@ class _InForce:
 
 InForce: Any = _InForce if native is None else native.InForce
 
-uncollected: Any = (
-    support.uncollected
-    if native is None
-    else functools.partial(native.Uncollected, support._pausing)
-)
-"""What `support.uncollected` is, without its gaps."""
+if native is not None:
+    support.uncollected = functools.partial(native.Uncollected, support._pausing)
+
+uncollected: Any = support.uncollected
+"""What `support.uncollected` is, without its gaps; imports, below this, have it from there."""
 
 
 class held:

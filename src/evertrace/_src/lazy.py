@@ -14,7 +14,6 @@ from time import monotonic, sleep
 from typing import Any
 
 from evertrace._src import support
-from evertrace._src.support import uncollected
 
 _loading: list[int] = []  # the threads that import something
 
@@ -22,12 +21,13 @@ _loading: list[int] = []  # the threads that import something
 def load(name: str) -> Any:
     """Import a module; the garbage collector, which would walk all that it makes, has a break."""
     thread = get_ident()
-    _loading.append(thread)
     try:
-        with uncollected():
+        _loading.append(thread)
+        with support.uncollected():
             return importlib.import_module(name)
     finally:
-        _loading.remove(thread)
+        if thread in _loading:  # else an interrupt came before
+            _loading.remove(thread)
 
 
 def _wait_for_imports() -> None:

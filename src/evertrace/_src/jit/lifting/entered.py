@@ -397,7 +397,8 @@ class Names(Entered):
 
     Attributes:
       names: the names.
-      whole: whether all names count, because code may reach any of them.
+      whole: whether all names count, because code may reach any of them; what is there and was
+        not claimed before is deleted in the end.
     """
 
     __slots__ = ("names", "whole")
@@ -424,12 +425,11 @@ class Names(Entered):
 
     def claim(self, name):
         """Watch one more name; returns its value or ABSENT."""
-        self.names[name] = None
         value = self.obj.get(name, ABSENT)
         if value is not ABSENT:
             self.entry[name] = value
-            self.placed = dict(self.placed)
-            self.placed[name] = value
+            self.placed = self.placed | {name: value}
+        self.names[name] = None  # last: a name that counts and is not among the entries is deleted
         return value
 
     def place_one(self, name, value):

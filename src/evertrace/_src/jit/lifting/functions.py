@@ -209,8 +209,7 @@ class Functions:
         names = self.lifter.namespaces.of(namespace, at)
         mentioned = info.global_names
         if info.blind:  # `globals()["lr"]`, `eval(...)`: any name may be read
-            names.whole = True
-            mentioned = mentioned | set(names.all_names())
+            mentioned = mentioned | {k for k in namespace if k[:2] != "__"}
             present = self.graph.node(at, "mapping", "names", "the names of globals()")
             present.check, present.want = (
                 "names",
@@ -220,6 +219,8 @@ class Functions:
         for name in sorted(mentioned):
             attributes = info.attributes_of.get(name)
             self.lifter.namespaces.claim(names, name, "global ", uses_of, attributes)
+        if info.blind:
+            names.whole = True  # now: what is there and was not claimed would be deleted
         for name in info.imports:
             module = sys.modules.get(name)
             if module is not None and not is_library_module(name):
