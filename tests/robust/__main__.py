@@ -6,6 +6,7 @@ where anything was not. The same seed does the same.
 
 import argparse
 import random
+import signal
 import sys
 import time
 
@@ -56,6 +57,7 @@ def main():
         parser.add_argument(f"--{name}", type=kind, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
     failed = False
     for name, (run, steps) in KINDS.items():
         number = getattr(options, name)
