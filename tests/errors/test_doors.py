@@ -15,6 +15,7 @@ from evertrace import lax, random
 from evertrace._src import doors
 from evertrace.experimental import sparse
 from evertrace.scipy import stats
+from evertrace.scipy.spatial.transform import Rotation
 from tests.fuzz import calls, values, verdicts
 
 X = jnp.ones((2, 3))
@@ -61,6 +62,30 @@ CASES = {
         lambda: X.addressable_data((0, 1)), TypeError,
         "addressable_data: list indices must be integers or slices, not tuple. It was called as "
         "addressable_data(f32[2,3], (0, 1)).",
+    ),
+    "a method of a public class": (
+        lambda: ev.P("x").update(3), TypeError,
+        "update: PartitionSpec.update() takes 1 positional argument but 2 were given. It was "
+        "called as update(<PartitionSpec>, 3).",
+    ),
+    "a method of a class with its own module": (
+        lambda: Rotation.from_quat(jnp.ones(4)).as_euler(3), AttributeError,
+        "as_euler: 'int' object has no attribute 'isupper'. It was called as as_euler(<Rotation>, "
+        "3).",
+    ),
+    "a class method": (
+        lambda: Rotation.from_euler(3, X), AttributeError,
+        "from_euler: 'int' object has no attribute 'isupper'. It was called as "
+        "from_euler(Rotation, 3, f32[2,3]).",
+    ),
+    "a place in an array": (
+        lambda: X.at[slice("x")].get(), TypeError,
+        "get: slice indices must be integers or None or have an __index__ method. It was called as "
+        "get(<IndexRef>).",
+    ),
+    "an update of one": (
+        lambda: X.at[::0].set(1), ValueError,
+        "set: slice step cannot be zero. It was called as set(<IndexRef>, 1).",
     ),
     "a function of Python's library inside": (
         lambda: stats.expon.logpdf(), TypeError,
@@ -162,7 +187,7 @@ def test_arguments_are_shown_in_few_words(value, text):
     [KeyError("x"), ValueError("x"), UnicodeDecodeError("a", b"", 0, 1, "x"), AssertionError()],
 )
 def test_the_class_stays_what_programs_catch(error):
-    made = doors._class_of(error)("text\n  more")
+    made = doors.class_of(error)("text\n  more")
     assert str(made) == "text\n  more"
     expected = ValueError if isinstance(error, UnicodeError | AssertionError) else type(error)
     assert isinstance(made, expected)

@@ -84,15 +84,34 @@ def words_itself(function: F) -> F:
 
 
 def _open_class(cls: type) -> None:
-    """Put what makes the objects of a class, mostly its base's, behind a door."""
-    for name in ("__init__", "__new__"):
-        owner = next(c for c in cls.__mro__ if name in vars(c))
-        made = getattr(vars(owner)[name], "__func__", vars(owner)[name])
-        is_ours = owner.__module__.startswith("evertrace") and type(made) is FunctionType
-        is_ours = is_ours and made.__module__.startswith("evertrace")
+    """Put what makes the objects of a class, mostly its base's, and their methods behind doors."""
+    for name in dir(cls):
+        if name.startswith("_") and name not in ("__init__", "__new__"):
+            continue
+        owner = next((c for c in cls.__mro__ if name in vars(c)), object)
+        is_method = name[0] != "_"
+        if not owner.__module__.startswith("evertrace") or (is_method and _is_inner(owner)):
+            continue
+        found: Any = vars(owner)[name]
+        kind = _METHODS.get(type(found), _as_it_is)
+        made = getattr(found, "__func__", found)
+        is_ours = type(made) is FunctionType and made.__module__.startswith("evertrace")
         if is_ours and not (issubclass(owner, BaseException) or "_is_protocol" in vars(owner)):
             behind = door(made)
-            setattr(owner, name, staticmethod(behind) if name == "__new__" else behind)
+            if behind is not made:
+                setattr(owner, name, staticmethod(behind) if name == "__new__" else kind(behind))
+
+
+_METHODS: dict[type, Any] = {classmethod: classmethod, staticmethod: staticmethod}
+
+
+def _is_inner(cls: type) -> bool:
+    """Whether methods are mostly called from inside, for each operation: they have no doors."""
+    return cls.__module__.startswith(("evertrace._src.arrays", "evertrace._src.core"))
+
+
+def _as_it_is(function: F) -> F:
+    return function
 
 
 def _class_name(made: Any) -> str:
@@ -109,12 +128,12 @@ def worded(error: Exception, name: str, args: Any, kwargs: Any) -> Exception | N
     values raise, and where another door is further out.
     """
     try:
-        if not _is_raw(error) or _is_users(error.__traceback__) or _has_outer_door():
+        if not is_accident(error) or _has_outer_door():
             return None
         what = str(error).rstrip(".") or type(error).__name__
         given = ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
         made = errors.user_error(
-            _class_of(error),
+            class_of(error),
             f"{name}: {what[:500]}. It was called as {name}({given[:500]}).",
             fix=f"look which of them `help({name})` takes otherwise.",
             anchor="arguments",
@@ -122,6 +141,11 @@ def worded(error: Exception, name: str, args: Any, kwargs: Any) -> Exception | N
     except Exception:  # of values that cannot be shown, or no room on the stack
         return None
     return made
+
+
+def is_accident(error: Exception) -> bool:
+    """Whether nobody worded an error, and none of the user's functions or values raised it."""
+    return _is_raw(error) and not _is_users(error.__traceback__)
 
 
 def _is_raw(error: Exception) -> bool:
@@ -165,7 +189,7 @@ def _has_outer_door() -> bool:
     return False
 
 
-def _class_of(error: Exception) -> Any:
+def class_of(error: Exception) -> Any:
     """Return the class of the new error: the same, or what it is above if it takes no text."""
     for cls in type(error).__mro__:
         if cls is KeyError:

@@ -187,9 +187,10 @@ def updating(operation: str) -> Callable[[F], F]:
     """
 
     def decorate(function: Any) -> Any:
+        within = doors.door(function)
         if _native is None:
-            return function
-        made = _native.Function(function, update=operation)
+            return within
+        made = _native.Function(within, update=operation)
         return functools.update_wrapper(made, function)
 
     return decorate

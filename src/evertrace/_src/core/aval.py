@@ -157,7 +157,8 @@ def _intern(cls, shape, dtype, weak_type):
             dtype = np.dtype(dtype)
         except Exception:
             dtype = dtypes.as_dtype(dtype)  # says what it is
-    weak_type = bool(weak_type)
+    if type(weak_type) is not bool:
+        weak_type = _flag(cls, weak_type)
     key = (shape, dtype, weak_type)
     found = _interned.get(key)
     if found is not None:
@@ -172,6 +173,21 @@ def _intern(cls, shape, dtype, weak_type):
         found = _interned.setdefault(key, self)
         _recent.append(found)
     return found
+
+
+def _flag(cls, value):
+    """Return what is given as a weak type, and is no bool, as one."""
+    try:
+        return bool(value)
+    except Exception as error:
+        if not doors.is_accident(error):
+            raise
+        raise errors.user_error(
+            TypeError,
+            f"{cls.__name__}: weak_type is True or False, got {doors.shown(value)}.",
+            fix="leave it out, or take it from another type, as `x.weak_type`.",
+            anchor="arguments",
+        ) from None
 
 
 def no_sequence(what, text):

@@ -113,6 +113,19 @@ def _check_call(prim, count, params):
         )
 
 
+def _check_types(prim, out):
+    """Raise unless what a type rule returns, maybe a param that it was given, are types."""
+    wrong = next((a for a in out if not hasattr(type(a), "str_short")), None)
+    if wrong is not None:
+        raise errors.user_error(
+            TypeError,
+            f"{prim.name}: the type of a result is a `ShapedArray`, got {doors.shown(wrong)}.",
+            fix="bind what the operation takes, as `ev.make_jaxpr` of the public function shows; "
+            "the type rule of a primitive of your own returns types.",
+            anchor="extend",
+        )
+
+
 class Typing:
     """What all applications of a primitive to operands of certain avals and params share.
 
@@ -286,6 +299,7 @@ class Primitive:
         out = self.abstract(*[x.aval for x in args], **params)
         if self.multiple_results:
             out = tuple(out)
+        _check_types(self, out if self.multiple_results else (out,))
         typing = Typing(out)
         if key is not None:
             if self.physical is None:

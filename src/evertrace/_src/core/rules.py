@@ -3,9 +3,16 @@
 In every rule `None` in place of a tangent or cotangent means a symbolic zero.
 """
 
-from evertrace._src import errors
+import math
+
+import numpy as np
+
+from evertrace._src import doors, errors
 from evertrace._src.doors import door
 from evertrace._src.lazy import load
+
+SMALL = 1 << 16
+"""Elements of operands up to which an operation is run to see whether it takes its params."""
 
 
 @door
@@ -109,3 +116,72 @@ class RuleTable:
                 anchor="extend",
             )
         return rule
+
+
+def failed_rule(error, engine, prim, avals, params, src=None):
+    """Return what to raise where an engine's rule for an operation fails; None to leave the error.
+
+    The door of rules: they run when a program is compiled, long after the operation was bound. The
+    type rule lets params pass that it does not look at; the host rule is what all of them mean.
+    What it does not take either was bound wrongly; else the engine is to blame, which is us.
+
+    Args:
+      error: what the rule raised.
+      engine: its name.
+      prim: the operation.
+      avals: types of its operands.
+      params: what it was bound with.
+      src: the user's line that bound it, if it is known.
+    """
+    try:
+        if isinstance(error, MemoryError | RecursionError) or not doors.is_accident(error):
+            return None
+        given = [a.str_short() for a in avals] + [
+            f"{k}={doors.shown(v)}" for k, v in params.items()
+        ]
+        given = ", ".join(given)[:500]
+        refusal = _refusal(prim, avals, params)
+        if refusal is None:
+            return _internal(error, engine, prim, given, src)
+        return errors.user_error(
+            doors.class_of(refusal),
+            f"{prim.name}: {str(refusal).rstrip('.')[:500]}. It was bound to ({given}).",
+            fix="bind what the operation takes: `ev.make_jaxpr` of the public function shows it.",
+            anchor="extend",
+            src=src,
+        )
+    except Exception:  # of params that cannot be shown
+        return None
+
+
+def _internal(error, engine, prim, given, src):
+    """Build the error of a rule that fails for what the operation takes."""
+    is_ours = getattr(prim.abstract, "__module__", "").startswith("evertrace.")
+    cls = errors.JaxRuntimeError if is_ours else doors.class_of(error)
+    if is_ours:
+        fix = (
+            "this is a fault of Evertrace, unless you bound the operation yourself: please report "
+            "it with this message. Meanwhile another engine may do, as in `jit(f, engine=...)`."
+        )
+    else:
+        fix = "look at the rule: it is called as the operation is bound."
+    return errors.user_error(
+        cls,
+        f"{'INTERNAL: ' * is_ours}{prim.name}: the rule of the {engine} engine failed for "
+        f"({given}): {type(error).__name__}: {str(error)[:500]}",
+        fix=fix,
+        anchor="JaxRuntimeError" if is_ours else "extend",
+        src=src,
+    )
+
+
+def _refusal(prim, avals, params):
+    """Return what the host rule raises for operands of these types, None if it takes them."""
+    if not callable(prim.host) or sum(math.prod(a.shape) for a in avals) > SMALL:
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            prim.host(*[np.ones(a.shape, a.dtype) for a in avals], **params)
+    except Exception as error:
+        return error
+    return None

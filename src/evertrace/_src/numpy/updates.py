@@ -13,6 +13,7 @@ from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
+from evertrace._src.doors import door
 from evertrace._src.numpy import dslice, indexers, indexing, ufuncs
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.creation import asarray, convert_to, full, ones_like
@@ -53,6 +54,7 @@ class IndexRef(native.IndexRefBase):
     def __repr__(self):
         return f"_IndexUpdateRef({self.array!r}, {self.index!r})"
 
+    @door
     def get(self, **options):
         """Return ``x[index]``; for mode "fill", `fill_value` stands for what is out of bounds."""
         return indexing.get(self.array, self.index, **options)
@@ -79,11 +81,13 @@ class IndexRef(native.IndexRefBase):
 
     mul = multiply
 
+    @door
     def divide(self, values, **options):
         """Return the array with ``x[index]`` divided by `values`."""
         divisors = IndexRef(ones_like(self.array), self.index).multiply(values, **options)
         return ufuncs.divide(self.array, divisors)
 
+    @door
     def power(self, values, **options):
         """Return the array with ``x[index]`` raised to the power of `values`."""
         exponents = IndexRef(ones_like(self.array), self.index).multiply(values, **options)
@@ -99,6 +103,7 @@ class IndexRef(native.IndexRefBase):
         """Return the array with ``x[index]`` raised to `values` where it is below."""
         return _update(self.array, self.index, "max", _operand(self.array, values), **options)
 
+    @door
     def apply(self, func, **options):
         """Return the array with `func` applied to ``x[index]``; once where indices repeat."""
         taken = indexing.get(self.array, self.index, **_of_get(options))

@@ -18,7 +18,7 @@ import numpy as np
 from evertrace._src import dtypes, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
-from evertrace._src.core.rules import RuleTable
+from evertrace._src.core.rules import RuleTable, failed_rule
 from evertrace._src.engines.native import costs
 
 _FAMILIES = (
@@ -285,6 +285,12 @@ class Emitter:
                 if error.eqn is None:
                     error.eqn = eqn
                 raise
+            except Exception as error:
+                avals = [v.aval for v in eqn.invars]
+                worded = failed_rule(error, "native", prim, avals, eqn.params, eqn.src)
+                if worded is None:
+                    raise
+                raise worded from error
             if prim.multiple_results:
                 env.update(zip(map(id, eqn.outvars), out, strict=True))
             else:

@@ -23,7 +23,7 @@ from evertrace._src import config, dtypes, errors, source
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import Literal, subjaxprs
-from evertrace._src.core.rules import RuleTable
+from evertrace._src.core.rules import RuleTable, failed_rule
 from evertrace._src.engines.xla.templates import Template
 from evertrace._src.engines.xla.text import (
     NOT_IN_XLA,
@@ -382,10 +382,16 @@ class Builder:
         """Write an equation with its rule; returns the names of its results."""
         prim, outvars = eqn.primitive, eqn.outvars
         operands = [self._operand(x, name) for x, name in zip(eqn.invars, names, strict=True)]
-        if not prim.multiple_results:
-            return [self.apply(prim, outvars[0].aval, operands, eqn.params).name]
-        outs = self.apply(prim, [v.aval for v in outvars], operands, eqn.params)
-        return [x.name for x in outs]
+        outs = [v.aval for v in outvars] if prim.multiple_results else outvars[0].aval
+        try:
+            made = self.apply(prim, outs, operands, eqn.params)
+        except Exception as error:
+            avals = [v.aval for v in eqn.invars]
+            worded = failed_rule(error, "XLA", prim, avals, eqn.params, eqn.src)
+            if worded is None:
+                raise
+            raise worded from error
+        return [x.name for x in made] if prim.multiple_results else [made.name]
 
     def apply(self, prim, outs, operands, params) -> Any:
         """Write one application of a primitive with its rule; returns the results."""
