@@ -72,7 +72,7 @@ class Call(NamedTuple):
             return None
         code = code_of(fun)
         own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        return uses_of_variable(code, name) if name in own else None
+        return uses_of_variable(fun.__code__, name) if name in own else None
 
     def name_of(self, i):
         """Return the name of a root as the user wrote it."""

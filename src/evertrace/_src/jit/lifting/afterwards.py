@@ -25,7 +25,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.jit.lifting.asking import original
 from evertrace._src.jit.lifting.code import info_of, is_own_file, strings_in
-from evertrace._src.jit.lifting.entered import instance_dict
+from evertrace._src.jit.lifting.entered import Container, instance_dict
 from evertrace._src.jit.lifting.uses import GIVEN, Field, reads_from
 from evertrace._src.jit.lifting.values import ABSENT, dict_type, same_value
 
@@ -48,16 +48,19 @@ class After:
       variables: that are read from then on where functions have them in common.
       recipes: of those of them that callbacks share; fields: pairs (recipe, name) of attributes
         on the way to them.
-      nodes: of the places, in order, once the trace has ended.
+      nodes: of the places, in order, once the trace has ended; contents: indices of those of which
+        what is in them counts.
     """
 
     __slots__ = (
-        "code", "fields", "held", "made", "names", "nodes", "reads", "recipes", "variables",
+        "code", "contents", "fields", "held", "made", "names", "nodes", "reads", "recipes",
+        "variables",
     )  # fmt: skip
 
     def __init__(self):
         self.reads: set[Any] = set()
         self.nodes: tuple[Any, ...] = ()
+        self.contents: frozenset[int] = frozenset()
         self.recipes: frozenset[Any] = frozenset()
         self.fields: frozenset[Any] = frozenset()
         frames = _frames()
@@ -80,7 +83,7 @@ class After:
             at = node.parent.index
             try:
                 value = node.step(found[at] if at in found else values[at])
-                states.append((value, _contents_of(value) if node.check in _READ else None))
+                states.append((value, _contents_of(value) if node.index in self.contents else None))
             except Exception:  # it is no longer there, nor what is in it
                 value = ABSENT
                 states.append((ABSENT, None))
@@ -111,6 +114,10 @@ def settle(afters, recorder):
       Indices of the nodes whose values are needed for it.
     """
     lifter, identity = recorder.lifter, recorder.identity
+    # Of what is only added to, nothing is read but its length, where somebody asks for it.
+    counted = {
+        e.node.index for e in identity.entered if isinstance(e, Container) and e.length is not None
+    }
     later: set[Any] = set()
     used = set()
     for after in reversed(afters):
@@ -122,6 +129,9 @@ def settle(afters, recorder):
             direct |= set() if node is None else {node.index}
         called = lifter.functions.names_called(after.code and after.code())
         after.nodes = _places(recorder, direct, called and called | after.names)
+        after.contents = frozenset(
+            [n.index for n in after.nodes if n.check in _READ or n.index in counted]
+        )
         used |= {n.parent.index for n in after.nodes}
     for after in afters:
         after.release()

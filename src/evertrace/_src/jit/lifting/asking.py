@@ -12,7 +12,8 @@ what an object of ours gives for the owner, ``(owner,) @ maker``.
 
 No number of ours can be converted by ``int(n)``, ``float(n)``, ``complex(a, b)`` or ``str(n)``
 either. Where such a name is called and nothing else is done to it, what is called is a function of
-ours that records the conversion; the name itself, ``isinstance(n, int)``, stays.
+ours that records the conversion; the name itself, ``isinstance(n, int)``, stays. So it is with
+`len`, which of a container that nobody reads gives a number of ours.
 """
 
 import dis
@@ -79,12 +80,13 @@ class Asker:
 
     Attributes:
       code: what it was made from.
+      lengths: whether `len` asks the trace, too.
     """
 
-    __slots__ = ("code",)
+    __slots__ = ("code", "lengths")
 
-    def __init__(self, code):
-        self.code = code
+    def __init__(self, code, lengths):
+        self.code, self.lengths = code, lengths
 
     def __contains__(self, pair):
         return answer(*pair)
@@ -94,6 +96,12 @@ def original(code):
     """Return the code that asking code was made from, or `code` itself."""
     last = code.co_consts[-1] if code.co_consts else None
     return last.code if type(last) is Asker else code
+
+
+def asks_for_lengths(code):
+    """Whether code runs in which a call of `len` asks the trace."""
+    last = code.co_consts[-1] if code.co_consts else None
+    return type(last) is Asker and last.lengths
 
 
 def asks(code):
@@ -119,7 +127,7 @@ def asking(code, globals: Any = types.MappingProxyType({})):
     constants = _Constants(
         [asking(c, globals) if type(c) is CodeType and asks(c) else c for c in code.co_consts]
     )
-    asker, writer = Asker(code), _Writer(code)
+    asker, writer = Asker(code, "len" not in globals), _Writer(code)
     for x, name in _called(writer.instructions, code):
         made = _in_place_of(name, globals)
         if made is not None:

@@ -11,7 +11,7 @@ from typing import Any
 from evertrace._src import errors
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.entered import FIELDS, Entries, Fields, Items, Members
-from evertrace._src.jit.lifting.uses import LOOKED_UP, Field, within
+from evertrace._src.jit.lifting.uses import LENGTH, LOOKED_UP, Field, within
 from evertrace._src.jit.lifting.values import weakly
 from evertrace._src.source import user_source
 
@@ -71,8 +71,8 @@ def lift_container(lifter, value, node, uses=None):
       lifter: the trace's lifter.
       value: the container.
       node: where it was found.
-      uses: what is done with it (see `uses`). One that is only added to is guarded by its type
-        alone.
+      uses: what is done with it (see `uses`). One that is only added to, or asked for its length,
+        is guarded by its type alone.
     """
     identity = lifter.recorder.identity
     if identity.alias(value, node) is not None:
@@ -122,6 +122,8 @@ def see(lifter, value, uses):
         added, entered.unread = entered.contents(), False
         _FILL[type(entered)](lifter, entered, uses)
         entered.put(entered.with_added(added))
+        if entered.length is not None:
+            lifter.recorder.prologue.settle(entered.length)
 
 
 def _proper(entered, uses):
@@ -130,7 +132,7 @@ def _proper(entered, uses):
     def fits(use):
         if use.steps:
             return type(use.steps[0]) is not Field
-        return use.end == LOOKED_UP or entered.adds(use.end)
+        return use.end in (LOOKED_UP, LENGTH) or entered.adds(use.end)
 
     return uses if uses is not None and all(map(fits, uses)) else None
 

@@ -240,13 +240,16 @@ class Container(Entered):
     Attributes:
       unread: whether it is left alone. It then holds what the trace adds.
       left: what the trace put in place of contents that it left alone, or None.
+      length: the host's number that says how much was in it at the start of a call, if somebody
+        has asked before it was read.
     """
 
-    __slots__ = ("left", "unread")
+    __slots__ = ("left", "length", "unread")
     _adding: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, obj, node):
         self.unread, self.left = False, None
+        self.length: Any = None
         super().__init__(obj, node)
 
     def adds(self, end):

@@ -15,7 +15,6 @@ import weakref
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.code import (
     clone,
-    code_of,
     forget_trampoline,
     info_of,
     install_asking,
@@ -151,10 +150,10 @@ class Functions:
         if defaults or _calls_itself(code, info):
             self._enter_defaults(found)
         for i, (name, cell) in enumerate(zip(code.co_freevars, fun.__closure__ or (), strict=True)):
-            self._enter_cell(node, i, name, cell, code)
+            self._enter_cell(node, i, name, cell, fun.__code__)
         self._enter_globals(fun, node, info)
         self.watch_attributes(fun, node)
-        self.lifter.spaces.mention(info.attribute_names, code)
+        self.lifter.spaces.mention(info.attribute_names, fun.__code__)
 
     def _inspect(self, name):
         """Enter all functions now: code mentions a name by which it can look into them."""
@@ -215,7 +214,7 @@ class Functions:
                 "names",
                 frozenset(k for k in namespace if not k.startswith("__")),
             )
-        uses_of = None if info.blind else functools.partial(_uses_in, code_of(fun))
+        uses_of = None if info.blind else functools.partial(_uses_in, fun.__code__)
         for name in sorted(mentioned):
             attributes = info.attributes_of.get(name)
             self.lifter.namespaces.claim(names, name, "global ", uses_of, attributes)
@@ -313,7 +312,7 @@ def _call_after(ref, *args, **kwargs):
 
 
 def _uses_in(code, name, value):
-    """Return what code, if it is known, does with a variable, where it matters for its value."""
+    """Return what running code, if it is known, does with a variable, where it matters."""
     if code is None or not can_be_left(type(value)):
         return None
     return uses_of_variable(code, name)

@@ -71,13 +71,14 @@ class Prologue:
       as_input: function that makes a `Host` an input of the traced program; the recorder sets it.
       scalar: function of a slot and a NumPy scalar that makes what stands for it; `hostnumpy` sets
         it. None: such scalars are demands.
+      settled: slots that hold, at each call, what they held in the trace: guards see to it.
       closed: whether the trace has ended; its `Host`s are then plain numbers.
       defers_texts: whether texts made of numbers are made at each call; else they are demands.
     """
 
     __slots__ = (
         "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "results",
-        "scalar", "slots", "steps", "thread",
+        "scalar", "settled", "slots", "steps", "thread",
     )  # fmt: skip
 
     as_input: Callable[["Host"], Any]
@@ -90,6 +91,7 @@ class Prologue:
         self.constants: dict[Any, int] = {}  # bits -> slot
         self.results: dict[Any, Any] = {}  # what was asked -> what was answered
         self.late_names: dict[int, str] = {}  # slot -> the late call it depends on, in words
+        self.settled: set[int] = set()
         self.thread = get_ident()
         self.closed, self.defers_texts, self.scalar = False, True, None
 
@@ -173,21 +175,40 @@ class Prologue:
             slot = self.constants[key] = self._new_slot(x)
         return Host(self, slot, x)
 
+    def settle(self, x):
+        """Note that guards see to it that `x` is what it is now: nothing is computed of it."""
+        if is_computed(x) and x.prologue is self:
+            self.settled.add(x.slot)
+
     def freeze(self, wanted_slots: Iterable[int] = ()):
         """Return the program that fills `wanted_slots` and makes every demand."""
-        wanted = tuple(wanted_slots)
+        wanted, known = tuple(wanted_slots), self._known_slots()
+        settled = known.union(self.constants.values()) if known else known
         needed, kept = set(wanted), []
         for step in reversed(self.steps):
+            if step.out in known or (step.kind is DEMAND and _is_of(step, settled)):
+                continue
             if step.kind is OP and step.out not in needed and self._cannot_fail(step):
                 continue
             needed.update(step.args)
             kept.append(step)
         # In C++ a program without slots is none, and this one may ask for settings alone.
         template: list[Any] = [None] * max(1, len(self.slots))
-        for slot in self.constants.values():
+        for slot in (*self.constants.values(), *known):
             template[slot] = self.slots[slot]
         names = dict(self.late_names)
         return HostProgram(template, tuple(self.leaves), tuple(reversed(kept)), wanted, names)
+
+    def _known_slots(self) -> frozenset[Any]:
+        """Return the slots of what is settled, and of numbers that are computed of it."""
+        if not self.settled:
+            return frozenset()
+        constants: frozenset[Any] = frozenset(self.constants.values())
+        known = constants | self.settled
+        for step in self.steps:
+            if step.kind is OP and step.expected in SCALARS and _is_of(step, known):
+                known |= {step.out}
+        return known - constants
 
     def _is_deferred(self, result):
         """Whether a result has a stand-in, and need not be known before the call."""
@@ -247,6 +268,11 @@ class Prologue:
         if kinds == {str}:
             return step.fn in TOTAL_OF_TEXTS
         return step.fn in _TOTAL and (kinds <= {int, bool} or kinds == {float})
+
+
+def _is_of(step, slots):
+    """Whether all that a step is applied to is in some slots."""
+    return bool(step.args) and slots.issuperset(step.args)
 
 
 _TOTAL = frozenset({

@@ -9,10 +9,12 @@ import types
 from typing import Any
 
 from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting import asking
 from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hosttext import repr_of
+from evertrace._src.jit.lifting.lengths import length
 
 
 def identity_stand_ins(recorder):
@@ -92,3 +94,5 @@ class type_stand_in(type, metaclass=_TypeOfTypes):
 
 type_stand_in.__name__ = type_stand_in.__qualname__ = "type"
 type_stand_in.__module__ = "builtins"
+asking.conversions["len"] = length
+real[length] = len

@@ -7,11 +7,12 @@ known to leave the contents alone reads them: a jump, a call that gets the value
 """
 
 import dis
+import sys
 import weakref
 from types import CodeType
 from typing import Any, NamedTuple
 
-from evertrace._src.jit.lifting.asking import original
+from evertrace._src.jit.lifting.asking import asks_for_lengths, original
 from evertrace._src.jit.lifting.code import (
     decoded,
     info_of,
@@ -51,6 +52,9 @@ ANY = _Any()
 
 Uses = frozenset[Use] | None
 """All that is done with a value; None if it is read, and all that is in it."""
+
+LENGTH = "len"
+"""The end of a use that asks how much is in it, by code that tells the trace so."""
 
 LOOKED_UP = "looked up"
 """The end of a use that is none: something is found, and that is all."""
@@ -108,23 +112,47 @@ def uses_of_attribute(code: CodeType, offset: int, name: str) -> Uses:
     """Return what is done with the attribute of that name that an instruction loads.
 
     Args:
-      code: the code that reads an attribute.
+      code: the code that runs and reads an attribute.
       offset: of the instruction that it is at, which may be a call of what reads it.
       name: of the attribute.
     """
-    code = original(code)
-    return _memo(code, (offset, name), lambda: _of_attribute(code, offset, name))
+    user = original(code)
+    return _as_run(code, _memo(user, (offset, name), lambda: _of_attribute(user, offset, name)))
 
 
 def uses_of_variable(code: CodeType, name: str) -> Uses:
-    """Return what code, with the functions in it, does with a global, a free variable, a local."""
-    code = original(code)
-    return _memo(code, name, lambda: _of_variable(code, name))
+    """Return what code, with the functions in it, does with a global, a free variable, a local.
+
+    Args:
+      code: the code as it runs.
+      name: of the variable.
+    """
+    return _as_run(code, _variable_in(original(code), name))
 
 
 def uses_of_name(code: CodeType, name: str) -> Uses:
-    """Return what code, with the functions in it, does with attributes of a name, of whatever."""
-    code = original(code)
+    """Return what code, with the functions in it, does with attributes of a name, of whatever.
+
+    Args:
+      code: the code as it runs.
+      name: of the attributes.
+    """
+    return _as_run(code, _name_in(original(code), name))
+
+
+def _as_run(code, uses):
+    """Return uses by code of the user's as they are where it runs as `code`."""
+    if uses is None or asks_for_lengths(code):
+        return uses
+    found = frozenset([use._replace(end=None) if use.end == LENGTH else use for use in uses])
+    return None if Use((), None) in found else found
+
+
+def _variable_in(code, name):
+    return _memo(code, name, lambda: _of_variable(code, name))
+
+
+def _name_in(code, name):
     return _memo(code, Field(name), lambda: _of_name(code, name))
 
 
@@ -181,7 +209,7 @@ def _of_variable(code, name):
             if one == name:
                 found.append(_follow(code, i, [_Loaded(()), *[None] * (len(loaded) - 1 - k)]))
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    found += [uses_of_variable(c, name) for c in inner if _mentions(c, name)]
+    found += [_variable_in(c, name) for c in inner if _mentions(c, name)]
     return all_uses(found)
 
 
@@ -201,7 +229,7 @@ def _of_name(code, name):
     for c in code.co_consts:
         if isinstance(c, CodeType):
             if name in info_of(c).attribute_names:
-                found.append(uses_of_name(c, name))
+                found.append(_name_in(c, name))
         elif name in strings_in(c):  # it may be given to `getattr`
             found.append(None)
     return all_uses(found)
@@ -274,16 +302,39 @@ class _Method(NamedTuple):
     name: str
 
 
+_LEN: Any = _Constant(len)
+
+
 def _follow(code, first, stack):
     """Return what becomes of the loaded value on a stack after an instruction."""
-    follower = _Follower(code, stack)
+    follower = _Follower(code, [*_below(code, first, len(stack)), *stack])
     follower.run(_instructions(code)[first + 1 : first + 1 + _FARTHEST])
     uses = frozenset(follower.uses)
     return None if Use((), None) in uses else uses
 
 
+def _below(code, place, pushed):
+    """Return what lies on the stack below what an instruction pushes, where `len` is called of it.
+
+    Args:
+      code: the code.
+      place: the instruction's.
+      pushed: how much it pushes.
+    """
+    if "len" not in code.co_names:
+        return []
+    before = _instructions(code)[max(0, place - _FARTHEST) : place + 1]
+    loads = [i for i, x in enumerate(before) if x.op == "LOAD_GLOBAL" and x.names == ("len",)]
+    follower = _Follower(code, [])
+    if loads and all(map(follower.step, before[loads[-1] :])):
+        return follower.stack[: len(follower.stack) - pushed]
+    return []
+
+
 class _Follower:
     """Runs instructions on a stack of `_Loaded`, `_Constant`, `_Method`, and None for the rest.
+
+    What a global named `len` is, `_as_run` knows.
 
     Args:
       code: the code; stack: what is on the stack.
@@ -297,21 +348,27 @@ class _Follower:
         for instruction in instructions:
             if all(type(x) not in (_Loaded, _Method) for x in self.stack):
                 return
-            handler = _HANDLERS.get(instruction.op)
-            if self.keeps and instruction.op in _KEEPING:
-                kept = self.pop(1 - _effect(instruction))
-                self.stack.append(next((x for x in kept if type(x) is _Loaded), None))
-            elif self.keeps and instruction.op == "RETURN_VALUE":
+            if self.keeps and instruction.op == "RETURN_VALUE":
                 return
-            elif handler is not None:
-                handler(self, instruction)
-            elif instruction.op in _PUSH_ONE or instruction.op in _PUSH_NOTHING:
-                pushes = instruction.op in _PUSH_ONE
-                self.read(self.pop(pushes - _effect(instruction)))
-                self.stack += [None] * pushes
-            else:
+            if not self.step(instruction):
                 break
         self.read(self.stack)
+
+    def step(self, instruction):
+        """Run one instruction; returns whether it is known what it does."""
+        handler = _HANDLERS.get(instruction.op)
+        if self.keeps and instruction.op in _KEEPING:
+            kept = self.pop(1 - _effect(instruction))
+            self.stack.append(next((x for x in kept if type(x) is _Loaded), None))
+        elif handler is not None:
+            handler(self, instruction)
+        elif instruction.op in _PUSH_ONE or instruction.op in _PUSH_NOTHING:
+            pushes = instruction.op in _PUSH_ONE
+            self.read(self.pop(pushes - _effect(instruction)))
+            self.stack += [None] * pushes
+        else:
+            return False
+        return True
 
     def pop(self, count):
         """Take values off the stack; what lies below the loaded one is not known."""
@@ -332,7 +389,10 @@ class _Follower:
         self.stack += [None] * len(instruction.names)
 
     def load_global(self, instruction):
-        self.stack += [None] * _effect(instruction)  # with what a call needs besides
+        pushed: list[Any] = [None] * _effect(instruction)  # with what a call needs besides
+        if instruction.names == ("len",) and len(pushed) == 2:
+            pushed[0 if sys.version_info >= (3, 13) else 1] = _LEN
+        self.stack += pushed
 
     def constant(self, instruction):
         self.stack.append(_Constant(self.code.co_consts[instruction.arg]))
@@ -393,6 +453,12 @@ class _Follower:
 
     def call(self, instruction):
         method, other, *args = self.pop(instruction.arg + 2)
+        if not self.keeps:
+            method, other = self.called(method, other)
+        if method is _LEN and len(args) == 1:
+            self.read(args, LENGTH)
+            self.stack.append(None)
+            return
         self.read([other])
         self.read(args, GIVEN if self.keeps else None)
         if type(method) is not _Method:
@@ -406,6 +472,21 @@ class _Follower:
             self.take(_Loaded(method.steps), args[0])
         else:
             self.stack.append(None)  # an error
+
+    def called(self, first, second):
+        """Return what is called as a method or as `_LEN`, whatever code loads it by; else both."""
+        for x in (first, second):
+            if x is _LEN:
+                return x, None
+            # A name that was imported may be a module's: its methods are loaded as attributes.
+            if type(x) is _Loaded and x.steps and type(x.steps[-1]) is Field:
+                steps, name = x.steps[:-1], x.steps[-1].name
+                if name in _LOOKING_UP or name == "insert":
+                    return _Method(steps, name), None
+                if name in _ADDING_METHODS:
+                    self.uses.add(Use(steps, name))
+                    return None, None
+        return first, second
 
     def store_attribute(self, instruction):
         value, owner = self.pop(2)
@@ -443,7 +524,7 @@ class _Follower:
             self.read([value] if type(value) is _Method else [])
             return
         self.look(value)
-        uses = uses_of_variable(self.code, name)
+        uses = _variable_in(self.code, name)
         if uses is None or name in self.code.co_cellvars:
             self.read([value])
         else:

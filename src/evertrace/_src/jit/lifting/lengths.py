@@ -1,0 +1,79 @@
+"""What `len` gives while a function is traced: of a container that is not read, the host's number.
+
+The length of a log grows with each call, and is a number like any other: each call computes it from
+the container that it finds, and what the trace has added by then is counted besides. Where what is
+in the container is read as well, its length is guarded, and known.
+"""
+
+import types
+from typing import Any
+
+from evertrace._src.core.tracer import state
+from evertrace._src.jit.lifting import values
+from evertrace._src.jit.lifting.entered import Container, Items, Members
+from evertrace._src.jit.lifting.hooks import StandIn
+from evertrace._src.jit.lifting.host import demand, is_computed, is_host, op, plain
+
+
+def length(*args):
+    """Do what `len` does, in code that is traced."""
+    if len(args) != 1 or state.recorder is None:
+        return len(*args)
+    (x,) = args
+    if is_computed(x):
+        return op(len, x)
+    recorder: Any = state.recorder
+    entered = recorder.identity.by_id.get(id(x))
+    if isinstance(entered, Container) and entered.unread:
+        return _of_unread(recorder, entered)
+    if type(getattr(type(x), "__len__", None)) is types.FunctionType:
+        made = type(x).__len__(x)
+        is_number = is_host(made) and type(made.present) is int
+        return made if is_number and made >= 0 else len(_Sized(made))
+    return len(x)
+
+
+class _Sized:
+    """What says how long it is: Python checks the answer."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __len__(self):
+        return self.answer
+
+
+def _of_unread(recorder, entered):
+    """Return the length of a container that is left alone."""
+    node, value = entered.node, entered.obj
+    added = [x for x in entered.contents() if type(x) is not StandIn]
+    is_sequence = isinstance(entered, Items)
+    if added and not is_sequence and not all(map(_is_key, (*added, *entered.entry))):
+        recorder.lifter.see(value)
+        return len(value)
+    # The container itself holds what the trace has put there.
+    at = recorder.inputs.host_scalar(_as_before(entered), node)
+    made: Any = op(len, at)
+    entered.length = made
+    if node.name in recorder.lifter.constants:
+        made = plain(made)
+    if not added:
+        return made
+    if is_sequence:
+        made, limit = made + len(added), getattr(value, "maxlen", None)
+        return made if limit is None else op(min, made, limit)
+    kind = set if isinstance(value, set) else dict
+    return made + sum([not demand(kind.__contains__, at, x) for x in added])
+
+
+def _as_before(entered):
+    """Return a container that holds what was there before the trace."""
+    is_set = isinstance(entered, Members) and all(map(_is_key, entered.entry))
+    return set(entered.entry) if is_set else entered.entry
+
+
+def _is_key(x):
+    """Whether a key can be looked up without code of the user's."""
+    return is_host(x) or values.is_value(x)
