@@ -10,7 +10,10 @@ class Library(NamedTuple):
       name: of its distribution.
       programs: files in `programs`, without their ending.
       tests: where its own tests are: modules of the installed package, or files and folders of the
-        source distribution (with a slash at the end of folders); none where it ships none.
+        source distribution or the repository, all in one folder there (with a slash at the end of
+        folders); none where they are not run.
+      repository: where its tests are that its source distribution lacks, for git.
+      tag: of a version there.
       options: for pytest.
       needs: further distributions that its tests import.
       remark: what the table says of the tests.
@@ -19,12 +22,12 @@ class Library(NamedTuple):
     name: str
     programs: tuple[str, ...]
     tests: tuple[str, ...] = ()
+    repository: str = ""
+    tag: str = "v{version}"
     options: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     remark: str = ""
 
-
-NONE = "none in its source distribution"
 
 LIBRARIES = (
     Library("optax", ("optax",), ("optax",), remark="all"),
@@ -36,23 +39,56 @@ LIBRARIES = (
         needs=("cloudpickle",),
         remark="three files of 100",
     ),
-    Library("equinox", ("equinox",), remark=NONE),
+    Library(
+        "equinox",
+        ("equinox",),
+        ("tests/",),
+        repository="https://github.com/patrick-kidger/equinox",
+        needs=("beartype",),
+        remark="all",
+    ),
     Library(
         "numpyro",
         ("numpyro",),
         ("test/test_handlers.py", "test/test_optimizers.py"),
         remark="two files of 17",
     ),
-    Library("jaxopt", ("jaxopt",), remark=NONE),
+    Library(
+        "jaxopt",
+        ("jaxopt",),
+        ("tests/",),
+        repository="https://github.com/google/jaxopt",
+        tag="jaxopt-v{version}",
+        needs=("scikit-learn",),
+        remark="all",
+    ),
     Library(
         "dm-haiku",
         ("haiku",),
         ("haiku._src.basic_test", "haiku._src.base_test", "haiku._src.transform_test"),
         remark="three files of 62",
     ),
-    Library("diffrax", ("diffrax",), remark=NONE),
-    Library("lineax", ("lineax",), remark=NONE),
-    Library("optimistix", ("optimistix",), remark=NONE),
+    Library(
+        "diffrax",
+        ("diffrax",),
+        ("test/",),
+        repository="https://github.com/patrick-kidger/diffrax",
+        remark="all",
+    ),
+    Library(
+        "lineax",
+        ("lineax",),
+        ("tests/",),
+        repository="https://github.com/patrick-kidger/lineax",
+        remark="all",
+    ),
+    Library(
+        "optimistix",
+        ("optimistix",),
+        ("tests/",),
+        repository="https://github.com/patrick-kidger/optimistix",
+        remark="all",
+    ),
     Library(
         "blackjax", ("blackjax",), ("tests/mcmc/test_integrators.py",), remark="one file of 75"
     ),
@@ -68,8 +104,22 @@ LIBRARIES = (
         ("tests/core/named_axes_test.py", "tests/core/selectors_test.py"),
         remark="two files of 48",
     ),
-    Library("treescope", ("treescope",), remark=NONE),
-    Library("jaxtyping", ("jaxtyping",), remark=NONE),
+    Library(
+        "treescope",
+        ("treescope",),
+        ("tests/",),
+        repository="https://github.com/google-deepmind/treescope",
+        needs=("omegaconf", "pydantic"),
+        remark="all",
+    ),
+    Library(
+        "jaxtyping",
+        ("jaxtyping",),
+        ("test/",),
+        repository="https://github.com/patrick-kidger/jaxtyping",
+        needs=("beartype", "cloudpickle", "typeguard<3"),
+        remark="all",
+    ),
     Library("jraph", ("jraph",), ("jraph",), remark="all"),
     Library("rlax", ("rlax",), ("rlax",), remark="all"),
     Library("mctx", ("mctx",), ("mctx",), remark="all"),

@@ -2,9 +2,11 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
 TOOLS = ("pytest", "pytest-timeout")
@@ -55,16 +57,35 @@ class Environment:
         return done.returncode, done.stdout, done.stderr
 
     def unpack(self, library, version):
-        """Download the source distribution of a library; returns the folder of its files."""
+        """Get the folder of a library's tests, as released; returns what it lies in.
+
+        It is the source distribution's, or the repository's where that one has no tests. What is
+        in the cache already is taken as it is. The library is not beside its tests, so that they
+        import the one that is installed.
+        """
         name = f"{library.name.replace('-', '_')}-{version}"
-        if not (self.sources / name).exists():
-            self._pip(
-                "download", "--no-deps", "--no-binary", ":all:", "--dest", str(self.sources),
-                f"{library.name}=={version}",
-            )  # fmt: skip
-            with tarfile.open(self.sources / f"{name}.tar.gz") as archive:
-                archive.extractall(self.sources, filter="data")
-        return self.sources / name
+        folder, tests = self.sources / name, library.tests[0].split("/")[0]
+        if not (folder / tests).exists():
+            self.sources.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.sources) as whole:
+                self._download(library, version, pathlib.Path(whole, name))
+                folder.mkdir(exist_ok=True)
+                shutil.move(pathlib.Path(whole, name, tests), folder / tests)
+        return folder
+
+    def _download(self, library, version, folder):
+        if library.repository:
+            tag = library.tag.format(version=version)
+            command = ["git", "clone", "--quiet", "--depth", "1", "--branch", tag]
+            subprocess.run([*command, library.repository, folder], check=True)
+            return
+        self._pip(
+            "download", "--no-deps", "--no-binary", library.name, "--dest", str(folder.parent),
+            f"{library.name}=={version}",
+        )  # fmt: skip
+        (archive,) = folder.parent.glob("*.tar.gz")
+        with tarfile.open(archive) as files:
+            files.extractall(folder.parent, filter="data")
 
     def _install(self, *what):
         self._pip("install", *what)
