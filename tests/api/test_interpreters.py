@@ -188,3 +188,28 @@ def test_a_registered_type_is_taken_as_an_array():
         assert ev.vmap(lambda x: x + 1)(Boxed(np.float32([1, 2]))).tolist() == [2, 3]
     finally:
         del xla.canonicalize_dtype_handlers[Boxed]
+
+
+def test_params_of_an_equation_are_those_that_bind_takes():
+    eqn = ev.make_jaxpr(lambda x: jnp.cumsum(x, axis=0))(jnp.ones(3)).eqns[0]
+    params = eqn.primitive.get_bind_params(eqn.params)
+    assert params == eqn.params
+    assert params is not eqn.params
+    found = eqn.primitive.bind(jnp.ones(3), **params)
+    np.testing.assert_array_equal(found[0] if eqn.primitive.multiple_results else found, [1, 2, 3])
+
+
+@pytest.mark.parametrize("rules", [batching.primitive_batchers, batching.axis_primitive_batchers])
+def test_batching_rules_are_given_tuples(rules):
+    seen = []
+
+    def rule(*args):
+        seen.append([type(x) for x in args[-2:]])
+        return operation.bind(*args[-2]), 0
+
+    operation = core.Primitive("operation")
+    operation.def_impl(lambda x: x)
+    operation.def_abstract_eval(lambda x: x)
+    rules[operation] = rule
+    ev.vmap(operation.bind)(jnp.ones(2))
+    assert seen == [[tuple, tuple]]

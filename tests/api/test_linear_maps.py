@@ -275,3 +275,9 @@ def test_transposes_are_adjoint():
     pushed = ev.jvp(g, (X, T / 50), (tx, ty))[1]
     gx, gy = ev.vjp(g, X, T / 50)[1](ct)
     np.testing.assert_allclose(np.vdot(ct, pushed), np.vdot(gx, tx) + np.vdot(gy, ty), rtol=1e-5)
+
+
+def test_linear_transpose_takes_types():
+    aval = ev.typeof(jnp.asarray(X))
+    (transposed,) = ev.linear_transpose(jnp.cumsum, aval)(T)
+    np.testing.assert_allclose(transposed, [111, 110, 100])

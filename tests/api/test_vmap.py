@@ -295,3 +295,17 @@ def test_structural_operations_leave_the_batch_dimension_where_it_is():
     assert "transpose" not in str(ev.make_jaxpr(batched)(x))
     turned = ev.make_jaxpr(ev.vmap(jnp.transpose, in_axes=1))(np.ones((2, 3, 4), np.float32))
     assert str(turned).count("transpose") == 1
+
+
+@pytest.mark.parametrize("transform", [ev.vmap, ev.grad, ev.jit, ev.jacfwd, ev.checkpoint])
+def test_names_of_callable_objects_may_be_anything(transform):
+    class Doubled:
+        def __init__(self):
+            self.__name__ = self.__qualname__ = self.__annotations__ = None
+
+        def __call__(self, x):
+            return 2 * x
+
+    found = transform(Doubled())
+    x = jnp.ones(2) if transform is ev.vmap else jnp.float32(1)
+    np.testing.assert_array_equal(found(x), 2 * np.ones(x.shape))

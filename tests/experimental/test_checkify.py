@@ -240,3 +240,13 @@ def test_numbers_out_of_bounds_are_index_errors_too(index, jit):
 def test_numbers_inside_bounds_are_no_index_errors():
     found, _ = checkify.checkify(lambda x: (x[3], x[-4]), errors=checkify.index_checks)(jnp.ones(4))
     assert found.get() is None
+
+
+def test_messages_show_arrays_and_keys_as_they_are_shown():
+    @checkify.checkify
+    def f(x, key):
+        check(False, "got {found} of {key}", found={"x": x}, key=key)
+
+    key = ev.random.key(0)
+    error, _ = f(jnp.float32(1), key)
+    assert error.get() == f"got {{'x': Array(1., dtype=float32)}} of {key} (`check` failed)"

@@ -120,6 +120,14 @@ PROGRAMS = {
         roles = api_util.infer_argnums_and_argnames(inspect.signature(pow), 1, None)
         assert roles == ((1,), ("exp",)), roles
     """,
+    "what is left of a public module that was emptied can be imported": """
+        import evertrace as ev
+        ev.as_jax()
+        import jax.lib
+        jax.config.parse_flags_with_absl()
+        jax.config.config_with_absl()
+        assert not dir(jax.lib)
+    """,
     "to lend the names loads nothing": """
         import sys
         import evertrace as ev

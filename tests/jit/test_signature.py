@@ -237,3 +237,12 @@ def test_donated_leaves(options, leaves, by_name):
     else:
         args += (3.0,)
     assert signature.donated(signature.flatten(args, kwargs)) == leaves
+
+
+def test_a_jitted_function_has_the_signature_of_the_function_for_all_who_ask():
+    f = ev.jit(lambda x, y=2: x)
+    for follow in (True, False):
+        assert str(inspect.signature(f, follow_wrapped=follow)) == "(x, y=2)"
+    f.__signature__ = inspect.signature(lambda z: z)
+    assert str(inspect.signature(f)) == "(z)"
+    assert not hasattr(type(f), "__signature__")

@@ -205,3 +205,11 @@ X = array(np.ones((2, 3), np.float32))
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(("init", "computation"), [(-np.inf, "max"), (np.inf, "min")])
+def test_an_infinity_beside_integers_is_their_last_one(init, computation):
+    x, combine = np.int32([[3, 1], [2, 5]]), getattr(elementwise, computation)
+    last = getattr(np.iinfo(np.int32), {"max": "min", "min": "max"}[computation])
+    found = reduce.reduce_window(x, init, combine, (1, 2), (1, 1), ((1, 0), (0, 0)))
+    assert to_numpy(found).tolist() == [[last], *getattr(x, computation)(1)[:, None].tolist()]

@@ -48,6 +48,14 @@ def test_one_number_per_row():
         ops.segment_sum(DATA, IDS[:4])
 
 
+@pytest.mark.parametrize("row", [2.0, [2.0], [[2.0, 3.0]]])
+def test_a_scalar_or_a_single_row_stands_for_as_many_as_there_are_numbers(row):
+    row = jnp.array(row)
+    rows = jnp.broadcast_to(row, (len(IDS), *row.shape[1:]))
+    for reduce in (ops.segment_sum, ops.segment_max):
+        np.testing.assert_array_equal(reduce(row, IDS, 5), reduce(rows, IDS, 5))
+
+
 def test_bucket_size_changes_nothing_and_out_sharding_is_refused():
     x, ids = jnp.arange(4.0), jnp.array([0, 0, 1, 1])
     assert ev.ops.segment_sum(x, ids, bucket_size=2).tolist() == [1.0, 5.0]

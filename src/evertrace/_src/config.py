@@ -556,6 +556,11 @@ class Options:
 
     update = staticmethod(update)
 
+    def parse_flags_with_absl(self) -> None:
+        """Do nothing: options are read from the environment, and absl's flags set none of them."""
+
+    config_with_absl = parse_flags_with_absl
+
     @property
     def values(self) -> dict[str, Any]:
         """All options in force in this thread, by name."""

@@ -1,6 +1,7 @@
 """Signatures and annotations of functions that users wrote."""
 
 import contextlib
+import functools
 import inspect
 import sys
 import types
@@ -56,11 +57,39 @@ def function_name(fun: Any) -> str:
     return type(fun).__name__
 
 
+def wraps(fun: Any) -> Callable[[Any], Any]:
+    """Return what `functools.wraps` does, for any callable.
+
+    Objects that can be called have what attributes they like: a `__name__` that is no string is not
+    taken over.
+    """
+
+    def decorate(wrapper: Any) -> Any:
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            with contextlib.suppress(AttributeError, TypeError):
+                setattr(wrapper, name, getattr(fun, name))
+        return functools.update_wrapper(wrapper, fun, assigned=())
+
+    return decorate
+
+
 class _WrappedAnnotations:
     def __get__(self, instance: Any, owner: type) -> dict[str, Any]:
         """Return them as the function has them now; of the class, which has none, none."""
         return {} if instance is None else instance.__wrapped__.__annotations__
 
+
+class _WrappedSignature:
+    def __get__(self, instance: Any, owner: type) -> inspect.Signature:
+        """Return that of the function; the class has its own."""
+        try:
+            return inspect.signature(instance.__wrapped__)
+        except Exception as error:
+            raise AttributeError("__signature__") from error
+
+
+wrapped_signature: Any = _WrappedSignature()
+"""``__signature__`` for such classes, for who does not look behind wrappers."""
 
 wrapped_annotations: Any = _WrappedAnnotations()
 """``__annotations__`` for classes whose objects stand for a function: the function's own.

@@ -53,17 +53,16 @@ def _find(fullname):
     """Return the module of evertrace that stands for a module of JAX; ModuleNotFoundError."""
     below = fullname.removeprefix(f"{NAME}.")
     is_private = any(part.startswith("_") for part in below.split("."))
-    if is_private:
-        module = lent.make_module(fullname)
-        if module is not None:
-            return module
-    else:
+    if not is_private:
         ours = f"{OURS}.{below}"
         try:
             return importlib.import_module(ours)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{ours}.".startswith(f"{error.name}."):
                 raise  # it is there, but needs a package that is not
+    module = lent.make_module(fullname)
+    if module is not None:
+        return module
     error = errors.user_error(
         ModuleNotFoundError,
         f"as_jax: evertrace has no module that could stand for {fullname}"

@@ -1,6 +1,5 @@
 """Derivatives: grad, vjp, jvp, linearize."""
 
-import functools
 from typing import Any
 
 from evertrace._src import config, errors, tree
@@ -17,13 +16,13 @@ from evertrace._src.api.objects import ObjectTree, flatten_arguments, place, res
 from evertrace._src.api.pullback import LinearMap, Pullback, instantiate
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result
-from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import zeros
-from evertrace._src.signatures import function_name
+from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace, pushforward
@@ -150,7 +149,7 @@ def value_and_grad(
         raise errors.unsupported("value_and_grad", "reduce_axes", reduce_axes)
     name = function_name(check_callable("grad", fun))
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_grad_fun(*args, **kwargs):
         where = f"grad({name})"
         nums = chosen_arguments(where, argnums, args)
@@ -187,7 +186,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def grad_fun(*args, **kwargs):
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads
@@ -378,7 +377,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
 
     Args:
       fun: linear function of trees of arrays.
-      *primals: arrays or `ShapeDtypeStruct`s: only shapes and dtypes are used.
+      *primals: arrays, `ShapeDtypeStruct`s or avals: only shapes and dtypes are used.
       reduce_axes: not supported; must be empty.
 
     Returns:
@@ -393,7 +392,7 @@ def linear_transpose(fun, *primals, reduce_axes=()):
         raise errors.unsupported("linear_transpose", "reduce_axes", reduce_axes)
     where = f"linear_transpose({function_name(check_callable('linear_transpose', fun))})"
     leaves, treedef = tree.flatten(primals)
-    avals = [x.aval if hasattr(x, "aval") else as_operand(x, where).aval for x in leaves]
+    avals = [_aval(x, where) for x in leaves]
 
     def transposed(cotangent):
         given, ct_tree = tree.flatten(cotangent)
@@ -411,6 +410,12 @@ def linear_transpose(fun, *primals, reduce_axes=()):
         return tree.unflatten(treedef, results)
 
     return transposed
+
+
+def _aval(x, where):
+    if isinstance(x, ShapedArray):
+        return x
+    return x.aval if hasattr(x, "aval") else as_operand(x, where).aval
 
 
 def _check_cotangents(where, outs, out_tree, cts, ct_tree):

@@ -258,7 +258,7 @@ def _adapt_transpose(prim, rule):
 
 
 def _adapt_batch(prim, rule):
-    return lambda size, operands, dims, **params: rule(list(operands), list(dims), **params)
+    return lambda size, operands, dims, **params: rule(tuple(operands), tuple(dims), **params)
 
 
 primitive_jvps = _Slot("jvp", _adapt_jvp)
@@ -271,7 +271,7 @@ primitive_batchers = _Slot("batch", _adapt_batch)
 
 def _adapt_axis_batch(prim, rule):
     def batch(axis, operands, dims, **params):
-        return rule(axis.size, axis.name, None, list(operands), list(dims), **params)
+        return rule(axis.size, axis.name, None, tuple(operands), tuple(dims), **params)
 
     return batch
 

@@ -1,7 +1,5 @@
 """Jacobians and Hessians: derivatives along, or pulled back from, all unit tangents at once."""
 
-import functools
-
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
@@ -25,7 +23,7 @@ from evertrace._src.ops.convert import convert
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.structural import full, reshape, zeros
-from evertrace._src.signatures import function_name
+from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")
@@ -108,7 +106,7 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     """
     where = f"jacfwd({function_name(check_callable('jacfwd', fun))})"
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian_fun(*args, **kwargs):
         nums = chosen_arguments(where, argnums, args)
         chosen = tuple([args[n] for n in nums])
@@ -158,7 +156,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     """
     where = f"jacrev({function_name(check_callable('jacrev', fun))})"
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian_fun(*args, **kwargs):
         nums = chosen_arguments(where, argnums, args)
         chosen = tuple([args[n] for n in nums])

@@ -18,7 +18,7 @@ from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.observe import preserved
 from evertrace._src.jit.signature import Signature
 from evertrace._src.ops.structural import zeros
-from evertrace._src.signatures import function_name
+from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 
 public = set_module("evertrace")
@@ -160,7 +160,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     signature = Signature(fun, nums or None, None, None, None)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make_jaxpr_fun(*args, **kwargs):
         call = signature.flatten(args, kwargs)
         outside = AxisScope(state.trace, axis_env) if axis_env else state.trace

@@ -15,7 +15,7 @@ from evertrace._src.arrays.results import flatten_result, is_float0
 from evertrace._src.core.tracer import set_trace, state
 from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import move_batch_dim
-from evertrace._src.signatures import function_name
+from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import Axis, BatchTrace
 
@@ -68,7 +68,7 @@ def vmap(
     name = function_name(check_callable("vmap", fun))
     where = f"vmap({name})"
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def vmap_fun(*args, **kwargs):
         cells = _mutable_arguments(where, (args, kwargs))
         given = _with_contents((args, kwargs)) if cells else (args, kwargs)

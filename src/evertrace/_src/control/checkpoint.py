@@ -5,8 +5,6 @@ from the inputs and the values that the policy keeps. Its transpose evaluates th
 backwards, which begins by computing the other intermediate values again.
 """
 
-import functools
-
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
@@ -24,6 +22,7 @@ from evertrace._src.core.divisions import of_call
 from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
+from evertrace._src.signatures import wraps
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import batch_jaxpr
 from evertrace._src.transforms.dce import dce_jaxpr
@@ -88,7 +87,7 @@ def checkpoint(
     arguments = custom.Arguments(fun, static_argnums, static_argnames, as_given=True)
     name = custom.name_of(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapped(*args, **kwargs):
         _, dynamic, join = arguments.split(args, kwargs)
         leaves, in_tree = custom.flatten_operands(name, dynamic)

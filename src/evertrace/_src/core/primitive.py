@@ -278,6 +278,10 @@ class Primitive:
                 raise
             raise made.with_traceback(error.__traceback__) from None
 
+    def get_bind_params(self, params):
+        """Return the params of an equation as `bind` takes them: as they are."""
+        return dict(params)
+
     def infer(self, args, params):
         """Return the output aval (a tuple of them if multiple_results) for operands with avals."""
         return self.typing(args, params).out

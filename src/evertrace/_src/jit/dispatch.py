@@ -25,7 +25,12 @@ from evertrace._src.jit.stages import Lowered, Traced
 from evertrace._src.jit.stores import CacheInfo, Variants, of_alike
 from evertrace._src.jit.strict import StrictCalls
 from evertrace._src.lazy import LazyModule
-from evertrace._src.signatures import function_name, signature_of, wrapped_annotations
+from evertrace._src.signatures import (
+    function_name,
+    signature_of,
+    wrapped_annotations,
+    wrapped_signature,
+)
 from evertrace._src.support import cached_property, set_module
 
 explain: Any = LazyModule("evertrace._src.jit.explain")
@@ -82,6 +87,7 @@ class JitFunction(_JitBase):
     """
 
     __annotations__ = wrapped_annotations
+    __signature__ = wrapped_signature
 
     def __init__(self, fun, signature, options, entries=None):
         # Attributes of other callables than functions could hide ours.

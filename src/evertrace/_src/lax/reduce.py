@@ -251,10 +251,19 @@ def _operands(name, operands, init_values):
         raise errors.user_error(ValueError, f"{name}: there is no operand.", fix="give an array.")
     xs = [as_operand(x, name) for x in xs]
     inits = [
-        number(i, x.dtype) if type_of_number(i) else as_operand(i, name)
+        number(_finite(i, x.dtype), x.dtype) if type_of_number(i) else as_operand(i, name)
         for i, x in zip(inits, xs, strict=True)
     ]
     return xs, inits, treedef
+
+
+def _finite(value, dtype):
+    """Return a number; an infinity that stands beside integers is the last of them."""
+    if type_of_number(value) is not float or not dtypes.issubdtype(dtype, np.integer):
+        return value
+    if value in (np.inf, -np.inf):
+        return int(dtypes.iinfo(dtype).max if value > 0 else dtypes.iinfo(dtype).min)
+    return value
 
 
 def _stage_scalar(name, computation, xs, treedef):

@@ -19,7 +19,7 @@ from evertrace._src.numpy.shape import broadcast_arrays, expand_dims
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.select import select_n_p
 from evertrace._src.ops.structural import squeeze
-from evertrace._src.signatures import signature_of
+from evertrace._src.signatures import signature_of, wraps
 
 # ---------------------------------------------------------------- application along axes
 
@@ -284,7 +284,7 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
             fix="count positions from 0, or name the arguments.",
         )
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def wrapped(*args, **kwargs):
         mapped_names = [name for name in kwargs if name not in excluded]
         if mapped_names:

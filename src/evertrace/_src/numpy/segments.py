@@ -16,12 +16,13 @@ public = set_module("evertrace.ops")
 def _segment_reduce(name, method, identity, data, segment_ids, num_segments, options):
     """Combine the rows of `data` by their segment numbers with one method of ``.at``."""
     data, segment_ids = as_array(data, name), as_array(segment_ids, name)
-    if segment_ids.ndim != 1 or data.ndim < 1 or data.shape[0] != segment_ids.shape[0]:
+    rows = data.shape[:1]
+    if segment_ids.ndim != 1 or rows not in ((), (1,), segment_ids.shape):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: segment_ids of shape {segment_ids.shape} must name one segment per row of "
             f"data of shape {data.shape}.",
-            fix="pass a vector as long as the first dimension of data.",
+            fix="pass a vector as long as the first dimension of data, or a single row.",
             anchor="shape",
         )
     del options["bucket_size"]
@@ -53,7 +54,8 @@ def segment_sum(
     """Add up the rows of each segment.
 
     Args:
-      data: ``[n, ...]``, any dtype the operation takes.
+      data: ``[n, ...]``, any dtype the operation takes; a single row or a scalar stands for n
+        equal ones.
       segment_ids: ``[n]`` integers: the segment of each row. Rows with a number out of range,
         negative ones too, are dropped.
       num_segments: number of segments; default one more than the largest number, which must

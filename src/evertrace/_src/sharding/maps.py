@@ -31,7 +31,7 @@ from evertrace._src.sharding.layout import (
     parts_per_dimension,
 )
 from evertrace._src.sharding.mesh import Mesh, context_mesh
-from evertrace._src.signatures import function_name
+from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 from evertrace._src.transforms.batching import Axis, batch_flat
 
@@ -115,7 +115,7 @@ def shard_map(
 def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
     where = f"shard_map({function_name(check_callable('shard_map', f))})"
 
-    @functools.wraps(f)
+    @wraps(f)
     def mapped(*args):
         call = _resolve(where, mesh, axis_names, check_vma)
         leaves, treedef = flatten_arrays(where, args)

@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 
 from evertrace._src import errors, source, tree
+from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.support import set_module
 
@@ -96,8 +97,8 @@ class Site:
         return f"check {self.code}: {self.template!r}"
 
     def message(self, payload):
-        """Return the message for a payload of NumPy arrays."""
-        args, kwargs = tree.unflatten(self.structure, [x[()] for x in payload])
+        """Return the message for a payload of concrete arrays."""
+        args, kwargs = tree.unflatten(self.structure, list(map(as_array, payload)))
         return self.template.format(*args, **kwargs)
 
 
@@ -157,8 +158,8 @@ class Error:
         for index in zip(*np.nonzero(np.atleast_1d(codes)), strict=True):
             index = index if codes.ndim else ()
             site = sites[int(codes[index])]
-            payload = [np.asarray(x)[index] for x in self.payload[site]]
-            found.append((index, site.message(list(map(np.asarray, payload))), site))
+            payload = [as_array(x)[index] for x in self.payload[site]]
+            found.append((index, site.message(payload), site))
         return found
 
     def __repr__(self):

@@ -1,14 +1,12 @@
 """`checkify`: the transformation of a function, as users call it."""
 
-import functools
-
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.results import flatten_result
 from evertrace._src.experimental.checkify.error import Error, ErrorCategory, init_error, user_checks
 from evertrace._src.experimental.checkify.trace import run_checked
-from evertrace._src.signatures import function_name
+from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 
 
@@ -58,7 +56,7 @@ def checkify(f, errors=user_checks):
     _check_categories(kinds)
     name = f"checkify({function_name(f)})"
 
-    @functools.wraps(f)
+    @wraps(f)
     def checked(*args, **kwargs):
         out_trees = []
 

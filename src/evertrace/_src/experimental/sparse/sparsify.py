@@ -22,6 +22,7 @@ from evertrace._src.experimental.sparse.arrays import BCOO, JAXSparse, bcoo_tode
 from evertrace._src.experimental.sparse.coordinates import read
 from evertrace._src.numpy.shape import broadcast_to
 from evertrace._src.ops import convert, dot, dynamic, elementwise, slicing, structural
+from evertrace._src.signatures import wraps
 from evertrace._src.transforms.staging import inline
 
 
@@ -114,7 +115,7 @@ def sparsify(f, use_tracer=False):
     del use_tracer
     check_callable("sparsify", f)
 
-    @functools.wraps(f)
+    @wraps(f)
     def sparse_fun(*args, **kwargs):
         trace = SparseTrace(state.trace, "sparsify")
         args, kwargs = tree.map(trace.tracer, (args, kwargs), is_leaf=_is_sparse)
