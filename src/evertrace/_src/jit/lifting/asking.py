@@ -6,9 +6,10 @@ changes: what stands in for an instruction is appended to the code, and a jump l
 so instructions keep their places, and lines, handlers of exceptions and jumps stay what they are.
 
 Nor can an object be formatted to what is no text of Python's own: f-strings and ``template % n``
-are computed by objects of ours, as ``(a, b) @ maker``. Of methods in C that insist on values of
-Python's own, ``"{}".format(n)`` and ``np.float32(n)``, it is told by their names: what is called is
-what an object of ours gives for the owner, ``(owner,) @ maker``.
+are computed by objects of ours, as ``(a, b) @ maker``. So is ``data[n]``, of a list, which would
+ask the number what it is. Of methods in C that insist on values of Python's own,
+``"{}".format(n)`` and ``np.float32(n)``, it is told by their names: what is called is what an
+object of ours gives for the owner, ``(owner,) @ maker``.
 
 No number of ours can be converted by ``int(n)``, ``float(n)``, ``complex(a, b)`` or ``str(n)``
 either. Where such a name is called and nothing else is done to it, what is called is a function of
@@ -73,6 +74,10 @@ class _Maker:
 
     def __rmatmul__(self, operands):
         return self.fn(*operands)
+
+
+items: Any = None
+"""What computes ``a[b]``; `items` sets it."""
 
 
 class Asker:
@@ -260,6 +265,8 @@ def _made(instructions, i):
     if x.op == _OP["BUILD_STRING"]:
         return x.arg, texts.joined
     is_of_constant = instructions[i - 1].op in _CONSTANTS  # `n % 2` formats nothing
+    if (x.op, x.arg) == _SUBSCRIPT and not is_of_constant:
+        return 2, items
     if (x.op, x.arg) == _REMAINDER and not is_of_constant:
         return 2, texts.percent
     return None
@@ -279,6 +286,7 @@ _CONTAINS_CACHES = _caches(_first("0 in x", "CONTAINS_OP"))
 _MATMUL = bytes((_OP["BINARY_OP"], _first("a @ b", "BINARY_OP").arg))
 _MATMUL += _caches(_first("a @ b", "BINARY_OP"))
 _REMAINDER = _first("a % b", "BINARY_OP")[2:4]
+_SUBSCRIPT = _first("a[b]", "BINARY_SUBSCR", "BINARY_OP")[2:4]
 _CONSTANTS = frozenset({_CONST, _OP.get("LOAD_SMALL_INT")})
 _ATTRIBUTE = _OP["LOAD_ATTR"]
 _METHOD = _first("a.b()", "LOAD_METHOD", "LOAD_ATTR")

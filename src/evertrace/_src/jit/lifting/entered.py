@@ -18,7 +18,7 @@ from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import StandIn, left_alone
 from evertrace._src.jit.lifting.parts import position_of
-from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_CLASS, dict_type
+from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_CLASS, dict_type, is_value
 
 
 class Entered:
@@ -265,6 +265,10 @@ class Container(Entered):
     def _nothing(self) -> Any:
         return []
 
+    def as_before(self):
+        """Return a container that holds what was in it before the trace."""
+        return self.entry
+
     def with_added(self, contents):
         """Return the contents, lifted by now, with what was added while they were left alone.
 
@@ -311,6 +315,10 @@ class Items(Container):
         if at is None:
             return [*self.placed, *contents]
         return [*contents[:at], *self.placed, *contents[at + 1 :]]
+
+    def as_before(self):
+        """Return a container that holds the items from before the trace."""
+        return _base(self.obj)(self.entry)
 
     def contents(self):
         """Return the items."""
@@ -361,6 +369,10 @@ class Members(Container):
 
     __slots__ = ()
     _adding = frozenset({"add", "update", "|="})
+
+    def as_before(self):
+        """Return a set of the members from before the trace, a list where code would hash them."""
+        return set(self.entry) if all(map(is_value, self.entry)) else self.entry
 
     def contents(self):
         """Return the members."""

@@ -144,6 +144,14 @@ class Prologue:
         self.results[key] = made
         return made.copy() if type(made) is list else made
 
+    def hold(self, fn, *args):
+        """Return what stands for ``fn(*args)`` as a whole, a container of what is computed."""
+        slots = tuple(map(self.slot_of, args))
+        key = _ABSENT, fn, slots
+        if key not in self.results:
+            self.results[key] = self._fill(OP, fn, slots, self._call(fn, slots))
+        return self.results[key]
+
     def demand(self, fn, *args):
         """Return ``fn(*args)`` as a plain value, which later calls must find to be the same."""
         slots = tuple(map(self.slot_of, args))

@@ -10,7 +10,7 @@ from typing import Any
 
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import values
-from evertrace._src.jit.lifting.entered import Container, Items, Members
+from evertrace._src.jit.lifting.entered import Container, Items
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.host import demand, is_computed, is_host, op, plain
 
@@ -54,7 +54,7 @@ def _of_unread(recorder, entered):
         recorder.lifter.see(value)
         return len(value)
     # The container itself holds what the trace has put there.
-    at = recorder.inputs.host_scalar(_as_before(entered), node)
+    at = recorder.inputs.host_scalar(entered.as_before(), node)
     made: Any = op(len, at)
     entered.length = made
     if node.name in recorder.lifter.constants:
@@ -66,12 +66,6 @@ def _of_unread(recorder, entered):
         return made if limit is None else op(min, made, limit)
     kind = set if isinstance(value, set) else dict
     return made + sum([not demand(kind.__contains__, at, x) for x in added])
-
-
-def _as_before(entered):
-    """Return a container that holds what was there before the trace."""
-    is_set = isinstance(entered, Members) and all(map(_is_key, entered.entry))
-    return set(entered.entry) if is_set else entered.entry
 
 
 def _is_key(x):

@@ -14,6 +14,7 @@ from evertrace._src.jit.lifting.host import is_host
 from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hostmodules import real
 from evertrace._src.jit.lifting.hosttext import repr_of
+from evertrace._src.jit.lifting.items import item
 from evertrace._src.jit.lifting.lengths import length
 
 
@@ -96,3 +97,4 @@ type_stand_in.__name__ = type_stand_in.__qualname__ = "type"
 type_stand_in.__module__ = "builtins"
 asking.conversions["len"] = length
 real[length] = len
+asking.items = item
