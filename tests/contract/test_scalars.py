@@ -154,13 +154,20 @@ def test_number_as_an_axis(jit):
     yield f(x, 0), f(x, 1), f(x, 0)
 
 
-@case(traces=2)
+@case(traces=1)
 def test_number_as_a_dict_key(jit):
     table = {1: 10.0, 2: 20.0}
     f = jit(lambda x, k: x * table[k])
     yield f(X, 1), f(X, 2), f(X, 1)
     table[1] = 5.0
     yield f(X, 1)
+
+
+@case(traces=2)
+def test_number_as_the_key_of_an_array(jit):
+    table = {1: X, 2: X * 2}
+    f = jit(lambda x, k: x * table[k])
+    yield f(X, 1), f(X, 2), f(X, 1)
 
 
 @case(at_most=3)

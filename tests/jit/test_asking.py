@@ -251,10 +251,13 @@ def test_texts_in_long_functions(made):
 
 
 def _left_to_make(instructions, code):
+    """Return what is not replaced; ``a[0]`` that was moved to make room is without its constant."""
+    subscript, moved_to = asking._SUBSCRIPT[0], len(asking.original(code).co_code)
     return [
         x
         for i, x in enumerate(instructions)
-        if asking._made(instructions, i) or asking._method_of(instructions, i, code)
+        if (asking._made(instructions, i) and not (x.op == subscript and x.start >= moved_to))
+        or asking._method_of(instructions, i, code)
     ]
 
 
