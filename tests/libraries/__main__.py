@@ -11,7 +11,8 @@ from tests.libraries.environments import ROOT, Environment
 PAGE = ROOT / "docs" / "interop.md"
 BEGIN, END = "<!-- table of libraries: scripts/libraries -->", "<!-- end of the table -->"
 HEAD = (
-    "library", "version", "its example", "own tests", "passed", "failed", "of what passes on JAX",
+    "library", "version", "its example", "own tests", "passed", "failed", "of these by JAX's rules",
+    "of what passes on JAX",
 )  # fmt: skip
 
 
@@ -46,7 +47,7 @@ def examine(library, environments, asked, folder):
     versions = [environment.install(library) for environment in environments]
     printed = [examples.run(environment, library, folder) for environment in environments]
     there = printed[1] if len(printed) > 1 else None
-    cells = ["", "", ""]
+    cells = [""] * 4
     if asked.tests and library.tests:
         found = [
             suites.run(environment, library, version, asked.timeout, folder)

@@ -37,10 +37,10 @@ class Environment:
         self._install(library.name, *library.needs)
         return self._version(library.name)
 
-    def run(self, command, seconds, folder):
+    def run(self, command, seconds, folder, **variables):
         """Run Python; returns the exit status, None where it took too long, and what it printed."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-        environment |= {"EINOPS_TEST_BACKENDS": "jax", "JAX_PLATFORMS": "cpu"}
+        environment |= {"EINOPS_TEST_BACKENDS": "jax", "JAX_PLATFORMS": "cpu", **variables}
         folder.mkdir(parents=True, exist_ok=True)
         try:
             done = subprocess.run(
