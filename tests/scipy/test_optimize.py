@@ -76,6 +76,15 @@ def test_statuses(method, options, status):
 
 
 @METHODS
+@pytest.mark.parametrize("x64", [False, True])
+def test_numbers_that_are_told_have_the_default_integer_type(method, x64):
+    with ev.enable_x64(x64):
+        found = optimize.minimize(lambda x: (x**2).sum(), jnp.ones(2), method=method)
+        numbers = (found.status, found.nfev, found.njev, found.nit)
+        assert {x.dtype for x in numbers} == {jnp.asarray(1).dtype}
+
+
+@METHODS
 def test_a_function_without_minimum_ends(method):
     found = optimize.minimize(lambda x: x.sum(), jnp.ones(2), method=method)
     assert not found.success

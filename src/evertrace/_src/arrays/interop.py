@@ -21,8 +21,8 @@ _SCALARS: tuple[Any, ...] = (bool, int, float, complex)
 foreign: dict[type, Any] = {}
 """Types of others that stand for arrays -> function that returns what NumPy takes."""
 
-ArrayLike = Array | Tracer | np.ndarray | np.generic | bool | int | float | complex
-"""What array functions take as an argument."""
+ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+"""What array functions take as an argument; a tracer counts as an `Array`."""
 
 Operand = Array | Tracer | Literal
 """What primitives take."""

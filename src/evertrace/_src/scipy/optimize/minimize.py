@@ -206,13 +206,13 @@ def _results(end, status, inverse):
     return OptimizeResults(
         x=end.x,
         success=end.converged & (end.failure == 0),
-        status=where(end.converged, 0, status).astype("int32"),
+        status=where(end.converged, 0, status).astype(int),
         fun=end.value,
         jac=end.gradient,
         hess_inv=inverse,
-        nfev=end.evaluations,
-        njev=end.evaluations,
-        nit=end.iterations,
+        nfev=end.evaluations.astype(int),
+        njev=end.evaluations.astype(int),
+        nit=end.iterations.astype(int),
     )
 
 
