@@ -78,6 +78,19 @@ CASES = {
         "from_euler: 'int' object has no attribute 'isupper'. It was called as "
         "from_euler(Rotation, 3, f32[2,3]).",
     ),
+    "an index": (
+        lambda: ev.P("x")["a"], TypeError,
+        "getitem: tuple indices must be integers or slices, not str. It was called as "
+        "getitem(<PartitionSpec>, 'a').",
+    ),
+    "an operator of sparse arrays": (
+        lambda: sparse.BCOO.fromdense(X).transpose(axes=1), TypeError,
+        "transpose: 'int' object is not iterable. It was called as transpose(<BCOO>, axes=1).",
+    ),
+    "a static method": (
+        lambda: ev.ShapeDtypeStruct.like(0.5), AttributeError,
+        "like: 'float' object has no attribute 'shape'. It was called as like(0.5).",
+    ),
     "a place in an array": (
         lambda: X.at[slice("x")].get(), TypeError,
         "get: slice indices must be integers or None or have an __index__ method. It was called as "

@@ -115,3 +115,9 @@ def test_weak_types_are_flags():
     assert str(caught.value).startswith(
         "ShapedArray: weak_type is True or False, got ndarray float64[2].\n  at "
     )
+
+
+def test_what_is_no_primitive_has_no_rule():
+    with pytest.raises(NotImplementedError) as caught:
+        extend.RuleTable("counting")["sin"]
+    assert str(caught.value).startswith("'sin' has no rule for counting.\n  at ")

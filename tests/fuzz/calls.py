@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import evertrace
-from tests.fuzz import hostile, values
+from evertrace._src.core import operators
+from tests.fuzz import hostile, instances, values
 
 SILENT = (
     "evertrace._src", "evertrace.errors", "evertrace.interpreters", "evertrace.version",
@@ -148,6 +149,9 @@ def modules():
 def targets():
     """Return what is called: text of the callable -> its parameters, None where nobody knows."""
     found, seen = {}, set()
+    for name in operators._deferred:  # whose signatures are known once they are loaded
+        operators._load(name)
+    methods = _methods()
     for module, namespace in modules().items():
         listed = getattr(namespace, "__all__", None) or dir(namespace)
         for name in sorted(n for n in listed if not n.startswith("_")):
@@ -163,7 +167,17 @@ def targets():
         value = getattr(evertrace.Array, name)
         if callable(value):
             found["." + name] = _parameters(value)
-    return {**found, **{name: None for name in INDEXED}}
+    return {**found, **methods, **{name: None for name in INDEXED}}
+
+
+def _methods():
+    """Return the methods of objects of public classes, as `targets` does."""
+    found = {}
+    for text in instances.INSTANCES.values():
+        made = eval(text, dict(namespace()))
+        for name in instances.methods_of(type(made)):
+            found[f"({text}).{name}"] = _parameters(getattr(made, name))
+    return found
 
 
 def _is_called(name, value):

@@ -7,7 +7,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from tests.fuzz import calls, minimise, pool, verdicts
+from tests.fuzz import calls, instances, minimise, pool, verdicts
 
 RAW = 0.0005
 """The share of raw errors that is known of; it may only become smaller."""
@@ -48,6 +48,38 @@ def test_every_public_function_is_called_or_has_a_reason():
                 silent.add(f"{module}.{name}")
     again = {n for n in silent if _has_another_name(n, known)}
     assert silent - again == set()
+
+
+def test_every_public_class_with_methods_has_an_object_or_a_reason():
+    named = {}
+    for module, namespace in calls.modules().items():
+        for name in getattr(namespace, "__all__", None) or dir(namespace):
+            value = getattr(namespace, name)
+            is_ours = inspect.isclass(value) and value.__module__.startswith("evertrace")
+            if is_ours and name[0] != "_" and not issubclass(value, BaseException):
+                named.setdefault(value, f"{module}.{name}")
+    space = dict(calls.namespace())
+    made = {type(eval(text, space)) for text in instances.INSTANCES.values()}
+    silent = {
+        path: instances.methods_of(cls)
+        for cls, path in named.items()
+        if not any(cls in kind.__mro__ for kind in made) and path not in instances.WITHOUT
+    }
+    assert {path: names for path, names in silent.items() if names} == {}
+    assert not set(instances.WITHOUT) & set(instances.INSTANCES)
+
+
+@pytest.mark.parametrize("path", instances.INSTANCES)
+def test_attributes_of_public_objects_can_be_read(path):
+    made = eval(instances.INSTANCES[path], dict(calls.namespace()))
+    found = {}
+    for name in dir(type(made)):
+        if name[0] != "_" and name not in instances.CHANGING:
+            try:
+                getattr(made, name)
+            except Exception as error:
+                found[name] = verdicts.judged_error(error)
+    assert {n: v for n, v in found.items() if v.kind != verdicts.CLEAR} == {}
 
 
 def _has_another_name(path, known):

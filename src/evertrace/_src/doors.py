@@ -54,7 +54,7 @@ def door(function: F) -> F:
         return function
     inner: Any = function
     name = inner.__name__.strip("_")
-    makes = inner.__name__ in ("__init__", "__new__")  # an object
+    makes = inner.__name__ in _MAKING  # an object
 
     def outer(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -86,10 +86,10 @@ def words_itself(function: F) -> F:
 def _open_class(cls: type) -> None:
     """Put what makes the objects of a class, mostly its base's, and their methods behind doors."""
     for name in dir(cls):
-        if name.startswith("_") and name not in ("__init__", "__new__"):
+        if name.startswith("_") and name not in _OPENED:
             continue
         owner = next((c for c in cls.__mro__ if name in vars(c)), object)
-        is_method = name[0] != "_"
+        is_method = name not in _MAKING
         if not owner.__module__.startswith("evertrace") or (is_method and _is_inner(owner)):
             continue
         found: Any = vars(owner)[name]
@@ -102,6 +102,8 @@ def _open_class(cls: type) -> None:
                 setattr(owner, name, staticmethod(behind) if name == "__new__" else kind(behind))
 
 
+_MAKING = ("__init__", "__new__")
+_OPENED = (*_MAKING, "__getitem__")
 _METHODS: dict[type, Any] = {classmethod: classmethod, staticmethod: staticmethod}
 
 

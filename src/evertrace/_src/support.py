@@ -137,9 +137,8 @@ def set_module(name: str) -> Callable[[T], T]:
     """Decorate a public class or function: show it as a member of the public module `name`."""
 
     def decorate(obj: T) -> T:
-        obj = door(obj)
         obj.__module__ = name
-        return obj
+        return door(obj)
 
     return decorate
 

@@ -266,6 +266,7 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(facts.pop("shape"), facts.pop("dtype"), **facts)
 
     @staticmethod
+    @doors.door
     def like(x):
         """Return the struct of an array's shape, dtype, weak type and sharding."""
         sharding, weak = getattr(x, "sharding", None), getattr(x, "weak_type", False)

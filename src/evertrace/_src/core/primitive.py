@@ -328,9 +328,10 @@ class Primitive:
         """Return the set of effects of an equation with these params."""
         return NO_EFFECTS if self.effects is None else self.effects(**params)
 
+    @doors.door
     def define(self, slot):
         """Decorate a function as this primitive's rule for `slot`."""
-        assert slot in RULE_SLOTS, slot
+        assert slot in RULE_SLOTS, doors.shown(slot)
 
         def register(rule):
             setattr(self, slot, rule)

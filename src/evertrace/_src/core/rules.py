@@ -111,7 +111,7 @@ class RuleTable:
         if rule is None:
             raise errors.user_error(
                 NotImplementedError,
-                f"{prim.name} has no rule for {self.name}.",
+                f"{getattr(prim, 'name', doors.shown(prim))} has no rule for {self.name}.",
                 fix="add one to the table.",
                 anchor="extend",
             )

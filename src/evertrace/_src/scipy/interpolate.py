@@ -9,6 +9,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array
+from evertrace._src.doors import door
 from evertrace._src.numpy import elementary, reductions, shape
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.elementary import where
@@ -101,6 +102,7 @@ class RegularGridInterpolator:
             anchor="immutable",
         )
 
+    @door
     def __call__(self, xi, method=None):
         """Return the values at some places.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
+from evertrace._src.doors import door
 from evertrace._src.numpy import (
     calculus,
     creation,
@@ -329,6 +330,7 @@ class Slerp:
         rotvecs = (rotations[:-1].inv() * rotations[1:]).as_rotvec()
         return cls(times, calculus.diff(times), rotations, rotvecs)
 
+    @door
     def __call__(self, times):
         """Return the rotations at some times, a scalar or a vector."""
         times = _floating("Slerp", times)

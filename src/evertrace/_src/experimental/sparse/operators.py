@@ -1,5 +1,6 @@
 """The operators and methods of sparse arrays: those of arrays, sparsified."""
 
+from evertrace._src.doors import door
 from evertrace._src.experimental.sparse import shapes
 from evertrace._src.experimental.sparse.arrays import BCOO, JAXSparse
 from evertrace._src.experimental.sparse.sparsify import sparsify
@@ -21,13 +22,14 @@ def _delegate(name):
 
     method.__name__ = name
     method.__doc__ = f"Do what the method `{name}` of an array does, by `sparsify`."
-    return method
+    return door(method)
 
 
 for _name in _NAMES:
     setattr(JAXSparse, _name, _delegate(_name))
 
 
+@door
 def _transpose(self, axes=None):
     """Return the array with its dimensions reversed, or in the order of `axes`."""
     order = range(self.ndim)[::-1] if axes is None else axes

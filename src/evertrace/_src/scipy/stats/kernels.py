@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.doors import door
 from evertrace._src.lax.linalg.systems import cholesky, triangular_solve
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.creation import full, zeros
@@ -154,6 +155,7 @@ class gaussian_kde:
         """Return the density at points ``[d, m]`` or ``[m]``: an array ``[m]``."""
         return self.pdf(points)
 
+    @door
     def __call__(self, points):
         """Return the density at points ``[d, m]`` or ``[m]``: an array ``[m]``."""
         return self.pdf(points)
