@@ -229,8 +229,8 @@ def _windows(x, sizes, window, strides, dilations):
     )
     if 0 in shape:
         return np.zeros(shape, x.dtype)
-    # As integers: NumPy finds no name for some floats of one byte.
-    words = x if x.dtype.isbuiltin == 1 else x.view(f"u{x.dtype.itemsize}")
+    # As integers: NumPy finds no name for some floats of one byte, of ml_dtypes.
+    words = x.view(f"u{x.dtype.itemsize}") if x.dtype.isbuiltin == 2 else x
     view = np.lib.stride_tricks.as_strided(words, shape, steps, writeable=False)
     return view.view(x.dtype)
 
