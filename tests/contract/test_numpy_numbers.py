@@ -13,6 +13,16 @@ pytestmark = pytest.mark.engine
 CALLS = 30
 
 
+class Kinds:
+    """Types that code calls by other names."""
+
+    real = np.float32
+
+
+KINDS = Kinds()
+KINDS.whole = np.int16
+
+
 def program_of(made, is_returned):
     """Return a program that keeps, and perhaps returns, what is made of a step and a rate."""
 
@@ -57,6 +67,19 @@ ONE_PROGRAM = {
     "texts": lambda n, v: float(f"{np.float32(v):.3f}"),
     "types": lambda n, v: v if isinstance(np.float32(v), np.floating) else 0.0,
     "dtypes": lambda n, v: v if np.float32(v).dtype == np.float32 else 0.0,
+    "arrays of one number": lambda n, v: np.array(v) * np.asarray([n]) + np.array(n, np.float32),
+    "arrays of numbers": lambda n, v: np.array([n, v, 2.0]) * np.asarray([[n, n], [v, 1]])[1, 0],
+    "means": lambda n, v: np.mean([n, v]) + np.sum((n, 2, v)) + np.std([n, v]) + np.median([n, v]),
+    "choices": lambda n, v: np.where(np.array([True, False, True]), n, v) + np.max([n, v]),
+    "full arrays": lambda n, v: np.full(3, v) + np.full((2, 1), n) + np.full_like(np.zeros(3), v),
+    "arrays of constants": lambda n, v: (np.zeros(3) + n) * np.ones(3) / v + np.arange(3.0) ** n,
+    "chains of arrays": lambda n, v: np.exp(-v * np.arange(3)) + np.sqrt(np.abs([n, -v, 1])),
+    "views and items": lambda n, v: np.array([[n, v], [1, 2]]).T[0][1] * np.array([n, v]).sum(),
+    "polynomials": lambda n, v: np.polyval([1, n, 3], v) + np.interp(v, [0, 9], [1, n]),
+    "linear algebra": lambda n, v: np.linalg.norm([n, v]) + np.dot([n, v], [1.0, 2.0]),
+    "shapes": lambda n, v: np.stack([np.zeros(3), np.tile(v, 3)]) + np.linspace(0, v, 3),
+    "lists": lambda n, v: np.array([n, v]).tolist()[1] + np.array([k * v for k in range(3)])[2],
+    "types of classes": lambda n, v: Kinds.real(v) + KINDS.real(v) + KINDS.whole(n),
     "beside arrays": lambda n, v: jnp.sqrt(np.float32(v)) + jnp.asarray(np.float64(v)),
 }  # fmt: skip
 
@@ -70,6 +93,13 @@ def test_scalar_of_changing_numbers_is_one_program(made, is_returned):
 DEMANDED = {
     "a branch": (lambda n, v: 1.0 if np.float32(v) > 1 else np.float32(v), 2),
     "the smaller one": (lambda n, v: min(np.float32(v), 2.0), 2),
+    "a branch of an array": (
+        lambda n, v: v if (np.array([n, v]) > 2).any() else np.float64(0.5),
+        3,
+    ),
+    "an element": (lambda n, v: float(int(np.array([n // 10, 7])[0])), 4),
+    "a shape": (lambda n, v: np.sum(np.zeros(n % 3) + v), 3),
+    "a choice of numbers": (lambda n, v: np.where(n > 2, n, v), 2),
     "a range": (lambda n, v: float(len(range(np.int64(n) % 3))), 3),
 }
 
@@ -140,3 +170,56 @@ def test_error_of_a_constructor(jit):
     step = jit(step)
     for _ in range(4):
         yield step(X), s
+
+
+WRITTEN = {
+    "elements": lambda n, v: written(np.full(3, v), lambda z: z.__setitem__(0, n)),
+    "in place": lambda n, v: written(np.array([n, v]), lambda z: z.__iadd__(1)),
+    "by a view": lambda n, v: written(np.full((2, 2), v), lambda z: z[0].fill(n)),
+    "before it is read": lambda n, v: (written(np.full(2, v), lambda z: z.sort()), np.mean([n, v])),
+    "twice the same": lambda n, v: (np.full(2, v), written(np.full(2, v), lambda z: z.fill(n))),
+}  # fmt: skip
+
+
+def written(z, write):
+    """Return an array that was written to, and what NumPy makes of it then."""
+    before = z + 0
+    write(z)
+    return before * z.sum() + z * 2, z
+
+
+@pytest.mark.parametrize("made", WRITTEN.values(), ids=list(WRITTEN))
+def test_array_of_changing_numbers_may_be_written_to(made):
+    def program(jit):
+        s = Record(n=0, v=0.0, kept=None)
+
+        def step(x):
+            s.n += 1
+            s.v = s.n / 7
+            s.kept = made(s.n, s.v)
+            return x
+
+        step = jit(step)
+        for _ in range(CALLS):
+            yield step(X), s
+
+    case(traces=1)(program)()
+
+
+def test_array_of_numbers_is_another_one_at_each_call():
+    def program(jit):
+        s = Record(n=1, first=None, kept=None)
+
+        def step():
+            s.n += 1
+            s.kept = np.full(2, s.n)
+            s.pair = s.kept, s.kept, np.full(2, s.n)
+
+        step = jit(step)
+        step()
+        s.first = s.kept
+        step()
+        s.kept[0] = -1
+        yield s, s.pair[0] is s.pair[1], s.pair[0] is s.pair[2], s.kept is s.pair[0]
+
+    case(traces=1)(program)()

@@ -40,6 +40,12 @@ conversions: dict[str, Any] = {}
 constructors: dict[type, Any] = {}
 """What is called in place of other types, whatever their names are; `hostnumpy` sets it."""
 
+functions: dict[Any, Any] = {}
+"""What is called in place of functions of libraries, whatever their names; `hostnumpy` sets it."""
+
+libraries: set[types.ModuleType] = set()
+"""The modules whose attributes they are, and of which code knows them."""
+
 methods: dict[str, Any] = {}
 """Name of a method -> function of its owner that returns what is called in its place."""
 
@@ -109,16 +115,34 @@ def asks_for_lengths(code):
     return type(last) is Asker and last.lengths
 
 
-def asks(code):
-    """Whether code, or code nested in it, compares identities, or converts or formats values."""
+def names_libraries(names, globals):
+    """Return whether code that uses global names may call what has something in its place."""
+    return any(
+        (x in libraries if type(x) is types.ModuleType else type(x) is type)
+        or _in_place_of_value(x) is not None
+        for x in map(globals.get, names)
+    )
+
+
+def asks(code, globals: Any = types.MappingProxyType({})):
+    """Whether code, or code nested in it, compares identities, or converts or formats values.
+
+    Args:
+      code: a code object.
+      globals: what names stand for; without them, calls of libraries do not show.
+    """
     instructions = _instructions(code.co_code)
     names = {kind.__name__ for kind in constructors}.union(conversions)
     return (
         bool(_questions(instructions, code.co_consts))
         or any(_made(instructions, i) for i in range(len(instructions)))
         or any(_method_of(instructions, i, code) for i in range(len(instructions)))
-        or any(name in names for _, name in _called(instructions, code))
-        or any(type(c) is CodeType and asks(c) for c in code.co_consts)
+        or any(
+            name in names or _in_place_of_value(globals.get(name)) is not None
+            for _, name in _called(instructions, code)
+        )
+        or any(_function_of(instructions, i, code, globals) for i in range(len(instructions)))
+        or any(type(c) is CodeType and asks(c, globals) for c in code.co_consts)
     )
 
 
@@ -130,7 +154,10 @@ def asking(code, globals: Any = types.MappingProxyType({})):
       globals: what names stand for that are not those of builtins.
     """
     constants = _Constants(
-        [asking(c, globals) if type(c) is CodeType and asks(c) else c for c in code.co_consts]
+        [
+            asking(c, globals) if type(c) is CodeType and asks(c, globals) else c
+            for c in code.co_consts
+        ]
     )
     asker, writer = Asker(code, "len" not in globals), _Writer(code)
     for x, name in _called(writer.instructions, code):
@@ -145,11 +172,13 @@ def asking(code, globals: Any = types.MappingProxyType({})):
 
     for i in range(len(writer.instructions)):
         made, method = _made(writer.instructions, i), _method_of(writer.instructions, i, code)
+        function = _function_of(writer.instructions, i, code, globals)
         if made:
             bodies[i] = body(*made)
-        elif method:
-            name, is_method = method
-            bodies[i] = body(1, methods[name]) + _AS_METHOD * is_method
+        elif function or method:
+            name, is_method = function or method or ("", False)
+            get = functools.partial(_function_named, name) if function else methods[name]
+            bodies[i] = body(1, get) + _AS_METHOD * is_method
     for i in _questions(writer.instructions, code.co_consts):
         load = _encoded("LOAD_CONST", constants.place(asker))
         contains = _encoded("CONTAINS_OP", writer.instructions[i].arg) + _CONTAINS_CACHES
@@ -224,8 +253,29 @@ def _in_place_of(name, globals):
     """Return what is called in place of what a name stands for, or None."""
     if name not in globals:
         return conversions.get(name)
-    value = globals[name]
-    return in_place_of_type(value) if type(value) is type else None
+    return _in_place_of_value(globals[name])
+
+
+def _in_place_of_value(value):
+    """Return what is called in place of a type, or a function of a library's, or None."""
+    if type(value) is type:
+        return in_place_of_type(value)
+    return functions.get(value) if type(value) in _FUNCTIONS else None
+
+
+def _function_named(name, module):
+    """Return what is called in place of what a module of a library has under a name."""
+    found = getattr(module, name)
+    made = _in_place_of_value(found)
+    return found if made is None else made
+
+
+def function_kinds(*kinds):
+    """Note types of functions in C of libraries."""
+    _FUNCTIONS.update(kinds)
+
+
+_FUNCTIONS: set[type] = set()
 
 
 def in_place_of_type(kind):
@@ -236,13 +286,44 @@ def in_place_of_type(kind):
 _CONVERTING = frozenset({int, float, complex, str})
 
 
+def _function_of(instructions, i, code, globals):
+    """Return what an instruction loads to be called of one of `libraries`: (name, as a method)."""
+    if instructions[i].op not in (_ATTRIBUTE, _METHOD.op):
+        return None
+    path = []
+    while i and instructions[i].op in (_ATTRIBUTE, _METHOD.op):
+        path.append(code.co_names[instructions[i].arg >> _METHOD_SHIFT])
+        i -= 1
+    if instructions[i].op != _GLOBAL:
+        return None
+    owner = globals.get(code.co_names[instructions[i].arg >> 1])
+    for name in path[::-1]:
+        owner = _entry(owner, name)
+    is_replaced = _in_place_of_value(owner) is not None
+    return _loaded_to_be_called(instructions, i + len(path), code) if is_replaced else None
+
+
+def _entry(owner, name):
+    """Return what a module or class has under a name, without code of the user's; None if none."""
+    if type(owner) is types.ModuleType:
+        return vars(owner).get(name)
+    classes = owner.__mro__ if type(owner) is type else ()
+    spaces = [type.__getattribute__(cls, "__dict__") for cls in classes]
+    return next((space[name] for space in spaces if name in space), None)
+
+
 def _method_of(instructions, i, code):
     """Return what an instruction loads to be called, if `methods` has it: (name, as a method)."""
+    found = _loaded_to_be_called(instructions, i, code)
+    return found if found and found[0] in methods else None
+
+
+def _loaded_to_be_called(instructions, i, code):
+    """Return (name, as a method) of an attribute that is loaded to be called, or None."""
     x = instructions[i]
-    name = code.co_names[x.arg >> _METHOD_SHIFT] if x.op == _METHOD.op else ""
-    if name in methods and (_METHOD_SHIFT == 0 or x.arg & 1):
-        return name, True
-    if x.op != _ATTRIBUTE or code.co_names[x.arg >> _METHOD_SHIFT] not in methods:
+    if x.op == _METHOD.op and (_METHOD_SHIFT == 0 or x.arg & 1):
+        return code.co_names[x.arg >> _METHOD_SHIFT], True
+    if x.op != _ATTRIBUTE:
         return None
     # Of a module that is imported at the top, a function is loaded as an attribute.
     before, after = instructions[i - 1], instructions[i + 1]

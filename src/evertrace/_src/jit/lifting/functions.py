@@ -13,6 +13,7 @@ import types
 import weakref
 
 from evertrace._src.jit.lifting import values
+from evertrace._src.jit.lifting.asking import asks, names_libraries
 from evertrace._src.jit.lifting.code import (
     clone,
     forget_trampoline,
@@ -143,7 +144,9 @@ class Functions:
         node.check, node.want = "code", weakref.ref(code)
         self.lifter.classes.depend_on_owner(fun)
         info = info_of(code)
-        if info.asks:
+        if info.asks or (
+            names_libraries(info.global_names, fun.__globals__) and asks(code, fun.__globals__)
+        ):
             install_asking(fun, code)
         self.catches = self.catches or info.catches
         self.deleted |= info.deleted

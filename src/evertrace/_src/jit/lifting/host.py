@@ -36,16 +36,16 @@ from evertrace._src.jit.lifting.hostprogram import (
     HostProgram,
     Step,
     bits,
+    contents_of,
     equal_or_same,
     preparing,
     value_of,
 )
+from evertrace._src.jit.lifting.values import ABSENT
 from evertrace._src.source import user_source
 
 SCALARS = frozenset({int, float, complex})
 """The types whose values are host scalars while tracing."""
-
-_ABSENT = object()
 
 
 def _is_sequence(x):
@@ -69,20 +69,20 @@ class Prologue:
       steps: what was done, in order.
       leaves: the slots that are filled from outside at each call, in order.
       as_input: function that makes a `Host` an input of the traced program; the recorder sets it.
-      scalar: function of a slot and a NumPy scalar that makes what stands for it; `hostnumpy` sets
-        it. None: such scalars are demands.
+      numpy: function of a slot and a scalar or array of NumPy's that makes what stands for it;
+        `hostnumpy` sets it. None: these are demands.
       settled: slots that hold, at each call, what they held in the trace: guards see to it.
       closed: whether the trace has ended; its `Host`s are then plain numbers.
       defers_texts: whether texts made of numbers are made at each call; else they are demands.
     """
 
     __slots__ = (
-        "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "results",
-        "scalar", "settled", "slots", "steps", "thread",
+        "as_input", "closed", "constants", "defers_texts", "late_names", "leaves", "numpy",
+        "results", "settled", "slots", "steps", "thread",
     )  # fmt: skip
 
     as_input: Callable[["Host"], Any]
-    scalar: Callable[[int, Any], Any] | None
+    numpy: Callable[[int, Any], Any] | None
 
     def __init__(self):
         self.slots: list[Any] = []
@@ -93,7 +93,7 @@ class Prologue:
         self.late_names: dict[int, str] = {}  # slot -> the late call it depends on, in words
         self.settled: set[int] = set()
         self.thread = get_ident()
-        self.closed, self.defers_texts, self.scalar = False, True, None
+        self.closed, self.defers_texts, self.numpy = False, True, None
 
     def is_recording(self):
         """Whether the trace goes on, on the calling thread."""
@@ -119,18 +119,20 @@ class Prologue:
           what: the call in words, with its line.
         """
         slots = tuple(map(self.slot_of, args))
-        made = self._fill(LATE, fn, slots, value)
-        self.late_names[made.slot] = what
-        return made
+        out = self._step(LATE, fn, slots, value)
+        self.late_names[out] = what
+        return STAND_INS.get(type(value), Host)(self, out, value)
 
     def op(self, fn, *args):
         """Return ``fn(*args)``, recorded: a stand-in if it is a number or text, else a demand."""
         slots = tuple(map(self.slot_of, args))
         key = OP, fn, slots
-        found = self.results.get(key, _ABSENT)
-        if found is not _ABSENT:
+        found = self.results.get(key, ABSENT)
+        if found is not ABSENT:
             return found.copy() if type(found) is list else found
         result = self._call(fn, slots)
+        if type(result) is np.ndarray and self._is_deferred(result):
+            return self._fill(OP, fn, slots, result)  # each call of it gives an array of its own
         if self._is_deferred(result):
             made = self._fill(OP, fn, slots, result)
         elif _is_sequence(result) and all(map(self._is_deferred, result)):
@@ -147,7 +149,7 @@ class Prologue:
     def hold(self, fn, *args):
         """Return what stands for ``fn(*args)`` as a whole, a container of what is computed."""
         slots = tuple(map(self.slot_of, args))
-        key = _ABSENT, fn, slots
+        key = ABSENT, fn, slots
         if key not in self.results:
             self.results[key] = self._fill(OP, fn, slots, self._call(fn, slots))
         return self.results[key]
@@ -155,8 +157,8 @@ class Prologue:
     def demand(self, fn, *args):
         """Return ``fn(*args)`` as a plain value, which later calls must find to be the same."""
         slots = tuple(map(self.slot_of, args))
-        found = self.results.get((DEMAND, fn, slots), _ABSENT)
-        return self._demanded(fn, slots, self._call(fn, slots)) if found is _ABSENT else found
+        found = self.results.get((DEMAND, fn, slots), ABSENT)
+        return self._demanded(fn, slots, self._call(fn, slots)) if found is ABSENT else found
 
     def expect(self, fn, result):
         """Record that later calls must find ``fn()`` to be `result`, a plain value."""
@@ -177,7 +179,7 @@ class Prologue:
 
     def constant(self, x):
         """Return what stands for this very object; `slot_of` takes equal values for one."""
-        key = _ABSENT, id(x)
+        key = ABSENT, id(x)
         slot = self.constants.get(key)
         if slot is None:
             slot = self.constants[key] = self._new_slot(x)
@@ -223,7 +225,9 @@ class Prologue:
         kind = type(result)
         if kind not in STAND_INS:
             return kind in SCALARS
-        return self.defers_texts if kind is str else self.scalar is not None
+        if kind is np.ndarray:
+            return self.numpy is not None and is_of_numbers(result)
+        return self.defers_texts if kind is str else self.numpy is not None
 
     def _new_slot(self, value):
         self.slots.append(value)
@@ -243,13 +247,17 @@ class Prologue:
             raise
 
     def _fill(self, kind, fn, slots, result):
-        """Record a step that fills a new slot."""
+        """Record a step that fills a new slot; returns what stands for the result."""
+        return STAND_INS.get(type(result), Host)(self, self._step(kind, fn, slots, result), result)
+
+    def _step(self, kind, fn, slots, result):
+        """Record a step; returns the new slot that it fills."""
         out = self._new_slot(result)
         for slot in slots:
             if slot in self.late_names:
                 self.late_names[out] = self.late_names[slot]
         self.steps.append(Step(kind, fn, slots, out, type(result)))
-        return STAND_INS.get(type(result), Host)(self, out, result)
+        return out
 
     def _demanded(self, fn, slots, result):
         """Record that `fn` of the slots is `result`, by the operands where that has no bits."""
@@ -258,10 +266,16 @@ class Prologue:
             self.results[DEMAND, fn, slots] = result
             self.steps.append(Step(DEMAND, fn, slots, None, result, user_source()))
             return result
-        constants = set(self.constants.values())
+        constants, makers = set(self.constants.values()), {s.out: s.args for s in self.steps}
         for slot in slots:
-            if slot not in constants and (DEMAND, value_of, (slot,)) not in self.results:
-                self._demanded(value_of, (slot,), self.slots[slot])
+            value = self.slots[slot]
+            fn = contents_of if isinstance(value, np.ndarray | np.generic) else value_of
+            if slot in constants or (DEMAND, fn, (slot,)) in self.results:
+                continue
+            if is_plain(fn(value)):
+                self._demanded(fn, (slot,), fn(value))
+            else:  # a list of what is computed, say
+                self._demanded(fn, makers.get(slot, ()), result)
         return result
 
     def _refuse_late(self, slots, cause=None):
@@ -476,10 +490,27 @@ def is_operand(x):
     return is_computed(x) or is_plain(x) or issubclass(type(x), np.generic)
 
 
+MAX_COPIED = 1 << 20
+"""Bytes of the largest array of the trace's own that the host program takes a copy of."""
+
+
+def is_of_numbers(x):
+    """Whether an array of NumPy's holds numbers that we have arrays of."""
+    return x.dtype.kind in "biufc" and x.dtype.char not in "gG"
+
+
+def as_operand(x):
+    """Return what a value is to a recorded operation: of an array that the trace made, a copy."""
+    is_small = type(x) is np.ndarray and is_of_numbers(x) and x.nbytes <= MAX_COPIED
+    return x.copy() if is_small else x if is_operand(x) else ABSENT
+
+
 def ufunc_op(ufunc, method, inputs, kwargs):
     """Return the result of a function of NumPy that is recorded, or NotImplemented."""
-    is_call = method == "__call__" and not kwargs and all(map(is_operand, inputs))
-    return op(ufunc, *inputs) if is_call and any(map(is_computed, inputs)) else NotImplemented
+    if method != "__call__" or kwargs or not any(map(is_computed, inputs)):
+        return NotImplemented
+    operands = list(map(as_operand, inputs))
+    return NotImplemented if any(x is ABSENT for x in operands) else op(ufunc, *operands)
 
 
 class Host(HostValue):

@@ -109,6 +109,20 @@ class HostArray(Operators, Computed):
         self.prologue = self.slot = None
 
     @classmethod
+    def made(cls, present, as_input, demand_bytes):
+        """Return a temporary that each call makes anew.
+
+        Args:
+          present: what it is in this call.
+          as_input: function that returns the traced array, of an aval.
+          demand_bytes: function that records a guard on the contents.
+        """
+        aval = aval_of_numpy(present)
+        made = cls(present, aval, as_input, demand_bytes, _unused)
+        made._source = cls(present, aval, _unused, _unused, _unused)
+        return made
+
+    @classmethod
     def unknown(cls, like, as_input, demand_bytes):
         """Return a temporary that each call makes anew: what a generator draws.
 
@@ -117,9 +131,8 @@ class HostArray(Operators, Computed):
           as_input: function that returns the traced array, of an aval.
           demand_bytes: function that raises, called when the contents are asked for.
         """
-        aval = aval_of_numpy(like)
-        made = cls(like, aval, as_input, demand_bytes, _unused)
-        made._source, made._evaluated = cls(like, aval, _unused, _unused, _unused), False
+        made = cls.made(like, as_input, demand_bytes)
+        made._evaluated = False
         return made
 
     __class__ = property(lambda self: type(self.original))  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -505,13 +518,13 @@ class HostArray(Operators, Computed):
     def _note(self, note):
         """Note a write to what this is a view of."""
         if self.parent is None:
-            self.written = arraywrites.noted(self.written, note)
+            self.written, self.slot = arraywrites.noted(self.written, note), None
         elif note.index is Ellipsis and not note.path and self._index is not arraywrites.NO_INDEX:
             self.parent._note(note._replace(index=self._index))
         elif arraywrites.is_plain(list(arraywrites.parts(self._index))):
             self.parent._note(note._replace(path=(self._take, *note.path)))
         else:  # each call has an index of its own
-            self.root.written = arraywrites.WHOLE
+            self.root.written, self.root.slot = arraywrites.WHOLE, None
 
     def write_result(self, name, result, casting="same_kind"):
         """Write the result of a function that was called with this array as `out`.

@@ -34,6 +34,17 @@ _CONTENTS = frozenset({
 _OF_SCALARS = frozenset({"conj", "conjugate", "imag", "item", "real", "tolist", "__round__"})
 """What beside operators makes a number or a scalar of a scalar."""
 
+_OF_ARRAYS = frozenset({
+    *[f"__{r}{name}__" for r in ("", "r") for name in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor",
+        "lshift", "rshift", "matmul",
+    )],
+    *[f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")],
+    *[f"__{name}__" for name in ("neg", "pos", "abs", "invert")],
+    "item", "tolist",
+})  # fmt: skip
+"""What makes new arrays, or numbers, of an array that the host computes."""
+
 _ARGUMENT_CONTENTS = frozenset({"compress", "repeat"})
 """Methods whose result has a shape that depends on the values of arguments."""
 
@@ -72,7 +83,8 @@ def forwarded(name, is_property):
     def method(self, *args, **kwargs):
         if not self.is_tracing():
             return get(self.original, args, kwargs)
-        if self.slot is not None and recorded and all(map(is_operand, (*args, *kwargs.values()))):
+        is_recorded = self.slot is not None and recorded and (self.is_scalar or name in _OF_ARRAYS)
+        if is_recorded and all(map(is_operand, (*args, *kwargs.values()))):
             made, args = with_keywords(fn, args, kwargs)
             return op(made, self, *args)
         if is_host_array(kwargs.get("out")):

@@ -47,6 +47,11 @@ def value_of(x):
     return x
 
 
+def contents_of(x):
+    """Return what a scalar or array of NumPy's is, as plain values."""
+    return x.shape, x.dtype.str, x.tobytes()
+
+
 def equal_or_same(a, b):
     """Return whether two numbers are equal to a container, which finds one NaN to be so.
 
@@ -274,7 +279,7 @@ class _Words:
             return f"{left} {_INFIX[fn]} {right}"
         if fn in _PREFIX:
             return _PREFIX[fn] + self._enclosed(args[0], step.args[0])
-        if fn in (value_of, operator.index) or fn in preparing:
+        if fn in (value_of, contents_of, operator.index) or fn in preparing:
             return args[0]
         if fn is operator.getitem:
             return f"{args[0]}[{args[1]}]"

@@ -3,13 +3,13 @@
 import enum
 import sys
 
-from evertrace._src.jit.lifting import guards
+from evertrace._src.jit.lifting import asking, guards
 from evertrace._src.jit.lifting.code import is_library_code
 from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.entered import Attributes, instance_dict
 from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
 from evertrace._src.jit.lifting.protocols import Lifting
-from evertrace._src.jit.lifting.uses import uses_of_attribute
+from evertrace._src.jit.lifting.uses import is_called, uses_of_attribute
 from evertrace._src.jit.lifting.values import ABSENT, OWN, is_value, weakly
 
 _WHOLE = frozenset({
@@ -65,11 +65,11 @@ class Objects:
                 self.afters[-1].reads.add((owner, own_name))
             self.guard_lookup(owner, own_name)
             uses = _uses(name) if can_be_left(type(owner.entry[own_name])) else None
-            return self.lift_attribute(owner, own_name, uses)
+            return _to_be_used(self.lift_attribute(owner, own_name, uses), name)
         if name in entered.seen:
             if id(value) in self.lifter.partly:
                 self.lifter.see(value, _uses(name))
-            return value
+            return _to_be_used(value, name)
         if name in _WHOLE:
             self.lift_all(entered)
             return object.__getattribute__(entered.obj, name)
@@ -83,7 +83,8 @@ class Objects:
         owner, raw = found
         self._absent(entered, name)
         uses = _uses(name) if can_be_left(kind) else None
-        return self.lifter.classes.found_on_class(entered, owner, name, raw, value, uses)
+        found = self.lifter.classes.found_on_class(entered, owner, name, raw, value, uses)
+        return _to_be_used(found, name)
 
     def _read_own(self, entered, name, value):
         """Return what a read of an attribute of ours gives, which may be a user's function."""
@@ -229,6 +230,15 @@ def _is_users(frame):
     while frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
     return not is_library_code(frame.f_code)
+
+
+def _to_be_used(value, name):
+    """Return an attribute that is read, or what is called in its place where it is only called."""
+    made = asking.constructors.get(value) if type(value) is type else None
+    if made is None:
+        return value
+    frame = sys._getframe(3)  # of who asked the hook that asked `Objects.read`
+    return made if is_called(frame.f_code, frame.f_lasti, name) else value
 
 
 def _uses(name):

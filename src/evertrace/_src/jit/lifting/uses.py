@@ -120,6 +120,16 @@ def uses_of_attribute(code: CodeType, offset: int, name: str) -> Uses:
     return _as_run(code, _memo(user, (offset, name), lambda: _of_attribute(user, offset, name)))
 
 
+def is_called(code: CodeType, offset: int, name: str) -> bool:
+    """Whether an instruction loads an attribute of that name to call it, and for nothing else."""
+    found = _memo(original(code), "by offset", lambda: _by_offset(original(code))).get(offset)
+    return found is not None and found.is_method and found.names == (name,)
+
+
+def _by_offset(code):
+    return {x.offset: x for x in _instructions(code)}
+
+
 def uses_of_variable(code: CodeType, name: str) -> Uses:
     """Return what code, with the functions in it, does with a global, a free variable, a local.
 
