@@ -3,6 +3,7 @@
 import copy
 import datetime
 import random
+import re
 import secrets
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace.errors import ImpurityError, OpaqueStateError
+from evertrace.experimental import io_callback
 from tests.contract.compare import Record, X, case, refused
 
 pytestmark = pytest.mark.engine
@@ -204,21 +206,88 @@ KEPT = {
 }
 
 
+OF_SEVERAL_TYPES = {
+    "a choice": (lambda rng, s: rng.choice([1, 2.5]), 2),
+    "a choice of a list": (lambda rng, s: rng.choice(s.options), 2),
+    "of three": (lambda rng, s: rng.choice([1, 2.5, "text"]), 3),
+    "computed with": (lambda rng, s: rng.choice([1, 2.5]) * 2 + 1, 2),
+    "a power": (lambda rng, s: 2 ** rng.choice([-1, 1]), 2),
+    "an item": (lambda rng, s: s.options[rng.randrange(2)], 2),
+    "two of them": (lambda rng, s: [rng.choice([1, 2.5]), rng.choice([1j, 2])], 4),
+}
+
+
 @pytest.mark.parametrize("name", KEPT)
-def test_call_that_is_refused_has_drawn_nothing(name):
+@pytest.mark.parametrize(("draw", "traces"), OF_SEVERAL_TYPES.values(), ids=OF_SEVERAL_TYPES)
+def test_draw_of_another_type_is_traced_anew(draw, traces, name):
+    """Draws of the variants that did not fit are put back: all see the numbers of plain Python."""
+
+    def program(jit):
+        rng = KEPT[name][0]
+        rng.seed(3)
+        s = Record(options=[1, 2.5], kept=None)
+
+        def step(x):
+            s.first, s.kept, s.last = rng.random(), draw(rng, s), rng.random()
+            return x
+
+        step = jit(step)
+        for _ in range(30):
+            yield step(X), s, rng.random()
+
+    case(traces=traces)(program)()
+
+
+def test_the_reason_of_such_a_trace_is_said():
+    rng = random.Random(0)
+    s = Record(kept=None)
+
+    @ev.jit
+    def step(x):
+        s.kept = rng.choice([1, 2.5])
+        return x
+
+    for _ in range(9):
+        step(X)
+    text = str(step.explain())
+    assert re.search(r"variant 2 .*rng\.choice at .*: (int -> float|float -> int)", text)
+
+
+def fails(s, x, drawn):
+    return x * (1 / drawn)
+
+
+def calls_back(s, x, drawn):
+    io_callback(lambda: s.log.append(1), None, ordered=True)
+    return x * len(s.log)
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize(
+    ("then", "error"),
+    [(fails, (ZeroDivisionError, ImpurityError)), (calls_back, ImpurityError)],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_call_that_is_refused_has_drawn_nothing(then, error, name):
     rng, state = KEPT[name]
-    step = ev.jit(lambda x, rng: x * 2 ** rng.choice([-1, 1]))
-    step(X, rng)
+    rng.seed(1)
+    s = Record(log=[1])
 
-    def steps():
-        for _ in range(50):
-            before.append(state())
-            step(X, rng)
+    @ev.jit
+    def step(x):
+        s.kept = rng.choice([0, 1])
+        return then(s, x, s.kept)
 
-    before = []
-    with pytest.raises(ImpurityError, match="was of type"):
-        steps()
-    assert state() == before[-1]
+    refused = 0
+    for _ in range(20):
+        before = state()
+        try:
+            step(X)
+        except error:
+            assert state() == before
+            refused += 1
+            rng.random()
+    assert refused
 
 
 DRAWN = {

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.jit.lifting.host import Host, Prologue
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
-from evertrace._src.jit.lifting.hostprogram import RAISES, bits
+from evertrace._src.jit.lifting.hostprogram import RAISES, Redrawn, bits
 from evertrace._src.jit.lifting.standins import type_stand_in
 from evertrace.errors import ImpurityError
 
@@ -270,11 +270,20 @@ def test_an_exception_that_depends_on_what_is_late_is_refused(prologue):
         1 / draw
 
 
-def test_a_late_result_of_another_type_is_an_error(prologue):
+def test_a_late_result_of_another_type_is_another_variants(prologue):
     draw = prologue.late(lambda: -2, (), 2, "random.random() at here.py:1")
     root = draw**0.5
     program = prologue.freeze([root.slot])
-    with pytest.raises(ImpurityError, match="float when the function was traced"):
+    with pytest.raises(Redrawn) as info:
+        program.run_late(program.run([]))
+    assert (info.value.was, info.value.now) == (float, complex)
+    assert isinstance(info.value.__cause__, ImpurityError)
+
+
+def test_a_late_result_of_a_type_that_nobody_expects_is_an_error(prologue):
+    draw = prologue.late(lambda: "", (), 2, "random.random() at here.py:1")
+    program = prologue.freeze([draw.slot])
+    with pytest.raises(ImpurityError, match="of type int when the function was traced"):
         program.run_late(program.run([]))
 
 

@@ -1,5 +1,6 @@
 """Calls by the contract: guards tell variants apart, and what a call reads is an input of it."""
 
+import types
 from typing import Any
 
 from evertrace._src import config
@@ -8,6 +9,7 @@ from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.jit import entries, stores
 from evertrace._src.jit.calls import Binder, bucket_key
 from evertrace._src.jit.capture import lock, record
+from evertrace._src.jit.lifting.hostprogram import Redrawn
 from evertrace._src.jit.signature import check_static
 from evertrace._src.jit.stores import shared_variants
 from evertrace._src.jit.variant import Variant
@@ -54,6 +56,7 @@ class ContractCalls:
             call = self.binder.bind(args, kwargs)
             roots, key = call.roots, call.key()
         bucket = self.variants.buckets.get(key, ())
+        redrawn: dict[Any, Redrawn] = {}
         for variant in bucket:
             found = variant.match(roots)
             if found is not None:
@@ -61,23 +64,36 @@ class ContractCalls:
                 if variant is not bucket[0]:  # the next call is likely to be like it
                     first = [variant, *[v for v in bucket if v is not variant]]
                     self.variants.buckets[key] = first
-                return self._run(variant, found, roots, key[2])
-        return self.miss(call or self.binder.bind(args, kwargs), key)
+                try:
+                    return self._run(variant, found, roots, key[2])
+                except Redrawn as other:
+                    redrawn[variant] = other
+                    self.variants.take_back(variant)
+        return self.miss(call or self.binder.bind(args, kwargs), key, redrawn)
 
-    def miss(self, call, key):
-        """Trace a call that fits no variant, keep the new one and run it."""
+    def miss(self, call, key, redrawn: Any = types.MappingProxyType({})):
+        """Trace a call that fits no variant, keep the new one and run it.
+
+        Args:
+          call: the `Call`.
+          key: its bucket's.
+          redrawn: the variants that fit it but for what it draws -> what they have raised.
+        """
         for i in call.static_roots:
             check_static(call.name_of(i), call.roots[i])
         with lock:
             # Another thread may have traced it while this one waited.
             for variant in self.variants.buckets.get(key, ()):
-                found = variant.match(call.roots)
+                found = None if variant in redrawn else variant.match(call.roots)
                 if found is not None:
                     self.variants.hit(variant)
                     break
             else:
-                variant, found = self.trace(call, key)
-        return self._run(variant, found, call.roots, call.names)
+                variant, found = self.trace(call, key, redrawn.values())
+        try:
+            return self._run(variant, found, call.roots, call.names)
+        except Redrawn as other:
+            raise other.__cause__ from None  # pyright: ignore[reportGeneralTypeIssues]
 
     def _run(self, variant, found, roots, names):
         recorded = variant.recorded
@@ -87,12 +103,15 @@ class ContractCalls:
             return self.fun(*roots[1:n], **dict(zip(names, roots[n:], strict=True)))
         return variant.run(found, self.options.inline)
 
-    def trace(self, call, key):
+    def trace(self, call, key, redrawn=()):
         """Trace the call and keep the variant; returns it and what its match found."""
         variants, kept = self.variants, self.variants.all()
-        reason = allow(
-            self.name, self.options, kept, lambda: differences.from_nearest(kept, key, call.roots)
-        )
+
+        def compare():
+            found = differences.from_nearest(kept, key, call.roots)
+            return found or differences.from_draws(redrawn)
+
+        reason = allow(self.name, self.options, kept, compare)
         variants.misses += 1
         expected = variants.refusals.expected(key)
         variant = Variant(record(call, self.name, expected), self.options)

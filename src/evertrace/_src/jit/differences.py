@@ -502,3 +502,12 @@ def from_nearest(variants, key, roots):
     latest_first = variants[: -MAX_NEIGHBOURS - 1 : -1]
     found = [from_variant(v, key, roots) for v in latest_first]
     return min(found, key=lambda pair: (len(pair[0]), -pair[1]), default=((), 0))[0]
+
+
+def from_draws(redrawn):
+    """Return how what a call has drawn differs from what variants expect.
+
+    Args:
+      redrawn: the `Redrawn`s that these have raised.
+    """
+    return tuple([Difference(x.what, x.was.__name__, x.now.__name__, "value") for x in redrawn])[:1]

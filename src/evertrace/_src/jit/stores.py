@@ -63,6 +63,11 @@ class Variants(_CountsBase):
         self.hits = variant.used = self.hits + 1
         variant.hits += 1
 
+    def take_back(self, variant):
+        """Do not count a call that was another variant's after all."""
+        self.hits -= 1
+        variant.hits -= 1
+
     def add(self, variant):
         """Keep a variant of the contract, as the one that the next call is likely to want."""
         self.buckets[variant.key] = [variant, *self.buckets.get(variant.key, ())]

@@ -5,6 +5,7 @@ prologue computes Python's numbers, the gathers collect the compiled program's i
 write-backs apply what the call changes. All of it is data, which `explain` prints.
 """
 
+import contextlib
 import time
 from collections.abc import Container
 from typing import Any, NamedTuple
@@ -71,13 +72,15 @@ class Variant(_VariantBase):
 
     Attributes:
       key: what it is kept under; see `bucket_key`.
+      careful: whether a call draws what may have to be put back: it is then never run in C++.
       reason: `Difference`s from the variant that was nearest when it was traced.
       hits: how many calls it served; used: when last, counted in the function's hits.
     """
 
     __slots__ = (
-        "__weakref__", "closed", "consts", "created", "effects", "gathers", "guards", "host", "key",
-        "leaves", "name", "plain", "program", "reason", "recorded", "result", "writes",
+        "__weakref__", "careful", "closed", "consts", "created", "effects", "gathers", "guards",
+        "host", "key", "leaves", "name", "plain", "program", "reason", "recorded", "result",
+        "writes",
     )  # fmt: skip
 
     key: Any
@@ -104,12 +107,20 @@ class Variant(_VariantBase):
         )
         self.key, self.reason, self.created = None, (), time.time()
         self.hits = self.used = 0
-        if native is not None:
+        self.careful = self._draws_with_care()
+        if native is not None and not self.careful:
             self.compile_match(self.guards.compiled, self.host.compiled, tuple(self.leaves))
 
     def compiled_run(self):
         """Return what C++ runs the variant with; see `compiled.run_of`."""
         return compiled.run_of(self)
+
+    def _draws_with_care(self):
+        """Whether a call draws, and what it draws or does then may be refused."""
+        if not self.host.late_names:
+            return False
+        writes = any(w.kind == "ndarray" for w in self.writes)
+        return self.host.may_differ or writes or self.recorded.number is not None
 
     def match(self, roots):
         """Return the values of nodes and slots for a call, or None if the call is another's."""
@@ -120,10 +131,19 @@ class Variant(_VariantBase):
         return None if slots is None else (values, slots)
 
     def run(self, found, inline=False):
-        """Run for a call that `match` has accepted; returns the user's result."""
+        """Run for a call that `match` has accepted; returns the user's result.
+
+        Raises:
+          Redrawn: the call is another variant's; nothing has changed.
+        """
         values, slots = found
-        if self.host.late_names:
+        if not self.host.late_names:
+            return self._run_drawn(values, slots, inline)
+        with self.host.all_or_nothing(slots) if self.careful else contextlib.nullcontext():
             self.host.run_late(slots)
+            return self._run_drawn(values, slots, inline)
+
+    def _run_drawn(self, values, slots, inline):
         made, done = {}, 0
         if self.recorded.number is None:
             outs = self._compute(values, slots, inline)

@@ -18,6 +18,7 @@ _TOTAL = frozenset({
 })  # fmt: skip
 
 _OF_ANY_TYPE = frozenset({"choice", "choices", "sample"})
+_OF_OPERANDS = frozenset({operator.getitem, operator.pow, pow})
 
 
 def is_generator(cls):
@@ -29,6 +30,12 @@ def may_stop(step):
     """Whether a late step raises for some of the numbers drawn, or gives another type."""
     fn = _called(step)
     return fn.__name__ in _OF_ANY_TYPE if _is_draw(fn) else fn not in _TOTAL
+
+
+def may_differ(step):
+    """Whether a late step may well give a result of another type than it gave."""
+    fn = _called(step)
+    return fn.__name__ in _OF_ANY_TYPE if _is_draw(fn) else fn in _OF_OPERANDS
 
 
 @contextlib.contextmanager

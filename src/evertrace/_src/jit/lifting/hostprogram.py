@@ -75,6 +75,21 @@ def bits(x):
     return kind, x if kind in PLAIN else id(x)
 
 
+class Redrawn(Exception):
+    """That a call, whose variant fits otherwise, has drawn something of another type.
+
+    Its cause is the error for those who cannot trace it anew.
+
+    Args:
+      what: the draw, in words.
+      was, now: the types.
+    """
+
+    def __init__(self, what, was, now):
+        super().__init__(what)
+        self.what, self.was, self.now = what, was, now
+
+
 class HostProgram:
     """What a variant computes on the host at each call. It is never changed.
 
@@ -83,13 +98,14 @@ class HostProgram:
       leaves: the slots that a call fills, in the order of `Prologue.leaf`.
       steps: what is done, in order.
       wanted: the slots that somebody reads afterwards.
+      may_differ: whether what is drawn may be of other types than it was: see `Redrawn`.
       late_names: slot -> the late call that it depends on, in words.
       compiled: the same in C++, late calls left out, or None.
     """
 
     __slots__ = (
         "_instructions", "_late_may_stop", "_late_steps", "compiled", "late_names", "leaves",
-        "steps", "template", "wanted",
+        "may_differ", "steps", "template", "wanted",
     )  # fmt: skip
 
     def __init__(self, template, leaves, steps, wanted=(), late_names=None):
@@ -99,6 +115,7 @@ class HostProgram:
         self._instructions = list(map(_instruction, now))
         self._late_steps = [s for s in steps if s.out in self.late_names]
         self._late_may_stop = any(map(drawn.may_stop, self._late_steps))
+        self.may_differ = any(map(drawn.may_differ, self._late_steps))
         self.compiled = native and native.HostProgram(template, leaves, list(map(_for_native, now)))
 
     def run(self, leaf_values):
@@ -134,7 +151,11 @@ class HostProgram:
         return slots
 
     def run_late(self, slots):
-        """Fill the slots that depend on the clock and on random numbers, after the match."""
+        """Fill the slots that depend on the clock and on random numbers, after the match.
+
+        Raises:
+          Redrawn: what was drawn is of another type than in the trace.
+        """
         with self.all_or_nothing(slots) if self._late_may_stop else contextlib.nullcontext():
             self._run_late(slots)
 
@@ -146,12 +167,15 @@ class HostProgram:
         for _, fn, args, out, want, _ in self._late_steps:
             result = fn(*[slots[i] for i in args])
             if type(result) is not want:
-                raise errors.user_error(
+                error = errors.user_error(
                     errors.ImpurityError,
                     f"{self.late_names[out]}: what is computed from its result was of type "
                     f"{want.__name__} when the function was traced, and is {result!r} now.",
                     fix="call it outside and pass the result in as an argument.",
                 )
+                if not self.may_differ:
+                    raise error
+                raise Redrawn(self.late_names[out], want, type(result)) from error
             slots[out] = result
 
     def describe(self, names: Mapping[int, str] | None = None):

@@ -22,6 +22,7 @@ from evertrace._src import config, errors, source, support, tree
 from evertrace._src.jit.lifting import values
 from evertrace._src.jit.lifting.hooks import StandIn
 from evertrace._src.jit.lifting.host import SCALARS, Host, Late, is_plain, late_error
+from evertrace._src.jit.lifting.numpykind import is_host_array
 from evertrace._src.jit.lifting.questions import same
 from evertrace._src.lazy import LazyModule
 
@@ -176,7 +177,7 @@ def _demand(leaves, kinds):
 
 def _argument(call, leaf):
     """Return what is kept of an argument for the calls to come; refuses what could change."""
-    if type(leaf) is Host or isinstance(leaf, _CONSTANTS):
+    if type(leaf) is Host or (isinstance(leaf, _CONSTANTS) and not is_host_array(leaf)):
         return leaf
     if hasattr(leaf, "__array__"):
         return np.array(leaf)
