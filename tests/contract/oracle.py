@@ -325,9 +325,7 @@ _MANUAL = "https://evertrace.dev/errors#"
 
 def is_refusal(error):
     """Whether an error says clearly why `jit` cannot do something."""
-    said = _said(error)
-    is_described = "<traced " in said  # an exception that carries what a callback has returned
-    return isinstance(error, EvertraceError) or is_described or _MANUAL in said
+    return isinstance(error, EvertraceError) or _MANUAL in _said(error)
 
 
 def _said(error):

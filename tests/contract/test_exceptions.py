@@ -9,6 +9,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace.experimental import io_callback
 from tests.contract.compare import Description, Record, X, case, compare, module, raised
 
 pytestmark = pytest.mark.engine
@@ -418,6 +419,79 @@ def test_what_was_there_before_is_the_same_in_an_exception():
     with pytest.raises(KeyError) as info:
         ev.jit(lambda s: _raise(s.error))(s)
     assert info.value is s.error
+
+
+def called_back(log, x, ordered=True):
+    """Return three times `x`, by a callback that notes it."""
+
+    def call(x):
+        log.append(float(np.sum(x)))
+        return np.asarray(x) * 3
+
+    return io_callback(call, x, x, ordered=ordered)
+
+
+def of_one(log, x):
+    raise Diverged(called_back(log, x * 2), x)
+
+
+def computed_with_it(log, x):
+    raise Diverged(jnp.sum(called_back(log, x) + 1))
+
+
+def of_one_that_depends_on_another(log, x):
+    raise Diverged(called_back(log, called_back(log, x) + 1))
+
+
+def others_before_it_and_behind_it(log, x):
+    called_back(log, x)
+    called_back(log, x + 1, ordered=False)
+    y = called_back(log, x + 2)
+    raise Diverged(y)
+
+
+def of_an_unordered_one(log, x):
+    raise Diverged(called_back(log, x, ordered=False))
+
+
+def a_type_error(log, x):
+    raise TypeError(called_back(log, x))
+
+
+CARRIED = [
+    of_one, computed_with_it, of_one_that_depends_on_another, others_before_it_and_behind_it,
+    of_an_unordered_one, a_type_error,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", CARRIED, ids=lambda f: f.__name__)
+def test_what_a_callback_returned_is_carried_as_its_value(step):
+    """Callbacks have been called by then, each once and in their order, as in plain Python."""
+
+    def program(jit):
+        log = []
+        run = jit(lambda x: step(log, x))
+        for k in range(2):
+            try:
+                run(X + k)
+            except (Diverged, TypeError) as error:
+                yield type(error).__name__, error.args, log
+
+    case()(program)()
+
+
+def test_a_callback_whose_result_is_not_carried_is_not_called():
+    """A call that raises has done nothing."""
+    log = []
+
+    def step(x):
+        called_back(log, x)
+        raise Diverged(x * 2)
+
+    with pytest.raises(Diverged) as info:
+        ev.jit(step)(X)
+    assert np.asarray(info.value.args[0]).tolist() == [2.0, 4.0, 6.0]
+    assert not log
 
 
 def test_an_example_of_a_batch_has_no_value_in_an_exception():

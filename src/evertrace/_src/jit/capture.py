@@ -41,11 +41,10 @@ _running: list["_Running"] = []  # the traces, those within others last
 class _Running:
     """Context manager of a trace that is running: at its end everything is put back."""
 
-    __slots__ = ("leaving", "lifter", "patches", "recorder", "roots", "src")
+    __slots__ = ("lifter", "patches", "recorder", "src")
 
-    def __init__(self, recorder, lifter, roots):
-        self.recorder, self.lifter, self.roots = recorder, lifter, roots
-        self.patches, self.leaving = Patches(recorder), Leaving(recorder)
+    def __init__(self, recorder, lifter):
+        self.recorder, self.lifter, self.patches = recorder, lifter, Patches(recorder)
 
     def __enter__(self):
         self.src, state.src = state.src, None
@@ -58,7 +57,6 @@ class _Running:
             insist(self.lifter.restore)
         finally:
             _running.remove(self)
-        self.leaving.close(self.roots)
 
 
 def _abandon():
@@ -91,12 +89,12 @@ def _record_until_it_is_right(call, name, constants, waiting):
     while True:
         recorder = Recorder(Stage(name=f"jit({name})"), f"jit({name})")
         recorder.prologue.defers_texts = refused.TEXTS not in constants
-        lifter = Lifter(recorder, eager, constants)
+        lifter, leaving = Lifter(recorder, eager, constants), Leaving(recorder)
         try:
             with interrupts.uncollected():  # what a finalizer writes is not the function's
                 # In a copy of the context: a variable without a value cannot be restored to that.
                 return contextvars.copy_context().run(
-                    _record, call, name, recorder, lifter, waiting
+                    _record, call, name, recorder, lifter, leaving, waiting
                 )
         except PastTheHook as missed:
             if missed.cls in eager:
@@ -107,8 +105,12 @@ def _record_until_it_is_right(call, name, constants, waiting):
             prologue = recorder.prologue
             if constants is refused.ALL or not (prologue.leaves or prologue.late_names):
                 # Python's own words are those for numbers, ours those for what stands for them.
+                leaving.close(call.roots)
                 raise (first if isinstance(first, errors.EvertraceError) else error) from None
             constants, first = refused.wider(constants, error, recorder), first or error
+        except BaseException:
+            leaving.close(call.roots)
+            raise
         finally:
             recorder.release()
             lifter.release()
@@ -128,16 +130,16 @@ def _nested(what):
         ) from None
 
 
-def _record(call, name, recorder, lifter, waiting):
+def _record(call, name, recorder, lifter, leaving, waiting):
     start = time.perf_counter()
-    root, running = recorder.root, _Running(recorder, lifter, call.roots)
+    root, running = recorder.root, _Running(recorder, lifter)
     # Interrupts wait for what begins and ends a trace, of which nothing may stay half done.
     trace_on, go_on = set_trace(root), interrupts.let_through(waiting)
     with running, activate(recorder), running.patches, trace_on, go_on:
         lifter.impure = stand_in_of
         with _nested(f"{recorder.name}: an argument, or what the function captures,"):
             fun, args, kwargs = call.lift(lifter)
-        with running.leaving:
+        with leaving:
             result = fun(*args, **kwargs)
             awaited = type(result) is types.CoroutineType  # asks nothing of the result
             if awaited:

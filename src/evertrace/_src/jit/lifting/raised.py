@@ -132,7 +132,7 @@ def _values(nodes, roots):
 def _arrays(tracers, recorder, values, slots):
     """Return what traced values are in this call, as arrays; texts for those without a value.
 
-    Operations with effects are not done: plain Python has done them once, before the exception.
+    What a callback has returned is asked of the callback, which plain Python has called by then.
     """
     wanted = [_in_root(x, recorder.root) for x in tracers]
     with (
@@ -164,19 +164,29 @@ def _inputs(recorder, values, slots):
 
 
 def _evaluate(root, wanted, env):
-    """Do the operations of a trace that some variables depend on."""
-    needed, eqns = set(wanted), []
-    for eqn in reversed(root.eqns):
-        if needed.intersection(map(id, eqn.outvars)):
-            needed.update(map(id, eqn.invars))
-            eqns.append(eqn)
-    for eqn in reversed(eqns):
+    """Do the operations of a trace that some variables depend on.
+
+    Where a callback has to be called, those before it are called, too, in their order.
+    """
+    direct = {*map(id, _leading_to(root.eqns, wanted, -1))}
+    calls = [i for i, eqn in enumerate(root.eqns) if eqn.effects and id(eqn) in direct]
+    for eqn in _leading_to(root.eqns, wanted, max(calls, default=-1)):
         operands = [x if type(x) is Literal else env.get(id(x)) for x in eqn.invars]
-        if eqn.effects or any(x is None for x in operands):
+        if any(x is None for x in operands):
             continue
         outs = EVAL.process(eqn.primitive, operands, eqn.params)
         outs = outs if eqn.primitive.multiple_results else [outs]
         env.update(zip(map(id, eqn.outvars), outs, strict=True))
+
+
+def _leading_to(eqns, wanted, last):
+    """Return the equations that some variables depend on, and all with effects up to a place."""
+    needed, found = set(wanted), []
+    for i, eqn in reversed([*enumerate(eqns)]):
+        if (eqn.effects and i <= last) or needed.intersection(map(id, eqn.outvars)):
+            needed.update(map(id, eqn.invars))
+            found.append(eqn)
+    return found[::-1]
 
 
 def _array_or_text(x, tracer):
