@@ -47,6 +47,10 @@ CASES = {
     "polygamma of other orders": (
         lax.polygamma, [f32(0.5, 1.5, -1, NAN, INF), f32(1, 2, 2, 2, 2)], f32(*[NAN] * 5),
     ),
+    "incomplete gamma function far out": (
+        lambda a, x: jnp.stack([lax.igamma(a, x), lax.igammac(a, x)]),
+        [f32(0.5, 1e-30, 1e38, 0.5), f32(3.4e38, 3e38, 3.4e38, INF)], f32([1] * 4, [0] * 4),
+    ),
     "kernel of no size": (
         lambda x, k: lax.conv_general_dilated(x, k, **CONV),
         [np.ones((1, 2, 3), np.float32), np.ones((4, 2, 0), np.float32)],
@@ -102,7 +106,8 @@ def run(fun, operands, engine):
     try:
         return np.asarray(ev.jit(fun, engine=engine)(*operands))
     except ValueError as error:
-        if engine != "native" or "there is no kernel" not in str(error):
+        has_none = "there is no kernel" in str(error) or "no native kernel" in str(error)
+        if engine != "native" or not has_none:
             raise
     pytest.skip("no tape can be made of it")
 
@@ -153,6 +158,73 @@ def test_special_functions_of_narrow_floats(name, fun, engine):
         return
     got = fun(x) if engine == "host" else ev.jit(fun, engine=engine)(x)
     assert got.tolist() == want.tolist()
+
+
+# ------------------------------------------------------------------------ zeros of both signs
+
+
+def windows(x, identity, f):
+    """Return extremes of windows of four elements."""
+    return lax.reduce_window(x, identity, getattr(lax, f), (2, 2), (1, 1), "SAME")
+
+
+ZEROS = {
+    "reduction of rows": lambda x, f: getattr(x, f)(axis=1),
+    "reduction of columns": lambda x, f: getattr(x, f)(axis=0),
+    "reduction of all": lambda x, f: getattr(x, f)(),
+    "running extremes": lambda x, f: getattr(lax, f"cum{f}")(x, axis=1),
+    "from the end": lambda x, f: getattr(lax, f"cum{f}")(x, axis=0, reverse=True),
+    "windows": lambda x, f: windows(x, np.asarray(-INF if f == "max" else INF, x.dtype), f),
+    "updates": lambda x, f: getattr(x[0].at[np.arange(len(x)) % x.shape[1]], f)(x[:, 0]),
+}  # fmt: skip
+
+
+def ordered(x):
+    """Return floats as integers in their order, in which -0 is before 0."""
+    bits = np.atleast_1d(np.asarray(x).astype(np.float32)).view(np.int32).reshape(np.shape(x))
+    return jnp.asarray(np.where(bits < 0, ~(bits & 0x7FFFFFFF), bits))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(2, 2), (1, 700), (700, 1), (130, 67), (5, 64)])
+@pytest.mark.parametrize("name", ZEROS)
+def test_of_zeros_of_both_signs_the_positive_one_is_the_greater(name, shape, dtype, engine):
+    fun = ZEROS[name]
+    rng = np.random.default_rng(len(name))
+    for f in ("max", "min"):
+        for chance in (0.02, 0.5, 0.98):
+            values = np.where(rng.random(shape) < chance, -0.0, 0.0)
+            worse = rng.random(shape) < 0.3
+            values[worse] = -1 if f == "max" else 1
+            with ev.enable_x64(dtype == "float64"):
+                x = jnp.asarray(values).astype(dtype)
+                got = run(lambda x, f=f: fun(x, f), [x], engine)
+            numbers, limits = ordered(x), np.iinfo(np.int32)
+            if name == "windows":
+                want = windows(numbers, np.int32(limits.min if f == "max" else limits.max), f)
+            else:
+                want = fun(numbers, f)
+            if engine == "xla" and "reduction" in name and shape == (130, 67):
+                # XLA's vectorised loops take either zero, as they do under JAX.
+                assert np.array_equal(got, np.where(np.asarray(want) == -1, 0, got))
+                continue
+            assert np.array_equal(ordered(got), want), (f, chance)
+
+
+@pytest.mark.parametrize("size", [10, 1000, 1_000_000])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums_are_added_up_in_more_digits(size, reverse, engine):
+    x = np.full(size, 0.1, np.float32)
+    got = run(lambda x: lax.cumsum(x, reverse=reverse), [jnp.asarray(x)], engine)
+    want = np.cumsum(x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(got[::-1] if reverse else got, want, rtol=1e-6)
+
+
+def test_complex_running_sums_are_too(engine):
+    x = np.full((3, 100_000), 0.1 - 0.3j, np.complex64)
+    got = run(lambda x: lax.cumsum(x, axis=1), [jnp.asarray(x)], engine)
+    want = np.cumsum(x.astype(np.complex128), axis=1)
+    np.testing.assert_allclose(got, want.astype(np.complex64), rtol=1e-6)
 
 
 def test_an_index_beyond_31_bits_is_written_as_it_is():

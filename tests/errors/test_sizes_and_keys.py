@@ -5,8 +5,9 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import lax, random
+from evertrace import lax, nn, random
 from evertrace._src import native
+from evertrace._src.errors import out_of_memory
 
 HUGE = 10**15
 
@@ -28,6 +29,8 @@ SIZES = {
     "jitted zeros": lambda: ev.jit(lambda: jnp.zeros((2**24, 2**24)))(),
     "jitted": lambda: ev.jit(lambda: jnp.ones(10**14) * 2)(),
     "argument": lambda: ev.jit(lambda x: x + 1)(jnp.ones(HUGE)),
+    "outer product": lambda: jnp.outer(jnp.ones(2**24), jnp.ones(2**24)),
+    "one_hot": lambda: nn.one_hot(jnp.arange(2**24), 2**24),
     "tile": lambda: jnp.tile(jnp.ones(1000), HUGE),
     "asarray": lambda: np.asarray(jnp.ones(HUGE) + 1),
 }
@@ -64,6 +67,17 @@ def test_arrays_larger_than_memory(name):
     said = r"(?s)RESOURCE_EXHAUSTED: Out of memory.*  at .*test_sizes_and_keys.py"
     with pytest.raises(ev.errors.JaxRuntimeError, match=said):
         SIZES[name]()
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(-1, "in a compiled program"), (100, "for an array of 100 bytes"),
+     (3 << 40, "for an array of 3 TiB"), (5 << 29, "for an array of 2.5 GiB")],
+)  # fmt: skip
+def test_the_size_of_what_has_no_room_is_named(size, text):
+    what, place, *_ = str(out_of_memory(size)).splitlines()
+    assert what == f"RESOURCE_EXHAUSTED: Out of memory {text}."
+    assert "test_sizes_and_keys.py" in place
 
 
 @pytest.mark.skipif(not native.is_built(), reason="tapes need the extension module")

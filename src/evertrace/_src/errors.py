@@ -108,13 +108,26 @@ def unsupported(
     )
 
 
-def out_of_memory() -> "JaxRuntimeError":
-    """Build the error of a call whose memory the machine does not have; C++ calls it as well."""
+def out_of_memory(size: int = -1) -> "JaxRuntimeError":
+    """Build the error of a call whose memory the machine does not have; C++ calls it as well.
+
+    Args:
+      size: bytes of the array that there is no room for; -1 where it is what a program works with.
+    """
+    what = "in a compiled program" if size < 0 else f"for an array of {_amount(size)}"
     return user_error(
         JaxRuntimeError,
-        "RESOURCE_EXHAUSTED: Out of memory in a compiled program.",
+        f"RESOURCE_EXHAUSTED: Out of memory {what}.",
         fix="use smaller arrays, compute in pieces, or donate inputs that are not needed again.",
     )
+
+
+def _amount(size: int) -> str:
+    """Return a number of bytes in words."""
+    for power, unit in ((50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 1 << power:
+            return f"{size / (1 << power):.4g} {unit}"
+    return f"{size} bytes"
 
 
 _num_warnings = 0

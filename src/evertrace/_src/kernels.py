@@ -27,7 +27,7 @@ REALS = DTYPES - {"complex64", "complex128"}
 
 _MISSED_FROM = 1 << 18  # elements: from here on the kernels save milliseconds
 _REDUCE_FROM = 512  # elements: for fewer, NumPy's functions are called faster
-_ROW_LIMIT = 1 << 31  # positions in a row are 32-bit integers
+ROW_LIMIT = 1 << 31  # positions in a row are 32-bit integers
 
 
 def is_kernel_dtype(aval: Any) -> bool:
@@ -45,7 +45,7 @@ def use(shape: tuple[int, ...], *dtypes: np.dtype, known: frozenset[str] = DTYPE
       *dtypes: of all arrays.
       known: names of the dtypes that the kernel takes.
     """
-    if not shape or shape[-1] >= _ROW_LIMIT or not config.current().native_kernels:
+    if not shape or shape[-1] >= ROW_LIMIT or not config.current().native_kernels:
         return False
     if any([_name(dtype) not in known for dtype in dtypes]):
         return False

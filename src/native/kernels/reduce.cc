@@ -110,6 +110,96 @@ template <template <class> class Op, class Element>
 constexpr Reduce reduction_of =
     ReduceKernels<Op<typename Element::Value>, Element, is_common<Op, Element>>::run;
 
+// Gives zeros among extremes their sign: of two zeros the positive one is the greater. They are rare,
+// so what is compared by value is looked through again where they are. All elements are on one side
+// of a zero then: it is negative if all of them are (the largest), or any (the smallest).
+template <class Element, bool kLargest>
+class ZeroSigns {
+ public:
+  using Stored = typename Element::Stored;
+
+  static void settle(const Stored* in, Stored* out, int64_t outer, int64_t reduced, int64_t inner) {
+    for (int64_t i = 0; i < outer; ++i) {
+      const Stored* rows = in + i * reduced * inner;
+      for (int64_t j = 0; j < inner; j += kColumns) {
+        const int64_t count = std::min(kColumns, inner - j);
+        Stored* found = out + i * inner + j;
+        if (!any_zero(found, count)) continue;
+        if (inner == 1) {
+          *found = is_negative_row(rows, reduced) ? negative() : Element::store(0);
+        } else {
+          columns(rows + j, found, count, reduced, inner);
+        }
+      }
+    }
+  }
+
+ private:
+  using Bits = std::conditional_t<sizeof(Stored) == 2, uint16_t,
+                                  std::conditional_t<sizeof(Stored) == 4, uint32_t, uint64_t>>;
+  static constexpr int64_t kColumns = 64, kChunk = 256;
+  static constexpr Bits kNone = kLargest ? static_cast<Bits>(~Bits{0}) : Bits{0};
+
+  static EVERTRACE_INLINE Bits join(Bits signs, Stored x) {
+    const Bits more = bit_cast<Bits>(x);
+    return static_cast<Bits>(kLargest ? signs & more : signs | more);
+  }
+
+  static bool is_negative(Bits signs) { return signs >> (8 * sizeof(Bits) - 1) != 0; }
+
+  static Stored negative() { return Element::store(-Element::load(Element::store(0))); }
+
+  static bool any_zero(const Stored* found, int64_t count) {
+    bool any = false;
+    for (int64_t c = 0; c < count; ++c) any |= Element::load(found[c]) == 0;
+    return any;
+  }
+
+  EVERTRACE_CLONES static bool is_negative_row(const Stored* row, int64_t size) {
+    Bits signs = kNone;
+    for (int64_t begin = 0; begin < size; begin += kChunk) {
+      const int64_t end = std::min(size, begin + kChunk);
+      for (int64_t r = begin; r < end; ++r) signs = join(signs, row[r]);
+      if (is_negative(signs) != kLargest) return !kLargest;
+    }
+    return kLargest;
+  }
+
+  EVERTRACE_CLONES static void columns(const Stored* in, Stored* found, int64_t count, int64_t rows,
+                                       int64_t stride) {
+    Bits signs[kColumns];
+    for (int64_t c = 0; c < count; ++c) signs[c] = kNone;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < count; ++c) signs[c] = join(signs[c], in[r * stride + c]);
+    }
+    for (int64_t c = 0; c < count; ++c) {
+      if (Element::load(found[c]) != 0) continue;
+      found[c] = is_negative(signs[c]) ? negative() : Element::store(0);
+    }
+  }
+};
+
+template <template <class> class Op, class Element, bool kLargest>
+void extremes(const void* in, void* out, int64_t outer, int64_t reduced, int64_t inner) {
+  using Stored = typename Element::Stored;
+  reduction_of<Op, Element>(in, out, outer, reduced, inner);
+  if (reduced == 0) return;
+  ZeroSigns<Element, kLargest>::settle(static_cast<const Stored*>(in), static_cast<Stored*>(out),
+                                       outer, reduced, inner);
+}
+
+template <template <class> class Op>
+Reduce find_extreme(DType dtype) {
+  constexpr bool kLargest = std::is_same_v<Op<float>, Largest<float>>;
+  switch (dtype) {
+    case DType::kFloat16: return extremes<Op, Float16Element, kLargest>;
+    case DType::kBFloat16: return extremes<Op, BFloat16Element, kLargest>;
+    case DType::kFloat32: return extremes<Op, Plain<float>, kLargest>;
+    case DType::kFloat64: return extremes<Op, Plain<double>, kLargest>;
+    default: return nullptr;
+  }
+}
+
 template <template <class> class Op>
 Reduce find_float(DType dtype) {
   switch (dtype) {
@@ -158,7 +248,7 @@ Reduce find_ordered(DType dtype) {
     case DType::kUInt16: return reduction_of<Op, Plain<uint16_t>>;
     case DType::kUInt32: return reduction_of<Op, Plain<uint32_t>>;
     case DType::kUInt64: return reduction_of<Op, Plain<uint64_t>>;
-    default: return is_complex(dtype) ? find_complex<Op>(dtype) : find_float<Op>(dtype);
+    default: return is_complex(dtype) ? find_complex<Op>(dtype) : find_extreme<Op>(dtype);
   }
 }
 

@@ -57,7 +57,9 @@ struct Extreme {
     return kLargest ? Limits::lowest() : Limits::max();
   }
   static State add(State s, T x) {
-    const bool takes = kLargest ? x > s : x < s;
+    bool takes = kLargest ? x > s : x < s;
+    // Of two zeros the positive one is the greater.
+    if constexpr (std::is_floating_point_v<T>) takes |= x == s && std::signbit(kLargest ? s : x);
     return takes || x != x ? x : s;  // a NaN stays, for nothing is larger or smaller
   }
   static State join(State s, State t) { return add(s, t); }

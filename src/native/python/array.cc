@@ -439,6 +439,13 @@ PyObject* data_owner(PyObject* array) {
 
 PyObject* numpy_view(PyObject* array) { return make_view(as_array(array)); }
 
+void raise_exhausted(long long bytes) {
+  const Ref errors(PyImport_ImportModule("evertrace._src.errors"));
+  const Ref error(errors ? PyObject_CallMethod(errors.get(), "out_of_memory", "L", bytes) : nullptr);
+  if (!error) return;  // whatever was raised instead
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+}
+
 PyObject* new_array(PyObject* aval, void** data) {
   const AvalObject* facts = aval_facts(aval);
   if (facts == nullptr) return nullptr;
@@ -457,7 +464,8 @@ PyObject* new_array(PyObject* aval, void** data) {
   *data = const_cast<void*>(self->data);
   if (self->data != nullptr) return reinterpret_cast<PyObject*>(self);
   Py_DECREF(self);
-  return PyErr_NoMemory();
+  raise_exhausted(static_cast<long long>(bytes));
+  return nullptr;
 }
 
 void delete_array(PyObject* array) {

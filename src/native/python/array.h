@@ -102,6 +102,10 @@ PyObject* numpy_view(PyObject* array);
 // a Python error if memory is short.
 PyObject* new_array(PyObject* aval, void** data);
 
+// Raises what says that there is no room for so many bytes, or for what a program works with (-1),
+// with the user's line.
+void raise_exhausted(long long bytes);
+
 // A new array in the memory of another of as many bytes, which is deleted by that. Null where that
 // has no memory of its own, or something else may see it; with an error where memory is short.
 PyObject* new_array_on(PyObject* aval, PyObject* donor, void** data);

@@ -553,7 +553,10 @@ PyObject* Plan::run(PyObject* const* args) const {
     made.push(array);
   }
   Working working(temporary_bytes_);
-  if (working.data == nullptr) return PyErr_NoMemory();
+  if (working.data == nullptr) {
+    raise_exhausted(static_cast<long long>(temporary_bytes_));
+    return nullptr;
+  }
   // Nothing runs Python from here on, so that operands stay where they are.
   if (!find_operands(args, at, numbers)) return nullptr;
   for (size_t i = 0; i < slots_.size(); ++i) {

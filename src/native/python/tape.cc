@@ -360,27 +360,13 @@ const void* tape_input(PyObject* x, int64_t bytes, bool is_long, Ref& held) {
   return bytes == 0 ? empty : PyArray_DATA(array);
 }
 
-namespace {
-
-// Raises what a program raises that has no memory: an error that names the user's line.
-void raise_exhausted() {
-  PyErr_Clear();
-  const Ref errors(PyImport_ImportModule("evertrace._src.errors"));
-  const Ref error(errors ? PyObject_CallMethod(errors.get(), "out_of_memory", nullptr) : nullptr);
-  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
-}
-
-}  // namespace
-
 bool make_outputs(const TapeObject* self, PyObject* const* inputs, const void** in, void** out,
                   PyObject** outs) {
   if ((*self->tape)->has_donors() && !lend_outputs(self, inputs, in, out, outs)) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->avals); ++i) {
     if (outs[i] != nullptr) continue;
     outs[i] = new_array(PyTuple_GET_ITEM(self->avals, i), &out[i]);
-    if (outs[i] != nullptr) continue;
-    if (PyErr_ExceptionMatches(PyExc_MemoryError)) raise_exhausted();
-    return false;
+    if (outs[i] == nullptr) return false;
   }
   return true;
 }
@@ -396,7 +382,7 @@ bool execute_tape(const TapeObject* self, const void* const* in, void* const* ou
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  if (exhausted) raise_exhausted();
+  if (exhausted) raise_exhausted(-1);
   if (!failure.empty()) PyErr_SetString(PyExc_RuntimeError, failure.c_str());
   return !exhausted && failure.empty();
 }

@@ -87,6 +87,10 @@ def _beta_factor(a, b, x, y, delta):
 # ---------------------------------------------------------------- gamma: regions
 
 
+_FAR = 1e18
+"""From here on, the upper value outside of Temme's region is zero in every dtype."""
+
+
 def _is_central(a, x):
     """Whether Temme's expansion holds."""
     return (a > 20) & (abs(x - a) <= 0.3 * a)
@@ -177,7 +181,9 @@ def _lower_or_upper(a, x):
     central, below = _is_central(a, x), _is_below(a, x)
     factor = _gamma_factor(a, x).to(a.x.aval.dtype)
     lower = factor * _lower_sum(*_confined(below & ~central, a, x, (1, 0.5))) / a
-    upper = factor * _upper_fraction(*_confined(~(below | central), a, x, (1, 2)))
+    # Far out the factor is zero, and the fraction would overflow.
+    above = ~(below | central) & (x < _FAR)
+    upper = factor * _upper_fraction(*_confined(above, a, x, (1, 2)))
     return central, below, lower, upper
 
 

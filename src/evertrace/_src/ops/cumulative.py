@@ -8,7 +8,7 @@ product do no harm.
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import pointwise
 from evertrace._src.core.primitive import JOINTLY, Primitive
@@ -16,7 +16,7 @@ from evertrace._src.ops.builders import INEXACT, NUMERIC, check_dtype
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import abs_p, add_p, const, div_p, exp_p, mul_p, sub_p
-from evertrace._src.ops.identities import accumulation_dtype
+from evertrace._src.ops.identities import accumulation_dtype, with_signs
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import pad, pad_p, slice_in_dim, slice_p
 from evertrace._src.ops.structural import full, rev_p
@@ -101,10 +101,23 @@ def _padded(x, axis, config):
 
 # ---------------------------------------------------------------- sum and product
 
+_WIDER = {"float32": np.dtype(np.float64), "complex64": np.dtype(np.complex128)}
+
+
+def _added_up(x, axis, dtype):
+    """Return running sums; floats of 32 bits are added up in float64, as all engines do."""
+    wider = _WIDER.get(dtype.name)
+    if wider is None:
+        return np.add.accumulate(x, axis=axis, dtype=dtype)
+    if max(x.shape) < kernels.ROW_LIMIT and kernels.use(x.shape, dtype, known=frozenset(_WIDER)):
+        return kernels.run("sum", [x], [(x.shape, dtype)], axis, 0)[0]
+    return np.add.accumulate(x, axis=axis, dtype=wider).astype(dtype)
+
+
 cumsum_p = _scan(
     "cumsum",
     NUMERIC,
-    np.add.accumulate,
+    _added_up,
     linear=JOINTLY,
     transpose=lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)],
 )
@@ -139,8 +152,18 @@ def _extremum_jvp(tangents, primals, out, *, axis, reverse):
     )
 
 
-cummax_p = _scan("cummax", NUMERIC, np.maximum.accumulate, jvp=_extremum_jvp)
-cummin_p = _scan("cummin", NUMERIC, np.minimum.accumulate, jvp=_extremum_jvp)
+def _extremes_of(ufunc):
+    def accumulate(x, axis, dtype):
+        out = ufunc.accumulate(x, axis=axis, dtype=dtype)
+        return with_signs(
+            out, ufunc is np.maximum, lambda f: f.accumulate(np.signbit(x), axis=axis)
+        )
+
+    return accumulate
+
+
+cummax_p = _scan("cummax", NUMERIC, _extremes_of(np.maximum), jvp=_extremum_jvp)
+cummin_p = _scan("cummin", NUMERIC, _extremes_of(np.minimum), jvp=_extremum_jvp)
 
 # ---------------------------------------------------------------- log-sum-exp
 

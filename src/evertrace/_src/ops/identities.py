@@ -31,6 +31,24 @@ def _extreme(dtype, upper):
     return np.asarray(value, dtype)
 
 
+def with_signs(out, largest, join):
+    """Return extremes of floats whose zeros have the sign that they have as numbers in order.
+
+    Of two zeros the positive one is the greater, which NumPy does not look at. All elements are on
+    a side of a zero: it is negative if all of them are (the largest), or if any is (the smallest).
+
+    Args:
+      out: the extremes.
+      largest: whether they are the largest.
+      join: function (ufunc of booleans) that joins the elements' signs as they were joined.
+    """
+    if not dtypes.issubdtype(out.dtype, np.floating) or np.all(out):
+        return out
+    negative = join(np.logical_and if largest else np.logical_or)
+    signed = np.where(negative, -np.zeros((), out.dtype), np.zeros((), out.dtype))
+    return np.where(out == 0, signed, out)
+
+
 def all_ones(dtype):
     """Return the identity of the bitwise and: True, or the integer whose bits are all set."""
     return np.invert(np.zeros((), dtype))

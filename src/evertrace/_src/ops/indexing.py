@@ -27,6 +27,7 @@ from evertrace._src.ops.dimension_numbers import (
     of_scatter,
 )
 from evertrace._src.ops.elementwise import add_p, div_p, max_p, min_p, mul_p, neg_p, sub_p
+from evertrace._src.ops.identities import with_signs
 from evertrace._src.ops.select import select
 from evertrace._src.ops.structural import (
     expand_dims,
@@ -370,7 +371,7 @@ def _scatter_primitive(name, ufunc, combine, **rules):
     prim = Primitive(
         name,
         abstract=functools.partial(_scatter_abstract, name),
-        host=functools.partial(indexing_host.scatter, ufunc),
+        host=functools.partial(_scatter_host, ufunc),
         factors=_scatter_factors,
         physical=_scatter_physical,
         **rules,
@@ -378,6 +379,18 @@ def _scatter_primitive(name, ufunc, combine, **rules):
     prim.batch = functools.partial(_scatter_batch, prim)
     _combine[prim] = combine
     return prim
+
+
+def _scatter_host(ufunc, x, indices, updates, **params):
+    out = indexing_host.scatter(ufunc, x, indices, updates, **params)
+    if ufunc is not np.maximum and ufunc is not np.minimum:
+        return out
+    put = indexing_host.scatter
+
+    def join(f):
+        return put(f, np.signbit(x), indices, np.signbit(updates), **params)
+
+    return with_signs(out, ufunc is np.maximum, join)
 
 
 _combine = {}  # scatter primitive -> the primitive that combines an element with its update

@@ -19,7 +19,7 @@ from evertrace._src.ops.builders import ANY, BITS, BOOL, NUMERIC, REAL, check_dt
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import div_p, mul_p
-from evertrace._src.ops.identities import highest, lowest
+from evertrace._src.ops.identities import highest, lowest, with_signs
 from evertrace._src.ops.structural import (
     batch_reduction,
     broadcast_in_dim_p,
@@ -77,7 +77,8 @@ def _extremum_host(ufunc, identity):
     def host(x, *, axes):
         # NumPy has no identity for these, and without one its loops are faster.
         initial = {} if x.size else {"initial": identity(x.dtype)}
-        return ufunc.reduce(x, axis=axes, **initial)
+        out = ufunc.reduce(x, axis=axes, **initial)
+        return with_signs(out, ufunc is np.maximum, lambda f: f.reduce(np.signbit(x), axis=axes))
 
     return host
 

@@ -21,7 +21,7 @@ from evertrace._src.core.factors import of_equal_size
 from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.ops.builders import ANY, NUMERIC, check_dtype, check_same_dtype
 from evertrace._src.ops.compare import ge_p, le_p
-from evertrace._src.ops.elementwise import const
+from evertrace._src.ops.elementwise import const, max_p, min_p
 from evertrace._src.ops.identities import accumulation_dtype, highest, lowest
 from evertrace._src.ops.slicing import pad_p
 from evertrace._src.ops.structural import move_batch_dim
@@ -100,7 +100,7 @@ def window_views(x, out_shape, window_dimensions, window_strides, window_dilatio
         )
 
 
-def _reduce_windows(ufunc, x, shape, window_dimensions, window_strides, window_dilation):
+def _reduce_windows(join, x, shape, window_dimensions, window_strides, window_dilation):
     """Combine the elements of each window, one dimension after the other."""
     if 0 in shape:  # windows may be larger than all that is there
         return np.empty(shape, x.dtype)
@@ -113,7 +113,7 @@ def _reduce_windows(ufunc, x, shape, window_dimensions, window_strides, window_d
         parts = (x[(*lead, slice(p * hole, p * hole + span, stride))] for p in range(window))
         total = np.array(next(parts))
         for part in parts:
-            ufunc(total, part, out=total)
+            total = join(total, part)
         x = total
     return x
 
@@ -121,8 +121,8 @@ def _reduce_windows(ufunc, x, shape, window_dimensions, window_strides, window_d
 # ---------------------------------------------------------------- sum, max, min
 
 
-def _window_reduction(name, accepts, ufunc, identity, **rules):
-    """Make the primitive that reduces each window with `ufunc`."""
+def _window_reduction(name, accepts, join, identity, **rules):
+    """Make the primitive that reduces each window by a function of two arrays."""
 
     def abstract(x, **window):
         check_dtype(name, x, accepts)
@@ -140,9 +140,7 @@ def _window_reduction(name, accepts, ufunc, identity, **rules):
         )
         padded = pad_host(x, identity(x.dtype), padding, base_dilation)
         wide = padded.astype(accumulation_dtype(x.dtype), copy=False)
-        out = _reduce_windows(
-            ufunc, wide, shape, window_dimensions, window_strides, window_dilation
-        )
+        out = _reduce_windows(join, wide, shape, window_dimensions, window_strides, window_dilation)
         return out.astype(x.dtype, copy=False)
 
     prim = Primitive(name, abstract=abstract, host=host, factors=of_equal_size, **rules)
@@ -230,10 +228,10 @@ reduce_window_sum_p = _window_reduction(
     "reduce_window_sum", NUMERIC, np.add, lambda dtype: 0, linear=JOINTLY, transpose=_sum_transpose
 )
 reduce_window_max_p = _window_reduction(
-    "reduce_window_max", ANY, np.maximum, lowest, jvp=_extremum_jvp(ge_p)
+    "reduce_window_max", ANY, max_p.host, lowest, jvp=_extremum_jvp(ge_p)
 )
 reduce_window_min_p = _window_reduction(
-    "reduce_window_min", ANY, np.minimum, highest, jvp=_extremum_jvp(le_p)
+    "reduce_window_min", ANY, min_p.host, highest, jvp=_extremum_jvp(le_p)
 )
 
 # ---------------------------------------------------------------- windows as choices
