@@ -250,3 +250,11 @@ def test_messages_show_arrays_and_keys_as_they_are_shown():
     key = ev.random.key(0)
     error, _ = f(jnp.float32(1), key)
     assert error.get() == f"got {{'x': Array(1., dtype=float32)}} of {key} (`check` failed)"
+
+
+def test_errors_are_made_of_sites():
+    with pytest.raises(TypeError) as caught:
+        ev.jit(checkify.Error)(jnp.zeros(()), {"x": jnp.ones(3)})
+    what, place, *_ = str(caught.value).splitlines()
+    assert what == "checkify.Error: the payload is a dict from sites, got <dict>."
+    assert "test_checkify.py" in place

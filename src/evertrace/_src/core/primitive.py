@@ -278,6 +278,7 @@ class Primitive:
                 raise
             raise made.with_traceback(error.__traceback__) from None
 
+    @doors.door
     def get_bind_params(self, params):
         """Return the params of an equation as `bind` takes them: as they are."""
         return dict(params)

@@ -3,6 +3,7 @@
 import sys
 
 from evertrace._src import errors
+from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.debug.callback import bind
@@ -26,6 +27,7 @@ def inspect_array_sharding(value, *, callback):
       >>> len(seen)
       1
     """
+    check_callable("debug.inspect_array_sharding", callback)
     array = as_array(value, "debug.inspect_array_sharding")
     if not isinstance(array, Tracer):
         callback(array.sharding)

@@ -14,6 +14,7 @@ import numpy as np
 from evertrace._src import errors, source, tree
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import Tracer
+from evertrace._src.doors import shown
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.checkify")
@@ -126,6 +127,13 @@ class Error:
     __slots__ = ("code", "payload")
 
     def __init__(self, code, payload):
+        if type(payload) is not dict or not all(type(site) is Site for site in payload):
+            raise errors.user_error(
+                TypeError,
+                f"checkify.Error: the payload is a dict from sites, got {shown(payload)}.",
+                fix="take the error that a function returns which was transformed by `checkify`.",
+                anchor="arguments",
+            )
         self.code, self.payload = code, payload
 
     def get(self):

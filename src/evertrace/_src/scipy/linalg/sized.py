@@ -130,9 +130,16 @@ def hadamard(n, dtype=int):
             fix=f"use e.g. {1 << max(n, 1).bit_length()}.",
         )
     dtype = creation.user_dtype("hadamard", dtype)
-    out = np.ones((1, 1), np.int8)
-    while len(out) < n:
-        out = np.block([[out, out], [out, -out]])
+    try:
+        out = np.ones((n, n), np.int8)
+    except (MemoryError, ValueError) as error:  # ValueError: more bytes than there are addresses
+        raise errors.out_of_memory() from error
+    half = 1
+    while half < n:
+        corner = out[:half, :half]
+        out[:half, half : 2 * half] = out[half : 2 * half, :half] = corner
+        out[half : 2 * half, half : 2 * half] = -corner
+        half *= 2
     return creation.asarray(out, dtype)
 
 
