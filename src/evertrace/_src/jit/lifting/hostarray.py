@@ -50,10 +50,13 @@ from evertrace._src.jit.lifting.numpykind import (
 from evertrace._src.ops.convert import convert
 
 _TYPE_ONLY = frozenset({
-    np.empty_like, np.full_like, np.iscomplexobj, np.isrealobj, np.ndim, np.ones_like,
-    np.result_type, np.shape, np.size, np.zeros_like,
+    np.empty_like, np.iscomplexobj, np.isrealobj, np.ndim, np.ones_like, np.result_type, np.shape,
+    np.size, np.zeros_like,
 })  # fmt: skip
 """Functions of NumPy that look at shapes and dtypes only."""
+
+_OF_MEMORY = frozenset({np.may_share_memory, np.shares_memory})
+"""Functions of NumPy that look at where arrays lie: NumPy is given copies."""
 
 
 class HostArray(Operators, Computed):
@@ -268,6 +271,16 @@ class HostArray(Operators, Computed):
     def __array_function__(self, func, types, args, kwargs):
         """Call a function of NumPy on the contents, or on the originals if it reads none."""
         convert = np.asarray
+        if func in _OF_MEMORY and self.is_tracing():
+            raise errors.user_error(
+                TypeError,
+                f"{func.__name__}: where a NumPy array lies does not show while a function is "
+                "traced.",
+                fix="ask outside of the jitted function.",
+                anchor="numpy-contents",
+            )
+        if func is np.full_like and args and is_host_array(args[0]):  # only its type is looked at
+            args = (args[0].original, *args[1:])
         if func in _TYPE_ONLY or not self.is_tracing():
             convert = operator.attrgetter("original")
         elif func in hostmethods.SAME_AS_METHOD and args and _is_unknown(args[0]):
