@@ -184,6 +184,16 @@ seen""",
         "[spec_of(x) for x in (a[:4], a[::2], a[1:], jnp.pad(a, ((0, 8), (0, 0))))]",
         "[\"P('x', 'y')\", \"P('x', 'y')\", \"P(None, 'y')\", \"P('x', 'y')\"]",
     ),
+    "parts that wrap around": (
+        "[spec_of(jnp.roll(a, *by), np.roll(whole, *by)) for by in ((1, 0), (-3, 1), (1,))]",
+        "[\"P('x', 'y')\", \"P('x', 'y')\", \"P('x',)\"]",
+    ),
+    "indices that lie elsewhere": (
+        "i = ev.device_put(np.argsort(-whole, 1), XY); flipped = whole[:, ::-1]\n"
+        "[spec_of(f(a, i, 1), flipped) for f in (jnp.take_along_axis, "
+        "ev.jit(jnp.take_along_axis, static_argnums=2))]",
+        "[\"P('x', 'y')\", \"P('x', 'y')\"]",
+    ),
     "donated twice": (
         "ev.jit(lambda a, b: a + b, donate_argnums=0)(*[put((4,))] * 2).tolist()",
         "[0.0, 2.0, 4.0, 6.0]",
@@ -203,6 +213,45 @@ seen""",
         "spec_of(b[0] + b[1], 2 * whole)",
         "P()",
     ),
+    "compiled ahead of time": (
+        """
+s = ev.ShapeDtypeStruct((8, 8), "float32", sharding=X)
+def facts(*args, **options):
+    f = ev.jit(lambda a, b: (a + b, a.T), **options).lower(*args).compile()
+    both = ev.tree.leaves(f.input_shardings), ev.tree.leaves(f.output_shardings)
+    ins, outs = ([x.spec for x in side] for side in both)
+    assert f.output_formats[0].sharding == f.output_shardings[0]
+    return ins + outs + [spec_of(x, w) for x, w in zip(f(c, whole), (2 * whole, whole.T))]
+engines = [dict(engine=e) for e in ("auto", "xla", "spmd")]
+shown = [facts(*args, **engine) for args in ((c, whole), (s, whole)) for engine in engines]
+shown += [facts(whole, whole, in_shardings=(X, None), out_shardings=(Y, None), engine="spmd")]
+len({str(x) for x in shown[:-1]}), shown[0], shown[-1]""",
+        "(1, [P('x',), P(), P('x',), P(None, 'x'), \"P('x',)\", \"P(None, 'x')\"], "
+        "[P('x',), P(), P('y',), P(None, 'x'), \"P('y',)\", \"P(None, 'x')\"])",
+    ),
+    "compiled for the parts of an array": (
+        "ev.jit(jnp.sin, engine='spmd').lower(a).compile().memory_analysis()"
+        ".argument_size_in_bytes",
+        str(64 * 4 // 8),
+    ),
+    "compiled for another place": (
+        "f = ev.jit(lambda a, b: a + b['c']).lower(a, {'c': a}).compile()\n"
+        "there = {'c': ev.device_put(c, ev.devices()[1])}\n"
+        "[text_of(f, *args) for args in ((c, {'c': a}), (a, there))]",
+        str(
+            [
+                f"ValueError: jit(<lambda>) compiled: {name} of shape (8, 8) is committed to "
+                f"{place}, and P('x', 'y') was asked for."
+                for name, place in (
+                    ("a", "P('x',)"),
+                    (
+                        "b['c']",
+                        "SingleDeviceSharding(device=CpuDevice(id=1), memory_kind=device)",
+                    ),
+                )
+            ]
+        ),
+    ),
     "two devices": (
         "text_of(lambda: one + two)",
         "ValueError: add: operand 0 is committed to cpu:1, operand 1 to cpu:2.",
@@ -218,7 +267,7 @@ seen""",
     ),
     "another place than in_shardings": (
         "text_of(ev.jit(jnp.sin, in_shardings=Y), a)",
-        "ValueError: jit(sin) in_shardings: array 0 of the arguments, of shape (8, 8), is "
+        "ValueError: jit(sin) in_shardings: array 0 of the arguments of shape (8, 8) is "
         "committed to P('x', 'y'), and P('y',) was asked for.",
     ),
     "a size that does not divide": (

@@ -19,7 +19,7 @@ from evertrace._src.jit.contract import ContractCalls
 from evertrace._src.jit.lifting.recorder import active, next_serial
 from evertrace._src.jit.lifting.values import OWN
 from evertrace._src.jit.observe import preserved
-from evertrace._src.jit.placements import Placements, is_over_mesh
+from evertrace._src.jit.placements import CompiledPlacements, Placements, is_over_mesh
 from evertrace._src.jit.signature import Signature
 from evertrace._src.jit.stages import Lowered, Traced
 from evertrace._src.jit.stores import CacheInfo, Variants, of_alike
@@ -146,11 +146,14 @@ class JitFunction(_JitBase):
         """
         call, strict = self._signature.flatten(args, kwargs), self._strict
         if config.current().strict or self._options.strict:
-            return Traced(strict.variant(call), call, self._signature)
+            return Traced(strict.variant(call), call, self._signature, self._places(call))
         avals = self._signature.avals(call, f"jit({self._name})")
         with preserved(self._fun, args, kwargs):
             variant = strict.capture(call, avals, None)
-        return Traced(variant, call, self._signature)
+        return Traced(variant, call, self._signature, self._places(call))
+
+    def _places(self, call):
+        return CompiledPlacements(self._name, self._options.placements, call)
 
     def lower(self, *args, **kwargs) -> Lowered:
         """Trace and lower for these arguments; returns a `Lowered`."""

@@ -4,9 +4,12 @@ Virtual devices share the memory of the process, so that both are shardings give
 trace, constraints that the program keeps.
 """
 
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.core.divisions import divide_jaxpr, open_division
 from evertrace._src.core.placement import Sharding
 from evertrace._src.ops.sharding_constraint import lay_out
 
@@ -42,7 +45,7 @@ class Placements:
         where = f"jit({name}) in_shardings"
         shardings = tree.flatten_axes(where, call.treedef, (self.of_arguments, None))
         leaves = [
-            leaf if s is None else _argument(where, i, leaf, s)
+            leaf if s is None else _argument(where, f"array {i} of the arguments", leaf, s)
             for i, (leaf, s) in enumerate(zip(call.leaves, shardings, strict=True))
         ]
         return signature.unflatten(call, leaves)
@@ -61,7 +64,88 @@ class Placements:
         return tree.unflatten(treedef, leaves)
 
 
-def _argument(where, i, leaf, sharding):
+class CompiledPlacements:
+    """Where the arguments and the results of a program lie that is compiled ahead of time.
+
+    Args:
+      name: of the function.
+      placements: the `Placements` of the jitted function, or None.
+      call: the `FlatCall` that it was traced for.
+
+    Attributes:
+      inputs: for each leaf of the arguments its sharding over the mesh, None where there is none.
+      outputs: likewise of the result, once it is complete.
+      divisions: of all that the program takes.
+    """
+
+    def __init__(self, name, placements, call):
+        self._name = name
+        self._of_results = None if placements is None else placements.of_results
+        of_arguments = None if placements is None else placements.of_arguments
+        where = f"jit({name}) in_shardings"
+        given = tree.flatten_axes(where, call.treedef, (of_arguments, None))
+        self.inputs: list[Any] = []
+        for x, s in zip(call.leaves, given, strict=True):
+            # An array that lies over no mesh is not asked where it is, which loads XLA.
+            own = "_sharding" if type(x) is Array else "sharding"
+            found = getattr(x, own, None) if s is None else s
+            self.inputs.append(_checked(where, x, found) if is_over_mesh(found) else None)
+
+    def complete(self, jaxpr, mesh, consts, out_tree, out_avals):
+        """Find out where the results lie, and replicate what nothing lays out over the mesh.
+
+        Args:
+          jaxpr: the program.
+          mesh: a sharding over the mesh that it names itself, or None.
+          consts: the arrays that are its first arguments.
+          out_tree: structure of the result.
+          out_avals: types of its leaves.
+
+        Returns:
+          A sharding over the mesh, or None where nothing is laid out over any.
+        """
+        where = f"jit({self._name}) out_shardings"
+        given = tree.flatten_axes(where, out_tree, self._of_results)
+        wanted = [
+            s if s is None else _checked(where, aval, s)
+            for s, aval in zip(given, out_avals, strict=True)
+        ]
+        captured = [getattr(x, "_sharding", None) for x in consts]
+        like = next((s for s in (*self.inputs, *captured, mesh, *wanted) if s is not None), None)
+        if like is None:
+            return None
+        avals = [v.aval for v in jaxpr.invars]
+        known = [
+            open_division(aval) if s is None else s.spec_division(aval.ndim)
+            for s, aval in zip((*captured, *self.inputs), avals, strict=True)
+        ]
+        divisions = divide_jaxpr(jaxpr, known, like.axis_sizes())
+        self.divisions = known
+        replicated = like.divided(())
+        self.inputs = [replicated if s is None else s for s in self.inputs]
+        self.outputs = [
+            like.divided(d) if s is None else s for s, d in zip(wanted, divisions, strict=True)
+        ]
+        return like
+
+    def enter(self, leaves, names):
+        """Return the leaves of a call's arguments, laid out.
+
+        Raises:
+          ValueError: one is committed to another place than it was compiled for.
+        """
+        where = f"jit({self._name}) compiled"
+        return [
+            _argument(where, names[i], leaf, s)
+            for i, (leaf, s) in enumerate(zip(leaves, self.inputs, strict=True))
+        ]
+
+    def leave(self, outs):
+        """Return the leaves of a call's result, laid out."""
+        return [lay_out(x, s) for x, s in zip(outs, self.outputs, strict=True)]
+
+
+def _argument(where, name, leaf, sharding):
     x = as_array(leaf, where)
     sharding = _checked(where, x, sharding)
     if type(x) is Array and x._committed:
@@ -70,9 +154,9 @@ def _argument(where, i, leaf, sharding):
         found, wanted = (getattr(s, "spec", s) for s in (x.sharding, sharding))
         raise errors.user_error(
             ValueError,
-            f"{where}: array {i} of the arguments, of shape {x.shape}, is committed to {found}, "
-            f"and {wanted} was asked for.",
-            fix="move it with `device_put`, or leave its sharding out here (None).",
+            f"{where}: {name} of shape {x.shape} is committed to {found}, and {wanted} was asked "
+            "for.",
+            fix="move it with `device_put`, or ask for the place where it is.",
             anchor="devices",
         )
     return lay_out(x, sharding)

@@ -121,6 +121,18 @@ class Program:
         chosen = self.choice().runner
         return chosen if chosen.anywhere or runtime.runs_natively(args) else self.by_xla()
 
+    def over(self, like, divisions):
+        """Return what XLA makes of it for the devices of a mesh; None where it is not divided.
+
+        Args:
+          like: a sharding over the mesh.
+          divisions: of the arguments.
+        """
+        runner: Any = self.choice().runner if like.is_fully_addressable else self._divided()
+        if not runner.places:
+            return None
+        return runner.compiled_over(like, tuple([divisions[i] for i in self.kept]))
+
     def by_xla(self) -> Any:
         """Return what runs it by XLA, also where tapes do not run."""
         if self._by_xla is None:

@@ -10,6 +10,7 @@ from evertrace._src.core.jaxpr import ClosedJaxpr
 from evertrace._src.core.placement import SingleDeviceSharding
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.engines import runtime
+from evertrace._src.jit.placements import CompiledPlacements
 from evertrace._src.support import cached_property, set_module
 
 public = set_module("evertrace.stages")
@@ -23,8 +24,9 @@ class Stage:
       out_tree: treedef of the result.
     """
 
-    def __init__(self, variant, call, signature):
+    def __init__(self, variant, call, signature, places=None):
         self._variant, self._call, self._signature = variant, call, signature
+        self._places = places or CompiledPlacements(variant.name, None, call)
 
     @property
     def in_tree(self):
@@ -126,7 +128,7 @@ class Traced(Stage):
                 f"lower: cannot lower for {len(lowering_platforms)} platforms at once.",
                 fix="name one platform.",
             )
-        return Lowered(self._variant, self._call, self._signature)
+        return Lowered(self._variant, self._call, self._signature, self._places)
 
 
 @public
@@ -142,8 +144,8 @@ class Lowered(Stage):
       (True, ShapeDtypeStruct(shape=(3,), dtype=float32))
     """
 
-    def __init__(self, variant, call, signature):
-        super().__init__(variant, call, signature)
+    def __init__(self, variant, call, signature, places):
+        super().__init__(variant, call, signature, places)
         program = variant.program
         if program.choice().engine != "native":
             runtime.xla().lower(program.jaxpr, program.name, program.kept_donated)
@@ -187,7 +189,7 @@ class Lowered(Stage):
         program = self._variant.program
         if compiler_options:
             program = program.with_options(compiler_options)
-        return Compiled(self._variant, self._call, self._signature, program)
+        return Compiled(self._variant, self._call, self._signature, program, self._places)
 
     def cost_analysis(self):
         """Return XLA's estimates for the unoptimised program: flops, bytes accessed, ..."""
@@ -209,17 +211,27 @@ class Compiled(Stage):
       TypeError: <lambda>: compiled for x of type f32[3], called with f32[4]...
     """
 
-    def __init__(self, variant, call, signature, program):
-        super().__init__(variant, call, signature)
+    def __init__(self, variant, call, signature, program, places=None):
+        super().__init__(variant, call, signature, places)
         self._program = program
-        self._place = None
+        self._place = self._partition = None
+        self._mesh = self._places.complete(
+            program.whole, program.mesh, variant.consts, self.out_tree, variant.closed.out_avals
+        )
+        if self._mesh is not None:
+            self._partition = program.over(self._mesh, self._places.divisions)
         runner = program.runner()
-        if runner.anywhere:
+        if self._partition is None and runner.anywhere:
             self._place = program.device or runtime.default_device()
             runner.executable(self._place)
 
     def __call__(self, *args, **kwargs):
-        """Run; static arguments are left out. Raises TypeError where the types differ."""
+        """Run; static arguments are left out.
+
+        Raises:
+          TypeError: the types or the structure of the arguments differ.
+          ValueError: an argument is committed to another place.
+        """
         leaves, treedef = tree.flatten((args, kwargs))
         if treedef != self.in_tree:
             raise errors.user_error(
@@ -249,7 +261,11 @@ class Compiled(Stage):
                     fix="convert the argument, or compile for its type.",
                     anchor="aot-mismatch",
                 )
+        if self._mesh is not None:
+            leaves = self._places.enter(leaves, self._signature.leaf_names(self._call))
         outs = self._program.run((*self._variant.consts, *leaves))
+        if self._mesh is not None:
+            outs = self._places.leave(outs)
         return tree.unflatten(self.out_tree, outs)
 
     call = __call__
@@ -261,33 +277,36 @@ class Compiled(Stage):
     @property
     def _executable(self):
         """XLA's executable, which a tape gets only when somebody asks what XLA makes of it."""
-        return self._program.by_xla().executable(self._device)
+        return self._partition or self._program.by_xla().executable(self._device)
 
     @property
     def input_shardings(self):
-        """Tree of where the arguments have to be: all on the one device it was compiled for."""
-        place = SingleDeviceSharding(self._device)
-        return tree.unflatten(self.in_tree, [place] * self.in_tree.num_leaves)
+        """Tree of where the arguments have to be: over a mesh, or on the device of the program."""
+        return tree.unflatten(self.in_tree, self._placed("inputs", self.in_tree))
 
     @property
     def output_shardings(self):
         """Tree of where the results are."""
-        place = SingleDeviceSharding(self._device)
-        return tree.unflatten(self.out_tree, [place] * self.out_tree.num_leaves)
+        return tree.unflatten(self.out_tree, self._placed("outputs", self.out_tree))
+
+    def _placed(self, side, treedef):
+        if self._mesh is not None:
+            return getattr(self._places, side)
+        return [SingleDeviceSharding(self._device)] * treedef.num_leaves
 
     @property
     def input_formats(self):
-        """Tree of how the arguments lie in memory, and where: row-major, on the one device."""
-        return self._formats(self.in_tree, self._variant.captured.jaxpr.in_avals)
+        """Tree of how the arguments lie in memory, row-major, and where."""
+        return self._formats("inputs", self.in_tree, self._variant.captured.jaxpr.in_avals)
 
     @property
     def output_formats(self):
         """Tree of how the results lie in memory, and where."""
-        return self._formats(self.out_tree, self._variant.captured.jaxpr.out_avals)
+        return self._formats("outputs", self.out_tree, self._variant.captured.jaxpr.out_avals)
 
-    def _formats(self, treedef, avals):
-        place = SingleDeviceSharding(self._device)
-        return tree.unflatten(treedef, [Format(row_major(a.ndim), place) for a in avals])
+    def _formats(self, side, treedef, avals):
+        placed = zip(avals, self._placed(side, treedef), strict=True)
+        return tree.unflatten(treedef, [Format(row_major(a.ndim), s) for a, s in placed])
 
     def as_text(self):
         """Return the program as XLA optimised it."""

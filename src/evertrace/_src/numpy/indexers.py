@@ -357,9 +357,10 @@ def from_front(array, size):
     dtype = array.aval.dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
         return array
-    # On known indices at once, but where operations are noted to make a plan of them.
+    # On known indices at once, but where operations are noted to make a plan of them, or say how
+    # the result is laid out.
     known = concrete_value(array) if state.trace is EVAL and mode.steps is None else None
-    if known is not None:
+    if known is not None and getattr(known, "_sharding", None) is None:
         host = known.host()
         return from_host(np.where(host < 0, host + host.dtype.type(size), host))
     is_negative = ufuncs.less(array, 0)

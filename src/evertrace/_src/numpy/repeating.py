@@ -84,6 +84,10 @@ def _roll(x, shift, axis):
         return _window_of_two(x, as_array(start), axis)
     if start == 0:
         return x
+    if getattr(concrete_value(x), "_sharding", None) is not None:
+        # Parts of odd sizes could not lie as the array does; half of two copies can.
+        twice = concatenate_p.bind(x, x, dimension=axis)
+        return slice_in_dim(twice, start, start + size, axis)
     parts = slice_in_dim(x, start, size, axis), slice_in_dim(x, 0, start, axis)
     return concatenate_p.bind(*parts, dimension=axis)
 

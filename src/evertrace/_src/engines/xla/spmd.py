@@ -69,11 +69,9 @@ class Partitioned:
         like = self._mesh_of(args)
         if like is None:
             return self._alone.run(args)
-        sizes = tuple(like.axis_sizes().items())
         avals = [v.aval for v in self._jaxpr.invars]
         divisions = [_division(x, a, like) for x, a in zip(args, avals, strict=True)]
-        place = Place(like.device_list(), sizes, tuple(divisions))
-        partition = self._partitions.get(place) or self._compile(place, like)
+        partition = self.compiled_over(like, tuple(divisions))
         inputs = [
             _spread(x, aval, layout)
             for x, (aval, layout) in zip(args, partition.inputs, strict=True)
@@ -84,6 +82,12 @@ class Partitioned:
                 inputs[i] = spread.put(spread.to_host(inputs[i]), aval, layout)
         known = shardings_by_division(args)
         return [_array(x, like, known) for x in partition.run(inputs)]
+
+    def compiled_over(self, like, divisions):
+        """Return the `Partition` for the mesh of a sharding and so divided arguments; kept."""
+        sizes = tuple(like.axis_sizes().items())
+        place = Place(like.device_list(), sizes, divisions)
+        return self._partitions.get(place) or self._compile(place, like)
 
     def _mesh_of(self, args):
         for x in args:
