@@ -66,6 +66,7 @@ class Register:
         self._count, self._service = count, service
         self._lock = threading.Lock()
         self._there: dict[int, Lines] = {}
+        self._has_begun = False  # the process that has started this one is or was there
         self.complete, self.ended = threading.Event(), threading.Event()
 
     def serve(self, connection: socket.socket) -> None:
@@ -81,14 +82,18 @@ class Register:
         with self._lock:
             others = [x for i, x in self._there.items() if i != about["index"]]
             self._there.pop(about["index"], None)
+            # Before all have come others may follow, as long as the one that has started this does.
+            over = not others and (self.complete.is_set() or self._has_begun)
         for other in others:
             other.say(lost=about["index"], pid=about["pid"], host=about["host"], why=why)
-        if not others:
+        if over:
+            self.complete.set()
             self.ended.set()
 
     def _enter(self, index: int, lines: Lines) -> None:
         with self._lock:
             self._there[index] = lines
+            self._has_begun = self._has_begun or index == 0
             everybody = list(self._there.values()) if len(self._there) == self._count else []
         for each in everybody:
             each.say(service=self._service)
