@@ -95,6 +95,9 @@ w = ev.device_put(jnp.ones((8, 3)), rows)  # which every process has
 loss = ev.jit(ev.value_and_grad(lambda w: ((a @ w) ** 2).sum()))
 value, gradient = loss(w)
 assert float(value) == 3 * 28**2 and gradient.sharding.spec == P("i")
+put = ev.device_put(a + 1, whole)  # each operation is a program of both
+assert (a * 2).sharding.spec == P("i") and put.tolist() == list(range(1, 9))
+assert ev.jit(lambda a: a, out_shardings=whole)(a).tolist() == list(range(8))
 from_parts = ev.make_array_from_callback((8,), rows, lambda i: np.arange(8.0)[i])
 assert float(ev.jit(lambda x, y: (x * y).sum())(from_parts, a)) == 140
 print(repr(a), "|", text_of(lambda: np.asarray(a)), "|", text_of(lambda: (a + 1).tolist()))

@@ -7,7 +7,7 @@ from evertrace._src.core import transfers
 from evertrace._src.core.formats import Space
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of
 from evertrace._src.core.tracer import Tracer
-from evertrace._src.engines import runtime
+from evertrace._src.engines import placing, runtime
 from evertrace._src.jit import stores
 from evertrace._src.ops.sharding_constraint import first_device, lay_out
 from evertrace._src.support import set_module
@@ -142,6 +142,8 @@ def _put_leaf(leaf, target, donate):
         return x
     if isinstance(x, Tracer):
         return lay_out(x, target) if over_mesh else x
+    if over_mesh and placing.is_elsewhere([x]):
+        return lay_out(x, target)
     moved = _moved(x, leaf, first_device(target) if over_mesh else device_of(target), donate)
     if over_mesh:
         moved._sharding = target

@@ -8,18 +8,21 @@ import functools
 import math
 from typing import Any
 
+import numpy as np
+
 from evertrace._src import config, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import escaped_tracer_error
 from evertrace._src.engines import placing, runtime, watch
-from evertrace._src.engines.choice import choose
+from evertrace._src.engines.choice import choose, engine
 from evertrace._src.engines.host import engine as host
 from evertrace._src.engines.host.plans import plan
 from evertrace._src.engines.protocol import Request
 from evertrace._src.engines.runtime import default_device, parts, put, to_host, wait
 from evertrace._src.lazy import LazyModule
+from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.transforms.staging import restage
 
 __all__ = (
@@ -53,6 +56,8 @@ def _eager(prim, args, params):
             raise escaped_tracer_error(x, prim.name)
     if several:
         placing.check_one_place(prim.name, args)
+    if committed is not None and _is_divided(prim, args):
+        return _over_processes(prim, args, params)
     if prim.eager is not None:
         out = prim.eager(*args, **params)
     else:
@@ -60,6 +65,20 @@ def _eager(prim, args, params):
     if committed is not None and placing.is_laid_out(args):
         placing.lay_out(prim, args, params, out if prim.multiple_results else [out])
     return out
+
+
+def _is_divided(prim, args):
+    return (prim.eager is None or prim is sharding_constraint_p) and placing.is_elsewhere(args)
+
+
+def _over_processes(prim, args, params):
+    """Apply a primitive to arrays over several processes, all of which do the same."""
+    jaxpr = runtime.xla().single_operation(prim, args, params)
+    runner: Any = jaxpr.cache.get("spmd")
+    if runner is None:
+        runner = jaxpr.cache["spmd"] = engine("spmd").offer(jaxpr, Request(prim.name)).runner
+    outs = runner.run([np.asarray(x.val) if type(x) is Literal else x for x in args])
+    return outs if prim.multiple_results else outs[0]
 
 
 def _compute(prim, args, params, committed, accelerated):

@@ -21,6 +21,16 @@ def is_laid_out(args):
     return any([sharding_of(x) is not None for x in args])
 
 
+def is_elsewhere(args):
+    """Whether parts of one of the arguments are in other processes only."""
+    for x in args:
+        if type(x) is Array and x._host is None:
+            sharding = getattr(x, "_sharding", None)
+            if sharding is not None and not sharding.is_fully_addressable:
+                return True
+    return False
+
+
 def check_one_place(where, args, names=None):
     """Raise if arguments are committed to different devices.
 

@@ -1,6 +1,7 @@
 """Several processes that work together: how they are joined."""
 
 import os
+from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.engines import runtime
@@ -135,6 +136,11 @@ def is_initialized():
       False
     """
     return _initialized[0] > 0
+
+
+def membership() -> Any:
+    """Return this process as one of several, or None where it is alone."""
+    return runtime.processes().membership() if _initialized[0] > 1 else None
 
 
 @public

@@ -1,5 +1,6 @@
-"""Arrays over many hosts on disks: names that raise when they are used."""
+"""Trees of arrays on disk: `pytree_serialization`."""
 
+from . import pytree_serialization as pytree_serialization
 from . import serialization as serialization
 
 __all__: list[str] = []

@@ -3,7 +3,7 @@
 from evertrace._src.experimental.left_out import left_out as _left_out
 
 _HERE = "evertrace.experimental.array_serialization"
-_WHY = "arrays of many hosts are not built; `numpy.save` takes ours"
+_WHY = "it needs tensorstore; `pytree_serialization` saves and loads trees of arrays"
 GlobalAsyncCheckpointManager = _left_out(_HERE, "serialization.GlobalAsyncCheckpointManager", _WHY)
 async_deserialize = _left_out(_HERE, "serialization.async_deserialize", _WHY)
 async_serialize = _left_out(_HERE, "serialization.async_serialize", _WHY)

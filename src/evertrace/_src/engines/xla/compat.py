@@ -319,6 +319,27 @@ def coordination_client(address: str, index: int, seconds: int) -> Any:
     )
 
 
+def set_value(client: Any, key: str, value: bytes) -> None:
+    """Let all processes read a value by a key that has none yet."""
+    client.key_value_set_bytes(key, value)
+
+
+def value_of(client: Any, key: str, milliseconds: int) -> bytes | None:
+    """The value of a key, or None if none comes in that time."""
+    try:
+        found: bytes = client.blocking_key_value_get_bytes(key, milliseconds)
+    except BackendError as error:
+        if "DEADLINE_EXCEEDED" in str(error):
+            return None
+        raise
+    return found
+
+
+def forget_value(client: Any, key: str) -> None:
+    """Forget a key and its value."""
+    client.key_value_delete(key)
+
+
 def leave_coordination(client: Any) -> None:
     """Take leave of the coordination service, if it is still there."""
     with contextlib.suppress(BackendError):

@@ -232,6 +232,12 @@ def _two_devices_error(one, other):
 
 def apply(prim, args, params):
     """Apply one primitive to arrays on an accelerator by way of a cached program."""
+    outs = call_jaxpr(close_jaxpr(single_operation(prim, args, params)), args, name=prim.name)
+    return outs if prim.multiple_results else outs[0]
+
+
+def single_operation(prim, args, params):
+    """Return the jaxpr that applies one primitive to such arguments; kept."""
     key = (prim, *[x.aval for x in args], *params.values())
     jaxpr = _single_operations.get(key)
     if jaxpr is None:
@@ -241,8 +247,7 @@ def apply(prim, args, params):
             return list(out) if prim.multiple_results else [out]
 
         jaxpr = _single_operations.put(key, stage(fun, [x.aval for x in args]).jaxpr)
-    outs = call_jaxpr(close_jaxpr(jaxpr), args, name=prim.name)
-    return outs if prim.multiple_results else outs[0]
+    return jaxpr
 
 
 def lowered_text(jaxpr, name, donated, dialect, locations=False):

@@ -7,6 +7,7 @@ starts the next one is told.
 
 import atexit
 import collections
+import contextlib
 import itertools
 import os
 import socket
@@ -25,6 +26,7 @@ from evertrace._src.engines.xla.failures import fail
 
 _NOTICE = 3.0  # seconds in which the death of a process is known everywhere
 _POLL = 0.25  # seconds between two looks at who is gone, while a program is waited for
+_GOODBYE = 2.0  # seconds that one who has ended waits for the others to end
 _IN_FLIGHT = 64  # programs that are woken when a process dies
 
 
@@ -52,7 +54,7 @@ class Membership:
         self.index, self.count, self.client, self.collectives = index, count, client, collectives
         self.lost: dict[int, Loss] = {}
         self._lines, self._known, self._why = lines, threading.Event(), ""
-        self._numbers = itertools.count(1)
+        self._numbers, self._exchanges = itertools.count(1), itertools.count(1)
         self._launched: collections.deque = collections.deque(maxlen=_IN_FLIGHT)
         threading.Thread(target=self._listen, name="evertrace peers", daemon=True).start()
 
@@ -112,6 +114,32 @@ class Membership:
         self._known.wait(_NOTICE)
         self.check(what)
 
+    def exchange(self, what: str, value: bytes) -> list[bytes]:
+        """Wait until all processes have come here; returns the values that they bring, in order.
+
+        Args:
+          what: the place, for messages.
+          value: of this process, at most some megabytes.
+
+        Raises:
+          PeerLostError: a process has gone meanwhile.
+        """
+        number = next(self._exchanges)
+        found = []
+        try:
+            compat.set_value(self.client, f"exchange/{number}/{self.index}", value)
+            for other in range(self.count):
+                key = f"exchange/{number}/{other}"
+                while (got := compat.value_of(self.client, key, int(1000 * _POLL))) is None:
+                    self.check(what)
+                found.append(got)
+            if number > 1:  # which all have read, since all have come to this one
+                compat.forget_value(self.client, f"exchange/{number - 1}/{self.index}")
+        except compat.BackendError:
+            self.explain(what)
+            raise
+        return found
+
     def _error(self, what: str) -> Exception:
         loss = min(self.lost.values(), key=lambda x: x.when)
         ago = time.monotonic() - loss.when
@@ -129,11 +157,22 @@ class Membership:
         self._lines.say(why=why)
 
     def leave(self) -> None:
-        """Say goodbye."""
+        """Say goodbye, and leave others a little time to end what they do with this one."""
         if not self._why:
             self.tell("its program has ended")
+            self._wait_for_others()
         self._lines.close()
         compat.leave_coordination(self.client)
+
+    def _wait_for_others(self) -> None:
+        end = time.monotonic() + _GOODBYE
+        with contextlib.suppress(compat.BackendError):
+            compat.set_value(self.client, f"goodbye/{self.index}", b"")
+            for other in range(self.count):
+                while other not in self.lost and (left := end - time.monotonic()) > 0:
+                    wait = int(1000 * min(left, _POLL)) + 1
+                    if compat.value_of(self.client, f"goodbye/{other}", wait) is not None:
+                        break
 
 
 _member: list[Membership] = []

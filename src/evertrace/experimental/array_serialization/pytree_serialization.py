@@ -1,0 +1,7 @@
+"""Trees of arrays on disk, written and read by any number of processes on any mesh."""
+
+from evertrace._src.experimental.checkpoints import load as load
+from evertrace._src.experimental.checkpoints import load_pytreedef as load_pytreedef
+from evertrace._src.experimental.checkpoints import save as save
+
+__all__ = ["load", "load_pytreedef", "save"]
