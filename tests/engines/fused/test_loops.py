@@ -8,6 +8,7 @@ import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace._src.engines.native.engine import compile_jaxpr
 from tests.engines.fused.programs import assert_close, drawn, escapes
+from tests.support.runtime import array, jaxpr_of
 
 
 def steps_to_one(n):
@@ -64,6 +65,71 @@ def with_a_long_sum(x):
     return lax.fori_loop(0, 5, lambda _, y: y * 0.5 + x / scale, x)
 
 
+def that_mixes_few(x):
+    """Carry three numbers, which each turn mixes, and what it has made of them."""
+    turned = jnp.asarray([[0.9, 0.1, 0.0], [-0.1, 0.9, 0.2], [0.0, -0.2, 0.9]], x.dtype)
+
+    def turn(state, y):
+        state = turned @ state + y
+        return state, (state[::-1], state.sum())
+
+    return lax.scan(turn, jnp.stack([x[0, 0], x[-1, -1], x[0, -1]]), x.reshape(-1)[:9])
+
+
+def that_mixes_rows(x):
+    """Carry three numbers and a matrix of each element, beside a number of the whole."""
+
+    def turn(i, state):
+        y, m, total = state
+        y = jnp.stack([y[..., 1] - y[..., 0], y[..., 2] * 0.5, y[..., 0] * y[..., 1]], -1)
+        m = m * 0.5 + y[..., None, :2] * y[..., 1:, None] + total
+        return jnp.tanh(y), m, total * 0.5 + i
+
+    y = jnp.stack([x, x + 1, x * 2], -1)
+    return lax.fori_loop(0, 6, turn, (y, jnp.zeros((*x.shape, 2, 2), x.dtype), 1.0))
+
+
+def filtered(x):
+    """An IIR filter of each column."""
+
+    def turn(state, row):
+        y = row + 0.5 * state[0] - 0.25 * state[1]
+        return (y, state[0]), y
+
+    return lax.scan(turn, (x[0] * 0, x[0] * 0), x)[1]
+
+
+def root_of(x):
+    """Newton's iteration, which goes on until it is near."""
+    a = jnp.abs(x[0, 0]) + 2.0
+    return lax.while_loop(lambda y: jnp.abs(y * y - a) > 1e-3, lambda y: 0.5 * (y + a / y), a)
+
+
+def that_never_turns(x):
+    return lax.while_loop(lambda s: s[0] < 0, lambda s: (s[0] + 1, s[1] / 0), (0, x[0, 0]))
+
+
+def with_a_long_turn(x):
+    def turn(state, _):
+        for k in range(40):
+            state = jnp.tanh(state) * 0.9 + k if k % 10 == 0 else state * 0.5 + x[0]
+        return state, None
+
+    return lax.scan(turn, x[0], None, length=3)[0]
+
+
+def of_matrices(x):
+    """The covariances of a Kalman filter."""
+    a = jnp.asarray([[1.0, 0.1], [0.0, 0.9]], x.dtype)
+
+    def turn(p, y):
+        p = a @ p @ a.T + jnp.eye(2, dtype=x.dtype) * 0.1
+        gain = p[:, 0] / (p[0, 0] + jnp.abs(y) + 1.0)
+        return p - gain[:, None] * p[0], gain
+
+    return lax.scan(turn, jnp.eye(2, dtype=x.dtype), x[0])
+
+
 LOOPS = {
     "escapes": (escapes, 1),
     "weighted": (weighted, 1),
@@ -76,7 +142,19 @@ LOOPS = {
     "steps to one": (lambda x: ev.vmap(steps_to_one)((jnp.abs(x[0]) * 99 + 1).astype(int)), 1),
     "moves elements": (lambda x: lax.fori_loop(0, 5, lambda _, y: y[::-1] * 0.5 + x, x), 0),
     "sums elements": (lambda x: lax.fori_loop(0, 5, lambda _, y: y / y.sum() + x, x), 0),
-    "collects": (lambda x: lax.scan(lambda t, row: (t + row, t * 2), x[0], x)[1], 0),
+    "collects": (lambda x: lax.scan(lambda t, row: (t + row, t * 2), x[0], x)[1], 1),
+    "collects backwards": (
+        lambda x: lax.scan(lambda t, row: (t + row, t * 2), x[0], x, reverse=True),
+        1,
+    ),
+    "only collects": (lambda x: lax.scan(lambda _, row: (None, row * 2 + 1), None, x)[1], 1),
+    "that mixes few": (that_mixes_few, 1),
+    "that mixes rows": (that_mixes_rows, 2),
+    "filtered": (filtered, 1),
+    "root of": (root_of, 1),
+    "that never turns": (that_never_turns, 1),
+    "with a long turn": (with_a_long_turn, 1),
+    "of matrices": (of_matrices, 1),
 }
 
 
@@ -93,7 +171,7 @@ def test_loops_leave_what_plain_ones_leave(name, size):
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_are_in_kernels(name):
     fun, kernels = LOOPS[name]
-    jaxpr = ev.make_jaxpr(fun)(drawn((4, 150))).jaxpr
+    jaxpr, _ = jaxpr_of(lambda x: ev.tree.leaves(fun(x)), array(drawn((4, 150))))
     tape = compile_jaxpr(jaxpr, is_wanted=True, fuses=2).tape
     assert tape.counts()["functions"] == kernels
 
@@ -108,3 +186,17 @@ def test_each_element_ends_by_its_own_condition():
             start, count = (start // 2 if start % 2 == 0 else 3 * start + 1), count + 1
         want.append(count)
     assert got.tolist() == want
+
+
+def test_a_loop_in_turns_does_not_run_when_all_are_done():
+    """The loop inside would not end for a zero, with which plain loops never begin it."""
+
+    def turn(state):
+        n, count = state
+        return n - 1, count + lax.while_loop(lambda i: i < 10, lambda i: i + n, 0)
+
+    def whole(n):
+        return lax.while_loop(lambda s: s[0] != 0, turn, (n, 0))[1]
+
+    n = np.full(20, 3, np.int32)
+    assert np.asarray(ev.jit(ev.vmap(whole), engine="fused")(n)).tolist() == [32] * 20

@@ -7,20 +7,17 @@ again and again in a loop that does not change it.
 """
 
 import heapq
+import math
 from typing import Any, NamedTuple
 
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import machine
+from evertrace._src.engines.fused.bodies import Bodies, is_loop
 from evertrace._src.engines.fused.flat import flat
-from evertrace._src.engines.fused.kernel import (
-    LANES,
-    Kernel,
-    NotFusible,
-    Probe,
-    long_dimensions,
-)
-from evertrace._src.engines.fused.rules import fusion, is_held, is_long
-from evertrace._src.engines.fused.rules.loops import body_of
+from evertrace._src.engines.fused.kernel import LANES, Kernel, long_dimensions
+from evertrace._src.engines.fused.memory import NotFusible
+from evertrace._src.engines.fused.probe import Probe, Trial
+from evertrace._src.engines.fused.rules import fusion, is_long
 
 NS_PER_INSTRUCTION = 0.15
 NS_PER_BYTE = 0.01
@@ -46,8 +43,9 @@ class Group:
       makers: the equation of each value that is computed in it.
       roots: the values that are stored.
       levels: how many reductions of more than a few elements come one after the other, by value.
-      rows: lengths of the dimensions of all roots that are looked at element by element; None if
-        roots have no dimensions.
+      stacks: those roots that a loop collects, turn by turn; then all are results of one loop.
+      shape: lengths of the dimensions of the first root that loops go over.
+      rows: the first ones of these, of all roots; None if there are no dimensions.
       kept: values that several loops need, and that are kept in memory within the kernel: with the
         number of loops around all of those.
       lanes: elements of a vector.
@@ -57,12 +55,20 @@ class Group:
     def __init__(self, makers, roots, levels):
         self.makers, self.roots, self.levels = makers, roots, levels
         self.kept, self.lanes = {}, LANES
-        shape = long_dimensions(roots[0].aval.shape)
+        self.stacks = [x for x in makers.stacks(roots[0]) if x in roots]
+        self.shape = shape = self.shape_of(roots[0])
         self.is_looped = bool(shape)
         self.rows = None
         if shape:
-            depth = Probe(self).depth or len(shape) - 1
+            depth = (0 if self.stacks else Probe(self).depth) or len(shape) - 1
             self.rows = tuple(shape[: min(depth, len(shape))])
+
+    def shape_of(self, root):
+        """Return the lengths of the dimensions of a root that are looked at element by element."""
+        body = self.makers.body_of(root)
+        if body is None:
+            return long_dimensions(root.aval.shape)
+        return body.lead if root in self.stacks or body.is_shaped(root.aval) else ()
 
 
 class _FusedPrimitive:
@@ -167,16 +173,20 @@ def divided(jaxpr, is_worth):
     return Program(_in_order(eqns, kernels, outputs), outputs)
 
 
+FEW_REGISTERS = 4
+"""For each element of a loop that turns: of so many vectors may be wide."""
+
+
 class _Makers:
     """The equations of what a kernel may compute: all that is not stored, and its roots.
 
     Attributes:
-      bodies: of loops, by their first results; the equations in them are found here, too.
+      bodies: of loops; the equations in those that are used are found here, too.
     """
 
     def __init__(self, makers, stored, roots, bodies):
         self.makers, self.stored, self.roots, self.bodies = makers, stored, roots, bodies
-        self.inner, self.owners = {}, {}
+        self.inner, self.owners, self.used = {}, {}, {}
 
     def __contains__(self, x):
         if x in self.inner:
@@ -191,13 +201,38 @@ class _Makers:
         return self.owners.get(x)
 
     def body(self, eqn):
-        """Return the body of a loop, whose equations are found from now on."""
-        found: Any = self.bodies.get(eqn.outvars[0])
-        if found is None:
-            found = self.bodies[eqn.outvars[0]] = body_of(eqn)
-        self.inner.update(found.makers)
-        self.owners.update(dict.fromkeys(found.makers, eqn.outvars[0]))
-        return found
+        """Return the body of a loop, whose values are found from now on."""
+        loop = eqn.outvars[0]
+        body = self.bodies.of(eqn)
+        if self.used.get(loop) is not body:
+            self.used[loop] = body
+            self.inner.update(body.makers)
+            owned = [*body.makers, *[x for x, *_ in body.carries], *[x for x, _ in body.slices]]
+            self.owners.update(dict.fromkeys(owned, loop))
+        return body
+
+    def body_of(self, x):
+        """Return the body of the loop of which a value is a result, or None."""
+        eqn = self.makers.get(x)
+        return None if eqn is None or not is_loop(eqn) else self.body(eqn)
+
+    def stacks(self, x):
+        """Return what the loop collects of which a value is a result."""
+        body = self.body_of(x)
+        return () if body is None else [v for v, _ in body.stacks]
+
+    def is_turning(self):
+        """Whether there are loops, of few registers for each element."""
+        registers = [
+            sum([x.aval.size / max(1, math.prod(body.lead)) for x, _, _ in body.carries])
+            for body in self.used.values()
+        ]
+        return bool(registers) and max(registers) <= FEW_REGISTERS
+
+
+def _can_be(bodies, eqn, body):
+    """Whether a loop can be written with a body."""
+    return Trial(_Makers({}, (), (), bodies), eqn, body).can_be()
 
 
 class _Division:
@@ -212,14 +247,17 @@ class _Division:
 
     def __init__(self, eqns, outputs, is_worth):
         self.is_worth, self.refused = is_worth, 0
-        self.makers = {x: eqn for eqn in eqns if is_held(eqn) for x in eqn.outvars}
+        self.bodies = Bodies(_can_be)
+        self.makers = {x: eqn for eqn in eqns if self.bodies.holds(eqn) for x in eqn.outvars}
         self.all_makers = {x: eqn for eqn in eqns for x in eqn.outvars}
-        self.bodies = {}
         self.order = {x: i for i, x in enumerate([x for eqn in eqns for x in eqn.outvars])}
         self.stored, self.waiting = set(), []
         self._store([x for x in outputs if type(x) is not Literal])
         self.levels = {}
+        read = {x for eqn in eqns for x in _variables(eqn)}.union(self.stored)
         for eqn in eqns:
+            if eqn.outvars and eqn.outvars[0] in self.makers and self.bodies.collects(eqn):
+                self._store([x for x in eqn.outvars if x in read])
             level = max([self.levels.get(x, 0) for x in _variables(eqn)], default=0)
             if eqn.outvars and eqn.outvars[0] in self.makers:
                 level += is_long(eqn)
@@ -271,10 +309,20 @@ class _Division:
         return _Plan(group, written, cost(written.work, variables))
 
     def _plan_one(self, root):
-        """Return the plan of a kernel of one root, after others have been found if need be."""
+        """Return the plan of a kernel of one root, after others have been found if need be.
+
+        Results of a loop that turn together are stored together.
+        """
+        makers = _Makers(self.makers, self.stored, [root], self.bodies)
+        roots, body = [root], makers.body_of(root)
+        if body is not None:
+            others = [x for x in self.makers[root].outvars if x is not root and x in self.stored]
+            stacks = makers.stacks(root)
+            is_shaped = {x: x in stacks or body.is_shaped(x.aval) for x in [root, *others]}
+            roots += [x for x in others if is_shaped[x] == is_shaped[root]]
         for _ in range(MOST_TRIES):
             try:
-                return self._plan([root])
+                return self._plan(roots)
             except NotFusible as error:
                 if error.variable is None or error.variable is root:
                     return None
@@ -286,9 +334,7 @@ class _Division:
         plan = self._plan_one(root)
         if plan is None:
             return None
-        siblings = [x for x in self.makers[root].outvars if x is not root and x in self.stored]
-        others = [x for _, x in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting)]
-        for other in [*siblings, *others]:
+        for _, other in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting):
             if other not in plan.group.roots and other in self.makers and other not in done:
                 plan = self._joined(plan, other) or plan
         group, written, ns = plan
@@ -303,6 +349,8 @@ class _Division:
     def _joined(self, plan, other):
         """Return the plan of a kernel with one more root, if that is right and better."""
         rows, shape = plan.group.rows, other.aval.shape
+        if plan.group.stacks:
+            return None
         is_alike = rows and long_dimensions(shape)[: len(rows)] == rows
         if not is_alike and shape != plan.group.roots[0].aval.shape:
             return None

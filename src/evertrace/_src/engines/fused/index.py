@@ -69,3 +69,13 @@ def innermost(index, outermost):
 def counters(index):
     """Return the counters of places."""
     return {counter for place in index for counter, _ in place.terms}
+
+
+def at_lane(index, counter, i):
+    """Return the places of one lane of a vector that has a fixed place."""
+    found = []
+    for place in index:
+        moved = sum([step * i for c, step in place.terms if c == counter])
+        terms = tuple([(c, step) for c, step in place.terms if c != counter])
+        found.append(Index(place.first + moved, terms))
+    return tuple(found)

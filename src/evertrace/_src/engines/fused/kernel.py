@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import index as places
-from evertrace._src.engines.fused.flat import Copy
 from evertrace._src.engines.fused.index import ZERO, Counter, Index
+from evertrace._src.engines.fused.memory import Memory, NotFusible, offset
 from evertrace._src.engines.fused.rules import UNROLLED, fusion
-from evertrace._src.engines.fused.writer import SIZES, TYPES, Value, Writer
+from evertrace._src.engines.fused.rules.loops import turned
+from evertrace._src.engines.fused.writer import SIZES, Value
 
 LANES = 16
 """Elements of a vector, whatever the processor has: so sums are the same on each."""
@@ -45,26 +46,8 @@ DEEPEST = 60
 LONGEST = 4000
 """Names in the text of a kernel, and values that are computed for it."""
 
-UNKNOWN_TURNS = 50
-"""How often a loop is taken to turn that goes on until something holds."""
-
 MOST_KEPT = 1 << 14
 """Bytes of a value that is kept within a kernel."""
-
-REUSED = 8
-"""How often an element has to be read for its array to be transposed first."""
-
-
-class NotFusible(Exception):
-    """A group cannot be one kernel.
-
-    Attributes:
-      variable: what has to be computed by another kernel first, or None.
-    """
-
-    def __init__(self, reason, variable=None):
-        super().__init__(reason)
-        self.variable = variable
 
 
 class Part(NamedTuple):
@@ -99,30 +82,29 @@ class Nest(NamedTuple):
     is_vector: bool
 
 
-class Kernel(Writer):
+class Kernel(Memory):
     """A kernel that is being written.
 
     Attributes:
       group: what it computes.
-      inputs: (variable, permutation or None) of the arrays that are read, in the order of slots.
       parts: the parts of each nest of loops, by their variables and indices.
       units: pieces into which the outermost loop can be divided.
       sites: where dear values are computed: the paths of scopes.
       buffers: memory within the kernel: its name and (type, elements) by what is kept there.
+      turning: the turns of loops in registers that are being written, see `rules.loops`.
+      aliases: variables of the bodies of loops to operands of the loops.
     """
 
     def __init__(self, group, first=None):
-        super().__init__(first is None)
+        super().__init__(first is None, [] if first is None else first.inputs)
         self.group = group
-        self.inputs = [] if first is None else first.inputs
         self.parts = {} if first is None else first.parts
-        self.slots = {key: i for i, key in enumerate(self.inputs)}
         self.units = 1
         self.done, self.live = {}, {}
         self.sites, self.buffers, self.open = {}, {}, []
         self.deep, self.turning, self.visits = 0, [], 0.0
         self.computations = 0
-        self.aliases, self.slices, self.carried = {}, {}, {}
+        self.aliases = {}
         self.names = {} if first is None else first.names
 
     # ------------------------------------------------------------ values
@@ -131,38 +113,39 @@ class Kernel(Writer):
         """Return the element of an operand at a place, or the elements from there on."""
         if type(x) is Literal:
             return self.constant(x.val, self.kind(x))
-        if type(x) is Copy and (x in self.aliases or x in self.carried or x in self.slices):
-            return self._in_turn(x, index)
-        scope = home = places.innermost(index, self.entry)
-        owner, around = self.group.makers.owner(x), 0
-        if owner is not None:  # it is another value in each turn of the loop that it is in
-            around = max(i for i, (loop, _) in enumerate(self.turning) if loop is owner) + 1
-            home = self.turning[around - 1][1]
-        key = (id(x), index)
-        found = home.values.get(key)
-        if found is None:
-            inside, self.turning = self.turning, self.turning[:around]
-            if x not in self.group.makers:
-                found = self.read(x, index)
-            else:
-                found = self.kept_at(x, index, scope) or self.computed(x, index, home)
-            self.turning = inside
-            home.values[key] = found
-        return found
-
-    def _in_turn(self, x, index):
-        """Return an element of what a loop is given in each turn."""
         if x in self.aliases:
             return self.at(self.aliases[x], index)
-        if x in self.slices:
-            array, turn = self.slices[x]
-            return self.at(array, (turn, *index))
-        place, value = self.carried[x]
-        if place != index:
-            raise NotFusible("a loop moves elements")
-        return value
+        values, around = self.memo(x, index)
+        if around and x in self.turning[around - 1].given:
+            return self.turning[around - 1].given[x](index)
+        key = (id(x), index)
+        found = values.get(key)
+        if found is None:
+            inside, self.turning = self.turning, self.turning[:around]
+            if x in self.group.makers:
+                found = self.kept_at(x, index) or self.computed(x, index)
+            elif around:
+                raise NotFusible("the numbers of a loop depend on its arrays")
+            else:
+                found = self.read(x, index)
+            self.turning = inside
+            values[key] = found
+        return found
 
-    def computed(self, x, index, home):
+    def memo(self, x, index):
+        """Return what is known of values at a place, and how many loops turn around a value."""
+        owner = self.group.makers.owner(x)
+        if owner is not None:  # it is another value in each turn of the loop that it is in
+            for around in range(len(self.turning), 0, -1):
+                if self.turning[around - 1].loop is owner:
+                    return self.turning[around - 1].values, around
+        return places.innermost(index, self.entry).values, 0
+
+    def body(self, eqn):
+        """Return the body of a loop."""
+        return self.group.makers.body(eqn)
+
+    def computed(self, x, index):
         """Compute an element of a value of the group."""
         eqn = self.group.makers[x]
         rule = fusion[eqn.primitive]
@@ -176,148 +159,12 @@ class Kernel(Writer):
         if self.written > LONGEST or self.computations > LONGEST:
             raise NotFusible("it is long")
         self.deep += 1
-        found = rule.value(self, eqn, index)
+        if rule.element_of is None:
+            found = rule.value(self, eqn, index)
+        else:
+            found = rule.element_of(self, eqn, x, index)
         self.deep -= 1
-        if len(eqn.outvars) == 1 and type(found) is Value:
-            return found
-        for v, value in zip(eqn.outvars, found, strict=True):
-            home.values[id(v), index] = value
-        if home.values[id(x), index] is None:
-            raise NotFusible("a loop has carries of several shapes", x)
-        return home.values[id(x), index]
-
-    # ------------------------------------------------------------ loops that turn in registers
-
-    def body(self, eqn):
-        """Return the body of a loop."""
-        return self.group.makers.body(eqn)
-
-    def turns(self, x, index, starts, turn, length):
-        """Write a loop of turns.
-
-        Args:
-          x: what the loop is known by.
-          index: the place of the elements that turn.
-          starts: their values before the first turn.
-          turn: from the scope, the name of the counter and the values, returns the next ones, and
-            whether there is another turn, None if they are counted.
-          length: how many turns there are, or None.
-        """
-        scope = self.turning[-1][1] if self.turning else places.innermost(index, self.entry)
-        for value in starts:
-            scope = max(scope, value.scope, key=lambda s: s.depth)
-
-        def body(inner, text, values):
-            before = self.turning
-            self.turning = [*before, (x, inner)]
-            found = turn(inner, text, values)
-            self.turning = before
-            return found
-
-        key = ("turns", x, index)
-        bounds = ("0", "9223372036854775807" if length is None else str(length), 1)
-        turns = UNKNOWN_TURNS if length is None else length
-        return self.loop(scope, key, bounds, starts, body, turns, True)
-
-    def any_lane(self, x, scope):
-        """Return whether a boolean holds for any lane."""
-        if x.lanes == 1:
-            return x
-        line = f"call i1 @llvm.vector.reduce.or.v{x.lanes}i1({x.full_type} {x.text})"
-        return self.write(max(x.scope, scope, key=lambda s: s.depth), line, "i1", 1)
-
-    def kind(self, x):
-        """Return the type of an operand's elements."""
-        return TYPES[x.aval.dtype.name]
-
-    def number(self, index, kind):
-        """Return a place as a number."""
-        total = self.constant(index.first, kind)
-        for counter, step in index.terms:
-            term = self.steps(kind, counter.lanes)
-            if counter.text is not None:
-                base = Value(counter.text, "i64", 1, counter.scope)
-                base = self.cast("trunc", base, kind)
-                term = base if counter.lanes == 1 else self.binary("add", base, term)
-            else:
-                term = term._replace(scope=counter.scope)
-            total = self.binary("add", total, self.binary("mul", term, self.constant(step, kind)))
-        return total
-
-    def read(self, x, index):
-        """Load elements of an array."""
-        shape = x.aval.shape
-        along = [d for d, place in enumerate(index) if place.lanes > 1]
-        order = None
-        if len(along) == 1 and along[0] != len(shape) - 1:
-            turned = (*[d for d in range(len(shape)) if d != along[0]], along[0])
-            if (x, turned) in self.slots or self._pays_transposition(x, index, along[0]):
-                order = turned
-        pointer = self.pointer(x, order)
-        order = order or range(len(shape))
-        offset = _offset([index[d] for d in order], [shape[d] for d in order])
-        return self.load_from(pointer, offset, self.kind(x))
-
-    def _pays_transposition(self, x, index, d):
-        scope = places.innermost(index, self.entry)
-        return scope.turns * index[d].lanes >= REUSED * x.aval.size
-
-    def pointer(self, x, order=None):
-        """Return the address of an array."""
-        key = (x, order)
-        slot = self.slots.get(key)
-        if slot is None:
-            slot = self.slots[key] = len(self.inputs)
-            self.inputs.append(key)
-        return Value(f"%p{slot}", "ptr", 1, self.entry)
-
-    def result(self, number):
-        """Return the address of a result."""
-        return Value(f"%r{number}", "ptr", 1, self.entry)
-
-    def load_from(self, pointer, offset, kind, within=None):
-        """Load elements at an offset of memory, which is written in the scope `within`, if any."""
-        moving = {}
-        for counter, step in offset.terms:
-            moving[counter] = moving.get(counter, 0) + step
-        vectors = [c for c in moving if c.lanes > 1 and moving[c] != 0]
-        if len(vectors) > 1:
-            raise NotFusible("an array is read along two dimensions")
-        first = offset.first
-        terms = [(c, step) for c, step in moving.items() if step and c.text is not None]
-        lanes = vectors[0].lanes if vectors else 1
-        step = moving[vectors[0]] if vectors else 1
-        address = self.place(pointer, first, terms, kind)
-        found = [within or self.entry, *[c.scope for c, s in moving.items() if s]]
-        scope = max(found, key=lambda s: s.depth)
-        if lanes == 1 or step == 1:
-            return self.load(address, kind, lanes, scope)
-        return self._gather(pointer, first, terms, kind, (lanes, step), scope)
-
-    def _gather(self, pointer, first, terms, kind, strided, scope):
-        lanes, step = strided
-        xs = []
-        for i in range(lanes):
-            address = self.place(pointer, first + i * step, terms, kind)
-            xs.append(self.load(address, kind, 1, scope))
-        vector = Value("poison", xs[0].type, lanes, self.entry)
-        for i, x in enumerate(xs):
-            line = f"insertelement {vector.full_type} {vector.text}, {x.type} {x.text}, i64 {i}"
-            vector = self.write(x.scope, line, x.type, lanes)
-        return vector
-
-    def place(self, pointer, first, terms, kind):
-        """Return the address of ``first + sum of step * counter``; counters of loops only."""
-        total = None
-        for counter, step in sorted(terms, key=lambda term: term[0].scope.depth):
-            term = Value(counter.text, "i64", 1, counter.scope)
-            if step != 1:
-                term = self.binary("mul", term, self.constant(step, "i64"), 0.0)
-            total = term if total is None else self.binary("add", total, term, 0.0)
-        if total is None:
-            return self.address(pointer, self.constant(first, "i64"), kind)
-        address = self.address(pointer, total, kind)
-        return self.address(address, self.constant(first, "i64"), kind) if first else address
+        return found
 
     # ------------------------------------------------------------ values that are kept
 
@@ -325,8 +172,10 @@ class Kernel(Writer):
         """Return how many elements the vectors of the kernel should have, by what loops do."""
         ends = [nest.extents[-1] for nest in self.parts if nest.is_vector]
         if self.group.rows == ():
-            ends.append(self.group.roots[0].aval.shape[0])
-        instructions = 0.0 if self.group.makers.inner else self.work / max(1.0, self.visits)
+            ends.append(self.group.shape[0])
+        instructions = self.work / max(1.0, self.visits)
+        if self.group.makers.is_turning():  # they turn in registers, as long as there are enough
+            instructions = 0.0
         for lanes, most in WIDE:
             if instructions <= most and ends and min(ends) >= 2 * lanes:
                 return lanes
@@ -343,12 +192,13 @@ class Kernel(Writer):
                 found[x] = len(list(same))
         return found
 
-    def kept_at(self, x, index, scope):
+    def kept_at(self, x, index):
         """Return an element from memory, if the value is kept and not just being computed."""
         depth = None if self.turning else self.group.kept.get(x)
+        scope = places.innermost(index, self.entry)
         if depth is None or scope.depth < depth:
             return None
-        around = scope
+        around: Any = scope
         while around.depth > depth:
             around = around.parent
         is_free = [_runs_below(place, depth) for place in index]
@@ -363,7 +213,7 @@ class Kernel(Writer):
         buffer = self._buffer(x, place, extents)
         self.ensure(around, nest, Part(x, place, None, True))
         free = [p for p, is_one in zip(index, is_free, strict=True) if is_one]
-        return self.load_from(buffer, _offset(free, extents), self.kind(x), around)
+        return self.load_from(buffer, offset(free, extents), self.kind(x), around)
 
     def _buffer(self, x, place, extents):
         key = (x, place)
@@ -390,7 +240,7 @@ class Kernel(Writer):
     def _check_turns(self, x, index, scope):
         """Refuse what would be computed again and again in a loop that does not change it."""
         found = [c.scope for c in places.counters(index)]
-        around = scope
+        around: Any = scope
         while around is not None:
             if around.counts and around not in found:
                 raise NotFusible("it would be computed again in a loop", x)
@@ -509,7 +359,7 @@ class Kernel(Writer):
             within = dict(totals)
             _unflatten(within, wanted, parts, flat)
             nest, at = key[0], (*index, places.of(counter))
-            return _flat(self._along(inner, nest, parts, at, within), wanted)
+            return _flat(self._along(inner, nest, parts, at, within), wanted), None
 
         end = turns * step
         starts = [totals.get(w) or self._identity(parts[w[0]].reduction, w[1]) for w in wanted]
@@ -537,7 +387,7 @@ class Kernel(Writer):
             after = self.binary("add", first, self.constant(BLOCK * step, "i64"), 0.0)
             stop = self.call("smin", after, self.constant(end, "i64"), cost=0.0).text
             found = self.loop(outer, key, (text, stop, step), zeros, body, BLOCK)
-            return self._joined(wanted, parts, flat, found)
+            return self._joined(wanted, parts, flat, found), None
 
         turns = end / (BLOCK * step)
         bounds = ("0", str(end), BLOCK * step)
@@ -574,10 +424,13 @@ class Kernel(Writer):
 
     def put(self, x, index, scope):
         """Store elements of a result: all those of its short dimensions."""
+        if x in self.group.stacks:
+            turned(self, self.group.makers[x], index, True)
+            return
         for rest in _all(x.aval.shape[len(index) :]):
             whole = (*index, *rest)
             pointer = self.result(self.group.roots.index(x))
-            self._put(self.at(x, whole), pointer, whole, x.aval.shape, scope)
+            self.put_at(self.at(x, whole), pointer, whole, x.aval.shape, scope)
 
     def _keep(self, part, index, scope):
         """Compute elements that are kept, which those beside them in the loop need not read."""
@@ -586,21 +439,15 @@ class Kernel(Writer):
         key = (id(x), whole)
         value = scope.values.get(key)
         if value is None:
-            value = scope.values[key] = self.computed(x, whole, scope)
+            value = scope.values[key] = self.computed(x, whole)
         extents = [n for n, p in zip(x.aval.shape, part.place, strict=True) if p is None]
-        self._put(value, self._buffer(x, part.place, extents), index, extents, scope)
+        self.put_at(value, self._buffer(x, part.place, extents), index, extents, scope)
 
-    def _put(self, value, pointer, index, shape, scope):
-        offset = _offset(index, shape)
-        value = self.spread(value, max([place.lanes for place in index], default=1))
-        apart = max([s for c, s in offset.terms if c.lanes > 1], default=1)
-        terms = [(c, s) for c, s in offset.terms if c.text is not None]
-        if apart == 1:
-            self.store(value, self.place(pointer, offset.first, terms, value.type), scope)
-            return
-        for i in range(value.lanes):
-            address = self.place(pointer, offset.first + i * apart, terms, value.type)
-            self.store(self.lane(value, i), address, scope)
+    def collect(self, x, index, collected, scope):
+        """Store an element of a result that a loop collects, in the turn that makes it."""
+        if x in self.group.roots:
+            value, pointer = self.at(collected, index[1:]), self.result(self.group.roots.index(x))
+            self.put_at(value, pointer, index, x.aval.shape, scope)
 
     # ------------------------------------------------------------ the whole
 
@@ -625,32 +472,32 @@ class Kernel(Writer):
         def body(inner, text, _):
             counter = self.counter((*inner.path, "at"), inner, text, 1)
             self._rows(inner, rows[1:], (*index, places.of(counter)))
-            return []
+            return [], None
 
         self.loop(scope, ("row", len(index)), bounds, [], body, rows[0])
 
     def _long_roots(self):
         """Write roots whose first dimension is looked at vector by vector."""
-        extent = self.group.roots[0].aval.shape[0]
+        extent = self.group.shape[0]
         lanes = min(self.group.lanes, extent)
         self.units = -(-extent // lanes)
 
         def body(inner, text, _):
             first = Value(text, "i64", 1, inner)
             first = self.binary("mul", first, self.constant(lanes, "i64"), 0.0)
-            base = self._until(inner, first.text, extent - lanes)
+            base = self._until(inner, first.text, extent - lanes) if self.units > 1 else None
             counter = self.counter((*inner.path, "at"), inner, base, lanes)
             place = places.of(counter) if lanes > 1 else ZERO
             self.visits += inner.turns
             for x in self.group.roots:
                 self.put(x, (place,), inner)
-            return []
+            return [], None
 
         self.loop(self.entry, ("row", 0), ("%begin", "%end", 1), [], body, self.units)
 
     def _roots(self, scope, index):
         for x in sorted(self.group.roots, key=self.group.levels.__getitem__):
-            rest = long_dimensions(x.aval.shape)[len(index) :]
+            rest = self.group.shape_of(x)[len(index) :]
             if rest:
                 nest = Nest(scope.path, tuple(rest), self.group.levels[x] + 1, True)
                 self.ensure(scope, nest, Part(x, index))
@@ -681,48 +528,6 @@ def long_dimensions(shape):
         kept -= 1
         total *= shape[kept]
     return shape[:kept]
-
-
-class Probe(Kernel):
-    """Finds out along which dimensions of a result its reductions are.
-
-    Attributes:
-      depth: of how many dimensions of the result reductions along rows depend.
-    """
-
-    def __init__(self, group):
-        super().__init__(group)
-        self.depth, root = 0, group.roots[0]
-        self._places = [self._counter(d) for d in range(root.aval.ndim)]
-        self.at(root, tuple(self._places))
-
-    def _check_turns(self, x, index, scope):
-        """Refuse nothing: there are no loops."""
-
-    def _counter(self, key):
-        counter = Counter(("dimension", key), self.entry, "%counter", 1)
-        return places.of(counter)
-
-    def reduced(self, eqn, index, extents, reduction):
-        """Note of which dimensions the result depends."""
-        rule = fusion[eqn.primitive]
-        is_long = math.prod(extents) > UNROLLED
-        if is_long and rule.is_along_rows(eqn):
-            known = {place.terms[0][0]: d + 1 for d, place in enumerate(self._places)}
-            used = [known.get(c, 0) for c in places.counters(index)]
-            self.depth = max([self.depth, *used])
-        inner = [self._counter((eqn.outvars[0], d)) for d in range(len(extents))]
-        return reduction.finish(self, rule.element(self, eqn, index, tuple(inner)))
-
-
-def _offset(index, shape):
-    """Return where a place lies in memory."""
-    first, terms, step = 0, (), 1
-    for place, n in zip(reversed(index), reversed(shape), strict=True):
-        first += step * place.first
-        terms += tuple([(c, step * s) for c, s in place.terms])
-        step *= n
-    return Index(first, terms)
 
 
 def _runs_below(place, depth):

@@ -30,7 +30,8 @@ class Scope:
       path: keys of the loops that are open, from the outermost on.
       depth: how many these are.
       lines: the text so far.
-      label: of the block that the text ends in.
+      first: label of the block that the text begins in.
+      label: of the one that it ends in.
       values: what has been computed here, by what it is.
       turns: how often it runs, for estimates.
       counts: whether values in it depend on the turn.
@@ -40,6 +41,7 @@ class Scope:
         "children",
         "counts",
         "depth",
+        "first",
         "label",
         "lines",
         "parent",
@@ -49,7 +51,7 @@ class Scope:
     )
 
     def __init__(self, parent, key, label, turns):
-        self.parent, self.label = parent, label
+        self.parent, self.first, self.label = parent, label, label
         self.path = () if parent is None else (*parent.path, key)
         self.depth = len(self.path)
         self.lines, self.values, self.children = [], {}, {}
@@ -270,22 +272,23 @@ class Writer:
 
     # ------------------------------------------------------------ loops
 
-    def loop(self, parent, key, bounds, carried, body, turns, asks=False):
-        """Write a loop that runs at least once.
+    def loop(self, parent, key, bounds, carried, body, turns, enters=None):
+        """Write a loop that runs at least once, if it is not said whether it does.
 
         Args:
           parent: the scope in which it is.
           key: its name in paths.
-          bounds: (first, end, step), the first two as text of i64.
+          bounds: (first, end, step), the first two as text of i64; the end is None if it is not
+            counted.
           carried: numbers that change from turn to turn.
-          body: from the scope, the name of the counter and the numbers, returns the next ones.
+          body: from the scope, the name of the counter and the numbers, returns the next ones, and
+            whether there is another turn: None if that is counted.
           turns: how often it runs, as an estimate.
-          asks: whether `body` also returns if there is another turn; None if that is counted.
+          enters: whether there is a first turn.
 
         Returns:
           The numbers after the last turn.
         """
-        first, end, step = bounds
         key = self.names.setdefault((parent.path, key), len(self.names))
         scope = parent.children.get(key) if self.is_dry else None
         label = f"loop{self.written}"
@@ -296,22 +299,28 @@ class Writer:
                 parent.children[key] = scope
         counter = self.name()
         inner = [Value(self.name(), x.type, x.lanes, scope) for x in carried]
-        nexts = body(scope, counter, inner)
-        nexts, goes_on = nexts if asks else (nexts, None)
+        nexts, goes_on = body(scope, counter, inner)
         nexts = [self.spread(x, y.lanes) for x, y in zip(nexts, carried, strict=True)]
-        if self.is_dry:
-            return [x._replace(scope=parent) for x in nexts]
-        after, last = f"after{self.written}", scope.label
+        if not self.is_dry:
+            nexts = self._close(scope, (counter, *bounds), (inner, carried, nexts), enters, goes_on)
+        return [x._replace(scope=parent) for x in nexts]
+
+    def _close(self, scope, counted, carries, enters, goes_on):
+        """Append the text of a loop to what is around it; returns the numbers after it."""
+        counter, first, end, step = counted
+        inner, carried, nexts = carries
+        parent, last = scope.parent, scope.label
+        label, after = scope.first, f"after{self.written}"
         self.written += 1
-        lines = parent.lines
-        lines.append(f"  br label %{label}")
+        lines, before = parent.lines, parent.label
+        goes = f"label %{label}"
+        lines.append(
+            f"  br {goes if enters is None else f'i1 {enters.text}, {goes}, label %{after}'}"
+        )
         lines.append(f"{label}:")
-        before = parent.label
         lines.append(f"  {counter} = phi i64 [ {first}, %{before} ], [ {counter}n, %{last} ]")
         for x, y, z in zip(inner, carried, nexts, strict=True):
-            lines.append(
-                f"  {x.text} = phi {x.full_type} [ {y.text}, %{before} ], [ {z.text}, %{last} ]"
-            )
+            lines.append(_merged(x, (y, before), (z, last)))
         lines += scope.lines
         lines.append(f"  {counter}n = add nsw i64 {counter}, {step}")
         again = f"{counter}c"
@@ -322,4 +331,15 @@ class Writer:
         lines.append(f"  br i1 {again}, label %{label}, label %{after}")
         lines.append(f"{after}:")
         parent.label = after
-        return [x._replace(scope=parent) for x in nexts]
+        if enters is None:
+            return nexts
+        ends = [Value(self.name(), x.type, x.lanes, parent) for x in inner]
+        for end, y, z in zip(ends, carried, nexts, strict=True):
+            lines.append(_merged(end, (y, before), (z, last)))
+        return ends
+
+
+def _merged(x, *sources):
+    """Return the instruction for a value that comes from one of several blocks."""
+    found = ", ".join([f"[ {value.text}, %{block} ]" for value, block in sources])
+    return f"  {x.text} = phi {x.full_type} {found}"

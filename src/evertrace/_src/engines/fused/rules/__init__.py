@@ -14,6 +14,10 @@ UNROLLED = 16
 """Elements of reductions that are written out."""
 
 
+LOOP_OPERATIONS = 200
+"""Of turns of loops, at most; as many a loop is taken to be."""
+
+
 class Rule(NamedTuple):
     """What a primitive is within a kernel.
 
@@ -27,6 +31,8 @@ class Rule(NamedTuple):
         joined.
       is_dear: from an equation, whether no more of it should be computed than there are elements.
       operations: how many it stands for; none if it only reads elements elsewhere.
+      element_of: in the place of `value` if there are several results: the third argument says of
+        which the element is.
     """
 
     value: Callable[..., Any]
@@ -36,6 +42,7 @@ class Rule(NamedTuple):
     is_along_rows: Callable[..., bool] | None = None
     is_dear: Callable[..., bool] = lambda eqn: False
     operations: int = 1
+    element_of: Callable[..., Any] | None = None
 
 
 fusion = RuleTable(

@@ -1,158 +1,221 @@
-"""Loops whose turns work element by element: carries stay in registers.
+"""Loops whose carries stay in registers.
 
-Each vector of elements makes all its turns before the next one begins. So it is for loops that are
-counted, and for those that go on until nothing changes any more: loops in a batch, where each
-element is left as it is once its own condition fails.
+A loop looks at the first dimensions of its arrays element by element, if its turns do: each vector
+of elements makes all its turns before the next one begins. What dimensions follow are a register
+for each element, so a turn may mix them. See `bodies`.
 """
 
+import itertools
 from typing import Any, NamedTuple
 
 from evertrace._src.control.loop import while_p
 from evertrace._src.control.scan import scan_p
-from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import index as places
-from evertrace._src.engines.fused.flat import Copy, write
-from evertrace._src.engines.fused.rules import Rule, fusion, is_held, is_long
-from evertrace._src.ops.reduce import reduce_or_p
-from evertrace._src.ops.select import select_n_p
+from evertrace._src.engines.fused.index import Index
+from evertrace._src.engines.fused.memory import NotFusible
+from evertrace._src.engines.fused.rules import LOOP_OPERATIONS, Rule, fusion
 
-LONGEST_BODY = 200
-"""Operations of a turn."""
+UNKNOWN_TURNS = 50
+"""How often a loop is taken to turn that goes on until something holds."""
+
+WAITS = 4.0
+"""How many times as long an instruction takes on single numbers, each of which waits for others."""
 
 
-class Body(NamedTuple):
-    """A turn of a loop.
+class Turn(NamedTuple):
+    """The turn of a loop that is being written.
 
     Attributes:
-      makers: the equations of the values in it.
-      constants: pairs of a variable of the body and the operand of the equation.
-      carries: (variable of the body, first value, next one).
-      slices: pairs of a variable of the body and the array whose elements it is, turn by turn.
-      condition: the value of which one element has to hold for another turn, or None.
+      loop: what the loop is known by: its first result.
+      scope: in which its values are written.
+      values: what has been computed in it.
+      given: variables of the body to functions from places to elements.
     """
 
-    makers: dict[Any, Any]
-    constants: list[Any]
-    carries: list[Any]
-    slices: list[Any]
-    condition: Any = None
+    loop: Any
+    scope: Any
+    values: dict[Any, Any]
+    given: dict[Any, Any]
 
 
-def _copies(variables):
-    return [Copy(v.aval) for v in variables]
+def _element(k, eqn, x, index):
+    """Return an element of what a carry is in the end."""
+    body, n = k.body(eqn), eqn.outvars.index(x)
+    if n >= len(body.carries):
+        raise NotFusible("what a loop collects is stored", x)
+    is_shaped = body.is_shaped(x.aval)
+    depth = len(body.lead) if is_shaped else 0
+    found = turned(k, eqn, index[:depth], is_shaped)
+    return _picked(k, found[n], index[depth:], x)
 
 
-def _written(jaxpr, ins, eqns, seen):
-    return write(jaxpr, dict(zip(jaxpr.invars, ins, strict=True)), eqns, seen)
+def turned(k, eqn, at, is_shaped):
+    """Write a loop, if it is not there yet.
+
+    Args:
+      k: the kernel.
+      eqn: the loop.
+      at: the place of the elements that turn, in the first dimensions.
+      is_shaped: whether arrays turn that have those dimensions; otherwise only those turn that have
+        not, which do not depend on the others.
+
+    Returns:
+      From the number of a carry, its elements by their place in the other dimensions.
+    """
+    values, key = k.memo(eqn.outvars[0], at)[0], ("turned", id(eqn.outvars[0]), at, is_shaped)
+    found = values.get(key)
+    if found is None:
+        found = values[key] = _Loop(k, eqn, at, is_shaped).written()
+    return found
 
 
-def _of_scan(eqn):
-    p, jaxpr = eqn.params, eqn.params["jaxpr"].jaxpr
-    a, b = p["num_consts"], p["num_consts"] + p["num_carry"]
-    if len(eqn.outvars) != p["num_carry"] or p["length"] == 0 or jaxpr.constvars:
-        return None
-    ins, eqns = _copies(jaxpr.invars), []
-    outs = _written(jaxpr, ins, eqns, {})
-    return Body(
-        {x: e for e in eqns for x in e.outvars},
-        list(zip(ins[:a], eqn.invars[:a], strict=True)),
-        list(zip(ins[a:b], eqn.invars[a:b], outs, strict=True)),
-        list(zip(ins[b:], eqn.invars[b:], strict=True)),
-    )
+class _Loop:
+    """A loop that is being written.
+
+    Attributes:
+      registers: (number of a carry, its place in all dimensions, that in the last ones).
+    """
+
+    def __init__(self, k, eqn, at, is_shaped):
+        self.k, self.eqn, self.body, self.at, self.is_shaped = k, eqn, k.body(eqn), at, is_shaped
+        self.lanes = max([place.lanes for place in at], default=1)
+        self.registers = []
+        for n, (x, _, _) in enumerate(self.body.carries):
+            lead = self._lead(x)
+            if lead is not None:
+                for rest in elements(x.aval.shape[len(lead) :]):
+                    self.registers.append((n, (*lead, *rest), tuple([p.first for p in rest])))
+
+    def _lead(self, x):
+        """Return the place in the first dimensions of an array; None if it does not turn."""
+        if self.body.is_shaped(x.aval):
+            return self.at if self.is_shaped else None
+        return ()
+
+    def written(self):
+        k, body = self.k, self.body
+        k.aliases.update(body.constants)
+        outer = k.turning[-1].scope if k.turning else places.innermost(self.at, k.entry)
+        starts = []
+        for n, place, _ in self.registers:
+            x, start, _ = body.carries[n]
+            value = k.at(start, place)
+            starts.append(k.spread(value, self.lanes if body.is_shaped(x.aval) else 1))
+        scope = max([outer, *[value.scope for value in starts]], key=lambda s: s.depth)
+        length = self.eqn.params.get("length")
+        bounds = ("0", str(length), 1)
+        turns, enters = UNKNOWN_TURNS if length is None else length, None
+        if body.condition is not None:
+            enters, asked = self._goes_on(scope, starts)
+            starts += asked
+        key = ("turns", self.eqn.outvars[0], self.at, self.is_shaped)
+        waits = 1.0 if self.at else WAITS
+        found = k.loop(scope, key, bounds, starts, self._turn, turns * waits, enters)
+        return self._by_carry(found[: len(self.registers)])
+
+    def _by_carry(self, values):
+        found = {}
+        for (n, _, rest), value in zip(self.registers, values, strict=True):
+            found.setdefault(n, {})[rest] = value
+        return found
+
+    def _turn(self, scope, text, values):
+        """Write a turn; returns the next values of the registers, and whether there is another."""
+        k, body, before = self.k, self.body, self.k.turning
+        counter = k.counter((*scope.path, "at"), scope, text, 1)
+        place = places.of(counter)
+        if self.eqn.params.get("reverse"):
+            place = place.moved(self.eqn.params["length"] - 1, -1)
+        given, known = self._given(values[: len(self.registers)]), {}
+        for asked_at, value in zip(self._asked(), values[len(self.registers) :], strict=True):
+            known[id(body.condition), asked_at] = value
+        for x, array in body.slices:
+            given[x] = lambda index, array=array: k.at(array, (place, *index))
+        k.turning = [*before, Turn(self.eqn.outvars[0], scope, known, given)]
+        for x in body.ahead if self.is_shaped else ():
+            for rest in elements(x.aval.shape[len(self.at) :]):
+                k.at(x, (*self.at, *rest))
+        nexts = [k.at(body.carries[n][2], place) for n, place, _ in self.registers]
+        if self.is_shaped:
+            for x, collected in body.stacks:
+                for rest in elements(collected.aval.shape[len(self.at) :]):
+                    k.collect(x, (place, *self.at, *rest), collected, scope)
+        k.turning = before
+        if body.condition is None:
+            return nexts, None
+        goes_on, asked = self._goes_on(scope, nexts)
+        return nexts + asked, goes_on
+
+    def _given(self, values):
+        """Return the carries of the body, whose registers have these values."""
+        k, given = self.k, {}
+        for n, held in self._by_carry(values).items():
+            x = self.body.carries[n][0]
+            given[x] = _reader(k, x, self._lead(x), held)
+        return given
+
+    def _asked(self):
+        """Return the places of the condition; none if it is no array of a loop."""
+        x = self.body.condition
+        if x is None:
+            return []
+        return [(*self.at, *rest) for rest in elements(x.aval.shape[len(self.at) :])]
+
+    def _goes_on(self, scope, values):
+        """Return whether there is another turn after these values, and the condition's elements."""
+        k, x, before = self.k, self.body.condition, self.k.turning
+        k.turning = [*before, Turn(self.eqn.outvars[0], scope, {}, self._given(values))]
+        found = [k.spread(k.at(x, place), self.lanes) for place in self._asked()]
+        k.turning = before
+        total = found[0]
+        for asked in found[1:]:
+            total = k.binary("or", total, asked)
+        return any_lane(k, total, scope), found
 
 
-def _of_while(eqn):
-    """Return the body of a loop that leaves elements alone where its condition does not hold."""
-    p = eqn.params
-    test, turn = p["cond_jaxpr"].jaxpr, p["body_jaxpr"].jaxpr
-    a, b = p["cond_nconsts"], p["body_nconsts"]
-    if test.constvars or turn.constvars or not eqn.outvars:
-        return None
-    carries, eqns, seen = _copies(turn.invars[b:]), [], {}
-    constants = {}  # one variable of each operand, to see what is the same in both jaxprs
+def _reader(k, x, lead, held):
+    def element(index):
+        if index[: len(lead)] != lead:
+            raise NotFusible("a loop moves elements")
+        return _picked(k, held, index[len(lead) :], x)
 
-    def given(x):
-        return x if type(x) is Literal else constants.setdefault(x, Copy(x.aval))
-
-    test_consts = [given(x) for x in eqn.invars[:a]]
-    turn_consts = [given(x) for x in eqn.invars[a : a + b]]
-    (asked,) = _written(test, [*test_consts, *carries], eqns, seen)
-    outs = _written(turn, [*turn_consts, *carries], eqns, seen)
-    makers = {x: e for e in eqns for x in e.outvars}
-    last = makers.get(asked)
-    if last is None or last.primitive is not reduce_or_p:
-        return None
-    condition = last.invars[0]
-    if len(last.params["axes"]) != condition.aval.ndim:
-        return None
-    for x, out in zip(carries, outs, strict=True):
-        made = makers.get(out)
-        is_left = out is x or (
-            made is not None
-            and made.primitive is select_n_p
-            and made.invars[0] is condition
-            and made.invars[1] is x
-        )
-        if not is_left:
-            return None
-    del makers[asked]
-    carried = list(zip(carries, eqn.invars[a + b :], outs, strict=True))
-    return Body(makers, [(v, x) for x, v in constants.items()], carried, [], condition)
+    return element
 
 
-def body_of(eqn):
-    """Return the `Body` of a loop if kernels can hold it, else None."""
-    make = _of_scan if eqn.primitive is scan_p else _of_while
-    body = make(eqn)
-    if body is None or len(body.makers) > LONGEST_BODY:
-        return None
-    shapes = {x.aval.shape for x, _, _ in body.carries} - {()}
-    if len(shapes) > 1:
-        return None
-    held = all(is_held(e) and not is_long(e) for e in body.makers.values())
-    return body if held else None
+def any_lane(k, x, scope):
+    """Return whether a boolean holds for any lane."""
+    if x.lanes == 1:
+        return x
+    line = f"call i1 @llvm.vector.reduce.or.v{x.lanes}i1({x.full_type} {x.text})"
+    return k.write(max(x.scope, scope, key=lambda s: s.depth), line, "i1", 1)
+
+
+def _picked(k, held, rest, x):
+    """Return the register of an element, or a vector of several."""
+    lanes = max([place.lanes for place in rest], default=1)
+    if any(c.text is not None for place in rest for c, _ in place.terms):
+        raise NotFusible("an element of a loop's carries is chosen", x)
+    found = []
+    for i in range(lanes):
+        place = [p.first + sum([step * i for _, step in p.terms]) for p in rest]
+        found.append(held[tuple(place)])
+    if lanes == 1:
+        return found[0]
+    if any(value.lanes > 1 for value in found):
+        raise NotFusible("an array is looked at along two dimensions", x)
+    return k.vector(found)
+
+
+def elements(shape):
+    """Return all places of some dimensions."""
+    return [tuple(map(Index, place)) for place in itertools.product(*map(range, shape))]
 
 
 def _value(k, eqn, index):
-    """Return what all carries are in the end, at a place; None of those that have another shape.
-
-    Numbers do not depend on arrays: who asks for a number, a counter, computes no others.
-    """
-    body = k.body(eqn)
-    lanes = max([place.lanes for place in index], default=1)
-    carries = [c for c in body.carries if c[0].aval.ndim in (0, len(index))]
-    starts = []
-    for x, start, _ in carries:
-        at = index if x.aval.ndim else ()
-        first = k.at(start, at if start.aval.ndim else ())
-        starts.append(k.spread(first, lanes if x.aval.ndim else 1))
-    for x, operand in body.constants:
-        k.aliases[x] = operand
-    length = eqn.params.get("length")
-
-    def turn(scope, text, values):
-        counter = k.counter((*scope.path, "at"), scope, text, 1)
-        place = places.of(counter)
-        if eqn.params.get("reverse"):
-            place = place.moved(length - 1, -1)
-        for x, array in body.slices:
-            k.slices[x] = array, place
-        for (x, _, _), value in zip(carries, values, strict=True):
-            k.carried[x] = (index if x.aval.ndim else ()), value
-        nexts = [k.at(after, index if x.aval.ndim else ()) for x, _, after in carries]
-        if body.condition is None:
-            return nexts, None
-        return nexts, k.any_lane(k.at(body.condition, index), scope)
-
-    found = k.turns(eqn.outvars[0], index, starts, turn, length)
-    values = {x: value for (x, _, _), value in zip(carries, found, strict=True)}
-    return [values[x] if x.aval.ndim == len(index) else None for x, _, _ in body.carries]
-
-
-def _takes(eqn):
-    return body_of(eqn) is not None
+    """Not asked: loops have results of several shapes."""
+    raise NotImplementedError
 
 
 fusion.rules[scan_p] = fusion.rules[while_p] = Rule(
-    _value, _takes, is_dear=lambda eqn: True, operations=LONGEST_BODY
+    _value, is_dear=lambda eqn: True, operations=LOOP_OPERATIONS, element_of=_element
 )

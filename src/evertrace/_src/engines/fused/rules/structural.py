@@ -1,9 +1,30 @@
 """Operations that move elements: other places in the operand."""
 
-from evertrace._src.engines.fused.index import ZERO
+import math
+
+import numpy as np
+
+from evertrace._src.engines.fused import index as places
+from evertrace._src.engines.fused.index import ZERO, Index
+from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.rules import Rule, fusion
 from evertrace._src.ops import convert, creation, slicing
 from evertrace._src.ops import structural as ops
+
+
+def _one_by_one(rule):
+    """Have a rule asked for the lanes of vectors that lie at fixed places one by one."""
+
+    def value(k, eqn, index):
+        fixed = {c for p in index for c, _ in p.terms if c.lanes > 1 and c.text is None}
+        if len(fixed) != 1:
+            return rule(k, eqn, index)
+        (counter,) = fixed
+        return k.vector(
+            [rule(k, eqn, places.at_lane(index, counter, i)) for i in range(counter.lanes)]
+        )
+
+    return value
 
 
 def _moves(*prims, takes=lambda eqn: True):
@@ -27,21 +48,73 @@ def _broadcast_in_dim(eqn, index):
     return tuple([ZERO if n == 1 else index[d] for n, d in zip(shape, dims, strict=True)])
 
 
-def _without_ones(shape):
-    return [n for n in shape if n != 1]
-
-
-def _only_moves_ones(eqn):
-    shape, out = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
-    return eqn.params["dimensions"] is None and _without_ones(shape) == _without_ones(out)
-
-
 @_moves(ops.squeeze_p)
-@_moves(ops.reshape_p, takes=_only_moves_ones)
-def _reshape(eqn, index):
+def _squeeze(eqn, index):
     out = eqn.outvars[0].aval.shape
     long = iter([place for place, n in zip(index, out, strict=True) if n != 1])
     return tuple([ZERO if n == 1 else next(long) for n in eqn.invars[0].aval.shape])
+
+
+def _reshape(k, eqn, index):
+    """Return the element at the place that has the same number, dimensions by dimensions."""
+    found, at = [], iter(zip(index, eqn.outvars[0].aval.shape, strict=True))
+    shape = iter(eqn.invars[0].aval.shape)
+    for n in shape:
+        if n == 1:
+            found.append(ZERO)
+            continue
+        lengths, place, total = [n], ZERO, 1
+        while total < math.prod(lengths) or total % math.prod(lengths):
+            while total < math.prod(lengths):
+                part, extent = next(at)
+                place, total = _sum(place.moved(0, extent), part), total * extent
+            while math.prod(lengths) < total:
+                lengths.append(next(shape))
+        found += _divided(k, eqn, place, lengths)
+    return k.at(eqn.invars[0], tuple(found))
+
+
+def _sum(x, y):
+    return Index(x.first + y.first, x.terms + y.terms)
+
+
+def _divided(k, eqn, place, lengths):
+    """Return the places in dimensions that together count up to a place."""
+    if len([n for n in lengths if n != 1]) < 2:
+        return [ZERO if n == 1 else place for n in lengths]
+    if place.terms:
+        raise NotFusible("a reshape divides a dimension", eqn.outvars[0])
+    return [Index(int(i)) for i in np.unravel_index(place.first, lengths)]
+
+
+@_one_by_one
+def _concatenate(k, eqn, index):
+    """Return the element of the operand in which the place lies."""
+    d = eqn.params["dimension"]
+    place = index[d]
+    if any(counter.text is not None for counter, _ in place.terms):
+        raise NotFusible("arrays that are joined are read in a loop", eqn.outvars[0])
+    first = place.first
+    for x in eqn.invars:
+        if first < x.aval.shape[d]:
+            return k.at(x, (*index[:d], Index(first), *index[d + 1 :]))
+        first -= x.aval.shape[d]
+    raise IndexError
+
+
+@_one_by_one
+def _stack(k, eqn, index):
+    """Return the element of the operand that the place says."""
+    d = eqn.params["axis"]
+    if index[d].terms:
+        raise NotFusible("arrays that are stacked are read in a loop", eqn.outvars[0])
+    return k.at(eqn.invars[index[d].first], (*index[:d], *index[d + 1 :]))
+
+
+def _unstack(k, eqn, x, index):
+    """Return an element of one of the results."""
+    d = eqn.params["axis"]
+    return k.at(eqn.invars[0], (*index[:d], Index(eqn.outvars.index(x)), *index[d:]))
 
 
 @_moves(ops.transpose_p)
@@ -83,3 +156,10 @@ def _iota(k, eqn, index):
 fusion.rules[creation.iota_p] = Rule(
     _iota, lambda eqn: eqn.outvars[0].aval.dtype.kind in "iuf" and eqn.outvars[0].aval.size < 2**31
 )
+
+fusion.rules[ops.reshape_p] = Rule(
+    _one_by_one(_reshape), lambda eqn: eqn.params["dimensions"] is None, operations=0
+)
+fusion.rules[slicing.concatenate_p] = Rule(_concatenate, operations=0)
+fusion.rules[slicing.stack_p] = Rule(_stack, operations=0)
+fusion.rules[slicing.unstack_p] = Rule(_slice, operations=0, element_of=_unstack)

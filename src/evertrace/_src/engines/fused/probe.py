@@ -1,0 +1,79 @@
+"""Kernels that are looked at without their loops: each place is a name."""
+
+import math
+
+from evertrace._src.engines.fused import index as places
+from evertrace._src.engines.fused.index import Counter
+from evertrace._src.engines.fused.kernel import LANES, Kernel
+from evertrace._src.engines.fused.memory import NotFusible
+from evertrace._src.engines.fused.rules import UNROLLED, fusion
+from evertrace._src.engines.fused.rules.loops import turned
+
+
+class _Symbolic(Kernel):
+    """A kernel without loops of its own."""
+
+    def _check_turns(self, x, index, scope):
+        """Refuse nothing: there are no loops."""
+
+    def named(self, key):
+        """Return a place along one dimension."""
+        return places.of(Counter(("dimension", key), self.entry, "%counter", 1))
+
+
+class Probe(_Symbolic):
+    """Finds out along which dimensions of a result its reductions are.
+
+    Attributes:
+      depth: of how many dimensions of the result reductions along rows depend.
+    """
+
+    def __init__(self, group):
+        super().__init__(group)
+        self.depth, root = 0, group.roots[0]
+        self._places = [self.named(d) for d in range(len(group.shape))]
+        rest = [places.ZERO] * (root.aval.ndim - len(self._places))  # each is written out
+        self.at(root, (*self._places, *rest))
+
+    def reduced(self, eqn, index, extents, reduction):
+        """Note of which dimensions the result depends."""
+        is_long = math.prod(extents) > UNROLLED
+        if is_long and fusion[eqn.primitive].is_along_rows(eqn):
+            known = {place.terms[0][0]: d + 1 for d, place in enumerate(self._places)}
+            used = [known.get(c, 0) for c in places.counters(index)]
+            self.depth = max([self.depth, *used])
+        inner = [self.named((eqn.outvars[0], d)) for d in range(len(extents))]
+        element = fusion[eqn.primitive].element(self, eqn, index, tuple(inner))
+        return reduction.finish(self, element)
+
+
+class Nobody:
+    """A group of nothing.
+
+    Attributes:
+      makers: the equations of the bodies of loops.
+    """
+
+    roots, stacks, lanes, levels = (), (), LANES, None
+
+    def __init__(self, makers):
+        self.makers, self.kept = makers, {}
+
+
+class Trial(_Symbolic):
+    """Finds out whether the turns of a loop look at elements as its body says."""
+
+    def __init__(self, makers, eqn, body):
+        super().__init__(Nobody(makers))
+        self.eqn, self.body_ = eqn, body
+
+    def can_be(self):
+        """Whether it can be written."""
+        at = tuple([self.named(d) for d in range(len(self.body_.lead))])
+        try:
+            turned(self, self.eqn, at, True)
+            if not all(self.body_.is_shaped(x.aval) for x, _, _ in self.body_.carries):
+                turned(self, self.eqn, (), False)
+        except NotFusible:
+            return False
+        return True

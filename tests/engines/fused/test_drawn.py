@@ -1,0 +1,14 @@
+"""Random programs give on the fused engine what they give on the host engine; see `drawing`."""
+
+import pytest
+
+from tests.engines.fused.drawing import difference
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_a_random_program_is_as_on_the_host(seed):
+    assert difference(seed)[0] is None
+
+
+def test_random_programs_have_kernels():
+    assert sum([difference(seed)[1] for seed in range(3)]) >= 3
