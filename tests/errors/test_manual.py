@@ -47,7 +47,7 @@ def _anchors_of(call):
 
 RAISED_AS_THEY_ARE = {
     "_src/api/objects.py": "the caller words the error",
-    "_src/engines/xla/cache.py": "an entry that cannot be read, which the cache warns of",
+    "_src/engines/cache.py": "an entry that cannot be read, which the cache warns of",
     "_src/experimental/checkify/error.py": "the error is the user's",
     "_src/export/container.py": "the caller words the error",
     "_src/jit/lifting/hostarray.py": "NumPy's own words, since the array stands for one of NumPy's",

@@ -3,7 +3,7 @@
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src import config
-from evertrace._src.engines.xla import cache
+from evertrace._src.engines import cache
 from evertrace.experimental.compilation_cache import compilation_cache
 
 

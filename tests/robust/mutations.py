@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evertrace import export
 from evertrace._src import config
-from evertrace._src.engines.xla import cache
+from evertrace._src.engines import cache
 from evertrace._src.export import container
 from tests.robust import test_cache_folder, test_export_bytes
 

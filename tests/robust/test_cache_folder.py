@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from evertrace._src import config, errors
-from evertrace._src.engines.xla import cache, cache_folder
+from evertrace._src.engines import cache, cache_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX files and permissions")
 KEY = hashlib.sha256(b"a program").digest()
@@ -102,7 +102,7 @@ def test_entry_that_never_ends_costs_no_time_or_memory(run_python, make):
     found = run_python(
         f"""
 import os, warnings
-from evertrace._src.engines.xla import cache
+from evertrace._src.engines import cache
 cache.store({KEY!r}, b"x", 1.0)
 entry = os.path.join(os.environ["EVERTRACE_COMPILATION_CACHE_DIR"], cache._name({KEY!r}))
 os.unlink(entry)

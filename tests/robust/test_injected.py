@@ -14,7 +14,8 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src import config
-from evertrace._src.engines.xla import cache, cache_folder, compat
+from evertrace._src.engines import cache, cache_folder
+from evertrace._src.engines.xla import compat
 from tests.robust.interrupts import what_is_left
 
 KEY = hashlib.sha256(b"a program").digest()

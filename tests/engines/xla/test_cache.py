@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from evertrace._src import config, errors
-from evertrace._src.engines.xla import buffers, cache
+from evertrace._src.engines import cache
+from evertrace._src.engines.xla import buffers, executable
 from evertrace._src.engines.xla.options import Options
 
 ADD = """func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
@@ -64,7 +65,7 @@ print(done.from_cache, done.device, buffers.to_host(done.run([x, x])[0]))
 
 def test_key_tells_programs_options_and_flags_apart(device, monkeypatch):
     def key(text=ADD, **options):
-        return cache.program_key(text, Options(**options).key("cpu"), device)
+        return executable.program_key(text, Options(**options).key("cpu"), device)
 
     keys = [
         key(),

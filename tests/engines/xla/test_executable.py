@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from evertrace._src import errors
-from evertrace._src.engines.xla import buffers, cache, executable
+from evertrace._src.engines import cache
+from evertrace._src.engines.xla import buffers, executable
 from evertrace._src.engines.xla.options import Options
 from tests.engines.xla.conftest import Aval
 

@@ -255,7 +255,7 @@ def test_a_program_on_disk_does_not_need_kernels(run_python):
     """What one process keeps with kernels, another one without them compiles anew."""
     program = """
 import evertrace as ev, evertrace.numpy as jnp
-from evertrace._src.engines.xla import cache
+from evertrace._src.engines import cache
 print(ev.jit(jnp.argsort, engine="xla")(jnp.array([3., 1., 2.])), cache.cache_stats().hits)
 """
     assert run_python(program) == "[1 2 0] 0"

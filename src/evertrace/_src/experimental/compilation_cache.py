@@ -3,7 +3,7 @@
 import os
 
 from evertrace._src import config
-from evertrace._src.engines.xla import cache
+from evertrace._src.engines import cache
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.compilation_cache.compilation_cache")

@@ -221,6 +221,13 @@ class Writer:
             return x
         return self.write(x.scope, f"extractelement {x.full_type} {x.text}, i64 {i}", x.type, 1)
 
+    def any_lane(self, x, scope):
+        """Return whether a boolean holds for any lane, in a scope at least."""
+        if x.lanes == 1:
+            return x
+        line = f"call i1 @llvm.vector.reduce.or.v{x.lanes}i1({x.full_type} {x.text})"
+        return self.write(max(x.scope, scope, key=lambda s: s.depth), line, "i1", 1)
+
     def shuffled(self, x, first, lanes):
         """Return a vector of some lanes of a vector, from the first one on."""
         mask = ", ".join([f"i32 {i}" for i in range(first, first + lanes)])

@@ -6,6 +6,7 @@ not depend on the arguments once, so that a call is a loop over the arguments an
 jaxlib.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,8 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.engines.xla import buffers, cache, compat, leaving, room
+from evertrace._src.engines import cache
+from evertrace._src.engines.xla import buffers, compat, leaving, room
 from evertrace._src.engines.xla.client import Device, check_process
 from evertrace._src.engines.xla.failures import fail, fail_compile, remembering
 from evertrace._src.engines.xla.options import Options
@@ -227,6 +229,19 @@ def compile_text(
     )
 
 
+def program_key(text: str, options_key: bytes, device: Device) -> bytes:
+    """Return the digest that names a program's entry in the cache.
+
+    Args:
+      text: the StableHLO text.
+      options_key: `Options.key` of the options it is compiled with.
+      device: a device of the kind that will run it.
+    """
+    kind = (device.client.platform_version, device.device_kind, os.environ.get("XLA_FLAGS", ""))
+    facts = (compat.JAXLIB_VERSION, *kind, text)
+    return cache.program_key(b"XLA", options_key, *[fact.encode() for fact in facts])
+
+
 def obtain(
     text: str,
     devices: Sequence[Device],
@@ -250,7 +265,7 @@ def obtain(
     first, start = devices[0], time.perf_counter()
     key = None
     if is_kept and not callbacks:
-        key = cache.program_key(text, options.key(first.platform), first)
+        key = program_key(text, options.key(first.platform), first)
     raw = _load(key, devices, options) if key else None
     from_cache = raw is not None
     if raw is None:
@@ -356,7 +371,7 @@ def _load(key: bytes, devices: Sequence[Device], options: Options) -> Any:
             devices[0].client._raw, blob, _device_list(devices), options.to_raw(devices)
         )
     except compat.BackendError as error:
-        cache.discard(key, str(error))
+        cache.discard(key, "XLA", str(error))
         return None
 
 

@@ -36,7 +36,7 @@ _EXP = {
 }  # fmt: skip
 """(exp(x) - 1 - x) / x ** 2 for \\|x\\| <= ln(2) / 2, from the lowest coefficient on."""
 
-_LN2 = {
+LN2 = {
     "float": (0.693359375, -2.12194440e-4, 1.44269504),
     "double": (
         float.fromhex("0x1.62e42feep-1"),
@@ -47,7 +47,7 @@ _LN2 = {
 """ln(2) in two parts, and its reciprocal."""
 
 
-class _Arithmetic:
+class Arithmetic:
     """Operations of a kernel on floats of one type, numbers among them."""
 
     def __init__(self, k, kind):
@@ -126,12 +126,15 @@ class _Arithmetic:
 
     def exp_parts(self, x):
         """Return p and n of exp(x) = 2 ** n (1 + p)."""
-        high, low, inverse = _LN2[self.kind]
+        high, low, inverse = LN2[self.kind]
         whole, n = self.rounded(self.mul(x, inverse))
         r = self.sub(x, self.mul(whole, high))
         r = self.sub(r, self.mul(whole, low))
-        rest = self.horner(r, _EXP[self.kind])
-        return self.add(self.mul(self.mul(r, r), rest), r), n
+        return self.exp_of_rest(r), n
+
+    def exp_of_rest(self, r):
+        """Return exp(r) - 1 for a number of up to ln(2) / 2."""
+        return self.add(self.mul(self.mul(r, r), self.horner(r, _EXP[self.kind])), r)
 
     def exp(self, x):
         double = self.format.is_double
@@ -142,12 +145,12 @@ class _Arithmetic:
 
 @elementwise(ops.exp_p, dtypes="f", is_dear=True)
 def _exp(k, eqn, x):
-    return _Arithmetic(k, x.type).exp(x)
+    return Arithmetic(k, x.type).exp(x)
 
 
 @elementwise(ops.logistic_p, dtypes="f", is_dear=True)
 def _logistic(k, eqn, x):
-    f = _Arithmetic(k, x.type)
+    f = Arithmetic(k, x.type)
     e = f.exp(k.unary("fneg", f.magnitude(x)))
     total = f.add(e, 1)
     lost = f.sub(e, f.sub(total, 1))
@@ -158,7 +161,7 @@ def _logistic(k, eqn, x):
 
 @elementwise(ops.tanh_p, dtypes="f", is_dear=True)
 def _tanh(k, eqn, x):
-    f = _Arithmetic(k, x.type)
+    f = Arithmetic(k, x.type)
     x = f.clamped(x, -22, 22)
     p, n = f.exp_parts(f.mul(f.magnitude(x), 2))
     power = f.power_of_two(n)
@@ -187,10 +190,15 @@ _LOG = {
 
 @elementwise(ops.log_p, dtypes="f", is_dear=True)
 def _log(k, eqn, x):
-    f = _Arithmetic(k, x.type)
+    return log_of(Arithmetic(k, x.type), x)
+
+
+def log_of(f, x):
+    """Return the logarithm of a number."""
+    k = f.k
     tiny = float(np.finfo(np.float64 if f.format.is_double else np.float32).tiny)
     is_small = k.compare("olt", x, f.number(tiny))
-    power, rest = _log_parts(f, k.choose(is_small, f.mul(x, 2.0**f.format.mantissa), x))
+    power, rest = log_parts(f, k.choose(is_small, f.mul(x, 2.0**f.format.mantissa), x))
     power = k.choose(is_small, f.sub(power, f.format.mantissa), power)
     value = _log_of_parts(f, power, rest)
     value = f.if_("oeq", x, np.inf, x, value)
@@ -198,7 +206,7 @@ def _log(k, eqn, x):
     return f.if_("oge", x, 0, value, np.nan)
 
 
-def _log_parts(f, x):
+def log_parts(f, x):
     """Return n and rest of x = 2 ** n (1 + rest), with 1 + rest near 1, as floats."""
     shift = f.format.mantissa
     mask, one = (1 << shift) - 1, f.format.bias << shift
@@ -215,7 +223,7 @@ def _log_parts(f, x):
 
 
 def _log_of_parts(f, n, rest):
-    high, low, _ = _LN2[f.kind]
+    high, low, _ = LN2[f.kind]
     if not f.format.is_double:
         q = f.horner(rest, _LOG["float"])
         square = f.mul(rest, rest)
@@ -231,27 +239,27 @@ def _log_of_parts(f, n, rest):
 
 @elementwise(ops.exp2_p, dtypes="f", is_dear=True)
 def _exp2(k, eqn, x):
-    f = _Arithmetic(k, x.type)
+    f = Arithmetic(k, x.type)
     double = f.format.is_double
     x = f.clamped(x, -1076 if double else -151, 1025 if double else 129)
     whole, n = f.rounded(x)
     r = f.mul(f.sub(x, whole), 0.69314718055994530942)
-    return f.scaled(f.add(f.add(f.mul(f.mul(r, r), f.horner(r, _EXP[x.type])), r), 1), n)
+    return f.scaled(f.add(f.exp_of_rest(r), 1), n)
 
 
 @elementwise(ops.expm1_p, dtypes="f", is_dear=True)
 def _expm1(k, eqn, x):
-    f = _Arithmetic(k, x.type)
+    f = Arithmetic(k, x.type)
     p, n = f.exp_parts(f.clamped(x, -40, 710 if f.format.is_double else 89))
     half = f.power_of_two(f.integer("add", n, -1))
     value = f.mul(f.add(f.mul(half, p), f.sub(half, 0.5)), 2)
     return f.if_("oeq", x, 0, x, value)
 
 
-@elementwise(special.erf_p, dtypes="f", is_dear=True, takes=lambda eqn: _is_single(eqn))
+@elementwise(special.erf_p, dtypes="f", is_dear=True, takes=lambda eqn: is_single(eqn))
 def _erf(k, eqn, x):
     """Compute it in double precision, from two polynomials."""
-    f = _Arithmetic(k, "double")
+    f = Arithmetic(k, "double")
     wide = k.cast("fpext", x, "double")
     size = f.magnitude(wide)
     near = f.mul(wide, f.horner(f.mul(wide, wide), _ERF_NEAR))
@@ -264,7 +272,7 @@ def _erf(k, eqn, x):
     return k.cast("fptrunc", f.if_("olt", size, 0.875, near, far), x.type)
 
 
-def _is_single(eqn):
+def is_single(eqn):
     return eqn.invars[0].aval.dtype.itemsize == 4
 
 
@@ -294,7 +302,7 @@ def _ceil(k, eqn, x):
 def _round(k, eqn, x):
     if int(eqn.params["rounding_method"]):
         return k.call("roundeven", x)
-    f = _Arithmetic(k, x.type)
+    f = Arithmetic(k, x.type)
     whole = k.call("trunc", x)  # adding a half first would round 0.49999997 up
     more = f.add(whole, f.if_("ogt", x, 0, 1, -1))
     return f.if_("oge", f.magnitude(f.sub(x, whole)), 0.5, more, whole)

@@ -170,7 +170,7 @@ class _Loop:
         total = found[0]
         for asked in found[1:]:
             total = k.binary("or", total, asked)
-        return any_lane(k, total, scope), found
+        return k.any_lane(total, scope), found
 
 
 def _reader(k, x, lead, held):
@@ -180,14 +180,6 @@ def _reader(k, x, lead, held):
         return _picked(k, held, index[len(lead) :], x)
 
     return element
-
-
-def any_lane(k, x, scope):
-    """Return whether a boolean holds for any lane."""
-    if x.lanes == 1:
-        return x
-    line = f"call i1 @llvm.vector.reduce.or.v{x.lanes}i1({x.full_type} {x.text})"
-    return k.write(max(x.scope, scope, key=lambda s: s.depth), line, "i1", 1)
 
 
 def _picked(k, held, rest, x):

@@ -1,7 +1,9 @@
 """The on-disk cache of compiled programs, so that a second process need not compile them again.
 
+It keeps XLA's executables and the objects of the fused engine.
+
 The idea: an entry is a file named by a digest of everything that the machine code depends on: the
-program, the options, the versions, the device and the host's processor. Nothing in XLA stops code
+program, the options, the versions, the device and the host's processor. Nothing stops code
 for one processor from being loaded on another, so the key has to. An entry is code that will be
 run, so only what this user alone can have written is used (`cache_folder.py`), and a file that is
 not exactly what was once written counts as absent. Whatever goes wrong costs a compilation and one
@@ -25,9 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evertrace._src import config, errors
-from evertrace._src.engines.xla import compat
-from evertrace._src.engines.xla.cache_folder import Folder, UnsafeFolderError
-from evertrace._src.engines.xla.client import Device
+from evertrace._src.engines.cache_folder import Folder, UnsafeFolderError
 from evertrace._src.support import forkable
 
 _MAGIC = b"EVTXLA02"  # the last two digits are the version of this format
@@ -68,17 +68,14 @@ def reset() -> None:
         _sizes.clear()
 
 
-def program_key(text: str, options_key: bytes, device: Device) -> bytes:
+def program_key(*parts: bytes) -> bytes:
     """Return the digest that names a program's entry; equal only where the code may be shared.
 
     Args:
-      text: the StableHLO text.
-      options_key: `Options.key` of the options it is compiled with.
-      device: a device of the kind that will run it.
+      *parts: all that the code depends on besides this machine: the program, versions, options.
     """
     digest = hashlib.sha256(_environment_key())
-    parts = (options_key, device.client.platform_version.encode(), device.device_kind.encode())
-    for part in (*parts, os.environ.get("XLA_FLAGS", "").encode(), text.encode()):
+    for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.digest()
@@ -122,12 +119,12 @@ def store(key: bytes, executable: bytes, compile_seconds: float) -> None:
             _failed("write", f"no entry can be written to {folder.path} ({error})")
 
 
-def discard(key: bytes, reason: str) -> None:
-    """Remove an entry that was read well but that XLA does not accept."""
+def discard(key: bytes, compiler: str, reason: str) -> None:
+    """Remove an entry that was read well but that a compiler does not accept."""
     with _folder() as folder:
         if folder is not None:
             folder.remove(_name(key))
-            _failed("load", f"XLA rejects an entry ({reason}), which is compiled again")
+            _failed("load", f"{compiler} rejects an entry ({reason}), which is compiled again")
 
 
 def _encode(executable: bytes, key: bytes) -> bytes:
@@ -227,11 +224,11 @@ def default_folder() -> Path:
 
 @functools.cache
 def _environment_key() -> bytes:
-    """Digest of what is the same for all programs of this process: versions and processor."""
+    """Digest of what is the same for all programs of this process: system and processor."""
     # The format: entries of another one are not found, rather than found to be unsound.
     # The number of cores: XLA divides loops among them when it compiles.
     facts = (
-        *(_MAGIC.decode(), compat.JAXLIB_VERSION, platform.system(), platform.machine()),
+        *(_MAGIC.decode(), platform.system(), platform.machine()),
         *(str(os.cpu_count()), _processor()),
     )
     return hashlib.sha256("\0".join(facts).encode()).digest()
