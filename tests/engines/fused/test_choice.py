@@ -65,6 +65,36 @@ def test_explain_tells_what_is_compiled_together():
     assert told in str(f.explain())
 
 
+def told(fun, *args):
+    f = ev.jit(fun, engine="fused")
+    f(*args)
+    return str(f.explain())
+
+
+def test_explain_tells_what_is_not_compiled_and_why():
+    def program(x):
+        return jnp.sort(jnp.tanh(x) * 2 + 1, 0) @ jnp.exp(x - x.max()).T
+
+    left = "left to the tape: sort (it has no rule), dot_general (it is not done so for these"
+    assert left in told(program, drawn((40, 30)))
+
+
+WHY = {
+    "arrays that are joined are read in a loop": lambda y, x: jnp.roll(y, 1) * 0.5 + x,
+    "a loop moves elements": lambda y, x: y[::-1] * 0.5 + x,
+    "sort is in its turns": lambda y, x: jnp.sort(y) * 0.5 + x,
+}
+
+
+@pytest.mark.parametrize("why", WHY)
+def test_explain_tells_why_a_loop_stays_on_the_tape(why):
+    def program(x):
+        return ev.lax.fori_loop(0, 5, lambda _, y: WHY[why](y, x), x)
+
+    wanted = f"nothing is compiled together; left to the tape: scan ({why})"
+    assert wanted in told(program, drawn((40, 300)))
+
+
 def test_the_option_asks_for_kernels():
     x = jnp.asarray(drawn((9, 9)))
     with ev.engine("fused"):

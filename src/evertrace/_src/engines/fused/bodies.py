@@ -55,17 +55,26 @@ class Bodies:
     """The bodies of the loops of a program.
 
     Args:
-      can_be: from the bodies, a loop and its `Body`, whether that can be written.
+      can_be: from the bodies, a loop and its `Body`, why that cannot be written, or None.
     """
 
     def __init__(self, can_be):
-        self.can_be, self.found = can_be, {}
+        self.can_be, self.found, self.reasons = can_be, {}, {}
 
     def holds(self, eqn):
         """Whether kernels can hold an equation."""
         if not is_held(eqn):
             return False
         return not is_loop(eqn) or self.of(eqn) is not None
+
+    def why(self, eqn):
+        """Return why kernels cannot hold an equation."""
+        if eqn.outvars[0] in self.reasons:
+            return self.reasons[eqn.outvars[0]]
+        if eqn.effects:
+            return "it has effects"
+        is_known = fusion.find(eqn.primitive) is not None
+        return "it is not done so for these types or sizes" if is_known else "it has no rule"
 
     def of(self, eqn):
         """Return the `Body` of a loop, or None if kernels cannot hold it."""
@@ -82,14 +91,22 @@ class Bodies:
     def _of(self, eqn, key):
         body = _makers[eqn.primitive](eqn)
         if body is None or len(body.makers) > LOOP_OPERATIONS:
+            self.reasons[key] = "its turns are long"
             return None
+        self.reasons[key] = f"more than {MOST_REGISTERS} elements turn together"
         for lead in _leads(body):
             found = _with(eqn, body, lead)
-            if found is None or not all(map(self._turns, found.makers.values())):
+            if found is None:
+                continue
+            other = next((e for e in found.makers.values() if not self._turns(e)), None)
+            if other is not None:
+                self.reasons[key] = f"{other.primitive.name} is in its turns"
                 continue
             found = self.found[key] = found._replace(ahead=tuple(_ahead(found)))
-            if self.can_be(self, eqn, found):
+            refused = self.can_be(self, eqn, found)
+            if refused is None:
                 return found
+            self.reasons[key] = refused
         return None
 
     def _turns(self, eqn):

@@ -8,6 +8,7 @@ again and again in a loop that does not change it.
 
 import heapq
 import math
+from collections import Counter
 from typing import Any, NamedTuple
 
 from evertrace._src.core.jaxpr import Literal
@@ -142,10 +143,12 @@ class Program(NamedTuple):
     Attributes:
       parts: equations and kernels, in an order in which they can run.
       outputs: variables and literals.
+      left: how many operations are no part of a kernel, by their name and the reason.
     """
 
     parts: list[Any]
     outputs: list[Any]
+    left: dict[tuple[str, str], int]
 
 
 def cost(work, variables):
@@ -158,19 +161,20 @@ def _size(variables):
 
 
 def divided(jaxpr, is_worth):
-    """Return the `Program` of a jaxpr, or None if it has no kernels.
+    """Return the `Program` of a jaxpr; its equations as they are if there are no kernels.
 
     Args:
       jaxpr: the program.
       is_worth: from the equations that a kernel would hold and its cost, whether it is to be.
     """
     if not machine.is_there():
-        return None
+        return Program(jaxpr.eqns, jaxpr.outvars, {})
     eqns, outputs = flat(jaxpr)
-    kernels = _Division(eqns, outputs, is_worth).kernels()
+    division = _Division(eqns, outputs, is_worth)
+    kernels, left = division.kernels(), division.left()
     if not kernels:
-        return None
-    return Program(_in_order(eqns, kernels, outputs), outputs)
+        return Program(jaxpr.eqns, jaxpr.outvars, left)
+    return Program(_in_order(eqns, kernels, outputs), outputs, left)
 
 
 FEW_REGISTERS = 4
@@ -231,8 +235,8 @@ class _Makers:
 
 
 def _can_be(bodies, eqn, body):
-    """Whether a loop can be written with a body."""
-    return Trial(_Makers({}, (), (), bodies), eqn, body).can_be()
+    """Return why a loop cannot be written with a body, or None."""
+    return Trial(_Makers({}, (), (), bodies), eqn, body).why_not()
 
 
 class _Division:
@@ -243,12 +247,18 @@ class _Division:
       stored: what other equations or kernels read; `waiting` are those that are not yet looked at,
         the last ones first.
       refused: how many kernels were not worth it.
+      reasons: why equations are left to the tape, by their first results.
     """
 
     def __init__(self, eqns, outputs, is_worth):
-        self.is_worth, self.refused = is_worth, 0
+        self.is_worth, self.refused, self.reasons = is_worth, 0, {}
         self.bodies = Bodies(_can_be)
-        self.makers = {x: eqn for eqn in eqns if self.bodies.holds(eqn) for x in eqn.outvars}
+        self.makers = {}
+        for eqn in eqns:
+            if self.bodies.holds(eqn):
+                self.makers.update(dict.fromkeys(eqn.outvars, eqn))
+            elif eqn.outvars:
+                self.reasons[eqn.outvars[0]] = self.bodies.why(eqn)
         self.all_makers = {x: eqn for eqn in eqns for x in eqn.outvars}
         self.order = {x: i for i, x in enumerate([x for eqn in eqns for x in eqn.outvars])}
         self.stored, self.waiting = set(), []
@@ -284,14 +294,26 @@ class _Division:
                 continue
             kernel = self._kernel(root, done)
             if kernel is None:
-                self._leave(self.makers[root])
+                self._leave(root)
             else:
                 found.append(kernel)
                 done.update(kernel.group.roots)
         return found
 
-    def _leave(self, eqn):
+    def left(self):
+        """Return how many operations are no part of a kernel, by their name and the reason."""
+        found = Counter()
+        for x, reason in self.reasons.items():
+            eqn = self.all_makers[x]
+            rule = fusion.find(eqn.primitive)
+            if rule is None or rule.operations:
+                found[eqn.primitive.name, reason] += 1
+        return dict(found)
+
+    def _leave(self, root):
         """Leave an equation to the tape, and what kernels it reads from."""
+        eqn = self.makers[root]
+        self.reasons[eqn.outvars[0]] = self.reason
         for x in eqn.outvars:
             del self.makers[x]
         self._store(_variables(eqn))
@@ -324,6 +346,7 @@ class _Division:
             try:
                 return self._plan(roots)
             except NotFusible as error:
+                self.reason = str(error)
                 if error.variable is None or error.variable is root:
                     return None
                 self._store([error.variable])
@@ -331,9 +354,11 @@ class _Division:
 
     def _kernel(self, root, done):
         """Return a kernel that computes a value, and others that gain by it; or None."""
+        self.reason = "too much comes first"
         plan = self._plan_one(root)
         if plan is None:
             return None
+        self.reason = "a kernel would not pay"
         for _, other in heapq.nsmallest(MOST_NEIGHBOURS, self.waiting):
             if other not in plan.group.roots and other in self.makers and other not in done:
                 plan = self._joined(plan, other) or plan

@@ -67,13 +67,13 @@ class Trial(_Symbolic):
         super().__init__(Nobody(makers))
         self.eqn, self.body_ = eqn, body
 
-    def can_be(self):
-        """Whether it can be written."""
+    def why_not(self):
+        """Return why it cannot be written, or None."""
         at = tuple([self.named(d) for d in range(len(self.body_.lead))])
         try:
             turned(self, self.eqn, at, True)
             if not all(self.body_.is_shaped(x.aval) for x, _, _ in self.body_.carries):
                 turned(self, self.eqn, (), False)
-        except NotFusible:
-            return False
-        return True
+        except NotFusible as error:
+            return str(error)
+        return None

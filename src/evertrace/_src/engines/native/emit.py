@@ -11,6 +11,7 @@ by raising `NotNative` with the reason.
 """
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -114,12 +115,13 @@ class Emitter:
       xla_kernels: how many functions XLA makes of it at least, besides fused loops.
       compilation: an estimate of what XLA takes to compile it, in nanoseconds.
       divide: from a jaxpr, what takes the place of its equations, kernels of the fused engine among
-        them, and its outputs, or None if it has none; None if nothing is fused.
+        them, its outputs and what is left of them; None if nothing is fused.
       fused: those kernels, see `fused.groups.Fused`.
+      left: what is no part of one: how many operations, by (name, reason).
     """
 
     def __init__(self, divide=None):
-        self.divide, self.fused = divide, []
+        self.divide, self.fused, self.left = divide, [], Counter()
         self.values, self.code, self.constants = [], [], []
         self.cost = self.xla_cost = self.compilation = self.loop_cost = 0.0
         self.xla_kernels = 0
@@ -259,9 +261,9 @@ class Emitter:
             raise NotNative("a part of it has captured arrays")
         env = dict(zip(map(id, jaxpr.invars), xs, strict=True))
         eqns, outvars = jaxpr.eqns, jaxpr.outvars
-        divided = None if self.divide is None else self.divide(jaxpr)
-        if divided is not None:
-            eqns, outvars = divided
+        if self.divide is not None:
+            eqns, outvars, left = self.divide(jaxpr)
+            self.left.update(left)
         self.write(eqns, env)
         literal = self.literal
         return [literal(v) if type(v) is Literal else env[id(v)] for v in outvars]

@@ -23,6 +23,9 @@ FUSED_FROM = 2
 FUSED_FROM_COST = 5e4
 """Nanoseconds of loops on a tape from which on it is asked whether they are better fused."""
 
+MOST_LEFT = 5
+"""How many kinds of operations are named that are in no kernel."""
+
 AUTO = -1
 """In the place of that number: where it pays."""
 
@@ -124,14 +127,19 @@ def _compile(jaxpr, is_wanted, donated, fuses):
 
 def _groups_of(e):
     """Return what is said of the kernels that loops are compiled to, if any."""
+    left = [
+        f"{f'{count} ' if count > 1 else ''}{name} ({reason})"
+        for (name, reason), count in e.left.most_common(MOST_LEFT)
+    ]
+    apart = f"; left to the tape: {', '.join(left)}" if left else ""
     if not e.fused:
-        return ""
+        return apart and f"; nothing is compiled together{apart}"
     kernels = [
         f"{kernel.equations} over {kernel.extents()} ({_amount(kernel.size())} read and written, "
         f"{_duration(kernel.cost)})"
         for kernel in e.fused
     ]
-    return f"; operations are compiled together: {'; '.join(kernels)}"
+    return f"; operations are compiled together: {'; '.join(kernels)}{apart}"
 
 
 def _amount(size):
