@@ -129,7 +129,7 @@ def _groups_of(e):
     """Return what is said of the kernels that loops are compiled to, if any."""
     left = [
         f"{f'{count} ' if count > 1 else ''}{name} ({reason})"
-        for (name, reason), count in e.left.most_common(MOST_LEFT)
+        for (name, reason), count in sorted(e.left.items(), key=lambda x: -x[1])[:MOST_LEFT]
     ]
     apart = f"; left to the tape: {', '.join(left)}" if left else ""
     if not e.fused:

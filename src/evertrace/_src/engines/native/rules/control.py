@@ -105,7 +105,7 @@ class Body(NamedTuple):
       xla: the same by XLA's code.
       compilation: nanoseconds that XLA takes to compile it.
       is_function: whether XLA writes all of it out as one function: it is about few numbers.
-      loop_cost: see `Emitter`.
+      loop_cost, fused, left: see `Emitter`.
     """
 
     tape: Any
@@ -114,6 +114,8 @@ class Body(NamedTuple):
     compilation: float
     is_function: bool
     loop_cost: float
+    fused: list[Any]
+    left: dict[tuple[str, str], int]
 
 
 def body(jaxpr, inputs, outputs, carried=(), divide=None):
@@ -147,7 +149,15 @@ def _measured(e, tape, size):
         xla = costs.xla_function_cost(e.xla_cost, len(e.code))
     else:
         xla = costs.xla_turn_cost(e.xla_cost, 1 + e.xla_kernels, size)
-    return Body(tape, e.cost, xla, e.compilation, is_function, e.loop_cost)
+    return Body(tape, e.cost, xla, e.compilation, is_function, e.loop_cost, e.fused, e.left)
+
+
+def _count(e, turns, *bodies):
+    """Count loops that run so often in bodies, and the kernels in those."""
+    for made in bodies:
+        e.loop_cost += turns * made.loop_cost
+        e.fused += made.fused
+        e.left.update(made.left)
 
 
 _WRITTEN_OUT = (LOOP, SPREAD, ALIAS, COPY, SLICE, GATHER, REDUCE, MATMUL)
@@ -161,7 +171,7 @@ def _cond(e, eqn, xs):
     e.add(COND, tuple(outs), xs, "", (), tuple(b.tape for b in made))
     compilation = sum(b.compilation for b in made)
     e.spend(max(b.cost for b in made), max(b.xla for b in made), compilation)
-    e.loop_cost += max(b.loop_cost for b in made)
+    _count(e, 1 / len(made), *made)
     return outs
 
 
@@ -192,7 +202,7 @@ def _scan(e, eqn, xs):
     outs, ins = tuple(made[k] for k in kept), tuple(xs[i] for i in order)
     e.add(SCAN, outs, ins, "", numbers, (turn.tape,))
     e.spend(p["length"] * turn.cost, p["length"] * turn.xla, turn.compilation)
-    e.loop_cost += p["length"] * turn.loop_cost
+    _count(e, p["length"], turn)
     return [made.get(k, xs[consts + k] if k < carries else None) for k in range(len(eqn.outvars))]
 
 
@@ -241,7 +251,7 @@ def _while(e, eqn, xs):
     turns = _turns(test, turn, a, b)
     compilation = asked.compilation + turned.compilation
     e.spend(turns * (asked.cost + turned.cost), turns * (asked.xla + turned.xla), compilation)
-    e.loop_cost += turns * (asked.loop_cost + turned.loop_cost)
+    _count(e, turns, asked, turned)
     return [made.get(k, carry[k]) for k in range(len(carry))]
 
 
