@@ -35,6 +35,12 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.oracle)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _all_frames():
+    """Who mends a test wants to see where an error came from."""
+    ev.config.update("traceback_filtering", "off")
+
+
 @pytest.fixture(scope="session")
 def oracle():
     """JAX, in a process of its own; tests that ask for it are skipped where there is none."""

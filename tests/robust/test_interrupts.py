@@ -59,6 +59,15 @@ def test_interrupts_while_globals_are_taken_over(scenario):
 
 
 @pytest.mark.usefixtures("needs_native")
+@pytest.mark.parametrize("calls", [1, 2])
+def test_interrupts_where_xla_calls_back(calls):
+    # XLA made its own error of one that came before anything of ours could catch it.
+    points = [n for n, place in places_of("callback", calls).items() if "wrapped" in place]
+    assert len(points) > 1
+    assert wrong("callback", calls, points) == {}
+
+
+@pytest.mark.usefixtures("needs_native")
 def test_interrupts_of_an_import_leave_the_collector_on():
     # A module is imported while a call is lowered.
     points = [

@@ -121,8 +121,11 @@ class Config:
     """Use the kernels in C++, where the extension module was built; else those of NumPy and XLA."""
     host_allocator_reuse: bool = True
     """Keep large freed blocks of host memory for the next arrays."""
-    traceback_filtering: Literal["auto", "off", "remove_frames"] = "auto"
-    """Whether evertrace's own frames are hidden from tracebacks."""
+    traceback_filtering: Literal[
+        "auto", "quiet_remove_frames", "remove_frames", "tracebackhide", "off"
+    ] = "auto"
+    """Whether tracebacks lose evertrace's own frames: ``"off"`` shows them all, ``"tracebackhide"``
+    marks them, which IPython and pytest take for hidden; all others remove them."""
     semantic: tuple[Any, ...] = dataclasses.field(init=False, repr=False)
     """Values of `SEMANTIC_FIELDS`, which change what tracing gives."""
     watched: bool = dataclasses.field(init=False, repr=False)

@@ -13,7 +13,7 @@ import sys
 from types import FunctionType, TracebackType
 from typing import Any, TypeVar
 
-from evertrace._src import errors, source, support
+from evertrace._src import errors, source, support, tracebacks
 
 F = TypeVar("F")
 
@@ -58,12 +58,16 @@ def door(function: F) -> F:
 
     def outer(*args: Any, **kwargs: Any) -> Any:
         try:
-            return inner(*args, **kwargs)
+            try:
+                return inner(*args, **kwargs)
+            except Exception as error:
+                called, given = (_class_name(args[0]), args[1:]) if makes else (name, args)
+                if (made := worded(error, called, given, kwargs)) is None:
+                    raise
+                raise made.with_traceback(error.__traceback__) from None
         except Exception as error:
-            called, given = (_class_name(args[0]), args[1:]) if makes else (name, args)
-            if (made := worded(error, called, given, kwargs)) is None:
-                raise
-            raise made.with_traceback(error.__traceback__) from None
+            tracebacks.shorten(error)
+            raise
 
     # Code is what programs hang on, and what tracebacks name: each function has its own.
     outer.__code__ = outer.__code__.replace(

@@ -29,6 +29,7 @@ constexpr size_t kMaxEntries = 16;
 constexpr int kPatience = 64;  // calls without a fitting entry, after which few more are made
 
 PyObject* call_in_python = nullptr;  // `JitFunction.__call__`
+PyObject* shorten = nullptr;         // takes our frames out of an error's traceback
 PyObject* make_entry = nullptr;      // `jit.compiled.entry`
 
 // What is known of one root, or of a leaf of a tree.
@@ -391,7 +392,18 @@ int try_variants(const Entry& entry, PyObject* const* roots, PyObject** result) 
   return done;
 }
 
-PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+// Has the traceback of the error that is set lose our frames; only Python can say which.
+void shorten_traceback() {
+  PyObject *kind, *error, *traceback;
+  PyErr_Fetch(&kind, &error, &traceback);
+  PyErr_NormalizeException(&kind, &error, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(error, traceback);
+  if (shorten == nullptr || !Ref(PyObject_CallOneArg(shorten, error))) PyErr_Clear();
+  Py_XDECREF(traceback);
+  PyErr_Restore(kind, error, PyException_GetTraceback(error));
+}
+
+PyObject* jit_call(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   const Py_ssize_t positional = PyVectorcall_NARGS(flags);
   const Py_ssize_t count = positional + (names == nullptr ? 0 : PyTuple_GET_SIZE(names));
   if (call_in_python == nullptr) {
@@ -431,6 +443,12 @@ PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, Py
   PyObject* result = slow_call(self, args, positional, count, names);
   const bool is_known = boxes && is_open(boxes.get());  // unless something new was traced
   if (result != nullptr && !is_known && computes_at_once()) learn(self, args, count, names);
+  return result;
+}
+
+PyObject* jit_vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  PyObject* result = jit_call(self, args, flags, names);
+  if (result == nullptr && PyErr_Occurred()) shorten_traceback();
   return result;
 }
 
@@ -560,11 +578,11 @@ PyType_Spec spec = {
     slots,
 };
 
-// set_jit_class(cls, entry): the class whose `__call__` does what is not done here, and what makes
-// entries. Python classes do not inherit how they are called fast; this one may.
+// set_jit_class(cls, entry, shorten): the class whose `__call__` does what is not done here, what
+// makes entries, and what takes our frames out of an error's traceback. Python classes do not inherit how they are called fast; this one may.
 PyObject* set_jit_class(PyObject*, PyObject* args) {
-  PyObject *cls, *entry;
-  if (!PyArg_ParseTuple(args, "O!O", &PyType_Type, &cls, &entry)) return nullptr;
+  PyObject *cls, *entry, *function;
+  if (!PyArg_ParseTuple(args, "O!OO", &PyType_Type, &cls, &entry, &function)) return nullptr;
   auto* type = reinterpret_cast<PyTypeObject*>(cls);
   if (!PyType_IsSubtype(type, jit_type)) {
     PyErr_SetString(PyExc_TypeError, "set_jit_class: not a class over JitBase");
@@ -576,6 +594,7 @@ PyObject* set_jit_class(PyObject*, PyObject* args) {
   PyType_Modified(type);
   Py_XSETREF(call_in_python, call.release());
   Py_XSETREF(make_entry, Py_NewRef(entry));
+  Py_XSETREF(shorten, Py_NewRef(function));
   Py_RETURN_NONE;
 }
 

@@ -24,6 +24,7 @@ from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.jvp import JVPTrace
 from evertrace._src.transforms.linearize import TapeTrace, pushforward
 from evertrace._src.transforms.partial_eval import evaluate_known
@@ -149,6 +150,7 @@ def value_and_grad(
         raise errors.unsupported("value_and_grad", "reduce_axes", reduce_axes)
     name = function_name(check_callable("grad", fun))
 
+    @shortened
     @wraps(fun)
     def value_and_grad_fun(*args, **kwargs):
         where = f"grad({name})"
@@ -186,6 +188,7 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
+    @shortened
     @wraps(fun)
     def grad_fun(*args, **kwargs):
         value, grads = both(*args, **kwargs)

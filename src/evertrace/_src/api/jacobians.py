@@ -25,6 +25,7 @@ from evertrace._src.ops.elementwise import add_p
 from evertrace._src.ops.structural import full, reshape, zeros
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 
 public = set_module("evertrace")
 
@@ -106,6 +107,7 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     """
     where = f"jacfwd({function_name(check_callable('jacfwd', fun))})"
 
+    @shortened
     @wraps(fun)
     def jacobian_fun(*args, **kwargs):
         nums = chosen_arguments(where, argnums, args)
@@ -156,6 +158,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
     """
     where = f"jacrev({function_name(check_callable('jacrev', fun))})"
 
+    @shortened
     @wraps(fun)
     def jacobian_fun(*args, **kwargs):
         nums = chosen_arguments(where, argnums, args)

@@ -20,6 +20,7 @@ from evertrace._src.jit.signature import Signature
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 
 public = set_module("evertrace")
 
@@ -160,6 +161,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
     nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     signature = Signature(fun, nums or None, None, None, None)
 
+    @shortened
     @wraps(fun)
     def make_jaxpr_fun(*args, **kwargs):
         call = signature.flatten(args, kwargs)

@@ -17,6 +17,7 @@ from evertrace._src.jit.observe import Watch, settle
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.batching import Axis, BatchTrace
 
 public = set_module("evertrace")
@@ -68,6 +69,7 @@ def vmap(
     name = function_name(check_callable("vmap", fun))
     where = f"vmap({name})"
 
+    @shortened
     @wraps(fun)
     def vmap_fun(*args, **kwargs):
         cells = _mutable_arguments(where, (args, kwargs))

@@ -24,6 +24,7 @@ from evertrace._src.core.primitive import JOINTLY, Primitive
 from evertrace._src.core.rules import is_linear
 from evertrace._src.signatures import wraps
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.batching import batch_jaxpr
 from evertrace._src.transforms.dce import dce_jaxpr
 from evertrace._src.transforms.jvp import jvp_jaxpr
@@ -87,6 +88,7 @@ def checkpoint(
     arguments = custom.Arguments(fun, static_argnums, static_argnames, as_given=True)
     name = custom.name_of(fun)
 
+    @shortened
     @wraps(fun)
     def wrapped(*args, **kwargs):
         _, dynamic, join = arguments.split(args, kwargs)

@@ -13,6 +13,7 @@ from evertrace._src.core.divisions import of_call
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 
 _RULE = "the jvp rule"
 _RETURNS = "the jvp rule must return a pair (output, output tangent)"
@@ -79,6 +80,7 @@ class custom_jvp(custom.Rule):
 
         self.defjvp(jvp)
 
+    @shortened
     def __call__(self, *args, **kwargs):
         """Apply the function."""
         rule = self.jvp

@@ -14,6 +14,7 @@ from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.structural import move_batch_dim, reduce_sum_p
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.batching import batch_flat
 from evertrace._src.tree import map as tree_map
 
@@ -61,6 +62,7 @@ class custom_vjp(custom.Rule):
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
+    @shortened
     def __call__(self, *args, **kwargs):
         """Apply the function."""
         user_fwd, user_bwd = self.fwd, self.bwd

@@ -17,6 +17,7 @@ from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.reduce import reduce_or_p
 from evertrace._src.ops.structural import move_batch_dim, zeros
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.jvp import jvp_flat
 from evertrace._src.transforms.staging import close_jaxpr
 
@@ -60,6 +61,7 @@ class custom_vmap(custom.Rule):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
+    @shortened
     def __call__(self, *args, **kwargs):
         """Apply the function."""
         vmap_rule = self.vmap_rule

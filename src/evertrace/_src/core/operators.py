@@ -7,6 +7,7 @@ rarer ones are found when they are used.
 """
 
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 from evertrace._src import support
@@ -149,7 +150,11 @@ def _load(name):
 
 def _deferred_method(name):
     def method(self, *args, **kwargs):
-        return _load(name)(self, *args, **kwargs)
+        try:
+            return _load(name)(self, *args, **kwargs)
+        except Exception as error:
+            load("evertrace._src.tracebacks").shorten(error)
+            raise
 
     method.__name__ = name
     return method
@@ -161,9 +166,11 @@ def _deferred_property(name):
 
 def install(**functions):
     """Set methods and properties of every array and tracer class."""
+    shortened = load("evertrace._src.tracebacks").shortened
     for name, function in functions.items():
         # Operators are called in every line of a program, so what they can be given they check.
-        setattr(Operators, name, function if name[:2] == "__" else support.door(function))
+        is_operator = name[:2] == "__" and isinstance(function, FunctionType)
+        setattr(Operators, name, shortened(function) if is_operator else support.door(function))
 
 
 def install_later(**makers):

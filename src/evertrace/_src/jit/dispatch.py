@@ -32,6 +32,7 @@ from evertrace._src.signatures import (
     wrapped_signature,
 )
 from evertrace._src.support import cached_property, set_module
+from evertrace._src.tracebacks import shorten, shortened
 
 explain: Any = LazyModule("evertrace._src.jit.explain")
 
@@ -113,15 +114,19 @@ class JitFunction(_JitBase):
     def __call__(self, *args, **kwargs):
         """Run the variant that fits this call, tracing and compiling it if there is none."""
         placements = self._options.placements
-        if placements is not None:
-            args, kwargs = placements.enter(self._name, self._signature, args, kwargs)
-        if active() is not None:
-            out = self._inside(args, kwargs)
-        else:
-            now = config.current()
-            off = now.disable_jit
-            out = self._fun(*args, **kwargs) if off else self._calls(now).call(args, kwargs)
-        return out if placements is None else placements.leave(self._name, out)
+        try:
+            if placements is not None:
+                args, kwargs = placements.enter(self._name, self._signature, args, kwargs)
+            if active() is not None:
+                out = self._inside(args, kwargs)
+            else:
+                now = config.current()
+                off = now.disable_jit
+                out = self._fun(*args, **kwargs) if off else self._calls(now).call(args, kwargs)
+            return out if placements is None else placements.leave(self._name, out)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _calls(self, now) -> Calls:
         """Return the calls by the rules that are in force."""
@@ -138,6 +143,7 @@ class JitFunction(_JitBase):
 
     # ------------------------------------------------------------ in steps
 
+    @shortened
     def trace(self, *args, **kwargs):
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s); returns a `Traced`.
 
@@ -155,10 +161,12 @@ class JitFunction(_JitBase):
     def _places(self, call):
         return CompiledPlacements(self._name, self._options.placements, call)
 
+    @shortened
     def lower(self, *args, **kwargs) -> Lowered:
         """Trace and lower for these arguments; returns a `Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
+    @shortened
     def eval_shape(self, *args, **kwargs):
         """Return the tree of `ShapeDtypeStruct` that a call would give."""
         return self.trace(*args, **kwargs).out_info
@@ -237,7 +245,7 @@ def _entry(jitted, args, names):
 
 
 if native is not None:
-    native.set_jit_class(JitFunction, _entry)
+    native.set_jit_class(JitFunction, _entry, shorten)
 
 
 def _signature_text(fun):

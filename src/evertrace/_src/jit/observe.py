@@ -62,6 +62,7 @@ from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.recorder import Recorder, activate
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.staging import Stage
 
 _LEAVES = frozenset({
@@ -197,6 +198,7 @@ def stateful(construct):
       construct: function of functions, such as `scan`, or one that holds one.
     """
 
+    @shortened
     @functools.wraps(construct)
     def call(*args, **kwargs):
         if state.recorder is not None or not is_eager() or is_written_for_jax(sys._getframe(1)):

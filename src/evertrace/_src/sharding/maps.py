@@ -33,6 +33,7 @@ from evertrace._src.sharding.layout import (
 from evertrace._src.sharding.mesh import Mesh, context_mesh
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.batching import Axis, batch_flat
 
 top = set_module("evertrace")
@@ -115,6 +116,7 @@ def shard_map(
 def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
     where = f"shard_map({function_name(check_callable('shard_map', f))})"
 
+    @shortened
     @wraps(f)
     def mapped(*args):
         call = _resolve(where, mesh, axis_names, check_vma)

@@ -32,6 +32,7 @@ from evertrace._src.engines.host.recorded import (
     recorded,
     spec_of,
 )
+from evertrace._src.tracebacks import shortened
 
 MOST_ELEMENTS = 1 << 17
 """Of operands and results: above that, the Python path costs little beside the work."""
@@ -46,6 +47,7 @@ MOST_CONSTANT = 1 << 10
 """Elements of what a function makes of no array, such as `zeros`: every such result is kept."""
 
 
+@shortened
 def plan(tape_of, function, args, names, by_type):
     """Call a function, and describe what it does.
 

@@ -49,12 +49,14 @@ def fail(error: Exception, what: str) -> NoReturn:
       what: what was being done, to follow "while".
 
     Raises:
-      JaxRuntimeError: always, but for an exception of a callback, which goes on as it is. Its
-        message begins with XLA's status code.
+      JaxRuntimeError: always, but for an exception of a callback, and an interrupt in one, which
+        go on as they are. Its message begins with XLA's status code.
     """
     text = str(error)
     marked = re.search(_MARK + r"(\d+)", text)
     cause = _failures.pop(int(marked[1]), None) if marked else None
+    if cause is None and "CpuCallback" in text and "\nKeyboardInterrupt" in text:
+        raise KeyboardInterrupt from None  # it came before the wrapper could catch it
     if cause is None:
         raise errors.user_error(
             errors.JaxRuntimeError, f"{text}\n  while {what}", fix=_fix(text)

@@ -8,6 +8,7 @@ from evertrace._src.experimental.checkify.error import Error, ErrorCategory, ini
 from evertrace._src.experimental.checkify.trace import run_checked
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
+from evertrace._src.tracebacks import shortened
 
 
 @set_module("evertrace.experimental.checkify")
@@ -56,6 +57,7 @@ def checkify(f, errors=user_checks):
     _check_categories(kinds)
     name = f"checkify({function_name(f)})"
 
+    @shortened
     @wraps(f)
     def checked(*args, **kwargs):
         out_trees = []

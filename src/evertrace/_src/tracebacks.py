@@ -1,0 +1,108 @@
+"""Tracebacks of the user's own frames: ours are taken out of an error on its way to the user.
+
+An error says what is wrong and in which line of the user's (see `errors`); that it went through
+twenty functions of ours says nothing. So where an error leaves the package, its traceback loses the
+frames that are ours, and what was caught and handled inside is no longer shown above it. What is
+an error of our own keeps them all: whoever mends it needs them.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, TypeVar
+
+from evertrace._src import source
+from evertrace._src.lazy import LazyModule
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+config: Any = LazyModule("evertrace._src.config")  # whose functions are behind doors, too
+
+
+def shortened(function: F) -> F:
+    """Decorate what users call: the errors that leave it show none of our frames."""
+
+    @functools.wraps(function)
+    def outer(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
+
+    return outer  # type: ignore[return-value]
+
+
+def shorten(error: Exception) -> None:
+    """Take our frames out of the traceback of an error, as `traceback_filtering` says.
+
+    Where it was caught, to be raised again by a bare ``raise``, which adds no frame.
+    """
+    try:
+        mode = config.current().traceback_filtering
+        if mode == "off" or _is_ours(error):
+            return
+        if mode == "tracebackhide":
+            _hide(error.__traceback__)
+            return
+        error.__traceback__ = _users(error.__traceback__)
+        _forget_handled(error)
+    except Exception:  # an explanation may never make a call fail
+        return
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _is_frame_of_ours(entry: TracebackType) -> bool:
+    code = entry.tb_frame.f_code
+    is_trampoline = "evertrace_hook" in code.co_varnames  # see `jit/lifting/code`
+    return is_trampoline or code.co_filename.startswith(source.PACKAGE_PREFIX)
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether it is an error of our own making: no one has worded it, and we raised it."""
+    innermost = None
+    for innermost in _entries(error.__traceback__):  # noqa: B007
+        pass
+    if innermost is None or source.is_users(innermost.tb_frame.f_code.co_filename):
+        return False
+    is_pythons = type(error).__module__ == "builtins"
+    return is_pythons and not isinstance(error, OSError) and "\n  at " not in str(error)
+
+
+def _users(traceback: TracebackType | None) -> TracebackType | None:
+    """Return the traceback without our frames."""
+    entries = [*_entries(traceback)]
+    kept = [x for x in entries if not _is_frame_of_ours(x)]
+    if len(kept) == len(entries):
+        return traceback
+    made = None
+    for x in reversed(kept):
+        made = TracebackType(made, x.tb_frame, x.tb_lasti, x.tb_lineno)
+    return made
+
+
+def _forget_handled(error: BaseException) -> None:
+    """Forget what was raised and caught by us alone before an error was raised."""
+    last = error
+    for _ in range(100):  # a chain may be a ring
+        context = last.__context__
+        if context is None:
+            return
+        entries = [*_entries(context.__traceback__)]
+        if entries and all(map(_is_frame_of_ours, entries)) and context is not last.__cause__:
+            last.__context__ = context.__context__
+        else:
+            context.__traceback__ = _users(context.__traceback__)
+            last = context
+
+
+def _hide(traceback: TracebackType | None) -> None:
+    """Mark our frames as IPython and pytest have it."""
+    for x in _entries(traceback):
+        if _is_frame_of_ours(x):
+            x.tb_frame.f_locals["__tracebackhide__"] = True

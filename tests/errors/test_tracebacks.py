@@ -1,0 +1,222 @@
+"""What the traceback of an error shows: the user's frames, and none of evertrace's."""
+
+import operator
+import pathlib
+import subprocess
+import sys
+import traceback
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import debug, lax
+
+PACKAGE = str(pathlib.Path(ev.__file__).parent)
+
+
+@pytest.fixture(autouse=True)
+def _filtered():
+    """The tests show all frames (see conftest), but for these."""
+    before = ev.config.traceback_filtering
+    ev.config.update("traceback_filtering", "auto")
+    yield
+    ev.config.update("traceback_filtering", before)
+
+
+def raised(function, *args):
+    try:
+        function(*args)
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def files(error):
+    """The files of the frames of an error, of which the first is this one's."""
+    return [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def of_evertrace(error):
+    return [file for file in files(error) if file.startswith(PACKAGE)]
+
+
+def wrong_axis(x):
+    return jnp.sum(x, axis=7)
+
+
+def users_own(x):
+    raise ZeroDivisionError("mine")
+
+
+class Model:
+    def __init__(self):
+        self.w = jnp.ones(3)
+
+    @ev.jit
+    def apply(self, x):
+        return self.inner(x)
+
+    def inner(self, x):
+        return jnp.dot(self.w, x)
+
+
+@ev.custom_jvp
+def custom(x):
+    return wrong_axis(x)
+
+
+custom.defjvps(lambda t, ans, x: t)
+
+x, rows = jnp.ones(3), jnp.ones((3, 3))
+
+CASES = {
+    "function": (wrong_axis, (x,)),
+    "method": (lambda x: x.reshape(2), (x,)),
+    "operator": (lambda x, y: x + y, (x, jnp.ones(4))),
+    "reflected operator": (lambda x: operator.add([1, 2], x), (x,)),
+    "index": (lambda x: x[0, 0], (x,)),
+    "update": (lambda x: x.at[0, 0].set(1), (x,)),
+    "constructor": (lambda: jnp.zeros(2, 3), ()),
+    "class": (lambda: ev.ShapeDtypeStruct(3, 3), ()),
+    "jit": (ev.jit(wrong_axis), (x,)),
+    "jit of a method": (Model().apply, (jnp.ones(4),)),
+    "strict jit": (ev.jit(wrong_axis, strict=True), (x,)),
+    "jit of what raises": (ev.jit(users_own), (x,)),
+    "lower": (ev.jit(wrong_axis).lower, (x,)),
+    "make_jaxpr": (ev.make_jaxpr(wrong_axis), (x,)),
+    "eval_shape": (ev.eval_shape, (wrong_axis, x)),
+    "grad": (ev.grad(wrong_axis), (x,)),
+    "value_and_grad": (ev.value_and_grad(users_own), (1.0,)),
+    "vjp": (ev.vjp, (wrong_axis, x)),
+    "jvp": (ev.jvp, (wrong_axis, (x,), (x,))),
+    "jacfwd": (ev.jacfwd(wrong_axis), (x,)),
+    "hessian": (ev.hessian(wrong_axis), (x,)),
+    "vmap": (ev.vmap(wrong_axis), (rows,)),
+    "vmap in jit": (ev.jit(ev.vmap(wrong_axis)), (rows,)),
+    "custom_jvp": (custom, (x,)),
+    "checkpoint": (ev.checkpoint(wrong_axis), (x,)),
+    "scan": (lambda x: lax.scan(lambda c, a: (wrong_axis(a), a), 0.0, x), (rows,)),
+    "while": (lambda x: lax.while_loop(lambda c: c > 0, wrong_axis, x), (1.0,)),
+    "tree": (lambda: ev.tree.map(users_own, [1, 2]), ()),
+    "random": (lambda: ev.random.normal(0, (3,)), ()),
+    "callback": (
+        lambda x: ev.pure_callback(users_own, ev.ShapeDtypeStruct((3,), np.float32), x),
+        (x,),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_frames_of_ours_are_gone(case):
+    function, args = CASES[case]
+    error = raised(function, *args)
+    assert of_evertrace(error) == []
+    assert files(error)[0] == __file__
+    while error.__context__ is not None:  # nothing that was raised and handled inside
+        error = error.__context__
+        assert of_evertrace(error) == []
+
+
+def test_later_calls_too():
+    kind = ev.ShapeDtypeStruct((3,), np.float32)
+
+    def tell(x):
+        if x[0] > 1:
+            raise ZeroDivisionError("mine")
+        return x
+
+    f = ev.jit(lambda x: ev.pure_callback(tell, kind, x) + 1)
+    f(x)
+    error = raised(f, x + 1)
+    assert files(error) == [__file__] * 2  # `raised` and `tell`
+
+
+def test_the_users_frames_are_all_there():
+    def outer(x):
+        return inner(x) * 2
+
+    def inner(x):
+        return wrong_axis(x)
+
+    names = [frame.name for frame in traceback.extract_tb(raised(ev.jit(outer), x).__traceback__)]
+    assert names == ["raised", "outer", "inner", "wrong_axis"]
+
+
+def test_an_error_that_the_user_handled_stays():
+    def g(x):
+        try:
+            wrong_axis(x)
+        except ValueError:
+            users_own(x)
+
+    error = raised(ev.jit(g), x)
+    assert type(error) is ZeroDivisionError
+    assert type(error.__context__) is type(raised(wrong_axis, x))
+    assert of_evertrace(error.__context__) == []
+
+
+def test_an_error_of_our_own_keeps_its_frames(monkeypatch):
+    def broken(*_):
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr("evertrace._src.jit.contract.ContractCalls.call", broken)
+    # What is raised here is this file's: a frame of ours has to be the last.
+    code = broken.__code__.replace(co_filename=f"{PACKAGE}/_src/jit/contract.py")
+    monkeypatch.setattr(broken, "__code__", code)
+    assert len(of_evertrace(raised(ev.jit(lambda x: x + 1), x))) > 1
+
+
+@pytest.mark.parametrize("mode", ["off", "tracebackhide"])
+def test_frames_that_stay(mode):
+    ev.config.update("traceback_filtering", mode)
+    error = raised(ev.jit(wrong_axis), x)
+    assert len(of_evertrace(error)) > 5
+    hidden = [
+        frame.f_code.co_filename
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if "__tracebackhide__" in frame.f_locals
+    ]
+    assert hidden == (of_evertrace(error) if mode == "tracebackhide" else [])
+
+
+def test_a_cause_of_the_users_own_stays():
+    def f(x):
+        raise ValueError("one") from KeyError("two")
+
+    assert type(raised(ev.jit(f), x).__cause__) is KeyError
+
+
+def test_what_a_program_prints(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import evertrace as ev, evertrace.numpy as jnp\n"
+        "def loss(x):\n"
+        "    return jnp.sum(x, axis=2)\n"
+        "ev.jit(ev.grad(loss))(jnp.ones(3))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, program],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(pathlib.Path(PACKAGE).parent), "PATH": ""},
+    )
+    frames = [line for line in done.stderr.split("\n") if line.startswith("  File ")]
+    assert [frame.rpartition(",")[0] for frame in frames] == [
+        f'  File "{program}", line 4',
+        f'  File "{program}", line 3',
+    ]
+    assert done.stderr.count("Traceback") == 1
+
+
+def test_debugging_stops_in_the_users_line():
+    entry = raised(wrong_axis, x).__traceback__
+    while entry.tb_next is not None:
+        entry = entry.tb_next
+    assert entry.tb_frame.f_code.co_name == "wrong_axis"
+
+
+def test_callbacks_of_prints():
+    f = ev.jit(lambda x: debug.callback(users_own, x))
+    assert of_evertrace(raised(lambda: (f(x), ev.effects_barrier()))) == []
