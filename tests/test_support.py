@@ -1,9 +1,12 @@
 """Partition and merge are inverse, caches are bounded and counted."""
 
+import sys
+
 import pytest
 
 from evertrace._src.support import (
     Cache,
+    WeakKeys,
     all_caches,
     clear_all,
     merge,
@@ -44,3 +47,36 @@ def test_clear_all_empties_every_cache():
     assert cache in all_caches()
     clear_all()
     assert (len(cache), cache.hits, cache.misses) == (0, 0, 0)
+
+
+class _Key:
+    """Equal to all others."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+def test_weak_keys_are_told_apart_by_identity_and_die():
+    table, a, b = WeakKeys(), _Key(), _Key()
+    table[a] = 1
+    assert table.setdefault(b, 2) == 2
+    assert table.setdefault(a, 3) == 1
+    assert (table.get(a), table.get(_Key(), 4)) == (1, 4)
+    table[a] = 5
+    assert table.values() == [5, 2]
+    del a
+    assert table.values() == [2]
+
+
+def test_no_python_code_runs_where_a_weak_key_dies():
+    table, key, seen = WeakKeys(), _Key(), []
+    table[key] = 1
+    sys.setprofile(lambda frame, event, argument: seen.append((event, frame.f_code.co_name)))
+    try:
+        del key
+    finally:
+        sys.setprofile(None)
+    assert [name for event, name in seen if event == "call"] == []
+    assert table.values() == []

@@ -20,7 +20,7 @@ def called_in_python(monkeypatch):
         return plain(self, *args, **kwargs)
 
     monkeypatch.setattr(dispatch.JitFunction, "__call__", call)
-    native.set_jit_class(dispatch.JitFunction, dispatch._entry)
+    native.set_jit_class(dispatch.JitFunction, dispatch._entry, dispatch.shorten)
     yield calls
     monkeypatch.undo()
-    native.set_jit_class(dispatch.JitFunction, dispatch._entry)
+    native.set_jit_class(dispatch.JitFunction, dispatch._entry, dispatch.shorten)

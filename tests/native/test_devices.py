@@ -55,7 +55,7 @@ OTHERS = """
         calls.append(1)
         return plain(self, *args)
     dispatch.JitFunction.__call__ = call
-    native.set_jit_class(dispatch.JitFunction, dispatch._entry)
+    native.set_jit_class(dispatch.JitFunction, dispatch._entry, dispatch.shorten)
 
     first, second = ev.devices()
     X = np.float32([1, 2, 3])

@@ -1,6 +1,7 @@
 """Small helpers that every layer uses: splitting of lists, bounded caches, public names."""
 
 import contextlib
+import functools
 import gc
 import importlib
 import os
@@ -68,6 +69,37 @@ def forkable(lock: Any) -> Any:
 
     in_child(renew)
     return lock
+
+
+class WeakKeys(Generic[V]):
+    """Values by keys that are held weakly, and compared by identity.
+
+    What `weakref.WeakKeyDictionary` does, without Python code where a key dies: an interrupt that
+    comes then would be lost, as nobody gets what the callback of a weak reference raises.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Any, V]] = {}
+
+    def __setitem__(self, key: Any, value: V) -> None:
+        self._entries[id(key)] = self._entry(key, value)
+
+    def _entry(self, key: Any, value: V) -> tuple[Any, V]:
+        return weakref.ref(key, functools.partial(self._entries.pop, id(key))), value
+
+    def get(self, key: Any, default: Any = None) -> V:
+        """Return the value of a key, or another where it has none."""
+        found = self._entries.get(id(key))
+        return default if found is None else found[1]
+
+    def setdefault(self, key: Any, value: V) -> V:
+        """Return the value of a key, which is `value` if it had none."""
+        found = self._entries.get(id(key))
+        return (found or self._entries.setdefault(id(key), self._entry(key, value)))[1]
+
+    def values(self) -> list[V]:
+        """Return all values."""
+        return [value for _, value in [*self._entries.values()]]
 
 
 class cached_property(Generic[T]):

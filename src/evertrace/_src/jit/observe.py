@@ -62,6 +62,7 @@ from evertrace._src.jit.lifting.hostarray import HostArray
 from evertrace._src.jit.lifting.hosttext import HostText
 from evertrace._src.jit.lifting.identity import Identity
 from evertrace._src.jit.lifting.recorder import Recorder, activate
+from evertrace._src.support import WeakKeys
 from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.staging import Stage
 
@@ -332,7 +333,7 @@ def _rebinds(code):
     return found
 
 
-_rebinding: Any = weakref.WeakKeyDictionary()
+_rebinding: Any = WeakKeys()
 
 
 # ------------------------------------------------------------------------ the walk

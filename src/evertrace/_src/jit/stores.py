@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.code import code_of, is_library_function
 from evertrace._src.jit.refused import Refusals
+from evertrace._src.support import WeakKeys
 
 MAX_VARIANTS = 512
 """How many variants a function keeps under each set of rules."""
@@ -187,7 +188,7 @@ def _is_ours(kind):
 
 # ------------------------------------------------------------------------ by JAX's rules
 
-_strict = weakref.WeakKeyDictionary()
+_strict = WeakKeys()
 
 
 def strict_variants(fun, key):
@@ -201,6 +202,6 @@ def strict_variants(fun, key):
 def forget_all():
     """Forget all variants of all functions."""
     stores = [by_options for _, by_options in list(_shared.values())]
-    for by_options in (*stores, *list(_strict.values())):
+    for by_options in (*stores, *_strict.values()):
         for variants in list(by_options.values()):
             variants.clear()

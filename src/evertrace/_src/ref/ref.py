@@ -9,7 +9,6 @@ Under strict rules nobody follows objects, so a `Ref` works in the function that
 is used elsewhere, an error says so, for which the outermost call is made anew by the contract.
 """
 
-import weakref
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, state
 from evertrace._src.numpy import indexers
 from evertrace._src.ops.convert import convert
-from evertrace._src.support import set_module
+from evertrace._src.support import WeakKeys, set_module
 from evertrace._src.transforms.staging import Stage
 
 public = set_module("evertrace.ref")
@@ -345,7 +344,7 @@ def not_an_array(ref, where):
 # ------------------------------------------------------------------------ where a ref is used
 # Under strict rules a ref is noted with the traces that it was made in, as ids, innermost first.
 
-_made_in: Any = weakref.WeakKeyDictionary()
+_made_in: Any = WeakKeys()
 
 
 def make(value):

@@ -28,6 +28,7 @@ from evertrace._src.jit.lifting.code import info_of, is_own_file, strings_in
 from evertrace._src.jit.lifting.entered import Container, instance_dict
 from evertrace._src.jit.lifting.uses import GIVEN, Field, reads_from
 from evertrace._src.jit.lifting.values import ABSENT, dict_type, same_value
+from evertrace._src.support import WeakKeys
 
 _THE_TRACE = "evertrace._src.jit.capture"
 _NAMED = frozenset({"class_entry", "contents", "context", "defaults", "get", "kwdefaults", "key"})
@@ -227,7 +228,7 @@ def _at(value, steps):
     return value, fields
 
 
-_known: Any = weakref.WeakKeyDictionary()  # code -> offset -> what it uses from there on
+_known: Any = WeakKeys()  # code -> offset -> what it uses from there on
 
 
 def _from(code, offset):

@@ -7,13 +7,13 @@ import itertools
 import os
 import site
 import sys
-import weakref
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
 from evertrace._src import config
 from evertrace._src.jit.lifting.asking import asking, asks, original
 from evertrace._src.source import PACKAGE_PREFIX
+from evertrace._src.support import WeakKeys
 
 _BLIND = frozenset({"globals", "eval", "exec", "__import__", "import_module", "_getframe"})
 
@@ -44,7 +44,7 @@ class CodeInfo(NamedTuple):
     blind: str | None
 
 
-_infos = weakref.WeakKeyDictionary()
+_infos = WeakKeys()
 
 
 def info_of(code):
@@ -302,7 +302,7 @@ def is_library_class(cls):
 # ------------------------------------------------------------------------ trampolines
 
 _HOOK = 0x65766572747261636500  # stands for the hook in the compiled template
-_templates = weakref.WeakKeyDictionary()
+_templates = WeakKeys()
 _originals = {}  # id of a function that a trace has changed -> (code, defaults, kwdefaults, hook)
 
 

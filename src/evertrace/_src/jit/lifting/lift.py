@@ -71,6 +71,7 @@ from evertrace._src.jit.lifting.parts import HELD, held_by, is_structure, parts_
 from evertrace._src.jit.lifting.recorder import Recorder
 from evertrace._src.jit.lifting.spaces import Spaces
 from evertrace._src.jit.lifting.uses import Use
+from evertrace._src.support import WeakKeys
 from evertrace._src.tree import registry
 
 
@@ -398,7 +399,7 @@ def _lift_other(lifter, value, node):
     return handler(lifter, value, node)
 
 
-_found = weakref.WeakKeyDictionary()
+_found = WeakKeys()
 
 
 def _handler_for(kind):

@@ -8,7 +8,6 @@ known to leave the contents alone reads them: a jump, a call that gets the value
 
 import dis
 import sys
-import weakref
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from evertrace._src.jit.lifting.code import (
     strings_in,
     variables_of,
 )
+from evertrace._src.support import WeakKeys
 
 
 class Use(NamedTuple):
@@ -105,7 +105,7 @@ def _may_be(step, key):
 # ------------------------------------------------------------------------ asking
 
 
-_known: Any = weakref.WeakKeyDictionary()  # code -> what was found out about it, by question
+_known: Any = WeakKeys()  # code -> what was found out about it, by question
 
 
 def uses_of_attribute(code: CodeType, offset: int, name: str) -> Uses:
