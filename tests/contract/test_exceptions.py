@@ -543,3 +543,37 @@ def test_what_an_exception_carries_twice_is_one_thing():
     error = caught.value
     assert error.args[0] is error.__cause__.args[0]
     assert (error.args[0]["w"] == X * 2).all()
+
+
+@pytest.mark.parametrize(
+    "carried_value",
+    [
+        lambda table, x: table[0],
+        lambda table, x: table[1] * 0.5,
+        lambda table, x: table * 0.1,
+        lambda table, x: [table.sum(), x[0]],
+    ],
+    ids=["an item", "a product", "an array", "a sum"],
+)
+def test_an_exception_carries_numpy_numbers_of_64_bits(carried_value):
+    table = np.array([0.1, 1e300])
+
+    def f(x):
+        raise ArithmeticError(carried_value(table, x))
+
+    want, jitted = _leaving(f, X), ev.jit(f)
+    for _ in range(2):
+        assert carried(_leaving(jitted, X)) == carried(want)
+    table[0] = 0.7
+    assert carried(_leaving(jitted, X)) == carried(_leaving(f, X))
+
+
+def test_a_traced_value_in_a_new_numpy_array_is_refused_in_our_words():
+    def f(x):
+        table = np.array([1.0, 2.0])
+        table[0] = x[0]
+        return table
+
+    with pytest.raises(ev.errors.ConcretizationTypeError, match=r"float\(\) of an array") as caught:
+        ev.jit(f)(X)
+    assert "test_exceptions.py" in str(caught.value)

@@ -130,6 +130,17 @@ def _nested(what):
         ) from None
 
 
+@contextlib.contextmanager
+def _our_words():
+    """Say why a traced value has no number where NumPy says that it is a sequence."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error.__cause__, errors.EvertraceError) and "a sequence" in str(error):
+            raise error.__cause__ from None
+        raise
+
+
 def _record(call, name, recorder, lifter, leaving, waiting):
     start = time.perf_counter()
     root, running = recorder.root, _Running(recorder, lifter)
@@ -139,7 +150,7 @@ def _record(call, name, recorder, lifter, leaving, waiting):
         lifter.impure = stand_in_of
         with _nested(f"{recorder.name}: an argument, or what the function captures,"):
             fun, args, kwargs = call.lift(lifter)
-        with leaving:
+        with leaving, _our_words():
             result = fun(*args, **kwargs)
             awaited = type(result) is types.CoroutineType  # asks nothing of the result
             if awaited:

@@ -10,9 +10,10 @@ of a batch, becomes a text that says what it was.
 import contextlib
 from collections.abc import Collection
 
-from evertrace._src.arrays.interop import as_array, as_operand
+from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import EVAL, Tracer, set_trace, state
+from evertrace._src.engines.inputs import as_input
 from evertrace._src.jit.lifting import callbacks
 from evertrace._src.jit.lifting.cook import Cook
 from evertrace._src.jit.lifting.exceptions import fields_of, linked, set_field
@@ -159,7 +160,7 @@ def _inputs(recorder, values, slots):
     for var, source in zip(recorder.root.invars, recorder.inputs.gathers, strict=True):
         value = slots[source[1]] if type(source) is tuple else values[source.index]
         if value is not ABSENT:
-            env[id(var)] = as_operand(value)
+            env[id(var)] = as_input(value, var.aval)  # NumPy's have 64 bits
     return env
 
 
