@@ -1,10 +1,12 @@
 """Identity and aliasing: one object inside is one object outside, and two are two."""
 
+import copy
 import math
 import operator
 
 import pytest
 
+import evertrace as ev
 import evertrace.numpy as jnp
 from tests.contract.compare import Record, X, case, module
 
@@ -482,3 +484,36 @@ def test_error_after_a_question_shows_its_line(jit):
     f_line = f.__code__.co_firstlineno
     f = jit(f)
     yield f(X, 2)
+
+
+def test_an_argument_that_replaces_a_weakly_typed_array_stays_itself():
+    class Model:
+        w = jnp.array([1, 2, 3]) * 0.5  # weakly typed
+
+    new = jnp.ones(3)
+    assert Model.w.weak_type
+    m = Model()
+
+    @ev.jit
+    def swap(x):
+        m.w = x
+
+    for _ in range(2):
+        swap(new)
+        assert m.w is new
+
+
+def test_the_returned_dict_of_an_object_that_a_call_makes_is_its_own():
+    class Box:
+        def __init__(self):
+            self.p = 1
+
+    class Model:
+        box = Box()
+
+    def f(x):
+        Model.box = copy.copy(Model.box)
+        return vars(Model.box)
+
+    for call in (f, ev.jit(f), ev.jit(f)):
+        assert call(1.0) is vars(Model.box)

@@ -30,6 +30,7 @@ from evertrace._src.jit.lifting.entered import (
     leave_unfinalized,
     slot_descriptors,
 )
+from evertrace._src.jit.lifting.guards import namespace_of
 from evertrace._src.jit.lifting.hooks import StandIn, made_error, parts
 from evertrace._src.jit.lifting.host import Host, HostValue, Late, is_computed, is_host
 from evertrace._src.jit.lifting.hostarray import HostArray, aval_of_numpy
@@ -54,7 +55,6 @@ from evertrace._src.jit.lifting.recipes import (
     number_as_array,
 )
 from evertrace._src.jit.lifting.standins import function_of
-from evertrace._src.ops.convert import convert
 from evertrace._src.tree import registry
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
@@ -81,6 +81,7 @@ class Cook:
         self.recorder = recorder
         self.outs, self.slots, self.used = [], set(), set()
         self._out_index, self._new, self._keep = {}, {}, []
+        self._namespaces = {}  # id of the dict of an object that is made -> its recipe
 
     def result(self, value):
         """Return the recipe of something returned: Python scalars in new trees become arrays."""
@@ -90,18 +91,13 @@ class Cook:
         """End the use of what the trace has made: plain Python would not have made it twice."""
         leave_unfinalized(self._keep)
 
-    def state(self, value, where, like=None):
+    def state(self, value, where):
         """Return the recipe of something left in a container or attribute.
 
         Args:
           value: the value.
           where: its place, for errors.
-          like: what was there at entry; an array's weak type is kept where dtypes agree.
         """
-        if type(like) is Array and isinstance(value, Tracer):
-            old, new = like.aval, value.aval
-            if (old.shape, old.dtype) == (new.shape, new.dtype) and old is not new:
-                value = convert(value, old.dtype, old.weak_type)
         return self._recipe(value, where, False)
 
     def call(self, fn, *args):
@@ -292,6 +288,8 @@ class Cook:
         return recipe
 
     def _write_dict(self, value, where, write):
+        if id(value) in self._namespaces:
+            return self._note(value, self.call(namespace_of, self._namespaces[id(value)]))
         kind = type(value)
         base = next(
             b
@@ -323,6 +321,7 @@ class Cook:
         recipe = self._note(value, NewInstance(type(value)))
         if base is not None:
             recipe.base, recipe.args = base, (Constant(base(value)),)
+        self._namespaces[id(instance_dict(value))] = recipe
         for name, x in _attributes(value).items():
             recipe.attributes[name] = self.state(x, f"{where}.{name}")
         return recipe

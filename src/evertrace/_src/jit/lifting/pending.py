@@ -176,7 +176,7 @@ def _of_names(entered, cook, names):
     seen = [k for k in {**placed, **now} if names is None or k in names]
     gone = [k for k in seen if k not in now]
     changed = [k for k in seen if k in now and (k not in placed or now[k] is not placed[k])]
-    recipes = {k: cook.state(now[k], entered.name_of(k), entered.entry.get(k)) for k in changed}
+    recipes = {k: cook.state(now[k], entered.name_of(k)) for k in changed}
     kind = _NAMED[type(entered)]
     return Write(node.index, node.name, kind, recipes, gone) if recipes or gone else None
 

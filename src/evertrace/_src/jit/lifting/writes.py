@@ -191,7 +191,7 @@ def _mapping(entered, recorder, cook, now, placed, kind, order=True):
     if order and list(now) != [k for k in placed if k in now] + [k for k in now if k not in placed]:
         changed, gone = list(now), list(placed)
     sep = "." if kind != "entries" else ""
-    recipes = {k: cook.state(now[k], f"{name}{sep}{k}", entered.entry.get(k)) for k in changed}
+    recipes = {k: cook.state(now[k], f"{name}{sep}{k}") for k in changed}
     return [Write(entered.node.index, name, kind, recipes, gone)] if recipes or gone else []
 
 
@@ -215,7 +215,7 @@ def _replaced(entered, cook):
     recipe = cook.state(kinds.instance_dict(entered.obj), f"{name}.__dict__")
     now, placed = entered.contents(), entered.placed
     changed = [k for k in slots if k in now and now[k] is not placed.get(k, ABSENT)]
-    recipes = {k: cook.state(now[k], f"{name}.{k}", entered.entry.get(k)) for k in changed}
+    recipes = {k: cook.state(now[k], f"{name}.{k}") for k in changed}
     gone = [k for k in slots if k in placed and k not in now]
     writes = [Write(at, f"{name}.__dict__", "namespace", recipe, None)]
     return [*writes, Write(at, name, "attributes", recipes, gone)] if recipes or gone else writes
@@ -255,7 +255,7 @@ def _entries(entered, recorder, cook):
     recipes = [
         (
             cook.state(k, f"a key of {node.name}"),
-            cook.state(now[k], f"{node.name}[...]", entered.entry.get(k) if k in placed else None),
+            cook.state(now[k], f"{node.name}[...]"),
         )
         for k in changed
     ]
@@ -275,10 +275,7 @@ def _items(entered, recorder, cook):
         kept += 1
     if not kept:
         shift = 0
-    recipes = [
-        cook.state(x, f"{node.name}[{i}]", entered.entry[i] if i < len(entered.entry) else None)
-        for i, x in enumerate(now[kept:], kept)
-    ]
+    recipes = [cook.state(x, f"{node.name}[{i}]") for i, x in enumerate(now[kept:], kept)]
     return [Write(node.index, node.name, "items", recipes, (shift, kept))]
 
 
@@ -303,12 +300,12 @@ def _cell(entered, recorder, cook):
     now = entered.contents()
     if not now:
         return [Write(entered.node.index, entered.node.name, "cell", [], None)]
-    recipe = cook.state(now[""], entered.node.name, entered.entry.get(""))
+    recipe = cook.state(now[""], entered.node.name)
     return [Write(entered.node.index, entered.node.name, "cell", [recipe], None)]
 
 
 def _context(entered, recorder, cook):
-    recipe = cook.state(entered.contents()[""], entered.node.name, entered.entry.get(""))
+    recipe = cook.state(entered.contents()[""], entered.node.name)
     return [Write(entered.node.parent.index, entered.node.name, "context", recipe, None)]
 
 
