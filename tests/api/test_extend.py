@@ -229,3 +229,22 @@ def test_what_libraries_ask_of_primitives_and_types():
     assert aval.update(sharding=None) is aval
     assert ev.typeof(jnp.ones(2)).to_tangent_aval() is ev.typeof(jnp.ones(2))
     assert ev.typeof(jnp.arange(2)).to_tangent_aval().str_short() == "float0[2]"
+
+
+@pytest.mark.parametrize("value", [2.0, np.float32(2), np.full(3, 2, np.float32)], ids=type)
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f: f,
+        ev.jit,
+        ev.vmap,
+        lambda f: lambda x: ev.jvp(f, (x,), (jnp.ones(3),))[0],
+        lambda f: lambda x: ev.vjp(f, x)[0],
+    ],
+    ids=["eager", "jit", "vmap", "jvp", "vjp"],
+)
+def test_primitives_take_numpy_arrays_and_python_scalars(value, transform):
+    if transform is ev.vmap:
+        value = np.ravel(value)[0]
+    found = transform(lambda x: lax.sub_p.bind(x, value))(jnp.full(3, 6.0))
+    np.testing.assert_array_equal(found, np.full(3, 4.0))

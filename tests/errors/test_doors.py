@@ -215,12 +215,12 @@ def test_a_function_behind_a_door_is_the_same_to_others():
     assert lax.scan.__code__.co_name == "scan"
 
 
-@pytest.mark.parametrize("value", [3, 1.0, np.ones(2), "x", None])
+@pytest.mark.parametrize("value", ["x", None])
 def test_primitives_take_arrays(value):
     with pytest.raises(TypeError) as caught:
         lax.sin_p.bind(value)
     kind = type(value).__name__
-    assert str(caught.value).startswith(f"sin: {kind} is no operand of primitives, which take arr")
+    assert str(caught.value).startswith(f"sin: {kind} is not an array type.")
 
 
 @pytest.mark.parametrize("dtype", ["q8", "", 3, np.str_("x"), [("a",)]])

@@ -44,6 +44,7 @@ import numpy as np
 
 from evertrace._src import doors, dtypes, errors
 from evertrace._src.core.effects import NO_EFFECTS
+from evertrace._src.core.engine import backend
 from evertrace._src.core.factors import pointwise
 from evertrace._src.core.tracer import state
 from evertrace._src.signatures import signature_of
@@ -269,14 +270,20 @@ class Primitive:
         self._calls = set()  # those that were checked: numbers of operands, names of params
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Apply the primitive under the current trace."""
+        """Apply the primitive under the current trace.
+
+        NumPy arrays and Python scalars become operands: found out where they have failed, since our
+        own functions pass none.
+        """
         try:
             return state.trace.process(self, args, params)
         except Exception as error:  # a door, without a function of its own: this is called often
-            made = doors.worded(error, f"{self.name}_p.bind", args, params)
-            if made is None:
-                raise
-            raise made.with_traceback(error.__traceback__) from None
+            if all([hasattr(x, "aval") for x in args]):
+                made = doors.worded(error, f"{self.name}_p.bind", args, params)
+                if made is None:
+                    raise
+                raise made.with_traceback(error.__traceback__) from None
+        return self.bind(*[backend().operand(x, self.name) for x in args], **params)
 
     @doors.door
     def get_bind_params(self, params):

@@ -12,6 +12,7 @@ import numpy as np
 
 from evertrace._src import config, native
 from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import escaped_tracer_error
@@ -26,7 +27,7 @@ from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.transforms.staging import restage
 
 __all__ = (
-    "call_jaxpr", "call_watched", "default_device", "eager", "interpret_jaxpr", "parts", "put",
+    "call_jaxpr", "call_watched", "default_device", "eager", "interpret_jaxpr", "operand", "parts", "put",
     "to_host", "wait",
 )  # fmt: skip
 
@@ -41,6 +42,11 @@ def eager(prim, args, params):
     out = _eager(prim, args, params)
     steps.append((prim, args, params, out if prim.eager is None else None))
     return out
+
+
+def operand(x, where):
+    """Return what stands for an array-like value as an operand of primitives."""
+    return x if hasattr(x, "aval") else as_operand(x, where)
 
 
 def _eager(prim, args, params):
