@@ -248,3 +248,14 @@ def test_primitives_take_numpy_arrays_and_python_scalars(value, transform):
         value = np.ravel(value)[0]
     found = transform(lambda x: lax.sub_p.bind(x, value))(jnp.full(3, 6.0))
     np.testing.assert_array_equal(found, np.full(3, 4.0))
+
+
+def test_a_primitive_tells_how_it_is_computed():
+    assert lax.sin_p.impl(jnp.zeros(2)).tolist() == [0.0, 0.0]
+
+    def rule(x):
+        return x
+
+    mine = extend.Primitive("mine")
+    mine.def_impl(rule)
+    assert mine.impl is rule

@@ -25,6 +25,10 @@ def jitted(f):
     return jax.jit(f)
 
 
+def shape_of(f, *args):
+    return jax.eval_shape(f, *args)
+
+
 class Model:
     """A tree with weights, and static data that libraries have: sets of objects, lists, trees."""
 
@@ -108,6 +112,15 @@ CASES = {
     "nor is it where the library's `jit` is inside": (
         "print(change(jax.jit(lambda x: library.filter_jit(scaled)(library.jitted(scaled)(x)))))",
         "(4.0, 9.0)",
+    ),
+    "what a function changes that the library only traces stays changed, as on JAX": (
+        """
+seen = []
+library.shape_of(lambda x: seen.append(1) or 2 * x, 1.0)
+jax.eval_shape(lambda x: seen.append(2) or 2 * x, 1.0)
+print(seen)
+""",
+        "[1]",
     ),
     "what the user jits inside of the library's is part of that one's program": (
         "print(change(library.jitted(lambda x: jax.jit(scaled)(x))))",

@@ -337,3 +337,13 @@ ERRORS = [
 def test_what_is_wrong_is_named(call, error, text):
     with pytest.raises(error, match=text):
         call(jnp.eye(3))
+
+
+@pytest.mark.parametrize(
+    "a", [np.zeros((2, 2)), np.eye(3), np.stack([np.zeros((2, 2)), np.eye(2)])]
+)
+def test_expm_makes_no_nan_or_infinity_on_the_way(a):
+    with ev.debug_nans(True), ev.debug_infs(True):
+        found = linalg.expm(np.float32(a))
+    np.testing.assert_allclose(found, np.where(a == 1, np.e, np.eye(a.shape[-1])), rtol=1e-6)
+    assert np.isnan(linalg.expm(1e6 * np.eye(2, dtype=np.float32), max_squarings=2)).all()

@@ -1,6 +1,7 @@
 """Treedefs: how they print, compare, hash and pickle."""
 
 import copy
+import dataclasses
 import pickle
 from collections import OrderedDict, defaultdict, deque
 
@@ -118,6 +119,22 @@ def test_lists_dicts_and_sets_in_static_data_are_hashed_by_what_they_hold(data):
     assert treedef == alike
     assert hash(treedef) == hash(alike)
     assert hash(treedef) != hash(tree.structure({"a": Pair(1, 2, [data, 0])}))
+
+
+def test_dataclasses_in_static_data_are_hashed_by_their_fields():
+    @dataclasses.dataclass(frozen=True)
+    class Shape:
+        sizes: dict
+        note: list = dataclasses.field(default_factory=list, compare=False)
+
+    treedef, alike, other = [
+        tree.structure(Pair(1, 2, Shape(sizes, note)))
+        for sizes, note in (({"a": [1]}, [1]), ({"a": [1]}, [2]), ({"a": [2]}, [1]))
+    ]
+    assert treedef == alike
+    assert hash(treedef) == hash(alike)
+    assert treedef != other
+    assert hash(treedef) != hash(other)
 
 
 def test_static_data_that_cannot_be_hashed():

@@ -240,7 +240,7 @@ class _Slot(MutableMapping):
 def _adapt_jvp(prim, rule):
     def jvp(tangents, primals, out, **params):
         given = [_to_jax(t, x.aval) for t, x in zip(tangents, primals, strict=True)]
-        _, tangent = rule(list(primals), given, **params)
+        _, tangent = rule(tuple(primals), tuple(given), **params)
         return _each(_from_jax, prim.multiple_results, tangent)
 
     return jvp

@@ -103,7 +103,7 @@ MODULES = {
         "unzip2": f"{__name__}:unzip2",
     },
     "jax._src.xla_bridge": {"_backends": f"{__name__}:backends_by_platform"},
-    "jax.lib": {},  # public, and empty
+    "jax.lib": {"__version__": "jaxlib.version:__version__"},  # all that is left of it
 }
 """Private module of JAX -> {name: "our module:our name"}."""
 
@@ -135,9 +135,9 @@ def make_module(fullname):
 
 
 def _get(module, names, name):
-    if name.startswith("__"):
-        raise AttributeError(name)
     found = names.get(name)
+    if name.startswith("__") and found is None:
+        raise AttributeError(name)
     below = f"{module.__name__}.{name}"
     if below in MODULES:  # which JAX has imported itself
         value = importlib.import_module(below)

@@ -233,7 +233,10 @@ def _standing_for(x):
 
 def _kept(*values):
     """Put back what a function that is only traced changes; by JAX's rules it stays changed."""
-    return contextlib.nullcontext() if config.current().strict else preserved(*values)
+    by_jaxs_rules = config.current().strict or (
+        "jax" in sys.modules and is_written_for_jax(sys._getframe(1))
+    )
+    return contextlib.nullcontext() if by_jaxs_rules else preserved(*values)
 
 
 def _structs(captured):

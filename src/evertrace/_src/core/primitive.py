@@ -285,6 +285,11 @@ class Primitive:
                 raise made.with_traceback(error.__traceback__) from None
         return self.bind(*[backend().operand(x, self.name) for x in args], **params)
 
+    @property
+    def impl(self):
+        """How concrete calls run: the rule of `def_impl`, or what runs it with ours."""
+        return self.eager or (lambda *args, **params: backend().eager(self, args, params))
+
     @doors.door
     def get_bind_params(self, params):
         """Return the params of an equation as `bind` takes them: as they are."""

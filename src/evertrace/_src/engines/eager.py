@@ -27,8 +27,8 @@ from evertrace._src.ops.sharding_constraint import sharding_constraint_p
 from evertrace._src.transforms.staging import restage
 
 __all__ = (
-    "call_jaxpr", "call_watched", "default_device", "eager", "interpret_jaxpr", "operand", "parts", "put",
-    "to_host", "wait",
+    "call_jaxpr", "call_watched", "default_device", "eager", "interpret_jaxpr", "operand", "parts",
+    "put", "to_host", "wait",
 )  # fmt: skip
 
 _tapes: Any = LazyModule("evertrace._src.engines.native.engine")

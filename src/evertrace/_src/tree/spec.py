@@ -9,6 +9,7 @@ treedef cheap enough to be part of a cache key.
 Static data for a dict are its sorted keys, for a named tuple its type (see `registry`).
 """
 
+import dataclasses
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -125,14 +126,17 @@ def show(spec: Spec) -> str:
 
 
 def hash_of_contents(value: Any) -> int | None:
-    """Return a hash that sees through lists, dicts and sets; None if there is more in the way."""
+    """Return a hash that sees through containers and dataclasses; None if more is in the way."""
     try:
         return hash(value)
     except TypeError:
         pass
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts: Any = tuple([getattr(value, f.name) for f in dataclasses.fields(value) if f.compare])
+        return hash_of_contents((type(value), *parts))
     if type(value) not in _HASHED_BY_CONTENTS:
         return None
-    parts: Any = getattr(value, "items", lambda: value)()  # those of a dict are pairs
+    parts = getattr(value, "items", lambda: value)()  # those of a dict are pairs
     hashes = [hash_of_contents(part) for part in parts]
     if None in hashes:
         return None

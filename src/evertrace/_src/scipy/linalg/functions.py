@@ -88,7 +88,9 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
     else:
         out = decompositions.solve(even - odd, even + odd)
     out = _squared(out, squarings, max_squarings)
-    return elementary.where((squarings > max_squarings)[..., None, None], np.nan, out)
+    # No NaN is made where none is in the result: the option debug_nans would find it.
+    valid = ufuncs.sqrt(elementary.where(squarings > max_squarings, real.type(-1), real.type(1)))
+    return out * valid[..., None, None].astype(out.dtype)
 
 
 def _times(x, scale, count):
@@ -98,10 +100,15 @@ def _times(x, scale, count):
     return x
 
 
+def _log2(x):
+    """Return logarithms to base 2; that of the least number for zeros, which have none."""
+    return ufuncs.log2(ufuncs.maximum(x, float(np.finfo(x.dtype).tiny)))
+
+
 def _ceil_log2(x):
     """Return logarithms to base 2 rounded up; 0 where there is none."""
-    out = elementary.ceil(ufuncs.log2(x))
-    return elementary.where(elementary.isfinite(out), out, 0)
+    there = (x > 0) & elementary.isfinite(x)
+    return elementary.ceil(ufuncs.log2(elementary.where(there, x, 1)))
 
 
 def _pade_parts(x, powers, degree):
@@ -142,13 +149,13 @@ def _squarings(powers, exponent, degree, theta):
     d6, d8 = size(6, b6), size(8, mul(b4, b4))
     d10 = size(10, mul(b4, b6))
     smaller = ufuncs.minimum(ufuncs.maximum(d6, d8), ufuncs.maximum(d8, d10))
-    s = ufuncs.maximum(elementary.ceil(ufuncs.log2(smaller / theta)) + exponent, 0)
+    s = ufuncs.maximum(elementary.ceil(_log2(smaller / theta)) + exponent, 0)
     m = degree
     error = math.factorial(m) ** 2 / (math.factorial(2 * m) * math.factorial(2 * m + 1))
     row = creation.ones((*b.aval.shape[:-2], 1, b.aval.shape[-1]), matrices.real_dtype(b.dtype))
     for _ in range(2 * m + 1):
         row = mul(row, ufuncs.absolute(b))
-    term = ufuncs.log2(reductions.max(row, (-2, -1))) + 2 * m * (exponent - s)
+    term = _log2(reductions.max(row, (-2, -1))) + 2 * m * (exponent - s)
     unit = float(np.finfo(b.dtype).eps) / 2
     more = elementary.ceil((term + math.log2(error / unit)) / (2 * m))
     return s + elementary.where(more > 0, more, 0)
