@@ -148,3 +148,11 @@ def test_deleted_arrays_say_so():
     assert x.is_deleted()
     with pytest.raises(RuntimeError, match="deleted"):
         x + 1
+
+
+def test_bfloat16_comes_back_from_a_file(tmp_path):
+    x = jnp.array([1.5, -2.0, jnp.inf], jnp.bfloat16)
+    jnp.save(tmp_path / "x.npy", x)
+    found = jnp.load(tmp_path / "x.npy")
+    assert found.dtype == jnp.bfloat16
+    np.testing.assert_array_equal(found, x)

@@ -161,7 +161,8 @@ def load(file, *args, **kwargs):
     """Read what `save` or `savez` wrote, see `numpy.load`.
 
     Returns:
-      An array; of a file by `savez` what NumPy returns, a mapping of names to NumPy arrays.
+      An array; of a file by `savez` what NumPy returns, a mapping of names to NumPy arrays. What
+      has elements of two bytes and no known dtype was written as bfloat16.
 
     Example:
       >>> jnp.save("x.npy", jnp.arange(3))
@@ -169,4 +170,8 @@ def load(file, *args, **kwargs):
       Array([0, 1, 2], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
-    return asarray(found) if isinstance(found, np.ndarray) else found
+    if not isinstance(found, np.ndarray):
+        return found
+    if found.dtype == np.dtype("V2"):  # the file says no more of a dtype that NumPy has not
+        found = found.view(dtypes.bfloat16)
+    return asarray(found)
