@@ -30,16 +30,16 @@ class Backend(Protocol):
         """Apply a primitive to concrete arrays at once."""
         ...
 
-    def operand(self, x: Any, where: str) -> Any:
-        """Return what stands for an array-like value as an operand of primitives."""
-        ...
-
     def call_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any], name: str = ...) -> list:
         """Compile (cached on the jaxpr) and run a closed jaxpr on concrete arrays."""
         ...
 
     def interpret_jaxpr(self, closed_jaxpr: Any, args: Sequence[Any]) -> list:
         """Run a closed jaxpr equation by equation, without a compiler."""
+        ...
+
+    def operand(self, x: Any, where: str) -> Any:
+        """Return what stands for an array-like value as an operand of primitives."""
         ...
 
     def wait(self, buffer: Any) -> None:
