@@ -1,5 +1,7 @@
 """A walk through a user's own primitive, with every rule, and JAX's places to register them."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -259,3 +261,13 @@ def test_a_primitive_tells_how_it_is_computed():
     mine = extend.Primitive("mine")
     mine.def_impl(rule)
     assert mine.impl is rule
+
+
+def test_what_a_function_says_how_to_compile_runs_on_a_tape_too():
+    @functools.partial(ev.jit, engine="native")
+    def f(x):
+        return sum_difference_p.bind(x, 2 * x)
+
+    total, difference = f(jnp.arange(3.0))
+    assert total.tolist() == [0.0, 3.0, 6.0]
+    assert difference.tolist() == [0.0, -1.0, -2.0]

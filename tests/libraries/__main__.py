@@ -4,12 +4,13 @@ import argparse
 import pathlib
 import tempfile
 
-from tests.libraries import examples, suites
+from tests.libraries import examples, steps, suites
 from tests.libraries.catalogue import LIBRARIES
 from tests.libraries.environments import ROOT, Environment
 
 PAGE = ROOT / "docs" / "interop.md"
 BEGIN, END = "<!-- table of libraries: scripts/libraries -->", "<!-- end of the table -->"
+STEPS = "<!-- table of steps: scripts/libraries --steps -->"
 HEAD = (
     "library", "version", "its example", "own tests", "passed", "failed", "of these by JAX's rules",
     "of what passes on JAX",
@@ -23,6 +24,7 @@ def main():
     parser.add_argument("--cache", type=pathlib.Path, help="folder of the environments")
     parser.add_argument("--with-jax", action="store_true", help="ask JAX as well")
     parser.add_argument("--tests", action="store_true", help="run the libraries' own tests, too")
+    parser.add_argument("--steps", action="store_true", help="time training steps, on both")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for a library's tests")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
     asked = parser.parse_args()
@@ -32,6 +34,8 @@ def main():
         parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     cache = asked.cache or pathlib.Path(tempfile.gettempdir()) / "evertrace-libraries"
     kinds = ("evertrace", "jax") if asked.with_jax else ("evertrace",)
+    if asked.steps:
+        return time_steps(cache.resolve(), asked.write)
     environments = [Environment(cache.resolve(), kind) for kind in kinds]
     rows = []
     for name in asked.names or known:
@@ -40,6 +44,20 @@ def main():
     if asked.write:
         write(rows)
     return 1 if any(row[2].startswith(("fails", "differs")) for row in rows) else 0
+
+
+def time_steps(cache, writes):
+    """Run the steps on both, in turns; print and maybe write their table."""
+    both = [Environment(cache, kind) for kind in ("evertrace", "jax")]
+    for environment in both:
+        environment.add(*steps.LIBRARIES)
+    rows = []
+    for name in steps.NAMES:
+        rows.append(steps.row(name, *[steps.measure(one, name, cache / "run") for one in both]))
+        print(*rows[-1], sep=" | ", flush=True)
+    if writes:
+        put(STEPS, [steps.HEAD, ["---"] * len(steps.HEAD), *rows])
+    return 0
 
 
 def examine(library, environments, asked, folder):
@@ -60,10 +78,7 @@ def examine(library, environments, asked, folder):
 
 def write(rows):
     """Put rows into the table of the page, in the place of those of the same libraries."""
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN)
-    old, _, after = rest.partition(END)
-    kept = {}
+    old, kept = PAGE.read_text().partition(BEGIN)[2].partition(END)[0], {}
     for line in old.strip().splitlines()[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         kept[cells[0]] = cells
@@ -72,9 +87,15 @@ def write(rows):
         # Tests that were not run now keep what they showed when they were.
         kept[row[0]] = [*row[:4], *(row[4:] if any(row[4:]) else was[4:])]
     order = [library.name for library in LIBRARIES if library.name in kept]
-    lines = [HEAD, ["---"] * len(HEAD), *[kept[name] for name in order]]
+    put(BEGIN, [HEAD, ["---"] * len(HEAD), *[kept[name] for name in order]])
+
+
+def put(begin, lines):
+    """Put a table into the page, in the place of the one that begins there."""
+    before, _, rest = PAGE.read_text().partition(begin)
+    after = rest.partition(END)[2]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}")
+    PAGE.write_text(f"{before}{begin}\n{table}\n{END}{after}")
 
 
 if __name__ == "__main__":

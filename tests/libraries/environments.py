@@ -37,6 +37,10 @@ class Environment:
         self._install(library.name, *library.needs)
         return self._version(library.name)
 
+    def add(self, *names):
+        """Install libraries by pip."""
+        self._install(*names)
+
     def run(self, command, seconds, folder, **variables):
         """Run Python; returns the exit status, None where it took too long, and what it printed."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from tests.libraries import __main__ as script
-from tests.libraries import examples, suites
+from tests.libraries import examples, steps, suites
 from tests.libraries.catalogue import LIBRARIES
 
 REPORT = """<testsuites><testsuite>
@@ -101,3 +101,27 @@ def test_rows_of_libraries_that_were_not_run_stay_in_the_table(tmp_path, monkeyp
         "| optax | 2 | runs | all |  |  |  |  |",
         "| chex | 2 | runs | all | 5 | 1 | 0 | 5 of 6 |",
     ]
+
+
+HERE = {"first": 0.03, "later": 4.1e-5, "results": [0.5, 0.25]}
+THERE = {"first": 1.25, "later": 0.0002, "results": [0.5, 0.25001]}
+OTHERS = THERE | {"results": [0.5, 0.26]}
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "cells"),
+    [
+        (HERE, THERE, ("30 ms", "1.25 s", "0.041 ms", "0.2 ms", "the same")),
+        (HERE, OTHERS, ("30 ms", "1.25 s", "0.041 ms", "0.2 ms", "others")),
+        (None, THERE, ("fails", "", "", "", "")),
+        (HERE, None, ("", "fails", "", "", "")),
+    ],
+)
+def test_row_of_steps(here, there, cells):
+    assert steps.row("haiku", here, there)[1:] == cells
+
+
+def test_every_step_is_a_function_of_the_program():
+    module = ast.parse(steps.PROGRAM.read_text())
+    functions = {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
+    assert functions == {*steps.NAMES, "trained", "main"}

@@ -22,6 +22,7 @@ from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY, Undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.core.tracer import EVAL, set_trace, state
+from evertrace._src.engines.native.emit import emission
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.ops.structural import zeros
@@ -396,6 +397,13 @@ class _Function:
         results = b.inline(staged.jaxpr, operands)
         return results if self.multiple_results else results[0]
 
+    def emit(self, e, eqn, xs):
+        """Write what the function does as instructions of a tape."""
+        staged = stage(lambda *xs: self.flat(*xs, **eqn.params), [v.aval for v in eqn.invars])
+        constants = [e.constant(x.host()) for x in staged.captured]
+        results = e.inline(staged.jaxpr, (*constants, *xs))
+        return results if self.multiple_results else results[0]
+
 
 @public_mlir
 def lower_fun(fun, multiple_results=True):
@@ -457,6 +465,8 @@ def register_lowering(prim, rule, platform=None):
             anchor="extend",
         )
     lowering.replace(prim, rule)
+    if type(rule) is _Function:
+        emission.rules[prim] = rule.emit
     if prim.eager is None and prim.host is None:
         prim.eager = _run_function(prim, rule) if type(rule) is _Function else _run_compiled(prim)
     return rule

@@ -251,10 +251,15 @@ def _operands(name, operands, init_values):
         raise errors.user_error(ValueError, f"{name}: there is no operand.", fix="give an array.")
     xs = [as_operand(x, name) for x in xs]
     inits = [
-        number(_finite(i, x.dtype), x.dtype) if type_of_number(i) else as_operand(i, name)
+        number(_finite(i, x.dtype), x.dtype) if type_of_number(i) else as_operand(_known(i), name)
         for i, x in zip(inits, xs, strict=True)
     ]
     return xs, inits, treedef
+
+
+def _known(init):
+    """Return an initial value; NumPy's as it is now, for it says which operation is meant."""
+    return np.asarray(init) if isinstance(init, (np.generic, np.ndarray)) else init
 
 
 def _finite(value, dtype):
