@@ -112,7 +112,7 @@ def test_unflatten_wants_the_right_number_of_leaves(count):
         tree.unflatten(treedef, range(count))
 
 
-@pytest.mark.parametrize("data", [["label"], {"a": [1]}, ({1, 2}, [[3]])])
+@pytest.mark.parametrize("data", [["label"], {"a": [1]}, ({1, 2}, [[3]]), [slice(1, [2])]])
 def test_lists_dicts_and_sets_in_static_data_are_hashed_by_what_they_hold(data):
     treedef = tree.structure({"a": Pair(1, 2, data)})
     alike = tree.structure({"a": Pair(3, 4, copy.deepcopy(data))})

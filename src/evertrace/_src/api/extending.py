@@ -465,7 +465,7 @@ def register_lowering(prim, rule, platform=None):
             anchor="extend",
         )
     lowering.replace(prim, rule)
-    if type(rule) is _Function:
+    if isinstance(rule, _Function):
         emission.rules[prim] = rule.emit
     if prim.eager is None and prim.host is None:
         prim.eager = _run_function(prim, rule) if type(rule) is _Function else _run_compiled(prim)

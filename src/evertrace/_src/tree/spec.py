@@ -134,6 +134,8 @@ def hash_of_contents(value: Any) -> int | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         parts: Any = tuple([getattr(value, f.name) for f in dataclasses.fields(value) if f.compare])
         return hash_of_contents((type(value), *parts))
+    if type(value) is slice:  # which has a hash from Python 3.12 on
+        return hash_of_contents((slice, value.start, value.stop, value.step))
     if type(value) not in _HASHED_BY_CONTENTS:
         return None
     parts = getattr(value, "items", lambda: value)()  # those of a dict are pairs
