@@ -131,11 +131,9 @@ def hash_of_contents(value: Any) -> int | None:
         return hash(value)
     except TypeError:
         pass
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts: Any = tuple([getattr(value, f.name) for f in dataclasses.fields(value) if f.compare])
+    parts: Any = _parts(value)
+    if parts is not None:
         return hash_of_contents((type(value), *parts))
-    if type(value) is slice:  # which has a hash from Python 3.12 on
-        return hash_of_contents((slice, value.start, value.stop, value.step))
     if type(value) not in _HASHED_BY_CONTENTS:
         return None
     parts = getattr(value, "items", lambda: value)()  # those of a dict are pairs
@@ -146,6 +144,16 @@ def hash_of_contents(value: Any) -> int | None:
 
 
 _HASHED_BY_CONTENTS = frozenset({tuple, list, set, dict})
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """Return what a dataclass or a slice compares; slices have a hash from Python 3.12 on."""
+    kind: type = type(value)
+    if kind is slice:
+        return [value.start, value.stop, value.step]
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return [getattr(value, f.name) for f in dataclasses.fields(value) if f.compare]
 
 
 def same_aux(node_type: type, a: Any, b: Any) -> bool:
