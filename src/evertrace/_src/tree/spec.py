@@ -148,10 +148,9 @@ _HASHED_BY_CONTENTS = frozenset({tuple, list, set, dict})
 
 def _parts(value: Any) -> list[Any] | None:
     """Return what a dataclass or a slice compares; slices have a hash from Python 3.12 on."""
-    kind: type = type(value)
-    if kind is slice:
+    if type(value) is slice:
         return [value.start, value.stop, value.step]
-    if not dataclasses.is_dataclass(kind):
+    if isinstance(value, type) or not dataclasses.is_dataclass(value):
         return None
     return [getattr(value, f.name) for f in dataclasses.fields(value) if f.compare]
 
