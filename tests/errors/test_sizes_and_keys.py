@@ -147,3 +147,13 @@ DEEP = {
 def test_too_many_levels(name):
     with pytest.raises(RecursionError, match=r"(?s)jit\(.*\): .* is nested too deeply.*  at "):
         DEEP[name]()
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_complex_numbers_are_no_real_ones(kind):
+    with pytest.raises(TypeError) as caught:
+        kind(jnp.zeros((), complex))
+    what, place, *_ = str(caught.value).splitlines()
+    assert what == f"{kind.__name__}: a complex array is no {kind.__name__}."
+    assert "test_sizes_and_keys.py" in place
+    assert kind(jnp.zeros((), complex).real) == 0

@@ -67,7 +67,7 @@ def _is_plains(program, error):
 
     That is its contract: what stands for a NumPy array refuses what NumPy refuses, as NumPy does.
     """
-    if program.under not in ("jit", "strict"):
+    if program.under not in ("jit", "xla", "strict", "aot"):
         return False
     try:
         evaluated(program.eager())

@@ -93,14 +93,27 @@ def _scalar_contents(x, name):
     return value
 
 
+def _real_contents(x, name):
+    """Return the contents of an array of rank 0 as a Python number that is not complex."""
+    value = _scalar_contents(x, name)
+    if np.iscomplexobj(value):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: a complex array is no {name}.",
+            fix=f"say which part is meant: `{name}(x.real)`.",
+            anchor="dtype",
+        )
+    return value
+
+
 def to_int(x):
     """Return an array of rank 0 as an int."""
-    return int(_scalar_contents(x, "int"))
+    return int(_real_contents(x, "int"))
 
 
 def to_float(x):
     """Return an array of rank 0 as a float."""
-    return float(_scalar_contents(x, "float"))
+    return float(_real_contents(x, "float"))
 
 
 def to_complex(x):
