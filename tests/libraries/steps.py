@@ -4,7 +4,7 @@ import json
 import math
 import pathlib
 
-PROGRAM = pathlib.Path(__file__).parent / "training.py"
+PROGRAM = pathlib.Path(__file__).parents[2] / "benchmarks" / "library_steps.py"
 SECONDS = 300
 NAMES = {
     "flax_linen": "optax, flax.linen: a network",
@@ -19,7 +19,7 @@ HEAD = ("step", "first, here", "on JAX", "later ones, here", "on JAX", "results"
 
 
 def measure(environment, name, folder):
-    """Run a program of `training.py`; returns what it found, or None where it failed."""
+    """Run a part of that program; returns what it found, or None where it failed."""
     status, out, _ = environment.run(("-I", PROGRAM, name), SECONDS, folder)
     return json.loads(out.splitlines()[-1]) if status == 0 else None
 
