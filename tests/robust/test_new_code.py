@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -82,7 +83,7 @@ def run_cell(cell, strict, engine):
     exec(compile(cell, "<cell>", "exec", dont_inherit=True), names)
     fun = names["f"]
     plain = getattr(fun, "func", getattr(fun, "__func__", fun))
-    plain = getattr(plain, "__wrapped__", plain)
+    plain = inspect.unwrap(plain)
     plain = plain if hasattr(plain, "__code__") else type(plain).__call__
     f = ev.jit(fun, strict=strict, engine=engine)
     for _ in range(2):

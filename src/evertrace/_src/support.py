@@ -81,6 +81,9 @@ class WeakKeys(Generic[V]):
     def __init__(self) -> None:
         self._entries: dict[int, tuple[Any, V]] = {}
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def __setitem__(self, key: Any, value: V) -> None:
         self._entries[id(key)] = self._entry(key, value)
 

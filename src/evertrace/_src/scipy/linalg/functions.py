@@ -101,8 +101,8 @@ def _times(x, scale, count):
 
 
 def _log2(x):
-    """Return logarithms to base 2; that of the least number for zeros, which have none."""
-    return ufuncs.log2(ufuncs.maximum(x, float(np.finfo(x.dtype).tiny)))
+    """Return logarithms to base 2; for zeros, which have none, one below all that is added here."""
+    return elementary.where(x > 0, ufuncs.log2(elementary.where(x > 0, x, 1)), -1e6)
 
 
 def _ceil_log2(x):
