@@ -331,12 +331,48 @@ def made_variable(x):
     return n
 
 
+class Owner:
+    notes = None
+
+
+OWNER = Owner()
+
+
+def made_and_stored(x):
+    OWNER.notes = Notes()
+    io_callback(OWNER.notes.count, None, x, ordered=True)
+    return x, OWNER.notes.n
+
+
+def made_and_returned(x, owner=OWNER):
+    owner.notes = Notes()
+    io_callback(owner.notes.count, None, x, ordered=True)
+    return owner.notes.n
+
+
 @pytest.mark.parametrize(
-    "step", [made_list, made_object, made_number, made_attribute, made_closure, made_variable]
+    "step",
+    [
+        *(made_list, made_object, made_number, made_attribute, made_closure, made_variable),
+        *(made_and_stored, made_and_returned),
+    ],
 )
 def test_what_the_call_makes_and_reads_after_a_callback_must_not_be_changed_by_it(step):
     with pytest.raises(ev.errors.ImpurityError, match="that the jitted function has made, and"):
         ev.jit(step)(X)
+
+
+@case(traces=1)
+def test_of_what_the_call_stores_a_callback_may_change_what_is_returned_whole(jit):
+    def step(x):
+        OWNER.notes = Notes()
+        io_callback(OWNER.notes.count, None, x, ordered=True)
+        return OWNER.notes
+
+    step = jit(step)
+    for _ in range(2):
+        found = step(X)
+        yield found.n, OWNER.notes.n, found is OWNER.notes
 
 
 @case(traces=1)

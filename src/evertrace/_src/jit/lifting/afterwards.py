@@ -26,7 +26,7 @@ from evertrace._src import errors
 from evertrace._src.jit.lifting.asking import original
 from evertrace._src.jit.lifting.code import info_of, is_own_file, strings_in
 from evertrace._src.jit.lifting.entered import Container, instance_dict
-from evertrace._src.jit.lifting.uses import GIVEN, Field, reads_from
+from evertrace._src.jit.lifting.uses import GIVEN, HELD, Field, reads_from
 from evertrace._src.jit.lifting.values import ABSENT, dict_type, same_value
 from evertrace._src.support import WeakKeys
 
@@ -204,10 +204,11 @@ def _of_frames(frames):
         variables = frame.f_locals
         for name in local:
             _hold(variables.get(name), held)
-        for name, value in variables.items():
+        mentioned = {n: frame.f_globals[n] for n in names if n in frame.f_globals}
+        for name, value in {**mentioned, **variables}.items():
             for steps, end in reads_from(frame.f_code, start, name):
                 at, fields = _at(value, steps)
-                made.append((at, end == GIVEN, fields))
+                made.append((None if end == HELD else at, end == GIVEN, fields))
     return names, list(held.values()), made, common
 
 

@@ -62,6 +62,9 @@ LOOKED_UP = "looked up"
 GIVEN = "given"
 """The end of a use, for `reads_from`, as an argument of a call."""
 
+HELD = "held"
+"""The end of a use, for `reads_from`, of what is found on a way, and only kept or returned."""
+
 UNREAD: frozenset[Use] = frozenset()
 """Nothing is done with it."""
 
@@ -169,7 +172,8 @@ def _name_in(code, name):
 def reads_from(code: CodeType, offset: int, name: str) -> frozenset[Use]:
     """Return how code, from an instruction on, reads a variable, beside keeping it or returning it.
 
-    What is only put into a new container, passed on as a method, or returned is not in it.
+    What is only put into a new container, passed on as a method, or returned is not in it, but for
+    the attributes on the way to it.
     """
     code = original(code)
     return _memo(code, (offset, name, "from"), lambda: _reads_from(code, offset, name))
@@ -359,16 +363,23 @@ class _Follower:
             if all(type(x) not in (_Loaded, _Method) for x in self.stack):
                 return
             if self.keeps and instruction.op == "RETURN_VALUE":
+                self._hold(self.stack)
                 return
             if not self.step(instruction):
                 break
         self.read(self.stack)
+
+    def _hold(self, kept):
+        """Note what is kept or returned: the attributes on the way to it have been read."""
+        found = [x for x in kept if type(x) is _Loaded and x.steps]
+        self.uses.update([Use(x.steps, HELD) for x in found])
 
     def step(self, instruction):
         """Run one instruction; returns whether it is known what it does."""
         handler = _HANDLERS.get(instruction.op)
         if self.keeps and instruction.op in _KEEPING:
             kept = self.pop(1 - _effect(instruction))
+            self._hold(kept)
             self.stack.append(next((x for x in kept if type(x) is _Loaded), None))
         elif handler is not None:
             handler(self, instruction)
