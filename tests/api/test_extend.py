@@ -263,7 +263,7 @@ def test_a_primitive_tells_how_it_is_computed():
     assert mine.impl is rule
 
 
-def test_what_a_function_says_how_to_compile_runs_on_a_tape_too():
+def test_what_a_function_says_how_to_compile_runs_on_a_tape_too(needs_native):
     @functools.partial(ev.jit, engine="native")
     def f(x):
         return sum_difference_p.bind(x, 2 * x)

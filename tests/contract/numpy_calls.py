@@ -4,6 +4,7 @@ A call is made with arrays of the user's, of the trace's own that are not known,
 `outcome` says what `jit` makes of it. The table of outcomes is in `numpy_table.py`.
 """
 
+import copy
 import types
 import warnings
 
@@ -67,11 +68,11 @@ OF_NUMBERS = (
 )  # fmt: skip
 
 
-def template_of(fn, templates, *values):
+def template_of(fn, templates, first, second):
     """Return the first of some templates that a function takes; None if it takes none."""
     for template in templates:
-        try:
-            if described(fn(*template(*values))) is not None:
+        try:  # a copy: some functions write to their argument
+            if described(fn(*template(copy.copy(first), second))) is not None:
                 return template
         except Exception:  # whatever it says of arguments that it does not take
             continue

@@ -156,7 +156,7 @@ fromstring - - -
 full - - each
 full_like right right one
 gcd right no one
-geomspace right right one
+geomspace right no one
 gradient right no one
 greater right right one
 greater_equal right right one

@@ -338,6 +338,7 @@ MISTAKES = [
     (lambda: special.log_ndtr(1.0, series_order=31), ValueError, "from 0 to 30"),
     (lambda: special.log_ndtr(1.0, series_order=1.5), TypeError, "must be an integer"),
     (lambda: special.bessel_jn(1.0, v=-1), ValueError, "v must not be negative"),
+    (lambda: special.bessel_jn(1.0, v=2**64), ValueError, "v and n_iter are numbers of steps"),
     (lambda: special.bessel_jn(1.0, v=1.5), TypeError, "v must be an integer"),
     (lambda: special.multigammaln(3.0, 2.5), TypeError, "d must be an integer"),
     (lambda: special.sph_harm_y(2, 1, 0.1, 0.2, diff_n=1), NotImplementedError, "diff_n"),

@@ -161,6 +161,7 @@ mesh = ev.make_mesh((2,), ("i",))
 x = ev.make_array_from_process_local_data(NamedSharding(mesh, P("i")), jnp.ones(2) * (rank + 1))
 total = ev.jit(lambda x: x.sum(), out_shardings=NamedSharding(mesh, P()))
 print("total", float(total(x)), flush=True)
+float(total(x))  # has begun on both: both have printed
 if rank == 1: raise KeyError("no such batch")
 while True: float(total(x))
 """

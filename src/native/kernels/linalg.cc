@@ -260,9 +260,8 @@ Failure permutation(const Arrays& in, const Arrays& out, const Options&) {
     int32_t* rows = result.as<int32_t>() + b * n;
     for (int64_t i = 0; i < n; ++i) rows[i] = static_cast<int32_t>(i);
     for (int64_t i = 0; i < k; ++i) {
-      const int64_t other = pivots.as<int32_t>()[b * k + i];
-      if (other < 0 || other >= n) return "permutation: a pivot is no row";
-      std::swap(rows[i], rows[other]);
+      const int64_t pivot = pivots.as<int32_t>()[b * k + i];
+      std::swap(rows[i], rows[std::clamp<int64_t>(pivot < 0 ? pivot + n : pivot, 0, n - 1)]);
     }
   }
   return nullptr;

@@ -16,6 +16,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.interop import as_array
 from evertrace._src.numpy import creation, elementary, fft, reductions, shape, statistics, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.frequencies import fftfreq, rfftfreq
@@ -351,7 +352,7 @@ def _window(name, window, size, dtype):
     real = np.finfo(dtype).dtype if dtypes.issubdtype(dtype, np.complexfloating) else dtype
     if isinstance(window, str | tuple | int | float):
         try:
-            return from_host(_get_window()(window, size).astype(real))
+            return as_array(_get_window()(window, size).astype(real))
         except ValueError as error:
             raise errors.user_error(
                 ValueError,

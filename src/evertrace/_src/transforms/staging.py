@@ -76,6 +76,9 @@ class Stage(Trace):
                 raise escaped_tracer_error(x, self.name or "trace")
         found = self.captured.get(id(x))
         if found is None:
+            stands_for = getattr(x, "__jax_array__", None)
+            if stands_for is not None:  # a NumPy array of the user's, bound as it is
+                return self.operand(stands_for())
             found = self.captured[id(x)] = (self.capture(x), x)
         return found[0]
 

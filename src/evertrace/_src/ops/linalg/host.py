@@ -126,11 +126,14 @@ def lu(a):
 
 
 def permutation(pivots, size):
-    """Return the permutation that successive swaps ``i <-> pivots[i]`` amount to."""
+    """Return the permutation that successive swaps ``i <-> pivots[i]`` amount to.
+
+    Any numbers are pivots: negative ones count from the end, and what is no row is the nearest.
+    """
 
     def one(swaps):
         rows = list(range(size))
-        for i, p in enumerate(swaps.tolist()):
+        for i, p in enumerate(np.clip(np.where(swaps < 0, swaps + size, swaps), 0, size - 1)):
             rows[i], rows[p] = rows[p], rows[i]
         return [rows]
 

@@ -123,6 +123,9 @@ def i1(x):
 # ---------------------------------------------------------------- of the first kind
 
 
+_MOST_STEPS = 10_000  # of the recurrence: seconds of tracing
+
+
 @public
 def bessel_jn(z, *, v, n_iter=50):
     """Return the Bessel functions of the first kind of orders 0 to v.
@@ -150,6 +153,13 @@ def bessel_jn(z, *, v, n_iter=50):
             ValueError,
             f"bessel_jn: v must not be negative, got {orders}.",
             fix="use that J of order -n is (-1)**n times J of order n.",
+        )
+    if max(orders, start) > _MOST_STEPS:
+        raise errors.user_error(
+            ValueError,
+            f"bessel_jn: v and n_iter are numbers of steps that a program is made of, at most "
+            f"{_MOST_STEPS}; got {orders} and {start}.",
+            fix="use SciPy's `jv` on the host for higher orders.",
         )
     (z,) = promote_inexact("bessel_jn", z)
     return _bessel_rule(orders, start)(as_array(z))

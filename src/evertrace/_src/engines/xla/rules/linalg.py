@@ -11,10 +11,20 @@ from evertrace._src.engines.xla.lapack import character
 from evertrace._src.engines.xla.lower import lowering
 from evertrace._src.engines.xla.text import bool_attr, int_attr
 from evertrace._src.ops import linalg as ops
-from evertrace._src.ops.compare import eq_p
+from evertrace._src.ops.compare import eq_p, lt_p
 from evertrace._src.ops.creation import iota
 from evertrace._src.ops.dynamic import dynamic_slice_p, dynamic_update_slice_p
-from evertrace._src.ops.elementwise import abs_p, add_p, complex_p, conj, div_p, mul_p, sub_p
+from evertrace._src.ops.elementwise import (
+    abs_p,
+    add_p,
+    complex_p,
+    conj,
+    div_p,
+    max_p,
+    min_p,
+    mul_p,
+    sub_p,
+)
 from evertrace._src.ops.linalg import matrices, solving, updates
 from evertrace._src.ops.linalg.algorithms import SvdAlgorithm
 from evertrace._src.ops.reduce import spread_over
@@ -140,7 +150,14 @@ def _lu(b, outs, a):
 
 @lowering.define(ops.lu_pivots_to_permutation_p)
 def _lu_pivots_to_permutation(b, out, pivots, *, permutation_size):
-    return _permutation(b, out, pivots)
+    def rows(pivots):
+        """Return any numbers as rows: counted from the end, or the nearest ones."""
+        aval = pivots.aval
+        zero, size, last = (full(aval, n) for n in (0, permutation_size, permutation_size - 1))
+        from_front = select(lt_p.bind(pivots, zero), add_p.bind(pivots, size), pivots)
+        return min_p.bind(max_p.bind(from_front, zero), last)
+
+    return _permutation(b, out, composed(b, rows, pivots))
 
 
 def _permutation(b, out, pivots):
