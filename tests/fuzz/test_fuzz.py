@@ -155,6 +155,17 @@ def test_results_of_engines_are_compared():
     assert verdicts.judged(program).kind == verdicts.RIGHT
 
 
+@pytest.mark.parametrize(
+    ("matrix", "kind"),
+    [("jnp.eye(3) + 1", verdicts.WRONG), ("jnp.arange(9.0).reshape(3, 3)", verdicts.RIGHT)],
+    ids=["regular", "singular"],
+)
+def test_factors_of_singular_matrices_alone_are_not_compared(matrix, kind):
+    program = calls.Program("lax.linalg.lu", (matrix,), under="xla", traced=(0,))
+    other = ev.lax.linalg.lu(jnp.eye(3) * 7)
+    assert verdicts.compared(program, other).kind == kind
+
+
 def test_programs_become_smaller():
     program = calls.Program("v.raw", ())
     assert minimise.minimised(program) == program

@@ -129,11 +129,24 @@ def compared(program, found):
     except Exception:
         return Verdict(RIGHT, detail="refused without the transformation")
     differs = difference(found, expected)
-    if differs is None:
+    if differs is None or (differs.startswith("floats") and _has_singular_matrix(program)):
         return Verdict(RIGHT)
     return Verdict(
         WRONG, f"{program.target} under {program.under}: {differs.split(':')[0]}", differs
     )
+
+
+def _has_singular_matrix(program):
+    """Whether linear algebra is asked of a matrix whose factors are rounding, and nothing else."""
+    if ".linalg." not in program.target:
+        return False
+    for text in program.args:
+        x = np.asarray(eval(text, dict(calls.namespace())))
+        if x.ndim >= 2 and x.size and x.dtype.kind in "biufc":
+            x = x.astype(complex)
+            if np.isfinite(x).all() and np.max(np.linalg.cond(x)) > 1e6:  # beyond float32
+                return True
+    return False
 
 
 POWERS = ("lax.pow", "jnp.power", "jnp.pow", "jnp.float_power", "power", "prims.pow_p.bind")
