@@ -125,7 +125,8 @@ def test_an_error_of_python_or_numpy_gets_words(name):
     what, place, fix, see = str(caught.value).splitlines()
     assert what == text
     assert "test_doors.py" in place
-    assert fix.startswith("  Fix: look which of them `help(")
+    repairs = ("look which of them `help(", "did you mean `", "call it as `")
+    assert fix.removeprefix("  Fix: ").startswith(repairs)
     assert see.endswith("#arguments")
     assert caught.value.__cause__ is None
     assert len(traceback.extract_tb(caught.value.__traceback__)) > 2  # where it came from

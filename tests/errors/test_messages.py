@@ -34,8 +34,7 @@ def test_branch_on_a_traced_value():
         "bool (an array as the condition of if, while, and, or, not): a traced array bool[] has no "
         "value while tracing; it depends on x, slope.",
         "  at FILE:N in relu, called from jit(relu):  if y > 0:",
-        "  Fix: choose with `numpy.where` or `lax.cond`, loop with `lax.while_loop`, or make the "
-        "argument static with `static_argnames`.",
+        "  Fix: choose with `jnp.where` or `lax.cond`, loop with `lax.while_loop`.",
         "  See https://evertrace.dev/errors#TracerBoolConversionError",
     ]
 

@@ -9,11 +9,12 @@ passes through.
 
 import functools
 import os
+import re
 import sys
 from types import FunctionType, TracebackType
 from typing import Any, TypeVar
 
-from evertrace._src import errors, source, support, tracebacks
+from evertrace._src import errors, signatures, source, support, tracebacks
 
 F = TypeVar("F")
 
@@ -62,7 +63,7 @@ def door(function: F) -> F:
                 return inner(*args, **kwargs)
             except Exception as error:
                 called, given = (_class_name(args[0]), args[1:]) if makes else (name, args)
-                if (made := worded(error, called, given, kwargs)) is None:
+                if (made := worded(error, called, given, kwargs, inner)) is None:
                     raise
                 raise made.with_traceback(error.__traceback__) from None
         except Exception as error:
@@ -127,7 +128,9 @@ def _class_name(made: Any) -> str:
 support.door = door
 
 
-def worded(error: Exception, name: str, args: Any, kwargs: Any) -> Exception | None:
+def worded(
+    error: Exception, name: str, args: Any, kwargs: Any, function: Any = None
+) -> Exception | None:
     """Return what to raise instead of an error, None if it is to be left as it is.
 
     That is so for errors that are worded already, for those that the user's own functions and
@@ -141,12 +144,33 @@ def worded(error: Exception, name: str, args: Any, kwargs: Any) -> Exception | N
         made = errors.user_error(
             class_of(error),
             f"{name}: {what[:500]}. It was called as {name}({given[:500]}).",
-            fix=f"look which of them `help({name})` takes otherwise.",
+            fix=_repair(what, name, function),
             anchor="arguments",
         )
     except Exception:  # of values that cannot be shown, or no room on the stack
         return None
     return made
+
+
+_MISMATCH = re.compile(
+    r"unexpected keyword argument '(?P<word>\w+)'|required (?:positional|keyword-only) argument"
+    r"|takes (?:from )?\d+ .*positional argument|multiple values for argument"
+)
+"""What Python says where arguments do not fit a signature."""
+
+
+def _repair(what: str, name: str, function: Any) -> str:
+    """Return what to do about a call that failed."""
+    found = _MISMATCH.search(what)
+    if function is None or found is None:
+        return f"look which of them `help({name})` takes otherwise."
+    signature = signatures.signature_of(function)
+    parameters = [
+        p.replace(annotation=p.empty) for p in signature.parameters.values() if p.name != "self"
+    ]
+    call = signature.replace(parameters=parameters, return_annotation=signature.empty)
+    known = [p.name for p in parameters]
+    return errors.suggestion(found["word"] or "", known, f"call it as `{name}{call}`.")
 
 
 def is_accident(error: Exception) -> bool:

@@ -42,7 +42,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from evertrace._src import source
-from evertrace._src.support import set_module
+from evertrace._src.support import close_matches, set_module
 
 ErrorT = TypeVar("ErrorT", bound=Exception)
 
@@ -94,6 +94,18 @@ def user_error(
     if anchor is not None:
         lines.append(f"  See {MANUAL}#{anchor}")
     return cls("\n".join(lines))
+
+
+def suggestion(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Return the repair of a word that nobody knows.
+
+    Args:
+      word: what the user wrote.
+      known: what could have been meant.
+      otherwise: the repair where nothing resembles it.
+    """
+    close = [f"`{found}`" for found in close_matches(word, known)]
+    return f"did you mean {' or '.join(close)}?" if close else otherwise
 
 
 def unsupported(

@@ -81,7 +81,7 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         else:
             end = text.find(f" as {name}\n")
             if end < 0:
-                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+                raise Absent(package, name)
             _, source, _, original = text[text.rfind("\n", 0, end) : end].split()
             if source == ".":
                 return load(f"{package}.{name}")
@@ -92,6 +92,43 @@ def exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]
         return value
 
     return get, lambda: sorted({*namespace, *module.__all__})
+
+
+class Absent(AttributeError):
+    """A name that a module does not have; what could be meant is looked for when it is shown.
+
+    `hasattr` and `getattr` with a default, which forget the error, do not pay for it.
+    """
+
+    def __init__(self, package: str, name: str):
+        """Make the error of a name of a package."""
+        super().__init__(package, name, name=name, obj=sys.modules.get(package))
+
+    def __str__(self) -> str:
+        package, name = self.args
+        try:
+            return str(load("evertrace._src.absent").text(package, name))
+        except Exception:  # an explanation may never make a call fail
+            return f"module {package!r} has no attribute {name!r}"
+
+
+Absent.__name__ = Absent.__qualname__ = "AttributeError"
+
+
+class _LastFinder:
+    """Words the errors of imports from evertrace; no other finder knows the module."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> None:
+        """Raise in an import of what is not there; who only asks whether it is gets None."""
+        package, _, name = fullname.rpartition(".")
+        is_ours = package.partition(".")[0] == "evertrace" and "._src" not in fullname
+        asks = sys._getframe(2).f_code.co_name
+        if is_ours and asks == "_find_and_load_unlocked" and not name.startswith("_"):
+            raise load("evertrace._src.absent").import_error(package, name)
+
+
+sys.meta_path.append(_LastFinder)  # type: ignore[arg-type]
 
 
 @functools.cache

@@ -105,6 +105,23 @@ def describe(src: Source) -> Location:
     return Location(_short_path(code.co_filename), line, code.co_name, text)
 
 
+def called_at(src: Source | None) -> str:
+    """Return the name of the function that an instruction calls: ``sqrt`` of ``math.sqrt(x)``.
+
+    Empty where it calls none, or one that the text of its line does not show.
+    """
+    if src is None:
+        return ""
+    code, lasti = src[:2]
+    position = next(itertools.islice(code.co_positions(), max(lasti, 0) // 2, None), None)
+    if position is None or position[0] is None or position[2] is None:
+        return ""
+    line = linecache.getline(code.co_filename, position[0]).encode()
+    end = position[3] if position[0] == position[1] else None
+    callee = line[position[2] : end].decode(errors="replace").partition("(")[0]
+    return callee.rpartition(".")[2].strip()
+
+
 def format(src: Source) -> str:
     """Return `src` as one line, e.g. ``train.py:41 in loss:  y = h + bias``."""
     file, line, function, text = describe(src)

@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from evertrace._src import lazy as _lazy
+
 if TYPE_CHECKING:
     from . import optimizers as optimizers
     from . import stax as stax
@@ -13,7 +15,7 @@ __all__ = ["optimizers", "stax"]
 def __getattr__(name):
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _lazy.Absent(__name__, name)
 
 
 def __dir__():

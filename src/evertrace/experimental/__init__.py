@@ -2,6 +2,7 @@
 
 import importlib
 
+from evertrace._src import lazy as _lazy
 from evertrace._src.api.callback import io_callback as io_callback
 
 __all__ = ["io_callback"]
@@ -16,7 +17,7 @@ _LAZY = frozenset({
 def __getattr__(name):
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _lazy.Absent(__name__, name)
 
 
 def __dir__():

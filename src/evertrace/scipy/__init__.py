@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from evertrace._src import lazy as _lazy
+
 if TYPE_CHECKING:
     from . import cluster as cluster
     from . import fft as fft
@@ -26,7 +28,7 @@ _LAZY = frozenset({
 def __getattr__(name):
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _lazy.Absent(__name__, name)
 
 
 def __dir__():

@@ -110,6 +110,16 @@ def aval_of(x, where="array"):
     return as_operand(x, where).aval
 
 
+_TEXT = "pass numbers; the number that a text says is `float(text)`."
+_REPAIRS: dict[type, str] = {
+    str: _TEXT,
+    bytes: _TEXT,
+    list: "make it one array with `jnp.asarray(x)`.",
+    tuple: "make it one array with `jnp.asarray(x)`.",
+    type(None): "pass an array; a function that changes its argument in place returns None.",
+}
+
+
 def not_an_array_error(x, where):
     """Build the error for an argument that is no array."""
     detail = f" with dtype {x.dtype}" if isinstance(x, (np.ndarray, np.generic)) else ""
@@ -117,6 +127,8 @@ def not_an_array_error(x, where):
         TypeError,
         f"{where}: {type(x).__name__}{detail} is not an array type. It takes arrays, NumPy arrays "
         "of numbers or booleans, and Python scalars.",
-        fix="convert it with `numpy.asarray`, or pass its leaves one by one.",
+        fix=_REPAIRS.get(
+            type(x), "convert it with `numpy.asarray`, or pass its leaves one by one."
+        ),
         anchor="not-an-array",
     )

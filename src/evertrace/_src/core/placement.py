@@ -168,6 +168,13 @@ def device_of(placement: Any) -> Any:
     """Return the one device that a device, a sharding, a spec or None asks for."""
     if hasattr(placement, "on_context_mesh"):
         placement = placement.on_context_mesh("jit")
+    if isinstance(placement, str):
+        raise errors.user_error(
+            TypeError,
+            f"device: {placement!r} names a platform, not one of its devices.",
+            fix="name one of those that this process has: `ev.devices()[0]`.",
+            anchor="devices",
+        )
     if placement is None or not hasattr(placement, "device_set"):
         return placement
     devices = placement.device_set

@@ -15,7 +15,13 @@ import numpy as np
 
 from evertrace._src import config
 from evertrace._src.dtypes.extension import ExtendedDType
-from evertrace._src.errors import DTypeError, EvertraceError, user_error, user_warning
+from evertrace._src.errors import (
+    DTypeError,
+    EvertraceError,
+    suggestion,
+    user_error,
+    user_warning,
+)
 
 # Their stubs leave the types of attributes open.
 finfo: Any = ml_dtypes.finfo
@@ -143,7 +149,11 @@ def as_dtype(dtype: DTypeLike) -> DType:
         raise user_error(
             TypeError,
             f"dtype: {str(error)[:200]}.",
-            fix="give a dtype, its name, or a scalar type, such as `jnp.float32`.",
+            fix=suggestion(
+                dtype if isinstance(dtype, str) else "",
+                NAMES,
+                "give a dtype, its name, or a scalar type, such as `jnp.float32`.",
+            ),
             anchor="dtype-unsupported",
         ) from None
     return _SUPPORTED.get(parsed, parsed)

@@ -4,9 +4,11 @@ All of these need the contents. Where tracing knows only a type, the error names
 for, the arguments that the value depends on, and the way to say the same thing to a compiler.
 """
 
+import math
+
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dtypes, errors, source
 from evertrace._src.arrays.array import refuse_keys
 from evertrace._src.core.jaxpr import Var
 from evertrace._src.core.tracer import Tracer, concrete_value, escaped_tracer_error
@@ -28,12 +30,16 @@ def traced_value_error(cls, x, what, fix):
       what: what happened, without the description of `x` and its origin.
       fix: the cure.
     """
-    inner = x
-    while isinstance(inner, Tracer) and (below := inner.concrete()) is not None:
-        inner = below
+    inner = _innermost(x)
     if isinstance(inner, Var) and inner._trace.closed:
         return escaped_tracer_error(inner, what)
     return errors.user_error(cls, f"{what}: {_describe(inner)}", fix=fix, anchor=cls.__name__)
+
+
+def _innermost(x):
+    while isinstance(x, Tracer) and (below := x.concrete()) is not None:
+        x = below
+    return x
 
 
 def _describe(x):
@@ -47,6 +53,30 @@ def _describe(x):
     return f"{text}; it depends on {', '.join(names)}."
 
 
+def _or_static(x):
+    """Return the advice to make arguments static, where that helps: arrays cannot be."""
+    inner = _innermost(x)
+    found = provenance(inner).values() if isinstance(inner, Var) else ()
+    are_numbers = found and all(v.aval.weak_type and not v.aval.shape for v in found)
+    return ", or make the argument static with `static_argnames`" if are_numbers else ""
+
+
+_NAMES = {"fabs": "abs", "pow": "power", "gcd": "gcd", "fsum": "sum", "dist": "linalg.norm"}
+_NAMES.update({f"a{x}{h}": f"arc{x}{h}" for x in ("sin", "cos", "tan") for h in ("", "h")})
+_NAMES.update({"atan2": "arctan2", "lgamma": "scipy.special.gammaln"})
+"""Functions of `math` that have another name in NumPy or SciPy."""
+
+
+def _same_function():
+    """Return the advice to call NumPy's function where one of `math` was called, else ""."""
+    called = source.called_at(source.user_source())
+    if called in ("int", "float", "complex", "bool") or not hasattr(math, called):
+        return ""
+    name = _NAMES.get(called, called)
+    owner = "" if "." in name else "jnp."
+    return f"functions of `math` take numbers: call `{owner}{name}`"
+
+
 def to_bool(x):
     """Return the truth of an array of one element."""
     refuse_keys(x, "bool()")
@@ -56,8 +86,7 @@ def to_bool(x):
             errors.TracerBoolConversionError,
             x,
             "bool (an array as the condition of if, while, and, or, not)",
-            "choose with `numpy.where` or `lax.cond`, loop with `lax.while_loop`, or make the "
-            "argument static with `static_argnames`.",
+            f"choose with `jnp.where` or `lax.cond`, loop with `lax.while_loop`{_or_static(x)}.",
         )
     if value.size != 1:
         what = "an empty array" if value.size == 0 else "an array with more than one element"
@@ -80,8 +109,7 @@ def _scalar_contents(x, name):
             errors.ConcretizationTypeError,
             x,
             f"{name}() of an array",
-            f"convert the dtype with `x.astype({name})`, or make the argument static with "
-            "`static_argnames`.",
+            f"{_same_function() or f'convert the dtype with `x.astype({name})`'}{_or_static(x)}.",
         )
     if value.ndim:
         raise errors.user_error(
@@ -129,8 +157,8 @@ def to_index(x):
             errors.TracerIntegerConversionError,
             x,
             "__index__ (an array as a Python integer: a list index, a size, a range)",
-            "index an array instead of a list (`numpy.stack` one), use `lax.fori_loop` for a "
-            "range, or make the argument static with `static_argnames`.",
+            "index an array instead of a list (`jnp.stack` one), use `lax.fori_loop` for a range"
+            f"{_or_static(x)}.",
         )
     if value.ndim or not dtypes.issubdtype(value.dtype, np.integer):
         raise errors.user_error(

@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import doors, dtypes, errors, native
 from evertrace._src.api.devices import device_put
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
@@ -185,6 +185,8 @@ def _from_sequence(x, dtype):
     """Make an array of nested lists, by NumPy unless they hold arrays."""
     leaves = _leaves(x)
     kinds = set(map(type, leaves))
+    if str in kinds or bytes in kinds:
+        raise _text_error(next(leaf for leaf in leaves if isinstance(leaf, str | bytes)))
     if dtype is None and leaves:
         dtype = dtypes.result_type(*(kinds if kinds <= SCALARS else map(_typed, leaves)))
     if not any(is_operand[kind] or hasattr(kind, "__jax_array__") for kind in kinds):
@@ -200,13 +202,49 @@ def _host(x, dtype):
 
 def _from_numpy_values(x, dtype):
     """Read nested lists; integers that do not fit raise OverflowError."""
-    if dtype is not None and dtypes.issubdtype(dtype, np.integer):
-        found = np.array(x)
-        if found.dtype.kind in "fc":
-            return _from_numpy(found, dtype)
-    if dtype is None:
-        return from_numpy(np.array(x), "array")
-    return from_host(np.array(x, dtype=dtype, order="C"))
+    try:
+        if dtype is not None and dtypes.issubdtype(dtype, np.integer):
+            found = np.array(x)
+            if found.dtype.kind in "fc":
+                return _from_numpy(found, dtype)
+        if dtype is None:
+            return from_numpy(np.array(x), "array")
+        return from_host(np.array(x, dtype=dtype, order="C"))
+    except ValueError:
+        if (ragged := _ragged(x, "")) is None:
+            raise
+    raise errors.user_error(
+        errors.ShapeError,
+        f"array: {ragged}; all rows of an array have one shape.",
+        fix="fill the shorter rows up (`row + [0] * (n - len(row))`), or keep a list of arrays.",
+        anchor="shape",
+    )
+
+
+def _ragged(x, path):
+    """Return in words where nested lists differ in length, None where they do not."""
+    first = _length(x[0]) if x else ""
+    for i, item in enumerate(x):
+        if _length(item) != first:
+            return f"{path}[0] {first}, but {path}[{i}] {_length(item)}"
+    rows = [(i, item) for i, item in enumerate(x) if isinstance(item, list | tuple)]
+    return next(filter(None, (_ragged(item, f"{path}[{i}]") for i, item in rows)), None)
+
+
+def _length(item):
+    if not isinstance(item, list | tuple) and np.ndim(item) == 0:
+        return "is a number"
+    return f"has length {len(item)}"
+
+
+def _text_error(text):
+    return errors.user_error(
+        TypeError,
+        f"array: {doors.shown(text)} is a text, and arrays hold numbers.",
+        fix="read numbers by `float(text)`, or number the texts, as "
+        "`np.unique(texts, return_inverse=True)` does.",
+        anchor="not-an-array",
+    )
 
 
 _MOST_LEVELS = 64  # NumPy has no more dimensions
@@ -317,6 +355,13 @@ def _checked_shape(name, shape):
 
 
 def _filled(name, shape, value, dtype, device):
+    if isinstance(shape, int) and isinstance(dtype, int) and not isinstance(dtype, bool):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: the second argument is a dtype, got the integer {dtype}.",
+            fix=f"give the shape as one tuple: `{name}(({shape}, {dtype}))`.",
+            anchor="dtype-unsupported",
+        )
     dtype = dtypes.default_dtype(float) if dtype is None else user_dtype(name, dtype)
     return placed(structural.full(ShapedArray(_checked_shape(name, shape), dtype), value), device)
 

@@ -13,7 +13,7 @@ quicker and of unproven quality. Under the last two, `vmap` over keys draws all 
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors, native
+from evertrace._src import config, doors, dtypes, errors, native
 from evertrace._src.arrays.interop import as_operand, computed, from_numpy, type_of_number
 from evertrace._src.ops import random as ops
 from evertrace._src.ops.convert import convert, number, wrapped
@@ -45,6 +45,13 @@ def _implementation(impl, dtype=None):
 
 def _seeded(name, seed, impl):
     """Return the typed key of an integer seed."""
+    if isinstance(seed, str | bytes):
+        raise errors.user_error(
+            TypeError,
+            f"{name}: the seed must be an integer, got the text {doors.shown(seed)}.",
+            fix=f"pass an integer, e.g. `random.{name}(0)`; `zlib.crc32` makes one of a text.",
+            anchor="random-seed",
+        )
     if isinstance(seed, np.ndarray | np.generic):
         seeds = from_numpy(seed, name)
     elif isinstance(seed, int):

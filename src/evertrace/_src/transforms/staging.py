@@ -180,13 +180,13 @@ def inline(jaxpr, *args):
 
 
 def provenance(var):
-    """Return the names of the inputs that a variable of an open stage depends on."""
+    """Return the inputs that a variable of an open stage depends on, by name."""
     stage_, wanted = var._trace, {id(var)}
     for eqn in reversed(stage_.eqns):
         if any(id(v) in wanted for v in eqn.outvars):
             wanted.update(map(id, eqn.invars))
-    return [
-        name if name is not None else f"argument {i}"
+    return {
+        name if name is not None else f"argument {i}": v
         for i, (v, name) in enumerate(zip(stage_.invars, stage_.names, strict=True))
         if id(v) in wanted
-    ]
+    }
