@@ -72,12 +72,36 @@ def test_arrays_larger_than_memory(name):
 @pytest.mark.parametrize(
     ("size", "text"),
     [(-1, "in a compiled program"), (100, "for an array of 100 bytes"),
-     (3 << 40, "for an array of 3 TiB"), (5 << 29, "for an array of 2.5 GiB")],
+     (3 << 40, "for an array of 3 TiB; this machine has 4 GiB"),
+     (5 << 29, "for an array of 2.5 GiB")],
 )  # fmt: skip
-def test_the_size_of_what_has_no_room_is_named(size, text):
+def test_the_size_of_what_has_no_room_is_named(size, text, monkeypatch):
+    monkeypatch.setattr("evertrace._src.errors.machine_memory", lambda: 4 << 30)
     what, place, *_ = str(out_of_memory(size)).splitlines()
     assert what == f"RESOURCE_EXHAUSTED: Out of memory {text}."
     assert "test_sizes_and_keys.py" in place
+
+
+TOO_LARGE = {
+    "at once": lambda: jnp.ones((200_000, 1_000_000)),
+    "jitted": lambda: ev.jit(lambda: jnp.ones((200_000, 1_000_000)))(),
+    "jitted, of an argument": lambda: ev.jit(lambda x: x + jnp.ones((200_000, 1_000_000)))(1.0),
+    "by XLA": lambda: ev.jit(lambda: jnp.ones((200_000, 1_000_000)), engine="xla")(),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_what_cannot_be_held_fails_with_what_was_asked_and_what_there_is(name, monkeypatch):
+    monkeypatch.setattr("evertrace._src.errors.machine_memory", lambda: 4 << 30)
+    said = "for an array of 745.1 GiB; this machine has 4 GiB.\n  at .*test_sizes_and_keys.py"
+    with pytest.raises(ev.errors.JaxRuntimeError, match=said):
+        TOO_LARGE[name]()
+
+
+def test_what_is_large_only_on_the_way_is_computed(monkeypatch):
+    monkeypatch.setattr("evertrace._src.errors.machine_memory", lambda: 1 << 20)
+    total = ev.jit(lambda x: (x + jnp.ones((2**13, 2**12))).sum(), engine="xla")(1.0)
+    assert float(total) == 2.0**26
 
 
 @pytest.mark.skipif(not native.is_built(), reason="tapes need the extension module")

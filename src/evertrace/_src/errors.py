@@ -42,7 +42,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from evertrace._src import source
-from evertrace._src.support import close_matches, set_module
+from evertrace._src.support import close_matches, machine_memory, set_module
 
 ErrorT = TypeVar("ErrorT", bound=Exception)
 
@@ -127,11 +127,22 @@ def out_of_memory(size: int = -1) -> "JaxRuntimeError":
       size: bytes of the array that there is no room for; -1 where it is what a program works with.
     """
     what = "in a compiled program" if size < 0 else f"for an array of {_amount(size)}"
+    there = machine_memory()
+    has = f"; this machine has {_amount(there)}" if size > there else ""
     return user_error(
         JaxRuntimeError,
-        f"RESOURCE_EXHAUSTED: Out of memory {what}.",
+        f"RESOURCE_EXHAUSTED: Out of memory {what}{has}.",
         fix="use smaller arrays, compute in pieces, or donate inputs that are not needed again.",
     )
+
+
+def check_memory(size: int) -> None:
+    """Raise unless the machine has the memory of an array, if it were for nothing else.
+
+    A system that gives out more memory than there is would end the process, minutes later.
+    """
+    if size > machine_memory():
+        raise out_of_memory(size)
 
 
 def _amount(size: int) -> str:

@@ -5,6 +5,7 @@ import functools
 import gc
 import importlib
 import os
+import pathlib
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -182,6 +183,30 @@ def close_matches(word: str, known: Iterable[str]) -> list[str]:
     """Return up to three of the known words that resemble `word`, for messages of errors."""
     difflib = importlib.import_module("difflib")  # takes milliseconds, for errors only
     return difflib.get_close_matches(word, list(known))
+
+
+@functools.cache
+def machine_memory() -> int:
+    """Return the bytes that this process can have at most: memory and swap, or its group's share.
+
+    Where nobody says, more than any machine has.
+    """
+    found = [1 << 62]
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") + _swap())
+    for file in ("memory.max", "memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            text = pathlib.Path("/sys/fs/cgroup", file).read_text(encoding="ascii")
+            found.append(int(text))  # not where it says "max"
+    return min(x for x in found if x > 0)
+
+
+def _swap() -> int:
+    with contextlib.suppress(OSError, ValueError):
+        text = pathlib.Path("/proc/meminfo").read_text(encoding="ascii")
+        words = text.partition("SwapTotal:")[2].split(maxsplit=1)
+        return int(words[0]) * 1024 if words else 0
+    return 0
 
 
 class Cache(Generic[K, V]):

@@ -45,13 +45,25 @@ def choose(jaxpr, request: Request) -> Choice:
 
     Raises:
       ValueError: an engine is asked for that cannot run the program.
+      JaxRuntimeError: a result is larger than the machine's memory.
     """
+    if request.wanted != "spmd" and runtime.computes_on_cpu():
+        _check_results(jaxpr)
     if request.wanted != "auto":
         return _taken(jaxpr, request, request.wanted, None)
     offer = _native_offer(jaxpr, request)
     if offer.runner is not None:
         return Choice("native", offer.why, offer.runner)
     return _taken(jaxpr, request, "xla", offer.why)
+
+
+def _check_results(jaxpr):
+    for x in jaxpr.outvars:
+        if x.aval.size > _LARGE:
+            errors.check_memory(x.aval.size * getattr(x.aval.dtype, "itemsize", 1))
+
+
+_LARGE = 1 << 24  # elements of a result that any machine has memory for
 
 
 def _taken(jaxpr, request, name, why):

@@ -90,6 +90,7 @@ def _broadcast_host(x, *, shape, broadcast_dimensions, sharding):
     if x.shape == shape:
         return x
     if math.prod(shape) > MAX_COPIED:
+        errors.check_memory(math.prod(shape) * x.dtype.itemsize)  # though it has none yet
         return np.broadcast_to(x, shape)
     out = np.empty(shape, x.dtype)
     out[...] = x
