@@ -1,5 +1,6 @@
 """The messages of mistakes that everybody makes once: what, where, a repair that can be typed."""
 
+import dataclasses
 import importlib.util
 import math
 import re
@@ -10,12 +11,17 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import errors, random
+from evertrace import errors, lax, random
 from evertrace._src import absent
 
 pytestmark = pytest.mark.quotes_lines
 
 X = jnp.ones((2, 3))
+
+
+@dataclasses.dataclass
+class Point:
+    x: object
 
 
 def branches(x):
@@ -103,6 +109,22 @@ TEXTS = {
         lambda: jnp.array([[[1], [2]], [[3], 4]]), errors.ShapeError,
         "array: [1][0] has length 1, but [1][1] is a number; all rows of an array have one shape.",
         "fill the shorter rows up",
+    ),
+    "a dataclass that is no tree": (
+        lambda: ev.vmap(lambda p: p.x)(Point(X)), TypeError,
+        "vmap(<lambda>): argument 0 of type Point is not an array.",
+        "make Point a tree: `ev.tree_util.register_dataclass(Point)`.",
+    ),
+    "a dataclass as a result": (
+        lambda: ev.vmap(Point)(X), TypeError,
+        "vmap(Point): the function returned a Point at result, which is not an array.",
+        "make Point a tree: `ev.tree_util.register_dataclass(Point)`.",
+    ),
+    "a dataclass in a loop": (
+        lambda: lax.fori_loop(0, 3, lambda i, p: p, Point(X)), TypeError,
+        "fori_loop: Point is not an array type. It takes arrays, NumPy arrays of numbers or "
+        "booleans, and Python scalars.",
+        "make Point a tree: `ev.tree_util.register_dataclass(Point)`.",
     ),
     "a module that is left out": (
         import_pallas, ModuleNotFoundError,

@@ -120,6 +120,14 @@ _REPAIRS: dict[type, str] = {
 }
 
 
+def repair_of(x: Any, otherwise: str) -> str:
+    """Return what to do about a value that is no array."""
+    kind = type(x)
+    if hasattr(kind, "__dataclass_fields__"):
+        return f"make {kind.__name__} a tree: `ev.tree_util.register_dataclass({kind.__name__})`."
+    return _REPAIRS.get(kind, otherwise)
+
+
 def not_an_array_error(x, where):
     """Build the error for an argument that is no array."""
     detail = f" with dtype {x.dtype}" if isinstance(x, (np.ndarray, np.generic)) else ""
@@ -127,8 +135,6 @@ def not_an_array_error(x, where):
         TypeError,
         f"{where}: {type(x).__name__}{detail} is not an array type. It takes arrays, NumPy arrays "
         "of numbers or booleans, and Python scalars.",
-        fix=_REPAIRS.get(
-            type(x), "convert it with `numpy.asarray`, or pass its leaves one by one."
-        ),
+        fix=repair_of(x, "convert it with `numpy.asarray`, or pass its leaves one by one."),
         anchor="not-an-array",
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
-from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.interop import as_operand, repair_of
 
 
 @tree.register_pytree_node_class
@@ -50,7 +50,7 @@ def _bad_result(result, name):
                 TypeError,
                 f"{name}: the function returned a {type(leaf).__name__} at result"
                 f"{tree.keystr(path)}, which is not an array.",
-                fix="return arrays, scalars, or trees of them.",
+                fix=repair_of(leaf, "return arrays, scalars, or trees of them."),
                 anchor="not-an-array",
             )
     return TypeError(f"{name}: the result holds a value that is not an array")

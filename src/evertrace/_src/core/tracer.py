@@ -5,6 +5,7 @@ makes itself current while it runs the user's function, and makes its parent cur
 applies its own rules. A tracer belongs to one trace; to every other trace it is a constant.
 """
 
+import copyreg
 import threading
 from typing import Any
 
@@ -98,6 +99,18 @@ def _thread_state() -> Any:
 
 
 state: Any = _thread_state()
+
+
+def _pickled_state(_: Any) -> tuple[Any, tuple[()]]:
+    return _thread_state_here, ()
+
+
+def _thread_state_here() -> Any:
+    return state
+
+
+# Functions that wrap the user's carry their globals along where they are pickled by value.
+copyreg.pickle(type(state), _pickled_state)
 
 
 class set_trace(InForce):

@@ -349,6 +349,7 @@ def _checked_shape(name, shape):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: sizes must not be negative, got shape {shape}.",
+            fix="give sizes of 0 or more; only `reshape` takes -1.",
             anchor="shape",
         )
     return shape

@@ -1,0 +1,62 @@
+"""Transformed functions that are pickled work where they are read, or say why they cannot be."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+
+TRANSFORMED = {
+    "jit": (lambda f: ev.jit(f), 6.0),
+    "grad": (lambda f: ev.grad(f), 2.0),
+    "value_and_grad": (lambda f: ev.value_and_grad(f), (6.0, 2.0)),
+    "vmap": (lambda f: ev.vmap(f), [6.0]),
+    "jit of vmap of grad": (lambda f: ev.jit(ev.vmap(ev.grad(f))), [2.0]),
+    "jacrev": (lambda f: ev.jacrev(f), 2.0),
+    "checkpoint": (lambda f: ev.checkpoint(f), 6.0),
+}
+
+
+def make(name):
+    return TRANSFORMED[name][0](lambda x: x * 2)
+
+
+READ = """
+import pickle, sys
+import numpy as np
+import evertrace.numpy as jnp
+f, x, expected = pickle.load(sys.stdin.buffer)
+y = f(jnp.asarray(x))
+for a, b in zip(y if type(y) is tuple else [y], expected if type(y) is tuple else [expected]):
+    np.testing.assert_array_equal(a, b)
+"""
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_cloudpickled_functions_work_in_another_process(name):
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+    expected = TRANSFORMED[name][1]
+    x = [3.0] if isinstance(expected, list) else 3.0
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        data = cloudpickle.dumps((make(name), x, expected))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+    subprocess.run([sys.executable, "-c", READ], input=data, check=True)
+
+
+def test_pickle_refuses_a_function_that_has_no_name():
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(make("jit"))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_columns_are_arrays(library):
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    make_column = {"pandas": "Series", "polars": "Series", "pyarrow": "array"}[library]
+    column = getattr(module, make_column)([1.0, 2.0, 3.0])
+    assert float(ev.jit(lambda c: jnp.asarray(c).sum())(column)) == 6.0
