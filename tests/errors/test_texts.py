@@ -3,8 +3,10 @@
 import dataclasses
 import importlib.util
 import math
+import pickle
 import re
 import sys
+import traceback
 from math import sin
 
 import pytest
@@ -190,6 +192,16 @@ def test_who_asks_whether_a_module_is_there_is_told():
     assert importlib.util.find_spec("evertrace.experimental.pallas") is None
     assert not hasattr(jnp, "summ")
     assert getattr(jnp, "summ", None) is None
+
+
+def test_an_absent_name_is_an_attribute_error_that_can_be_pickled():
+    with pytest.raises(AttributeError) as caught:
+        jnp.summ  # noqa: B018
+    shown = traceback.format_exception_only(caught.value)[0]
+    assert shown.startswith("AttributeError: module 'evertrace.numpy' has no attribute 'summ'.")
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert type(copied) is AttributeError
+    assert str(copied) == str(caught.value)
 
 
 def test_looking_for_a_name_loads_nothing_until_it_is_shown(monkeypatch):

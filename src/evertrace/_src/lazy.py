@@ -111,8 +111,12 @@ class Absent(AttributeError):
         except Exception:  # an explanation may never make a call fail
             return f"module {package!r} has no attribute {name!r}"
 
+    def __reduce__(self) -> Any:
+        return AttributeError, (str(self),)  # to where evertrace may not be loaded
+
 
 Absent.__name__ = Absent.__qualname__ = "AttributeError"
+Absent.__module__ = "builtins"
 
 
 class _LastFinder:

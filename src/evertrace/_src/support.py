@@ -5,7 +5,6 @@ import functools
 import gc
 import importlib
 import os
-import pathlib
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -195,16 +194,15 @@ def machine_memory() -> int:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") + _swap())
     for file in ("memory.max", "memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            text = pathlib.Path("/sys/fs/cgroup", file).read_text(encoding="ascii")
-            found.append(int(text))  # not where it says "max"
+        path = f"/sys/fs/cgroup/{file}"
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as limit:
+            found.append(int(limit.read()))  # not where it says "max"
     return min(x for x in found if x > 0)
 
 
 def _swap() -> int:
-    with contextlib.suppress(OSError, ValueError):
-        text = pathlib.Path("/proc/meminfo").read_text(encoding="ascii")
-        words = text.partition("SwapTotal:")[2].split(maxsplit=1)
+    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as facts:
+        words = facts.read().partition("SwapTotal:")[2].split(maxsplit=1)
         return int(words[0]) * 1024 if words else 0
     return 0
 

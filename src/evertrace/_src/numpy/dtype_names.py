@@ -11,6 +11,7 @@ import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.numpy.creation import asarray
+from evertrace._src.tracebacks import shortened
 
 pi = np.pi
 e = np.e
@@ -31,6 +32,7 @@ class ScalarType(type):
 
     dtype: np.dtype
 
+    @shortened
     def __call__(cls, x):
         """Return `x` as an array of this dtype."""
         return asarray(x, dtype=cls.dtype)
