@@ -1,4 +1,4 @@
-"""What is said of 75 mistakes: one frame of ours at most, the user's line, a repair that works."""
+"""What is said of 75 mistakes: one frame of ours at most, the user's line, a repair."""
 
 import pytest
 

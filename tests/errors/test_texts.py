@@ -60,6 +60,12 @@ TEXTS = {
         "zeros: the second argument is a dtype, got the integer 3.",
         "give the shape as one tuple: `zeros((2, 3))`.",
     ),
+    "arrays one by one": (
+        lambda: jnp.concatenate(X, jnp.ones(3)), TypeError,
+        "concatenate: axis must be an integer, got Array([1., 1., 1.], dtype=float32) of type "
+        "Array.",
+        "give several arrays as one list: `concatenate([a, b])`.",
+    ),
     "an array of texts": (
         lambda: jnp.array(["a"]), TypeError,
         "array: 'a' is a text, and arrays hold numbers.",

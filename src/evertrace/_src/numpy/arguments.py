@@ -88,7 +88,9 @@ def static_int(name, argument, value):
         raise errors.user_error(
             TypeError,
             f"{name}: {argument} must be an integer, got {value!r} of type {type(value).__name__}.",
-            fix="convert it with `int(...)`.",
+            fix=f"give several arrays as one list: `{name}([a, b])`."
+            if getattr(value, "ndim", 0)
+            else "convert it with `int(...)`.",
         ) from None
 
 
