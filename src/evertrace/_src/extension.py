@@ -15,10 +15,14 @@ _wanted = os.environ.get("EVERTRACE_NATIVE")
 is_wanted = _wanted != "0"
 """Whether to do without it was not asked for."""
 
+failure = ""
+"""Why it could not be loaded, in Python's words."""
+
 if is_wanted:
     try:
         from evertrace._src import _native  # pyright: ignore[reportAttributeAccessIssue]
-    except ImportError:  # it was not built, or for another Python
+    except ImportError as error:  # it was not built, or for another Python
+        failure = str(error)
         if _wanted == "1":
             raise
     else:

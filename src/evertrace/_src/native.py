@@ -7,6 +7,8 @@ functions are called as they are. `kernels` has what is called on NumPy arrays.
 
 import atexit
 import functools
+import importlib.machinery
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -52,6 +54,22 @@ def refuse_programs(refuse: Callable[[], None]) -> None:
 def is_built() -> bool:
     """Whether the extension module is there."""
     return _native is not None
+
+
+def why_missing() -> str:
+    """Return why the extension module is not there, or "" where it is."""
+    if is_built():
+        return ""
+    if not extension.is_wanted:
+        return "not wanted: EVERTRACE_NATIVE=0 is in the environment"
+    folder = os.path.dirname(__file__)
+    found = sorted(name for name in os.listdir(folder) if name.startswith("_native."))
+    wanted = [f"_native{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
+    if not found:
+        return "not built: there was no C++ compiler at the installation, or the sources were moved"
+    if not set(found) & set(wanted):
+        return f"built for another Python: there is {', '.join(found)}, and it takes {wanted[0]}"
+    return f"built, but Python cannot load it: {extension.failure}"
 
 
 class _AvalFields:

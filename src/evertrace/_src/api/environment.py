@@ -1,15 +1,22 @@
 """What there is: processes, living arrays, versions."""
 
 import gc
+import importlib.util
+import os
+import pkgutil
 import platform as system
 import sys
+from typing import Any
 
 import numpy as np
 
-from evertrace._src import native, tree
+from evertrace._src import config, native, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines import runtime
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import set_module
+
+metadata: Any = LazyModule("importlib.metadata")
 
 public = set_module("evertrace")
 
@@ -91,9 +98,87 @@ def copy_to_host_async(x):
     return x
 
 
+def facts(with_devices=True):
+    """Return what a report of a bug should say, and why what is missing is not there.
+
+    Args:
+      with_devices: whether devices are opened, for which jaxlib is loaded.
+
+    Returns:
+      A dict of texts.
+    """
+    rows = {
+        "evertrace": sys.modules["evertrace"].__version__,
+        "jaxlib": _version("jaxlib", "nothing can be compiled by XLA"),
+        "numpy": np.__version__,
+        "native kernels": _native_kernels(),
+        "fused loops": _fused_loops(),
+        "accelerators": _accelerators(),
+        "python": sys.version.replace("\n", " "),
+    }
+    if with_devices:
+        rows |= _devices()
+    return rows | {"platform": system.platform()}
+
+
+def _version(package, otherwise):
+    """Return the version of an installed package, or that it is not there and what is lost."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return f"not installed, so {otherwise}: `pip install {package}`"
+
+
+def _native_kernels():
+    if native.is_built() and not config.current().native_kernels:
+        return "built, not used: the option native_kernels is off"
+    return native.why_missing() or "built"
+
+
+def _fused_loops():
+    if not native.is_built():
+        return "not there: they need the native kernels"
+    found = _version("llvmlite", "loops are not compiled together")
+    return found if found.startswith("not") else f"by llvmlite {found}"
+
+
+def _accelerators():
+    """Return the plugins that are installed, or why there is none."""
+    asked = config.first_platform()
+    if asked == "cpu":
+        return 'not used: the option platforms says "cpu" first'
+    packages = importlib.util.find_spec("jax_plugins")
+    places = (packages and packages.submodule_search_locations) or ()
+    found = sorted({plugin.name for plugin in pkgutil.iter_modules(list(places))})
+    if importlib.util.find_spec("libtpu"):
+        found.append("libtpu")
+    if found:
+        return f"plugins {', '.join(found)}"
+    if os.path.exists("/proc/driver/nvidia/version"):
+        return "none: there is an NVIDIA driver and no plugin: `pip install 'evertrace[cuda13]'`"
+    return "none: no plugin is installed"
+
+
+def _devices():
+    """Return the rows of devices, which say why there are none where they cannot be opened."""
+    try:
+        devices = runtime.devices()
+        count = runtime.client().process_count(None)
+    except Exception as error:
+        what = str(error).partition("\n")[0]
+        return {"devices": f"cannot be opened: {type(error).__name__}: {what}"}
+    return {
+        "devices": f"{len(devices)} of kind {devices[0].device_kind}",
+        "process_count": str(count),
+    }
+
+
 @public
 def print_environment_info(return_string=False):
     """Print versions, devices and the system, for reports of bugs.
+
+    Where something is missing the report says why: that an extension was not built, or is for
+    another Python, that a package is not installed, that devices cannot be opened.
 
     Args:
       return_string: return the text instead.
@@ -103,18 +188,7 @@ def print_environment_info(return_string=False):
       >>> [line.split(":")[0] for line in report.splitlines()][:4]
       ['evertrace', 'jaxlib', 'numpy', 'native kernels']
     """
-    devices = runtime.devices()
-    client = runtime.client()
-    rows = {
-        "evertrace": sys.modules["evertrace"].__version__,
-        "jaxlib": runtime.jaxlib_version(),
-        "numpy": np.__version__,
-        "native kernels": "built" if native.is_built() else "not built, for want of a compiler",
-        "python": sys.version.replace("\n", " "),
-        "devices": f"{len(devices)} of kind {devices[0].device_kind}",
-        "process_count": client.process_count(None),
-        "platform": system.platform(),
-    }
+    rows = facts()
     width = max(map(len, rows)) + 2
     text = "\n".join(f"{name + ':':<{width}}{value}" for name, value in rows.items())
     if return_string:

@@ -9,8 +9,9 @@ run, so only what this user alone can have written is used (`cache_folder.py`), 
 not exactly what was once written counts as absent. Whatever goes wrong costs a compilation and one
 warning, never an error.
 
-An entry is a header (magic, key, bytes of the executable and of the body, digest of the body) and
-the compressed executable. The entries used longest ago are removed when the folder grows too large.
+An entry is a header (magic, key, bytes of the executable and of the body, version of evertrace that
+has written it, digest of both) and the compressed executable. The entries used longest ago are
+removed when the folder grows too large.
 """
 
 import dataclasses
@@ -30,9 +31,10 @@ from evertrace._src import config, errors
 from evertrace._src.engines.cache_folder import Folder, UnsafeFolderError
 from evertrace._src.support import forkable
 
-_MAGIC = b"EVTXLA02"  # the last two digits are the version of this format
-_HEADER = struct.Struct("<8s32sQQ32s")
-_LARGEST = 1 << 31  # bytes of an executable: XLA's messages, of which it is one, have no more
+_MAGIC = b"EVTXLA03"  # the last two digits are the version of this format
+_HEADER = struct.Struct("<8s32sQQ16s32s")
+LARGEST = 1 << 31  # bytes of an executable: XLA's messages, of which it is one, have no more
+HEADER_BYTES = _HEADER.size
 _SUFFIX = ".xla"
 _EVICT_TO = 0.8  # part of the bound that is kept, so that not every write has to evict
 
@@ -87,7 +89,7 @@ def load(key: bytes) -> bytes | None:
         if folder is None:
             return None
         try:
-            body = _decode(folder.read(_name(key), _LARGEST), key)
+            body = _decode(folder.read(_name(key), LARGEST), key)
         except FileNotFoundError:
             _count("misses")
             return None
@@ -105,7 +107,7 @@ def store(key: bytes, executable: bytes, compile_seconds: float) -> None:
     current = config.current()
     if compile_seconds < current.compilation_cache_min_compile_seconds:
         return
-    if not current.compilation_cache_min_entry_bytes <= len(executable) <= _LARGEST:
+    if not current.compilation_cache_min_entry_bytes <= len(executable) <= LARGEST:
         return
     with _folder() as folder:
         if folder is None:
@@ -129,20 +131,27 @@ def discard(key: bytes, compiler: str, reason: str) -> None:
 
 def _encode(executable: bytes, key: bytes) -> bytes:
     """Return the file of an entry."""
-    body = zlib.compress(executable, 1)
-    digest = hashlib.sha256(body).digest()
-    return _HEADER.pack(_MAGIC, key, len(executable), len(body), digest) + body
+    return _sealed(key, len(executable), zlib.compress(executable, 1))
+
+
+def _sealed(key: bytes, size: int, body: bytes) -> bytes:
+    """Return a body, and the bytes that it is said to unfold to, under a header with its digest."""
+    writer = sys.modules["evertrace"].__version__.encode()[:16].ljust(16, b"\0")
+    digest = hashlib.sha256(writer + body).digest()
+    return _HEADER.pack(_MAGIC, key, size, len(body), writer, digest) + body
 
 
 def _decode(entry: bytes, key: bytes) -> bytes:
     """Return the executable of an entry's file; ValueError if it is not whole and of this key."""
     if len(entry) < _HEADER.size:
         raise ValueError("it is truncated")
-    magic, entry_key, size, length, digest = _HEADER.unpack_from(entry)
+    magic, entry_key, size, length, writer, digest = _HEADER.unpack_from(entry)
     body = memoryview(entry)[_HEADER.size :]
     if magic != _MAGIC or entry_key != key:
         raise ValueError("it is of another format or program")
-    if len(body) != length or hashlib.sha256(body).digest() != digest or size > _LARGEST:
+    sealed = hashlib.sha256(writer)
+    sealed.update(body)
+    if len(body) != length or sealed.digest() != digest or size > LARGEST:
         raise ValueError("it is damaged")
     # One byte more than there should be, so that a few bytes cannot become all of the memory.
     stream = zlib.decompressobj()
@@ -150,6 +159,16 @@ def _decode(entry: bytes, key: bytes) -> bytes:
     if len(executable) != size or not stream.eof or stream.unused_data:
         raise ValueError("it is damaged")
     return executable
+
+
+def written_by(header: bytes) -> str:
+    """Return the version of evertrace that an entry's header names; ValueError if it is none."""
+    if len(header) < _HEADER.size:
+        raise ValueError("it is truncated")
+    magic, *_, writer, _ = _HEADER.unpack(header)
+    if magic != _MAGIC:
+        raise ValueError("it is of another format")
+    return writer.rstrip(b"\0").decode("latin-1")
 
 
 def _name(key: bytes) -> str:

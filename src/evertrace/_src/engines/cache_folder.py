@@ -99,6 +99,21 @@ class Folder:
           UnsafeFileError: it is a link, a pipe, a device, too large, another user's, or others may
             write to it.
         """
+        with self._opened(name, most) as (handle, size):
+            with open(handle, "rb", closefd=False) as file:
+                contents = file.read(size)
+            with contextlib.suppress(OSError):  # a file system that keeps no times
+                os.utime(handle if os.utime in os.supports_fd else self._place(name))
+        return contents
+
+    def head(self, name: str, count: int, most: int) -> bytes:
+        """Return the first bytes of a file, which is not noted as a use; raises as `read` does."""
+        with self._opened(name, most) as (handle, _):
+            return os.read(handle, count)
+
+    @contextlib.contextmanager
+    def _opened(self, name: str, most: int) -> Iterator[tuple[int, int]]:
+        """Open a file that is shown to be the user's own; yields its handle and its bytes."""
         try:
             handle = os.open(self._place(name), os.O_RDONLY | _OPEN, dir_fd=self._fd)
         except FileNotFoundError:
@@ -108,13 +123,9 @@ class Folder:
         try:
             info = os.fstat(handle)
             _check_file(info, most)
-            with open(handle, "rb", closefd=False) as file:
-                contents = file.read(info.st_size)
-            with contextlib.suppress(OSError):  # a file system that keeps no times
-                os.utime(handle if os.utime in os.supports_fd else self._place(name))
+            yield handle, info.st_size
         finally:
             os.close(handle)
-        return contents
 
     def write(self, name: str, contents: bytes) -> None:
         """Write a file so that others see all of it or nothing, in place of whatever is there.

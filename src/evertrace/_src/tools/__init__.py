@@ -1,0 +1,1 @@
+"""What is used beside programs: the command line, timings, profiles, reports."""
