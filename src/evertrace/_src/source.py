@@ -122,6 +122,11 @@ def called_at(src: Source | None) -> str:
     return callee.rpartition(".")[2].strip()
 
 
+def line_of(src: Source) -> int:
+    """Return the number of the line of `src`."""
+    return _line_number(*src[:2])
+
+
 def format(src: Source) -> str:
     """Return `src` as one line, e.g. ``train.py:41 in loss:  y = h + bias``."""
     file, line, function, text = describe(src)

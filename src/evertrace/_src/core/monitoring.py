@@ -53,6 +53,16 @@ def _record(kind, *args, **kwargs):
         callback(*args, **kwargs)
 
 
+observers: tuple[Any, ...] = ()
+"""Tools that are called with (function, what, details) where `jit` has "traced" or "refused" it."""
+
+
+def observed(fun, what, details):
+    """Tell tools what became of a function that was to be traced."""
+    for observer in observers:
+        observer(fun, what, details)
+
+
 def timed(what, name, seconds):
     """Record that a step ("trace", "lower" or "compile") for a function took some seconds."""
     if config.current().log_compiles:

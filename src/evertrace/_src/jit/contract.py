@@ -1,5 +1,6 @@
 """Calls by the contract: guards tell variants apart, and what a call reads is an input of it."""
 
+import functools
 import types
 from typing import Any
 
@@ -114,7 +115,11 @@ class ContractCalls:
         reason = allow(self.name, self.options, kept, compare)
         variants.misses += 1
         expected = variants.refusals.expected(key)
-        variant = Variant(record(call, self.name, expected), self.options)
+        try:
+            variant = Variant(record(call, self.name, expected), self.options)
+        except Exception as error:
+            monitoring.observed(self.fun, "refused", error)
+            raise
         variants.refusals.note(key, expected, variant.recorded.constants)
         monitoring.timed("trace", self.name, variant.recorded.seconds)
         variant.key, variant.reason, variant.used = key, reason, variants.hits
@@ -127,6 +132,8 @@ class ContractCalls:
                 variants.drop(min(kept, key=lambda v: v.used))
             if kept:
                 explain.warn_of_many(self.name, [*kept, variant], variants.warned)
+        if monitoring.observers:
+            monitoring.observed(self.fun, "traced", functools.partial(explain.report, variant))
         return variant, found
 
     def _mismatch(self, variant, call):

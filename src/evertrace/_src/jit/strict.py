@@ -196,8 +196,15 @@ class StrictCalls:
             self.name, self.options, kept, lambda: differences.from_strict(kept, key, names)
         )
         variants.misses += 1
-        variant = self.capture(call, avals, key)
+        try:
+            variant = self.capture(call, avals, key)
+        except Exception as error:
+            monitoring.observed(self.fun, "refused", error)
+            raise
         variant.reason = reason
+        if monitoring.observers:
+            words = functools.partial(explain.strict_report, variant, self._leaf_names(key))
+            monitoring.observed(self.fun, "traced", words)
         if not variant.captured.depends_on_trace:
             self._keep(variant, call, avals)
             if len(kept) >= stores.MAX_VARIANTS:
