@@ -103,7 +103,7 @@ def folder(tmp_path):
     """An empty cache folder, which the options name; there is room for one entry in it."""
     cache.reset()
     with config.override(
-        compilation_cache_dir=str(tmp_path / "programs"), compilation_cache_max_bytes=200
+        compilation_cache_dir=str(tmp_path / "programs"), compilation_cache_max_bytes=240
     ):
         yield tmp_path / "programs"
     cache.reset()

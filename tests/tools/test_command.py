@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -263,6 +264,14 @@ def test_docs_lists_sections_and_suggests_one(capsys):
         "evertrace docs: there is no section 'has-auks'. Did you mean has-aux? "
         "Without a name all are listed.\n"
     )
+
+
+def test_an_installation_makes_the_copy_where_it_is_read():
+    settings = tomllib.loads((SOURCES.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    overrides = settings["tool"]["scikit-build"]["overrides"]
+    (made,) = [made for found in overrides for made in found.get("generate", ())]
+    assert SOURCES / made["path"] == guide.PLACES[0]
+    assert (SOURCES.parent / made["template-path"]).samefile(GUIDE)
 
 
 def test_docs_reads_the_copy_of_an_installation_first(monkeypatch, tmp_path, capsys):

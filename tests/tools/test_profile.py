@@ -9,6 +9,8 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
 from evertrace._src.tools import work
+from evertrace._src.tools.profile import Profile
+from tests.docs.docstrings import run_docstring
 
 X = jnp.ones((20, 30))
 W = jnp.ones((30, 30))
@@ -127,6 +129,12 @@ def test_pictures_are_svg(tmp_path):
     assert 'Fix: let the name end in ".svg".' in str(caught.value)
     with pytest.raises(TypeError, match="profile: "):
         ev.profile(3)
+
+
+@pytest.mark.parametrize("member", [Profile, Profile.save])
+def test_examples_of_what_profile_returns(member, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    run_docstring(member.__name__, member)
 
 
 def total(fun, *args):

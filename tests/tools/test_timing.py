@@ -6,6 +6,7 @@ import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace._src.tools import timing
 from evertrace._src.tools.timing import Timing
+from tests.docs.docstrings import run_docstring
 
 
 def test_calls_are_counted_and_the_first_one_is_apart(monkeypatch):
@@ -32,6 +33,11 @@ def test_each_call_is_waited_for(monkeypatch):
     monkeypatch.setattr(timing, "block_until_ready", waited.append)
     ev.timeit(lambda: 5, calls=2, warmup=1)()
     assert waited == [5] * 3
+
+
+@pytest.mark.parametrize("cls", [timing.Timing, timing.Timing.compare, timing.Comparison])
+def test_examples_of_what_timeit_returns(cls):
+    run_docstring(cls.__name__, cls)
 
 
 def test_a_timing_in_words():
