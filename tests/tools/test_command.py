@@ -34,6 +34,11 @@ def shell(*arguments, code="", **variables):
     return done.returncode, done.stdout, done.stderr
 
 
+def rows_of(text):
+    """Return what is printed as names and facts."""
+    return dict(re.findall(r"^(\S[^:]*): +(.*)$", text, re.MULTILINE))
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A cache of two programs, in use."""
@@ -75,7 +80,7 @@ def test_info_names_settings_and_those_that_set_nothing(monkeypatch, capsys):
     monkeypatch.setenv("EVERTRACE_ENABEL_X64", "1")
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     assert command.main(["info"]) == 0
-    rows = dict(re.findall(r"^(\S[^:]*): +(.*)$", capsys.readouterr().out, re.MULTILINE))
+    rows = rows_of(capsys.readouterr().out)
     assert rows["EVERTRACE_ENABLE_X64"] == "0"
     assert rows["JAX_PLATFORMS"] == "cpu"
     wanted = "1 (no option has this name; did you mean EVERTRACE_ENABLE_X64?)"
@@ -85,10 +90,10 @@ def test_info_names_settings_and_those_that_set_nothing(monkeypatch, capsys):
 def test_info_says_where_the_cache_is(folder, capsys):
     size = sum(path.stat().st_size for path in folder.iterdir())
     assert command.main(["info"]) == 0
-    assert f"cache:          {folder}, 2 programs, {size} B\n" in capsys.readouterr().out
+    assert rows_of(capsys.readouterr().out)["cache"] == f"{folder}, 2 programs, {size} B"
     with config.override(enable_compilation_cache=False):
         assert command.main(["info"]) == 0
-    assert "cache:          off: an option says so\n" in capsys.readouterr().out
+    assert rows_of(capsys.readouterr().out)["cache"] == "off: an option says so"
 
 
 MISSING = [
@@ -108,11 +113,12 @@ MISSING = [
 def test_information_says_why_there_is_no_extension_module(monkeypatch, name, value, said):
     monkeypatch.setattr(environment.native, "_native", None)
     monkeypatch.setattr(f"evertrace._src.{name}", value)
-    rows = dict(re.findall(r"^(\S[^:]*): +(.*)$", ev.print_environment_info(True), re.MULTILINE))
+    rows = rows_of(ev.print_environment_info(True))
     assert rows["native kernels"].startswith(said)
     assert rows["fused loops"] == "not there: they need the native kernels"
 
 
+@pytest.mark.usefixtures("needs_native")
 def test_information_says_that_kernels_are_not_used():
     with config.override(native_kernels=False):
         assert "the option native_kernels is off" in ev.print_environment_info(True)
