@@ -20,6 +20,7 @@ from evertrace._src.errors import NonConcreteBooleanIndexError as NonConcreteBoo
 from evertrace._src.errors import NotLinearError as NotLinearError
 from evertrace._src.errors import OpaqueStateError as OpaqueStateError
 from evertrace._src.errors import PeerLostError as PeerLostError
+from evertrace._src.errors import PeerMismatchError as PeerMismatchError
 from evertrace._src.errors import PerformanceWarning as PerformanceWarning
 from evertrace._src.errors import RetraceError as RetraceError
 from evertrace._src.errors import RetraceWarning as RetraceWarning
@@ -51,6 +52,7 @@ __all__ = [
     "NotLinearError",
     "OpaqueStateError",
     "PeerLostError",
+    "PeerMismatchError",
     "PerformanceWarning",
     "RetraceError",
     "RetraceWarning",

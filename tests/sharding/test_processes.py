@@ -1,6 +1,7 @@
 """Several processes on this machine: their devices work on one program, and any of them may die."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -262,3 +263,84 @@ def test_it_comes_first_and_once():
     with pytest.raises(RuntimeError, match="it has been called before"):
         ev.distributed.initialize()
     ev.distributed.shutdown()
+
+
+TWICE = """
+sum_, max_ = (ev.jit(f, out_shardings=whole) for f in (jnp.sum, jnp.max))
+def both(*funs): return [float(f(a)) for f in funs]
+assert both(sum_, max_, sum_, max_, max_, max_) == [28, 7, 28, 7, 7, 7]
+"""
+# name: (what both do, and what each of the two is said to be in)
+DIVERGED = {
+    "another program": (
+        "f = ev.jit(lambda a: a.sum()) if rank == 0 else ev.jit(lambda a: (2 * a).sum())\n"
+        "print(text_of(f, a))",
+        ["<lambda>(f32[8])", "<lambda>(f32[8])"],
+    ),
+    "other shapes": (
+        "b = ev.make_array_from_process_local_data(rows, np.ones(4 + rank, np.float32))\n"
+        "print(text_of(ev.jit(jnp.sum), b))",
+        ["sum(f32[8])", "sum(f32[10])"],
+    ),
+    "known programs in another order": (
+        TWICE + "print(text_of(both, *((sum_, max_) if rank == 0 else (max_, sum_))))",
+        ["sum(f32[8])", "max(f32[8])"],
+    ),
+    "one that does more": (
+        TWICE + "print(text_of(both, *([max_, sum_] if rank == 0 else [max_] * 10)))",
+        ["sum(f32[8])", "max(f32[8])"],
+    ),
+    "another place": (
+        "from evertrace.experimental.array_serialization.pytree_serialization import save\n"
+        "print(text_of(save, a, 'nowhere') if rank else text_of(ev.jit(jnp.sum), a))",
+        ["sum(f32[8])", "save"],
+    ),
+}
+QUICK = "known programs in another order"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n != QUICK)) for n in DIVERGED]
+)
+def test_processes_that_do_not_do_the_same_are_told_what_they_do(name):
+    code, steps = DIVERGED[name]
+    codes, texts = outcome(code)
+    assert codes == [0, 0]
+    for rank, text in enumerate(texts):
+        assert text.startswith("PeerMismatchError: "), texts
+        places = [rf"{re.escape(step)} at <string>:\d+ in <?\w+>?" for step in steps]
+        ours = f"process {1 - rank} is in {places[1 - rank]}.*, and this one, process {rank}, "
+        assert re.search(f"{ours}in {places[rank]}", text), texts
+
+
+@pytest.mark.slow
+def test_the_third_process_is_told_as_well():
+    code = "f = jnp.max if rank == 1 else jnp.sum\nprint(text_of(ev.jit(f), a))\n"
+    codes, texts = outcome(code, 3)
+    assert codes == [0, 0, 0]
+    assert all("Error: " in text for text in texts)
+    assert all("PeerMismatchError: " in text for text in texts), texts
+    assert all("max(f32[12]) at <string>" in text for text in texts)
+
+
+@pytest.mark.slow
+def test_processes_that_do_the_same_are_not_stopped():
+    code = """
+pair = ev.make_mesh((2,), ("i",), devices=ev.devices()[:2])
+sum_, max_, min_ = (ev.jit(f) for f in (jnp.sum, jnp.max, jnp.min))
+b = None
+if rank < 2:
+    pair_rows = NamedSharding(pair, P("i"))
+    b = ev.make_array_from_process_local_data(pair_rows, np.ones(2, np.float32))
+for i in range(6):
+    sum_(a), sum_(a)
+    if i % 2 and b is not None:  # of which the third process knows nothing
+        assert float(sum_(b)) == 4 and float(min_(b)) == 1
+    sum_(a), max_(a)
+    time.sleep(0.1 * (rank == i % 3))
+    found = float(sum_(a)), float(max_(a))
+assert ev.jit(lambda a: a * (rank + 1))(a).shape == (12,)  # nobody waits for others in it
+print(found)
+"""
+    codes, texts = outcome(code, 3)
+    assert (codes, texts) == ([0, 0, 0], ["(66.0, 11.0)"] * 3)

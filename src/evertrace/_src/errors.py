@@ -603,6 +603,21 @@ class PeerLostError(EvertraceError, RuntimeError):
 
 
 @public
+class PeerMismatchError(EvertraceError, RuntimeError):
+    """Another process starts another program than this one, or does something else with all others.
+
+    The message says what both do, and where. It is raised in both, instead of having each wait for
+    the other one for ever.
+
+    Example:
+      >>> raise ev.errors.PeerMismatchError("step: process 1 is in loss(f32[8]), ...")
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.PeerMismatchError: step: process 1 is in loss(f32[8]), ...
+    """
+
+
+@public
 class RetraceWarning(EvertraceWarning):
     """A function keeps being traced, each time because the same input has a new value.
 

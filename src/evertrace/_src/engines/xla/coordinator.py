@@ -3,7 +3,8 @@
 It runs no programs, so that none of those that do is special: any may die. XLA's service only finds
 out after a hundred seconds that one has died, and then ends all; it also ends who waits in vain. So
 each process keeps a connection to this one, which the system closes with the process. Once all have
-come they are told where XLA's service is, and when one has gone all others are told at once.
+come they are told where XLA's service is, and when one has gone all others are told at once. Over
+the same connections processes agree on what they start together (see `agreement`).
 
 Run as ``python -m evertrace._src.engines.xla.coordinator ADDRESS COUNT SECONDS``. It prints a line
 once it listens, and ends when the last connection is closed.
@@ -18,6 +19,7 @@ import threading
 import time
 
 from evertrace._src.engines.xla import compat
+from evertrace._src.engines.xla.agreement import Turn, Turns
 
 _GRACE = 1.0  # seconds after the last connection, in which XLA's clients take their leave
 
@@ -67,6 +69,7 @@ class Register:
         self._lock = threading.Lock()
         self._there: dict[int, Lines] = {}
         self._has_begun = False  # the process that has started this one is or was there
+        self._turns = Turns(self._say)
         self.complete, self.ended = threading.Event(), threading.Event()
 
     def serve(self, connection: socket.socket) -> None:
@@ -76,6 +79,10 @@ class Register:
             if "index" in message:
                 about = message
                 self._enter(message["index"], lines)
+            if "turn" in message:
+                self._turns.come(about["index"], Turn.read(message["turn"]))
+            if "ask" in message:
+                self._turns.ask(about["index"])
             why = message.get("why", why)
         if not about:
             return
@@ -89,6 +96,11 @@ class Register:
         if over:
             self.complete.set()
             self.ended.set()
+
+    def _say(self, index: int, **message: object) -> None:
+        lines = self._there.get(index)
+        if lines is not None:
+            lines.say(**message)
 
     def _enter(self, index: int, lines: Lines) -> None:
         with self._lock:

@@ -5,6 +5,9 @@ devices or of other parts, or a donated one again; what has as many bytes it tak
 expects. None of that gets past `Partition.run`.
 """
 
+import contextlib
+import hashlib
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +22,8 @@ from evertrace._src.support import forkable
 
 # Programs are started one after the other, so that all devices see them in one order.
 _starting = forkable(threading.Lock())
+_KINDS = "all-reduce|all-gather|(?:ragged-)?all-to-all|collective-[a-z]+|reduce-scatter|send|recv"
+_COLLECTIVE = re.compile(rf" (?:{_KINDS})(?:-start)?\(")
 
 
 class Partition(Inspected):
@@ -45,6 +50,14 @@ class Partition(Inspected):
         self.inputs, self.outputs, self.donated = list(inputs), list(outputs), donated
         devices = [d for _, layout in (*inputs, *outputs) for d in layout.devices if d.is_local]
         self._local = list(dict.fromkeys(devices))
+        group = {d.process_index for _, layout in (*inputs, *outputs) for d in layout.devices}
+        self._group = tuple(sorted(group))
+        # The processes are not to wait for each other where their devices do not.
+        self._meets = len(group) > 1 and _COLLECTIVE.search(self.text()) is not None
+        types = ", ".join([aval.str_short() for aval, _ in inputs])
+        self._what = f"{name}({types})"
+        facts = text.partition("\n")[2], [layout.devices for _, layout in (*inputs, *outputs)]
+        self._digest = hashlib.sha256(repr(facts).encode()).hexdigest() if self._meets else ""
         self._handlers = [
             compat.result_handler(memory_of(aval), raw_sharding(layout, len(memory_of(aval).shape)))
             for aval, layout in outputs
@@ -58,21 +71,26 @@ class Partition(Inspected):
             another than that of the program; an array that is donated is passed twice.
           DeletedArrayError: an argument was donated or deleted before.
           PeerLostError: a process that has to run it as well is gone.
+          PeerMismatchError: a process that has to run it as well starts another one.
           JaxRuntimeError: the program failed.
         """
         check_process()
         self._check(args)
         raws, member = [x.raw for x in args], membership()
         try:
-            if member is None:
-                running = self._start(raws)
-            else:
-                number = member.launching(self._local, self.name)
-                running = member.wait_for(lambda: self._start(raws, launch_id=number), self.name)
+            running = self._start_together(raws, member) if member else self._start(raws)
             raws = running.consume_with_handlers(self._handlers)
         except compat.FAILURES as error:
             failed(error, self.name, "running a program on several devices")
         return [Spread(r, *facts) for r, facts in zip(raws, self.outputs, strict=True)]
+
+    def _start_together(self, raws, member):
+        """Start it once the other processes do, if it needs them."""
+        with member.order if self._meets else contextlib.nullcontext():
+            if self._meets:
+                member.take_turn(self._what, self._digest, self._group)
+            number = member.launching(self._local, self.name)
+            return member.wait_for(lambda: self._start(raws, launch_id=number), self.name)
 
     def _start(self, raws, **numbered):
         with _starting:

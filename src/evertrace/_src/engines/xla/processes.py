@@ -2,7 +2,8 @@
 
 XLA's own means end the process when another one dies. Here the death of a process is an error,
 `PeerLostError`, in each of the others: whoever waits for it in a program is woken, and whoever
-starts the next one is told.
+starts the next one is told. So it is with a process that starts another program than the others
+(see `agreement`).
 """
 
 import atexit
@@ -19,8 +20,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
-from evertrace._src import errors
+from evertrace._src import errors, source
 from evertrace._src.engines.xla import compat
+from evertrace._src.engines.xla.agreement import Turn, difference
 from evertrace._src.engines.xla.coordinator import Lines
 from evertrace._src.engines.xla.failures import fail
 
@@ -48,11 +50,18 @@ class Membership:
       client: XLA's client of the coordination service.
       collectives: how devices of the CPU tell each other what they have computed.
       lost: number of a process -> its `Loss`.
+      order: a lock, held while a turn is taken and what it is for is started.
     """
 
     def __init__(self, index: int, count: int, client: Any, collectives: Any, lines: Lines):
         self.index, self.count, self.client, self.collectives = index, count, client, collectives
         self.lost: dict[int, Loss] = {}
+        self.order = threading.RLock()
+        self._everybody = tuple(range(count))
+        self._counts: collections.Counter = collections.Counter()  # group -> turns
+        self._turn: tuple[Turn, Any] | None = None  # and where the user has begun it
+        self._last = ""  # digest of the last turn of everybody
+        self._agreed, self._may_go, self._difference = None, threading.Event(), ""
         self._lines, self._known, self._why = lines, threading.Event(), ""
         self._numbers, self._exchanges = itertools.count(1), itertools.count(1)
         self._launched: collections.deque = collections.deque(maxlen=_IN_FLIGHT)
@@ -60,17 +69,66 @@ class Membership:
 
     def _listen(self) -> None:
         for message in self._lines:
-            index = message["lost"]
-            facts = message["pid"], message["host"], message["why"]
-            self.lost[index] = Loss(index, *facts, time.monotonic())
-            self._known.set()
-            self._wake(f"process {index} is gone")
+            if "go" in message:
+                self._agreed = tuple(message["group"]), message["go"]
+                self._may_go.set()
+            elif "ask" in message:
+                if self._turn is not None:
+                    self._say_turn(*self._turn)
+            elif "sides" in message:
+                self._difference = difference(message["sides"], self.index)
+                self._stop(self._difference)
+            else:
+                index = message["lost"]
+                facts = message["pid"], message["host"], message["why"]
+                self.lost[index] = Loss(index, *facts, time.monotonic())
+                self._stop(f"process {index} is gone")
+
+    def _stop(self, text: str) -> None:
+        self._known.set()
+        self._may_go.set()
+        self._wake(text)
 
     def _wake(self, text: str) -> None:
         """Let whoever waits for a program that is under way go on, with an error."""
         for number, devices in list(self._launched):
             for device in devices:
                 compat.poison(device, number, text)
+
+    def take_turn(self, what: str, digest: str, group: tuple | None = None) -> None:
+        """Wait, where need be, until all are about to start the same; the caller holds `order`.
+
+        Args:
+          what: a program, or a place where all wait for all.
+          digest: equal for equal programs, and for no others.
+          group: the processes that it is for; by default all, who wait for each other even if it
+            is what the last turn was for.
+
+        Raises:
+          PeerMismatchError: another process is in another turn.
+          PeerLostError: a process has gone.
+        """
+        self.check(what)
+        repeats = group == self._everybody and digest == self._last
+        group = group or self._everybody
+        self._counts[group] += 1
+        counts = tuple(self._counts.items())
+        began = Turn(group, counts, digest, what, "", not repeats), source.user_source()
+        if not repeats:
+            self._may_go.clear()
+            self._say_turn(*began)
+        self._turn = began  # after it is said: what is told when asked is not waited for
+        while not repeats and self._agreed != (group, self._counts[group]):
+            if not self._may_go.wait(_POLL):
+                self._lines.say(ask=True)
+            self._may_go.clear()
+            self.check(what)
+        if group == self._everybody:
+            self._last = digest
+
+    def _say_turn(self, turn: Turn, src: Any) -> None:
+        turn = turn._replace(at="" if src is None else source.format(src))
+        self._lines.say(turn=turn._asdict())
 
     def launching(self, devices: Any, what: str) -> int:
         """Return the number of a program that is about to be started on devices of this process."""
@@ -98,19 +156,32 @@ class Membership:
         threading.Thread(target=work, name="evertrace launch", daemon=True).start()
         while not done.wait(_POLL):
             if any(time.monotonic() - x.when > _NOTICE / 3 for x in list(self.lost.values())):
-                raise self._error(what)
+                self.check(what)
+            self._check_same(what)
         result, error = made[0]
         if error is not None:
             raise error
         return result
 
     def check(self, what: str) -> None:
-        """Raise `PeerLostError` if a process has gone."""
+        """Raise `PeerLostError` if a process has gone, `PeerMismatchError` if one differs."""
+        self._check_same(what)
         if self.lost:
             raise self._error(what)
 
+    def _check_same(self, what: str) -> None:
+        if self._difference:
+            raise errors.user_error(
+                errors.PeerMismatchError,
+                f"{what}: {self._difference}. All processes have to start the same programs in the "
+                "same order.",
+                fix="let no process decide by its number or its own data what is computed "
+                "together, and start all processes again.",
+                anchor="distributed",
+            )
+
     def explain(self, what: str) -> None:
-        """Raise `PeerLostError` if a process has gone, of which others may yet have to hear."""
+        """Raise as `check` does, for what others may yet have to hear of."""
         self._known.wait(_NOTICE)
         self.check(what)
 
@@ -122,11 +193,12 @@ class Membership:
           value: of this process, at most some megabytes.
 
         Raises:
+          PeerMismatchError: another process is at another place.
           PeerLostError: a process has gone meanwhile.
         """
-        number = next(self._exchanges)
         found = []
         try:
+            number = self.meet(what)
             compat.set_value(self.client, f"exchange/{number}/{self.index}", value)
             for other in range(self.count):
                 key = f"exchange/{number}/{other}"
@@ -139,6 +211,12 @@ class Membership:
             self.explain(what)
             raise
         return found
+
+    def meet(self, what: str) -> int:
+        """Wait until all processes have come here; returns which such place it is."""
+        with self.order:
+            self.take_turn(what, f"place {what}")
+            return next(self._exchanges)
 
     def _error(self, what: str) -> Exception:
         loss = min(self.lost.values(), key=lambda x: x.when)
