@@ -1,26 +1,16 @@
-"""Grids of devices for meshes, and what programs for several processes ask of the others.
-
-There is one process: what is gathered from all is gathered from it, and nobody is waited for.
-"""
+"""Grids of devices for meshes."""
 
 import math
 
 import numpy as np
 
-from evertrace._src import errors, tree
-from evertrace._src.api.devices import device_put
-from evertrace._src.arrays.array import Array
+from evertrace._src import errors
 from evertrace._src.engines import runtime
 from evertrace._src.sharding import maps
-from evertrace._src.sharding.layout import NamedSharding
 from evertrace._src.support import set_module
 
 old_shard_map = set_module("evertrace.experimental.shard_map")
 mesh_utils = set_module("evertrace.experimental.mesh_utils")
-multihost_utils = set_module("evertrace.experimental.multihost_utils")
-
-
-# ---------------------------------------------------------------- meshes
 
 
 @mesh_utils
@@ -134,146 +124,3 @@ def shard_map(f, mesh, in_specs, out_specs, check_rep=True):
       Array([0, 2, 4], dtype=int32)
     """
     return maps.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
-
-
-# ---------------------------------------------------------------- processes
-
-
-@multihost_utils
-def broadcast_one_to_all(in_tree, is_source=None):
-    """Return the values of the process that is the source: of this one.
-
-    Args:
-      in_tree: a tree of arrays.
-      is_source: whether this process is the source; of no effect, it is.
-
-    Returns:
-      A tree of NumPy arrays.
-
-    Example:
-      >>> from evertrace.experimental import multihost_utils
-      >>> multihost_utils.broadcast_one_to_all({"seed": jnp.int32(3)})
-      {'seed': array(3, dtype=int32)}
-    """
-    return tree.map(np.asarray, in_tree)
-
-
-@multihost_utils
-def process_allgather(in_tree, tiled=False):
-    """Return the values of all processes as NumPy arrays.
-
-    Args:
-      in_tree: a tree of arrays.
-      tiled: whether the processes' arrays are joined along their first dimension, rather than
-        stacked along a new one.
-
-    Returns:
-      A tree of NumPy arrays; without `tiled` they have a leading dimension of one per process.
-      Arrays that are divided over devices are returned whole.
-
-    Example:
-      >>> from evertrace.experimental import multihost_utils
-      >>> multihost_utils.process_allgather(np.arange(3))
-      array([[0, 1, 2]])
-    """
-
-    def gather(x):
-        if tiled or (isinstance(x, Array) and isinstance(x.sharding, NamedSharding)):
-            return np.asarray(x)
-        return np.asarray(x)[None]
-
-    return tree.map(gather, in_tree)
-
-
-@multihost_utils
-def sync_global_devices(name):
-    """Wait until all processes have come here; there is one.
-
-    Args:
-      name: of the place.
-
-    Example:
-      >>> from evertrace.experimental import multihost_utils
-      >>> multihost_utils.sync_global_devices("epoch")
-    """
-    del name
-
-
-@multihost_utils
-def reached_preemption_sync_point(step_id):
-    """Return whether all processes should stop and save: False, nobody announces it here.
-
-    Args:
-      step_id: number of the step.
-
-    Example:
-      >>> from evertrace.experimental import multihost_utils
-      >>> multihost_utils.reached_preemption_sync_point(10)
-      False
-    """
-    del step_id
-    return False
-
-
-@multihost_utils
-def assert_equal(in_tree, fail_message=""):
-    """Raise if processes have different values; there is one.
-
-    Args:
-      in_tree: a tree of arrays.
-      fail_message: of no effect.
-
-    Example:
-      >>> from evertrace.experimental import multihost_utils
-      >>> multihost_utils.assert_equal({"w": np.ones(3)})
-    """
-    del fail_message
-    tree.map(np.asarray, in_tree)
-
-
-@multihost_utils
-def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
-    """Return arrays over a mesh, made of what each process has of them: of what this one has.
-
-    Args:
-      local_inputs: a tree of arrays.
-      global_mesh: the mesh.
-      pspecs: a `PartitionSpec`, or a tree of them that is a prefix of `local_inputs`.
-
-    Returns:
-      A tree of arrays, laid out as `pspecs` say.
-
-    Example:
-      >>> from evertrace.experimental import multihost_utils
-      >>> mesh = ev.make_mesh((1,), ("x",))
-      >>> multihost_utils.host_local_array_to_global_array(np.arange(3), mesh, ev.P("x"))
-      Array([0, 1, 2], dtype=int32)
-    """
-    leaves, treedef = tree.flatten(local_inputs)
-    specs = tree.broadcast_prefix(pspecs, local_inputs, lambda x: x is None)
-    return tree.unflatten(
-        treedef,
-        [
-            device_put(x, NamedSharding(global_mesh, spec))
-            for x, spec in zip(leaves, specs, strict=True)
-        ],
-    )
-
-
-@multihost_utils
-def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
-    """Return what this process has of arrays over a mesh: all of them.
-
-    Args:
-      global_inputs: a tree of arrays.
-      global_mesh: the mesh.
-      pspecs: how the arrays are laid out.
-
-    Example:
-      >>> from evertrace.experimental import multihost_utils
-      >>> mesh = ev.make_mesh((1,), ("x",))
-      >>> multihost_utils.global_array_to_host_local_array(jnp.arange(3), mesh, ev.P("x"))
-      Array([0, 1, 2], dtype=int32)
-    """
-    del global_mesh, pspecs
-    return global_inputs

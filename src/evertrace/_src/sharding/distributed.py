@@ -5,6 +5,7 @@ from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.engines import runtime
+from evertrace._src.sharding.clusters import METHODS
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.distributed")
@@ -35,7 +36,8 @@ def initialize(
     """Join several processes, so that `devices` are those of all of them.
 
     Each process calls it, before it computes anything. What is not passed is taken from the
-    environment: ``JAX_COORDINATOR_ADDRESS``, ``JAX_NUM_PROCESSES`` and ``JAX_PROCESS_ID``.
+    environment: ``JAX_COORDINATOR_ADDRESS``, ``JAX_NUM_PROCESSES`` and ``JAX_PROCESS_ID``; or else
+    from what SLURM says to the processes that ``srun`` starts.
 
     Args:
       coordinator_address: host and port, ``"10.0.0.1:4000"``, of a port that is free on the machine
@@ -43,7 +45,8 @@ def initialize(
       num_processes: how many there are; None or 1 for one, which needs none of this.
       process_id: number of this one, from 0 on.
       local_device_ids: not supported: each process has its own devices.
-      cluster_detection_method: not supported; pass the first three arguments.
+      cluster_detection_method: "slurm" to look for nothing else than SLURM's variables, which
+        have to be there then, "deactivate" to leave them out.
       initialization_timeout: seconds to wait for the others.
       heartbeat_timeout_seconds: of no effect: that a process has died is noticed at once.
       shutdown_timeout_seconds: of no effect: nobody waits for others to end.
@@ -56,7 +59,8 @@ def initialize(
       RuntimeError: it was called before, something was computed before, or the others do not come
         in time. Later, when a process has died, what waits for it raises `PeerLostError`.
 
-    Differs from JAX: no process is ended because another one has died.
+    Differs from JAX: no process is ended because another one has died. SLURM is the only scheduler
+    that is found; for others pass the first three arguments.
 
     Example:
       >>> ev.distributed.initialize(num_processes=1, process_id=0)
@@ -64,12 +68,8 @@ def initialize(
       (True, 1)
       >>> ev.distributed.shutdown()
     """
-    for name, value in (
-        ("local_device_ids", local_device_ids),
-        ("cluster_detection_method", cluster_detection_method),
-    ):
-        if value is not None:
-            raise errors.unsupported("distributed.initialize", name, value)
+    if local_device_ids is not None:
+        raise errors.unsupported("distributed.initialize", "local_device_ids", local_device_ids)
     if _initialized[0]:
         raise errors.user_error(
             RuntimeError,
@@ -78,10 +78,7 @@ def initialize(
             anchor="distributed",
         )
     given = coordinator_address, num_processes, process_id
-    address, count, index = (
-        _from_environment(names) if x is None else x
-        for names, x in zip(_VARIABLES, given, strict=True)
-    )
+    address, count, index = _found(given, cluster_detection_method)
     count = 1 if count is None else _number("num_processes", count, 1)
     if count > 1:
         if runtime.is_open():
@@ -97,6 +94,27 @@ def initialize(
         seconds = int(initialization_timeout)
         runtime.processes().join(address, count, index, coordinator_bind_address, seconds)
     _initialized[0] = count
+
+
+def _found(given, method):
+    """Return address, number of processes and of this one: as given, or from the environment."""
+    if method not in (None, "deactivate", *METHODS):
+        raise errors.unsupported("distributed.initialize", "cluster_detection_method", method)
+    clusters = (find(os.environ) for name, find in METHODS.items() if method in (None, name))
+    cluster = next(filter(None, clusters), None)
+    if method in METHODS and cluster is None:
+        raise errors.user_error(
+            ValueError,
+            f"distributed.initialize: the environment says nothing of {method}.",
+            fix="start the processes with the scheduler (`srun` for SLURM), or pass the first "
+            "three arguments.",
+            anchor="distributed",
+        )
+    named = [_from_environment(names) if method not in METHODS else None for names in _VARIABLES]
+    return [
+        next((x for x in values if x is not None), None)
+        for values in zip(given, named, cluster or (None,) * 3, strict=True)
+    ]
 
 
 def _from_environment(names):

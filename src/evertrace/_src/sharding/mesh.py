@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import config, errors
+from evertrace._src.core.placement import is_local
 from evertrace._src.engines import runtime
 from evertrace._src.support import set_module
 
@@ -169,17 +170,36 @@ class Mesh(_Axes):
     @property
     def local_devices(self):
         """The devices of this process, in order."""
-        return list(self.devices.flat) if self.axis_names else []
+        return [d for d in self.devices.flat if is_local(d)] if self.axis_names else []
 
     @property
     def local_mesh(self):
-        """The part of the mesh that belongs to this process: all of it."""
-        return self
+        """The part of the mesh that belongs to this process.
+
+        Raises:
+          ValueError: this process has no device in it, or its devices are no part of the grid.
+        """
+        mine = np.array([is_local(d) for d in self.devices.flat], dtype=bool)
+        if mine.all():
+            return self
+        places = np.nonzero(mine.reshape(self.devices.shape))
+        box = [slice(min(p), max(p) + 1) if p.size else slice(0) for p in places]
+        part = self.devices[tuple(box)]
+        if part.size != mine.sum() or not part.size:
+            raise errors.user_error(
+                ValueError,
+                f"local_mesh: the {mine.sum()} devices of this process are no rectangle in the "
+                f"mesh of shape {self.devices.shape}.",
+                fix="make the mesh of `ev.devices()` in order, with the processes along its first "
+                "axes.",
+                anchor="mesh",
+            )
+        return Mesh(part, self.axis_names, self.axis_types)
 
     @property
     def is_multi_process(self):
         """Whether devices of several processes are in it."""
-        return False
+        return len({getattr(d, "process_index", 0) for d in self.devices.flat}) > 1
 
     @property
     def is_scalar(self):
