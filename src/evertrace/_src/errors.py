@@ -32,6 +32,7 @@ shows a program that fails and one that works. The manual is docs/errors.md.
 #   OpaqueStateError < TypeError           a traced function reads state that cannot be seen
 #   JaxRuntimeError < RuntimeError         an engine failed while compiling or running
 #   PeerLostError < RuntimeError           a process that programs are shared with is gone
+#   PeerMismatchError < RuntimeError       a process starts another program than the others
 # EvertraceWarning < UserWarning
 #   RetraceWarning                         the same function is traced again and again
 #   PerformanceWarning                     the program works, but slower than it needs to
