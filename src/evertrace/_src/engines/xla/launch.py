@@ -88,7 +88,7 @@ class Partition(Inspected):
         """Start it once the other processes do, if it needs them."""
         with member.order if self._meets else contextlib.nullcontext():
             if self._meets:
-                member.take_turn(self._what, self._digest, self._group)
+                member.take_turn(self.name, self._what, self._digest, self._group)
             number = member.launching(self._local, self.name)
             return member.wait_for(lambda: self._start(raws, launch_id=number), self.name)
 

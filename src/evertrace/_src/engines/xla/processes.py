@@ -95,11 +95,12 @@ class Membership:
             for device in devices:
                 compat.poison(device, number, text)
 
-    def take_turn(self, what: str, digest: str, group: tuple | None = None) -> None:
+    def take_turn(self, name: str, what: str, digest: str, group: tuple | None = None) -> None:
         """Wait, where need be, until all are about to start the same; the caller holds `order`.
 
         Args:
-          what: a program, or a place where all wait for all.
+          name: of a program or a place where all wait for all, for errors.
+          what: the same at more length, for the others.
           digest: equal for equal programs, and for no others.
           group: the processes that it is for; by default all, who wait for each other even if it
             is what the last turn was for.
@@ -108,7 +109,7 @@ class Membership:
           PeerMismatchError: another process is in another turn.
           PeerLostError: a process has gone.
         """
-        self.check(what)
+        self.check(name)
         repeats = group == self._everybody and digest == self._last
         group = group or self._everybody
         self._counts[group] += 1
@@ -122,7 +123,7 @@ class Membership:
             if not self._may_go.wait(_POLL):
                 self._lines.say(ask=True)
             self._may_go.clear()
-            self.check(what)
+            self.check(name)
         if group == self._everybody:
             self._last = digest
 
@@ -215,7 +216,7 @@ class Membership:
     def meet(self, what: str) -> int:
         """Wait until all processes have come here; returns which such place it is."""
         with self.order:
-            self.take_turn(what, f"place {what}")
+            self.take_turn(what, what, f"place {what}")
             return next(self._exchanges)
 
     def _error(self, what: str) -> Exception:
