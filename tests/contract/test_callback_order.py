@@ -267,6 +267,122 @@ def test_a_call_that_a_callback_leaves_alone_uses_what_it_likes():
         step(X + 5)
 
 
+# ------------------------------------------------------------------------ what a call raises
+
+
+class Halted(Exception):
+    """What calls raise."""
+
+
+def halted(*args, note=None, **attributes):
+    """Return an exception that carries what it is given in all ways."""
+    error = Halted(*args)
+    vars(error).update(attributes)
+    if note is not None:
+        error.add_note(note)
+    return error
+
+
+def raised_from(x):
+    try:
+        raise KeyError(BOX.n)
+    except KeyError as error:
+        raise Halted("no") from error
+
+
+def checked(x):
+    if BOX.n == 0:
+        raise Halted("not counted")
+    return x
+
+
+RAISES = {
+    "arguments": "call_back(x); raise Halted({read})",
+    "attributes": "call_back(x); raise halted(found={read})",
+    "notes": "call_back(x); raise halted(note=str({read}))",
+    "read in a helper": "call_back(x); raise Halted((lambda: {read})())",
+    "after a loop": "call_back_twice(x); raise Halted({read})",
+}
+
+
+@pytest.mark.parametrize("what", READS)
+@pytest.mark.parametrize("how", RAISES)
+def test_what_an_exception_carries_must_not_be_changed_by_a_callback_before(what, how):
+    step = ev.jit(step_of(RAISES[how].format(read=READS[what])))
+    with pytest.raises(
+        ev.errors.ImpurityError, match=r"io_callback: change changes [\w. ]*, which"
+    ) as info:
+        step(X)
+    assert type(info.value.__context__) is Halted
+    assert BOX.n > 0  # what the callback has done stays
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "call_back(x); return checked(x)",
+        "call_back(x); raised_from(x)",
+        "call_back(x); return {}[BOX.n]",
+        "call_back(x); return int(chr(97 + BOX.n))",
+        "call_back(x); return x.reshape(BOX.n, 3, 'no')",
+        "ev.grad(lambda y: (call_back(y), checked(y))[1].sum())(x)",
+        "return io_callback(lambda v: (change(v), v)[1], x, x), {}[BOX.n]",
+        "BOX.n = 5; call_back(x); raise Halted(BOX.n)",
+        "items = BOX.items; call_back(x); raise Halted(items)",
+    ],
+)
+def test_what_leads_to_an_exception_must_not_be_changed_by_a_callback_before(source):
+    with pytest.raises(ev.errors.ImpurityError, match=r"changes global [\w.]*, which the jitted"):
+        ev.jit(step_of(source))(X)
+
+
+@pytest.mark.parametrize("read", ["len(log)", "log", "list(log)"])
+def test_what_a_call_makes_and_an_exception_carries_must_not_be_changed_by_a_callback(read):
+    source = f"log = []; io_callback(log.append, None, x); raise Halted({read})"
+    with pytest.raises(ev.errors.ImpurityError, match="append changes a list that the jitted"):
+        ev.jit(step_of(source))(X)
+
+
+@case()
+def test_an_exception_carries_what_callbacks_before_it_leave_alone(jit):
+    s, log = Record(n=0, items=[1.0]), []
+
+    def note(v):
+        log.append(float(v[0]))
+
+    def step(x):
+        io_callback(note, None, x, ordered=True)
+        ev.debug.callback(note, x * 2, ordered=True)
+        io_callback(note, None, x + s.n, ordered=True)
+        raise Halted(s.n, len(s.items), x * s.n, s)
+
+    step = jit(step)
+    for s.n in range(3):
+        with pytest.raises(Halted) as info:
+            step(X)
+        yield info.value.args, log  # they have been called, as in plain Python
+
+
+@case()
+def test_what_a_callback_raises_comes_before_what_the_call_would_raise_after_it(jit):
+    s = Record(n=1)
+
+    def check(v):
+        if v[0] > 1:
+            raise ValueError("too large")
+
+    def step(x):
+        io_callback(check, None, x, ordered=True)
+        raise Halted(s.n)
+
+    step = jit(step)
+    for k in (1, 5, 1):
+        try:
+            step(X * k)
+        except (Halted, ValueError) as error:
+            yield type(error).__name__, error.args
+
+
 # ------------------------------------------------------------------------ what the call makes
 
 

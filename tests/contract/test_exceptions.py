@@ -422,10 +422,10 @@ def test_what_was_there_before_is_the_same_in_an_exception():
 
 
 def called_back(log, x, ordered=True):
-    """Return three times `x`, by a callback that notes it."""
+    """Return three times `x`, by a callback that notes it in `log.sums`."""
 
     def call(x):
-        log.append(float(np.sum(x)))
+        log.sums.append(float(np.sum(x)))
         return np.asarray(x) * 3
 
     return io_callback(call, x, x, ordered=ordered)
@@ -469,20 +469,20 @@ def test_what_a_callback_returned_is_carried_as_its_value(step):
     """Callbacks have been called by then, each once and in their order, as in plain Python."""
 
     def program(jit):
-        log = []
+        log = Record(sums=[])
         run = jit(lambda x: step(log, x))
         for k in range(2):
             try:
                 run(X + k)
             except (Diverged, TypeError) as error:
-                yield type(error).__name__, error.args, log
+                yield type(error).__name__, error.args, log.sums
 
     case()(program)()
 
 
 def test_a_callback_whose_result_is_not_carried_is_not_called():
     """A call that raises has done nothing."""
-    log = []
+    log = Record(sums=[])
 
     def step(x):
         called_back(log, x)
@@ -491,7 +491,7 @@ def test_a_callback_whose_result_is_not_carried_is_not_called():
     with pytest.raises(Diverged) as info:
         ev.jit(step)(X)
     assert np.asarray(info.value.args[0]).tolist() == [2.0, 4.0, 6.0]
-    assert not log
+    assert not log.sums
 
 
 def test_an_example_of_a_batch_has_no_value_in_an_exception():

@@ -6,6 +6,7 @@ import operator
 
 import pytest
 
+import evertrace as ev
 import evertrace.numpy as jnp
 from tests.contract.compare import Record, X, case, module
 
@@ -440,6 +441,24 @@ def test_star_arguments_of_helpers(jit):
     yield f(X)
     s.args, s.kwargs["c"] = (5.0, 6.0), 7.0
     yield f(X)
+
+
+@pytest.mark.parametrize("name", ["self", "found", "fun", "ref", "name", "method", "args"])
+def test_keyword_arguments_have_any_name(name):
+    def double(**given):
+        return given[name] * 2
+
+    def draw(**given):
+        yield given[name]
+
+    def run(**given):
+        x = given[name]
+        partial = functools.partial(double, **{name: x})
+        return double(**{name: x}) + next(draw(**{name: x})) + partial()
+
+    step, given = ev.jit(run), {name: X}
+    assert step(**given).tolist() == run(**given).tolist()
+    assert step.lower(**given).compile()(**given).tolist() == run(**given).tolist()
 
 
 @case(traces=1)

@@ -225,7 +225,7 @@ class Compiled(Stage):
             self._place = program.device or runtime.default_device()
             runner.executable(self._place)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         """Run; static arguments are left out.
 
         Raises:

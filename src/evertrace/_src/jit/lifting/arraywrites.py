@@ -341,7 +341,7 @@ def put(a, ind, v, mode: Any = "raise"):
 
 
 def _raising(name):
-    def write(a, *args, **kwargs):
+    def write(a, /, *args, **kwargs):
         raise not_writable(a, f"numpy.{name}")
 
     return write

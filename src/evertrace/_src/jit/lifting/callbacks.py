@@ -14,6 +14,7 @@ on whatever thread the engine calls back. What a callback closes over becomes
   bound, is made as it was then for each run of the callback, which must not change it.
 """
 
+import builtins
 import collections
 import contextlib
 import functools
@@ -38,7 +39,7 @@ from evertrace._src.jit.lifting.entered import (
 )
 from evertrace._src.jit.lifting.pending import changes_so_far, in_place, mentioned
 from evertrace._src.jit.lifting.recipes import Constant, Kitchen, New, Out
-from evertrace._src.jit.lifting.values import dict_type, same_value
+from evertrace._src.jit.lifting.values import ABSENT, dict_type, is_value, same_value
 from evertrace._src.ops.callback import OfThisCall, in_progress
 
 # ------------------------------------------------------------------------ while tracing
@@ -170,6 +171,19 @@ class Callbacks:
         """Find out what is used after each callback, when the trace has run."""
         self.used |= settle(self.afters, self.recorder)
 
+    def are_used_after(self, values):
+        """Whether something is used after a callback that this could have changed.
+
+        Args:
+          values: of the nodes, as in a `Kitchen`.
+        """
+        return any(
+            after.recipes
+            or after.fields
+            or any(_is_state(node, values[node.index]) for node in after.nodes)
+            for after in self.afters
+        )
+
     def close(self):
         """End the use of what the trace has made: plain Python would not have made it twice."""
         leave_unfinalized(self._keep)
@@ -241,6 +255,8 @@ def contents_of(value):
 
 
 _CALLABLE = (types.FunctionType, functools.partial)
+_DEFAULTS = ("defaults", "kwdefaults")
+_CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 _TRANSPARENT = (tuple, list, dict, set, types.FunctionType, types.CellType)
 _CONTAINERS: tuple[Any, ...] = (list, set, collections.deque)
 
@@ -304,6 +320,13 @@ class Progress:
         for effect in effects[self.effects :]:
             effect.run(kitchen)
         self.effects = max(self.effects, len(effects))
+
+
+def _is_state(node, value):
+    """Whether what is at a place is more than code, such as a function's name and defaults."""
+    of_function = node.kind in _DEFAULTS or (node.parent.kind in _DEFAULTS and is_value(value))
+    is_builtin = value is ABSENT and node.kind == "get" and node.key in vars(builtins)
+    return not (of_function or is_builtin or isinstance(value, _CODE))
 
 
 @contextlib.contextmanager

@@ -314,7 +314,7 @@ class _Hook:
     def __init__(self, call):
         self.call = call
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         return self.call(*args, **kwargs)
 
 

@@ -87,7 +87,7 @@ class Functions:
         if found.kwdefaults:
             fun.__kwdefaults__ = {k: found.default(k) for k in found.kwdefaults}
 
-    def _first_call(self, found, *args, **kwargs):
+    def _first_call(self, found, /, *args, **kwargs):
         fun = found.fun
         if threading.get_ident() != self.lifter.recorder.thread:
             args = [found.plain(x) for x in args]
@@ -308,7 +308,7 @@ class Functions:
             forget_trampoline(fun, functools.partial(_call_after, weakref.ref(fun)))
 
 
-def _call_after(ref, *args, **kwargs):
+def _call_after(ref, /, *args, **kwargs):
     """Go on with a call that came to a trampoline just before the trace ended."""
     args = [plain_argument(x) for x in args]
     return ref()(*args, **{k: plain_argument(x) for k, x in kwargs.items()})

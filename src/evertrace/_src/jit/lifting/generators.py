@@ -44,7 +44,7 @@ class GeneratorStandIn:
             raise self._refusal(name)
         return functools.partial(self._draw, method, name)
 
-    def _draw(self, method, name, *args, **kwargs):
+    def _draw(self, method, name, /, *args, **kwargs):
         if "out" in kwargs:
             raise self._refusal(f"{name}(out=...)")
         caller = sys._getframe(1)

@@ -27,7 +27,7 @@ class PastTheHook(BaseException):
 
 
 def _refusing(name):
-    def method(self, *args, **kwargs):
+    def method(self, /, *args, **kwargs):
         raise object.__getattribute__(self, "error")()
 
     method.__name__ = name

@@ -80,7 +80,7 @@ def forwarded(name, is_property):
     def get(x, args, kwargs):
         return fn(x) if is_property else getattr(x, name)(*args, **kwargs)
 
-    def method(self, *args, **kwargs):
+    def method(self, /, *args, **kwargs):
         if not self.is_tracing():
             return get(self.original, args, kwargs)
         is_recorded = self.slot is not None and recorded and (self.is_scalar or name in _OF_ARRAYS)

@@ -5,11 +5,17 @@ When everything is back in place they are made, from the values of this very cal
 computed, by the operations that it depends on. Nobody else has the exception yet, so what it
 carries is replaced in place, where it belongs to the trace. What has no value, such as an example
 of a batch, becomes a text that says what it was.
+
+A call that raises has done nothing, but for its callbacks where they count: where what one of them
+returned is carried, and where something is used after one, which may have led to the exception or
+be in it. These have been called in plain Python by then, so they are called, and they must not
+change what is used after them, as in a call that ends well.
 """
 
 import contextlib
 from collections.abc import Collection
 
+from evertrace._src import errors
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.tracer import EVAL, Tracer, set_trace, state
@@ -34,6 +40,7 @@ class Leaving:
     def __init__(self, recorder):
         self.recorder, self.cook = recorder, _RaisedCook(recorder)
         self.places = []  # triples (exception, place, recipe)
+        self.is_users = False  # whether plain Python would have gone as far
 
     def __enter__(self):
         return self
@@ -48,6 +55,10 @@ class Leaving:
             for x in found:
                 if id(x) not in self.recorder.identity.known:
                     self._see(x)
+            self.recorder.callbacks.settle()
+            self.is_users = isinstance(error, Exception) and not isinstance(
+                error, errors.EvertraceError
+            )
         finally:
             state.recorder = previous
 
@@ -64,12 +75,18 @@ class Leaving:
 
         Args:
           roots: of the call.
+
+        Raises:
+          ImpurityError: a callback changes what the function has used after it.
+          Exception: a callback raises this, before the function would have raised anything.
         """
-        if not self.places:
-            return
-        recorder, outs, slots = self.recorder, self.cook.outs, self.recorder.prologue.slots
+        recorder, slots, made = self.recorder, self.recorder.prologue.slots, {}
         values = _values(recorder.graph.nodes, roots)
-        kitchen = Kitchen(values, slots, _arrays(outs, recorder, values, slots), {})
+        calls_all = self.is_users and recorder.callbacks.are_used_after(values)
+        if not self.places and not calls_all:
+            return
+        arrays = _arrays(self.cook.outs, recorder, values, made, calls_all)
+        kitchen = Kitchen(values, slots, arrays, made)
         for error, place, recipe in self.places:
             with contextlib.suppress(Exception):
                 set_field(error, place, recipe.make(kitchen))
@@ -107,8 +124,9 @@ class _RaisedCook(Cook):
         origin = self.recorder.identity.origin.get(id(value))
         known = self.recorder.identity.known.get(id(value))
         is_ours = is_host(value) or kind in (HostArray, StandIn) or isinstance(value, Tracer)
-        if is_ours or (origin is not None and (known is None or known.obj is not value)):
-            self.touched = True
+        is_shared = self.recorder.callbacks.recipe_of(value) is not None
+        is_lifted = origin is not None and (known is None or known.obj is not value)
+        self.touched |= is_ours or is_shared or is_lifted
         return super()._recipe(value, where, is_result)
 
     def _check_own(self, value, where):
@@ -130,20 +148,23 @@ def _values(nodes, roots):
 # ------------------------------------------------------------------------ traced values
 
 
-def _arrays(tracers, recorder, values, slots):
+def _arrays(tracers, recorder, values, made, calls_all):
     """Return what traced values are in this call, as arrays; texts for those without a value.
 
     What a callback has returned is asked of the callback, which plain Python has called by then.
+
+    Args:
+      tracers: the traced values.
+      recorder: the trace's recorder.
+      values: of its nodes.
+      made: recipe -> what it has made in this call.
+      calls_all: whether all callbacks are called, whatever they return.
     """
-    wanted = [_in_root(x, recorder.root) for x in tracers]
-    with (
-        callbacks.in_call(recorder.callbacks.number, values, slots, {}),
-        set_trace(EVAL),
-        contextlib.suppress(Exception),
-    ):
+    wanted, slots = [_in_root(x, recorder.root) for x in tracers], recorder.prologue.slots
+    with callbacks.in_call(recorder.callbacks.number, values, slots, made), set_trace(EVAL):
         env = _inputs(recorder, values, slots)
-        _evaluate(recorder.root, {id(x) for x in wanted}, env)
-        wanted = [env.get(id(x), x) for x in wanted]
+        _evaluate(recorder.root.eqns, {id(x) for x in wanted}, env, calls_all)
+    wanted = [env.get(id(x), x) for x in wanted]
     return [_array_or_text(x, t) for x, t in zip(wanted, tracers, strict=True)]
 
 
@@ -160,22 +181,28 @@ def _inputs(recorder, values, slots):
     for var, source in zip(recorder.root.invars, recorder.inputs.gathers, strict=True):
         value = slots[source[1]] if type(source) is tuple else values[source.index]
         if value is not ABSENT:
-            env[id(var)] = as_input(value, var.aval)  # NumPy's have 64 bits
+            with contextlib.suppress(Exception):
+                env[id(var)] = as_input(value, var.aval)  # NumPy's have 64 bits
     return env
 
 
-def _evaluate(root, wanted, env):
-    """Do the operations of a trace that some variables depend on.
+def _evaluate(eqns, wanted, env, calls_all):
+    """Do the operations of a trace that some variables depend on, as far as that can be done.
 
     Where a callback has to be called, those before it are called, too, in their order.
     """
-    direct = {*map(id, _leading_to(root.eqns, wanted, -1))}
-    calls = [i for i, eqn in enumerate(root.eqns) if eqn.effects and id(eqn) in direct]
-    for eqn in _leading_to(root.eqns, wanted, max(calls, default=-1)):
+    direct = {*map(id, _leading_to(eqns, wanted, -1))}
+    calls = [i for i, eqn in enumerate(eqns) if eqn.effects and (calls_all or id(eqn) in direct)]
+    for eqn in _leading_to(eqns, wanted, max(calls, default=-1)):
         operands = [x if type(x) is Literal else env.get(id(x)) for x in eqn.invars]
-        if any(x is None for x in operands):
+        if any(x is None or isinstance(x, Tracer) for x in operands):
             continue
-        outs = EVAL.process(eqn.primitive, operands, eqn.params)
+        try:
+            outs = EVAL.process(eqn.primitive, operands, eqn.params)
+        except Exception:
+            if eqn.effects:  # a callback has raised this
+                raise
+            continue
         outs = outs if eqn.primitive.multiple_results else [outs]
         env.update(zip(map(id, eqn.outvars), outs, strict=True))
 
