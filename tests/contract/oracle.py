@@ -313,12 +313,15 @@ class _Run:
             self.raised += [one_line(found[1])] if failed else []
         self.calls, self.traces = self.calls + event.is_call, self.traces + bool(traced)
         self.hits += event.is_call and not traced and not failed
-        lasts = not before.complete or "callback(" in self.program.text()
-        if failed and not difference and lasts:
-            return False, None  # nothing puts back iterators, and what callbacks have done
+        if failed and not difference and self._cannot_go_back(before):
+            return False, None
         if not event.is_call and event is not self.program.events[-1]:
             return True, difference  # what is done to both shows after the next call
         return True, difference or _difference_of_states(self.plain, self.jitted)
+
+    def _cannot_go_back(self, before):
+        """Whether there is what nothing puts back: iterators, and what callbacks have done."""
+        return not before.complete or "callback(" in self.program.text()
 
 
 _MANUAL = "https://evertrace.dev/errors#"

@@ -56,9 +56,7 @@ class Leaving:
                 if id(x) not in self.recorder.identity.known:
                     self._see(x)
             self.recorder.callbacks.settle()
-            self.is_users = isinstance(error, Exception) and not isinstance(
-                error, errors.EvertraceError
-            )
+            self.is_users = isinstance(error, _OF_VALUES) or not isinstance(error, _OF_THE_TRACE)
         finally:
             state.recorder = previous
 
@@ -91,6 +89,10 @@ class Leaving:
             with contextlib.suppress(Exception):
                 set_field(error, place, recipe.make(kitchen))
         self.places.clear()
+
+
+_OF_VALUES = (errors.ShapeError, errors.AxisError, errors.DTypeError, errors.TypePromotionError)
+_OF_THE_TRACE = (errors.EvertraceError, KeyboardInterrupt)
 
 
 class _RaisedCook(Cook):
