@@ -144,7 +144,7 @@ class JitFunction(_JitBase):
     # ------------------------------------------------------------ in steps
 
     @shortened
-    def trace(self, /, *args, **kwargs):
+    def trace(self, *args, **kwargs):
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s); returns a `Traced`.
 
         By JAX's rules, as all that is ahead of time: arguments are trees of arrays, and what the
@@ -162,12 +162,12 @@ class JitFunction(_JitBase):
         return CompiledPlacements(self._name, self._options.placements, call)
 
     @shortened
-    def lower(self, /, *args, **kwargs) -> Lowered:
+    def lower(self, *args, **kwargs) -> Lowered:
         """Trace and lower for these arguments; returns a `Lowered`."""
         return self.trace(*args, **kwargs).lower()
 
     @shortened
-    def eval_shape(self, /, *args, **kwargs):
+    def eval_shape(self, *args, **kwargs):
         """Return the tree of `ShapeDtypeStruct` that a call would give."""
         return self.trace(*args, **kwargs).out_info
 
