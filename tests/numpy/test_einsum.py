@@ -97,3 +97,20 @@ def test_one_step_is_that_of_opt_einsum(text, shapes, monkeypatch):
 )
 def test_other_subscripts_are_left_to_opt_einsum(text, shapes):
     assert einsum._only_step(text, shapes) is None
+
+
+@pytest.mark.parametrize("run", [lambda f: f, ev.jit], ids=["eager", "jit"])
+def test_operands_are_multiplied_by_the_function_that_is_given(run):
+    asked = []
+
+    def product(x, y, dims, precision=None, preferred_element_type=None):
+        asked.append((dims, np.dtype(preferred_element_type)))
+        return 2 * ev.lax.dot_general(x, y, dims, precision, preferred_element_type)
+
+    x, y = np.ones((2, 3, 4), np.float32), np.full((2, 5, 4), 0.5, np.float32)
+    got = run(lambda x, y: jnp.einsum("bik,bjk->bji", x, y, _dot_general=product))(x, y)
+    np.testing.assert_array_equal(got, np.full((2, 5, 3), 4.0))
+    assert len(asked) == 1
+    assert asked[0][1] == np.float32
+    same = jnp.einsum("bik,bjk->bji", x, y, _dot_general=ev.lax.dot_general)
+    np.testing.assert_array_equal(same, np.full((2, 5, 3), 2.0))

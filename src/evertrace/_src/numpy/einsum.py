@@ -35,6 +35,7 @@ def einsum(
     precision=None,
     preferred_element_type=None,
     out_sharding=None,
+    _dot_general=None,
 ):
     """Sum products of operands as index notation says.
 
@@ -50,6 +51,8 @@ def einsum(
       precision: see `matmul`.
       preferred_element_type: see `matmul`.
       out_sharding: must be None.
+      _dot_general: what multiplies two operands in place of `lax.dot_general`: libraries compute
+        with fewer bits by it. It is called as that is, with the dtype of the result.
 
     Returns:
       Array of the dtype common to the operands, or of `preferred_element_type`.
@@ -68,7 +71,7 @@ def einsum(
     no_out("einsum", out)
     text, operands = _as_text(subscripts, operands)
     xs = [creation.asarray(x) for x in promote_dtypes("einsum", *operands)]
-    opts = options("einsum", xs[0], xs[-1], precision, preferred_element_type)
+    opts = options("einsum", xs[0], xs[-1], precision, preferred_element_type, _dot_general)
     shapes = tuple(x.aval.shape for x in xs)
     path = _as_path(optimize) if isinstance(optimize, list | tuple) else optimize
     for positions, inputs, result in _contractions(text, shapes, path):

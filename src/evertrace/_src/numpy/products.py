@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.interop import as_operand
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
@@ -47,19 +48,25 @@ class Options(NamedTuple):
     precision: object
     dtype: np.dtype
     weak_type: bool
+    product: Any = None  # what multiplies in place of `dot_general`
 
 
-def options(name, x, y, precision, preferred_element_type):
+def options(name, x, y, precision, preferred_element_type, product=None):
     """Return the options of a product of two operands of one dtype."""
     precision = precision_param(precision)
     if preferred_element_type is None:
-        return Options(precision, x.aval.dtype, x.aval.weak_type and y.aval.weak_type)
+        weak = x.aval.weak_type and y.aval.weak_type
+        return Options(precision, x.aval.dtype, weak, product)
     dtype = dtypes.check_user_dtype_supported(preferred_element_type, name)
-    return Options(precision, dtype, False)
+    return Options(precision, dtype, False, product)
 
 
 def contract(x, y, contracting, batch, opts):
     """Multiply and sum: `dot_general` over pairs of axes of `x` and `y`."""
+    if opts.product is not None:
+        dims = contracting, batch
+        out = opts.product(x, y, dims, opts.precision, preferred_element_type=opts.dtype)
+        return convert(as_operand(out, "einsum"), opts.dtype, opts.weak_type)
     out = dot_general_p.bind(
         x,
         y,
