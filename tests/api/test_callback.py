@@ -325,9 +325,42 @@ def test_exceptions_reach_the_caller_as_they_are(run, call):
     def refuse(x):
         raise Mine("not today")
 
-    with pytest.raises(Mine, match="not today"):
+    with ev.strict(False), pytest.raises(Mine, match="not today"):
         run(lambda x: call(refuse, VECTOR, x) + 1)(X)
     np.testing.assert_array_equal(run(sine)(X), np.sin(X))  # nothing is broken by it
+
+
+@pytest.mark.parametrize("vmapped", [False, True])
+@pytest.mark.parametrize("call", [ev.pure_callback, io_callback])
+def test_exceptions_are_the_cause_of_jaxs_error_where_jaxs_rules_hold(call, vmapped):
+    class Mine(Exception):
+        pass
+
+    def refuse(x):
+        raise Mine("not today")
+
+    def asks(x):
+        options = {"vmap_method": "sequential"} if call is ev.pure_callback else {}
+        return call(refuse, ev.ShapeDtypeStruct((), np.float32), x, **options) + 1
+
+    asked = ev.jit(ev.vmap(asks) if vmapped else asks, strict=True)
+    argument = X if vmapped else X[0]
+    for _ in range(2):  # traced, and found
+        with pytest.raises(
+            errors.JaxRuntimeError, match=r"INTERNAL.*\n.*Mine: not today"
+        ) as caught:
+            asked(argument)
+        assert type(caught.value.__cause__) is Mine
+    assert asked.cache_info().misses == 1
+
+
+def test_a_function_that_jaxs_rules_call_within_the_users_is_the_users():
+    def refuse(x):
+        raise KeyError("not today")
+
+    inner = ev.jit(lambda x: ev.pure_callback(refuse, VECTOR, x), strict=True)
+    with ev.strict(False), pytest.raises(KeyError, match="not today"):
+        ev.jit(lambda x: inner(x) + 1)(X)
 
 
 def test_bad_arguments():

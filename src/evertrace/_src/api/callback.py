@@ -4,8 +4,15 @@ from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.jit.capture import by_jaxs_rules
 from evertrace._src.jit.lifting.recorder import active
-from evertrace._src.ops.callback import VMAP_METHODS, FlatCallback, io_callback_p, pure_callback_p
+from evertrace._src.ops.callback import (
+    VMAP_METHODS,
+    FlatCallback,
+    WrappedFailures,
+    io_callback_p,
+    pure_callback_p,
+)
 from evertrace._src.support import set_module
 
 
@@ -40,8 +47,9 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
     be traced.
 
     An exception of the callback reaches the caller of the compiled function. Differs from JAX: that
-    exception is not wrapped, and "sequential" is one call of a loop on the host, not a loop of
-    calls.
+    exception is not wrapped, unless JAX's rules hold (`strict`, or a library's `jit`): there it is
+    the cause of a `JaxRuntimeError`. And "sequential" is one call of a loop on the host, not a loop
+    of calls.
 
     Example:
       >>> def median(x):
@@ -88,7 +96,8 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
       ValueError: when differentiated with respect to `args`.
 
     Differs from JAX: calls that are not ordered keep the order of the program too, and have
-    happened when the compiled function returns; an exception of the callback is not wrapped.
+    happened when the compiled function returns; an exception of the callback is only wrapped where
+    JAX's rules hold, see `pure_callback`.
 
     Example:
       >>> from evertrace import experimental
@@ -136,7 +145,11 @@ def _flatten(name, callback, args, kwargs):
 def bound(callback, operands):
     """Return what the program is to hold of a `FlatCallback`, and its operands."""
     recorder = active()
-    return (callback, operands) if recorder is None else recorder.callback(callback, operands)
+    if recorder is not None:
+        return recorder.callback(callback, operands)
+    if by_jaxs_rules.get():
+        callback = WrappedFailures(callback.name, callback.fun, callback.in_tree, callback.static)
+    return callback, operands
 
 
 def result_avals(name, result_shape_dtypes):

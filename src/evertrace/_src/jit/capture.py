@@ -249,6 +249,10 @@ class Captured(NamedTuple):
         return any(isinstance(x, Tracer) for x in self.consts)
 
 
+by_jaxs_rules = contextvars.ContextVar("by_jaxs_rules", default=False)
+"""Whether a function is being traced by JAX's rules: its program says what JAX's would."""
+
+
 def capture(fun, signature, call, avals, name):
     """Trace ``fun`` on the arguments of `call`, with avals in place of its leaves."""
     out_tree = None
@@ -260,8 +264,12 @@ def capture(fun, signature, call, avals, name):
         return outs
 
     names = signature.leaf_names(call)
-    with interrupts.uncollected():
-        jaxpr, consts = stage_open(flat_fun, avals, name=name, names=names)
+    outer = by_jaxs_rules.set(True)
+    try:
+        with interrupts.uncollected():
+            jaxpr, consts = stage_open(flat_fun, avals, name=name, names=names)
+    finally:
+        by_jaxs_rules.reset(outer)
     if config.current().check_tracer_leaks:
         leaks.check_variables(jaxpr, name)
     return Captured(jaxpr, consts, out_tree)

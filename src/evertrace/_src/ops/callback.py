@@ -129,6 +129,27 @@ class FlatCallback:
         return _name_of(self.fun)
 
 
+class WrappedFailures(FlatCallback):
+    """A callback in a program that JAX's rules made: its exceptions come as JAX's error."""
+
+    __slots__ = ()
+
+    def called(self, fun, static, arrays):
+        """Return what the function gives; its exception is the cause of a `JaxRuntimeError`."""
+        try:
+            return super().called(fun, static, arrays)
+        except Exception as error:
+            kind = f"{type(error).__module__}.{type(error).__qualname__}"
+            raise errors.user_error(
+                errors.JaxRuntimeError,
+                f"INTERNAL: CpuCallback error calling callback: {self.name} of {self!r}\n"
+                f"{kind}: {error}",
+                fix="see what it raised, above: that is this error's `__cause__`.",
+                anchor="callback",
+                src=self.src,
+            ) from error
+
+
 def _name_of(fun):
     """Return a callable's name for people, whatever the user's code does that is asked for it."""
     while type(fun) is functools.partial:
