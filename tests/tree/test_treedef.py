@@ -1,5 +1,6 @@
 """Treedefs: how they print, compare, hash and pickle."""
 
+import collections
 import copy
 import dataclasses
 import pickle
@@ -112,13 +113,31 @@ def test_unflatten_wants_the_right_number_of_leaves(count):
         tree.unflatten(treedef, range(count))
 
 
-@pytest.mark.parametrize("data", [["label"], {"a": [1]}, ({1, 2}, [[3]]), [slice(1, [2])]])
-def test_lists_dicts_and_sets_in_static_data_are_hashed_by_what_they_hold(data):
+@pytest.mark.parametrize(
+    "data",
+    [
+        ["label"],
+        {"a": [1]},
+        ({1, 2}, [[3]]),
+        [slice(1, [2])],
+        collections.OrderedDict(a=[1], b=2),
+        collections.defaultdict(list, a=[1]),
+        collections.deque([1, [2]]),
+    ],
+)
+def test_containers_in_static_data_are_hashed_by_what_they_hold(data):
     treedef = tree.structure({"a": Pair(1, 2, data)})
     alike = tree.structure({"a": Pair(3, 4, copy.deepcopy(data))})
     assert treedef == alike
     assert hash(treedef) == hash(alike)
     assert hash(treedef) != hash(tree.structure({"a": Pair(1, 2, [data, 0])}))
+
+
+def test_static_data_that_is_equal_has_one_hash_whatever_kind_of_dict_holds_it():
+    ordered = tree.structure(Pair(1, 2, collections.OrderedDict(a=[1], b=2)))
+    plain = tree.structure(Pair(1, 2, {"b": 2, "a": [1]}))
+    assert ordered == plain
+    assert hash(ordered) == hash(plain)
 
 
 def test_dataclasses_in_static_data_are_hashed_by_their_fields():

@@ -10,7 +10,7 @@ Static data for a dict are its sorted keys, for a named tuple its type (see `reg
 """
 
 import dataclasses
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
@@ -140,10 +140,11 @@ def hash_of_contents(value: Any) -> int | None:
     hashes = [hash_of_contents(part) for part in parts]
     if None in hashes:
         return None
-    return hash(tuple(hashes) if type(value) in (tuple, list) else frozenset(hashes))
+    return hash(frozenset(hashes) if isinstance(value, set | dict) else tuple(hashes))
 
 
-_HASHED_BY_CONTENTS = frozenset({tuple, list, set, dict})
+# Those that are equal have equal items, in any order if one of them is a plain dict.
+_HASHED_BY_CONTENTS = frozenset({tuple, list, set, dict, OrderedDict, defaultdict, deque})
 
 
 def _parts(value: Any) -> list[Any] | None:

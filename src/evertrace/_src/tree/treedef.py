@@ -55,8 +55,8 @@ class PyTreeDef(_StructureBase):
 
     Treedefs are immutable, compared by structure, hashed once and can be pickled if the static data
     can. They print as the tree does, with ``*`` for leaves: ``PyTreeDef({'a': *, 'b': (*, *)})``.
-    Lists, dicts, sets and dataclasses in the static data are hashed by what they hold at that
-    moment. Unlike in JAX, other static data that cannot be hashed is refused by ``hash`` (a
+    Lists, dicts, deques, sets and dataclasses in the static data are hashed by what they hold at
+    that moment. Unlike in JAX, other static data that cannot be hashed is refused by ``hash`` (a
     compiled function cached by data that changes later would be wrong silently).
 
     Example:
