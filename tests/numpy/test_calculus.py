@@ -56,3 +56,15 @@ def test_gradient_of_interpolation_over_a_jump_is_finite():
 def test_short_axes_have_no_gradient():
     with pytest.raises(ev.errors.ShapeError, match="too small"):
         jnp.gradient(jnp.ones(1))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64"])
+def test_unwrapping_integers_gives_the_default_float_unless_the_period_is_an_integer(dtype):
+    steps = np.array([0, 1, 1]).astype(dtype)
+    with ev.enable_x64():
+        around = jnp.unwrap(jnp.asarray(steps))
+        turned = jnp.unwrap(jnp.asarray(steps), period=4)
+    assert around.dtype == np.float64
+    assert turned.dtype == (np.int64 if dtype == "bool" else dtype)
+    np.testing.assert_array_equal(around, np.unwrap(steps.astype(float)))
+    np.testing.assert_array_equal(turned, [0, 1, 1])

@@ -58,3 +58,10 @@ def test_roots_whose_number_depends_on_contents_cannot_be_traced():
         ev.jit(jnp.roots)(jnp.ones(3))
     found = ev.jit(lambda p: jnp.roots(p, strip_zeros=False))(jnp.asarray([1.0, 0, -4]))
     np.testing.assert_allclose(np.sort(np.asarray(found).real), [-2, 2], atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "float16", "complex64"])
+def test_a_table_of_powers_has_the_dtype_of_its_vector(dtype):
+    table = jnp.vander(jnp.array([1, 2, 3]).astype(dtype))
+    assert table.dtype == dtype
+    np.testing.assert_array_equal(table, np.vander([1, 2, 3]))

@@ -291,15 +291,17 @@ def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
       period: scalar.
 
     Returns:
-      Array of the shape of `p`; integers become floats unless `period` is an integer.
+      Array of the shape of `p`; integers become the default float unless `period` is an integer.
 
     Example:
       >>> jnp.unwrap(jnp.array([2.0, 3.0, -3.0, -2.0])).round(4)
       Array([2.    , 3.    , 3.2832, 4.2832], dtype=float32)
     """
     x = operand("unwrap", p)
+    if dtypes.issubdtype(x.aval.dtype, np.bool_):
+        x = x.astype(int)
     if dtypes.issubdtype(x.aval.dtype, np.integer) and isinstance(period, float):
-        (x,) = promote_dtypes_inexact("unwrap", x)
+        x = x.astype(float)
     axis = canonical_axis("unwrap", axis, x.aval.ndim)
     is_integer = dtypes.issubdtype(x.aval.dtype, np.integer)
     half = period // 2 if is_integer else period / 2

@@ -246,7 +246,7 @@ def vander(x, N=None, increasing=False):
       increasing: whether powers increase from left to right.
 
     Returns:
-      Array ``[n, N]``.
+      Array ``[n, N]`` of the dtype of `x`.
 
     Raises:
       ShapeError: `x` is no vector.
@@ -269,7 +269,8 @@ def vander(x, N=None, increasing=False):
     powers = creation.asarray(powers if increasing else powers[::-1].copy())
     if dtypes.issubdtype(x.aval.dtype, np.inexact):
         powers = powers.astype(x.aval.dtype)
-    return ufuncs.power(*aligned(x[:, None], powers))
+    table = ufuncs.power(*aligned(x[:, None], powers))
+    return table.astype(x.aval.dtype) if dtypes.issubdtype(x.aval.dtype, np.integer) else table
 
 
 def roots(p, *, strip_zeros=True):

@@ -61,7 +61,7 @@ def options(name, x, y, precision, preferred_element_type, product=None):
     return Options(precision, dtype, False, product)
 
 
-def contract(x, y, contracting, batch, opts):
+def contract(x, y, contracting, batch, opts) -> Any:
     """Multiply and sum: `dot_general` over pairs of axes of `x` and `y`."""
     if opts.product is not None:
         dims = contracting, batch
