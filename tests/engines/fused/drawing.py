@@ -75,9 +75,9 @@ class Drawing:
 
     def step(self, pool):
         """Return the results of a random operation on random values."""
-        names = ["unary"] * 3 + ["binary"] * 4 + ["moved"] * 2
+        names = ["unary"] * 3 + ["binary"] * 4 + ["moved"] * 2 + ["chosen"]
         if not self.depth:
-            names += ["reduced"] * 3 + ["paired", "product", "loop", "loop"]
+            names += ["reduced"] * 3 + ["paired", "product", "loop", "loop", "put"]
         elif self.depth < 2:
             names += ["loop", "reduced", "product"]
         return getattr(self, self.one(names))(pool)
@@ -146,6 +146,41 @@ class Drawing:
         if not self.depth or x.size < 20:
             of += self.far(x, d)
         return [self.one(of)()]
+
+    def chosen(self, pool):
+        """Return elements at places that are computed."""
+        x, indices = self.one(pool), [y for y in pool if self.kind(y) == "i"]
+        if not (x.ndim and indices):
+            return self.moved(pool)
+        d, places = self.below(x.ndim), self.one(indices) - self.below(4)
+        size = 1 + self.below(x.shape[d])
+        of = [lambda: lax.dynamic_slice_in_dim(x, jnp.sum(places), size, d)]
+        if not self.depth:
+            of.append(lambda: lax.dynamic_slice_in_dim(x, places.reshape(-1)[0], size, d))
+        if places.size * x.size // x.shape[d] <= MOST_ELEMENTS:
+            mode = self.one(["clip", "fill", "wrap"])
+            of += [lambda: self.tame(jnp.take(x, places, d, mode=mode))] * 3
+        if x.ndim == places.ndim > 1 and x.shape[1:] == places.shape[1:]:
+            of += [lambda: self.tame(jnp.take_along_axis(x, places, 0, mode="clip"))] * 3
+        return [self.one(of)()]
+
+    def put(self, pool):
+        """Return an array into which updates are put at places that are computed."""
+        x, indices = self.number(self.one(pool)), [y for y in pool if self.kind(y) == "i"]
+        alike = [y for y in pool if self.kind(y) == self.kind(x)]
+        if not (x.ndim and indices):
+            return self.moved(pool)
+        places, mode = self.one(indices) - self.below(4), self.one(["clip", "drop", None])
+        updates = self.one([y for y in alike if y.shape == places.shape] + [x.reshape(-1)[0]])
+        updates = updates.astype(x.dtype)
+        if updates.ndim < places.ndim or x.ndim > 1:
+            updates = updates.reshape(-1)[0] if places.size * x.size <= MOST_ELEMENTS else None
+        if updates is None:
+            return [x]
+        of = [x.at[places].add, x.at[places].subtract, x.at[places].add]
+        d = self.below(x.shape[0])
+        of += [x.at[d:].add] if not updates.ndim else [x.at[places].set]
+        return [self.tame(self.one(of)(updates, mode=mode))]
 
     def far(self, x, d):
         """Return what moves elements to where a loop over the old places does not find them."""

@@ -91,6 +91,11 @@ ONE_KERNEL = {
     "wide columns": (ON_MATRICES["column_norms"], (drawn((100, 301)),)),
     "wide sum": (lambda x: jnp.sqrt(jnp.sum(x * x)), (drawn((40, 999)),)),
     "wide loop": (escapes, (drawn((3, 201)),)),
+    "looked up": (lambda x, i: jnp.tanh(x[i % 30]), (drawn((30, 45)), np.arange(99))),
+    "put in its place": (
+        lambda x, i: jnp.zeros(30).at[i % 30].add(x * 3),
+        (drawn(99), np.arange(99)),
+    ),
 }
 
 

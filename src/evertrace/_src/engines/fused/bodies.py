@@ -7,7 +7,7 @@ from evertrace._src.control.loop import while_p
 from evertrace._src.control.scan import scan_p
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused.flat import Copy, write
-from evertrace._src.engines.fused.rules import LOOP_OPERATIONS, fusion, is_held, is_long
+from evertrace._src.engines.fused.rules import LOOP_OPERATIONS, fusion, is_held, is_long, is_put
 from evertrace._src.ops.reduce import reduce_or_p
 from evertrace._src.ops.select import select_n_p
 
@@ -111,7 +111,7 @@ class Bodies:
 
     def _turns(self, eqn):
         """Whether an equation can be one of a turn."""
-        return self.holds(eqn) and not is_long(eqn) and not self.collects(eqn)
+        return not (not self.holds(eqn) or is_long(eqn) or is_put(eqn) or self.collects(eqn))
 
 
 def _leads(body):

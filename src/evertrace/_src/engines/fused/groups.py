@@ -18,7 +18,7 @@ from evertrace._src.engines.fused.flat import flat
 from evertrace._src.engines.fused.kernel import LANES, Kernel, long_dimensions
 from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.probe import Probe, Trial
-from evertrace._src.engines.fused.rules import fusion, is_long
+from evertrace._src.engines.fused.rules import fusion, is_long, is_put
 
 NS_PER_INSTRUCTION = 0.15
 NS_PER_BYTE = 0.01
@@ -51,6 +51,7 @@ class Group:
         number of loops around all of those.
       lanes: elements of a vector.
       is_looped: whether there is a loop around all others.
+      over: the shape that the loop goes over that stores the only root, see `Rule`, or None.
     """
 
     def __init__(self, makers, roots, levels):
@@ -58,11 +59,16 @@ class Group:
         self.kept, self.lanes = {}, LANES
         self.stacks = [x for x in makers.stacks(roots[0]) if x in roots]
         self.shape = shape = self.shape_of(roots[0])
+        self.over = makers.over(roots[0])
         self.is_looped = bool(shape)
         self.rows = None
-        if shape:
+        if shape and self.over is None:
             depth = (0 if self.stacks else Probe(self).depth) or len(shape) - 1
             self.rows = tuple(shape[: min(depth, len(shape))])
+
+    def first_of(self, root):
+        """Return what a root is before a loop stores in it; itself if none does."""
+        return root if self.over is None else self.makers[root].invars[0]
 
     def shape_of(self, root):
         """Return the lengths of the dimensions of a root that are looked at element by element."""
@@ -118,7 +124,7 @@ class Fused(NamedTuple):
 
     def extents(self):
         """Return in words over which elements its outermost loops go."""
-        shape = self.outvars[0].aval.shape
+        shape = self.outvars[0].aval.shape if self.group.over is None else self.group.over
         rows = shape[: max(1, len(self.group.rows or ()))]
         return "everything" if not shape else f"{' x '.join(map(str, rows))} rows"
 
@@ -220,6 +226,12 @@ class _Makers:
         eqn = self.makers.get(x)
         return None if eqn is None or not is_loop(eqn) else self.body(eqn)
 
+    def over(self, x):
+        """Return the shape that the loop goes over that stores a value, or None."""
+        eqn = self.makers.get(x)
+        rule = None if eqn is None else fusion.find(eqn.primitive)
+        return None if rule is None or rule.over is None else rule.over(eqn)
+
     def stacks(self, x):
         """Return what the loop collects of which a value is a result."""
         body = self.body_of(x)
@@ -268,6 +280,8 @@ class _Division:
         for eqn in eqns:
             if eqn.outvars and eqn.outvars[0] in self.makers and self.bodies.collects(eqn):
                 self._store([x for x in eqn.outvars if x in read])
+            if is_put(eqn):
+                self._store(eqn.outvars)
             level = max([self.levels.get(x, 0) for x in _variables(eqn)], default=0)
             if eqn.outvars and eqn.outvars[0] in self.makers:
                 level += is_long(eqn)
@@ -374,7 +388,7 @@ class _Division:
     def _joined(self, plan, other):
         """Return the plan of a kernel with one more root, if that is right and better."""
         rows, shape = plan.group.rows, other.aval.shape
-        if plan.group.stacks:
+        if plan.group.stacks or plan.group.over is not None or is_put(self.makers[other]):
             return None
         is_alike = rows and long_dimensions(shape)[: len(rows)] == rows
         if not is_alike and shape != plan.group.roots[0].aval.shape:

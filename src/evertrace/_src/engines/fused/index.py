@@ -79,3 +79,11 @@ def at_lane(index, counter, i):
         terms = tuple([(c, step) for c, step in place.terms if c != counter])
         found.append(Index(place.first + moved, terms))
     return tuple(found)
+
+
+def every(extents):
+    """Return all places of some dimensions."""
+    found = [()]
+    for extent in extents:
+        found = [(*place, Index(i)) for place in found for i in range(extent)]
+    return found

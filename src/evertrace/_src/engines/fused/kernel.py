@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.index import ZERO, Counter, Index
+from evertrace._src.engines.fused.joins import across, in_pairs, listed, put_back
 from evertrace._src.engines.fused.memory import Memory, NotFusible, offset
 from evertrace._src.engines.fused.rules import UNROLLED, fusion
 from evertrace._src.engines.fused.rules.loops import turned
@@ -58,12 +59,14 @@ class Part(NamedTuple):
       place: where in the result of a reduction, or in the first dimensions of a stored value.
       reduction: what joins two elements, or None if they are stored.
       is_kept: whether they are stored within the kernel; then `place` is None where all are.
+      is_put: whether they are joined with what is stored, so that each is looked at once.
     """
 
     variable: Any
     place: tuple
     reduction: Any = None
     is_kept: bool = False
+    is_put: bool = False
 
 
 class Nest(NamedTuple):
@@ -140,6 +143,32 @@ class Kernel(Memory):
                 if self.turning[around - 1].loop is owner:
                     return self.turning[around - 1].values, around
         return places.innermost(index, self.entry).values, 0
+
+    def stored(self, x):
+        """Return what an operand is called that is in memory, before anything is looked up there.
+
+        Raises:
+          NotFusible: it is not; then another kernel has to compute it first.
+        """
+        while x in self.aliases:
+            x = self.aliases[x]
+        if type(x) is Literal or any(x in turn.given for turn in self.turning):
+            raise NotFusible("an element of a loop's values is looked up")
+        if x in self.group.makers:
+            raise NotFusible("elements of it are looked up", x)
+        return x
+
+    def chosen(self, key, value):
+        """Return the place that a number says, of which the key says what it is.
+
+        In a loop that turns, it may be one number before a turn and another after it.
+        """
+        if value.is_known:
+            return Index(int(value.text))
+        key = (*key, value.text) if self.turning else key
+        value = self.cast("sext", value, "i64")
+        counter = self.live[key] = Counter(key, value.scope, value.text, 1)
+        return places.of(counter)
 
     def body(self, eqn):
         """Return the body of a loop."""
@@ -226,8 +255,10 @@ class Kernel(Memory):
     def reduced(self, eqn, index, extents, reduction):
         """Return what a reduction has at a place; `extents` are those of the reduced dimensions."""
         element = fusion[eqn.primitive].element
+        if self.group.over is not None:  # by itself it is done for vectors of results
+            raise NotFusible("a reduction comes first", eqn.outvars[0])
         if math.prod(extents) <= UNROLLED:
-            found = [element(self, eqn, index, place) for place in _all(extents)]
+            found = [element(self, eqn, index, place) for place in places.every(extents)]
             return reduction.finish(self, in_pairs(self, reduction, found))
         x, scope = eqn.outvars[0], places.innermost(index, self.entry)
         self._check_turns(x, index, scope)
@@ -323,7 +354,7 @@ class Kernel(Memory):
         if extent // lanes > CHUNKS:
             key = (nest, len(index))
             totals = self._count(scope, key, extent, lanes, parts, index, totals, [lanes])
-            is_all = all(part.reduction is None for part in parts)  # the last vector overlaps
+            is_all = all(_may_overlap(part) for part in parts)
             done = extent if is_all else extent - extent % lanes
         for count in _pieces(extent - done, lanes):
             totals = self._chunk(scope, (extent, done), count, parts, index, totals)
@@ -349,7 +380,7 @@ class Kernel(Memory):
     def _count(self, scope, key, extent, step, parts, index, totals, lanes):
         """Write a loop over a dimension."""
         wanted = [(n, count) for n, part in enumerate(parts) if part.reduction for count in lanes]
-        overlaps = not wanted and step > 1
+        overlaps = step > 1 and all(_may_overlap(part) for part in parts)
         turns = -(-extent // step) if overlaps else extent // step
 
         def body(inner, text, flat):
@@ -357,9 +388,9 @@ class Kernel(Memory):
                 text = self._until(inner, text, extent - step)
             counter = self.counter((*inner.path, "at"), inner, text, step)
             within = dict(totals)
-            _unflatten(within, wanted, parts, flat)
+            put_back(within, wanted, parts, flat)
             nest, at = key[0], (*index, places.of(counter))
-            return _flat(self._along(inner, nest, parts, at, within), wanted), None
+            return listed(self._along(inner, nest, parts, at, within), wanted), None
 
         end = turns * step
         starts = [totals.get(w) or self._identity(parts[w[0]].reduction, w[1]) for w in wanted]
@@ -369,7 +400,7 @@ class Kernel(Memory):
         else:
             flat = self.loop(scope, key, ("0", str(end), step), carried, body, turns)
         totals = dict(totals)
-        _unflatten(totals, wanted, parts, flat)
+        put_back(totals, wanted, parts, flat)
         return totals
 
     def _until(self, scope, text, most):
@@ -395,10 +426,10 @@ class Kernel(Memory):
 
     def _joined(self, wanted, parts, xs, ys):
         old, new = {}, {}
-        _unflatten(old, wanted, parts, xs)
-        _unflatten(new, wanted, parts, ys)
+        put_back(old, wanted, parts, xs)
+        put_back(new, wanted, parts, ys)
         joined = {w: parts[w[0]].reduction.join(self, old[w], new[w]) for w in wanted}
-        return _flat(joined, wanted)
+        return listed(joined, wanted)
 
     def _identity(self, reduction, lanes):
         return tuple([self.spread(self.constant(*x), lanes) for x in reduction.identity])
@@ -410,6 +441,9 @@ class Kernel(Memory):
             if part.reduction is None:
                 if part.is_kept:
                     self._keep(part, index, scope)
+                elif part.is_put:
+                    eqn = self.group.makers[part.variable]
+                    fusion[eqn.primitive].put(self, eqn, index, scope)
                 else:
                     self.put(part.variable, (*part.place, *index), scope)
                 continue
@@ -427,10 +461,11 @@ class Kernel(Memory):
         if x in self.group.stacks:
             turned(self, self.group.makers[x], index, True)
             return
-        for rest in _all(x.aval.shape[len(index) :]):
+        for rest in places.every(x.aval.shape[len(index) :]):
             whole = (*index, *rest)
             pointer = self.result(self.group.roots.index(x))
-            self.put_at(self.at(x, whole), pointer, whole, x.aval.shape, scope)
+            value = self.at(self.group.first_of(x), whole)
+            self.put_at(value, pointer, whole, x.aval.shape, scope)
 
     def _keep(self, part, index, scope):
         """Compute elements that are kept, which those beside them in the loop need not read."""
@@ -454,7 +489,9 @@ class Kernel(Memory):
     def whole(self):
         """Write the function; returns the text."""
         rows = self.group.rows
-        if rows is None:
+        if self.group.over is not None:
+            self._put_all(*self.group.roots)
+        elif rows is None:
             self._roots(self.entry, ())
         elif not rows:
             self._long_roots()
@@ -495,6 +532,13 @@ class Kernel(Memory):
 
         self.loop(self.entry, ("row", 0), ("%begin", "%end", 1), [], body, self.units)
 
+    def _put_all(self, x):
+        """Write what a result begins with, then a loop that stores in it."""
+        level = self.group.levels[x]
+        for n, (shape, is_put) in enumerate(((x.aval.shape, False), (self.group.over, True))):
+            nest = Nest(self.entry.path, shape, level + 1 + n, True)
+            self.run(self.entry, nest, [Part(x, (), is_put=is_put)])
+
     def _roots(self, scope, index):
         for x in sorted(self.group.roots, key=self.group.levels.__getitem__):
             rest = self.group.shape_of(x)[len(index) :]
@@ -530,6 +574,11 @@ def long_dimensions(shape):
     return shape[:kept]
 
 
+def _may_overlap(part):
+    """Whether the last vector of a loop may overlap with the one before."""
+    return part.reduction is None and not part.is_put
+
+
 def _runs_below(place, depth):
     """Whether a place changes in loops deeper than this, or stands for a vector."""
     return any(c.lanes > 1 or c.scope.depth > depth for c, _ in place.terms)
@@ -549,44 +598,3 @@ def _pieces(count, lanes):
         found += [lanes] * (count // lanes)
         count %= lanes
     return [*found, *([count] if count else [])]
-
-
-def _all(extents):
-    """Return all places of some dimensions."""
-    found = [()]
-    for extent in extents:
-        found = [(*place, Index(i)) for place in found for i in range(extent)]
-    return found
-
-
-def in_pairs(k, reduction, found):
-    """Join elements in pairs, these in pairs, and so on."""
-    while len(found) > 1:
-        joined = [reduction.join(k, a, b) for a, b in zip(found[::2], found[1::2], strict=False)]
-        found = joined + found[len(joined) * 2 :]
-    return found[0]
-
-
-def across(k, reduction, xs):
-    """Join the lanes of a vector: each with the one half of the lanes further on."""
-    lanes, rest = xs[0].lanes, []
-    while lanes > 1:
-        if lanes % 2:
-            rest.append(tuple([k.lane(x, lanes - 1) for x in xs]))
-        lanes //= 2
-        halves = [
-            tuple([k.lane(x, i) if lanes == 1 else k.shuffled(x, i * lanes, lanes) for x in xs])
-            for i in range(2)
-        ]
-        xs = reduction.join(k, *halves)
-    return in_pairs(k, reduction, [xs, *rest])
-
-
-def _flat(totals, wanted):
-    return [x for w in wanted for x in totals[w]]
-
-
-def _unflatten(totals, wanted, parts, flat):
-    flat = iter(flat)
-    for w in wanted:
-        totals[w] = tuple([next(flat) for _ in parts[w[0]].reduction.identity])

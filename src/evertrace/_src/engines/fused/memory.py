@@ -4,7 +4,7 @@ from typing import Any
 
 from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.index import Index
-from evertrace._src.engines.fused.writer import TYPES, Value, Writer
+from evertrace._src.engines.fused.writer import SIZES, TYPES, Value, Writer
 
 REUSED = 8
 """How often an element has to be read for its array to be transposed first."""
@@ -106,6 +106,26 @@ class Memory(Writer):
         lanes, step = strided
         addresses = [self.place(pointer, first + i * step, terms, kind) for i in range(lanes)]
         return self.vector([self.load(address, kind, 1, scope) for address in addresses])
+
+    def looked_up(self, x, offsets):
+        """Return the elements of an array that numbers say: as many as these have lanes."""
+        pointer, kind = self.pointer(x), self.kind(x)
+        found = []
+        for i in range(offsets.lanes):
+            offset = self.lane(offsets, i)
+            address = self.address(pointer, offset, kind)
+            found.append(self.load(address, kind, 1, address.scope))
+        return self.vector(found) if offsets.lanes > 1 else found[0]
+
+    def joined_at(self, pointer, offset, value, join, scope):
+        """Store what `join` makes of the elements from an offset on, read anew, and others."""
+        address = self.address(pointer, offset, value.type)
+        old = Value(self.name(), value.type, value.lanes, scope)
+        self.spend(scope, 1.0, old.lanes)
+        if not self.is_dry:
+            line = f"load {old.full_type}, ptr {address.text}, align {SIZES[old.type]}"
+            scope.lines.append(f"  {old.text} = {line}")
+        self.store(join(old, value), address, scope)
 
     def vector(self, xs):
         """Return a vector of numbers."""

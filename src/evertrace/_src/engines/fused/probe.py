@@ -54,7 +54,7 @@ class Nobody:
       makers: the equations of the bodies of loops.
     """
 
-    roots, stacks, lanes, levels = (), (), LANES, None
+    roots, stacks, lanes, levels, over = (), (), LANES, None, None
 
     def __init__(self, makers):
         self.makers, self.kept = makers, {}

@@ -246,7 +246,7 @@ class Writer:
     def address(self, pointer, offset, kind):
         """Return the address of an element."""
         memory = "i8" if kind == "i1" else kind
-        line = f"getelementptr {memory}, ptr {pointer.text}, i64 {offset.text}"
+        line = f"getelementptr {memory}, ptr {pointer.text}, {offset.type} {offset.text}"
         scope = max(pointer.scope, offset.scope, key=lambda s: s.depth)
         return self.write(scope, line, "ptr", 1, 0.0)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from evertrace._src.core.rules import RuleTable
 from evertrace._src.engines.fused.writer import TYPES
 
-_FAMILIES = "elementwise functions trigonometric structural reduce dot loops"
+_FAMILIES = "elementwise functions trigonometric structural indexing reduce dot loops"
 
 
 UNROLLED = 16
@@ -33,6 +33,9 @@ class Rule(NamedTuple):
       operations: how many it stands for; none if it only reads elements elsewhere.
       element_of: in the place of `value` if there are several results: the third argument says of
         which the element is.
+      put: of what is stored by a loop over something else than its elements: from the kernel, the
+        equation, a place in what that goes over and a scope, stores what there is.
+      over: the shape that the loop goes over, from such an equation.
     """
 
     value: Callable[..., Any]
@@ -43,6 +46,8 @@ class Rule(NamedTuple):
     is_dear: Callable[..., bool] = lambda eqn: False
     operations: int = 1
     element_of: Callable[..., Any] | None = None
+    put: Callable[..., None] | None = None
+    over: Callable[..., tuple] | None = None
 
 
 fusion = RuleTable(
@@ -62,6 +67,12 @@ def is_held(eqn):
     if any(x.aval.dtype.name not in TYPES or not x.aval.size for x in operands):
         return False
     return rule.takes(eqn)
+
+
+def is_put(eqn):
+    """Whether an equation stores its result by a loop over something else, see `Rule`."""
+    rule = fusion.find(eqn.primitive)
+    return rule is not None and rule.put is not None
 
 
 def is_long(eqn):

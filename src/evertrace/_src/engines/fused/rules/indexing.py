@@ -1,0 +1,218 @@
+"""Elements at places that numbers say: gathers and slices that begin somewhere.
+
+A place that is one number is a counter to all that is read there, as that of a loop. Where each
+lane of a vector has a place of its own, what is read has to be in memory.
+"""
+
+import math
+
+import numpy as np
+
+from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.fused.index import ZERO, Index
+from evertrace._src.engines.fused.memory import NotFusible
+from evertrace._src.engines.fused.rules import Rule, fusion
+from evertrace._src.engines.fused.writer import SIZES, TYPES
+from evertrace._src.ops import indexing as ops
+from evertrace._src.ops.dimension_numbers import GatherScatterMode
+from evertrace._src.ops.dynamic import dynamic_slice_p
+from evertrace._src.ops.indexing import scatter_sizes
+from evertrace._src.ops.indexing_host import default_fill
+
+MOST_COPIED = 4
+"""Elements of an array for each of the updates that a kernel puts into it."""
+
+
+def wide(k, x, dtype):
+    """Return an index as a number of at least 32 bits."""
+    return k.cast("sext" if dtype.kind == "i" else "zext", x, "i32") if SIZES[x.type] < 4 else x
+
+
+def within(k, x, dtype, most):
+    """Return an index, but at least 0 and at most a number."""
+    if dtype.kind == "i":
+        x = k.call("smax", x, k.constant(0, x.type))
+        return k.call("smin", x, k.constant(most, x.type))
+    return k.call("umin", x, k.constant(most, x.type))
+
+
+def is_counted(x):
+    """Whether places in an array are numbers of 32 bits."""
+    return x.aval.size < 2**31
+
+
+def _sum(x, y):
+    return Index(x.first + y.first, x.terms + y.terms)
+
+
+def _dynamic_slice(k, eqn, index):
+    x, *starts = eqn.invars
+    found = []
+    for d, (start, size) in enumerate(zip(starts, eqn.params["slice_sizes"], strict=True)):
+        most, dtype = x.aval.shape[d] - size, start.aval.dtype
+        place = ZERO
+        if most:
+            number = within(k, wide(k, k.at(start, ()), dtype), dtype, most)
+            if number.lanes > 1:
+                raise NotFusible("elements of a loop's turns are at different places")
+            place = k.chosen((eqn.outvars[0], d), number)
+        found.append(_sum(index[d], place))
+    return k.at(x, tuple(found))
+
+
+def _gather(k, eqn, index):
+    """Return what is at the nearest place within the array; if asked to, something else outside."""
+    x = eqn.invars[0]
+    p, dnums = eqn.params, eqn.params["dimension_numbers"]
+    batch, places = _batch_and_places(x.aval.ndim, dnums, index)
+    starts, inside = _starts(k, eqn, batch, p["slice_sizes"])
+    value = _at(k, eqn, (index, places), starts)
+    if p["mode"] is not GatherScatterMode.FILL_OR_DROP:
+        return value
+    fill = default_fill(x.aval.dtype) if p["fill_value"] is None else p["fill_value"]
+    return k.choose(inside, value, k.constant(fill, value.type))
+
+
+def _batch_and_places(rank, dnums, index):
+    """Return where windows are among all, and places of elements in them by dimensions."""
+    window, dropped, _, operand_batch, indices_batch = dnums
+    batch = [place for d, place in enumerate(index) if d not in window]
+    inner = iter([index[d] for d in window])
+    without = {*dropped, *operand_batch}
+    places = [ZERO if d in without else next(inner) for d in range(rank)]
+    for d, b in zip(operand_batch, indices_batch, strict=True):
+        places[d] = batch[b]
+    return batch, places
+
+
+def _starts(k, eqn, batch, sizes):
+    """Return where a window begins, by dimensions, and whether it lies within the array."""
+    x, indices = eqn.invars[:2]
+    starts, inside = {}, k.constant(True, "i1")
+    for n, d in enumerate(eqn.params["dimension_numbers"][2]):
+        most, dtype = x.aval.shape[d] - sizes[d], indices.aval.dtype
+        number = wide(k, k.at(indices, (*batch, Index(n))), dtype)
+        is_inside = k.compare("ule", number, k.constant(most, number.type))
+        inside = is_inside if inside.is_known else k.binary("and", inside, is_inside)
+        if most:
+            starts[d] = within(k, number, dtype, most)
+    return starts, inside
+
+
+def _at(k, eqn, where, starts):
+    """Return elements of windows that begin at numbers."""
+    index, places = where
+    x = k.stored(eqn.invars[0])
+    if all(number.lanes == 1 for number in starts.values()):
+        for d, number in starts.items():
+            places[d] = _sum(places[d], k.chosen((eqn.outvars[0], d, index), number))
+        return k.at(x, tuple(places))
+    return k.looked_up(x, _offset(k, x, places, starts))
+
+
+def _offset(k, x, places, starts):
+    """Return the number of an element of an array."""
+    offset, step = k.constant(0, "i32"), x.aval.size
+    for d, n in enumerate(x.aval.shape):
+        step //= n
+        place = k.number(places[d], "i32")
+        if d in starts:
+            start = starts[d]
+            place = k.binary("add", k.cast("trunc", start, "i32"), place)
+        offset = k.binary("add", offset, k.binary("mul", place, k.constant(step, "i32")))
+    return offset
+
+
+def _is_signed_word(dtype):
+    """Whether indices of a dtype are numbers of 64 bits with a sign."""
+    return dtype.kind in "iu" and dtype.name in TYPES and dtype != np.uint64
+
+
+def _takes_gather(eqn):
+    x, indices = eqn.invars
+    return (
+        is_counted(x)
+        and _is_signed_word(indices.aval.dtype)
+        and math.prod(eqn.params["slice_sizes"]) > 0
+    )
+
+
+def _put(k, eqn, index, scope):
+    """Join an update, or a vector of them, with what is where it is to be."""
+    x, _, updates = eqn.invars
+    dnums = eqn.params["dimension_numbers"]
+    batch, places = _batch_and_places(x.aval.ndim, dnums, index)
+    starts, inside = _starts(k, eqn, batch, scatter_sizes(x.aval, updates.aval, dnums))
+    lanes = max([place.lanes for place in index], default=1)
+    offset = k.spread(_offset(k, x, places, starts), lanes)
+    value = k.spread(k.at(updates, index), lanes)
+    join, neutral = _JOINS[eqn.primitive]
+    drops = eqn.params["mode"] is not GatherScatterMode.CLIP and not inside.is_known
+    if drops and neutral is not None:
+        value, drops = k.choose(inside, value, k.constant(neutral, value.type)), False
+    if lanes > 1 and inside.lanes == 1 and _is_beside(places):
+        pieces = [(k.lane(offset, 0), value, inside)]
+    else:
+        pieces = [(k.lane(offset, i), k.lane(value, i), k.lane(inside, i)) for i in range(lanes)]
+    for first, update, is_inside in pieces:
+
+        def joined(old, new, is_inside=is_inside):
+            made = join(k, old, new)
+            return k.choose(is_inside, made, old) if drops else made
+
+        k.joined_at(k.result(0), first, update, joined, scope)
+
+
+def _is_beside(places):
+    """Whether the lanes of places lie side by side in memory."""
+    found = [(c, step) for c, step in places[-1].terms if c.lanes > 1]
+    return [step for _, step in found] == [1] and all(p.lanes == 1 for p in places[:-1])
+
+
+def _joined_by(of_floats, of_integers):
+    def join(k, old, new):
+        return k.binary(of_floats if old.type in ("float", "double") else of_integers, old, new)
+
+    return join
+
+
+_JOINS = {
+    ops.scatter_add_p: (_joined_by("fadd", "add"), -0.0),
+    ops.scatter_sub_p: (_joined_by("fsub", "sub"), 0.0),
+    ops.scatter_mul_p: (_joined_by("fmul", "mul"), 1.0),
+    ops.scatter_p: (lambda k, old, new: new, None),
+}
+"""What joins an element with its update, and with what it stays what it is, if there is that."""
+
+
+def _takes_scatter(eqn):
+    """Whether updates are many: what puts a few in their place a tape does without a copy."""
+    x, indices, updates = eqn.invars
+    is_own = eqn.primitive is ops.scatter_p and eqn.params["update_jaxpr"] is not None
+    return (
+        x.aval.dtype.kind in "fiu"
+        and x.aval.ndim > 0
+        and type(x) is not Literal
+        and is_counted(x)
+        and is_counted(updates)
+        and x.aval.size <= MOST_COPIED * updates.aval.size
+        and _is_signed_word(indices.aval.dtype)
+        and not is_own
+    )
+
+
+def _is_stored(k, eqn, index):
+    raise NotFusible("it is stored", eqn.outvars[0])
+
+
+for _prim in _JOINS:
+    fusion.rules[_prim] = Rule(
+        _is_stored, _takes_scatter, put=_put, over=lambda eqn: eqn.invars[2].aval.shape
+    )
+
+fusion.rules[dynamic_slice_p] = Rule(
+    _dynamic_slice,
+    lambda eqn: all(_is_signed_word(x.aval.dtype) for x in eqn.invars[1:]),
+    operations=0,
+)
+fusion.rules[ops.gather_p] = Rule(_gather, _takes_gather)
