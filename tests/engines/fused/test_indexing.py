@@ -29,6 +29,10 @@ READS = {
     "rows that are summed": lambda x, i: (jnp.take(x, i.astype(np.int8), axis=0) * 2).sum(1),
     "a slice": lambda x, i: lax.dynamic_slice(x, (i[1], i[2].astype(np.uint8)), (20, 33)) * 2 + 1,
     "a slice of what is computed": lambda x, i: lax.dynamic_slice_in_dim(x * 3, i[0], 30, 0) + 1,
+    "two slices of sums": lambda x, i: (
+        lax.dynamic_slice_in_dim(x.sum(1), i[0], 30)
+        + lax.dynamic_slice_in_dim((x * 2).sum(1), i[1], 30)
+    ),
     "of what a loop turns to": lambda x, i: lax.fori_loop(
         0, 9, lambda t, s: jnp.where(s > 0, s * 0.5 + x[t % 50, i[t] % 40], s + 1), x[0]
     ),
@@ -52,9 +56,29 @@ PUTS = {
 }
 
 
-@pytest.mark.parametrize("name", {**READS, **{f"put {name}": f for name, f in PUTS.items()}})
+PADS = {
+    "zeros around": lambda x, i: jnp.pad(x, 1) * 2 + 1,
+    "wide ends": lambda x, i: jnp.tanh(jnp.pad(x, ((3, 0), (41, 70)), constant_values=np.nan)),
+    "less than there was": lambda x, i: lax.pad(x, 0.5, ((-3, 4, 0), (-7, -2, 0))) * 2 + 1,
+    "of what is computed": lambda x, i: jnp.pad(x * 2 + 1, ((0, 9), (5, 5))) + 1,
+    "a stencil": lambda x, i: (
+        lambda y: y[:-2, 1:-1] + y[2:, 1:-1] + y[1:-1, :-2] + y[1:-1, 2:] - 4 * x
+    )(jnp.pad(x, 1)),
+    "then summed": lambda x, i: jnp.pad(x * 2, ((1, 2), (30, 3))).sum(1),
+    "long": lambda x, i: jnp.pad(x.reshape(-1), (1000, 333), constant_values=2.0) * 2 + 1,
+    "few": lambda x, i: jnp.pad(x[:, :3] * 2, ((1, 1), (2, 90))) + 1,
+    "backwards": lambda x, i: jnp.pad(x * 2, 5)[:, ::-1] + 1,
+    "across": lambda x, i: jnp.pad(x * 2, 5).T + 1,
+}
+
+
+PUTS_AND_PADS = {f"put {name}": fun for name, fun in PUTS.items()}
+PUTS_AND_PADS |= {f"pad {name}": fun for name, fun in PADS.items()}
+
+
+@pytest.mark.parametrize("name", {**READS, **PUTS_AND_PADS})
 def test_kernels_are_eager(name):
-    fun = READS.get(name) or PUTS[name.removeprefix("put ")]
+    fun = READS.get(name) or PUTS_AND_PADS[name]
     args = jnp.asarray(X), jnp.asarray(PLACES)
     f = ev.jit(fun, engine="fused")
     assert_close(f(*args), fun(*args))
@@ -74,8 +98,16 @@ def put_nearest(x, c):
 
 
 def test_a_histogram_and_its_bins_are_one_kernel_where_it_pays():
-    assert counts(histogram, drawn(1_000_000), fuses=AUTO) == (1, 0)
+    assert counts(histogram, drawn(1_000_000), fuses=2) == (1, 0)
+    made = compile_jaxpr(ev.make_jaxpr(histogram)(drawn(1_000_000)).jaxpr, True, (), AUTO)
+    assert "operations are compiled together: 12 over 1000000 rows (4 MB" in made.why
     assert counts(histogram, drawn(100), fuses=AUTO)[0] == 0
+
+
+def test_xla_puts_a_million_numbers_in_their_place_faster():
+    made = compile_jaxpr(ev.make_jaxpr(histogram)(drawn(1_000_000)).jaxpr, False, (), AUTO)
+    assert made.tape is None
+    assert "2.5 ms of work, 1.3 ms with XLA" in made.why
 
 
 def test_what_is_looked_up_is_computed_once_by_a_kernel_of_its_own():

@@ -158,16 +158,16 @@ class Kernel(Memory):
             raise NotFusible("elements of it are looked up", x)
         return x
 
-    def chosen(self, key, value):
-        """Return the place that a number says, of which the key says what it is.
+    def chosen(self, key, value, lanes=1):
+        """Return the place that a number says, or places from there on; the key says what it is.
 
         In a loop that turns, it may be one number before a turn and another after it.
         """
-        if value.is_known:
+        if value.is_known and lanes == 1:
             return Index(int(value.text))
         key = (*key, value.text) if self.turning else key
         value = self.cast("sext", value, "i64")
-        counter = self.live[key] = Counter(key, value.scope, value.text, 1)
+        counter = self.live[key] = Counter(key, value.scope, value.text, lanes)
         return places.of(counter)
 
     def body(self, eqn):
@@ -287,10 +287,16 @@ class Kernel(Memory):
                 self.done[name] = self.run(scope, nest, [part])[0]
         elif name not in self.done:
             parts = sorted(self.parts[nest].values(), key=lambda part: not part.is_kept)
-            parts = [self._alive(part, scope) for part in parts]
+            parts = [self._alive(part, scope) for part in parts if self._is_next(part)]
             for one, value in zip(parts, self.run(scope, nest, parts), strict=True):
                 self.done[one.variable, one.place] = value
         return self.done[name]
+
+    def _is_next(self, part):
+        """Whether a part of the first writing is not done, and the numbers are there it is at."""
+        counted = [c for place in part.place if place for c, _ in place.terms if c.text is not None]
+        is_there = all(c.key in self.live for c in counted)
+        return is_there and (part.variable, part.place) not in self.done
 
     def _alive(self, part, scope):
         """Return a part of the first writing with the counters of this one."""

@@ -9,6 +9,9 @@ from evertrace._src.engines.fused.writer import SIZES, TYPES, Value, Writer
 REUSED = 8
 """How often an element has to be read for its array to be transposed first."""
 
+JOINED = 10.0
+"""Instructions that a load takes of what a store just before may have changed, measured."""
+
 
 class NotFusible(Exception):
     """A group cannot be one kernel.
@@ -121,7 +124,7 @@ class Memory(Writer):
         """Store what `join` makes of the elements from an offset on, read anew, and others."""
         address = self.address(pointer, offset, value.type)
         old = Value(self.name(), value.type, value.lanes, scope)
-        self.spend(scope, 1.0, old.lanes)
+        self.spend(scope, JOINED, old.lanes)
         if not self.is_dry:
             line = f"load {old.full_type}, ptr {address.text}, align {SIZES[old.type]}"
             scope.lines.append(f"  {old.text} = {line}")

@@ -236,6 +236,21 @@ class Writer:
         )
         return self.write(x.scope, line, x.type, lanes)
 
+    def turned_by(self, x, number):
+        """Return the lanes of a vector, as many as a power of two, from a number on, around."""
+        by = 1
+        while by < x.lanes:
+            mask = ", ".join([f"i32 {(i + by) % x.lanes}" for i in range(x.lanes)])
+            line = (
+                f"shufflevector {x.full_type} {x.text}, {x.full_type} poison, "
+                f"<{x.lanes} x i32> <{mask}>"
+            )
+            turned = self.write(x.scope, line, x.type, x.lanes)
+            bit = self.binary("and", number, self.constant(by, number.type))
+            x = self.choose(self.compare("ne", bit, self.constant(0, bit.type)), turned, x)
+            by *= 2
+        return x
+
     def steps(self, kind, lanes):
         """Return the vector 0, 1, 2, ..."""
         text = ", ".join(f"{kind} {i}" for i in range(lanes))

@@ -1,4 +1,4 @@
-"""Elements at places that numbers say: gathers and slices that begin somewhere.
+"""Elements at places that numbers say: gathers, slices that begin somewhere, and padding.
 
 A place that is one number is a counter to all that is read there, as that of a loop. Where each
 lane of a vector has a place of its own, what is read has to be in memory.
@@ -12,12 +12,14 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.engines.fused.index import ZERO, Index
 from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.rules import Rule, fusion
+from evertrace._src.engines.fused.rules.structural import one_by_one
 from evertrace._src.engines.fused.writer import SIZES, TYPES
 from evertrace._src.ops import indexing as ops
 from evertrace._src.ops.dimension_numbers import GatherScatterMode
 from evertrace._src.ops.dynamic import dynamic_slice_p
 from evertrace._src.ops.indexing import scatter_sizes
 from evertrace._src.ops.indexing_host import default_fill
+from evertrace._src.ops.slicing import pad_p
 
 MOST_COPIED = 4
 """Elements of an array for each of the updates that a kernel puts into it."""
@@ -137,6 +139,45 @@ def _takes_gather(eqn):
     )
 
 
+@one_by_one
+def _pad(k, eqn, index):
+    """Return what is at the nearest place within the array; outside, the padding."""
+    x, padding = eqn.invars
+    found, inside, turn = [], k.constant(True, "i1"), None
+    for d, (low, high, _) in enumerate(eqn.params["padding_config"]):
+        place, n = index[d].moved(-low), x.aval.shape[d]
+        if max(low, high) > 0:
+            number = k.number(place, "i32")
+            is_inside = k.compare("ult", number, k.constant(n, "i32"))
+            inside = is_inside if inside.is_known else k.binary("and", inside, is_inside)
+            key, size = (eqn.outvars[0], d, index), place.lanes
+            if size > 1:
+                turn, place = _nearest_vector(k, eqn, key, place)
+            else:
+                within_it = within(k, number, np.dtype(np.int32), n - 1)
+                place = k.chosen(key, within_it) if place.terms else _nearest(place.first, n)
+        found.append(place)
+    value = k.at(x, tuple(found))
+    if turn is not None and value.lanes > 1:
+        value = k.turned_by(value, turn)
+    return k.choose(inside, value, k.at(padding, ()))
+
+
+def _nearest(place, n):
+    return Index(min(max(place, 0), n - 1))
+
+
+def _nearest_vector(k, eqn, key, place):
+    """Return places side by side within an array, and how much further on others are."""
+    (counter, step) = next(term for term in place.terms if term[0].lanes > 1)
+    n, lanes = eqn.invars[0].aval.shape[key[1]], counter.lanes
+    if step != 1 or n < lanes or lanes & (lanes - 1):
+        raise NotFusible("what is padded is read otherwise", eqn.outvars[0])
+    first = k.lane(k.number(place, "i32"), 0)
+    start = within(k, first, np.dtype(np.int32), n - lanes)
+    return k.binary("sub", first, start), k.chosen(key, start, lanes)
+
+
 def _put(k, eqn, index, scope):
     """Join an update, or a vector of them, with what is where it is to be."""
     x, _, updates = eqn.invars
@@ -204,6 +245,14 @@ def _takes_scatter(eqn):
 def _is_stored(k, eqn, index):
     raise NotFusible("it is stored", eqn.outvars[0])
 
+
+def _takes_pad(eqn):
+    x, out = eqn.invars[0].aval, eqn.outvars[0].aval
+    is_long = x.size and out.size < 2**30
+    return is_long and not any(interior for _, _, interior in eqn.params["padding_config"])
+
+
+fusion.rules[pad_p] = Rule(_pad, _takes_pad)
 
 for _prim in _JOINS:
     fusion.rules[_prim] = Rule(

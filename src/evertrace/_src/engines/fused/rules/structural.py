@@ -12,7 +12,7 @@ from evertrace._src.ops import convert, creation, slicing
 from evertrace._src.ops import structural as ops
 
 
-def _one_by_one(rule):
+def one_by_one(rule):
     """Have a rule asked for the lanes of vectors that lie at fixed places one by one."""
 
     def value(k, eqn, index):
@@ -87,7 +87,7 @@ def _divided(k, eqn, place, lengths):
     return [Index(int(i)) for i in np.unravel_index(place.first, lengths)]
 
 
-@_one_by_one
+@one_by_one
 def _concatenate(k, eqn, index):
     """Return the element of the operand in which the place lies."""
     d = eqn.params["dimension"]
@@ -102,7 +102,7 @@ def _concatenate(k, eqn, index):
     raise IndexError
 
 
-@_one_by_one
+@one_by_one
 def _stack(k, eqn, index):
     """Return the element of the operand that the place says."""
     d = eqn.params["axis"]
@@ -158,7 +158,7 @@ fusion.rules[creation.iota_p] = Rule(
 )
 
 fusion.rules[ops.reshape_p] = Rule(
-    _one_by_one(_reshape), lambda eqn: eqn.params["dimensions"] is None, operations=0
+    one_by_one(_reshape), lambda eqn: eqn.params["dimensions"] is None, operations=0
 )
 fusion.rules[slicing.concatenate_p] = Rule(_concatenate, operations=0)
 fusion.rules[slicing.stack_p] = Rule(_stack, operations=0)
