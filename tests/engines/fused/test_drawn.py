@@ -4,8 +4,11 @@ import pytest
 
 from tests.engines.fused.drawing import difference
 
+LONG = 50197
+"""A program with a kernel that is just as long as it may be."""
 
-@pytest.mark.parametrize("seed", range(16))
+
+@pytest.mark.parametrize("seed", [*range(16), LONG])
 def test_a_random_program_is_as_on_the_host(seed):
     assert difference(seed)[0] is None
 

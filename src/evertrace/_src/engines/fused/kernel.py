@@ -185,7 +185,7 @@ class Kernel(Memory):
         if self.deep == DEEPEST:
             raise NotFusible("too many operations follow each other", x)
         self.computations += 1
-        if self.written > LONGEST or self.computations > LONGEST:
+        if self.is_dry and max(self.written, self.computations) > LONGEST:
             raise NotFusible("it is long")
         self.deep += 1
         if rule.element_of is None:
