@@ -345,7 +345,7 @@ def exact(x):
     import decimal
     return x * int(decimal.Decimal(len(decimal.__name__)))
 
-print(exact(2), [type(finder).__name__ for finder in sys.meta_path if "evertrace" in str(finder)])
+print(exact(2), [finder for finder in sys.meta_path if ".impure." in str(finder)])
 import random, uuid
 print({type(m.__spec__.loader).__name__ for m in (random, uuid)}, type(random.random).__name__)
 """

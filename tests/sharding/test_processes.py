@@ -1,11 +1,14 @@
 """Several processes on this machine: their devices work on one program, and any of them may die."""
 
+import atexit
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -13,7 +16,7 @@ import pytest
 import evertrace as ev
 
 PRELUDE = """
-import os, signal, sys, time
+import os, pathlib, signal, sys, time
 import numpy as np
 import evertrace as ev, evertrace.numpy as jnp
 from evertrace import lax
@@ -26,6 +29,9 @@ rows, whole = NamedSharding(mesh, P("i")), NamedSharding(mesh, P())
 a = ev.make_array_from_process_local_data(rows, np.arange(4, dtype=np.float32) + 4 * rank)
 total = ev.jit(lambda a: a.sum(), out_shardings=whole)
 assert float(total(a)) == sum(range(4 * count))
+met = pathlib.Path(sys.argv[4])
+(met / str(rank)).touch()
+while len(os.listdir(met)) < count: time.sleep(0.01)  # before one of them ends
 def text_of(fun, *args):
     try:
         return fun(*args)
@@ -50,9 +56,11 @@ def free_address():
 
 def start(code, count, address):
     """Start processes, in which `rank` is the number of each."""
+    met = tempfile.mkdtemp(prefix="evertrace-met-")
+    atexit.register(shutil.rmtree, met)
     return [
         subprocess.Popen(
-            [sys.executable, "-c", PRELUDE + code, str(rank), str(count), address],
+            [sys.executable, "-c", PRELUDE + code, str(rank), str(count), address, met],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
