@@ -229,7 +229,6 @@ CASES = [
 
 DIFFERENCES = {
     "x[y, y[:2]]": NUMPY,
-    "x[(slice(None), [[0], [1, 2]])]": NUMPY,
     **dict.fromkeys(
         (
             "x.at[y].apply(jnp.exp)",
