@@ -10,6 +10,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import errors, random
+from evertrace._src.dtypes import kinds
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,23 @@ def test_files(tmp_path):
     jnp.save(tmp_path / "x.npy", jnp.arange(3))
     np.testing.assert_array_equal(jnp.load(tmp_path / "x.npy"), [0, 1, 2])
     jnp.savez(tmp_path / "x.npz", a=jnp.ones(2))
-    np.testing.assert_array_equal(jnp.load(tmp_path / "x.npz")["a"], [1, 1])
+    with jnp.load(tmp_path / "x.npz") as found:
+        assert (list(found), found.files) == (["a"], ["a"])
+        np.testing.assert_array_equal(found["a"], [1, 1])
+
+
+@pytest.mark.parametrize("name", [n for n in kinds.NAMES if not n.startswith("float6")])
+def test_files_keep_dtypes(tmp_path, name):
+    dtype = kinds.named(name)
+    for x in (np.ones((2, 3), dtype), np.ones((), dtype), np.ones((2, 3), dtype)[:, ::2]):
+        jnp.save(tmp_path / "x.npy", x)
+        jnp.savez(tmp_path / "x.npz", x, a=x)
+        with ev.enable_x64():
+            read = [jnp.load(tmp_path / "x.npy"), *jnp.load(tmp_path / "x.npz").values()]
+        for found in read:
+            assert (found.dtype, found.shape) == (dtype, x.shape)
+            assert np.asarray(found).tobytes() == np.ascontiguousarray(x).tobytes()
+        np.load(tmp_path / "x.npy")  # whatever NumPy makes of it, it can read it
 
 
 @pytest.mark.engine

@@ -139,7 +139,7 @@ def save(file, arr, allow_pickle=True):
       Array([0, 1, 2], dtype=int32)
     """
     check_arraylike("save", arr)
-    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+    np.save(file, _writable(arr), allow_pickle=allow_pickle)
 
 
 def savez(file, *args, allow_pickle=True, **kwds):
@@ -152,17 +152,20 @@ def savez(file, *args, allow_pickle=True, **kwds):
       >>> jnp.load("xy.npz")["y"]
       array([1., 1.], dtype=float32)
     """
-    arrays = [np.asarray(x) for x in args]
-    named = {name: np.asarray(x) for name, x in kwds.items()}
+    arrays = [_writable(x) for x in args]
+    named = {name: _writable(x) for name, x in kwds.items()}
     np.savez(file, *arrays, allow_pickle=allow_pickle, **named)
 
 
 def load(file, *args, **kwargs):
     """Read what `save` or `savez` wrote, see `numpy.load`.
 
+    Elements of a dtype that NumPy has not are written as a field of that name, so that any NumPy
+    can read their bits; bfloat16 as two bytes without a name, as JAX writes and reads it.
+
     Returns:
-      An array; of a file by `savez` what NumPy returns, a mapping of names to NumPy arrays. What
-      has elements of two bytes and no known dtype was written as bfloat16.
+      An array; of a file by `savez` a mapping of names to NumPy arrays, with the attributes of what
+      NumPy returns.
 
     Example:
       >>> jnp.save("x.npy", jnp.arange(3))
@@ -170,8 +173,49 @@ def load(file, *args, **kwargs):
       Array([0, 1, 2], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
-    if not isinstance(found, np.ndarray):
-        return found
-    if found.dtype == np.dtype("V2"):  # the file says no more of a dtype that NumPy has not
-        found = found.view(dtypes.bfloat16)
-    return asarray(found)
+    return asarray(_read(found)) if isinstance(found, np.ndarray) else _Archive(found)
+
+
+def _writable(x):
+    x = np.asarray(x)
+    if x.dtype.isbuiltin != 2 or x.dtype == dtypes.bfloat16:  # 2: a dtype that NumPy has not
+        return x
+    return x.view([(x.dtype.name, f"V{x.itemsize}")])
+
+
+def _read(x):
+    if x.dtype == np.dtype("V2"):
+        return x.view(dtypes.bfloat16)
+    names = x.dtype.names or ()
+    if len(names) == 1 and names[0] in dtypes.kinds.NAMES and x.dtype[0].kind == "V":
+        return x.view(dtypes.kinds.named(names[0]))
+    return x
+
+
+class _Archive(collections.abc.Mapping):
+    """What `numpy.load` returns of a file by `savez`, with the dtypes that NumPy has not."""
+
+    def __init__(self, found):
+        self._found = found
+
+    def __getitem__(self, name):
+        found = self._found[name]
+        return _read(found) if isinstance(found, np.ndarray) else found
+
+    def __iter__(self):
+        return iter(self._found)
+
+    def __len__(self):
+        return len(self._found)
+
+    def __getattr__(self, name):
+        return getattr(self._found, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._found.close()
+
+    def __repr__(self):
+        return repr(self._found)
