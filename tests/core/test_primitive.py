@@ -121,6 +121,19 @@ def test_missing_rules_say_so():
         ev.jit(p.bind)(X)
 
 
+@pytest.mark.parametrize("slot", ["jvp", "deriv"])
+def test_missing_derivatives_say_why(slot):
+    p = Primitive("p", abstract=lambda a: a, host=lambda x: x, **{slot: undefined("an example")})
+    for transformed in (
+        lambda f: ev.jvp(f, (X,), (X,)),
+        lambda f: ev.grad(f)(X),
+        lambda f: ev.grad(ev.jit(f))(X),
+        lambda f: ev.hessian(f)(X),
+    ):
+        with pytest.raises(NotImplementedError, match="p has no derivative: an example"):
+            transformed(lambda x: p.bind(x).sum())
+
+
 def test_rule_tables_are_open():
     table = RuleTable("costs")
     p, q = Primitive("p"), Primitive("q")

@@ -83,6 +83,11 @@ ENGINES = {
     "1 to the power of NaN": ("lax.pow", ["jnp.ones(8, complex)", COMPLEX]),
     "powers": ("lax.pow", [COMPLEX, "jnp.ones(8, complex)"]),
     "logit": ("scipy.special.logit", [COMPLEX]),
+    "signs of zeros": (
+        "jnp.expm1",
+        ["jnp.array([complex(x, y) for x in (0.0, -0.0) for y in (0.0, -0.0)])"],
+    ),
+    "a logarithm at its cut": ("nn.log1mexp", ["jnp.zeros(2, complex)"]),
     "ratios from zero": ("jnp.geomspace", ["0 * 1j", "8 + 0j", "4"]),
     "ratios to zero": ("jnp.geomspace", ["1 + 0j", "0 * 1j", "4"]),
     "logarithms": ("jnp.log10", [COMPLEX]),

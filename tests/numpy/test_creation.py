@@ -152,6 +152,40 @@ def test_linspace_of_arrays():
     assert jnp.linspace(0, 10, 4, dtype=int).tolist() == [0, 3, 6, 10]
 
 
+ENDS = [(-1, 1), (-0.7, 0.7), (0, 0.1), (-0.7, 0.9), (1, 1000), (-3e38, 3e38), (1e-36, 1e-35)]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ["native", "fused", "xla"])
+def test_numbers_at_equal_distances_are_the_same_on_all_engines(engine):
+    for low, high in ENDS:
+        low, high = np.float32(low), np.float32(high)
+        for steps in (2, 7, 10, 49, 98):
+            found = jnp.linspace(low, high, steps + 1)
+            wanted = np.linspace(float(low), float(high), steps + 1)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7 * float(high))
+            compiled = ev.jit(lambda a, b, n=steps: jnp.linspace(a, b, n + 1), engine=engine)
+            np.testing.assert_array_equal(compiled(low, high), found)
+
+
+@pytest.mark.parametrize("steps", [2, 10, 14, 98])
+def test_the_middle_between_a_number_and_its_negative_is_zero(steps):
+    for end in (0.1, 0.3, 0.7, 1.0, np.pi):
+        assert jnp.linspace(-end, end, steps + 1)[steps // 2] == 0
+
+
+def test_round_numbers_come_out_round():
+    np.testing.assert_array_equal(jnp.linspace(0, 15, 4), [0, 5, 10, 15])
+    np.testing.assert_array_equal(jnp.linspace(-1, 6, 8), np.arange(-1, 7))
+    np.testing.assert_array_equal(jnp.linspace(0, 1, 11), (np.arange(11) / 10).astype(np.float32))
+
+
+def test_numbers_of_few_bits_are_rounded_once():
+    found = jnp.linspace(jnp.bfloat16(0), jnp.bfloat16(1), 301)
+    wanted = (np.arange(301) / 300).astype(jnp.bfloat16)
+    np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
 # ---------------------------------------------------------------- matrices, grids, triangles
 
 
@@ -216,6 +250,11 @@ def test_scalar_types_make_arrays():
     assert np.dtype(jnp.bfloat16).name == "bfloat16"
     assert hash(jnp.int8) == hash(np.int8)
     assert isinstance(np.float32(1), jnp.float32)
+    for kind in (jnp.float32, jnp.bool_, jnp.complex64, jnp.bfloat16, jnp.int4, jnp.uint8):
+        zero = kind()  # as NumPy's
+        assert zero.shape == ()
+        assert zero.dtype == kind
+        assert zero == 0
     assert jnp.zeros(2, jnp.uint8).dtype == np.uint8
 
 

@@ -58,6 +58,16 @@ def test_histogram_counts_in_floats(arguments):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
+@pytest.mark.engine
+@pytest.mark.parametrize("bins", [4, 7, 10, 11])
+def test_what_lies_on_an_edge_counts_the_same_on_all_engines(bins):
+    for x in (jnp.zeros(1), jnp.arange(-3.0, 8), jnp.linspace(-0.7, 0.9, 9)):
+        expected = jnp.histogram(x, bins)[0]
+        for engine in ("native", "fused", "xla"):
+            counted = ev.jit(lambda x: jnp.histogram(x, bins)[0], engine=engine)(x)
+            np.testing.assert_array_equal(counted, expected)
+
+
 @pytest.mark.parametrize(
     "expression",
     ["np.histogram2d(v, v, 3)", "np.histogramdd(x, 3)", "np.histogramdd(x, 2, density=True)"],

@@ -33,7 +33,7 @@ class ScalarType(type):
     dtype: np.dtype
 
     @shortened
-    def __call__(cls, x):
+    def __call__(cls, x=0):
         """Return `x` as an array of this dtype."""
         return asarray(x, dtype=cls.dtype)
 

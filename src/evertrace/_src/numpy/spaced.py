@@ -72,25 +72,47 @@ def _inexact_pair(name, start, stop):
 
 def _spaced(start, stop, num, endpoint):
     """Return numbers along a new first axis, and their distance; the last one is exact."""
-    dtype = start.aval.dtype
     shape = start.aval.shape or stop.aval.shape
+    dtype = start.aval.dtype
     steps = num - 1 if endpoint else num
     if num == 0 or steps == 0:
         out = broadcast_to(structural.expand_dims(start, (0,)), (num, *shape))
         return out, full((), np.nan, dtype)
     step = ufuncs.divide(ufuncs.subtract(stop, start), float(steps))
-    counts = iota(dtype, (steps,))
-    counts = structural.reshape(counts, (steps, *(1 for _ in shape)))
-    inverse = 1.0 / steps
-    share = ufuncs.multiply(counts, inverse)
     low = structural.expand_dims(broadcast_to(start, shape), (0,))
     high = structural.expand_dims(broadcast_to(stop, shape), (0,))
-    # Not high * share, of which a third of 15 and the like would be off by a rounding.
-    out = ufuncs.add(
-        ufuncs.multiply(low, ufuncs.subtract(1.0, share)),
-        ufuncs.multiply(counts, ufuncs.multiply(high, inverse)),
-    )
+    out = convert(_mixed(low, high, steps), dtype)
     return (concatenate_p.bind(out, high, dimension=0) if endpoint else out), step
+
+
+def _mixed(low, high, steps):
+    """Return ``(low * (steps - i) + high * i) / steps`` for each i below `steps`.
+
+    Numbers that are round come out round so, and of ends that differ in sign only, the middle is
+    zero: elements that lie on edges count into the same bins whichever engine computes these.
+    """
+    wide = dtypes.promote_types(low.aval.dtype, np.float32)
+    low, high = convert(low, wide), convert(high, wide)
+    counts = structural.reshape(iota(wide, (steps,)), (steps, *(1 for _ in low.aval.shape[1:])))
+    # Powers of two, by which what would overflow is made smaller: no bit of it is lost.
+    shift = 2.0 ** math.ceil(math.log2(2 * steps))
+    largest = ufuncs.maximum(ufuncs.abs(low), ufuncs.abs(high))
+    is_large = ufuncs.greater(largest, float(dtypes.finfo(wide).max) / shift)
+    scale = ufuncs.choose_by(is_large, 1 / shift, 1.0)
+    total = ufuncs.add(
+        _rounded(ufuncs.multiply(ufuncs.multiply(low, scale), ufuncs.subtract(steps, counts))),
+        _rounded(ufuncs.multiply(ufuncs.multiply(high, scale), counts)),
+    )
+    # Each place has a divisor of its own, as XLA multiplies by the reciprocal of a common one.
+    is_scaled = ufuncs.logical_or(is_large, ufuncs.not_equal(total, total))
+    mixed = ufuncs.divide(total, ufuncs.choose_by(is_scaled, steps / shift, float(steps)))
+    first = ufuncs.add(low, ufuncs.multiply(high, 0.0))  # exact, and NaN as that of NumPy is
+    return ufuncs.choose_by(ufuncs.equal(counts, 0), first, mixed)
+
+
+def _rounded(product):
+    """Return a product, but no negative zero, so that no compiler joins it with an addition."""
+    return ufuncs.choose_by(ufuncs.equal(product, 0), 0, product)
 
 
 @native.planned(by_type=False)

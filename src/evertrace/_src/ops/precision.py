@@ -29,7 +29,7 @@ class Precision(enum.Enum):
 
     @classmethod
     def _missing_(cls, value: Any):
-        name = _PRECISION_NAMES.get(value)
+        name = _PRECISION_NAMES.get(value) if isinstance(value, str) else None
         return None if name is None else cls[name]
 
     def __repr__(self):

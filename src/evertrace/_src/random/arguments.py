@@ -118,6 +118,15 @@ def _of_kind(name, dtype, default, kind, kind_name):
     return dtype
 
 
+def drawn_in(dtype, bits=32):
+    """Return the floating dtype to draw numbers of a dtype in: float32 for narrower ones.
+
+    Loops that draw until a number is accepted may never end in 8 bits, of which none are left for
+    what has to be exceeded.
+    """
+    return dtype if dtypes.finfo(dtype).bits >= bits else np.dtype(np.float32)
+
+
 def operand(name, x, dtype=None):
     """Return a parameter as an array or tracer, in `dtype` if one is given."""
     if type(x) in NUMBERS and dtype is not None:

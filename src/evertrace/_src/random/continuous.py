@@ -72,6 +72,13 @@ class _Mantissa(NamedTuple):
 @functools.cache
 def _mantissa(dtype):
     info = dtypes.finfo(dtype)
+    if info.bits < 8:
+        raise errors.user_error(
+            errors.DTypeError,
+            f"random: no numbers of dtype {dtypes.short_name(dtype)} are drawn.",
+            fix="draw float32 ones, and convert them with `astype`.",
+            anchor="dtype",
+        )
     width = info.bits if info.nmant >= 8 else 8
     word = np.dtype(f"u{info.bits // 8}")
     return _Mantissa(word, int(np.ones((), dtype).view(word)), width, width - info.nmant)

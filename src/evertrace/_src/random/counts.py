@@ -29,6 +29,7 @@ from evertrace._src.ops.structural import expand_dims, full, moveaxis
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import (
     drawing,
+    drawn_in,
     float_dtype,
     int_dtype,
     no_sharding,
@@ -149,7 +150,8 @@ def binomial(key, n, p, shape=None, dtype=None):
       >>> random.binomial(random.key(2), 100, jnp.array([0.0, 0.1, 0.5, 1.0]))
       Array([  0.,  10.,  50., 100.], dtype=float32)
     """
-    key, shape, _, n, p = start_with("binomial", key, shape, dtype, n, p)
+    dtype = float_dtype("binomial", dtype)
+    key, shape, _, n, p = start_with("binomial", key, shape, drawn_in(dtype), n, p)
     n, p = (broadcast_to(x, shape) for x in (n, p))
     # Count the rarer outcome.
     is_rare = p < 0.5
@@ -163,7 +165,7 @@ def binomial(key, n, p, shape=None, dtype=None):
     )
     rare = where(is_small, small, large)
     count = where(is_rare | isinf(n), where(isinf(n), n, rare), trials - rare)
-    return where(is_invalid, np.nan, count)
+    return convert(where(is_invalid, np.nan, count), dtype)
 
 
 def _binomial_by_gaps(key, n, q):
@@ -263,7 +265,8 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
       (Array([181., 285., 534.], dtype=float32), 1000)
     """
     dtype = float_dtype("multinomial", dtype)
-    n, p = operand("multinomial", n, dtype), operand("multinomial", p, dtype)
+    wide = drawn_in(dtype)
+    n, p = operand("multinomial", n, wide), operand("multinomial", p, wide)
     by_outcome = expand_dims(n, (n.ndim,))
     shape = result_shape("multinomial", shape, by_outcome, p)
     batch, outcomes = shape[:-1], shape[-1]
@@ -274,9 +277,9 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
 
     def draw(left, outcome):
         share, used = outcome
-        count = binomial(used, left, clamp(0.0, share, 1.0), dtype=dtype)
+        count = binomial(used, left, clamp(0.0, share, 1.0), dtype=wide)
         return left - count, count
 
     split = keys_.split_typed(one_key("multinomial", key)[0], (outcomes,))
     _, counts = scan(draw, n, (shares, split), unroll=unroll)
-    return moveaxis(counts, 0, len(batch))
+    return convert(moveaxis(counts, 0, len(batch)), dtype)

@@ -22,10 +22,12 @@ from evertrace._src.numpy import reductions, ufuncs
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.promotion import broadcast_to
+from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import expand_dims, reshape
 from evertrace._src.random import keys as keys_
 from evertrace._src.random.arguments import (
     drawing,
+    drawn_in,
     float_dtype,
     no_sharding,
     one_key,
@@ -88,11 +90,12 @@ def _gamma_one(key, alpha, log_space):
 
 def standard_gamma(key, alpha, shape, log_space):
     """Return gamma numbers of scale 1, or their logarithms, each with a key of its own."""
-    alpha = broadcast_to(alpha, shape)
+    dtype = alpha.dtype
+    alpha = convert(broadcast_to(alpha, shape), drawn_in(dtype, bits=16))
     flat = reshape(alpha, (alpha.size,))
     split = keys_.split_typed(key, (alpha.size,))
     draw = _logarithms if log_space else _numbers
-    return reshape(draw(split, flat), shape)
+    return convert(reshape(draw(split, flat), shape), dtype)
 
 
 @custom_jvp

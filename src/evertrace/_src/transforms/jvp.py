@@ -97,7 +97,7 @@ def tangent_of(prim, tangents, primals, out, params) -> Any:
     Operands whose tangent is given may hold anything with an aval as their primal when the
     operation is linear in them.
     """
-    if prim.jvp is not None:
+    if prim.jvp:
         return prim.jvp(tangents, primals, out, **params)
     if prim.linear == JOINTLY:
         return prim.bind(*map(_joint_operand, tangents, primals), **params)
@@ -122,7 +122,7 @@ def _term(prim, i, tangent, primals, out, params):
         operands[i] = tangent
         return prim.bind(*operands, **params)
     if not prim.deriv:
-        raise missing_rule(prim, "derivative", prim.jvp or prim.deriv)
+        raise missing_rule(prim, "derivative", prim.deriv if prim.jvp is None else prim.jvp)
     derivative = prim.deriv[i]
     return None if derivative is None else mul_p.bind(tangent, derivative(out, *primals, **params))
 

@@ -134,7 +134,7 @@ class TapeTrace(Trace):
         operands, saved = values, None
         if not _needed(prim, nodes):
             operands = [x if n is None else n for x, n in zip(values, nodes, strict=True)]
-        elif prim.deriv or prim.jvp is not None:
+        elif prim.deriv or prim.jvp:
             saved = out
         src = state.src or _staged_source(first)
         if src is None and config.current().watched:

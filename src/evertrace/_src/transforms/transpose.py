@@ -39,14 +39,14 @@ def backward(entries, cotangents):
 def _back(e, ct, cotangents):
     """Add what one entry's outputs send to its operands."""
     prim, nodes = e.prim, e.nodes
-    if prim.transpose is not None and (e.unknown or prim.linear == JOINTLY):
+    if prim.transpose and (e.unknown or prim.linear == JOINTLY):
         operands = [x if n is None else n for x, n in zip(e.operands, nodes, strict=True)]
         results = prim.transpose(ct, *operands, **e.params)
         for node, result in zip(nodes, results, strict=True):
             if node is not None and result is not None:
                 accumulate(cotangents, node, result)
         return
-    if prim.jvp is not None and not prim.linear:
+    if prim.jvp and not prim.linear:
         _back_by_jvp(e, ct, cotangents)
         return
     for i, node in enumerate(nodes):
@@ -63,7 +63,7 @@ def _back_operand(e, i, node, ct):
         operands[i] = node
         return prim.transpose(ct, *operands, **e.params)[i]
     if not prim.deriv:
-        raise missing_rule(prim, "derivative", prim.deriv)
+        raise missing_rule(prim, "derivative", prim.deriv if prim.jvp is None else prim.jvp)
     derivative = prim.deriv[i]
     if derivative is None:
         return None

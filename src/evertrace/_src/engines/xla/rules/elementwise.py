@@ -44,7 +44,6 @@ direct(ops.rsqrt_p, "stablehlo.rsqrt")
 direct(ops.cbrt_p, "stablehlo.cbrt")
 
 direct(ops.exp_p, "stablehlo.exponential")
-direct(ops.expm1_p, "stablehlo.exponential_minus_one")
 direct(ops.log_p, "stablehlo.log")
 direct(ops.logistic_p, "stablehlo.logistic")
 
@@ -68,6 +67,16 @@ def _sign(b, out, x):
         return b.op("stablehlo.sign", [x], out)
     # StableHLO has no sign of unsigned integers: it is 0 or 1.
     return b.op("stablehlo.minimum", [x, b.constant(1, out)], out)
+
+
+@lowering.define(ops.expm1_p)
+def _expm1(b, out, x):
+    y = b.elementwise("stablehlo.exponential_minus_one", [x], out)
+    if out.dtype.kind != "c":
+        return y
+    # XLA's zeros have no signs, by which a logarithm then is on one side of its cut or the other.
+    is_zero = compare(b, "EQ", x, b.full_like(x, 0))
+    return b.op("stablehlo.select", [is_zero, x, y], out)
 
 
 @lowering.define(ops.round_p)
