@@ -1,10 +1,11 @@
-"""The functions that are called, and the programs that call them: one line of text for each number."""
+"""The functions that are called, and the programs that call them: one line of text for each name."""
 
 import collections
 import datetime
 import decimal
 import fractions
 import functools
+import hashlib
 import importlib
 import inspect
 import pkgutil
@@ -219,32 +220,51 @@ def _params_of_primitive(prim):
     return operands
 
 
-PLANTED = ("v.dies()", "v.sleeps()", "v.raw()", "v.allocates()", "v.ends()")
-"""Programs with faults, of the numbers -1, -2 and so on: what tests the fuzzer itself."""
+PLANTED = ("v.dies", "v.sleeps", "v.raw", "v.allocates", "v.ends")
+"""Targets with faults, of which no program is drawn: what tests the fuzzer itself."""
+
+PER_SEED = 1_000_000  # programs of a target
 
 
-def program(number):
-    """Return the program of a number, the same one each time."""
-    if number < 0:
-        return Program(PLANTED[-1 - number].removesuffix("()"))
-    rng = python_random.Random(f"evertrace {number}")
-    known = targets()
-    target = rng.choice(_order())
+def drawn(count, seed=0):
+    """Return the names of the programs that a seed's first `count` calls are.
+
+    A name is a target and a number of its own. So what is public besides a target does not change
+    its programs: a new function puts its own programs among them, and the last ones are left out.
+    """
+    turn = _turn()
+    found = []
+    for times in range(-(-count // len(turn))):
+        first = seed * PER_SEED
+        found += [f"{target}:{first + times * weight + i}" for target, i, weight in turn]
+    return found[:count]
+
+
+def program(name):
+    """Return the program of a name, ``TARGET:NUMBER``, the same one each time."""
+    target, _, _ = name.rpartition(":")
+    if target in PLANTED:
+        return Program(target)
+    rng = python_random.Random(f"evertrace {name}")
     shape = rng.choice(values.SHAPES)
     dtype = rng.choice(["float32"] * 4 + values.DTYPES)
-    args, kwargs = _arguments(rng, target, known[target], shape, dtype)
+    args, kwargs = _arguments(rng, target, targets()[target], shape, dtype)
     made = Program(target, tuple(args), tuple(kwargs))
     return _transformed(rng, made)
 
 
 @functools.cache
-def _order():
-    """What is drawn from: functions of arrays more often than those around them."""
+def _turn():
+    """Return each target as often as it weighs: functions of arrays more than those around them.
+
+    They are in an order that has nothing to do with what they are, and is the same for any others.
+    """
     found = []
-    for target in sorted(targets()):
+    for target in targets():
         often = target.startswith(("jnp", "lax", ".")) or target in INDEXED
-        found += [target] * (4 if target in INDEXED else 2 if often else 1)
-    return found
+        weight = 4 if target in INDEXED else 2 if often else 1
+        found += [(target, i, weight) for i in range(weight)]
+    return sorted(found, key=lambda entry: hashlib.sha256(repr(entry).encode()).digest())
 
 
 def _arguments(rng, target, parameters, shape, dtype):

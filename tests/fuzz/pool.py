@@ -20,32 +20,37 @@ LIFE = 2000
 """How many programs a process judges before another goes on: what it keeps is bounded so."""
 
 
-def judge(numbers, workers=2):
-    """Judge the programs of a range of numbers; yields pairs of a number and its verdict."""
+def judge(names, workers=2):
+    """Judge the programs of a list of names; yields pairs of a name and its verdict."""
     found = queue.Queue()
     threads = [
-        threading.Thread(target=_lane, args=(numbers[k::workers], found), daemon=True)
+        threading.Thread(target=_lane, args=(names[k::workers], found), daemon=True)
         for k in range(workers)
     ]
     for thread in threads:
         thread.start()
-    for _ in numbers:
+    for _ in names:
         yield found.get()
 
 
-def _lane(numbers, found):
-    while numbers:
-        done = _life(numbers[:LIFE], found)
-        numbers = numbers[done:]
+def _lane(names, found):
+    while names:
+        done = _life(names[:LIFE], found)
+        names = names[done:]
 
 
-def _life(numbers, found):
-    """Run one process over numbers until it ends, and return how many of them have a verdict."""
-    bounds = numbers.start, numbers.stop, numbers.step
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as said:
+def _life(names, found):
+    """Run one process over names until it ends, and return how many of them have a verdict."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryFile("w+") as told,
+        tempfile.TemporaryFile("w+") as said,
+    ):
+        json.dump(names, told)
+        told.seek(0)
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.worker", *map(str, bounds)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder,
+            [sys.executable, "-m", "tests.fuzz.worker"],
+            stdin=told, stdout=subprocess.PIPE, stderr=said, text=True, cwd=folder,
             env={**os.environ, "PYTHONPATH": _path(), "OMP_NUM_THREADS": "1",
                  "EVERTRACE_COMPILATION_CACHE_DIR": folder},
         )  # fmt: skip
@@ -53,9 +58,9 @@ def _life(numbers, found):
         reader = threading.Thread(target=_read, args=(process.stdout, lines), daemon=True)
         reader.start()
         done = 0
-        for number in numbers:
+        for name in names:
             verdict = _next(lines, process, said)
-            found.put((number, verdict))
+            found.put((name, verdict))
             done += 1
             if verdict.kind in (CRASH, HANG):
                 break

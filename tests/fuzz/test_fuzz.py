@@ -18,11 +18,11 @@ UNLIKE = 0.001
 
 def test_few_calls_end_in_what_they_must_not():
     counts, bad = collections.Counter(), {}
-    for number, verdict in pool.judge(range(2000)):
+    for name, verdict in pool.judge(calls.drawn(2000)):
         counts[verdict.kind] += 1
         if verdict.kind in (*verdicts.GOOD, verdicts.RAW, verdicts.UNLIKE, verdicts.MEMORY):
             continue
-        bad[number] = calls.program(number).text, verdict
+        bad[name] = calls.program(name).text, verdict
     assert bad == {}
     assert counts.total() == 2000
     assert counts[verdicts.RAW] <= RAW * 2000, counts
@@ -97,24 +97,46 @@ def test_the_reasons_name_what_there_is():
     assert set(calls.LEFT_OUT) <= names
 
 
-def test_numbers_name_programs():
-    texts = [calls.program(number).text for number in range(300)]
+def test_names_name_programs():
+    names = calls.drawn(300)
+    texts = [calls.program(name).text for name in names]
     calls.targets.cache_clear()
-    calls._order.cache_clear()
-    assert texts == [calls.program(number).text for number in range(300)]
+    calls._turn.cache_clear()
+    assert names == calls.drawn(300)
+    assert texts == [calls.program(name).text for name in names]
     assert len(set(texts)) > 290
+
+
+def test_a_new_function_leaves_the_programs_of_others_as_they_are(monkeypatch):
+    before = calls.drawn(5000, seed=3)
+    known = {**calls.targets(), "jnp.a_new_one": None}
+    monkeypatch.setattr(calls, "targets", lambda: known)
+    calls._turn.cache_clear()
+    after = calls.drawn(5000, seed=3)
+    monkeypatch.undo()
+    calls._turn.cache_clear()
+    new = [name for name in after if name.startswith("jnp.a_new_one:")]
+    assert len(new) >= 2  # as often as others of NumPy's
+    # What has no room left is the last.
+    assert [name for name in after if name not in new] == before[: len(before) - len(new)]
+
+
+def test_seeds_have_programs_of_their_own():
+    drawn = [set(calls.drawn(5000, seed)) for seed in range(3)]
+    assert len(set.union(*drawn)) == 15_000
+    targets = {name.rpartition(":")[0] for name in drawn[0]}
+    assert targets == set(calls.targets())  # each of them within a turn
 
 
 def test_each_kind_of_fault_is_seen(monkeypatch):
     monkeypatch.setattr(pool, "SECONDS", 8)
-    found = {n: v.kind for n, v in pool.judge(range(-5, 0))}
-    named = {calls.PLANTED[-1 - number]: kind for number, kind in found.items()}
-    assert named == {
-        "v.dies()": verdicts.CRASH,
-        "v.sleeps()": verdicts.HANG,
-        "v.raw()": verdicts.RAW,
-        "v.allocates()": verdicts.MEMORY,
-        "v.ends()": verdicts.CRASH,
+    found = pool.judge([f"{target}:0" for target in calls.PLANTED])
+    assert {name.removesuffix(":0"): verdict.kind for name, verdict in found} == {
+        "v.dies": verdicts.CRASH,
+        "v.sleeps": verdicts.HANG,
+        "v.raw": verdicts.RAW,
+        "v.allocates": verdicts.MEMORY,
+        "v.ends": verdicts.CRASH,
     }
 
 

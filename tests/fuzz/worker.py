@@ -13,8 +13,8 @@ from tests.fuzz import calls, verdicts
 LIMIT = 6 << 30  # bytes of address space, of which XLA's threads reserve a part
 
 
-def main(numbers):
-    """Judge the programs of numbers; each has two lines, one before it and one after."""
+def main(names):
+    """Judge the programs of names; each has two lines, one before it and one after."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what programs print
     faulthandler.enable()
@@ -23,15 +23,15 @@ def main(numbers):
         resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     calls.targets()
-    for number in numbers:
-        out.write(f"{number}\n")
-        verdict = verdicts.judged(calls.program(number))
+    for done, name in enumerate(names):
+        out.write(f"{name}\n")
+        verdict = verdicts.judged(calls.program(name))
         out.write(json.dumps([verdict.kind, verdict.cause, verdict.detail]) + "\n")
-        if number % 997 == 0:
+        if done % 997 == 0:
             gc.collect()
     out.flush()
     os._exit(0)  # exits have tests of their own
 
 
 if __name__ == "__main__":
-    main(range(*map(int, sys.argv[1:4])))
+    main(json.load(sys.stdin))
