@@ -91,7 +91,7 @@ def _mixed(low, high, steps):
     Numbers that are round come out round so, and of ends that differ in sign only, the middle is
     zero: elements that lie on edges count into the same bins whichever engine computes these.
     """
-    wide = dtypes.promote_types(low.aval.dtype, np.float32)
+    wide = dtypes.wider(low.aval.dtype, np.dtype(np.float32))
     low, high = convert(low, wide), convert(high, wide)
     counts = structural.reshape(iota(wide, (steps,)), (steps, *(1 for _ in low.aval.shape[1:])))
     # Powers of two, by which what would overflow is made smaller: no bit of it is lost.
