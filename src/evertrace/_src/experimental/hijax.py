@@ -2,25 +2,14 @@
 
 JAX calls such types "hi": their values are put together of arrays, and operations on them are
 lowered to operations on those. Here a class can be derived and an object of it made, so that
-libraries which offer them as an option can be imported; using one in a transformation is an error.
+libraries which offer them as an option can be imported; no transformation follows such values. For
+primitives on trees of arrays see `hiprimitives`.
 """
 
-from typing import Any
-
-from evertrace._src import errors
 from evertrace._src.api.extending_values import AbstractValue
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.experimental.hijax")
-
-
-def _not_built(name):
-    return errors.user_error(
-        NotImplementedError,
-        f"{name}: types above arrays are not followed by our transformations.",
-        fix="use trees of arrays: `tree_util.register_pytree_node_class`.",
-        anchor="extend",
-    )
 
 
 @public
@@ -42,43 +31,6 @@ class MutableHiType(HiType):
       >>> from evertrace.experimental import hijax
       >>> isinstance(hijax.MutableHiType(), hijax.AbstractValue)
       True
-    """
-
-
-@public
-class HiPrimitive:
-    """Base of a library's operations on such values; to bind one is an error.
-
-    Args:
-      name: of the operation.
-
-    Example:
-      >>> from evertrace.experimental import hijax
-      >>> hijax.HiPrimitive("read").bind()
-      Traceback (most recent call last):
-        ...
-      NotImplementedError: read: types above arrays are not followed by our transformations.
-        ...
-    """
-
-    multiple_results = False
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def bind(self, *args: Any, **params: Any) -> Any:
-        """Raise NotImplementedError."""
-        raise _not_built(self.name)
-
-
-@public
-class VJPHiPrimitive(HiPrimitive):
-    """Base of operations with a derivative rule of their own.
-
-    Example:
-      >>> from evertrace.experimental import hijax
-      >>> hijax.VJPHiPrimitive("read").name
-      'read'
     """
 
 

@@ -1,0 +1,554 @@
+"""Primitives that a class describes: what it computes, and a rule for each transformation.
+
+A call is one equation, `call_hi_primitive`, whose meaning is the class's `expand`. Linearised by
+the rules for reverse mode, it notes one linear map, `hi_linear`: its transpose is the backward
+rule, and where the class has a rule for tangents, it can be applied, too. A vectorised call is a
+call of another such object, whose rules are those of the first one, vectorised.
+"""
+
+from typing import Any
+
+from evertrace._src import errors, tree
+from evertrace._src.api.autodiff import linear_transpose, linearize
+from evertrace._src.api.extending import Zero, instantiate_zeros, lower_fun, register_lowering
+from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.bodies import as_arrays
+from evertrace._src.core.aval import is_inexact
+from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.core.rules import is_linear
+from evertrace._src.ops.elementwise import add_any
+from evertrace._src.ops.structural import move_batch_dim
+from evertrace._src.support import set_module
+from evertrace._src.transforms.batching import batch_flat
+from evertrace._src.transforms.jvp import jvp_flat
+
+public = set_module("evertrace.experimental.hijax")
+
+
+@public
+class HiPrimitive:
+    """Base of a library's operations on values of types above arrays; to bind one is an error.
+
+    Args:
+      name: of the operation.
+
+    Example:
+      >>> from evertrace.experimental import hijax
+      >>> hijax.HiPrimitive("read").bind()
+      Traceback (most recent call last):
+        ...
+      NotImplementedError: read: types above arrays are not followed by our transformations.
+        ...
+    """
+
+    multiple_results = False
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Raise NotImplementedError."""
+        raise errors.user_error(
+            NotImplementedError,
+            f"{self.name}: types above arrays are not followed by our transformations.",
+            fix="use trees of arrays: `tree_util.register_pytree_node_class`.",
+            anchor="extend",
+        )
+
+
+@public
+class VJPHiPrimitive(HiPrimitive):
+    """Base of operations on trees of arrays with rules for transformations.
+
+    A class sets three attributes before it calls ``super().__init__()``: `in_avals`, a tuple of
+    one type, or tree of types, for each argument; `out_aval`, that of the result; `params`, a dict
+    of static values, which become attributes. It defines `expand`, which computes the result from
+    the arguments, and rules as it needs them; a rule calls ``self(...)`` to be used again in
+    derivatives of higher order:
+
+    * ``jvp(primals, tangents) -> (out, tangent)``
+    * ``vjp_fwd(nzs_in, *args) -> (out, residuals)``, with whether each argument is differentiated,
+      and ``vjp_bwd_retval(residuals, ct) -> cts`` with a cotangent or None for each argument, or
+      ``vjp_bwd(residuals, ct, *accumulators)``, which calls ``accum`` of one for each argument
+    * ``lin(nzs_in, *args) -> (out, residuals)`` and ``linearized(residuals, *tangents) -> tangent``
+    * ``batch(axis_data, args, in_dims) -> (out, out_dims)``
+
+    Tangents and cotangents that are known to be zero are `Zero`, see `instantiate_zeros`.
+
+    Differs from JAX: without a rule for reverse mode, those for tangents serve; `vmap` needs no
+    rule, and does not ask `batch_dim_rule`.
+
+    Example:
+      >>> from evertrace.experimental import hijax
+      >>> class Square(hijax.VJPHiPrimitive):
+      ...     def __init__(self, aval):
+      ...         self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+      ...         super().__init__()
+      ...
+      ...     def expand(self, x):
+      ...         return x * x
+      ...
+      ...     def vjp_fwd(self, nzs_in, x):
+      ...         return self(x), x
+      ...
+      ...     def vjp_bwd_retval(self, x, ct):
+      ...         return (2 * x * ct,)
+      >>> square = lambda x: Square(ev.typeof(x))(x)
+      >>> square(jnp.float32(3)), ev.grad(square)(jnp.float32(3))
+      (Array(9., dtype=float32), Array(6., dtype=float32))
+    """
+
+    in_avals: Any
+    out_aval: Any
+    params: dict[str, Any]
+
+    def __init__(self):
+        super().__init__(type(self).__name__)
+        for attribute in ("in_avals", "out_aval", "params"):
+            if not hasattr(self, attribute):
+                raise errors.user_error(
+                    AttributeError,
+                    f"{self.name}: `self.{attribute}` is not set when the primitive is made.",
+                    fix="set `in_avals`, `out_aval` and `params` before `super().__init__()`.",
+                    anchor="extend",
+                )
+        self.in_avals_flat, self.in_tree = tree.flatten(tuple(self.in_avals))
+        self.out_avals_flat, self.out_tree = tree.flatten(self.out_aval)
+        for name, value in self.params.items():
+            setattr(self, name, value)
+        types = (*self.in_avals_flat, *self.out_avals_flat, self.in_tree, self.out_tree)
+        self._key = (type(self), types, tuple(sorted(self.params.items(), key=lambda x: x[0])))
+
+    def __call__(self, *args):
+        """Apply the operation to trees of arrays of the types in `in_avals`."""
+        leaves, in_tree = tree.flatten(args)
+        operands = [as_operand(x, self.name) for x in leaves]
+        given = [(x.aval.shape, x.aval.dtype) for x in operands]
+        if in_tree != self.in_tree or given != [(a.shape, a.dtype) for a in self.in_avals_flat]:
+            shown = ", ".join(str(tree.map(_type_text, x)) for x in args)
+            raise errors.user_error(
+                TypeError,
+                f"{self.name}: it was made for arguments of types {self.in_avals}, got {shown}.",
+                fix="make one for these types: `ev.tree.map(ev.typeof, x)` returns them.",
+                anchor="extend",
+            )
+        outs = call_hi_primitive_p.bind(*operands, _prim=self)
+        return tree.unflatten(self.out_tree, as_arrays(outs))
+
+    def __eq__(self, other):
+        return isinstance(other, VJPHiPrimitive) and self._key == other._key
+
+    def __hash__(self):
+        try:
+            return hash(self._key)
+        except TypeError:  # of a param that cannot be hashed
+            return hash(self._key[0])
+
+    def __repr__(self):
+        return f"{self.name}[{self.params}]"
+
+    def expand(self, *args):
+        """Return the result for the arguments; a class has to define it."""
+        raise self._missing("expand", "what it computes")
+
+    def rule(self, name):
+        """Return the class's rule of that name, or None."""
+        return getattr(self, name, None)
+
+    def _missing(self, name, what):
+        return errors.user_error(
+            NotImplementedError,
+            f"{self.name}: the class has no `{name}`, which says {what}.",
+            fix=f"define `{name}`.",
+            anchor="extend",
+        )
+
+    def _arguments(self, leaves):
+        return tree.unflatten(self.in_tree, leaves)
+
+    def _flat(self, rule, value, treedef):
+        """Return the leaves of what a rule returns, None where it is zero."""
+        leaves, found = tree.flatten(value, lambda x: x is None)
+        if found != treedef:
+            try:  # None in the place of a tree
+                example = tree.unflatten(treedef, range(treedef.num_leaves))
+                leaves = tree.broadcast_prefix(value, example, lambda x: x is None)
+            except ValueError:
+                raise errors.user_error(
+                    TypeError,
+                    f"{self.name}: `{rule}` returns the structure {found}, expected {treedef}.",
+                    fix="return it in the containers of the types that the primitive was made for.",
+                    anchor="custom-output",
+                ) from None
+        return [None if x is None or type(x) is Zero else as_operand(x, self.name) for x in leaves]
+
+
+def _type_text(x):
+    return as_operand(x, "VJPHiPrimitive").aval.str_short()
+
+
+def _zero_or(tangents, avals):
+    """Return tangents as rules get them."""
+    pairs = zip(tangents, avals, strict=True)
+    return [Zero(a.to_tangent_aval()) if t is None else as_arrays([t])[0] for t, a in pairs]
+
+
+# ------------------------------------------------------------------------ a call
+
+
+def _run(*operands, _prim):
+    out = _prim.expand(*_prim._arguments(as_arrays(operands)))
+    return _checked(_prim, "expand", out)
+
+
+def _checked(prim, rule, out):
+    """Return the leaves of a result that a rule returns, of the types that were declared."""
+    outs = prim._flat(rule, out, prim.out_tree)
+    for x, aval in zip(outs, prim.out_avals_flat, strict=True):
+        if x is None or (x.aval.shape, x.aval.dtype) != (aval.shape, aval.dtype):
+            got = None if x is None else x.aval.str_short()
+            raise errors.user_error(
+                TypeError,
+                f"{prim.name}: `{rule}` returns {got} for a result of type {aval.str_short()}.",
+                fix="make `out_aval` the type of what is returned.",
+                anchor="custom-output",
+            )
+    return outs
+
+
+def _jvp(primals, tangents, *, _prim):
+    rule = _prim.rule("jvp")
+    if rule is None:
+        raise _prim._missing("jvp", "what its derivative in forward mode is")
+    given = _zero_or(tangents, [x.aval for x in primals])
+    out, tangent = rule(_prim._arguments(as_arrays(primals)), _prim._arguments(given))
+    return _checked(_prim, "jvp", out), _prim._flat("jvp", tangent, _prim.out_tree)
+
+
+def _linearize(primals, tangents, *, _prim):
+    args = _prim._arguments(as_arrays(primals))
+    is_active = tuple(t is not None for t in tangents)
+    nzs_in = _prim._arguments(is_active)
+    forward = _prim.rule("vjp_fwd")
+    if forward is None or _is(forward, _vjp_fwd_from_lin):
+        rule = _prim.rule("lin")
+        if rule is None or _is(rule, _lin_from_jvp):
+            if _prim.rule("jvp") is None:
+                raise _prim._missing("vjp_fwd", "what its derivative in reverse mode is")
+            return _jvp(primals, tangents, _prim=_prim)
+        out, residuals = rule(nzs_in, *args)
+        given = _prim._arguments(_zero_or(tangents, [x.aval for x in primals]))
+        tangent = _prim.linearized(residuals, *given)
+        return _checked(_prim, "lin", out), _prim._flat("linearized", tangent, _prim.out_tree)
+    out, residuals = forward(nzs_in, *args)
+    outs = _checked(_prim, "vjp_fwd", out)
+    leaves, res_tree = tree.flatten(residuals)
+    is_data = tuple(type(x) not in (bool, int, float, complex) for x in leaves)
+    settings = tuple(x for x, d in zip(leaves, is_data, strict=True) if not d)
+    data = [as_operand(x, _prim.name) for x, d in zip(leaves, is_data, strict=True) if d]
+    found = hi_linear_p.bind(
+        *primals, *data, *[t for t in tangents if t is not None],
+        _prim=_prim, residuals=(res_tree, is_data, settings), is_active=is_active,
+    )  # fmt: skip
+    return outs, [
+        t if is_inexact(a) else None for a, t in zip(_prim.out_avals_flat, found, strict=True)
+    ]
+
+
+def _batch(axis, operands, dims, *, _prim):
+    rule = _prim.rule("batch")
+    if rule is not None:
+        args, in_dims = _prim._arguments(as_arrays(operands)), _prim._arguments(dims)
+        out, out_dims = rule(axis, args, in_dims)
+        outs = _prim._flat("batch", out, _prim.out_tree)
+        example = tree.unflatten(_prim.out_tree, range(len(outs)))
+        return outs, tree.broadcast_prefix(out_dims, example, lambda x: x is None)
+    is_batched = tuple(d is not None for d in dims)
+    moved = [
+        x if d is None else move_batch_dim(x, d, 0, axis.size)
+        for x, d in zip(operands, dims, strict=True)
+    ]
+    outs = call_hi_primitive_p.bind(*moved, _prim=_Batched(_prim, axis, is_batched))
+    return outs, [0] * len(outs)
+
+
+call_hi_primitive_p = Primitive(
+    "call_hi_primitive",
+    multiple_results=True,
+    cache_types=False,
+    abstract=lambda *avals, _prim: _prim.out_avals_flat,
+    jvp_call=_jvp,
+    linearize=_linearize,
+    batch_call=_batch,
+    transpose=undefined("its derivative is that of its rules"),
+)
+register_lowering(call_hi_primitive_p, lower_fun(_run))
+
+
+# ------------------------------------------------------------------------ its derivative
+
+
+def _split(operands, _prim, residuals, is_active):
+    """Return the arguments, the residuals, and the tangents, None where there are none."""
+    res_tree, is_data, settings = residuals
+    n, m = len(is_active), sum(is_data)
+    data, static = iter(as_arrays(operands[n : n + m])), iter(settings)
+    leaves = [next(data) if d else next(static) for d in is_data]
+    tangents = iter(operands[n + m :])
+    return (
+        operands[:n],
+        tree.unflatten(res_tree, leaves),
+        [next(tangents) if a else None for a in is_active],
+    )
+
+
+def _apply(*operands, _prim, residuals, is_active):
+    """Return tangents: of use to `linearize`, where the class has a rule for them."""
+    primals, _, tangents = _split(operands, _prim, residuals, is_active)
+    if _prim.rule("lin") is not None and not _is(_prim.rule("lin"), _lin_from_jvp):
+        args = _prim._arguments(as_arrays(primals))
+        _, kept = _prim.lin(_prim._arguments(is_active), *args)
+        given = _prim._arguments(_zero_or(tangents, [x.aval for x in primals]))
+        found = _prim._flat("linearized", _prim.linearized(kept, *given), _prim.out_tree)
+    else:
+        _, found = _jvp(primals, tangents, _prim=_prim)
+    zeros = [Zero(a.to_tangent_aval()).instantiate() for a in _prim.out_avals_flat]
+    return [z if t is None else t for t, z in zip(found, zeros, strict=True)]
+
+
+def _transpose(cts, *operands, _prim, residuals, is_active):
+    n = len(is_active)
+    _, kept, tangents = _split(operands, _prim, residuals, is_active)
+    ct = tree.unflatten(_prim.out_tree, _zero_or(cts, _prim.out_avals_flat))
+    backward = _prim.rule("vjp_bwd")
+    if backward is None:
+        if _prim.rule("vjp_bwd_retval") is None:
+            raise _prim._missing("vjp_bwd_retval", "what its cotangents are")
+        found = tuple(_prim.vjp_bwd_retval(kept, ct))
+    else:
+        wanted = [None if t is None else Accumulator() for t in tangents]
+        accumulators = [NullAccumulator() if a is None else a for a in wanted]
+        backward(kept, ct, *_prim._arguments(accumulators))
+        found = _prim._arguments([None if a is None else a.value for a in wanted])
+    flat = _prim._flat("vjp_bwd_retval", found, _prim.in_tree)
+    results = [ct for ct, a in zip(flat, is_active, strict=True) if a]
+    given = [t for t in tangents if t is not None]
+    held = len(operands) - n - len(given)
+    return [None] * (n + held) + [
+        ct if is_linear(t) else None for ct, t in zip(results, given, strict=True)
+    ]
+
+
+hi_linear_p = Primitive(
+    "hi_linear",
+    multiple_results=True,
+    cache_types=False,
+    show=("_prim",),
+    abstract=lambda *avals, _prim, **_: [a.to_tangent_aval() for a in _prim.out_avals_flat],
+    transpose=_transpose,
+    jvp_call=lambda primals, tangents, **params: jvp_flat(
+        lambda *xs: _apply(*xs, **params), primals, tangents
+    ),
+    batch_call=lambda axis, operands, dims, **params: batch_flat(
+        lambda *xs: _apply(*xs, **params), axis, operands, dims
+    ),
+)
+register_lowering(hi_linear_p, lower_fun(_apply))
+
+
+class Accumulator:
+    """Where a backward rule adds up the cotangent of an argument."""
+
+    value: Any = None
+
+    def accum(self, ct):
+        """Add a cotangent, an array or `Zero`."""
+        if type(ct) is not Zero:
+            self.value = ct if self.value is None else as_arrays([_sum(self.value, ct)])[0]
+
+
+class NullAccumulator:
+    """The place of an argument that is not differentiated."""
+
+    def accum(self, ct):
+        """Do nothing."""
+
+
+def _sum(a, b):
+    return add_any(as_operand(a, "accum"), as_operand(b, "accum"))
+
+
+# ------------------------------------------------------------------------ vectorised
+
+
+class _Batched(VJPHiPrimitive):
+    """An operation for a batch, the examples along the first dimension, by its vectorised rules."""
+
+    inner: Any
+    axis: Any
+    is_batched: Any
+
+    def __init__(self, inner, axis, is_batched):
+        def batched(aval):
+            return aval.update(shape=(axis.size, *aval.shape))
+
+        pairs = zip(inner.in_avals_flat, is_batched, strict=True)
+        self.in_avals = inner._arguments([batched(a) if b else a for a, b in pairs])
+        self.out_aval = tree.map(batched, inner.out_aval)
+        self.params = {"inner": inner, "axis": axis, "is_batched": is_batched}
+        super().__init__()
+        self.name = inner.name
+
+    def rule(self, name):
+        if name in ("vjp_bwd", "batch"):  # see vjp_bwd_retval; a batch of a batch is a batch
+            return None
+        wanted = ("vjp_bwd", name) if name == "vjp_bwd_retval" else (name,)
+        has = any(self.inner.rule(n) is not None for n in wanted)
+        return getattr(self, name, None) if has else None
+
+    def _map(self, fun, *args, in_axes):
+        axis = self.axis
+        return vmap(fun, in_axes, 0, axis_name=axis.name, axis_size=axis.size)(*args)
+
+    def _axes(self, leaves=None):
+        """Return the batched axis of each argument, None of those, too, that are zero."""
+        leaves = self.is_batched if leaves is None else leaves
+        return [0 if b else None for b in leaves]
+
+    def expand(self, *args):
+        leaves = tree.leaves(args)
+        fun = lambda xs: self.inner.expand(*self._arguments(xs))  # noqa: E731
+        return self._map(fun, leaves, in_axes=(self._axes(),))
+
+    def jvp(self, primals, tangents):
+        xs, ts = tree.leaves(primals), tree.leaves(tangents)
+        is_zero = [type(t) is Zero for t in ts]
+
+        def one(xs, given):
+            given = iter(given)
+            pairs = zip(is_zero, self.inner.in_avals_flat, strict=True)
+            ts = [Zero(a.to_tangent_aval()) if z else next(given) for z, a in pairs]
+            out, tangent = self.inner.jvp(self._arguments(xs), self._arguments(ts))
+            return out, tree.map(instantiate_zeros, tangent)
+
+        kept = [b for b, z in zip(self.is_batched, is_zero, strict=True) if not z]
+        given = [t for t, z in zip(ts, is_zero, strict=True) if not z]
+        return self._map(one, xs, given, in_axes=(self._axes(), self._axes(kept)))
+
+    def vjp_fwd(self, nzs_in, *args):
+        def one(xs):
+            return self.inner.vjp_fwd(nzs_in, *self._arguments(xs))
+
+        return self._map(one, tree.leaves(args), in_axes=(self._axes(),))
+
+    def lin(self, nzs_in, *args):
+        def one(xs):
+            return self.inner.lin(nzs_in, *self._arguments(xs))
+
+        return self._map(one, tree.leaves(args), in_axes=(self._axes(),))
+
+    def linearized(self, residuals, *tangents):
+        ts = [instantiate_zeros(t) for t in tree.leaves(tangents)]
+
+        def one(residuals, ts):
+            found = self.inner.linearized(residuals, *self._arguments(ts))
+            return tree.map(instantiate_zeros, found)
+
+        return self._map(one, residuals, ts, in_axes=(0, self._axes()))
+
+    def vjp_bwd_retval(self, residuals, ct):
+        def one(residuals, ct):
+            backward = self.inner.rule("vjp_bwd")
+            if backward is None:
+                found = self.inner.vjp_bwd_retval(residuals, ct)
+            else:
+                accumulators = [Accumulator() for _ in self.is_batched]
+                backward(residuals, ct, *self._arguments(accumulators))
+                found = self._arguments([a.value for a in accumulators])
+            return self.inner._flat("vjp_bwd_retval", tuple(found), self.inner.in_tree)
+
+        ct = tree.map(instantiate_zeros, ct)
+        found = self._map(one, residuals, ct, in_axes=(0, 0))
+        return self._arguments(
+            [
+                x if b or x is None else x.sum(0)  # the examples' cotangents of what they share
+                for x, b in zip(found, self.is_batched, strict=True)
+            ]
+        )
+
+
+# ------------------------------------------------------------------------ rules from rules
+
+
+def _is(rule, fun):
+    """Whether a bound rule is one of those below."""
+    return getattr(rule, "__func__", None) is fun
+
+
+def _lin_from_jvp(self, nzs_in, *args):
+    return linearize(self, *args)
+
+
+def _linearized_from_jvp(self, residuals, *tangents):
+    return residuals(*tree.map(instantiate_zeros, tangents))
+
+
+def _vjp_fwd_from_lin(self, nzs_in, *args):
+    return self.lin(nzs_in, *args)
+
+
+def _vjp_bwd_from_lin(self, residuals, ct):
+    return _transposed(lambda *ts: self.linearized(residuals, *ts), self, ct)
+
+
+def _vjp_fwd_from_jvp(self, nzs_in, *args):
+    return self(*args), args
+
+
+def _vjp_bwd_from_jvp(self, args, ct):
+    return _transposed(lambda *ts: self.jvp(args, ts)[1], self, ct)
+
+
+def _transposed(fun, prim, ct):
+    tangents = prim._arguments([a.to_tangent_aval() for a in prim.in_avals_flat])
+    return linear_transpose(fun, *tangents)(tree.map(instantiate_zeros, ct))
+
+
+@public
+def jvp_from_lin(self, primals, tangents):
+    """A method `jvp` made of `lin` and `linearized`: ``jvp = jvp_from_lin`` in a class.
+
+    Example:
+      >>> from evertrace.experimental import hijax
+      >>> class Sine(hijax.VJPHiPrimitive):
+      ...     def __init__(self, aval):
+      ...         self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+      ...         super().__init__()
+      ...
+      ...     def expand(self, x):
+      ...         return jnp.sin(x)
+      ...
+      ...     def lin(self, nzs_in, x):
+      ...         return self(x), jnp.cos(x)
+      ...
+      ...     def linearized(self, cosine, tangent):
+      ...         return cosine * tangent
+      ...
+      ...     jvp = hijax.jvp_from_lin
+      >>> sine = Sine(ev.core.ShapedArray((), "float32"))
+      >>> ev.jvp(sine, (jnp.float32(0),), (jnp.float32(2),))
+      (Array(0., dtype=float32), Array(2., dtype=float32))
+    """
+    out, residuals = self.lin(tree.map(lambda t: type(t) is not Zero, tangents), *primals)
+    return out, self.linearized(residuals, *tangents)
+
+
+linearize_from_jvp = (_lin_from_jvp, _linearized_from_jvp)
+"""``lin, linearized = linearize_from_jvp`` in a class: the two made of its `jvp`."""
+
+vjp_from_lin = (_vjp_fwd_from_lin, _vjp_bwd_from_lin)
+"""``vjp_fwd, vjp_bwd_retval = vjp_from_lin`` in a class: the two made of `lin` and `linearized`."""
+
+vjp_from_jvp = (_vjp_fwd_from_jvp, _vjp_bwd_from_jvp)
+"""The same made of `jvp`, which is computed again in the backward pass: no residuals are kept."""

@@ -1,0 +1,271 @@
+"""Primitives that a class describes: each transformation asks the rule that there is for it."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace.experimental import hijax
+
+X, Y = np.float32([1.0, 2.0, 3.0]), np.float32([0.5, -1.0, 4.0])
+
+
+class Product(hijax.VJPHiPrimitive):
+    """sin(x) * y, which notes the rules that are asked."""
+
+    asked: list = []  # noqa: RUF012 - of all
+
+    def __init__(self, *avals):
+        self.in_avals, self.out_aval, self.params = avals, avals[0], {}
+        super().__init__()
+
+    def expand(self, x, y):
+        return jnp.sin(x) * y
+
+
+class Forward(Product):
+    def jvp(self, primals, tangents):
+        self.asked.append("jvp")
+        (x, y), (dx, dy) = primals, map(hijax.instantiate_zeros, tangents)
+        return self(x, y), jnp.cos(x) * dx * y + jnp.sin(x) * dy
+
+
+class Reverse(Product):
+    def vjp_fwd(self, nzs_in, x, y):
+        self.asked.append("vjp_fwd")
+        return self(x, y), (x, y)
+
+    def vjp_bwd_retval(self, residuals, ct):
+        x, y = residuals
+        return jnp.cos(x) * y * ct, jnp.sin(x) * ct
+
+
+class Both(Reverse, Forward):
+    pass
+
+
+class Accumulating(Product):
+    def vjp_fwd(self, nzs_in, x, y):
+        return self(x, y), (x if nzs_in[1] else None, (x, y) if nzs_in[0] else None)
+
+    def vjp_bwd(self, residuals, ct, x_acc, y_acc):
+        for_y, for_x = residuals
+        if for_x is not None:
+            x_acc.accum(jnp.cos(for_x[0]) * for_x[1] * ct / 2)
+            x_acc.accum(jnp.cos(for_x[0]) * for_x[1] * ct / 2)
+        if for_y is not None:
+            y_acc.accum(jnp.sin(for_y) * ct)
+
+
+class Linearized(Product):
+    def lin(self, nzs_in, x, y):
+        self.asked.append("lin")
+        return self(x, y), (jnp.cos(x) * y, jnp.sin(x))
+
+    def linearized(self, residuals, dx, dy):
+        by_x, by_y = residuals
+        return by_x * hijax.instantiate_zeros(dx) + by_y * hijax.instantiate_zeros(dy)
+
+
+class FromJvp(Forward):
+    lin, linearized = hijax.linearize_from_jvp
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_lin
+
+
+class Recomputed(Forward):
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_jvp
+
+
+class FromLin(Linearized):
+    jvp = hijax.jvp_from_lin
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_lin
+
+
+REVERSE = [Forward, Reverse, Both, Accumulating, Linearized, FromJvp, Recomputed, FromLin]
+FORWARD = [Forward, Both, FromJvp, Recomputed, FromLin]
+
+
+def call(kind):
+    return lambda x, y: kind(ev.typeof(x), ev.typeof(y))(x, y)
+
+
+def plain(x, y):
+    return jnp.sin(x) * y
+
+
+def check(found, expected):
+    ev.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-6), found, expected
+    )
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("kind", REVERSE)
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda f: f, ev.jit, lambda f: ev.jit(f, engine="xla"), ev.checkpoint],
+    ids=["eager", "jit", "xla", "checkpoint"],
+)
+def test_reverse_mode_by_each_kind_of_rule(kind, wrap):
+    f = call(kind)
+    for argnums in (0, 1, (0, 1)):
+        given = wrap(ev.grad(lambda x, y: wrap(f)(x, y).sum(), argnums))(X, Y)
+        check(given, ev.grad(lambda x, y: plain(x, y).sum(), argnums)(X, Y))
+
+
+@pytest.mark.parametrize("kind", REVERSE)
+def test_vectorised_reverse_mode_where_some_arguments_are_shared(kind):
+    f = call(kind)
+    for in_axes in ((0, 0), (0, None), (None, 0)):
+        x, y = (X if in_axes[0] == 0 else X[0]), (Y if in_axes[1] == 0 else Y[0])
+        check(ev.vmap(f, in_axes)(x, y), ev.vmap(plain, in_axes)(x, y))
+        check(
+            ev.vmap(ev.grad(f, (0, 1)), in_axes)(x, y),
+            ev.vmap(ev.grad(plain, (0, 1)), in_axes)(x, y),
+        )
+        found, expected = (
+            ev.grad(lambda x, y, g=g, a=in_axes: ev.vmap(g, a)(x, y).sum(), (0, 1))(x, y)
+            for g in (f, plain)
+        )
+        check(found, expected)
+    found, expected = (
+        ev.vmap(ev.vmap(ev.grad(g, (0, 1)), (0, None)), (None, 0))(X, Y) for g in (f, plain)
+    )
+    check(found, expected)
+
+
+@pytest.mark.parametrize("kind", FORWARD)
+def test_forward_mode_and_derivatives_of_higher_order(kind):
+    f = call(kind)
+    check(ev.jvp(f, (X, Y), (Y, X)), ev.jvp(plain, (X, Y), (Y, X)))
+    check(ev.jvp(lambda x: f(x, Y), (X,), (Y,)), ev.jvp(lambda x: plain(x, Y), (X,), (Y,)))
+    check(ev.vmap(ev.jacfwd(f))(X, Y), ev.vmap(ev.jacfwd(plain))(X, Y))
+    check(ev.hessian(f)(X[0], Y[0]), ev.hessian(plain)(X[0], Y[0]))
+
+
+@pytest.mark.parametrize("kind", [*FORWARD, Linearized])
+def test_linear_maps_are_applied_by_the_rule_for_tangents(kind):
+    f = call(kind)
+    out, linear = ev.linearize(f, X, Y)
+    want, expected = ev.linearize(plain, X, Y)
+    check((out, linear(Y, X)), (want, expected(Y, X)))
+    check(
+        ev.vmap(linear)(np.stack([Y, X]), np.stack([X, X])),
+        ev.vmap(expected)(np.stack([Y, X]), np.stack([X, X])),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform", "rules"),
+    [
+        (Both, lambda f: ev.jvp(f, (X, Y), (X, Y)), ["jvp"]),
+        (Both, lambda f: ev.grad(lambda x: f(x, Y).sum())(X), ["vjp_fwd"]),
+        (FromJvp, lambda f: ev.grad(lambda x: f(x, Y).sum())(X), ["jvp"]),
+        (FromLin, lambda f: ev.grad(lambda x: f(x, Y).sum())(X), ["lin"]),
+    ],
+)
+def test_which_rule_is_asked(kind, transform, rules):
+    Product.asked.clear()
+    transform(call(kind))
+    assert Product.asked == rules
+
+
+def test_a_call_is_one_equation_and_equal_objects_are_one():
+    jaxpr = ev.make_jaxpr(call(Both))(X, Y)
+    assert str(jaxpr).split("\n")[1].strip() == "c:f32[3] = call_hi_primitive[_prim=Both[{}]] a b"
+    aval = ev.typeof(X)
+    assert Both(aval, aval) == Both(aval, aval)
+    assert hash(Both(aval, aval)) == hash(Both(aval, aval))
+    assert Both(aval, aval) != Reverse(aval, aval)
+
+
+class Point(NamedTuple):
+    x: object
+    y: object
+
+
+class Split(hijax.VJPHiPrimitive):
+    def __init__(self, aval, *, scale):
+        self.in_avals, self.out_aval = (aval,), {"a": aval.x, "b": (aval.x, aval.y)}
+        self.params = {"scale": scale}
+        super().__init__()
+
+    def expand(self, point):
+        return {"a": self.scale * point.x**2, "b": (jnp.sin(point.x), jnp.cos(point.y))}
+
+    def vjp_fwd(self, nzs_in, point):
+        assert (nzs_in[0].x, nzs_in[0].y) == (True, True)
+        return self(point), point
+
+    def vjp_bwd_retval(self, point, ct):
+        assert type(ct["b"][1]) is hijax.Zero
+        x = 2 * self.scale * point.x * ct["a"] + jnp.cos(point.x) * ct["b"][0]
+        return (Point(x, None),)
+
+
+def test_trees_of_arrays_static_params_and_known_zeros():
+    def f(point):
+        out = Split(ev.tree.map(ev.typeof, point), scale=3.0)(point)
+        return (out["a"] + out["b"][0]).sum()
+
+    def expected(point):
+        return (3.0 * point.x**2 + jnp.sin(point.x)).sum()
+
+    check(ev.jit(f)(Point(X, Y)), expected(Point(X, Y)))
+    check(ev.grad(f)(Point(X, Y)), ev.grad(expected)(Point(X, Y)))
+
+
+class Nothing(hijax.VJPHiPrimitive):
+    def __init__(self, aval):
+        self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+        super().__init__()
+
+
+class Narrow(Nothing):
+    def expand(self, x):
+        return x.astype("float16")
+
+
+class Wrong(Nothing):
+    def expand(self, x):
+        return x, x
+
+
+class Unset(hijax.VJPHiPrimitive):
+    pass
+
+
+class Plain(Nothing):
+    def expand(self, x):
+        return x
+
+
+class HalfReverse(Plain):
+    def vjp_fwd(self, nzs_in, x):
+        return self(x), None
+
+
+@pytest.mark.parametrize(
+    ("run", "text"),
+    [
+        (lambda: Nothing(ev.typeof(X))(X), "Nothing: the class has no `expand`"),
+        (lambda: Narrow(ev.typeof(X))(X), "Narrow: `expand` returns f16"),
+        (lambda: Wrong(ev.typeof(X))(X), "Wrong: `expand` returns the structure"),
+        (Unset, "Unset: `self.in_avals` is not set"),
+        (lambda: Plain(ev.typeof(X))(X[:2]), "Plain: it was made for arguments of types"),
+        (lambda: Plain(ev.typeof(X))(X, X), "Plain: it was made for arguments of types"),
+        (lambda: ev.jvp(Plain(ev.typeof(X)), (X,), (X,)), "Plain: the class has no `jvp`"),
+        (lambda: ev.vjp(Plain(ev.typeof(X)), X)[1](X), "Plain: the class has no `vjp_fwd`"),
+        (
+            lambda: ev.vjp(HalfReverse(ev.typeof(X)), X)[1](X),
+            "HalfReverse: the class has no `vjp_bwd_retval`",
+        ),
+    ],
+)
+def test_what_is_missing_is_named(run, text):
+    with pytest.raises((NotImplementedError, TypeError, AttributeError)) as caught:
+        run()
+    assert str(caught.value).startswith(text)
+    assert "Fix: " in str(caught.value)
