@@ -1,5 +1,6 @@
 """Callbacks: they run on the objects of the call that they are made in, and nothing keeps these."""
 
+import collections
 import functools
 import gc
 import queue
@@ -531,4 +532,54 @@ def test_callback_changes_a_number_that_the_call_has_set_to_what_it_was(place):
         return io_callback(count, F32, x)
 
     with pytest.raises(ev.errors.ImpurityError, match=r"changes m.*, which the jitted function"):
+        step(X)
+
+
+HELD = {
+    "queue": (queue.Queue, lambda v: v.put(2), lambda v: v.qsize()),
+    "LIFO queue": (queue.LifoQueue, lambda v: v.put_nowait(2), lambda v: v.full() + v.qsize()),
+    "UserDict": (
+        lambda: collections.UserDict(a=1),
+        lambda v: v.update(a=v["a"] + 1),
+        lambda v: v["a"],
+    ),
+    "UserList": (lambda: collections.UserList([1]), lambda v: v.append(3), len),
+    "UserList subclass": (lambda: type("L", (collections.UserList,), {})([1]),
+                          lambda v: v.append(3), len),
+    "ChainMap": (
+        lambda: collections.ChainMap({"a": 1}),
+        lambda v: v.update(b=v.get("b", v["a"]) + 1),
+        lambda v: v["b"],
+    ),
+}  # fmt: skip
+"""Objects whose class is a library's: (made, changed by the call, read by the callback)."""
+
+
+@pytest.mark.parametrize("what", HELD)
+def test_callback_sees_what_the_call_has_changed_in_objects_of_libraries(what):
+    make, change, read = HELD[what]
+
+    def program(jit):
+        s = Record(held=make())
+
+        def step(x):
+            change(s.held)
+            return ev.pure_callback(lambda v: np.asarray(v) * np.float32(read(s.held)), F32, x)
+
+        step = jit(step)
+        for _ in range(3):
+            yield step(X), read(s.held)
+
+    case(at_most=3)(program)()
+
+
+def test_callback_changes_a_queue_that_the_call_has_changed():
+    s = Record(queue=queue.Queue())
+
+    @ev.jit
+    def step(x):
+        s.queue.put(1)
+        return io_callback(lambda v: (s.queue.put(2), v)[1], F32, x)
+
+    with pytest.raises(ev.errors.ImpurityError, match=r"changes s\.queue\.\w+, which the jitted"):
         step(X)

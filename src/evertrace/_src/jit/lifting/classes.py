@@ -7,16 +7,19 @@ mentions their name.
 import abc
 import functools
 import types
+from typing import Any
 
 from evertrace._src.jit.lifting import values
-from evertrace._src.jit.lifting.code import is_library_class
+from evertrace._src.jit.lifting.code import code_of, info_of, is_library_class
 from evertrace._src.jit.lifting.entered import ClassEntries
 from evertrace._src.jit.lifting.guards import public_names
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
 from evertrace._src.jit.lifting.values import ABSENT
+from evertrace._src.support import WeakKeys
 
 _FUNCTION = types.FunctionType
+_of_library: Any = WeakKeys()  # class -> what its methods mention
 
 
 class Classes:
@@ -49,6 +52,24 @@ class Classes:
             if is_wanted(name)
             for fun in functions_in(entry)
         ]
+
+    @staticmethod
+    def names_of_library(cls):
+        """Return the attributes that methods which a class has from libraries mention."""
+        found = _of_library.get(cls)
+        if found is None:
+            spaces = [type.__getattribute__(c, "__dict__") for c in cls.__mro__]
+            entries = [
+                entry
+                for c, space in zip(cls.__mro__, spaces, strict=True)
+                if is_library_class(c)
+                for name, entry in space.items()
+                if name != "__getattribute__"  # the trace's hook
+            ]
+            functions = [f for entry in entries for f in functions_in(entry)]
+            names = [info_of(code_of(f)).attribute_names for f in functions]
+            found = _of_library[cls] = frozenset().union(*names)
+        return found
 
     def reach(self, cls):
         """Have the functions of a user's class entered when they are called."""

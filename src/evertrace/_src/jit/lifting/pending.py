@@ -124,13 +124,22 @@ class Pending(NamedTuple):
 def changes_so_far(recorder, cook, names):
     """Return the `Pending` changes of a trace that code which mentions some names can see."""
     found = []
+    classes = recorder.lifter.classes
+    of_library = {
+        e.node.index: classes.names_of_library(e.cls)
+        for e in recorder.identity.entered
+        if type(e) is kinds.Attributes
+    }
     for entered in recorder.identity.entered:
         kind = type(entered)
         if kind in _NAMED:
-            write = _of_names(entered, cook, names)
+            known = of_library.get(entered.node.index, frozenset())
+            write = _of_names(entered, cook, names and names | known)
         elif kind in _ONE_OR_FEW and entered.changed() and _may_use(entered, names):
             write = writes.DIFFERENCES[kind](entered, recorder, cook)[0]
-        elif kind in _WHOLE and _is_seen(entered.node, cook, names) and entered.changed():
+        elif (
+            kind in _WHOLE and _is_seen(entered.node, cook, names, of_library) and entered.changed()
+        ):
             write = next(iter(writes.DIFFERENCES[kind](entered, recorder, cook)), None)
         else:
             continue
@@ -138,23 +147,37 @@ def changes_so_far(recorder, cook, names):
             found.append(Pending(write, functools.partial(_view, kind, write)))
     for array in recorder.effects.arrays:
         node = recorder.identity.origin[id(array)]
-        if array.written and _is_seen(node, cook, names):
+        if array.written and _is_seen(node, cook, names, of_library):
             write = writes.write_to_array(array, node, cook)
             found.append(Pending(write, functools.partial(_view, kinds.Memory, write)))
     cook.used.update(x.write.node for x in found)
     return found
 
 
-def _is_seen(node, cook, names):
+def _is_seen(node, cook, names, of_library):
     """Whether code that mentions some names can see what is at a node.
 
-    What is in a container is seen with it; what has a name of its own only by that.
+    What is in a container is seen with it; what has a name of its own only by that, unless the
+    methods of a library's class know it.
+
+    Args:
+      node: the node.
+      cook: whose nodes the callback leads to.
+      names: those that are mentioned; None for any.
+      of_library: index of a node -> the names that a library's methods know of what is there.
     """
     while node is not None and names is not None:
         if node.index in cook.used:
             return True
         if node.kind in _PLACES_WITH_NAMES or (node.parent and node.parent.kind == "vars"):
-            return node.name.rpartition(".")[2].removeprefix("global ") in names
+            name = node.name.rpartition(".")[2].removeprefix("global ")
+            if name in names:
+                return True
+            owner = node.parent
+            if owner and owner.kind == "vars":
+                owner = owner.parent
+            if owner is None or name not in of_library.get(owner.index, ()):
+                return False
         node = node.parent
     return names is None
 
