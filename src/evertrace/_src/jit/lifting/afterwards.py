@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.jit.lifting.asking import original
+from evertrace._src.jit.lifting.asking import original, original_offset
 from evertrace._src.jit.lifting.code import info_of, is_own_file, strings_in
 from evertrace._src.jit.lifting.entered import Container, instance_dict
 from evertrace._src.jit.lifting.uses import GIVEN, HELD, Field, reads_from
@@ -199,14 +199,15 @@ def _of_frames(frames):
     made, common = [], set()
     names: frozenset[str] = frozenset()
     for frame in frames:
-        start, names, local, shared = _from(frame.f_code, frame.f_lasti)
+        code, offset = original(frame.f_code), original_offset(frame.f_code, frame.f_lasti)
+        start, names, local, shared = _from(code, offset)
         common |= shared
         variables = frame.f_locals
         for name in local:
             _hold(variables.get(name), held)
         mentioned = {n: frame.f_globals[n] for n in names if n in frame.f_globals}
         for name, value in {**mentioned, **variables}.items():
-            for steps, end in reads_from(frame.f_code, start, name):
+            for steps, end in reads_from(code, start, name):
                 at, fields = _at(value, steps)
                 made.append((None if end == HELD else at, end == GIVEN, fields))
     return names, list(held.values()), made, common

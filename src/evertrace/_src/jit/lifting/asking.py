@@ -14,11 +14,13 @@ object of ours gives for the owner, ``(owner,) @ maker``.
 No number of ours can be converted by ``int(n)``, ``float(n)``, ``complex(a, b)`` or ``str(n)``
 either. Where such a name is called and nothing else is done to it, what is called is a function of
 ours that records the conversion; the name itself, ``isinstance(n, int)``, stays. So it is with
-`len`, which of a container that nobody reads gives a number of ours.
+`len`, which of a container that nobody reads gives a number of ours; and a condition, ``if log:``,
+asks what an object of ours gives for what is loaded, ``(log,) @ maker``.
 """
 
 import dis
 import functools
+import itertools
 import sys
 import types
 from types import CodeType
@@ -85,19 +87,23 @@ class _Maker:
 items: Any = None
 """What computes ``a[b]``; `items` sets it."""
 
+truth: Any = None
+"""What computes what a condition asks of a value; `lengths` sets it."""
+
 
 class Asker:
     """The constant that asking code asks.
 
     Attributes:
       code: what it was made from.
-      lengths: whether `len` asks the trace, too.
+      lengths: whether `len` and all conditions ask the trace, too.
+      moved: offsets of what was appended -> those of what it stands in for in `code`.
     """
 
-    __slots__ = ("code", "lengths")
+    __slots__ = ("code", "lengths", "moved")
 
-    def __init__(self, code, lengths):
-        self.code, self.lengths = code, lengths
+    def __init__(self, code, lengths, moved):
+        self.code, self.lengths, self.moved = code, lengths, moved
 
     def __contains__(self, pair):
         return answer(*pair)
@@ -109,8 +115,14 @@ def original(code):
     return last.code if type(last) is Asker else code
 
 
+def original_offset(code, offset):
+    """Return where an instruction of asking code, or of any other, is in the original."""
+    last = code.co_consts[-1] if code.co_consts else None
+    return last.moved.get(offset, offset) if type(last) is Asker else offset
+
+
 def asks_for_lengths(code):
-    """Whether code runs in which a call of `len` asks the trace."""
+    """Whether code runs in which a call of `len`, or a condition, asks the trace."""
     last = code.co_consts[-1] if code.co_consts else None
     return type(last) is Asker and last.lengths
 
@@ -135,6 +147,7 @@ def asks(code, globals: Any = types.MappingProxyType({})):
     names = {kind.__name__ for kind in constructors}.union(conversions)
     return (
         bool(_questions(instructions, code.co_consts))
+        or bool(_conditions(instructions))
         or any(_made(instructions, i) for i in range(len(instructions)))
         or any(_method_of(instructions, i, code) for i in range(len(instructions)))
         or any(
@@ -159,7 +172,8 @@ def asking(code, globals: Any = types.MappingProxyType({})):
             for c in code.co_consts
         ]
     )
-    asker, writer = Asker(code, "len" not in globals), _Writer(code)
+    writer = _Writer(code)
+    asker = Asker(code, "len" not in globals, writer.moved)
     for x, name in _called(writer.instructions, code):
         made = _in_place_of(name, globals)
         if made is not None:
@@ -183,7 +197,10 @@ def asking(code, globals: Any = types.MappingProxyType({})):
         load = _encoded("LOAD_CONST", constants.place(asker))
         contains = _encoded("CONTAINS_OP", writer.instructions[i].arg) + _CONTAINS_CACHES
         bodies[i] = _encoded("BUILD_TUPLE", 2) + load + contains
-    writer.replace(bodies)
+    conditions = _conditions(writer.instructions)
+    for i in conditions:
+        bodies[i] = (bodies.get(i) or writer.bytes_of(i)) + body(1, truth)
+    asker.lengths = asker.lengths and writer.replace(bodies).isdisjoint(conditions)
     return code.replace(
         co_code=bytes(writer.raw),
         co_consts=(*constants.items, asker),
@@ -244,6 +261,23 @@ def _questions(instructions, constants):
     ]
 
 
+def is_condition(load, test):
+    """Whether an instruction loads what the next one asks for its truth, and for nothing else.
+
+    Args:
+      load: its name and argument.
+      test: those of the next one.
+    """
+    is_subscript = (_OP.get(load[0]), load[1]) == _SUBSCRIPT
+    return test[0] in _TESTS and (load[0] in _LOADS or is_subscript)
+
+
+def _conditions(instructions):
+    """Return the places of what loads a value that the next instruction asks for its truth."""
+    named = [(dis.opname[x.op], x.arg) for x in instructions]
+    return {i for i, pair in enumerate(itertools.pairwise(named)) if is_condition(*pair)}
+
+
 def _called(instructions, code):
     """Return the instructions that load a global to call it, with its name."""
     return [(x, code.co_names[x.arg >> 1]) for x in instructions if x.op == _GLOBAL and x.arg & 1]
@@ -282,6 +316,13 @@ def in_place_of_type(kind):
     """Return what is called in place of a type that converts values, or None."""
     return conversions.get(kind.__name__) if kind in _CONVERTING else constructors.get(kind)
 
+
+_LOADS = frozenset({
+    "LOAD_ATTR", "LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_GLOBAL",
+})  # fmt: skip
+_TESTS = frozenset({"TO_BOOL", "UNARY_NOT"}).union(
+    [op for op in _OP if op.startswith("POP_JUMP_") and op.endswith(("IF_TRUE", "IF_FALSE"))]
+)
 
 _CONVERTING = frozenset({int, float, complex, str})
 
@@ -390,13 +431,14 @@ class _Writer:
 
     Attributes:
       raw: its instructions; handlers, lines: what is appended to its tables.
+      moved: offsets of what is appended -> those of the instructions that it stands in for.
     """
 
     def __init__(self, code):
         self.raw = bytearray(code.co_code)
         self.instructions = _instructions(self.raw)
         self.targets = frozenset(dis.findlabels(code.co_code))
-        self.handlers, self.lines = bytearray(), bytearray()
+        self.handlers, self.lines, self.moved = bytearray(), bytearray(), {}
         self.ranges = list(_ranges(code.co_exceptiontable))
         self.positions = [p[0] for p in code.co_positions()]
         known = [line for *_, line in code.co_lines() if line is not None]
@@ -418,8 +460,11 @@ class _Writer:
 
         Args:
           bodies: position of an instruction -> the bytes of what stands in for it.
+
+        Returns:
+          The positions of those that there was no room for.
         """
-        gone = set()
+        gone, left = set(), set()
         for i, x in enumerate(self.instructions):
             if i not in bodies or i in gone:
                 continue
@@ -430,15 +475,24 @@ class _Writer:
                 if jump is not None:
                     break  # else it is too far for one instruction
             else:
-                continue  # between two jumps, in a long function; nobody has seen it
+                left.add(i)  # between two jumps, in a long function
+                continue
             gone.update(moved)
-            body = b"".join(bodies.get(j) or self._bytes(j) for j in moved)
+            body = b""
+            for j in moved:
+                made, at = bodies.get(j) or self.bytes_of(j), start + len(body)
+                body += made
+                self.moved |= dict.fromkeys(
+                    range(at, at + len(made), 2), self.instructions[j].offset
+                )
             body = self._and_back(body, start, hole[1])
             self._fill(*hole, jump)
             self.raw += body
             self._note(x, start // 2, len(body) // 2)
+        return left
 
-    def _bytes(self, i):
+    def bytes_of(self, i):
+        """Return an instruction in bytes, with its caches."""
         return bytes(self.raw[self.instructions[i].start : self.instructions[i].end])
 
     def _movable(self, i, gone):

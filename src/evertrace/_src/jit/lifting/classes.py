@@ -54,21 +54,21 @@ class Classes:
         ]
 
     @staticmethod
-    def names_of_library(cls):
+    def names_of_library(kind):
         """Return the attributes that methods which a class has from libraries mention."""
-        found = _of_library.get(cls)
+        found = _of_library.get(kind)
         if found is None:
-            spaces = [type.__getattribute__(c, "__dict__") for c in cls.__mro__]
+            spaces = [type.__getattribute__(c, "__dict__") for c in kind.__mro__]
             entries = [
                 entry
-                for c, space in zip(cls.__mro__, spaces, strict=True)
+                for c, space in zip(kind.__mro__, spaces, strict=True)
                 if is_library_class(c)
                 for name, entry in space.items()
                 if name != "__getattribute__"  # the trace's hook
             ]
             functions = [f for entry in entries for f in functions_in(entry)]
             names = [info_of(code_of(f)).attribute_names for f in functions]
-            found = _of_library[cls] = frozenset().union(*names)
+            found = _of_library[kind] = frozenset().union(*names)
         return found
 
     def reach(self, cls):

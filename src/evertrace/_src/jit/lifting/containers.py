@@ -16,6 +16,8 @@ from evertrace._src.jit.lifting.values import weakly
 from evertrace._src.source import user_source
 
 _MAXLEN = deque.__dict__["maxlen"]
+_MOST_LAST = 4
+_REPLACING = frozenset({"+=", "|="})  # what sets an item, unless that is a container
 LARGE = 10_000
 """Leaves of one container beyond which a trace warns."""
 
@@ -72,7 +74,7 @@ def lift_container(lifter, value, node, uses=None):
       value: the container.
       node: where it was found.
       uses: what is done with it (see `uses`). One that is only added to, or asked for its length,
-        is guarded by its type alone.
+        is guarded by its type alone, and by the last items where code reads these.
     """
     identity = lifter.recorder.identity
     if identity.alias(value, node) is not None:
@@ -89,10 +91,12 @@ def lift_container(lifter, value, node, uses=None):
     uses = _proper(entered, uses)
     if uses is not None:
         lifter.partly[id(value)] = value, uses
-    if _only_adds(entered, uses):
-        entered.leave()
-    else:
+    last = _last_read(entered, uses)
+    if last is None:
         _FILL[kind](lifter, entered, uses)
+    else:
+        _leave(lifter, entered, uses, last)
+        entered.put(entered.placed)
     return value
 
 
@@ -118,11 +122,17 @@ def see(lifter, value, uses):
     elif not entered.unread:
         for x, inner in _placed(entered, uses):
             lifter.see(x, inner)
-    elif not _only_adds(entered, uses):
-        added, entered.unread = entered.contents(), False
-        _FILL[type(entered)](lifter, entered, uses)
-        entered.put(entered.with_added(added))
-        if entered.length is not None:
+    else:
+        added, left, last = entered.contents(), entered.placed, _last_read(entered, uses)
+        if last == 0:
+            return
+        if last is None:
+            entered.unread = False
+            _FILL[type(entered)](lifter, entered, uses)
+        else:
+            _leave(lifter, entered, uses, last)
+        entered.put(entered.with_added(added, left))
+        if last is None and entered.length is not None:
             lifter.recorder.prologue.settle(entered.length)
 
 
@@ -137,8 +147,37 @@ def _proper(entered, uses):
     return uses if uses is not None and all(map(fits, uses)) else None
 
 
-def _only_adds(entered, uses):
-    return uses is not None and not any(use.steps for use in uses)
+def _last_read(entered, uses):
+    """Return how many of its last items are read of a container that is only added to, else.
+
+    None: it is read otherwise, or has not as many.
+    """
+    if uses is None:
+        return None
+    steps = [use.steps[0] for use in uses if use.steps]
+    if not steps:
+        return 0
+    may_be_left = isinstance(entered, Items) and getattr(entered.obj, "maxlen", None) is None
+    if not may_be_left or any(type(step) is not int for step in steps):
+        return None
+    if any(len(use.steps) == 1 and use.end in _REPLACING for use in uses):
+        return None
+    most = min(_MOST_LAST, len(entered.entry))
+    return -min(steps) if all(-most <= step < 0 for step in steps) else None
+
+
+def _leave(lifter, entered, uses, last):
+    """Leave a container alone, but for some of its last items, which are found from behind."""
+    node, record = entered.node, lifter.recorder.graph.node
+    kind = "list" if isinstance(entered.obj, list) else "index"
+    entered.leave(
+        [
+            lifter.lift(
+                entered.entry[i], record(node, kind, i, f"{node.name}[{i}]"), within(uses, i)
+            )
+            for i in range(-last, 0)
+        ]
+    )
 
 
 def _placed(entered, uses):

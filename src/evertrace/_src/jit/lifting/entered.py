@@ -16,7 +16,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.guards import namespace_of
-from evertrace._src.jit.lifting.hooks import StandIn, left_alone
+from evertrace._src.jit.lifting.hooks import left_alone
 from evertrace._src.jit.lifting.parts import position_of
 from evertrace._src.jit.lifting.values import ABSENT, OWN_TO_CLASS, dict_type, is_value
 
@@ -238,8 +238,8 @@ class Container(Entered):
     """What is in a container, which may be left alone: nothing reads it, and it is only added to.
 
     Attributes:
-      unread: whether it is left alone. It then holds what the trace adds.
-      left: what the trace put in place of contents that it left alone, or None.
+      unread: whether it is left alone, but for some last items. It then holds what the trace adds.
+      left: what the trace has put in place of contents that it left alone, each time.
       length: the host's number that says how much was in it at the start of a call, if somebody
         has asked before it was read.
     """
@@ -248,7 +248,8 @@ class Container(Entered):
     _adding: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, obj, node):
-        self.unread, self.left = False, None
+        self.unread = False
+        self.left: list[Any] = []
         self.length: Any = None
         super().__init__(obj, node)
 
@@ -256,33 +257,35 @@ class Container(Entered):
         """Whether a method or operator, as in `uses.Use`, adds to it and tells nothing of it."""
         return end in self._adding
 
-    def leave(self):
-        """Leave the contents alone."""
-        self.unread = True
-        self.place(self._nothing())
-        self.left = self.placed
+    def leave(self, last=()):
+        """Leave the contents alone, but for some last items, as they were lifted."""
+        self.unread, self.placed = True, self.nothing(last)
+        self.left.append(self.placed)
 
-    def _nothing(self) -> Any:
-        return []
+    def nothing(self, last=()) -> Any:
+        """Return what is put in place of contents that are left alone but for the last items."""
+        return [*last]
 
     def as_before(self):
         """Return a container that holds what was in it before the trace."""
         return self.entry
 
-    def with_added(self, contents):
+    def with_added(self, contents, left):
         """Return the contents, lifted by now, with what was added while they were left alone.
 
         Args:
           contents: what was in the container then.
+          left: what the trace had put in place.
         """
         return [*self.placed, *contents]
 
     def lifted_since(self, contents, placed):
         """Return earlier contents, with what has been lifted since `placed` was in place."""
-        left = self.left
-        if left is None or self.unread or list(map(id, placed)) != list(map(id, left)):
+        then = list(map(id, placed))
+        was_left = any(list(map(id, left)) == then for left in self.left)
+        if not was_left or list(map(id, self.placed)) == then:
             return super().lifted_since(contents, placed)
-        return self.with_added(contents)
+        return self.with_added(contents, placed)
 
 
 class Items(Container):
@@ -306,15 +309,14 @@ class Items(Container):
             node = node.parent
         return node is None and getattr(self.obj, "maxlen", None) is None
 
-    def _nothing(self):
-        return [left_alone(type(self.obj))] if self._is_marked() else []
+    def nothing(self, last=()):
+        """Return what stands for all items that are left alone, and the last ones."""
+        return [left_alone(type(self.obj)), *last] if self._is_marked() else [*last]
 
-    def with_added(self, contents):
+    def with_added(self, contents, left):
         """Return the items, which stand where one thing stood for all of them."""
-        at = next((i for i, x in enumerate(contents) if type(x) is StandIn), None)
-        if at is None:
-            return [*self.placed, *contents]
-        return [*contents[:at], *self.placed, *contents[at + 1 :]]
+        before, behind = added_to(contents, left)
+        return [*before, *self.placed, *behind]
 
     def as_before(self):
         """Return a container that holds the items from before the trace."""
@@ -331,6 +333,18 @@ class Items(Container):
         base.extend(self.obj, contents)
 
 
+def added_to(contents, left):
+    """Return what was added before and behind a list that was left alone.
+
+    Args:
+      contents: what is in it.
+      left: what the trace has put in place: what stands for all items, if anything does, and the
+        last ones, if they are read.
+    """
+    at = next((i for i, x in enumerate(contents) if left and x is left[0]), 0)
+    return contents[:at], contents[at + len(left) :]
+
+
 _AT_THE_END = frozenset({"append", "extend", "+="})
 _AT_THE_START = frozenset({"insert", "appendleft", "extendleft"})
 _REACHED_BY_ALL = frozenset({"class_entry", "get", "contents"})
@@ -343,10 +357,11 @@ class Entries(Container):
     name_of = _name_of_item
     _adding = frozenset({"[]=", "update", "|="})
 
-    def _nothing(self):
+    def nothing(self, last=()):
+        """Return no entries."""
         return {}
 
-    def with_added(self, contents):
+    def with_added(self, contents, left):
         """Return the entries, those that were set last where they were."""
         return self.placed | contents
 

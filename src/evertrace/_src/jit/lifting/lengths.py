@@ -10,8 +10,7 @@ from typing import Any
 
 from evertrace._src.core.tracer import state
 from evertrace._src.jit.lifting import values
-from evertrace._src.jit.lifting.entered import Container, Items
-from evertrace._src.jit.lifting.hooks import StandIn
+from evertrace._src.jit.lifting.entered import Container, Items, added_to
 from evertrace._src.jit.lifting.host import demand, is_computed, is_host, op, plain
 
 
@@ -33,6 +32,19 @@ def length(*args):
     return len(x)
 
 
+def truth(x):
+    """Return what a condition asks: of a container that nobody reads, whether anything is in it."""
+    if state.recorder is None:
+        return x
+    recorder: Any = state.recorder
+    entered = recorder.identity.by_id.get(id(x))
+    if not isinstance(entered, Container) or not entered.unread:
+        return x
+    if isinstance(entered, Items) and len(entered.contents()) > len(entered.nothing()):
+        return True
+    return bool(_of_unread(recorder, entered))
+
+
 class _Sized:
     """What says how long it is: Python checks the answer."""
 
@@ -48,8 +60,10 @@ class _Sized:
 def _of_unread(recorder, entered):
     """Return the length of a container that is left alone."""
     node, value = entered.node, entered.obj
-    added = [x for x in entered.contents() if type(x) is not StandIn]
-    is_sequence = isinstance(entered, Items)
+    added, is_sequence = entered.contents(), isinstance(entered, Items)
+    if is_sequence:
+        before, behind = added_to(added, entered.placed)
+        added = before + behind
     if added and not is_sequence and not all(map(_is_key, (*added, *entered.entry))):
         recorder.lifter.see(value)
         return len(value)

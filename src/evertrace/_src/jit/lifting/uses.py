@@ -11,7 +11,12 @@ import sys
 from types import CodeType
 from typing import Any, NamedTuple
 
-from evertrace._src.jit.lifting.asking import asks_for_lengths, original
+from evertrace._src.jit.lifting.asking import (
+    asks_for_lengths,
+    is_condition,
+    original,
+    original_offset,
+)
 from evertrace._src.jit.lifting.code import (
     decoded,
     info_of,
@@ -54,7 +59,7 @@ Uses = frozenset[Use] | None
 """All that is done with a value; None if it is read, and all that is in it."""
 
 LENGTH = "len"
-"""The end of a use that asks how much is in it, by code that tells the trace so."""
+"""The end of a use that asks how much is in it, or whether anything, by code that tells so."""
 
 LOOKED_UP = "looked up"
 """The end of a use that is none: something is found, and that is all."""
@@ -119,13 +124,14 @@ def uses_of_attribute(code: CodeType, offset: int, name: str) -> Uses:
       offset: of the instruction that it is at, which may be a call of what reads it.
       name: of the attribute.
     """
-    user = original(code)
+    user, offset = original(code), original_offset(code, offset)
     return _as_run(code, _memo(user, (offset, name), lambda: _of_attribute(user, offset, name)))
 
 
 def is_called(code: CodeType, offset: int, name: str) -> bool:
     """Whether an instruction loads an attribute of that name to call it, and for nothing else."""
-    found = _memo(original(code), "by offset", lambda: _by_offset(original(code))).get(offset)
+    user, offset = original(code), original_offset(code, offset)
+    found = _memo(user, "by offset", lambda: _by_offset(user)).get(offset)
     return found is not None and found.is_method and found.names == (name,)
 
 
@@ -173,9 +179,8 @@ def reads_from(code: CodeType, offset: int, name: str) -> frozenset[Use]:
     """Return how code, from an instruction on, reads a variable, beside keeping it or returning it.
 
     What is only put into a new container, passed on as a method, or returned is not in it, but for
-    the attributes on the way to it.
+    the attributes on the way to it. The code is the user's own.
     """
-    code = original(code)
     return _memo(code, (offset, name, "from"), lambda: _reads_from(code, offset, name))
 
 
@@ -322,6 +327,7 @@ _LEN: Any = _Constant(len)
 def _follow(code, first, stack):
     """Return what becomes of the loaded value on a stack after an instruction."""
     follower = _Follower(code, [*_below(code, first, len(stack)), *stack])
+    follower.last = _instructions(code)[first][1:3]
     follower.run(_instructions(code)[first + 1 : first + 1 + _FARTHEST])
     uses = frozenset(follower.uses)
     return None if Use((), None) in uses else uses
@@ -357,6 +363,7 @@ class _Follower:
 
     def __init__(self, code, stack, keeps=False):
         self.code, self.stack, self.uses, self.keeps = code, stack, set(), keeps
+        self.last = "", 0  # the instruction before
 
     def run(self, instructions):
         for instruction in instructions:
@@ -377,6 +384,11 @@ class _Follower:
     def step(self, instruction):
         """Run one instruction; returns whether it is known what it does."""
         handler = _HANDLERS.get(instruction.op)
+        last, self.last = self.last, instruction[1:3]
+        if not self.keeps and self.stack and is_condition(last, self.last):
+            self.read(self.pop(1), LENGTH)
+            self.stack += [None] * (not instruction.op.startswith("POP_JUMP"))
+            return not instruction.op.startswith("POP_JUMP")
         if self.keeps and instruction.op in _KEEPING:
             kept = self.pop(1 - _effect(instruction))
             self._hold(kept)

@@ -267,7 +267,7 @@ def _entries(entered, recorder, cook):
 def _items(entered, recorder, cook):
     now, node = entered.contents(), entered.node
     if entered.unread:
-        return _added(now, node, cook)
+        return _added(now, entered, cook)
     placed = entered.placed
     shift = next((i for i, x in enumerate(placed) if now and x is now[0]), 0)
     kept = 0
@@ -279,13 +279,14 @@ def _items(entered, recorder, cook):
     return [Write(node.index, node.name, "items", recipes, (shift, kept))]
 
 
-def _added(now, node, cook):
+def _added(now, entered, cook):
     """Return the write of a list that was left alone: what is before and behind what was there."""
-    at = next((i for i, x in enumerate(now) if type(x) is StandIn), 0)
-    recipes = [cook.state(x, f"{node.name}[...]") for x in now if type(x) is not StandIn]
+    node, (before, behind) = entered.node, kinds.added_to(now, entered.placed)
+    recipes = [cook.state(x, f"{node.name}[...]") for x in (*before, *behind)]
     if not recipes:
         return []
-    return [Write(node.index, node.name, "around" if at else "extend", recipes, at)]
+    kind = "around" if before else "extend"
+    return [Write(node.index, node.name, kind, recipes, len(before))]
 
 
 def _members(entered, recorder, cook):
