@@ -186,7 +186,7 @@ def ordered(x):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(2, 2), (1, 700), (700, 1), (130, 67), (5, 64)])
+@pytest.mark.parametrize("shape", [(2, 2), (1, 700), (700, 1), (130, 67), (5, 64), (1, 20_000)])
 @pytest.mark.parametrize("name", ZEROS)
 def test_of_zeros_of_both_signs_the_positive_one_is_the_greater(name, shape, dtype, engine):
     fun = ZEROS[name]
@@ -204,7 +204,7 @@ def test_of_zeros_of_both_signs_the_positive_one_is_the_greater(name, shape, dty
                 want = windows(numbers, np.int32(limits.min if f == "max" else limits.max), f)
             else:
                 want = fun(numbers, f)
-            if engine == "xla" and "reduction" in name and shape == (130, 67):
+            if engine == "xla" and "reduction" in name and x.size > 5000:
                 # XLA's vectorised loops take either zero, as they do under JAX.
                 assert np.array_equal(got, np.where(np.asarray(want) == -1, 0, got))
                 continue

@@ -32,8 +32,8 @@ struct Product<Complex<T>> {
   }
 };
 
-// A NaN is taken, for nothing is larger, and stays. Processors have the first choice as one
-// instruction.
+// A NaN is taken, for nothing is larger, and stays. Processors have the choice of one of two numbers
+// as one instruction.
 template <class T>
 struct Largest {
   static constexpr bool kIsCommon = true;
@@ -50,7 +50,18 @@ struct Smallest {
   static T identity() { return Highest<T>::value; }
   static EVERTRACE_INLINE T join(T a, T b) {
     const T smaller = a < b ? a : b;
-    return a != a ? a : smaller;
+    if constexpr (std::is_floating_point_v<T>) {
+      // What differs from it is a zero of the other sign, or a NaN: both stay by the bits together.
+      return either_bits(smaller, b < a ? b : a);
+    } else {
+      return smaller;
+    }
+  }
+
+ private:
+  static EVERTRACE_INLINE T either_bits(T a, T b) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    return bit_cast<T>(static_cast<Bits>(bit_cast<Bits>(a) | bit_cast<Bits>(b)));
   }
 };
 
@@ -110,10 +121,10 @@ template <template <class> class Op, class Element>
 constexpr Reduce reduction_of =
     ReduceKernels<Op<typename Element::Value>, Element, is_common<Op, Element>>::run;
 
-// Gives zeros among extremes their sign: of two zeros the positive one is the greater. They are rare,
-// so what is compared by value is looked through again where they are. All elements are on one side
-// of a zero then: it is negative if all of them are (the largest), or any (the smallest).
-template <class Element, bool kLargest>
+// Gives zeros among the largest their sign: of two zeros the positive one is the greater. They are
+// rare, so what is compared by value is looked through again where they are. No element is above a
+// zero then: it is negative if all of them are.
+template <class Element>
 class ZeroSigns {
  public:
   using Stored = typename Element::Stored;
@@ -138,11 +149,10 @@ class ZeroSigns {
   using Bits = std::conditional_t<sizeof(Stored) == 2, uint16_t,
                                   std::conditional_t<sizeof(Stored) == 4, uint32_t, uint64_t>>;
   static constexpr int64_t kColumns = 64, kChunk = 256;
-  static constexpr Bits kNone = kLargest ? static_cast<Bits>(~Bits{0}) : Bits{0};
+  static constexpr Bits kNone = static_cast<Bits>(~Bits{0});
 
   static EVERTRACE_INLINE Bits join(Bits signs, Stored x) {
-    const Bits more = bit_cast<Bits>(x);
-    return static_cast<Bits>(kLargest ? signs & more : signs | more);
+    return static_cast<Bits>(signs & bit_cast<Bits>(x));
   }
 
   static bool is_negative(Bits signs) { return signs >> (8 * sizeof(Bits) - 1) != 0; }
@@ -160,9 +170,9 @@ class ZeroSigns {
     for (int64_t begin = 0; begin < size; begin += kChunk) {
       const int64_t end = std::min(size, begin + kChunk);
       for (int64_t r = begin; r < end; ++r) signs = join(signs, row[r]);
-      if (is_negative(signs) != kLargest) return !kLargest;
+      if (!is_negative(signs)) return false;
     }
-    return kLargest;
+    return true;
   }
 
   EVERTRACE_CLONES static void columns(const Stored* in, Stored* found, int64_t count, int64_t rows,
@@ -179,23 +189,21 @@ class ZeroSigns {
   }
 };
 
-template <template <class> class Op, class Element, bool kLargest>
-void extremes(const void* in, void* out, int64_t outer, int64_t reduced, int64_t inner) {
+template <class Element>
+void largest(const void* in, void* out, int64_t outer, int64_t reduced, int64_t inner) {
   using Stored = typename Element::Stored;
-  reduction_of<Op, Element>(in, out, outer, reduced, inner);
+  reduction_of<Largest, Element>(in, out, outer, reduced, inner);
   if (reduced == 0) return;
-  ZeroSigns<Element, kLargest>::settle(static_cast<const Stored*>(in), static_cast<Stored*>(out),
-                                       outer, reduced, inner);
+  ZeroSigns<Element>::settle(static_cast<const Stored*>(in), static_cast<Stored*>(out), outer,
+                             reduced, inner);
 }
 
-template <template <class> class Op>
-Reduce find_extreme(DType dtype) {
-  constexpr bool kLargest = std::is_same_v<Op<float>, Largest<float>>;
+Reduce find_largest(DType dtype) {
   switch (dtype) {
-    case DType::kFloat16: return extremes<Op, Float16Element, kLargest>;
-    case DType::kBFloat16: return extremes<Op, BFloat16Element, kLargest>;
-    case DType::kFloat32: return extremes<Op, Plain<float>, kLargest>;
-    case DType::kFloat64: return extremes<Op, Plain<double>, kLargest>;
+    case DType::kFloat16: return largest<Float16Element>;
+    case DType::kBFloat16: return largest<BFloat16Element>;
+    case DType::kFloat32: return largest<Plain<float>>;
+    case DType::kFloat64: return largest<Plain<double>>;
     default: return nullptr;
   }
 }
@@ -248,8 +256,10 @@ Reduce find_ordered(DType dtype) {
     case DType::kUInt16: return reduction_of<Op, Plain<uint16_t>>;
     case DType::kUInt32: return reduction_of<Op, Plain<uint32_t>>;
     case DType::kUInt64: return reduction_of<Op, Plain<uint64_t>>;
-    default: return is_complex(dtype) ? find_complex<Op>(dtype) : find_extreme<Op>(dtype);
+    default: break;
   }
+  if (is_complex(dtype)) return find_complex<Op>(dtype);
+  return std::is_same_v<Op<float>, Largest<float>> ? find_largest(dtype) : find_float<Op>(dtype);
 }
 
 template <class T>

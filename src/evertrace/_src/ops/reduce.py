@@ -41,7 +41,7 @@ def _reduction(name, accepts, host, *, slow_kinds="", **rules):
       name: of the primitive.
       accepts: the dtypes.
       host: reduces without a kernel.
-      slow_kinds: of dtypes whose elements NumPy takes one after the other.
+      slow_kinds: of dtypes whose elements NumPy takes one after the other, or twice.
       **rules: of the primitive.
     """
 
@@ -93,8 +93,14 @@ def _extremum_jvp(tangents, primals, out, *, axes):
     return div_p.bind(total, count)
 
 
-reduce_max_p = _reduction("reduce_max", ANY, _extremum_host(np.maximum, lowest), jvp=_extremum_jvp)
-reduce_min_p = _reduction("reduce_min", ANY, _extremum_host(np.minimum, highest), jvp=_extremum_jvp)
+def _extremum(name, ufunc, identity):
+    # NumPy looks for the extreme of floats, and then at the signs of zeros.
+    host = _extremum_host(ufunc, identity)
+    return _reduction(name, ANY, host, slow_kinds="f", jvp=_extremum_jvp)
+
+
+reduce_max_p = _extremum("reduce_max", np.maximum, lowest)
+reduce_min_p = _extremum("reduce_min", np.minimum, highest)
 
 # ---------------------------------------------------------------- product
 
