@@ -138,6 +138,14 @@ DIFFERENT = {
         "by one array of booleans; NumPy's by lists",
     ),
     "lax.reciprocal": ("jnp.zeros(1, complex)", "of a complex zero: which part is NaN"),
+    "lax.max": ("jnp.ones((2, 3)), 0", "of two arrays; NumPy's of the elements of one"),
+    "lax.min": ("jnp.ones((2, 3)), 0", "as lax.max"),
+    "scipy.signal.correlate": (
+        "jnp.full(1, 255, 'uint8'), jnp.full(1, 254, 'uint8')", "of integers: floats",
+    ),
+    "jnp.intersect1d": (
+        "jnp.ones(4), jnp.arange(4.0), True", "of elements said to be unique that are not",
+    ),
     "jnp.reciprocal": ("7", "of integers: floats"),
     "jnp.isscalar": ("jnp.ones(())", "arrays of rank 0 are scalars, as NumPy's scalars are"),
     "jnp.divmod": ("1, 0", "by the integer zero: as XLA divides, not 0"),
@@ -202,6 +210,7 @@ NOT_UNIQUE = {
          "scipy.linalg.schur", "scipy.linalg.svd", "scipy.linalg.qr", "scipy.linalg.hessenberg"],
         "vectors are unique up to sign, or in a space of several",
     ),
+    "scipy.linalg.polar": "of singular matrices the rotation is",
     "ev.numpy.linalg.cond": "of singular matrices it is rounding",
 }  # fmt: skip
 """Targets with several right results, and why."""

@@ -7,7 +7,7 @@ import pytest
 
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.errors import DTypeError, ShapeError
-from evertrace._src.lax import bits, compare, convert, elementwise, functions, special
+from evertrace._src.lax import bits, compare, convert, creation, elementwise, functions, special
 from evertrace._src.transforms.jvp import jvp_flat
 from tests.support.runtime import array, flat, jaxpr_of, to_numpy
 
@@ -172,3 +172,12 @@ def test_nextafter_has_no_derivative():
 def test_float8_is_computed():
     x = array(np.array([0.5, 1.5], "float8_e4m3fn"))
     assert to_numpy(functions.exp(elementwise.mul(x, x))).dtype == np.dtype("float8_e4m3fn")
+
+
+def test_complex_numbers_of_python_are_true_unless_they_are_zero():
+    for make in (
+        lambda v: creation.full((), v, bool),
+        lambda v: creation.full_like(True, v),
+        lambda v: convert.convert_element_type(v, bool),
+    ):
+        assert [bool(make(v)) for v in (1j, 0j, 1 + 0j)] == [True, False, True]

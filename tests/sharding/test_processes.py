@@ -121,6 +121,46 @@ def test_two_processes_work_on_one_program():
     assert texts == [f"Array(f32[8], in parts of which others are elsewhere) | {said} | {said}"] * 2
 
 
+THEIRS = """
+from evertrace.sharding import Mesh
+second = [d for d in ev.devices() if d.process_index == 1]
+def assembled(where, **known):
+    return ev.make_array_from_callback(
+        (4,), where, lambda i: np.arange(4, dtype=np.float32)[i], **known
+    )
+for spec in (P("i"), P()):
+    theirs = NamedSharding(Mesh(np.array(second), ("i",)), spec)
+    x = assembled(theirs, dtype=np.float32)
+    local = np.zeros(4 * rank, np.float32)
+    y = ev.make_array_from_process_local_data(theirs, local, (4,))
+    z = ev.make_array_from_single_device_arrays(
+        (4,), theirs, [jnp.zeros(4)] * rank, dtype=np.float32
+    )
+    assert [v.dtype == np.float32 and len(v.addressable_shards) for v in (x, y, z)] == [rank] * 3
+    print(repr(x), "|", text_of(lambda: x.tolist()), "|", text_of(lambda: assembled(theirs).dtype))
+"""
+
+
+@pytest.mark.slow
+def test_a_process_may_hold_no_part_of_an_array():
+    codes, (first, second) = outcome(THEIRS)
+    assert codes == [0, 0]
+    assert (
+        first.split("\n")
+        == [
+            "Array(f32[4], in parts of which others are elsewhere) | "
+            "ValueError: Array: only parts of the array of type f32[4] are in this process. | "
+            "ValueError: make_array_from_callback: no device of this process holds a part, "
+            "which would tell the dtype."
+        ]
+        * 2
+    )
+    assert (
+        second.split("\n")
+        == ["Array([0., 1., 2., 3.], dtype=float32) | [0.0, 1.0, 2.0, 3.0] | float32"] * 2
+    )
+
+
 # name: (what the second process does, its exit code, what the message says of it)
 ENDS = {
     "killed": ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, "connection was closed"),

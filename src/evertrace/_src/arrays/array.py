@@ -112,6 +112,10 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         """Whether every device of its sharding holds all of it."""
         return self.sharding.is_fully_replicated
 
+    def _is_whole_here(self):
+        """Whether a device of this process holds all of it."""
+        return self.is_fully_replicated and bool(self.sharding.addressable_devices)
+
     @property
     def addressable_shards(self):
         """The parts that this process holds, one per device."""
@@ -182,7 +186,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
     def __repr__(self):
         if self.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
-        if self._host is None and not self.is_fully_addressable and not self.is_fully_replicated:
+        if self._host is None and not self.is_fully_addressable and not self._is_whole_here():
             return f"Array({self.aval.str_short()}, in parts of which others are elsewhere)"
         if isinstance(self.aval.dtype, dtypes.ExtendedDType):
             return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.host()}"

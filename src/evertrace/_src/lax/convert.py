@@ -6,6 +6,7 @@ import numpy as np
 
 from evertrace._src import dtypes, tree
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.core.jaxpr import Literal
 from evertrace._src.errors import user_error
 from evertrace._src.ops.convert import (
     bitcast_convert_type_p,
@@ -27,7 +28,7 @@ def convert_element_type(operand, new_dtype):
       an array of the shape of `operand`, not weakly typed.
 
     Integers wrap around; floats to integers are truncated and saturate, NaN gives 0; complex to
-    real drops the imaginary part; all but zero is True.
+    real drops the imaginary part; all but zero is True, of Python's complex numbers too.
 
     Example:
       >>> lax.convert_element_type(jnp.array([1.9, -1.9, 300.0, jnp.nan]), "uint8")
@@ -35,7 +36,7 @@ def convert_element_type(operand, new_dtype):
     """
     operand = as_operand(operand, "convert_element_type")
     dtype = dtypes.canonicalize_dtype(new_dtype, allow_extended_dtype=True)
-    if dtype == np.dtype(bool) and operand.aval.dtype.kind == "c":
+    if dtype == np.dtype(bool) and operand.aval.dtype.kind == "c" and type(operand) is not Literal:
         operand = real_p.bind(operand)
     return convert(operand, dtype)
 

@@ -151,7 +151,8 @@ def _converted(x, dtype, weak_type):
     """Return an operand in another dtype; a literal is converted at once."""
     if type(x) is not Literal or (x.aval.dtype == dtype and x.aval.weak_type == weak_type):
         return convert(x, dtype, weak_type)
+    known = x.val != 0 if dtype == np.dtype(bool) else x.val
     value = convert_element_type_p.host(
-        np.asarray(x.val), new_dtype=dtype, weak_type=weak_type, sharding=None
+        np.asarray(known), new_dtype=dtype, weak_type=weak_type, sharding=None
     )
     return Literal(np.asarray(value)[()], ShapedArray((), dtype, weak_type))

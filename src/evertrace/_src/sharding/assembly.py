@@ -28,7 +28,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
       sharding: how it is laid out.
       data_callback: function (slices of the whole array) -> that part, a NumPy array or an array.
         It is called once for each part, however many devices hold it.
-      dtype: dtype of the parts, needed for none but checked if given.
+      dtype: dtype of the parts, checked if given; needed where this process has none.
 
     Raises:
       ValueError: a part has another shape or dtype than it should have.
@@ -53,7 +53,7 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
             fix="convert the parts, or leave dtype out.",
             anchor="array-parts",
         )
-    return _assembled(where, shape, sharding, indices, parts)
+    return _assembled(where, shape, sharding, indices, parts, dtype)
 
 
 @top
@@ -84,7 +84,7 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
     units = _here(sharding, counts)
     mine = [sorted({index[d].indices(n)[0] for index in units}) for d, n in enumerate(counts)]
     wanted = tuple(
-        n // len(numbers) * count
+        n // max(len(numbers), 1) * count
         for n, numbers, count in zip(data.shape, mine, counts, strict=True)
     )
     shape = wanted if global_shape is None else tuple(global_shape)
@@ -108,7 +108,7 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
             first = number if data.shape[d] == shape[d] else mine[d].index(number)
             index.append(slice(first * step, (first + 1) * step) if count > 1 else slice(None))
         parts.append(data[tuple(index)])
-    return _assembled(where, shape, sharding, _here(sharding, shape), parts)
+    return _assembled(where, shape, sharding, _here(sharding, shape), parts, data.dtype)
 
 
 @top
@@ -146,11 +146,11 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
             anchor="array-parts",
         )
     parts = [np.asarray(x) for x in arrays]
-    return _assembled(where, shape, sharding, _here(sharding, shape), parts)
+    return _assembled(where, shape, sharding, _here(sharding, shape), parts, dtype)
 
 
-def _assembled(where, shape, sharding, indices, parts):
-    """Return the array of the parts at the indices."""
+def _assembled(where, shape, sharding, indices, parts, dtype):
+    """Return the array of the parts at the indices; `dtype` tells what it is of without any."""
     want = sharding.shard_shape(shape)
     for part in parts:
         if part.shape != want:
@@ -168,18 +168,25 @@ def _assembled(where, shape, sharding, indices, parts):
             fix="convert them before.",
             anchor="array-parts",
         )
-    dtype = dtypes.canonicalize_dtype(parts[0].dtype)
+    if not parts and dtype is None:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: no device of this process holds a part, which would tell the dtype.",
+            fix="pass dtype.",
+            anchor="array-parts",
+        )
+    dtype = dtypes.canonicalize_dtype(parts[0].dtype if parts else dtype)
     if not sharding.is_fully_addressable:
-        return _of_parts(shape, sharding, [x.astype(dtype, copy=False) for x in parts])
+        return _of_parts(shape, sharding, [x.astype(dtype, copy=False) for x in parts], dtype)
     whole = np.empty(shape, dtype)
     for index, part in zip(indices, parts, strict=True):
         whole[index] = part
     return device_put(whole, sharding)
 
 
-def _of_parts(shape, sharding, parts):
-    """Return the array of which this process holds some parts."""
-    aval = ShapedArray(shape, parts[0].dtype)
+def _of_parts(shape, sharding, parts, dtype):
+    """Return the array of which this process holds some parts, or none."""
+    aval = ShapedArray(shape, dtype)
     buffer = runtime.spread(parts, shape, aval, sharding)
     out = Array(aval, None, buffer, first_device(sharding), True)
     out._sharding = sharding

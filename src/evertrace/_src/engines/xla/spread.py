@@ -152,7 +152,7 @@ def to_host(spread: Spread) -> np.ndarray:
     buffers.check_alive(spread.raw, "reading an array")
     memory = memory_of(spread.aval)
     here = _here(spread.layout, memory.shape)
-    if len(here) < len(spread.layout.devices) and any(spread.layout.division):
+    if not here or (len(here) < len(spread.layout.devices) and any(spread.layout.division)):
         raise _elsewhere_error(spread)
     try:
         compat.block_until_ready([spread.raw])
