@@ -195,8 +195,12 @@ def test_missing_rules(name):
 def test_registration_errors():
     with pytest.raises(TypeError, match="the rule must be a function, got str"):
         extend.register_lowering(empty_p, "stablehlo.add")
-    with pytest.raises(NotImplementedError, match="a rule is for all platforms"):
-        extend.register_lowering(empty_p, lambda *_: None, platform="cpu")
+    with pytest.raises(
+        ValueError, match=r"there is no platform 'abacus'(.|\n)*one of 'cpu', 'gpu'"
+    ):
+        extend.register_lowering(empty_p, lambda *_: None, platform="abacus")
+    with pytest.raises(TypeError, match=r"register_lowering: expected a function, got .* str"):
+        mlir.register_lowering(empty_p, "stablehlo.add")
 
 
 def test_mappings_of_rules():

@@ -1,8 +1,8 @@
 """The extender's door: what a new primitive, transformation or engine is made of."""
 
 from evertrace._src.api.extending import Primitive as Primitive
-from evertrace._src.api.extending import lower_fun as lower_fun
-from evertrace._src.api.extending import register_lowering as register_lowering
+from evertrace._src.api.lowerings import lower_fun as lower_fun
+from evertrace._src.api.lowerings import register_lowering as register_lowering
 from evertrace._src.core.aval import ShapedArray as ShapedArray
 from evertrace._src.core.engine import Backend as Backend
 from evertrace._src.core.primitive import JOINTLY as JOINTLY

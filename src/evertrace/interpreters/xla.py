@@ -1,7 +1,8 @@
-"""What Python types become as operands."""
+"""Running primitives at once, and what Python types become as operands."""
 
 from evertrace._src.api.extending_values import (
     canonicalize_dtype_handlers as canonicalize_dtype_handlers,
 )
+from evertrace._src.api.lowerings import apply_primitive as apply_primitive
 
-__all__ = ["canonicalize_dtype_handlers"]
+__all__ = ["apply_primitive", "canonicalize_dtype_handlers"]

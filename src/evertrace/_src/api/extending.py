@@ -6,7 +6,7 @@ register them, which turn a rule of JAX's signature into one of ours:
   ad.primitive_jvps[prim] = rule          rule(primals, tangents, **params) -> (out, tangent)
   ad.primitive_transposes[prim] = rule    rule(ct, *operands, **params) -> cotangents
   batching.primitive_batchers[prim] = rule    rule(operands, dims, **params) -> (out, dim)
-  mlir.register_lowering(prim, rule)      rule made by `lower_fun`, or one of the builder's
+  mlir.register_lowering(prim, rule)      see `lowerings`
 
 In rules of JAX's signature a zero tangent or cotangent is a `Zero`, an operand whose cotangent is
 wanted an `UndefinedPrimal`.
@@ -15,22 +15,17 @@ wanted an `UndefinedPrimal`.
 import functools
 from collections.abc import MutableMapping
 
-from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_array, as_operand
-from evertrace._src.core import engine, primitive
+from evertrace._src.core import primitive
 from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY, Undefined
 from evertrace._src.core.rules import is_linear
-from evertrace._src.core.tracer import EVAL, set_trace, state
-from evertrace._src.engines.native.emit import emission
-from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.core.tracer import state
 from evertrace._src.ops.elementwise import add_any
 from evertrace._src.ops.structural import zeros
 from evertrace._src.support import set_module
-from evertrace._src.transforms.staging import close_jaxpr, stage
 
 public_ad = set_module("evertrace.interpreters.ad")
-public_mlir = set_module("evertrace.interpreters.mlir")
 
 
 @set_module("evertrace.extend")
@@ -373,122 +368,3 @@ def defvectorized(prim):
         return prim.bind(*operands, **params), dim
 
     prim.batch = batch
-
-
-# ---------------------------------------------------------------- lowering
-
-
-class _Function:
-    """A lowering rule made of a function of array operations."""
-
-    def __init__(self, fun, multiple_results):
-        self.fun, self.multiple_results = fun, multiple_results
-
-    def flat(self, *operands, **params):
-        out = self.fun(*operands, **params)
-        return list(map(as_array, tree.leaves(out) if self.multiple_results else [out]))
-
-    def __call__(self, b, outs, *operands, **params):
-        """Trace the function and write what it does."""
-        staged = stage(lambda *xs: self.flat(*xs, **params), [x.aval for x in operands])
-        if staged.captured:
-            constants = [b.array(x.host(), x.aval) for x in staged.captured]
-            operands = (*constants, *operands)
-        results = b.inline(staged.jaxpr, operands)
-        return results if self.multiple_results else results[0]
-
-    def emit(self, e, eqn, xs):
-        """Write what the function does as instructions of a tape."""
-        staged = stage(lambda *xs: self.flat(*xs, **eqn.params), [v.aval for v in eqn.invars])
-        constants = [e.constant(x.host()) for x in staged.captured]
-        results = e.inline(staged.jaxpr, (*constants, *xs))
-        return results if self.multiple_results else results[0]
-
-
-@public_mlir
-def lower_fun(fun, multiple_results=True):
-    """Return the lowering rule of a primitive that does what a function of arrays does.
-
-    Args:
-      fun: function of the operands and params, written with `numpy` and `lax`.
-      multiple_results: whether it returns a sequence of arrays rather than one.
-
-    Example:
-      >>> from evertrace import extend
-      >>> triple = extend.Primitive("triple", abstract=lambda x: x)
-      >>> rule = extend.lower_fun(lambda x: 3 * x, multiple_results=False)
-      >>> _ = extend.register_lowering(triple, rule)
-      >>> ev.jit(triple.bind)(jnp.arange(3))
-      Array([0, 3, 6], dtype=int32)
-    """
-    return _Function(fun, multiple_results)
-
-
-@public_mlir
-def register_lowering(prim, rule, platform=None):
-    """Register how a primitive is compiled, and run where nothing else says how.
-
-    Args:
-      prim: the primitive.
-      rule: made by `lower_fun`; or a function ``rule(builder, outs, *operands, **params)`` that
-        writes operations, ``builder.op("stablehlo.sine", [x], outs)``, and returns their results.
-        `outs` is the aval of the result, a list of them for several.
-      platform: must be None: a rule is for all platforms.
-
-    Returns:
-      The rule.
-
-    Raises:
-      TypeError: the rule is no function.
-
-    Example:
-      >>> from evertrace import extend
-      >>> sine = extend.Primitive("sine", abstract=lambda x: x)
-      >>> def rule(builder, out, x):
-      ...     return builder.op("stablehlo.sine", [x], out)
-      >>> _ = extend.register_lowering(sine, rule)
-      >>> ev.jit(sine.bind)(jnp.array([0.0, 1.0]))
-      Array([0.        , 0.84147096], dtype=float32)
-    """
-    if platform is not None:
-        raise errors.user_error(
-            NotImplementedError,
-            "register_lowering: a rule is for all platforms.",
-            fix="leave out `platform`; a rule can ask `builder.module.platform`.",
-            anchor="extend",
-        )
-    if not callable(rule):
-        raise errors.user_error(
-            TypeError,
-            f"register_lowering: the rule must be a function, got {type(rule).__name__}.",
-            fix="write `register_lowering(prim, lower_fun(fun))`.",
-            anchor="extend",
-        )
-    lowering.replace(prim, rule)
-    if isinstance(rule, _Function):
-        emission.rules[prim] = rule.emit
-    if prim.eager is None and prim.host is None:
-        prim.eager = _run_function(prim, rule) if type(rule) is _Function else _run_compiled(prim)
-    return rule
-
-
-def _run_function(prim, rule):
-    def eager(*operands, **params):
-        with set_trace(EVAL):
-            outs = rule.flat(*map(as_array, operands), **params)
-        return outs if prim.multiple_results else outs[0]
-
-    return eager
-
-
-def _run_compiled(prim):
-    def eager(*operands, **params):
-        def fun(*xs):
-            out = prim.bind(*xs, **params)
-            return list(out) if prim.multiple_results else [out]
-
-        staged = stage(fun, [x.aval for x in operands])
-        outs = engine.backend().call_jaxpr(close_jaxpr(staged.jaxpr), operands, name=prim.name)
-        return outs if prim.multiple_results else outs[0]
-
-    return eager

@@ -15,6 +15,7 @@ from evertrace._src.engines import runtime
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.failures import fail
 from evertrace._src.engines.xla.foreign import custom_call
+from evertrace._src.engines.xla.mlir_rules import TextRule
 from evertrace._src.ops.callback import VMAP_METHODS
 from evertrace._src.support import set_module
 
@@ -219,7 +220,7 @@ def ffi_lowering(
         )
         return results if several else results[0]
 
-    return rule
+    return TextRule(rule)
 
 
 @public

@@ -1,6 +1,6 @@
 """Primitives that mean a formula: a function of arrays, from which all of their rules come."""
 
-from evertrace._src.api.extending import lower_fun, register_lowering
+from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.primitive import Primitive
 from evertrace._src.transforms.batching import batch_flat

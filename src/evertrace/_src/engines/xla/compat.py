@@ -279,10 +279,15 @@ def portable_functions(blob: bytes, rename: Callable[[str], str]) -> dict[str, s
     Returns:
       Old name -> text with the new names.
     """
+    return defined_functions(_read_portable(blob), rename)
+
+
+def defined_functions(module: Any, rename: Callable[[str], str]) -> dict[str, str]:
+    """As `portable_functions`, of an MLIR module; functions that are only declared keep names."""
     symbols = importlib.import_module("jaxlib.mlir.ir").SymbolTable
-    module = _read_portable(blob)
     with module.context:
-        found = {symbols.get_symbol_name(op).value: op.operation for op in module.body.operations}
+        ops = [op.operation for op in module.body.operations]
+        found = {symbols.get_symbol_name(op).value: op for op in ops if len(op.regions[0].blocks)}
         for name, op in found.items():
             fresh = rename(name)
             symbols.replace_all_symbol_uses(name, fresh, module.operation)

@@ -1,0 +1,309 @@
+"""Lowering rules that write MLIR through jaxlib's bindings, as programs written for JAX do.
+
+Ours write text. A rule of JAX's signature, ``rule(ctx, *values, **params)``, writes operations into
+a function of its own instead, in a module of its own; the text of that function becomes a private
+one of the program, which calls it. The other way round a rule of ours that such a rule calls, and
+what calls back, becomes a private function of the program that the rule's function calls.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import tree
+from evertrace._src.engines.xla import compat
+from evertrace._src.engines.xla.lower import Builder, Val, lowering
+from evertrace._src.engines.xla.text import element_type, mlir_type
+from evertrace._src.lazy import LazyModule
+from evertrace._src.ops.callback import FlatCallback, io_callback_p, pure_callback_p
+from evertrace._src.support import set_module
+
+ir: Any = LazyModule("jaxlib.mlir.ir")
+func: Any = LazyModule("jaxlib.mlir.dialects.func")
+hlo: Any = LazyModule("jaxlib.mlir.dialects.stablehlo")
+
+public = set_module("evertrace.interpreters.mlir")
+
+
+class ModuleContext:
+    """What the rules of one program have in common.
+
+    Attributes:
+      context: MLIR's.
+      module: the one that the rule's function is in, while it is written.
+      platforms: what the program will run on, a tuple of one.
+      keepalives: what lives as long as the program; our programs keep their callbacks themselves.
+    """
+
+    backend = None
+
+    def __init__(self, builder, module):
+        self.builder, self.module, self.context = builder, module, module.context
+        self.platforms = (builder.module.platform,)
+        self.keepalives = []
+
+    def add_keepalive(self, value):
+        """Let a value live as long as the program: nothing to do."""
+        self.keepalives.append(value)
+
+    @property
+    def symbol_table(self):
+        """The names of the functions in the module."""
+        return ir.SymbolTable(self.module.operation)
+
+
+@public
+@dataclasses.dataclass
+class LoweringRuleContext:
+    """What a rule is told.
+
+    Attributes:
+      module_context: of the program.
+      primitive: whose rule it is.
+      avals_in, avals_out: types of operands and results.
+    """
+
+    module_context: Any
+    primitive: Any
+    avals_in: list
+    avals_out: list
+    name_stack: str = ""
+    tokens_in: Any = None
+    tokens_out: Any = None
+    dim_var_values: tuple = ()
+
+    @property
+    def platforms(self):
+        """What the program will run on."""
+        return self.module_context.platforms
+
+    def replace(self, **changes):
+        """Return a context with other attributes."""
+        return dataclasses.replace(self, **changes)
+
+    def set_tokens_out(self, tokens):
+        """Note the tokens after the rule: nothing reads them, order is ours to see to."""
+        self.tokens_out = tokens
+
+    def apply(self, rule, avals, operands, outs):
+        """Let a rule that writes text write a function, and call it; returns a list of values.
+
+        Args:
+          rule: function of a builder, the avals of the results (a list) and operands.
+          avals: of the operands.
+          operands: MLIR's values.
+          outs: avals of the results.
+        """
+        module = self.module_context.builder.module
+        name = module._fresh("rule")
+        b = Builder(module)
+        args = [Val(f"%arg{i}", mlir_type(a), a) for i, a in enumerate(avals)]
+        b._return("func.return", rule(b, list(outs), *args))
+        header = ", ".join(f"{x.name}: {x.type}" for x in args)
+        types = ", ".join(map(mlir_type, outs))
+        body = "\n".join(b.lines)
+        module.functions.append(f"func.func private @{name}({header}) -> ({types}) {{\n{body}\n}}")
+        with ir.InsertionPoint(self.module_context.module.body):
+            kinds = [list(map(_ir_type, some)) for some in (avals, outs)]
+            func.FuncOp(name, ir.FunctionType.get(*kinds), visibility="private")
+        return list(func.CallOp(kinds[1], name, list(operands)).results)
+
+
+def _ir_type(aval):
+    return ir.Type.parse(mlir_type(aval))
+
+
+class TextRule:
+    """A rule of ours, which rules of JAX's signature may call as well: `rule(ctx, *values)`.
+
+    Args:
+      rule: function ``rule(builder, outs, *operands, **params)``.
+    """
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def __call__(self, b, *args, **params):
+        """Write what the rule writes."""
+        if not isinstance(b, LoweringRuleContext):
+            return self.rule(b, *args, **params)
+
+        def write(builder, outs, *operands):
+            single = b.primitive is not None and not b.primitive.multiple_results
+            made = self.rule(builder, outs[0] if single else outs, *operands, **params)
+            return [made] if isinstance(made, Val) else list(made)
+
+        return b.apply(write, b.avals_in, args, b.avals_out)
+
+
+class WrittenRule:
+    """A rule of JAX's signature as one of ours.
+
+    Args:
+      prim: the primitive.
+      rule: function ``rule(ctx, *values, **params)`` of MLIR's values to a sequence of them.
+    """
+
+    def __init__(self, prim, rule):
+        self.prim, self.rule = prim, rule
+
+    def __call__(self, b, outs, *operands, **params):
+        """Let the rule write a function, add it to the program, call it there."""
+        several, name = isinstance(outs, list), b.module._fresh("rule")
+        results = outs if several else [outs]
+        module = compat.parse_module("")
+        with module.context, ir.Location.unknown():
+            avals = [x.aval for x in operands]
+            kinds = [list(map(_ir_type, some)) for some in (avals, results)]
+            with ir.InsertionPoint(module.body):
+                function = func.FuncOp(name, ir.FunctionType.get(*kinds), visibility="private")
+            shared = ModuleContext(b, module)
+            ctx = LoweringRuleContext(shared, self.prim, avals, results)
+            block = function.add_entry_block()
+            with ir.InsertionPoint(block):
+                made = self.rule(ctx, *block.arguments, **params)
+                func.ReturnOp(flatten_ir_values(made))
+            module.operation.verify()
+
+        def rename(old):
+            return name if old == name else b.module._fresh(old)
+
+        b.module.functions += compat.defined_functions(module, rename).values()
+        made = b.op("func.call", list(operands), results, {"callee": f"@{name}"})
+        return made if several else made[0]
+
+
+# ---------------------------------------------------------------- what such rules call
+
+
+@public
+def flatten_ir_values(values):
+    """Return a list of MLIR's values, from values, operations with results and sequences of them.
+
+    Args:
+      values: what a rule returns.
+    """
+    if isinstance(values, ir.Value):
+        return [values]
+    if hasattr(values, "results"):
+        return list(values.results)
+    return [x for part in values for x in flatten_ir_values(part)]
+
+
+@public
+def emit_python_callback(
+    ctx,
+    callback,
+    token,
+    operands,
+    operand_avals,
+    result_avals,
+    *,
+    has_side_effect,
+    returns_token=True,
+    partitioned=False,
+    sharding=None,
+):
+    """Write a call of a Python function.
+
+    Args:
+      ctx: what the rule was told.
+      callback: function of arrays that returns a sequence of them.
+      token: of the effect before it, returned as it is: the order of effects is ours to see to.
+      operands: MLIR's values.
+      operand_avals: their types.
+      result_avals: types of the results.
+      has_side_effect: whether it is called though nothing reads its results.
+      returns_token: accepted for compatibility, as are the others.
+      partitioned: see there.
+      sharding: see there.
+
+    Returns:
+      The values, the token, and what has to live as long as the program (None: it is kept).
+    """
+    del returns_token, partitioned, sharding
+    structure = tree.structure((tuple(range(len(operands))), {}))
+    flat = FlatCallback("emit_python_callback", callback, structure)
+    prim = io_callback_p if has_side_effect else pure_callback_p
+
+    def write(b, outs, *xs):
+        return lowering[prim](b, outs, *xs, callback=flat, result_avals=tuple(outs))
+
+    return ctx.apply(write, operand_avals, operands, result_avals), token, None
+
+
+@public
+def dtype_to_ir_type(dtype):
+    """Return the element type of a dtype, in the current context.
+
+    Args:
+      dtype: NumPy's.
+    """
+    return ir.Type.parse(element_type(np.dtype(dtype)))
+
+
+@public
+def aval_to_ir_type(*args):
+    """Return the tensor type of an aval, in the current context.
+
+    Args:
+      *args: the aval; before it the context of the module, which is not needed.
+    """
+    return _ir_type(args[-1])
+
+
+@public
+def ir_constant(val, *, const_lowering=None, aval=None):
+    """Write a constant; returns its value.
+
+    Args:
+      val: an array or a scalar.
+      const_lowering: accepted for compatibility.
+      aval: likewise.
+    """
+    del const_lowering, aval
+    host = np.asarray(val)
+    kind = ir.RankedTensorType.get(host.shape, dtype_to_ir_type(host.dtype))
+    host = np.packbits(host, bitorder="little") if host.dtype.kind == "b" else host
+    return hlo.constant(ir.DenseElementsAttr.get(np.ascontiguousarray(host), type=kind))
+
+
+@public
+def dense_int_elements(values):
+    """Return integers as an attribute, a tensor of i64.
+
+    Args:
+      values: a sequence.
+    """
+    return ir.DenseIntElementsAttr.get(np.asarray(values, np.int64))
+
+
+@public
+def dense_int_array(values):
+    """Return integers as an attribute, an array of i64.
+
+    Args:
+      values: a sequence.
+    """
+    return ir.DenseI64ArrayAttr.get(np.asarray(values, np.int64))
+
+
+@public
+def i32_attr(value):
+    """Return an integer as an attribute of 32 bits.
+
+    Args:
+      value: it.
+    """
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
+
+
+@public
+def i64_attr(value):
+    """Return an integer as an attribute of 64 bits.
+
+    Args:
+      value: it.
+    """
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
