@@ -26,6 +26,7 @@ hlo: Any = LazyModule("jaxlib.mlir.dialects.stablehlo")
 public = set_module("evertrace.interpreters.mlir")
 
 
+@public
 class ModuleContext:
     """What the rules of one program have in common.
 
@@ -34,6 +35,20 @@ class ModuleContext:
       module: the one that the rule's function is in, while it is written.
       platforms: what the program will run on, a tuple of one.
       keepalives: what lives as long as the program; our programs keep their callbacks themselves.
+
+    Example:
+      >>> from jaxlib.mlir.dialects import stablehlo
+      >>> from evertrace.extend.core import Primitive
+      >>> from evertrace.interpreters import mlir
+      >>> half_p = Primitive("half")
+      >>> _ = half_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     assert ctx.module_context.platforms == ("cpu",)
+      ...     two = mlir.ir_constant(np.full(3, 2, np.float32))
+      ...     return [stablehlo.divide(x, two)]
+      >>> _ = mlir.register_lowering(half_p, rule)
+      >>> ev.jit(half_p.bind)(jnp.ones(3))
+      Array([0.5, 0.5, 0.5], dtype=float32)
     """
 
     backend = None
@@ -62,6 +77,19 @@ class LoweringRuleContext:
       module_context: of the program.
       primitive: whose rule it is.
       avals_in, avals_out: types of operands and results.
+
+    Example:
+      >>> from jaxlib.mlir.dialects import stablehlo
+      >>> from evertrace.extend.core import Primitive
+      >>> from evertrace.interpreters import mlir
+      >>> root_p = Primitive("root")
+      >>> _ = root_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     assert ctx.avals_in == [ev.core.ShapedArray((2,), "float32")]
+      ...     return [stablehlo.sqrt(x)]
+      >>> _ = mlir.register_lowering(root_p, rule)
+      >>> ev.jit(root_p.bind)(jnp.array([4.0, 9.0]))
+      Array([2., 3.], dtype=float32)
     """
 
     module_context: Any
@@ -183,6 +211,18 @@ def flatten_ir_values(values):
 
     Args:
       values: what a rule returns.
+
+    Example:
+      >>> from jaxlib.mlir.dialects import stablehlo
+      >>> from evertrace.extend.core import Primitive
+      >>> from evertrace.interpreters import mlir
+      >>> double_p = Primitive("double")
+      >>> _ = double_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     return mlir.flatten_ir_values([stablehlo.AddOp(x, x)])
+      >>> _ = mlir.register_lowering(double_p, rule)
+      >>> ev.jit(double_p.bind)(jnp.arange(3))
+      Array([0, 2, 4], dtype=int32)
     """
     if isinstance(values, ir.Value):
         return [values]
@@ -221,6 +261,23 @@ def emit_python_callback(
 
     Returns:
       The values, the token, and what has to live as long as the program (None: it is kept).
+
+    Example:
+      >>> from evertrace.extend.core import Primitive
+      >>> from evertrace.interpreters import mlir
+      >>> median_p = Primitive("median")
+      >>> _ = median_p.def_abstract_eval(lambda x: x.update(shape=()))
+      >>> def rule(ctx, x):
+      ...     median = lambda v: [np.median(v).astype(v.dtype)]
+      ...     avals = ctx.avals_in, ctx.avals_out
+      ...     out, _, keep = mlir.emit_python_callback(
+      ...         ctx, median, None, [x], *avals, has_side_effect=False
+      ...     )
+      ...     ctx.module_context.add_keepalive(keep)
+      ...     return out
+      >>> _ = mlir.register_lowering(median_p, rule)
+      >>> ev.jit(median_p.bind)(jnp.array([3.0, 1.0, 2.0]))
+      Array(2., dtype=float32)
     """
     del returns_token, partitioned, sharding
     structure = tree.structure((tuple(range(len(operands))), {}))
@@ -239,6 +296,13 @@ def dtype_to_ir_type(dtype):
 
     Args:
       dtype: NumPy's.
+
+    Example:
+      >>> from jaxlib.mlir import ir
+      >>> from evertrace.interpreters import mlir
+      >>> with ir.Context(), ir.Location.unknown():
+      ...     print(mlir.dtype_to_ir_type(np.uint8))
+      ui8
     """
     return ir.Type.parse(element_type(np.dtype(dtype)))
 
@@ -249,6 +313,13 @@ def aval_to_ir_type(*args):
 
     Args:
       *args: the aval; before it the context of the module, which is not needed.
+
+    Example:
+      >>> from jaxlib.mlir import ir
+      >>> from evertrace.interpreters import mlir
+      >>> with ir.Context(), ir.Location.unknown():
+      ...     print(mlir.aval_to_ir_type(ev.typeof(jnp.ones((2, 3)))))
+      tensor<2x3xf32>
     """
     return _ir_type(args[-1])
 
@@ -261,6 +332,17 @@ def ir_constant(val, *, const_lowering=None, aval=None):
       val: an array or a scalar.
       const_lowering: accepted for compatibility.
       aval: likewise.
+
+    Example:
+      >>> from evertrace.extend.core import Primitive
+      >>> from evertrace.interpreters import mlir
+      >>> table_p = Primitive("table")
+      >>> _ = table_p.def_abstract_eval(lambda: ev.core.ShapedArray((2,), "int32"))
+      >>> def rule(ctx):
+      ...     return [mlir.ir_constant(np.array([3, 4], np.int32))]
+      >>> _ = mlir.register_lowering(table_p, rule)
+      >>> ev.jit(table_p.bind)()
+      Array([3, 4], dtype=int32)
     """
     del const_lowering, aval
     host = np.asarray(val)
@@ -275,6 +357,13 @@ def dense_int_elements(values):
 
     Args:
       values: a sequence.
+
+    Example:
+      >>> from jaxlib.mlir import ir
+      >>> from evertrace.interpreters import mlir
+      >>> with ir.Context(), ir.Location.unknown():
+      ...     print(mlir.dense_int_elements([1, 2]))
+      dense<[1, 2]> : tensor<2xi64>
     """
     return ir.DenseIntElementsAttr.get(np.asarray(values, np.int64))
 
@@ -285,6 +374,13 @@ def dense_int_array(values):
 
     Args:
       values: a sequence.
+
+    Example:
+      >>> from jaxlib.mlir import ir
+      >>> from evertrace.interpreters import mlir
+      >>> with ir.Context(), ir.Location.unknown():
+      ...     print(mlir.dense_int_array([1, 2]))
+      array<i64: 1, 2>
     """
     return ir.DenseI64ArrayAttr.get(np.asarray(values, np.int64))
 
@@ -295,6 +391,13 @@ def i32_attr(value):
 
     Args:
       value: it.
+
+    Example:
+      >>> from jaxlib.mlir import ir
+      >>> from evertrace.interpreters import mlir
+      >>> with ir.Context(), ir.Location.unknown():
+      ...     print(mlir.i32_attr(3))
+      3 : i32
     """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
 
@@ -305,5 +408,12 @@ def i64_attr(value):
 
     Args:
       value: it.
+
+    Example:
+      >>> from jaxlib.mlir import ir
+      >>> from evertrace.interpreters import mlir
+      >>> with ir.Context(), ir.Location.unknown():
+      ...     print(mlir.i64_attr(3))
+      3 : i64
     """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
