@@ -12,6 +12,8 @@ EDGES = Asarray([3.0, 2.0, 1.0], "float32")
 POINTS = Asarray([0.5, 1.0, 2.0, 3.5, -1.0, 1.5], "float32")
 Z = Asarray([1 + 2j, -3 + 4j, 0.5 - 7j], "complex64")
 W = Asarray([2 - 1j, -3 + 4j, 0.5 + 3j], "complex64")
+SQUARED = Asarray([[3.0, 1.0, 2.0], [5.0, 4.0, 9.0]], "float32")
+WEIGHTS = Asarray([[1.0, 2.0, 3.0], [1.0, 1.0, 0.0]], "float32")
 COUNTS = Asarray([0, 1, 2, 3, 5], "uint32")
 POWERS = Asarray([-3, -1, 0, 1, 7], "int16")
 
@@ -23,6 +25,17 @@ QUANTILES = """
     jnp.quantile(x, 0.33)
     jnp.nanquantile(x, jnp.array([0.1, 0.33]))
     jnp.median(x)
+    """
+
+BY_WEIGHT = """
+    jnp.quantile(x, jnp.array([0.0, 0.3, 0.5, 1.0]), axis=1, method='inverted_cdf')
+    jnp.quantile(x, jnp.array([0.0, 0.3, 0.5, 1.0]), axis=1, method='inverted_cdf', weights=y)
+    jnp.quantile(x, 0.4, weights=y, method='inverted_cdf', keepdims=True)
+    jnp.quantile(x, 0.4, axis=0, weights=y, method='inverted_cdf')
+    jnp.percentile(x, jnp.array([20.0, 75.0]), weights=y, method='inverted_cdf')
+    jnp.nanquantile(x.at[0, 1].set(jnp.nan), 0.5, axis=1, weights=y, method='inverted_cdf')
+    jnp.quantile(x.at[0, 1].set(jnp.nan), 0.5, axis=1, weights=y, method='inverted_cdf')
+    jnp.quantile(x, 0.5, weights=y)
     """
 
 WIDE = """
@@ -49,6 +62,7 @@ PLACES = """
 CASES = [
     *programs(QUANTILES, HALF),
     *programs(QUANTILES, BRAIN),
+    *programs(BY_WEIGHT, SQUARED, WEIGHTS, tolerance=0),
     *programs(WIDE, SHORT, x64=True),
     *programs(WIDE, SHORT),
     *programs("jnp.angle(x)\njnp.rint(x)\nev.nn.elu(x)", BITS, x64=True),

@@ -21,12 +21,14 @@ from tests.oracle.registry import TABLES
 
 OPTIONS = {"numpy_dtype_promotion": "strict", "numpy_rank_promotion": "raise"}
 
-QUICK = ("numpy", "linalg", "nn", "image")
+QUICK = ("numpy", "linalg", "nn", "image", "edges", "smoke")
 """Tables of library functions that take a few seconds."""
 
 SLOW = (
     "scipy", "special", "signal", "stats", "fft", "ufunc", "rnn", "random", "creation", "indexing",
-    "extras", "general", "experimental", "example_libraries", "sparse_formats",
+    "extras", "general", "experimental", "example_libraries", "sparse_formats", "autodiff",
+    "control", "debug", "dtypes", "generator", "jaxprs", "lax", "names", "programs", "ref",
+    "sharding", "tree",
 )  # fmt: skip
 
 _LIST = Path(__file__).parent / "answers" / "strict_refusals.txt"

@@ -317,7 +317,7 @@ def _roots_behind_zeros(p):
     leading = reductions.argmax(ufuncs.not_equal(p, 0))
     found = _roots(p[(creation.arange(count) + leading) % count])
     # The zeros moved to the end are as many zeros at the origin, and the smallest in magnitude.
-    order = argsort(-ufuncs.absolute(found) * ufuncs.greater(leading, 0))
+    order = argsort(-ufuncs.absolute(found) * ufuncs.greater(leading, 0).astype(found.real.dtype))
     kept = creation.arange(count - 1) < count - 1 - leading
     return ufuncs.choose_by(kept, found[order], complex(np.nan, np.nan))
 

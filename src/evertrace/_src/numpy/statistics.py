@@ -21,6 +21,7 @@ from evertrace._src.numpy.arguments import (
     static_size,
     traced_argument,
 )
+from evertrace._src.numpy.cumulative import cumsum
 from evertrace._src.numpy.joining import concatenate, stack
 from evertrace._src.numpy.nonzeros import known_values
 from evertrace._src.numpy.products import dot
@@ -31,7 +32,7 @@ from evertrace._src.numpy.promotion import (
 )
 from evertrace._src.numpy.search import searchsorted
 from evertrace._src.numpy.shape import moveaxis, ravel, reshape
-from evertrace._src.numpy.sorting import sort
+from evertrace._src.numpy.sorting import argsort, sort
 from evertrace._src.numpy.spaced import linspace
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import complex_p
@@ -39,7 +40,8 @@ from evertrace._src.ops.structural import expand_dims
 
 # ---------------------------------------------------------------- quantiles
 
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_BY_COUNT = "inverted_cdf"
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", _BY_COUNT)
 
 
 @native.planned(by_type=False)
@@ -63,15 +65,18 @@ def quantile(
       out: must be None.
       overwrite_input: ignored.
       method: what stands for a place ``q * (n - 1)`` between two elements: "linear" interpolates,
-        "lower", "higher", "nearest" and "midpoint" are what they say.
+        "lower", "higher", "nearest" and "midpoint" are what they say. "inverted_cdf" is the first
+        element such that it and those below it are at least a part `q` of all.
       keepdims: whether to keep the reduced axes, with size 1.
-      weights: must be None.
+      weights: for "inverted_cdf", how much each element counts: of the shape of `a`, or one per
+        element along `axis`. Elements of weight 0 are never a result.
 
     Returns:
       Floating array of shape ``[*q.shape, ...]`` with the shape of `a` without `axis`.
 
     Raises:
-      NotImplementedError: there is no such method, or weights are given.
+      NotImplementedError: there is no such method, or it takes no weights.
+      ShapeError: the weights fit neither the array nor its axes.
 
     Example:
       >>> jnp.quantile(jnp.array([1.0, 2.0, 3.0, 4.0]), jnp.array([0.25, 0.5]))
@@ -177,15 +182,20 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, skip_nans=True)
 
 
+def _check_method(name, method, weights):
+    if method in _METHODS and (weights is None or method == _BY_COUNT):
+        return
+    raise errors.user_error(
+        NotImplementedError,
+        f"{name}: method={method!r} with weights={'given' if weights is not None else None} is "
+        "not supported.",
+        fix=f"use one of {_METHODS}, only the last one with weights.",
+        anchor="unsupported",
+    )
+
+
 def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
-    if method not in _METHODS or weights is not None:
-        raise errors.user_error(
-            NotImplementedError,
-            f"{name}: method={method!r} with weights={'given' if weights is not None else None} is "
-            "not supported.",
-            fix=f"use one of {_METHODS}, without weights.",
-            anchor="unsupported",
-        )
+    _check_method(name, method, weights)
     (x,) = promote_dtypes_inexact(name, operand(name, a))
     result = x.aval.dtype
     if dtypes.issubdtype(x.aval.dtype, np.complexfloating):
@@ -196,23 +206,52 @@ def _quantile(name, a, q, axis, method, keepdims, weights, skip_nans):
             anchor="dtype",
         )
     q = operand(name, q)
-    compute = dtypes.promote_types(result, q.aval.dtype)  # of a Python number as of an array
+    compute = dtypes.wider(result, q.aval.dtype)  # of a Python number as of an array
     x, q = convert(x, compute), convert(q, compute)
     axes = canonical_axes(name, axis, x.aval.ndim)
     lines = _reduced_axes_first(x, axes)
     is_nan = elementary.isnan(lines)
-    if skip_nans:
-        count = ufuncs.logical_not(is_nan).sum(0, dtype=x.aval.dtype)
+    if method == _BY_COUNT:
+        out = _by_weight(name, x, lines, is_nan, ravel(q), weights, axis, skip_nans)
     else:
-        lines = elementary.where(is_nan.any(0, keepdims=True), np.nan, lines)
-        count = float(lines.shape[0])
-    out = _at_quantile(sort(lines, 0), ravel(q), count, method)
-    if skip_nans:
-        out = elementary.where(ufuncs.equal(count, 0), np.nan, out)
+        out = _by_place(lines, is_nan, ravel(q), method, skip_nans)
     out = reshape(out, (*q.aval.shape, *out.shape[1:]))
     if keepdims:
         out = expand_dims(out, tuple(i + q.aval.ndim for i in axes))
     return convert(out, result)
+
+
+def _by_place(lines, is_nan, q, method, skip_nans):
+    """Return what is at places between sorted elements, along a new first axis."""
+    if skip_nans:
+        count = ufuncs.logical_not(is_nan).sum(0, dtype=lines.aval.dtype)
+    else:
+        lines = elementary.where(is_nan.any(0, keepdims=True), np.nan, lines)
+        count = float(lines.shape[0])
+    out = _at_quantile(sort(lines, 0), q, count, method)
+    return elementary.where(ufuncs.equal(count, 0), np.nan, out) if skip_nans else out
+
+
+def _by_weight(name, x, lines, is_nan, q, weights, axis, skip_nans):
+    """Return the first elements up to which the weights are parts `q` of all, along a new axis."""
+    dtype = lines.aval.dtype
+    w = creation.ones(x.aval.shape, dtype)
+    if weights is not None:
+        given = convert(operand(name, weights), dtype)
+        w = broadcast_to(_align_weights(name, x, given, axis), x.aval.shape)
+    w = _reduced_axes_first(w, canonical_axes(name, axis, x.aval.ndim))
+    if skip_nans:
+        w = elementary.where(is_nan, 0.0, w)
+    order = argsort(lines, 0)
+    lines = indexing.take_along_axis(lines, order, 0)
+    below = cumsum(indexing.take_along_axis(w, order, 0), 0)
+    wanted = ufuncs.multiply(reshape(q, (-1, *[1] * (lines.ndim - 1))), below[-1:])
+    is_before = ufuncs.logical_or(
+        ufuncs.less(below[None], wanted[:, None]), ufuncs.less_equal(below, 0)[None]
+    )
+    out = indexing.take_along_axis(lines, is_before.sum(1), 0, mode="clip")
+    is_lost = ufuncs.equal(below[-1], 0) if skip_nans else is_nan.any(0)
+    return elementary.where(is_lost[None], np.nan, out)
 
 
 def _reduced_axes_first(x, axes):
@@ -281,7 +320,7 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
         axes = canonical_axes("average", axis, x.aval.ndim)
         total = float(math.prod(x.aval.shape[i] for i in axes))
     else:
-        w = _align_weights(x, operand("average", weights), axis)
+        w = _align_weights("average", x, operand("average", weights), axis)
         dtype = dtypes.to_inexact_dtype(dtypes.result_type(x, w))
         total = reductions.sum(w, axis, dtype, keepdims=keepdims)
         products = ufuncs.multiply(convert(x, dtype), convert(w, dtype))
@@ -291,16 +330,16 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
     return averages, broadcast_to(operand("average", total), averages.shape)
 
 
-def _align_weights(x, w, axis):
+def _align_weights(name, x, w, axis):
     """Return weights that broadcast against `x`."""
     if w.aval.shape == x.aval.shape:
         return w
-    axes = canonical_axes("average", axis, x.aval.ndim)
+    axes = canonical_axes(name, axis, x.aval.ndim)
     sizes = tuple(x.aval.shape[i] for i in axes)
     if axis is None or w.aval.shape != sizes:
         raise errors.user_error(
             errors.ShapeError,
-            f"average: weights of shape {w.aval.shape} fit neither the array of shape "
+            f"{name}: weights of shape {w.aval.shape} fit neither the array of shape "
             f"{x.aval.shape} nor its axes {axes if axis is not None else None}.",
             fix="give weights of the array's shape, or one per element along `axis`.",
             anchor="shape",
