@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 # The two places where a low layer reaches high ones, imported on first use.
 _engine.resolver = lambda: _lazy.load("evertrace._src.engines.eager")
+_engine.layouts = lambda: _lazy.load("evertrace._src.sharding.layout")
 _operators.modules = ("evertrace._src.numpy.operators", "evertrace._src.numpy.methods")
 
 __getattr__, __dir__ = _lazy.exports(__name__)

@@ -230,7 +230,8 @@ def test_jaxprs_as_functions():
 def test_what_libraries_ask_of_primitives_and_types():
     assert extend.core.primitives.jit_p.call_primitive is False
     aval = ev.typeof(jnp.ones(2))
-    assert aval.sharding is None
+    assert aval.sharding.is_fully_replicated
+    assert aval.sharding.mesh.empty
     assert ev.core.ShapedArray((2,), "float32", sharding=aval.sharding) is aval
     assert aval.update(sharding=None) is aval
     assert ev.typeof(jnp.ones(2)).to_tangent_aval() is ev.typeof(jnp.ones(2))

@@ -144,9 +144,10 @@ by_jit.cache_info().misses, ev.jit(ev.grad(f))(v).tolist()""",
         "8.0",
     ),
     "types": (
-        "str(ev.typeof(a)), ev.typeof(c).sharding.spec, ev.typeof(whole).sharding, "
+        "str(ev.typeof(a)), ev.typeof(c).sharding.spec, "
+        "ev.typeof(whole).sharding.spec, ev.typeof(whole).sharding.mesh.empty, "
         "ev.typeof(a) == ev.typeof(a + 1)",
-        "('float32[8@x,8@y]', P('x', None), None, True)",
+        "('float32[8@x,8@y]', P('x', None), P(None, None), True, True)",
     ),
     "types in jit": (
         """

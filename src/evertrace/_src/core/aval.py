@@ -13,6 +13,7 @@ import weakref
 import numpy as np
 
 from evertrace._src import doors, dtypes, errors, native
+from evertrace._src.core import engine
 from evertrace._src.core.formats import Format
 from evertrace._src.support import forkable
 
@@ -30,7 +31,7 @@ class ShapedArray(native.AvalBase):
       dtype: a NumPy dtype, anything `numpy.dtype` takes, or an extended dtype.
       weak_type: whether the value gives way to the other operand's dtype in promotion.
       sharding, vma, memory_space: accepted for compatibility; the type of an array does not say
-        where it is.
+        where it is, and its own `sharding` is one over no axes.
 
     Example:
       >>> aval = ev.core.ShapedArray((2, 3), "float32")
@@ -46,7 +47,6 @@ class ShapedArray(native.AvalBase):
     ndim: int
     size: int
     cache: dict
-    sharding = None
 
     def __new__(cls, shape, dtype, weak_type=False, sharding=None, vma=None, memory_space=None):
         """Return the one object for the first three facts."""
@@ -54,6 +54,12 @@ class ShapedArray(native.AvalBase):
             return _interned[shape, dtype, weak_type]
         except (KeyError, TypeError):
             return _intern(cls, shape, dtype, weak_type)
+
+    @property
+    def sharding(self):
+        """How explicit axes of a mesh divide it: over an empty mesh, for values say that."""
+        assert engine.layouts is not None, "evertrace/__init__ sets it"
+        return engine.layouts().undivided(self.ndim)
 
     def update(self, shape=None, dtype=None, weak_type=None, sharding=None):
         """Return the aval with some of the three facts replaced."""

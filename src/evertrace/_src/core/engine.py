@@ -1,7 +1,8 @@
 """The hook through which the core runs primitives on concrete values.
 
 The core defines what an eager operation means; the engines, several layers up, know how to run it.
-`evertrace/__init__` fills `resolver` with a function that imports them on first use.
+`evertrace/__init__` fills `resolver` with a function that imports them on first use, and `layouts`
+with one that imports what knows of meshes, for types that are asked how they are divided.
 """
 
 import threading
@@ -80,6 +81,7 @@ class _Mode(threading.local):
 mode = _Mode()
 
 resolver: Callable[[], Backend] | None = None
+layouts: Callable[[], Any] | None = None
 loaded: Backend | None = None  # what `backend` returns, once it has been called
 
 

@@ -1,5 +1,6 @@
 """How arrays are laid out over a mesh: `PartitionSpec`, and with the mesh a `NamedSharding`."""
 
+import functools
 import math
 from typing import Any
 
@@ -367,3 +368,9 @@ def make_single_device_sharding(device, *, memory_kind=None):
       1
     """
     return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+@functools.cache
+def undivided(ndim):
+    """Return the sharding of types with so many dimensions: none is divided by explicit axes."""
+    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
