@@ -162,6 +162,11 @@ def operation_of(src: Source | None) -> str | None:
     return None if src is None or len(src) == 2 else src[2]
 
 
+def is_backward(src: Source | None) -> bool:
+    """Whether an equation is part of the backward pass of differentiation."""
+    return src is not None and len(src) > 2 and src[4]
+
+
 def scope_of(src: Source | None) -> str:
     """Return the named scope of an equation, "" for none."""
     return "" if src is None or len(src) == 2 else src[3]

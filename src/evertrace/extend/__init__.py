@@ -12,12 +12,13 @@ from evertrace._src.core.rules import RuleTable as RuleTable
 from evertrace._src.core.rules import is_linear as is_linear
 from evertrace._src.ops.builders import elementwise as elementwise
 
+from . import backend as backend
 from . import core as core
 from . import linear_util as linear_util
 from . import source_info_util as source_info_util
 
 __all__ = [
-    "JOINTLY", "Backend", "LinearArg", "Primitive", "RuleTable", "ShapedArray", "core",
+    "JOINTLY", "Backend", "LinearArg", "Primitive", "RuleTable", "ShapedArray", "backend", "core",
     "elementwise", "is_linear", "linear_util", "lower_fun", "register_lowering",
     "source_info_util", "undefined",
 ]  # fmt: skip

@@ -3,11 +3,16 @@
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.api.arguments import tangent_dtype
 from evertrace._src.api.extending import Primitive
 from evertrace._src.arrays.interop import aval_of, foreign
+from evertrace._src.control.bodies import unused
 from evertrace._src.core.aval import ShapedArray
-from evertrace._src.core.jaxpr import Var
+from evertrace._src.core.jaxpr import Eqn, Var
+from evertrace._src.core.tracer import concrete_value, state
 from evertrace._src.support import set_module
+from evertrace._src.transforms.batching import BatchTrace
+from evertrace._src.transforms.staging import Stage
 
 public = set_module("evertrace.extend.core")
 
@@ -89,6 +94,145 @@ def never_staged(name):
         )
 
     return Primitive(name, abstract=abstract, multiple_results=True)
+
+
+@public
+def new_jaxpr_eqn(invars, outvars, primitive, params, effects, source_info=None, ctx=None):
+    """Return an equation.
+
+    Args:
+      invars: variables and literals.
+      outvars: variables.
+      primitive: the operation.
+      params: its params.
+      effects: what it does besides.
+      source_info: where it comes from, as another equation says, or None.
+      ctx: accepted for compatibility.
+
+    Example:
+      >>> from evertrace.extend import core
+      >>> jaxpr = ev.make_jaxpr(jnp.sin)(1.0).jaxpr
+      >>> (eqn,) = jaxpr.eqns
+      >>> cos_p, info = core.primitives.cos_p, eqn.source_info
+      >>> other = core.new_jaxpr_eqn(eqn.invars, eqn.outvars, cos_p, {}, eqn.effects, info)
+      >>> jaxpr.replace(eqns=[other])
+      { lambda ; a:f32[]. let b:f32[] = cos a in (b,) }
+    """
+    del ctx
+    src = None if source_info is None else source_info.traceback
+    return Eqn(primitive, list(invars), list(outvars), params, frozenset(effects), src)
+
+
+@public
+def gensym():
+    """Return a function of a type that makes a new variable of a jaxpr.
+
+    Example:
+      >>> from evertrace.extend import core
+      >>> core.gensym()(ev.typeof(jnp.ones(3)))
+      Var<f32[3]>
+    """
+    return unused
+
+
+@public
+def primal_dtype_to_tangent_dtype(primal_dtype):
+    """Return the dtype of the tangents of values of a dtype: its own, or `float0`.
+
+    Example:
+      >>> from evertrace.extend import core
+      >>> core.primal_dtype_to_tangent_dtype(np.dtype("int32")) == ev.dtypes.float0
+      True
+    """
+    return tangent_dtype(ShapedArray((), primal_dtype))
+
+
+@public
+def concrete_or_error(force, val, context=""):
+    """Return a value as a Python number, or as it is, where it is known while tracing.
+
+    Args:
+      force: `int`, `float`, another function of the value, or None.
+      val: the value.
+      context: what the error says besides.
+
+    Raises:
+      evertrace.errors.ConcretizationTypeError: the value is traced.
+
+    Example:
+      >>> from evertrace.extend import core
+      >>> core.concrete_or_error(int, jnp.array(3.0))
+      3
+    """
+    known = concrete_value(val)
+    if known is None:
+        raise errors.user_error(
+            errors.ConcretizationTypeError,
+            f"a value is needed that is known while tracing, got {val}. {context}".rstrip(),
+            fix="pass a constant, or mark the argument as static.",
+            anchor="ConcretizationTypeError",
+        )
+    return known if force is None else force(known)
+
+
+@public
+def unsafe_am_i_under_a_jit_DO_NOT_USE():
+    """Return whether a program is being written down.
+
+    Example:
+      >>> from evertrace.extend import core
+      >>> asked = []
+      >>> _ = ev.jit(lambda x: asked.append(core.unsafe_am_i_under_a_jit_DO_NOT_USE()) or x)(1.0)
+      >>> asked, core.unsafe_am_i_under_a_jit_DO_NOT_USE()
+      ([True], False)
+    """
+    return any(isinstance(t, Stage) for t in _traces())
+
+
+@public
+def unsafe_am_i_under_a_vmap_DO_NOT_USE():
+    """Return whether a batch is being traced.
+
+    Example:
+      >>> from evertrace.extend import core
+      >>> core.unsafe_am_i_under_a_vmap_DO_NOT_USE()
+      False
+    """
+    return any(isinstance(t, BatchTrace) for t in _traces())
+
+
+@public
+def unsafe_get_axis_names_DO_NOT_USE():
+    """Return a list of the names of the axes in scope.
+
+    Example:
+      >>> from evertrace.extend import core
+      >>> names = []
+      >>> note = lambda x: names.extend(core.unsafe_get_axis_names_DO_NOT_USE()) or x
+      >>> _ = ev.vmap(note, axis_name="batch")(jnp.ones(2))
+      >>> names
+      ['batch']
+    """
+    return [name for name, _ in state.trace.axes]
+
+
+@public
+def nonempty_axis_env_DO_NOT_USE():
+    """Return whether any named axis is in scope.
+
+    Example:
+      >>> from evertrace.extend import core
+      >>> core.nonempty_axis_env_DO_NOT_USE()
+      False
+    """
+    return bool(state.trace.axes)
+
+
+def _traces():
+    trace = state.trace
+    while trace is not None:
+        yield trace
+        trace = trace.parent
 
 
 @public

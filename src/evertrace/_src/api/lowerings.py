@@ -6,6 +6,8 @@ builder (`extend.register_lowering`), or through jaxlib's bindings of MLIR, in J
 their own.
 """
 
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array, as_operand
@@ -62,7 +64,8 @@ class _ByPlatform:
     """
 
     def __init__(self, prim):
-        self.prim, self.rules, self.eager = prim, {}, None
+        self.prim, self.rules = prim, {}
+        self.eager: Any = None
 
     def find(self, platform):
         """Return the rule of a platform, or None."""

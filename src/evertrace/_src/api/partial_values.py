@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.tracer import Trace, Tracer, set_trace, state
 from evertrace._src.support import set_module
-from evertrace._src.transforms.staging import Stage
+from evertrace._src.transforms import dce
+from evertrace._src.transforms.staging import Stage, stage
 
 public = set_module("evertrace.interpreters.partial_eval")
 
@@ -102,3 +103,60 @@ def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
     out_pvals = [PartialVal.unknown(x.aval) if u else PartialVal.known(x) for x, u in pairs]
     jaxpr = jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars, names=None)
     return jaxpr, out_pvals, consts
+
+
+@public
+def trace_to_jaxpr_dynamic(fun, in_avals, *, keep_inputs=None, lower=False, auto_dce=False):
+    """Trace a function of flat values.
+
+    Args:
+      fun: a `WrappedFun` of flat values that returns flat values.
+      in_avals: types of its arguments.
+      keep_inputs: accepted for compatibility, as are the others: all inputs are kept.
+      lower: see there.
+      auto_dce: see there.
+
+    Returns:
+      A triple: the jaxpr, the types of its outputs, the values of its constvars.
+
+    Example:
+      >>> from evertrace.extend import linear_util
+      >>> from evertrace.interpreters import partial_eval as pe
+      >>> f = linear_util.wrap_init(lambda x: [jnp.sin(x)])
+      >>> jaxpr, avals, consts = pe.trace_to_jaxpr_dynamic(f, [ev.typeof(jnp.ones(3))])
+      >>> jaxpr, avals
+      ({ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }, [ShapedArray(float32[3])])
+    """
+    del keep_inputs, lower, auto_dce
+    staged = stage(lambda *xs: [as_array(x) for x in fun.call_wrapped(*xs)], list(in_avals))
+    jaxpr, count = staged.jaxpr, len(staged.captured)
+    constvars, invars = jaxpr.invars[:count], jaxpr.invars[count:]
+    jaxpr = jaxpr.replace(constvars=constvars, invars=invars, names=None)
+    return jaxpr, jaxpr.out_avals, list(map(as_array, staged.captured))
+
+
+@public
+def dce_jaxpr(jaxpr, used_outputs, instantiate=False):
+    """Return the jaxpr for some of the outputs, and which inputs it has.
+
+    Args:
+      jaxpr: a jaxpr.
+      used_outputs: per output, whether it is wanted; or one answer for all.
+      instantiate: per input, whether it stays though nothing needs it; or one answer for all.
+
+    Returns:
+      A pair: the jaxpr, and a list of whether each input is one of it.
+
+    Example:
+      >>> from evertrace.interpreters import partial_eval as pe
+      >>> jaxpr = ev.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y)))(1.0, 2.0).jaxpr
+      >>> pe.dce_jaxpr(jaxpr, [True, False])
+      ({ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }, [True, False])
+    """
+    wanted, kept = (
+        [x] * len(variables) if isinstance(x, bool) else list(x)
+        for x, variables in ((used_outputs, jaxpr.outvars), (instantiate, jaxpr.invars))
+    )
+    stay = [i for i, k in enumerate(kept) if k]
+    smaller, used = dce.dce_jaxpr(jaxpr, wanted, keep_inputs=stay)
+    return smaller, list(used)

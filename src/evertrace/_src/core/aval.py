@@ -118,7 +118,7 @@ class LaidOutType(ShapedArray):
       sharding: a sharding over the mesh without its devices, an entry for each dimension.
     """
 
-    __slots__ = ("sharding",)
+    __slots__ = ("sharding",)  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __new__(cls, aval, sharding):
         """Return a type of the facts of `aval`."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors
-from evertrace._src.core import pretty
+from evertrace._src.core import pretty, source_infos
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NO_EFFECTS
 from evertrace._src.core.tracer import Tracer, state
@@ -143,10 +143,24 @@ class Eqn:
         self.invars, self.outvars = invars, outvars
         self.effects, self.src, self.typing = effects, src, typing
 
+    @property
+    def source_info(self):
+        """Where it comes from: `name_stack`, the named scopes, and `traceback`, the place."""
+        return source_infos.info_of(self.src)
+
+    @property
+    def ctx(self):
+        """What held where it was written; to evaluate it under `ctx.manager` changes nothing."""
+        return source_infos.EQN_CONTEXT
+
     def replace(self, **changes):
         """Return the equation with some attributes replaced."""
         fields: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         fields.update(typing=None)
+        changes.pop("ctx", None)
+        info = changes.pop("source_info", None)
+        if info is not None:
+            fields.update(src=info.traceback)
         fields.update(changes)
         return Eqn(**fields)
 

@@ -3,8 +3,26 @@
 from evertrace._src.api.extending import Primitive as Primitive
 from evertrace._src.api.extending import jaxpr_as_fun as jaxpr_as_fun
 from evertrace._src.api.extending_values import DropVar as DropVar
+from evertrace._src.api.extending_values import concrete_or_error as concrete_or_error
+from evertrace._src.api.extending_values import gensym as gensym
 from evertrace._src.api.extending_values import mapped_aval as mapped_aval
+from evertrace._src.api.extending_values import new_jaxpr_eqn as new_jaxpr_eqn
+from evertrace._src.api.extending_values import (
+    nonempty_axis_env_DO_NOT_USE as nonempty_axis_env_DO_NOT_USE,
+)
+from evertrace._src.api.extending_values import (
+    primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype,
+)
 from evertrace._src.api.extending_values import unmapped_aval as unmapped_aval
+from evertrace._src.api.extending_values import (
+    unsafe_am_i_under_a_jit_DO_NOT_USE as unsafe_am_i_under_a_jit_DO_NOT_USE,
+)
+from evertrace._src.api.extending_values import (
+    unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap_DO_NOT_USE,
+)
+from evertrace._src.api.extending_values import (
+    unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE,
+)
 from evertrace._src.api.extending_values import valid_jaxtype as valid_jaxtype
 from evertrace._src.api.linear_util import DebugInfo as DebugInfo
 from evertrace._src.api.trace_state import TraceTag as TraceTag
@@ -30,7 +48,10 @@ from . import primitives as primitives
 __all__ = [
     "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "InconclusiveDimensionOperation", "Jaxpr",
     "JaxprEqn", "JaxprTypeError", "Literal", "Primitive", "ShapedArray", "TraceTag", "Var",
-    "check_jaxpr", "find_top_trace", "get_opaque_trace_state", "jaxpr_as_fun",
-    "jaxprs_in_params", "mapped_aval", "no_effects", "primitives", "set_current_trace",
-    "take_current_trace", "unmapped_aval", "valid_jaxtype",
+    "check_jaxpr", "concrete_or_error", "find_top_trace", "gensym", "get_opaque_trace_state",
+    "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects",
+    "nonempty_axis_env_DO_NOT_USE", "primal_dtype_to_tangent_dtype", "primitives",
+    "set_current_trace", "take_current_trace", "unmapped_aval",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+    "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype",
 ]  # fmt: skip
