@@ -49,7 +49,7 @@ def test_the_rule_is_used(make, through):
 def test_python_control_flow_on_values():
     @custom_jvp
     def f(x):
-        return lax.mul(x, 2.0) if to_numpy(x) > 0 else x
+        return lax.mul(x, 2.0) if float(x) > 0 else x
 
     @f.defjvp
     def rule(primals, tangents):
@@ -59,6 +59,18 @@ def test_python_control_flow_on_values():
     assert to_numpy(f(3.0)) == 6
     assert to_numpy(ev.grad(f)(3.0)) == 2
     assert to_numpy(ev.grad(f)(-3.0)) == 1
+
+
+@pytest.mark.parametrize("kind", [custom_jvp, ev.custom_vjp])
+def test_a_plain_call_leaves_numbers_of_python_what_they_are(kind):
+    f = kind(lambda x, n: [x * 2, n, type(x)])
+    if kind is custom_jvp:
+        f.defjvp(lambda primals, tangents: (f(*primals), f(*tangents)))
+    else:
+        f.defvjp(lambda x, n: (f(x, n), None), lambda _, cts: (cts[0] * 2, cts[1]))
+    assert f(2.5, 3) == [5.0, 3, float]
+    assert f(True, 3) == [2, 3, bool]
+    assert f(np.float32(2), 3)[2] is f(np.ones(2), 3)[2] is ev.Array
 
 
 def test_trees_and_keyword_arguments():

@@ -64,13 +64,17 @@ def is_plain_call():
     return state.trace is EVAL and mode.steps is None
 
 
-def call_plainly(fun, given, leaves, in_tree, join):
-    """Return what a function of arrays returns, with arguments that it returns as they were given.
+_NUMBERS = (bool, int, float, complex)
 
-    So a number that is passed through stays a Python number, and a result need not be an array.
+
+def call_plainly(fun, given, leaves, in_tree, join):
+    """Return what a function of arrays returns: Python's numbers and passed arguments stay those.
+
+    So a result need not be an array.
     """
-    xs = as_arrays(leaves)
-    as_given = dict(zip(map(id, xs), tree.leaves(given), strict=True))
+    pairs = list(zip(tree.leaves(given), as_arrays(leaves), strict=True))
+    xs = [x if type(x) in _NUMBERS else array for x, array in pairs]
+    as_given = {id(array): x for x, array in pairs}
     args, kwargs = join(tree.unflatten(in_tree, xs))
     return tree.map(lambda x: as_given.get(id(x), x), fun(*args, **kwargs))
 

@@ -18,7 +18,8 @@ def fft(x, fft_type, fft_lengths):
       x: array of shape ``[..., *fft_lengths]``; for IRFFT the last size is
         ``fft_lengths[-1] // 2 + 1``. FFT, IFFT and IRFFT compute in complex64 or complex128, RFFT
         in float32 or float64: other numbers are converted.
-      fft_type: an `FftType` or its name, "FFT", "IFFT", "RFFT" or "IRFFT".
+      fft_type: an `FftType` or its name, "FFT", "IFFT", "RFFT" or "IRFFT",
+        in letters of any case.
       fft_lengths: sizes of the transformed dimensions on the real (or complex) side: none to three.
 
     Returns:
@@ -56,7 +57,7 @@ def fft(x, fft_type, fft_lengths):
 
 def _fft_type(fft_type):
     try:
-        return FftType[fft_type] if isinstance(fft_type, str) else FftType(fft_type)
+        return FftType[fft_type.upper()] if isinstance(fft_type, str) else FftType(fft_type)
     except (KeyError, ValueError):
         raise errors.user_error(
             ValueError,
