@@ -287,8 +287,9 @@ def test_watched_sums_up_the_options_that_look_at_operations():
 def test_semantic_key_sees_what_changes_a_trace():
     key = options.current().semantic
     hash(key)
+    values = {"simulated_devices": 8, **CONTEXTS}
     for name in options.SEMANTIC_FIELDS:
-        with options.override(**{name: CONTEXTS.get(name, not config.read(name))}):
+        with options.override(**{name: values.get(name, not config.read(name))}):
             assert options.current().semantic != key, name
     with options.log_compiles():
         assert options.current().semantic == key

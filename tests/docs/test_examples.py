@@ -1,12 +1,10 @@
 """Every example in the README and the documentation runs and prints what it says."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import evertrace as ev
 from tests.docs.examples import NumberChecker, blocks, run_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,24 +19,10 @@ PAGES = [
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run_as_printed(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # an example may write files
-    if "num_cpu_devices" in page.read_text(encoding="utf-8"):
-        run_alone(page)
-    else:
+    try:
         run_page(page)
-
-
-def run_alone(page):
-    """Run a page that divides the CPU, which can be done once, in a process of its own."""
-    code = "import sys, pathlib, tests.docs.examples as e; e.run_page(pathlib.Path(sys.argv[1]))"
-    paths = os.pathsep.join([str(ROOT), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(page)],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
+    finally:
+        ev.config.update("simulated_devices", None)  # an example may have asked for some
 
 
 @pytest.mark.parametrize(

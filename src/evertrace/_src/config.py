@@ -103,6 +103,8 @@ class Config:
     """Comma-separated platforms, e.g. ``"cuda,cpu"``, of which the first is taken."""
     num_cpu_devices: int | None = None
     """Devices the CPU is divided into, read at first use; None leaves it to ``XLA_FLAGS``."""
+    simulated_devices: int | None = None
+    """Devices that the CPU seems to have, whatever it has; set by `simulate_devices`."""
     enable_compilation_cache: bool = True
     """Keep compiled programs on disk, so that a second process need not compile them."""
     compilation_cache_dir: str | None = None
@@ -183,6 +185,7 @@ SEMANTIC_FIELDS = (
     "user_contexts",
     "default_device",
     "mesh",
+    "simulated_devices",
 )
 
 # JAX's names that are not ours with "jax_" before them.

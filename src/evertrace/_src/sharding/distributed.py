@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from evertrace._src import errors
+from evertrace._src import config, errors
 from evertrace._src.engines import runtime
 from evertrace._src.sharding.clusters import METHODS
 from evertrace._src.support import set_module
@@ -81,7 +81,7 @@ def initialize(
     address, count, index = _found(given, cluster_detection_method)
     count = 1 if count is None else _number("num_processes", count, 1)
     if count > 1:
-        if runtime.is_open():
+        if runtime.is_open() or config.current().simulated_devices is not None:
             raise errors.user_error(
                 RuntimeError,
                 "distributed.initialize: devices have been asked for or used before.",

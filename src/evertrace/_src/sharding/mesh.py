@@ -273,8 +273,7 @@ def _mesh_here(platform, ids, names, types):
             ValueError,
             f"pickle: what is loaded lies on a mesh ({sizes}) of {ids.size} devices, numbers "
             f"{ids.min()} to {ids.max()} of platform {platform}; here there are {len(there)}.",
-            fix=f"divide the CPU, `ev.config.update('num_cpu_devices', {1 + ids.max()})` before "
-            "the first computation, or pickle `np.asarray(x)`.",
+            fix=f"have as many, `ev.simulate_devices({1 + ids.max()})`, or pickle `np.asarray(x)`.",
             anchor="mesh",
         )
     found = np.array([there[i] for i in ids.flat], dtype=object)
@@ -361,8 +360,7 @@ def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
         raise errors.user_error(
             ValueError,
             f"make_mesh: axes of sizes {shape} need {need} devices, and there are {len(found)}.",
-            fix="make the axes smaller, or divide the CPU: "
-            f"`ev.config.update('num_cpu_devices', {need})` before the first computation.",
+            fix=f"make the axes smaller, or simulate devices: `ev.simulate_devices({need})`.",
             anchor="mesh",
         )
     grid = np.empty(need, dtype=object)

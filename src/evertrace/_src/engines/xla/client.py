@@ -11,6 +11,7 @@ import os
 import re
 import threading
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from evertrace._src import config, errors, native
@@ -22,6 +23,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
 _REUSED_BLOCK_LIMIT = 1 << 30  # bytes: larger blocks still go back to the system when freed
 
 _clients: dict[str, "Client"] = {}
+_wide_clients: dict[int, "Client"] = {}  # by how many devices they have: see `together`
 _lost = False  # whether they are those of the process from which this one was forked
 _lock = forkable(threading.RLock())
 
@@ -56,11 +58,11 @@ class Device:
         "sharding",
     )
 
-    def __init__(self, client: "Client", raw: Any):
-        """Wrap one device of jaxlib."""
+    def __init__(self, client: "Client", raw: Any, number: int | None = None):
+        """Wrap one device of jaxlib; what has another number than it is a virtual one."""
         self._held = raw
         self.client = client
-        self.id: int = raw.id
+        self.id: int = raw.id if number is None else number
         self.platform: str = raw.platform
         self.device_kind: str = raw.device_kind
         self.process_index: int = raw.process_index
@@ -79,17 +81,22 @@ class Device:
         check_process()
         return self._held
 
+    @property
+    def is_virtual(self) -> bool:
+        """Whether it is another name of the first device, given by `simulate_devices`."""
+        return self.id != self._held.id
+
     def memory_stats(self) -> dict[str, int] | None:
         """Counters of the device's allocator in bytes; None where it keeps none (the CPU)."""
         return self._raw.memory_stats()
 
     def __repr__(self) -> str:
         """Show the platform and the number, as ``CpuDevice(id=0)``."""
-        return repr(self._held)
+        return f"CpuDevice(id={self.id})" if self.is_virtual else repr(self._held)
 
     def __str__(self) -> str:
         """Show the short form, as ``cpu:0``."""
-        return str(self._held)
+        return f"cpu:{self.id}" if self.is_virtual else str(self._held)
 
 
 class Client:
@@ -105,6 +112,7 @@ class Client:
     __slots__ = (
         "__weakref__",
         "_held",
+        "_seeming",
         "devices",
         "local_devices",
         "platform",
@@ -122,6 +130,18 @@ class Client:
         self.local_devices = tuple(
             device for device in self.devices if device.process_index == self.process_index
         )
+        self._seeming = self.devices
+
+    def seeming_devices(self) -> tuple[Device, ...]:
+        """All devices, as many as are simulated where that is asked for."""
+        count = config.current().simulated_devices
+        if count is None or self.platform != "cpu":
+            return self.devices
+        with _lock:
+            more = range(len(self._seeming), count)
+            raw = self.devices[0]._held
+            self._seeming += tuple([Device(self, raw, number) for number in more])
+        return self._seeming[:count]
 
     @property
     def _raw(self) -> Any:
@@ -157,19 +177,37 @@ def get_client(platform: str | None = None) -> Client:
 
 def devices(platform: str | None = None) -> list[Device]:
     """All devices of a platform, those of other processes included."""
-    return list(get_client(platform).devices)
+    return list(get_client(platform).seeming_devices())
 
 
 def local_devices(process_index: int | None = None, platform: str | None = None) -> list[Device]:
     """The devices of one process, by default of this one."""
     client = get_client(platform)
     wanted = client.process_index if process_index is None else process_index
-    return [device for device in client.devices if device.process_index == wanted]
+    return [device for device in client.seeming_devices() if device.process_index == wanted]
 
 
 def device_count(platform: str | None = None) -> int:
     """How many devices a platform has in all processes."""
-    return len(get_client(platform).devices)
+    return len(get_client(platform).seeming_devices())
+
+
+def together(devices: Sequence[Device]) -> tuple[Any, list[Any]]:
+    """Return jaxlib's client and devices for programs that run on all these devices.
+
+    A virtual device runs its own programs on the first one. Programs of several devices, some of
+    them virtual, run on a client that has enough. It is opened when the first of them is compiled,
+    and follows from the devices, so that arrays and programs of the same ones meet on one client.
+    """
+    if len(devices) == 1 or not any([device.is_virtual for device in devices]):
+        return devices[0].client._raw, [device._raw for device in devices]
+    most = max([device.id for device in devices])
+    count = max(8, 1 << most.bit_length())
+    with _lock:
+        if count not in _wide_clients:
+            _wide_clients[count] = _open_cpu(count)
+        client = _wide_clients[count]
+    return client._raw, [client.devices[device.id]._raw for device in devices]
 
 
 def is_open() -> bool:
@@ -217,7 +255,7 @@ def _best_client() -> Client:
 def _open(name: str) -> Client:
     """Make the client of a named platform, or find it under its other name."""
     if name == "cpu":
-        return _open_cpu()
+        return _open_cpu(_configured_count())
     available = plugins.discover()
     accepted = _GPU_PLUGINS if name == "gpu" else (name,)
     for plugin in available:
@@ -246,22 +284,27 @@ def _open_plugin(plugin: plugins.Plugin) -> Client:
         ) from error
 
 
-def _open_cpu() -> Client:
-    """Pull the levers that work only now, then start the CPU client."""
+def _configured_count() -> int:
+    """How many devices the CPU is divided into."""
+    count = config.current().num_cpu_devices
+    if count is not None:
+        return count
+    flags = os.environ.get("XLA_FLAGS", "")
+    forced = re.search(r"--xla_force_host_platform_device_count=(\d+)", flags)
+    return int(forced[1]) if forced else 1
+
+
+def _open_cpu(count: int) -> Client:
+    """Pull the levers that work only now, then start a CPU client with so many devices."""
     room.check_client()
-    current = config.current()
-    count = current.num_cpu_devices
-    if count is None:
-        forced = re.search(
-            r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", "")
-        )
-        count = int(forced[1]) if forced else 1
     if count > 1:
         # Each device of a running collective holds a thread of XLA's pool while it waits for the
         # others. With fewer threads than waiting devices of all programs in flight they wait for
         # ever; twice as many threads as devices was enough in practice, four times is margin.
-        os.environ.setdefault("PJRT_NPROC", str(max(os.cpu_count() or 1, 4 * count)))
-    if current.host_allocator_reuse:
+        # A client reads the number when it starts.
+        threads = max(os.cpu_count() or 1, 4 * count, int(os.environ.get("PJRT_NPROC") or 0))
+        os.environ["PJRT_NPROC"] = str(threads)
+    if config.current().host_allocator_reuse:
         _keep_freed_memory()
     member, more = processes.membership(), {}
     if member is not None:
@@ -300,7 +343,7 @@ def _lose_clients() -> None:
     global _lost
     if _clients and not _lost:
         _lost = True
-        for client in _clients.values():
+        for client in (*_clients.values(), *_wide_clients.values()):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client._held))  # ending would wait for them
         native.refuse_programs(check_process)
 

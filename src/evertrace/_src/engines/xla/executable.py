@@ -17,7 +17,7 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.engines import cache
 from evertrace._src.engines.xla import buffers, compat, leaving, room
-from evertrace._src.engines.xla.client import Device, check_process
+from evertrace._src.engines.xla.client import Device, check_process, together
 from evertrace._src.engines.xla.failures import fail, fail_compile, remembering
 from evertrace._src.engines.xla.options import Options
 
@@ -272,15 +272,8 @@ def obtain(
         raw = _compile(text, devices, options, callbacks)
     seconds = time.perf_counter() - start
     if key and not from_cache:
-        cache.store(key, compat.serialize_executable(first.client._raw, raw), seconds)
+        cache.store(key, compat.serialize_executable(together(devices)[0], raw), seconds)
     return raw, seconds, from_cache
-
-
-def _device_list(devices: Sequence[Device]) -> Any:
-    """What jaxlib wants to hear for these devices."""
-    if len(devices) == 1:
-        return devices[0].device_list
-    return compat.DeviceList(tuple(device._raw for device in devices))
 
 
 def revive(blob: bytes, text: str, *, device: Device, output_avals: Sequence[Aval]) -> Executable:
@@ -298,7 +291,7 @@ def revive(blob: bytes, text: str, *, device: Device, output_avals: Sequence[Ava
     room.check_program()
     try:
         raw = compat.deserialize_executable(
-            device.client._raw, blob, device.device_list, Options().to_raw([device])
+            device.client._raw, blob, device.device_list, Options().to_raw([device._raw])
         )
     except compat.BackendError as error:
         fail(error, "loading a compiled program")
@@ -313,16 +306,17 @@ def _compile(
     A pass of XLA's that fails on a right program, since it takes away what a callback still reads,
     is left out in a second attempt.
     """
-    client, placed = devices[0].client._raw, _device_list(devices)
+    client, raws = together(devices)
+    placed = compat.DeviceList(tuple(raws))
     called = [leaving.parkable(remembering(_noting(callback))) for callback in callbacks]
     try:
-        return compat.compile_program(client, text, placed, options.to_raw(devices), called)
+        return compat.compile_program(client, text, placed, options.to_raw(raws), called)
     except compat.BackendError as error:
         if "is live and cannot be removed" not in str(error):
             fail_compile(error, text)
     options = options.without_pass("dot-library-rewriter")
     try:
-        return compat.compile_program(client, text, placed, options.to_raw(devices), called)
+        return compat.compile_program(client, text, placed, options.to_raw(raws), called)
     except compat.BackendError as error:
         fail_compile(error, text)
 
@@ -366,9 +360,10 @@ def _load(key: bytes, devices: Sequence[Device], options: Options) -> Any:
     blob = cache.load(key)
     if blob is None:
         return None
+    client, raws = together(devices)
     try:
         return compat.deserialize_executable(
-            devices[0].client._raw, blob, _device_list(devices), options.to_raw(devices)
+            client, blob, compat.DeviceList(tuple(raws)), options.to_raw(raws)
         )
     except compat.BackendError as error:
         cache.discard(key, "XLA", str(error))

@@ -8,7 +8,6 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import compat
-from evertrace._src.engines.xla.client import Device
 
 FlagValue = bool | int | float | str
 
@@ -57,8 +56,8 @@ class Options:
         flags["xla_disable_hlo_passes"] = f"{left_out},{name}" if left_out else name
         return replace(self, compiler_options=flags)
 
-    def to_raw(self, devices: Sequence[Device]) -> Any:
-        """Return jaxlib's options for compiling onto `devices`, one per partition."""
+    def to_raw(self, devices: Sequence[Any]) -> Any:
+        """Return jaxlib's options for compiling onto its `devices`, one per partition."""
         raw = self._raw_without_devices(devices[0].platform)
         # Without an assignment a program without arguments would run on the first device.
         ids = np.array([[device.id for device in devices]], np.int32)

@@ -13,6 +13,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.engines.xla import buffers, compat
+from evertrace._src.engines.xla.client import together
 from evertrace._src.engines.xla.failures import fail
 from evertrace._src.engines.xla.processes import failed
 from evertrace._src.engines.xla.text import physical_aval
@@ -85,7 +86,7 @@ def raw_sharding(layout: Layout, rank: int) -> Any:
 
 @functools.lru_cache(64)
 def _device_list(devices):
-    return compat.DeviceList(tuple([d._raw for d in devices]))
+    return compat.DeviceList(tuple(together(devices)[1]))
 
 
 def hlo_sharding(layout: Layout, rank: int) -> Any:
@@ -125,6 +126,12 @@ def _here(layout: Layout, shape) -> list:
     return [pair for pair in pairs if pair[1].is_local]
 
 
+def _raws_here(layout: Layout) -> list:
+    """Return jaxlib's devices of this process, in order."""
+    raws = together(layout.devices)[1]
+    return [raw for raw, device in zip(raws, layout.devices, strict=True) if device.is_local]
+
+
 def put(host: np.ndarray, aval, layout: Layout) -> Spread:
     """Copy an array into parts on the devices of a layout."""
     shards = [host[part] for part, _ in _here(layout, host.shape)]
@@ -140,7 +147,7 @@ def of_parts(parts, shape, aval, layout: Layout) -> Spread:
             memory_of(aval),
             raw_sharding(layout, len(shape)),
             shards,
-            [d._raw for _, d in _here(layout, shape)],
+            _raws_here(layout),
         )
     except compat.BackendError as error:
         fail(error, f"moving an array to {len(layout.devices)} devices")

@@ -1,0 +1,121 @@
+"""`simulate_devices`: devices that are asked for after something was computed."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace.sharding import NamedSharding
+from evertrace.sharding import PartitionSpec as P
+
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def divided(mesh):
+    return ev.device_put(X, NamedSharding(mesh, P("x", "y")))
+
+
+def test_devices_are_there_for_a_block_and_keep_their_identity():
+    jnp.ones(3) + 1  # devices are in use
+    before = ev.devices()
+    with ev.simulate_devices(8):
+        found = ev.devices()
+        assert found[: len(before)] == before
+        assert [d.id for d in found] == list(range(8))
+        assert (ev.device_count(), ev.local_device_count(), ev.process_count()) == (8, 8, 1)
+        assert [str(d) for d in found[6:]] == ["cpu:6", "cpu:7"]
+        assert repr(found[7]) == "CpuDevice(id=7)"
+        with ev.simulate_devices(2):
+            assert ev.devices() == found[:2]
+        with ev.simulate_devices(256):
+            assert ev.devices()[:8] == found
+            x = ev.device_put(np.ones((512, 3)), NamedSharding(ev.make_mesh((256,), "x"), P("x")))
+            assert (x.sum(0) == 512).all()
+    assert ev.devices() == before
+
+
+@pytest.mark.engine
+def test_arrays_over_simulated_devices_are_computed_with_as_any():
+    with ev.simulate_devices(8):
+        x = divided(ev.make_mesh((4, 2), ("x", "y")))
+    np.testing.assert_array_equal(x + 1, X + 1)
+    assert (x + 1).sharding == x.sharding
+    assert ev.jit(lambda x: x.T)(x).sharding.spec == P("y", "x")
+    assert [s.data.shape for s in x.addressable_shards] == [(2, 2)] * 8
+
+
+@pytest.mark.engine
+def test_arrays_on_one_simulated_device_stay_there():
+    with ev.simulate_devices(4):
+        two, three = ev.devices()[2:]
+    x, y = ev.device_put(X, two), ev.device_put(X, three)
+    for f in (lambda x: x + 1, ev.jit(lambda x: x + 1), ev.jit(lambda x: x + 1, engine="xla")):
+        assert f(x).devices() == {two}
+        np.testing.assert_array_equal(f(x), X + 1)
+    with pytest.raises(ValueError, match="operand 0 is committed to cpu:2, operand 1 to cpu:3"):
+        x + y
+    donated = ev.device_put(x, three)
+    ev.jit(lambda x: x + 1, donate_argnums=0, engine="xla")(donated)
+    np.testing.assert_array_equal(x, X)  # the memory is one, the arrays are not
+
+
+def test_programs_are_really_divided_where_that_is_asked_for():
+    with ev.simulate_devices(8):
+        mesh = ev.make_mesh((4, 2), ("x", "y"))
+    x = divided(mesh)
+    f = ev.jit(lambda x: (x @ x.T).sum(0), engine="spmd")
+    out = f(x)
+    np.testing.assert_allclose(out, (X @ X.T).sum(0))
+    (program,) = [v.program for v in f._contract.variants.all()]
+    assert [str(place) for place in program.executables] == ["8 devices (x: 4, y: 2)"]
+    assert (out + 1).sharding == out.sharding
+
+
+def test_a_jitted_function_sees_how_many_devices_there_are():
+    f = ev.jit(lambda x: x * ev.device_count())
+    seen = []
+    for count in (4, 8, 4):
+        with ev.simulate_devices(count):
+            seen.append(int(f(1)))
+    assert seen == [4, 8, 4]
+
+
+def test_what_was_pickled_needs_as_many_devices():
+    with ev.simulate_devices(8):
+        x = divided(ev.make_mesh((4, 2), ("x", "y")))
+        again = pickle.loads(pickle.dumps(x))
+    assert again.sharding == x.sharding
+    with (
+        ev.simulate_devices(4),
+        pytest.raises(ValueError, match=r"(?s)8 devices.*`ev.simulate_devices\(8\)`"),
+    ):
+        pickle.loads(pickle.dumps(x))
+
+
+@pytest.mark.parametrize(
+    ("count", "kind", "text"),
+    [
+        (0, ValueError, "(?s)0 devices cannot be simulated.*ask for 1 to 2048"),
+        (2049, ValueError, "2049 devices cannot be simulated"),
+        (1.5, TypeError, "float"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused(count, kind, text):
+    with pytest.raises(kind, match=text):
+        ev.simulate_devices(count)
+
+
+def test_a_process_that_was_joined_with_others_is_refused(monkeypatch):
+    monkeypatch.setattr("evertrace._src.sharding.distributed.membership", lambda: object())
+    with pytest.raises(RuntimeError, match="this process was joined with others"):
+        ev.simulate_devices(8)
+
+
+def test_a_mesh_that_is_too_large_says_how_to_have_the_devices():
+    with (
+        ev.simulate_devices(4),
+        pytest.raises(ValueError, match=r"(?s)need 6 devices.*`ev.simulate_devices\(6\)`"),
+    ):
+        ev.make_mesh((6,), "x")
