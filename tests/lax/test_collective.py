@@ -11,6 +11,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from tests.support.gradcheck import check_grads
 
 X = np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3)
 SQUARE = np.arange(27.0, dtype=np.float32).reshape(3, 3, 3)
@@ -351,7 +352,10 @@ def test_printed_form(fun, text):
         (lambda x: lax.psum_scatter(x, "i", tiled=True), ValueError, "a multiple of the size 2"),
         (lambda x: lax.all_to_all(x, "i", 0, 0), ValueError, "equal to the size 2 of axis i"),
         (lambda x: lax.pmax(x + 1j, "i"), TypeError, "pmax: does not accept dtype complex64"),
-        (lambda x: lax.psum(x, "i", axis_index_groups=[[0], [1]]), NotImplementedError, "groups"),
+        (lambda x: lax.psum(x, "i", axis_index_groups=[[0], [0]]), ValueError, "groups of one"),
+        (lambda x: lax.pmax(x, "i", axis_index_groups=[[0]]), ValueError, "the places 0 to 1"),
+        (lambda x: lax.pcast(x, "i", to="reduced"), NotImplementedError, "to='reduced'"),
+        (lambda x: lax.pcast(x, "k", to="varying"), NameError, "pcast: unbound axis name: k"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("wrap", [lambda f: f, ev.jit], ids=["eager", "jit"])
@@ -368,3 +372,71 @@ def test_names_are_bound_by_vmap_only():
     inner = named(lambda x: x)
     with pytest.raises(NameError, match="unbound axis name: i"):
         lax.psum(inner(X), "i")
+
+
+GROUPS = [[0, 3], [2, 1]]
+FOUR = np.arange(8, dtype=np.float32).reshape(4, 2) ** 2
+
+
+def within(*rows):
+    """Return the rows of FOUR that each example of GROUPS gets: those of its group, in order."""
+    return np.stack([FOUR[list(row)] for row in rows])
+
+
+MINE = within((0, 3), (2, 1), (2, 1), (0, 3))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("fun", "want"),
+    [
+        (lambda x, **kw: lax.psum(x, "i", **kw), MINE.sum(1)),
+        (lambda x, **kw: lax.pmean(x, "i", **kw), MINE.mean(1)),
+        (lambda x, **kw: lax.pmax(x, "i", **kw), MINE.max(1)),
+        (lambda x, **kw: lax.pmin(x, "i", **kw), MINE.min(1)),
+        (lambda x, **kw: lax.psum(1, "i", **kw) * x, 2 * FOUR),
+        (lambda x, **kw: lax.all_gather(x, "i", **kw), MINE),
+        (lambda x, **kw: lax.all_gather(x, "i", tiled=True, **kw), MINE.reshape(4, 4)),
+        (lambda x, **kw: lax.psum_scatter(x, "i", **kw), MINE.sum(1)[range(4), [0, 1, 0, 1]]),
+        (
+            lambda x, **kw: lax.psum_scatter(x, "i", tiled=True, **kw),
+            MINE.sum(1)[range(4), [0, 1, 0, 1], None],
+        ),
+        (
+            lambda x, **kw: lax.all_to_all(x, "i", 0, 0, **kw),
+            MINE[np.arange(4)[:, None], [[0, 1]], np.array([0, 1, 0, 1])[:, None]],
+        ),
+        (
+            lambda x, **kw: lax.all_to_all(x[:, None], "i", 0, 1, tiled=True, **kw),
+            MINE[np.arange(4)[:, None], [[0, 1]], np.array([0, 1, 0, 1])[:, None]][:, None],
+        ),
+    ],
+)
+def test_groups_work_among_themselves(fun, want):
+    mapped = ev.vmap(lambda x: fun(x, axis_index_groups=GROUPS), axis_name="i")
+    for f in (mapped, ev.jit(mapped)):
+        np.testing.assert_allclose(f(FOUR), want)
+    check_grads(mapped, (FOUR.astype(np.float64) / 50,))
+
+
+@pytest.mark.engine
+def test_ppermute_sends_between_places_along_several_axes():
+    perm = [(0, 5), (5, 0), (2, 3)]
+    want = np.zeros(6, np.float32)
+    for source, to in perm:
+        want[to] = 1 + source
+    f = ev.vmap(ev.vmap(lambda x: lax.ppermute(x, ("i", "j"), perm), axis_name="j"), axis_name="i")
+    x = jnp.arange(1.0, 7.0).reshape(2, 3)
+    np.testing.assert_array_equal(f(x), want.reshape(2, 3))
+    check_grads(f, (np.ones((2, 3)),))
+
+
+def test_pcast_varies_with_the_same_values():
+    f = ev.vmap(lambda x, s: lax.pcast(s, "i", to="varying"), (0, None), axis_name="i")
+    s = {"a": jnp.array([True, False]), "b": 2}
+    out = f(jnp.ones(3), s)
+    assert (out["a"] == s["a"]).all()
+    assert out["a"].shape == (3, 2)
+    assert out["b"].dtype == "int32"
+    total = ev.grad(lambda s: (f(jnp.ones(3), s) * jnp.arange(3.0)).sum())(1.0)
+    assert total == 3

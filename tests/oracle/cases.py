@@ -8,6 +8,7 @@ names. Cases and outcomes can be pickled, so that JAX can run in another process
 This module is imported in both processes: it needs NumPy and ml_dtypes only.
 """
 
+import contextlib
 import functools
 import importlib
 import re
@@ -36,6 +37,7 @@ class Case:
       tolerance: how far values may be apart, in units of the dtype's spacing relative to the
         largest magnitude of the result. Zero asks for the same bits.
       note: what the case is about, for its name in a report.
+      devices: how many devices of the CPU there are.
     """
 
     function: str
@@ -44,6 +46,7 @@ class Case:
     config: Mapping[str, Any] = field(default_factory=dict)
     tolerance: float = 8.0
     note: str = ""
+    devices: int = 1
 
     def __str__(self) -> str:
         """Spell the case as a call, as the name of its test."""
@@ -173,15 +176,22 @@ def execute(package: ModuleType, case: Case) -> Outcome:
     settings = {name: getattr(package.config, f"jax_{name}") for name in case.config}
     try:
         configure(package, case.config)
-        function, args, kwargs = _prepare(package, case)
-        leaves: list[Leaf] = []
-        structure = record(package, function(*args, **kwargs), leaves)
-        return Outcome(structure, tuple(leaves))
+        with _devices(package, case.devices):
+            function, args, kwargs = _prepare(package, case)
+            leaves: list[Leaf] = []
+            structure = record(package, function(*args, **kwargs), leaves)
+            return Outcome(structure, tuple(leaves))
     except Exception as error:
         names = tuple(c.__name__ for c in type(error).__mro__ if c is not object)
         return Outcome(error=names, message=str(error))
     finally:
         configure(package, settings)
+
+
+def _devices(package: ModuleType, count: int) -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which there are so many devices; JAX's process was started with them."""
+    simulate = getattr(package, "simulate_devices", None)
+    return contextlib.nullcontext() if count == 1 or simulate is None else simulate(count)
 
 
 def _prepare(package: ModuleType, case: Case) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:

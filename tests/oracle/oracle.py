@@ -1,4 +1,6 @@
-"""JAX as an oracle: runs cases in one process of its own, for the whole test session.
+"""JAX as an oracle: runs cases in processes of its own, for the whole test session.
+
+There is one process for each number of devices that cases ask for.
 
 JAX shares state of jaxlib with whoever else uses it in a process, and evertrace has to work where
 JAX is not installed; so the two never meet. Starting takes about a second, once a session, and
@@ -36,13 +38,43 @@ def find_interpreter() -> str | None:
 
 
 class Oracle:
-    """A running JAX process; as a context manager, ended at the end of the block."""
+    """A running JAX; as a context manager, ended at the end of the block."""
 
     def __init__(self, python: str) -> None:
         """Start it, and wait until JAX is there."""
+        self._python = python
+        self._processes = {1: _Process(python, 1)}
+        self.version: str = self._processes[1].version
+
+    def run(self, cases: Sequence[Case]) -> list[Outcome]:
+        """Run cases, and return their outcomes in order."""
+        outcomes: dict[int, Outcome] = {}
+        for count in {case.devices for case in cases}:
+            if count not in self._processes:
+                self._processes[count] = _Process(self._python, count)
+            places = [i for i, case in enumerate(cases) if case.devices == count]
+            found = self._processes[count].run([cases[i] for i in places])
+            outcomes.update(zip(places, found, strict=True))
+        return [outcomes[i] for i in range(len(cases))]
+
+    def __enter__(self) -> "Oracle":
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for process in self._processes.values():
+            process.close()
+
+
+class _Process:
+    """A process in which JAX has so many devices."""
+
+    def __init__(self, python: str, devices: int) -> None:
         hidden = ("PYTHONPATH", "PYTHONHOME", "XLA_FLAGS")
         env = {name: value for name, value in os.environ.items() if name not in hidden}
         env["TF_CPP_MIN_LOG_LEVEL"] = "2"
+        if devices > 1:
+            env["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+            env["PJRT_NPROC"] = str(4 * devices)  # else collectives wait for threads
         self._process = subprocess.Popen(
             [python, "-m", "tests.oracle.worker"],
             cwd=ROOT,
@@ -67,8 +99,6 @@ class Oracle:
             code = self._process.wait()
             raise RuntimeError(f"the JAX process ended with {code} while: {doing}") from None
 
-    def __enter__(self) -> "Oracle":
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
+    def close(self) -> None:
+        """End it."""
         self._process.communicate()

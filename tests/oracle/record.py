@@ -36,6 +36,8 @@ FLOAT0 = np.dtype([("float0", np.void, 0)])
 def key(case: Case) -> str:
     """Return a hash of what JAX is asked: what is called, with what, under which options."""
     asked = (case.function, case.args, dict(case.kwargs), dict(case.config))
+    if case.devices > 1:
+        asked += (case.devices,)
     return hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
 
 

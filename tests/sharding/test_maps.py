@@ -95,6 +95,50 @@ CASES = {
         V + (np.arange(8) > 3),
     ),
     "no elements": (lambda a: a, P("x"), P("x"), V[:0], V[:0]),
+    "places of both": (
+        lambda a: lax.ppermute(a, ("x", "y"), [(i, 7 - i) for i in range(8)]),
+        P(("x", "y")),
+        P(("x", "y")),
+        V,
+        V[::-1],
+    ),
+    "sum within groups": (
+        lambda a: lax.psum(a, "x", axis_index_groups=[[0, 3], [1, 2]]),
+        P("x"),
+        P("x"),
+        V,
+        np.array([6.0, 8, 6, 8, 6, 8, 6, 8]),
+    ),
+    "gradient of the sum": (
+        lambda a: ev.grad(lambda w: lax.psum((w**2).sum(), "x"))(a),
+        P("x"),
+        P("x"),
+        V,
+        2 * V,
+    ),
+    "gradient of what all share": (
+        lambda a: ev.grad(lambda w: lax.pmean((w * a).sum(), ("x", "y")))(jnp.ones(2)),
+        P("x"),
+        P(),
+        V,
+        V.reshape(4, 2).mean(0),
+    ),
+    "gradient in a loop": (
+        lambda a: ev.grad(
+            lambda w: lax.scan(lambda c, v: (c + lax.psum(v * w[0], "x"), None), 0.0, a)[0]
+        )(jnp.ones(1)),
+        P("x"),
+        P(),
+        V,
+        np.full(1, 28.0),
+    ),
+    "pullback": (
+        lambda a: ev.jit(lambda: ev.vjp(lambda w: w * a, jnp.ones(2))[1])()(a)[0],
+        P("x"),
+        P(),
+        V,
+        (V.reshape(4, 2) ** 2).sum(0),
+    ),
 }
 
 

@@ -29,6 +29,7 @@ from evertrace._src.lax.collective import all_to_all as all_to_all
 from evertrace._src.lax.collective import axis_index as axis_index
 from evertrace._src.lax.collective import axis_size as axis_size
 from evertrace._src.lax.collective import pbroadcast as pbroadcast
+from evertrace._src.lax.collective import pcast as pcast
 from evertrace._src.lax.collective import pmax as pmax
 from evertrace._src.lax.collective import pmean as pmean
 from evertrace._src.lax.collective import pmin as pmin

@@ -14,13 +14,15 @@ from evertrace._src.api.arguments import (
 )
 from evertrace._src.api.objects import ObjectTree, flatten_arguments, place, restore
 from evertrace._src.api.pullback import LinearMap, Pullback, instantiate
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result
 from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.jaxpr import eval_jaxpr, literal
 from evertrace._src.core.rules import LinearArg
-from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.core.tracer import Tracer, set_trace, state
 from evertrace._src.jit.observe import Watch, settle
+from evertrace._src.ops.collective import shared
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
@@ -46,7 +48,7 @@ class _Taped:
       has_aux: whether the function returns a pair.
     """
 
-    __slots__ = ("aux", "entries", "in_nodes", "out_nodes", "out_tree", "outs")
+    __slots__ = ("aux", "entries", "in_nodes", "inputs", "out_nodes", "out_tree", "outs")
 
     def __init__(self, fun, structure, leaves, name, has_aux=False):
         tape = TapeTrace(state.trace, name)
@@ -70,6 +72,7 @@ class _Taped:
         name = tape.name
         tracers = [tape.tracer(x) for x in leaves]
         self.in_nodes = [x.node if tape.owns(x) else None for x in tracers]
+        self.inputs = list(leaves) if tape.axes else []
         with set_trace(tape):
             result = fun(*place(structure, tracers))
             if has_aux:
@@ -85,7 +88,7 @@ class _Taped:
 
     def pull(self, cts):
         """Return the cotangents of the inputs, None for zero."""
-        return pull(self.entries, self.out_nodes, cts, self.in_nodes)
+        return pull(self.entries, self.out_nodes, cts, self.in_nodes, self.inputs)
 
 
 def _value(tape, x):
@@ -231,6 +234,7 @@ def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
         _types(taped.outs),
         taped.in_nodes,
         taped.out_nodes,
+        taped.inputs,
     )
     out, vjp_fun = taped.result(), Pullback(linear)
     return (out, vjp_fun, taped.aux) if has_aux else (out, vjp_fun)
@@ -407,6 +411,10 @@ def linear_transpose(fun, *primals, reduce_axes=()):
             return outs
 
         found = transpose_flat(run, [LinearArg(a) for a in avals], cts)
+        found = [
+            shared(ct, x) if ct is not None and isinstance(x, (Array, Tracer)) else ct
+            for ct, x in zip(found, leaves, strict=True)
+        ]
         results = [
             zeros(a) if ct is None else as_array(ct) for ct, a in zip(found, avals, strict=True)
         ]

@@ -28,6 +28,7 @@ class LinearMap(NamedTuple):
       in_tree, out_tree: structures of arguments and result.
       ins, outs: their types, as things with an `aval`.
       in_nodes, out_nodes: per leaf its node on the tape, or None.
+      inputs: the values of the arguments within a function that is mapped over named axes.
     """
 
     where: str
@@ -38,6 +39,7 @@ class LinearMap(NamedTuple):
     outs: list
     in_nodes: list
     out_nodes: list
+    inputs: list
 
 
 class Pullback:
@@ -53,7 +55,7 @@ class Pullback:
         if self.linear is None:
             values = [as_operand(x, "vjp") for x in self.values]
             self.linear = _replaced(self.skeleton.linear, lambda x: _value(x, values))
-        where, entries, in_tree, out_tree, ins, outs, in_nodes, out_nodes = self.linear
+        where, entries, in_tree, out_tree, ins, outs, in_nodes, out_nodes, inputs = self.linear
         given, ct_tree = tree.flatten(cotangent)
         if ct_tree != out_tree:
             raise errors.user_error(
@@ -63,7 +65,7 @@ class Pullback:
                 anchor="tangent-type",
             )
         cts = [_checked_cotangent(where, x, ct) for x, ct in zip(outs, given, strict=True)]
-        found = pull(entries, out_nodes, cts, in_nodes)
+        found = pull(entries, out_nodes, cts, in_nodes, inputs)
         return tree.unflatten(in_tree, map(instantiate, found, ins))
 
     def __repr__(self):
@@ -120,7 +122,9 @@ def _replaced(linear, replace):
         operands = [replace(x) for x in e.operands]
         return Entry(e.prim, operands, e.nodes, e.outs, out, e.params, e.src, e.unknown)
 
-    return linear._replace(entries=[entry(e) for e in linear.entries])
+    return linear._replace(
+        entries=[entry(e) for e in linear.entries], inputs=[replace(x) for x in linear.inputs]
+    )
 
 
 def _flatten(pullback):

@@ -7,11 +7,13 @@ along them counts the last one fastest. Each function takes trees of arrays wher
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.lax import groups as within
 from evertrace._src.lax.shapes import as_dim
 from evertrace._src.ops import collective as ops
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import add_p, const, mul_p
-from evertrace._src.ops.structural import expand_dims, moveaxis, reshape
+from evertrace._src.ops.reduce import reduce_max_p, reduce_min_p
+from evertrace._src.ops.structural import expand_dims, moveaxis, reduce_sum_p, reshape
 
 
 def axis_size(axis_name):
@@ -61,7 +63,8 @@ def psum(x, axis_name, *, axis_index_groups=None):
     Args:
       x: a tree of arrays of numbers; booleans are counted, as int32.
       axis_name: name of a mapped axis, or a tuple of names.
-      axis_index_groups: not supported.
+      axis_index_groups: groups of places along the axis, each of the same size, such as
+        ``[[0, 1], [2, 3]]``; examples combine what those of their own group have.
 
     Returns:
       The tree of the sums. For a Python number that is the number times the size of the axis,
@@ -74,17 +77,31 @@ def psum(x, axis_name, *, axis_index_groups=None):
       >>> ev.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1.0, 3.0]))
       Array([0.25, 0.75], dtype=float32)
     """
-    names = _names("psum", axis_name, axis_index_groups)
-    return tree.map(lambda leaf: _psum_leaf(leaf, names), x)
+    names, groups = _names("psum", axis_name, axis_index_groups)
+    return tree.map(lambda leaf: _psum_leaf(leaf, names, groups), x)
 
 
-def _psum_leaf(x, names):
+def _psum_leaf(x, names, groups):
     if type(x) in (int, float, complex):
-        return x * ops.size_in_scope("psum", names)
+        return x * _count(names, groups)
     x = as_array(x, "psum")
     if x.dtype == bool:
         x = convert(x, dtypes.default_dtype(int))
-    return ops.psum(x, names)
+    if groups is None:
+        return ops.psum(x, names)
+    values, _ = _of_group(x, names, groups)
+    return reduce_sum_p.bind(values, axes=(0,), out_sharding=None)
+
+
+def _count(names, groups):
+    """Return how many examples work together."""
+    return ops.size_in_scope("psum", names) if groups is None else len(groups[0])
+
+
+def _of_group(x, names, groups):
+    """Return what the examples of one's group have, along a new dimension, and one's place."""
+    every = ops.all_gather(x, names, axis_size(names), 0, False)
+    return within.of_group(every, axis_index(names), groups)
 
 
 def pmean(x, axis_name, *, axis_index_groups=None):
@@ -93,7 +110,8 @@ def pmean(x, axis_name, *, axis_index_groups=None):
     Args:
       x: a tree of arrays of numbers; the means of integers are floating.
       axis_name: name of a mapped axis, or a tuple of names.
-      axis_index_groups: not supported.
+      axis_index_groups: groups of places along the axis, each of the same size, such as
+        ``[[0, 1], [2, 3]]``; examples combine what those of their own group have.
 
     Returns:
       The tree of the means.
@@ -105,9 +123,9 @@ def pmean(x, axis_name, *, axis_index_groups=None):
       >>> ev.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1.0, 3.0, 8.0]))
       Array([-3., -1.,  4.], dtype=float32)
     """
-    names = _names("pmean", axis_name, axis_index_groups)
-    size = ops.size_in_scope("pmean", names)
-    return tree.map(lambda leaf: _psum_leaf(leaf, names) / size, x)
+    names, groups = _names("pmean", axis_name, axis_index_groups)
+    size = _count(names, groups)
+    return tree.map(lambda leaf: _psum_leaf(leaf, names, groups) / size, x)
 
 
 def pmax(x, axis_name, *, axis_index_groups=None):
@@ -116,7 +134,8 @@ def pmax(x, axis_name, *, axis_index_groups=None):
     Args:
       x: a tree of arrays of real numbers or booleans.
       axis_name: name of a mapped axis, or a tuple of names.
-      axis_index_groups: not supported.
+      axis_index_groups: groups of places along the axis, each of the same size, such as
+        ``[[0, 1], [2, 3]]``; examples combine what those of their own group have.
 
     Returns:
       The tree of the largest values, of the dtypes of `x`.
@@ -130,7 +149,7 @@ def pmax(x, axis_name, *, axis_index_groups=None):
       >>> ev.vmap(lambda x: x == lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 8, 3]))
       Array([False,  True, False], dtype=bool)
     """
-    return _extremum(ops.pmax_p, x, axis_name, axis_index_groups)
+    return _extremum(ops.pmax_p, reduce_max_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x, axis_name, *, axis_index_groups=None):
@@ -139,7 +158,8 @@ def pmin(x, axis_name, *, axis_index_groups=None):
     Args:
       x: a tree of arrays of real numbers or booleans.
       axis_name: name of a mapped axis, or a tuple of names.
-      axis_index_groups: not supported.
+      axis_index_groups: groups of places along the axis, each of the same size, such as
+        ``[[0, 1], [2, 3]]``; examples combine what those of their own group have.
 
     Returns:
       The tree of the smallest values, of the dtypes of `x`.
@@ -148,15 +168,19 @@ def pmin(x, axis_name, *, axis_index_groups=None):
       >>> ev.vmap(lambda x: x - lax.pmin(x, "i"), axis_name="i")(jnp.array([4, 8, 3]))
       Array([1, 5, 0], dtype=int32)
     """
-    return _extremum(ops.pmin_p, x, axis_name, axis_index_groups)
+    return _extremum(ops.pmin_p, reduce_min_p, x, axis_name, axis_index_groups)
 
 
-def _extremum(prim, x, axis_name, axis_index_groups):
-    names = _names(prim.name, axis_name, axis_index_groups)
-    return tree.map(
-        lambda leaf: prim.bind(as_array(leaf, prim.name), axes=names, axis_index_groups=None),
-        x,
-    )
+def _extremum(prim, reduction, x, axis_name, axis_index_groups):
+    names, groups = _names(prim.name, axis_name, axis_index_groups)
+
+    def of_leaf(leaf):
+        leaf = as_array(leaf, prim.name)
+        if groups is None:
+            return prim.bind(leaf, axes=names, axis_index_groups=None)
+        return reduction.bind(_of_group(leaf, names, groups)[0], axes=(0,))
+
+    return tree.map(of_leaf, x)
 
 
 # ---------------------------------------------------------------- moving whole values
@@ -167,7 +191,7 @@ def ppermute(x, axis_name, perm):
 
     Args:
       x: a tree of arrays.
-      axis_name: name of a mapped axis.
+      axis_name: name of a mapped axis, or a tuple of names.
       perm: pairs (source, destination) of places along the axis. An example that is no destination
         gets zeros.
 
@@ -185,9 +209,47 @@ def ppermute(x, axis_name, perm):
     """
     names = ops.as_names(axis_name)
     perm = tuple((int(source), int(destination)) for source, destination in perm)
+    if len(names) > 1:
+        ops.check_permutation(perm, axis_size(names), names)
+        index = axis_index(names)
+        return tree.map(lambda leaf: within.permuted(all_gather(leaf, names), index, perm), x)
     return tree.map(
         lambda leaf: ops.ppermute_p.bind(as_array(leaf, "ppermute"), axis_name=names, perm=perm), x
     )
+
+
+def pcast(x, axis_name, *, to):
+    """Let a value that all examples share count as one that varies among them.
+
+    Args:
+      x: a tree of arrays.
+      axis_name: name of a mapped axis, or a tuple of names.
+      to: "varying"; no other is supported.
+
+    Returns:
+      The tree with the same values. Its cotangent is the sum of those of all examples, which
+      `shard_map` does by itself for what is used together with values that vary.
+
+    Raises:
+      NameError: there is no such axis in scope.
+
+    Differs from JAX: never needed, as types do not say what varies.
+
+    Example:
+      >>> ev.vmap(lambda x: lax.pcast(1.5, "i", to="varying"), axis_name="i")(jnp.arange(2))
+      Array([1.5, 1.5], dtype=float32, weak_type=True)
+    """
+    names, _ = _names("pcast", axis_name, None)
+    if to != "varying":
+        raise errors.unsupported("pcast", "to", to)
+
+    def cast(leaf):
+        out = as_array(leaf, "pcast")
+        for name in names:
+            out = ops.pcast_p.bind(out, axis_name=(name,))
+        return out
+
+    return tree.map(cast, x)
 
 
 def pshuffle(x, axis_name, perm):
@@ -257,7 +319,8 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     Args:
       x: a tree of arrays.
       axis_name: name of a mapped axis, or a tuple of names.
-      axis_index_groups: not supported.
+      axis_index_groups: groups of places along the axis, each of the same size, such as
+        ``[[0, 1], [2, 3]]``; examples combine what those of their own group have.
       axis: the dimension of the result along which they are joined; negative counts from the end.
       tiled: whether they are joined along a dimension that they have, not along a new one.
       to: only "varying" is supported.
@@ -275,13 +338,15 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
       Array([[1, 2],
              [1, 2]], dtype=int32)
     """
-    names = _names("all_gather", axis_name, axis_index_groups)
+    names, groups = _names("all_gather", axis_name, axis_index_groups)
     if to != "varying":
         raise errors.unsupported("all_gather", "to", to)
 
     def gather(leaf):
         leaf = as_array(leaf, "all_gather")
         dim = as_dim("all_gather", axis, leaf.ndim + (not tiled))
+        if groups is not None:
+            return within.joined(_of_group(leaf, names, groups)[0], dim, tiled)
         if len(names) == 1:
             return ops.all_gather(leaf, names, axis_size(names), dim, tiled)
         out = leaf if tiled else expand_dims(leaf, (dim,))
@@ -300,7 +365,8 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
       axis_name: name of a mapped axis, or a tuple of names.
       scatter_dimension: the dimension that is divided among the examples; negative counts from
         the end.
-      axis_index_groups: not supported.
+      axis_index_groups: groups of places along the axis, each of the same size, such as
+        ``[[0, 1], [2, 3]]``; examples combine what those of their own group have.
       tiled: whether the dimension stays, with the example's part of its elements. Otherwise its
         size is that of the axis, and it goes away.
 
@@ -316,11 +382,17 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
       >>> ev.vmap(lambda row: lax.psum_scatter(row, "i"), axis_name="i")(x)
       Array([11, 22], dtype=int32)
     """
-    names = _names("psum_scatter", axis_name, axis_index_groups)
+    names, groups = _names("psum_scatter", axis_name, axis_index_groups)
 
     def scatter(leaf):
         leaf = as_array(leaf, "psum_scatter")
         dim = as_dim("psum_scatter", scatter_dimension, leaf.ndim)
+        if groups is not None:
+            size = len(groups[0])
+            ops.check_size("psum_scatter", leaf.aval, dim, names, size, tiled)
+            values, place = _of_group(leaf, names, groups)
+            total = as_array(reduce_sum_p.bind(values, axes=(0,), out_sharding=None))
+            return within.part(total, place, size, dim, tiled)
         if len(names) == 1:
             return ops.reduce_scatter(leaf, names, axis_size(names), dim, tiled)
         out = leaf if tiled else _places(leaf, names, dim)
@@ -339,7 +411,8 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
       axis_name: name of a mapped axis, or a tuple of names.
       split_axis: the dimension that is divided among the examples; negative counts from the end.
       concat_axis: where the parts are joined, in the order of the examples they come from.
-      axis_index_groups: not supported.
+      axis_index_groups: groups of places along the axis, each of the same size, such as
+        ``[[0, 1], [2, 3]]``; examples combine what those of their own group have.
       tiled: whether `split_axis` keeps the example's part of its elements, and parts are joined
         along a dimension that they have. Otherwise the size of `split_axis` is that of the axis; it
         goes away, and `concat_axis` is a new dimension of that size.
@@ -357,12 +430,18 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
       Array([[1, 3],
              [2, 4]], dtype=int32)
     """
-    names = _names("all_to_all", axis_name, axis_index_groups)
+    names, groups = _names("all_to_all", axis_name, axis_index_groups)
 
     def exchange(leaf):
         leaf = as_array(leaf, "all_to_all")
         split = as_dim("all_to_all", split_axis, leaf.ndim)
         concat = as_dim("all_to_all", concat_axis, leaf.ndim)
+        if groups is not None:
+            size = len(groups[0])
+            ops.check_size("all_to_all", leaf.aval, split, names, size, tiled)
+            values, place = _of_group(leaf, names, groups)
+            mine = within.part(values, place, size, split + 1, tiled)
+            return within.joined(mine, concat, tiled)
         if len(names) == 1:
             return ops.all_to_all(leaf, names[0], split, concat, tiled)
         if tiled:
@@ -388,7 +467,8 @@ def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
       x: a tree of arrays.
       axis_name: name of a mapped axis.
       axis: the dimension.
-      axis_index_groups: not supported.
+      axis_index_groups: groups of places along the axis, each of the same size, such as
+        ``[[0, 1], [2, 3]]``; examples combine what those of their own group have.
 
     Returns:
       A tree like `x`.
@@ -407,11 +487,13 @@ def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):
 
 
 def _names(op, axis_name, axis_index_groups):
-    """Return the names as a tuple, after checking that they are in scope."""
-    if axis_index_groups is not None:
-        raise errors.unsupported(op, "axis_index_groups", axis_index_groups)
-    ops.size_in_scope(op, axis_name)
-    return ops.as_names(axis_name)
+    """Return the names as a tuple, and the groups or None, after checking them."""
+    size, names = ops.size_in_scope(op, axis_name), ops.as_names(axis_name)
+    if axis_index_groups is None:
+        return names, None
+    if len(names) != 1:
+        raise errors.unsupported(op, "axis_index_groups (over several axes)", axis_index_groups)
+    return names, within.checked_groups(op, axis_index_groups, size)
 
 
 def _places(x, names, dim):

@@ -158,19 +158,99 @@ def _psum_along(axis, x, dim, *, axes, axis_index_groups):
     return psum(_total(axis, x, dim), _others(axis, axes)), None
 
 
+def _psum_jvp(tangents, primals, out, *, axes, axis_index_groups):
+    return psum_like_p.bind(tangents[0], primals[0], axes=axes)
+
+
+def _psum_transpose(ct, x, *, axes, axis_index_groups):
+    varying = ct  # what is summed, of which nothing is known here
+    for name in axes:
+        varying = pcast_p.bind(varying, axis_name=(name,))
+    return [psum_back_p.bind(ct, varying, axes=axes)]
+
+
 psum_p = _collective(
     "psum",
     "axes",
     _psum_abstract,
     _psum_along,
-    linear=JOINTLY,
-    transpose=lambda ct, x, *, axes, axis_index_groups: [psum(ct, axes)],
+    jvp=_psum_jvp,
+    transpose=_psum_transpose,
 )
 
 
 def psum(x, axes):
     """Sum over all named axes of a tuple."""
     return psum_p.bind(x, axes=axes, axis_index_groups=None) if axes else x
+
+
+# ------------------------------------------------------------ derivatives along axes that tell
+# Where what all examples share is known to be one value, its cotangent is one, too. These linear
+# operations of `t` look at which axes a value `x` varies along, and at nothing else of it.
+
+
+def _like(name, along, transposed):
+    """Make a primitive that is linear in its first operand, and looks at the second.
+
+    Args:
+      name: as printed.
+      along: gets the axis, the first operand, its batch dim, and whether the other one has one.
+      transposed: function of nothing that returns the primitive that is the transpose.
+    """
+
+    def batch_call(axis, operands, dims, *, axes):
+        (t, x), (dim, x_dim) = operands, dims
+        if axis.name in axes:
+            t, dim = along(axis, t, dim, x_dim is not None)
+        rest = _others(axis, axes)
+        if not rest:
+            return t, dim
+        if x_dim is not None:
+            x = squeeze(slice_in_dim(x, 0, 1, x_dim), (x_dim,)) if axis.size else t
+        return prim.bind(t, x, axes=rest), dim
+
+    prim = Primitive(
+        name,
+        cache_types=False,
+        host=NOT_RUN,
+        abstract=lambda t, x, *, axes: t,
+        batch_call=batch_call,
+        effects=lambda *, axes: frozenset(map(NamedAxis, axes)),
+        linear=(0,),
+        deriv=(None, None),
+        transpose=lambda ct, t, x, *, axes: [transposed().bind(ct, x, axes=axes), None],
+    )
+    return prim
+
+
+def _psum_like_along(axis, t, dim, varies):
+    return _total(axis, t, dim), None
+
+
+def _psum_back_along(axis, ct, dim, varies):
+    """Send the one cotangent that there is to each of the terms."""
+    is_one = axis.tells and varies and dim is None
+    return ct if is_one else _total(axis, ct, dim), None
+
+
+def _shared_along(axis, ct, dim, varies):
+    if axis.tells and dim is not None and not varies:
+        return _total(axis, ct, dim), None
+    return ct, dim
+
+
+psum_like_p = _like("psum_like", _psum_like_along, lambda: psum_back_p)
+psum_back_p = _like("psum_back", _psum_back_along, lambda: psum_like_p)
+shared_p = _like("shared", _shared_along, lambda: shared_p)
+
+
+def shared(ct, x):
+    """Return the cotangent of an input `x` of a function, given what has come back to it.
+
+    Along the axes that tell, an `x` that all share gets the sum over all.
+    """
+    axes = tuple([name for name, _ in state.trace.axes])
+    return shared_p.bind(ct, x, axes=axes) if axes else ct
 
 
 def _extremum(name, reduction):
@@ -203,6 +283,12 @@ pmin_p = _extremum("pmin", reduce_min_p)
 
 
 def _ppermute_abstract(x, size, *, axis_name, perm):
+    check_permutation(perm, size, axis_name)
+    return x
+
+
+def check_permutation(perm, size, axis_name):
+    """Raise unless pairs (source, destination) of places along an axis send each once at most."""
     for side in zip(*perm, strict=True):
         if len(set(side)) < len(side) or not all(0 <= i < size for i in side):
             raise errors.user_error(
@@ -212,18 +298,10 @@ def _ppermute_abstract(x, size, *, axis_name, perm):
                 fix="send from each example at most once, and to each at most once.",
                 anchor="collective",
             )
-    return x
 
 
 def _ppermute_along(axis, x, dim, *, axis_name, perm):
     """Join runs of neighbouring sources, such as the two of a rotation, and zeros."""
-    if len(axis_name) > 1:
-        raise errors.user_error(
-            NotImplementedError,
-            "ppermute: over several axes at once is not built.",
-            fix="permute along one axis after the other.",
-            anchor="collective",
-        )
     x = move_batch_dim(x, dim, 0, axis.size)
     source = {destination: start for start, destination in perm}
     distances = [source[i] - i if i in source else None for i in range(axis.size)]
@@ -250,6 +328,25 @@ ppermute_p = _collective(
     _ppermute_along,
     linear=JOINTLY,
     transpose=_ppermute_transpose,
+)
+
+
+def _pcast_along(axis, x, dim, *, axis_name):
+    return move_batch_dim(x, dim, 0, axis.size), 0
+
+
+def _pcast_transpose(ct, x, *, axis_name):
+    return [psum(ct, axis_name)]
+
+
+# The same values, which count as different ones from then on.
+pcast_p = _collective(
+    "pcast",
+    "axis_name",
+    lambda x, size, *, axis_name: x,
+    _pcast_along,
+    linear=JOINTLY,
+    transpose=_pcast_transpose,
 )
 
 
@@ -290,7 +387,7 @@ pbroadcast_p = _collective(
 # the dimensions exchanged. All are bound for one axis; `lax` goes through several in turn.
 
 
-def _check_size(name, x, dim, axis_name, size, tiled):
+def check_size(name, x, dim, axis_name, size, tiled):
     """Raise unless a dimension can be split among the examples."""
     check_dims(name, (dim,), x.ndim)
     have = x.shape[dim]
@@ -355,7 +452,7 @@ def _reduce_scatter_abstract(
 ):
     dim, shape = scatter_dimension, x.shape
     check_dtype("psum_scatter", x, NUMERIC)
-    _check_size("psum_scatter", x, dim, axis_name, size, tiled)
+    check_size("psum_scatter", x, dim, axis_name, size, tiled)
     kept = (shape[dim] // size,) if tiled else ()
     return x.update(shape=(*shape[:dim], *kept, *shape[dim + 1 :]))
 
@@ -396,7 +493,7 @@ def reduce_scatter(x, axis_name, size, dim, tiled):
 
 
 def _all_to_all_abstract(x, size, *, axis_index_groups, axis_name, concat_axis, split_axis, tiled):
-    _check_size("all_to_all", x, split_axis, axis_name, size, tiled)
+    check_size("all_to_all", x, split_axis, axis_name, size, tiled)
     check_dims("all_to_all", (concat_axis,), x.ndim)
     shape = list(x.shape)
     if tiled:

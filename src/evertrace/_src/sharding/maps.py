@@ -9,7 +9,9 @@ one device; dividing the work is the business of a later change, and not one of 
 import functools
 from typing import Any, NamedTuple
 
-from evertrace._src import errors, tree
+import numpy as np
+
+from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import check_callable, flatten_arrays
 from evertrace._src.api.devices import device_put
 from evertrace._src.api.tracing import jit
@@ -85,7 +87,8 @@ def shard_map(
       in_specs: likewise for the tuple of arguments; None stands for "not divided". By default that
         of each argument's own sharding, for which a jitted function is then traced anew.
       mesh: the mesh; by default the one in force (`set_mesh`).
-      axis_names: names of the mesh's axes that the function is written for; by default all.
+      axis_names: names of the mesh's axes that the function is written for; by default all that
+        no function around it is written for.
       check_vma: whether a result that no axis divides has to be known to be the same on all
         devices along it, such as what `lax.psum` gives. Otherwise that of the first one is taken.
 
@@ -127,7 +130,9 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
 
         def of_parts(*values):
             nonlocal out_tree
-            outs, out_tree = flatten_result(f(*tree.unflatten(treedef, values)), where)
+            with config.override(mesh=call.mesh):
+                result = f(*tree.unflatten(treedef, values))
+            outs, out_tree = flatten_result(result, where)
             return [as_operand(x, where) for x in outs]
 
         outs, varying = _over_axes(call, call.axes, of_parts, parts, [_names(s) for s in specs])
@@ -142,7 +147,11 @@ def _shard_map(f, out_specs, in_specs, mesh, axis_names, check_vma):
 
 
 def _resolve(where, mesh, axis_names, check):
-    """Return what a call is made with, by the mesh that is in force then."""
+    """Return what a call is made with, by the mesh that is in force then.
+
+    Of a mesh that is in force, a function within another one is written for the axes that are left.
+    """
+    written = dict(state.trace.axes) if mesh is None else ()
     mesh = context_mesh() if mesh is None else mesh
     if mesh is None or mesh.empty:
         raise errors.user_error(
@@ -151,7 +160,7 @@ def _resolve(where, mesh, axis_names, check):
             fix="pass `mesh=`, or write `with ev.set_mesh(mesh):` around the call.",
             anchor="mesh",
         )
-    chosen = frozenset(axis_names) or frozenset(mesh.axis_names)
+    chosen = frozenset(axis_names) or frozenset(mesh.axis_names).difference(written)
     check_axes(f"{where} axis_names", PartitionSpec(*chosen), mesh.axis_names)
     return _Call(where, mesh, tuple([n for n in mesh.axis_names if n in chosen]), check)
 
@@ -255,7 +264,7 @@ def _over_axes(call, axes, fun, values, divided):
         return outs
 
     dims = [0 if name in d else None for d in divided]
-    outs, out_dims = batch_flat(of_slice, Axis(size, name), values, dims)
+    outs, out_dims = batch_flat(of_slice, Axis(size, name, call.check), values, dims)
     placed = [
         x if d is None else move_batch_dim(x, d, 0, size)
         for x, d in zip(outs, out_dims, strict=True)
@@ -376,7 +385,7 @@ def pmap(
       out_axes: where it is in the results, as for `vmap`.
       static_broadcasted_argnums: positions of arguments that are passed as they are, and traced
         anew for each of their values.
-      devices: the devices, of which only the number matters.
+      devices: the devices; by default all, of which the first are taken.
       backend: the platform whose devices there are.
       axis_size: the size of the axis; needed nowhere, checked if given.
       donate_argnums: accepted; nothing is donated.
@@ -419,9 +428,32 @@ def pmap(
             axis_name=name,
             axis_size=axis_size,
         )
-        return mapped(tuple([args[i] for i in rest]), kwargs)
+        out = mapped(tuple([args[i] for i in rest]), kwargs)
+        return _over_devices(where, out, out_axes, devices, backend)
 
     return functools.wraps(fun)(jit(whole, static_argnums=static))
+
+
+def _over_devices(where, out, out_axes, devices, backend):
+    """Lay results out over as many devices as there are parts, where these are several."""
+    leaves, treedef = tree.flatten(out)
+    axes = tree.flatten_axes(where, treedef, out_axes)
+    sizes = {x.shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None}
+    if len(sizes) != 1 or sizes <= {0, 1}:
+        return out
+    (size,) = sizes
+    found = runtime.devices(backend) if devices is None else devices
+    mesh = Mesh(np.array(found[:size], dtype=object), "pmap axis")
+    placed = [
+        device_put(x, NamedSharding(mesh, _spec_along(axis, x.ndim)))
+        for x, axis in zip(leaves, axes, strict=True)
+    ]
+    return tree.unflatten(treedef, placed)
+
+
+def _spec_along(axis, ndim):
+    """Return the spec that divides one axis of an array, or none."""
+    return PartitionSpec() if axis is None else PartitionSpec(*[None] * (axis % ndim), "pmap axis")
 
 
 def _check_size(where, size, devices, backend):

@@ -18,12 +18,16 @@ from evertrace._src.transforms.staging import restage
 class Axis(NamedTuple):
     """A batched axis: its size, and the name by which collective operations know it, if any.
 
+    Where it `tells`, what has no batch dimension is known to be one value that all share, as the
+    devices of a mesh do: its cotangent is the sum of what all send back (`ops.collective.shared`).
+
     Each call of `vmap` makes one. Traces over the same object own each other's tracers: a function
     that is run again by a rule may close over values of the batch it is part of.
     """
 
     size: int
     name: Any = None
+    tells: bool = False
 
 
 class BatchTracer(Tracer):

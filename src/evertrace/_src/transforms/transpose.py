@@ -10,6 +10,7 @@ from evertrace._src.core.jaxpr import eval_jaxpr
 from evertrace._src.core.primitive import JOINTLY, missing_rule
 from evertrace._src.core.rules import LinearArg
 from evertrace._src.core.tracer import set_trace, state
+from evertrace._src.ops.collective import shared
 from evertrace._src.ops.elementwise import add_any, mul_p
 from evertrace._src.ops.structural import reduce_sum_p, zeros
 from evertrace._src.source import in_derivative
@@ -92,14 +93,20 @@ def accumulate(cotangents, node, ct):
     cotangents[node] = ct if present is None else add_any(present, ct)
 
 
-def pull(entries, outs, cts, nodes):
-    """Return the cotangent (or None) at each of `nodes`, given those at the output nodes."""
+def pull(entries, outs, cts, nodes, inputs=()):
+    """Return the cotangent (or None) at each of `nodes`, given those at the output nodes.
+
+    Within a function that is mapped over named axes, `inputs` are the values at the nodes.
+    """
     cotangents = {}
     for node, ct in zip(outs, cts, strict=True):
         if node is not None and ct is not None:
             accumulate(cotangents, node, ct)
     backward(entries, cotangents)
-    return [None if n is None else cotangents.get(n) for n in nodes]
+    found = [None if n is None else cotangents.get(n) for n in nodes]
+    for i, x in enumerate(inputs):
+        found[i] = None if found[i] is None else shared(found[i], x)
+    return found
 
 
 def transpose_flat(fun, operands, cts):
