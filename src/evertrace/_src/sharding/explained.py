@@ -97,11 +97,7 @@ def explain_sharding(fun):
 
     @functools.wraps(fun)
     def explained(*args, **kwargs):
-        jitted: Any = jit(fun)
-        closed = jitted.trace(*args, **kwargs).jaxpr
-        jaxpr = hoist_consts(closed.jaxpr)
-        leaves = [*closed.consts, *tree.leaves((args, kwargs))]
-        shardings: list[Any] = [getattr(x, "sharding", None) for x in leaves]
+        jaxpr, shardings = traced(fun, args, kwargs)
         over = [s for s in shardings if hasattr(s, "axis_sizes")]
         like = over[0] if over else mesh_in(jaxpr)
         if like is None:
@@ -111,22 +107,38 @@ def explain_sharding(fun):
                 fix="pass arrays or `ShapeDtypeStruct`s with a `NamedSharding`.",
                 anchor="mesh",
             )
-        divisions = [
-            s.spec_division(v.aval.ndim) if hasattr(s, "axis_sizes") else open_division(v.aval)
-            for s, v in zip(shardings, jaxpr.invars, strict=True)
-        ]
-        sizes = like.axis_sizes()
-        found, outputs = runtime.xla().collectives.collectives(jaxpr, name, sizes, divisions)
-
-        def text(atom, division):
-            return f"{atom.aval.str_short()} {spec_of(division)}"
-
-        return ShardingReport(
-            name,
-            sizes,
-            tuple(map(text, jaxpr.invars, divisions)),
-            tuple(map(text, jaxpr.outvars, outputs)),
-            tuple(found),
-        )
+        return report(name, jaxpr, divisions_of(jaxpr, shardings), like.axis_sizes())
 
     return explained
+
+
+def traced(fun, args, kwargs):
+    """Return the jaxpr of a call, without constvars, and the shardings of its inputs or None."""
+    jitted: Any = jit(fun)
+    closed = jitted.trace(*args, **kwargs).jaxpr
+    leaves = [*closed.consts, *tree.leaves((args, kwargs))]
+    return hoist_consts(closed.jaxpr), [getattr(x, "sharding", None) for x in leaves]
+
+
+def divisions_of(jaxpr, shardings):
+    """Return how the inputs of a jaxpr are divided, as their shardings over meshes say."""
+    return [
+        s.spec_division(v.aval.ndim) if hasattr(s, "axis_sizes") else open_division(v.aval)
+        for s, v in zip(shardings, jaxpr.invars, strict=True)
+    ]
+
+
+def report(name, jaxpr, divisions, sizes):
+    """Return the `ShardingReport` of a program whose inputs are divided so."""
+    found, outputs = runtime.xla().collectives.collectives(jaxpr, name, sizes, divisions)
+
+    def text(atom, division):
+        return f"{atom.aval.str_short()} {spec_of(division)}"
+
+    return ShardingReport(
+        name,
+        sizes,
+        tuple(map(text, jaxpr.invars, divisions)),
+        tuple(map(text, jaxpr.outvars, outputs)),
+        tuple(found),
+    )

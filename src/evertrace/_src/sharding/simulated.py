@@ -45,13 +45,7 @@ class simulate_devices:  # called like a function
 
     def __init__(self, count):
         number = operator.index(count)
-        if not 1 <= number <= _MOST:
-            raise errors.user_error(
-                ValueError,
-                f"simulate_devices: {number} devices cannot be simulated.",
-                fix=f"ask for 1 to {_MOST}.",
-                anchor="simulated-devices",
-            )
+        check_count("simulate_devices", number)
         if distributed.membership() is not None:
             raise errors.user_error(
                 RuntimeError,
@@ -68,3 +62,14 @@ class simulate_devices:  # called like a function
 
     def __exit__(self, *error):
         config.update("simulated_devices", self._before)
+
+
+def check_count(where, number):
+    """Raise unless so many devices can be simulated."""
+    if not 1 <= number <= _MOST:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: {number} devices cannot be simulated.",
+            fix=f"ask for 1 to {_MOST}.",
+            anchor="simulated-devices",
+        )

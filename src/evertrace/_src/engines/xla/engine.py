@@ -28,6 +28,7 @@ from evertrace._src.transforms.staging import close_jaxpr, stage
 
 collectives: Any = LazyModule("evertrace._src.engines.xla.collectives")
 portable: Any = LazyModule("evertrace._src.engines.xla.portable")
+spmd: Any = LazyModule("evertrace._src.engines.xla.spmd")
 put = buffers.put
 NO_OPTIONS = Options()
 # By their text: what is traced anew, as eager loops are, is not compiled anew.
