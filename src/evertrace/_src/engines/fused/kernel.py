@@ -21,7 +21,7 @@ from evertrace._src.engines.fused.joins import across, in_pairs, listed, put_bac
 from evertrace._src.engines.fused.memory import Memory, NotFusible, offset
 from evertrace._src.engines.fused.rules import UNROLLED, fusion
 from evertrace._src.engines.fused.rules.loops import turned
-from evertrace._src.engines.fused.writer import SIZES, Value
+from evertrace._src.engines.fused.writer import SIZES, STORED, Value
 
 LANES = 16
 """Elements of a vector, whatever the processor has: so sums are the same on each."""
@@ -190,6 +190,8 @@ class Kernel(Memory):
         self.deep += 1
         if rule.element_of is None:
             found = rule.value(self, eqn, index)
+            if rule.operations and not rule.is_exact:
+                found = self.rounded(found, self.memory_kind(x))
         else:
             found = rule.element_of(self, eqn, x, index)
         self.deep -= 1
@@ -471,7 +473,7 @@ class Kernel(Memory):
             whole = (*index, *rest)
             pointer = self.result(self.group.roots.index(x))
             value = self.at(self.group.first_of(x), whole)
-            self.put_at(value, pointer, whole, x.aval.shape, scope)
+            self.put_at(value, pointer, whole, x.aval.shape, scope, self.memory_kind(x))
 
     def _keep(self, part, index, scope):
         """Compute elements that are kept, which those beside them in the loop need not read."""
@@ -488,7 +490,7 @@ class Kernel(Memory):
         """Store an element of a result that a loop collects, in the turn that makes it."""
         if x in self.group.roots:
             value, pointer = self.at(collected, index[1:]), self.result(self.group.roots.index(x))
-            self.put_at(value, pointer, index, x.aval.shape, scope)
+            self.put_at(value, pointer, index, x.aval.shape, scope, self.memory_kind(x))
 
     # ------------------------------------------------------------ the whole
 
@@ -562,7 +564,7 @@ class Kernel(Memory):
             lines.append(f"  {name}a = getelementptr ptr, ptr %slots, i64 {i}")
             lines.append(f"  {name} = load ptr, ptr {name}a, align 8")
         for name, kind, count in self.buffers.values():
-            memory = "i8" if kind == "i1" else kind
+            memory = STORED.get(kind, kind)
             lines.append(f"  {name} = alloca [{count} x {memory}], align 64")
         lines += self.entry.lines
         lines += ["  ret void", "}", ""]

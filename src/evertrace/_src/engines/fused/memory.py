@@ -3,6 +3,7 @@
 from typing import Any
 
 from evertrace._src.engines.fused import index as places
+from evertrace._src.engines.fused.halves import HALVES
 from evertrace._src.engines.fused.index import Index
 from evertrace._src.engines.fused.writer import SIZES, TYPES, Value, Writer
 
@@ -41,6 +42,10 @@ class Memory(Writer):
         """Return the type of an operand's elements."""
         return TYPES[x.aval.dtype.name]
 
+    def memory_kind(self, x):
+        """Return the kind that memory has of an operand's elements."""
+        return HALVES.get(x.aval.dtype.name) or self.kind(x)
+
     def number(self, index, kind):
         """Return a place as a number."""
         total = self.constant(index.first, kind)
@@ -67,7 +72,7 @@ class Memory(Writer):
         pointer = self.pointer(x, order)
         order = order or range(len(shape))
         found = offset([index[d] for d in order], [shape[d] for d in order])
-        return self.load_from(pointer, found, self.kind(x))
+        return self.load_from(pointer, found, self.memory_kind(x))
 
     def _pays_transposition(self, x, index, d):
         scope = places.innermost(index, self.entry)
@@ -108,17 +113,18 @@ class Memory(Writer):
     def _gather(self, pointer, first, terms, kind, strided, scope):
         lanes, step = strided
         addresses = [self.place(pointer, first + i * step, terms, kind) for i in range(lanes)]
-        return self.vector([self.load(address, kind, 1, scope) for address in addresses])
+        found = [self.loaded(address, kind, 1, scope) for address in addresses]
+        return self.opened(self.vector(found), kind)
 
     def looked_up(self, x, offsets):
         """Return the elements of an array that numbers say: as many as these have lanes."""
-        pointer, kind = self.pointer(x), self.kind(x)
+        pointer, kind = self.pointer(x), self.memory_kind(x)
         found = []
         for i in range(offsets.lanes):
             offset = self.lane(offsets, i)
             address = self.address(pointer, offset, kind)
-            found.append(self.load(address, kind, 1, address.scope))
-        return self.vector(found) if offsets.lanes > 1 else found[0]
+            found.append(self.loaded(address, kind, 1, address.scope))
+        return self.opened(self.vector(found) if offsets.lanes > 1 else found[0], kind)
 
     def joined_at(self, pointer, offset, value, join, scope):
         """Store what `join` makes of the elements from an offset on, read anew, and others."""
@@ -128,7 +134,7 @@ class Memory(Writer):
         if not self.is_dry:
             line = f"load {old.full_type}, ptr {address.text}, align {SIZES[old.type]}"
             scope.lines.append(f"  {old.text} = {line}")
-        self.store(join(old, value), address, scope)
+        self.store(join(old, value), address, scope, value.type)
 
     def vector(self, xs):
         """Return a vector of numbers."""
@@ -153,18 +159,22 @@ class Memory(Writer):
         address = self.address(pointer, total, kind)
         return self.address(address, self.constant(first, "i64"), kind) if first else address
 
-    def put_at(self, value, pointer, index, shape, scope):
-        """Store elements of an array of some shape, which the pointer leads to."""
+    def put_at(self, value, pointer, index, shape, scope, kind=None):
+        """Store elements of an array of some shape, which the pointer leads to.
+
+        They are those of a value, as it is, or of another kind of memory.
+        """
+        kind = kind or value.type
         found = offset(index, shape)
         value = self.spread(value, max([place.lanes for place in index], default=1))
         apart = max([s for c, s in found.terms if c.lanes > 1], default=1)
         terms = [(c, s) for c, s in found.terms if c.text is not None]
         if apart == 1:
-            self.store(value, self.place(pointer, found.first, terms, value.type), scope)
+            self.store(value, self.place(pointer, found.first, terms, kind), scope, kind)
             return
         for i in range(value.lanes):
-            address = self.place(pointer, found.first + i * apart, terms, value.type)
-            self.store(self.lane(value, i), address, scope)
+            address = self.place(pointer, found.first + i * apart, terms, kind)
+            self.store(self.lane(value, i), address, scope, kind)
 
 
 def offset(index, shape):

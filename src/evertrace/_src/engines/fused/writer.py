@@ -11,13 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evertrace._src.engines.fused.halves import HALVES, narrowed, widened
+
 TYPES = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "i8",
-    "uint16": "i16", "uint32": "i32", "uint64": "i64", "float32": "float", "float64": "double",
+    "uint16": "i16", "uint32": "i32", "uint64": "i64", "float16": "float", "bfloat16": "float",
+    "float32": "float", "float64": "double",
 }  # fmt: skip
-"""The types of values by the names of dtypes; a boolean has a byte in memory."""
+"""The types of values by the names of dtypes; in memory they are `STORED`."""
 
-SIZES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
+STORED: dict[str, str] = {"i1": "i8", **dict.fromkeys(HALVES.values(), "i16")}
+"""What is another type in memory than where it is computed with."""
+
+SIZES = {
+    "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "bfloat": 2, "float": 4, "double": 8,
+}  # fmt: skip
 
 NONE: Any = None
 
@@ -108,11 +116,12 @@ class Writer:
       written: how many names there are so far.
       work: what runs, in vector instructions, as an estimate.
       names: numbers of loops, by where they are and what they are known by.
+      narrow: the bits of floats that are halves, by their names and lanes.
     """
 
     def __init__(self, is_dry):
         self.is_dry, self.work = is_dry, 0.0
-        self.written, self.names = 0, {}
+        self.written, self.names, self.narrow = 0, {}, {}
         self.entry = Scope(None, None, "entry", 1.0)
 
     def name(self):
@@ -260,36 +269,56 @@ class Writer:
 
     def address(self, pointer, offset, kind):
         """Return the address of an element."""
-        memory = "i8" if kind == "i1" else kind
+        memory = STORED.get(kind, kind)
         line = f"getelementptr {memory}, ptr {pointer.text}, {offset.type} {offset.text}"
         scope = max(pointer.scope, offset.scope, key=lambda s: s.depth)
         return self.write(scope, line, "ptr", 1, 0.0)
 
     def load(self, address, kind, lanes, scope):
         """Read numbers that lie side by side."""
-        memory = "i8" if kind == "i1" else kind
+        return self.opened(self.loaded(address, kind, lanes, scope), kind)
+
+    def loaded(self, address, kind, lanes, scope):
+        """Read numbers as they are in memory."""
+        memory = STORED.get(kind, kind)
         full = memory if lanes == 1 else f"<{lanes} x {memory}>"
         line = f"load {full}, ptr {address.text}, align {SIZES[kind]}"
-        key = (line, kind)
-        found = scope.values.get(key)
+        found = scope.values.get(line)
         if found is None:
-            found = Value(self.name(), memory, lanes, scope)
+            found = scope.values[line] = Value(self.name(), memory, lanes, scope)
             self.spend(scope, 1.0, lanes)
             if not self.is_dry:
                 scope.lines.append(f"  {found.text} = {line}")
-            if kind == "i1":
-                found = self.compare("ne", found, self.constant(0, "i8"))
-            scope.values[key] = found
         return found
 
-    def store(self, x, address, scope):
-        """Write numbers side by side."""
-        if x.type == "i1":
+    def opened(self, x, kind):
+        """Return numbers that are read from memory as they are computed with."""
+        if kind == "i1":
+            return self.compare("ne", x, self.constant(0, "i8"))
+        if kind not in STORED:
+            return x
+        return self._half(self.cast("zext", x, "i32"), kind)
+
+    def rounded(self, x, kind):
+        """Return the nearest numbers of a kind of memory, as they are computed with."""
+        return self._half(narrowed(self, x, kind), kind) if kind in HALVES.values() else x
+
+    def _half(self, bits, kind):
+        found = widened(self, bits, kind)
+        self.narrow[found.text, found.lanes] = bits
+        return found
+
+    def store(self, x, address, scope, kind):
+        """Write numbers side by side; those of a kind that memory has otherwise are of it."""
+        if kind == "i1":
             x = self.cast("zext", x, "i8")
+        elif kind in STORED:
+            x = self.narrow.get((x.text, x.lanes)) or narrowed(self, x, kind)
+            x = self.cast("trunc", x, "i16")
         self.spend(scope, 1.0, x.lanes)
         if not self.is_dry:
             scope.lines.append(
-                f"  store {x.full_type} {x.text}, ptr {address.text}, align {SIZES[x.type]}"
+                f"  store {x.full_type} {x.text}, ptr {address.text}, align {SIZES[kind]}"
             )
 
     # ------------------------------------------------------------ loops

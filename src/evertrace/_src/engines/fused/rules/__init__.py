@@ -31,6 +31,7 @@ class Rule(NamedTuple):
         joined.
       is_dear: from an equation, whether no more of it should be computed than there are elements.
       operations: how many it stands for; none if it only reads elements elsewhere.
+      is_exact: whether halves of halves need not be rounded.
       element_of: in the place of `value` if there are several results: the third argument says of
         which the element is.
       put: of what is stored by a loop over something else than its elements: from the kernel, the
@@ -45,6 +46,7 @@ class Rule(NamedTuple):
     is_along_rows: Callable[..., bool] | None = None
     is_dear: Callable[..., bool] = lambda eqn: False
     operations: int = 1
+    is_exact: bool = False
     element_of: Callable[..., Any] | None = None
     put: Callable[..., None] | None = None
     over: Callable[..., tuple] | None = None

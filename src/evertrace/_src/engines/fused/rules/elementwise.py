@@ -6,15 +6,21 @@ a kernel computes does not depend on the processor.
 
 import numpy as np
 
+from evertrace._src.engines.fused.halves import HALVES, odd
 from evertrace._src.engines.fused.rules import Rule, fusion
 from evertrace._src.engines.fused.writer import SIZES, TYPES, literal_text
 from evertrace._src.ops import bits, compare, convert, select
 from evertrace._src.ops import elementwise as ops
 
 
+def kind_of(dtype):
+    """Return the kind of a dtype: NumPy does not know that bfloat16 is one of floats."""
+    return "f" if dtype.name in HALVES else dtype.kind
+
+
 def is_float(dtype):
     """Whether numbers of a dtype have fractions."""
-    return dtype.kind == "f"
+    return kind_of(dtype) == "f"
 
 
 def is_unsigned(dtype):
@@ -22,18 +28,19 @@ def is_unsigned(dtype):
     return dtype.kind in "ub"
 
 
-def elementwise(*prims, dtypes="fiub", is_dear=False, takes=None):
+def elementwise(*prims, dtypes="fiub", is_dear=False, is_exact=False, takes=None):
     """Decorate what makes the result of the kernel, the equation and the operands' elements.
 
     Args:
       *prims: the primitives.
       dtypes: kinds of the first operand that it is for.
       is_dear: see `Rule`.
+      is_exact: see `Rule`.
       takes: whether it is for an equation, if that is not said by `dtypes`.
     """
 
     def is_for(eqn):
-        return eqn.invars[0].aval.dtype.kind in dtypes and (takes is None or takes(eqn))
+        return kind_of(eqn.invars[0].aval.dtype) in dtypes and (takes is None or takes(eqn))
 
     def register(function):
         def value(k, eqn, index):
@@ -41,7 +48,7 @@ def elementwise(*prims, dtypes="fiub", is_dear=False, takes=None):
             return function(k, eqn, *xs)
 
         for prim in prims:
-            fusion.rules[prim] = Rule(value, is_for, is_dear=lambda eqn: is_dear)
+            fusion.rules[prim] = Rule(value, is_for, is_dear=lambda eqn: is_dear, is_exact=is_exact)
         return function
 
     return register
@@ -131,14 +138,14 @@ def _not(k, eqn, x):
     return k.binary("xor", x, k.constant(True if x.type == "i1" else -1, x.type))
 
 
-@elementwise(ops.neg_p, dtypes="fiu")
+@elementwise(ops.neg_p, dtypes="fiu", is_exact=True)
 def _neg(k, eqn, x):
     if is_float(_dtype(eqn)):
         return k.unary("fneg", x)
     return k.binary("sub", k.constant(0, x.type), x)
 
 
-@elementwise(ops.abs_p, dtypes="fi")
+@elementwise(ops.abs_p, dtypes="fi", is_exact=True)
 def _abs(k, eqn, x):
     if is_float(_dtype(eqn)):
         return k.call("fabs", x)
@@ -146,7 +153,7 @@ def _abs(k, eqn, x):
     return k.choose(negative, k.binary("sub", k.constant(0, x.type), x), x)
 
 
-@elementwise(ops.sign_p, dtypes="fiu")
+@elementwise(ops.sign_p, dtypes="fiu", is_exact=True)
 def _sign(k, eqn, x):
     zero = k.constant(0, x.type)
     if not is_float(_dtype(eqn)):
@@ -211,12 +218,12 @@ def greater_or_nan(k, x, y, predicate):
     return k.binary("or", k.compare(predicate, x, y), k.compare("uno", x, x))
 
 
-@elementwise(ops.max_p)
+@elementwise(ops.max_p, is_exact=True)
 def _max(k, eqn, x, y):
     return _greater(k, _dtype(eqn), x, y)
 
 
-@elementwise(ops.min_p)
+@elementwise(ops.min_p, is_exact=True)
 def _min(k, eqn, x, y):
     return _less(k, _dtype(eqn), x, y)
 
@@ -255,13 +262,13 @@ def _odd(kind):
 _ODD = {"float": _odd("float"), "double": _odd("double")}
 
 
-@elementwise(ops.clamp_p)
+@elementwise(ops.clamp_p, is_exact=True)
 def _clamp(k, eqn, low, x, high):
     dtype = eqn.invars[1].aval.dtype
     return _less(k, dtype, _greater(k, dtype, x, low), high)
 
 
-@elementwise(select.select_n_p, takes=lambda eqn: len(eqn.invars) == 3, dtypes="b")
+@elementwise(select.select_n_p, takes=lambda eqn: len(eqn.invars) == 3, dtypes="b", is_exact=True)
 def _select_n(k, eqn, which, x, y):
     return k.choose(which, y, x)
 
@@ -278,6 +285,8 @@ def _convert(k, eqn, x):
         return k.compare("une" if is_float(old) else "ne", x, zero)
     if is_float(old) and new.kind in "iu":  # the nearest integer there is, 0 of NaN
         return k.saturated("fptoui" if is_unsigned(new) else "fptosi", x, kind)
+    if old == np.float64 and new.name in HALVES:
+        return odd(k, x)
     if is_float(old):
         return k.cast("fptrunc" if SIZES[kind] < SIZES[x.type] else "fpext", x, kind)
     if is_float(new):

@@ -273,7 +273,7 @@ def _erf(k, eqn, x):
 
 
 def is_single(eqn):
-    return eqn.invars[0].aval.dtype.itemsize == 4
+    return eqn.invars[0].aval.dtype.itemsize <= 4
 
 
 _ERF_NEAR = (

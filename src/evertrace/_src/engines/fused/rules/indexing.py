@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.fused.halves import HALVES
 from evertrace._src.engines.fused.index import ZERO, Index
 from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.rules import Rule, fusion
@@ -232,6 +233,7 @@ def _takes_scatter(eqn):
     is_own = eqn.primitive is ops.scatter_p and eqn.params["update_jaxpr"] is not None
     return (
         x.aval.dtype.kind in "fiu"
+        and x.aval.dtype.name not in HALVES
         and x.aval.ndim > 0
         and type(x) is not Literal
         and is_counted(x)
@@ -252,7 +254,7 @@ def _takes_pad(eqn):
     return is_long and not any(interior for _, _, interior in eqn.params["padding_config"])
 
 
-fusion.rules[pad_p] = Rule(_pad, _takes_pad)
+fusion.rules[pad_p] = Rule(_pad, _takes_pad, is_exact=True)
 
 for _prim in _JOINS:
     fusion.rules[_prim] = Rule(
@@ -264,4 +266,4 @@ fusion.rules[dynamic_slice_p] = Rule(
     lambda eqn: all(_is_signed_word(x.aval.dtype) for x in eqn.invars[1:]),
     operations=0,
 )
-fusion.rules[ops.gather_p] = Rule(_gather, _takes_gather)
+fusion.rules[ops.gather_p] = Rule(_gather, _takes_gather, is_exact=True)

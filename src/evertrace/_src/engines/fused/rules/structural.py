@@ -8,6 +8,7 @@ from evertrace._src.engines.fused import index as places
 from evertrace._src.engines.fused.index import ZERO, Index
 from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.rules import Rule, fusion
+from evertrace._src.engines.fused.rules.elementwise import is_float
 from evertrace._src.ops import convert, creation, slicing
 from evertrace._src.ops import structural as ops
 
@@ -147,14 +148,14 @@ def _same(eqn, index):
 def _iota(k, eqn, index):
     aval = eqn.outvars[0].aval
     kind = k.kind(eqn.outvars[0])
-    if aval.dtype.kind != "f":
+    if not is_float(aval.dtype):
         return k.number(index[eqn.params["dimension"]], kind)
     counted = k.number(index[eqn.params["dimension"]], "i32")
     return k.cast("sitofp", counted, kind)
 
 
 fusion.rules[creation.iota_p] = Rule(
-    _iota, lambda eqn: eqn.outvars[0].aval.dtype.kind in "iuf" and eqn.outvars[0].aval.size < 2**31
+    _iota, lambda eqn: eqn.outvars[0].aval.dtype.kind != "b" and eqn.outvars[0].aval.size < 2**31
 )
 
 fusion.rules[ops.reshape_p] = Rule(
