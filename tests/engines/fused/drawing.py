@@ -193,11 +193,21 @@ class Drawing:
             lambda: jnp.reshape(x, _other_shape(self.rng, x.size)),
             lambda: jnp.concatenate(rows[: 2 + self.below(2)], d),
             lambda: jnp.pad(y, width),
-            lambda: self.tame(jnp.cumsum(y, d)),
+            lambda: self.tame(lax.cumsum(y, d, reverse=bool(self.below(2)))),
+            lambda: self.tame(self.running(y, d)),
             lambda: jnp.take(x, places, axis=d, mode="clip"),
             lambda: jnp.roll(x, self.below(n + 1), d),
             lambda: lax.dynamic_slice_in_dim(x, places[0], 1 + n // 2, d),
         ]
+
+    def running(self, y, d):
+        """Return products or extremes of what comes before; a few factors stay exact."""
+        reverse = bool(self.below(2))
+        if self.below(2) and not self.smooth:
+            return lax.cumprod(jnp.sign(y), d, reverse=reverse)
+        if self.smooth and self.kind(y) == "f":
+            return lax.cumlogsumexp(y, d, reverse=reverse)
+        return self.one([lax.cummax, lax.cummin])(y, d, reverse=reverse)
 
     def reduced(self, pool):
         x = self.one(pool)

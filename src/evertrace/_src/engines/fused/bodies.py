@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from evertrace._src.control.loop import while_p
 from evertrace._src.control.scan import scan_p
 from evertrace._src.core.jaxpr import Literal
+from evertrace._src.engines.fused.cumulative import CUMULATIVE, Turn
 from evertrace._src.engines.fused.flat import Copy, write
 from evertrace._src.engines.fused.rules import LOOP_OPERATIONS, fusion, is_held, is_long, is_put
 from evertrace._src.ops.reduce import reduce_or_p
@@ -27,6 +28,9 @@ class Body(NamedTuple):
       carries: (variable of the body, first value, next one).
       slices: pairs of a variable of the body and the array whose elements it is, turn by turn.
       stacks: pairs of a result that collects values and the variable of these in the body.
+      length: how many turns there are, or None.
+      is_reverse: whether the first one is that of the last slices.
+      axis: the dimension of slices and stacks that turns go along.
       condition: the value of which one element has to hold for another turn, or None.
       lead: the first dimensions of arrays, at which turns look element by element.
       ahead: values that are computed before those that are made of many others.
@@ -37,6 +41,9 @@ class Body(NamedTuple):
     carries: list[Any]
     slices: list[Any]
     stacks: list[Any]
+    length: int | None = None
+    is_reverse: bool = False
+    axis: int = 0
     condition: Any = None
     lead: tuple[int, ...] = ()
     ahead: tuple[Any, ...] = ()
@@ -44,6 +51,10 @@ class Body(NamedTuple):
     def is_shaped(self, aval):
         """Whether an array has the first dimensions."""
         return aval.shape[: len(self.lead)] == self.lead
+
+    def along(self, place, index):
+        """Return where elements of a turn are in slices and stacks."""
+        return (*index[: self.axis], place, *index[self.axis :])
 
 
 def is_loop(eqn):
@@ -86,7 +97,7 @@ class Bodies:
 
     def collects(self, eqn):
         """Whether an equation is a loop that stores values turn by turn."""
-        return eqn.primitive is scan_p and bool(self.of(eqn).stacks)
+        return is_loop(eqn) and bool(self.of(eqn).stacks)
 
     def _of(self, eqn, key):
         body = _makers[eqn.primitive](eqn)
@@ -205,7 +216,16 @@ def _of_scan(eqn):
         list(zip(ins[a:b], eqn.invars[a:b], outs[: b - a], strict=True)),
         list(zip(ins[b:], eqn.invars[b:], strict=True)),
         list(zip(eqn.outvars[b - a :], outs[b - a :], strict=True)),
+        p["length"],
+        p["reverse"],
     )
+
+
+def _of_cumulative(eqn):
+    turn, axis = Turn(eqn), eqn.params["axis"]
+    slices, stacks = [(turn.x, eqn.invars[0])], [(eqn.outvars[0], turn.out)]
+    length, is_reverse = eqn.invars[0].aval.shape[axis], eqn.params["reverse"]
+    return Body(turn.makers, {}, turn.carries, slices, stacks, length, is_reverse, axis)
 
 
 def _of_while(eqn):
@@ -227,7 +247,9 @@ def _of_while(eqn):
     outs = _written(turn, [*turn_consts, *carries], eqns, seen)
     makers = {x: e for e in eqns for x in e.outvars}
     carried = list(zip(carries, eqn.invars[a + b :], outs, strict=True))
-    return Body(makers, {v: x for x, v in constants.items()}, carried, [], [], asked)
+    constants = {v: x for x, v in constants.items()}
+    return Body(makers, constants, carried, [], [], condition=asked)
 
 
-_makers = {scan_p: _of_scan, while_p: _of_while}
+_makers = {scan_p: _of_scan, while_p: _of_while, **dict.fromkeys(CUMULATIVE, _of_cumulative)}
+"""From an equation, the body of the loop that it is, or None."""

@@ -32,6 +32,9 @@ WIDE = ((64, 10.0), (32, 18.0))
 Several registers each, since a sum of one waits for itself. So do loops that turn in registers.
 """
 
+MOST_IN_TURN = 32.0
+"""Instructions of turns in registers that may still be wide: others need registers, too."""
+
 CHUNKS = 4
 """Vectors of a loop that is written out."""
 
@@ -95,6 +98,7 @@ class Kernel(Memory):
       sites: where dear values are computed: the paths of scopes.
       buffers: memory within the kernel: its name and (type, elements) by what is kept there.
       turning: the turns of loops in registers that are being written, see `rules.loops`.
+      in_turn: the most instructions of a turn of a loop in registers.
       aliases: variables of the bodies of loops to operands of the loops.
     """
 
@@ -105,7 +109,7 @@ class Kernel(Memory):
         self.units = 1
         self.done, self.live = {}, {}
         self.sites, self.buffers, self.open = {}, {}, []
-        self.deep, self.turning, self.visits = 0, [], 0.0
+        self.deep, self.turning, self.visits, self.in_turn = 0, [], 0.0, 0.0
         self.computations = 0
         self.aliases = {}
         self.names = {} if first is None else first.names
@@ -205,8 +209,8 @@ class Kernel(Memory):
         if self.group.rows == ():
             ends.append(self.group.shape[0])
         instructions = self.work / max(1.0, self.visits)
-        if self.group.makers.is_turning():  # they turn in registers, as long as there are enough
-            instructions = 0.0
+        if self.group.makers.is_turning() and self.in_turn <= MOST_IN_TURN:
+            instructions = 0.0  # they turn in registers, as long as there are enough
         for lanes, most in WIDE:
             if instructions <= most and ends and min(ends) >= 2 * lanes:
                 return lanes
@@ -486,11 +490,15 @@ class Kernel(Memory):
         extents = [n for n, p in zip(x.aval.shape, part.place, strict=True) if p is None]
         self.put_at(value, self._buffer(x, part.place, extents), index, extents, scope)
 
-    def collect(self, x, index, collected, scope):
-        """Store an element of a result that a loop collects, in the turn that makes it."""
+    def collect(self, x, where, collected, scope):
+        """Store an element of a result that a loop collects, in the turn that makes it.
+
+        `where` is its place in the result, and that in the values of the turn.
+        """
         if x in self.group.roots:
-            value, pointer = self.at(collected, index[1:]), self.result(self.group.roots.index(x))
-            self.put_at(value, pointer, index, x.aval.shape, scope, self.memory_kind(x))
+            whole, index = where
+            value, pointer = self.at(collected, index), self.result(self.group.roots.index(x))
+            self.put_at(value, pointer, whole, x.aval.shape, scope, self.memory_kind(x))
 
     # ------------------------------------------------------------ the whole
 

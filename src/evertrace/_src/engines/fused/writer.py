@@ -280,7 +280,7 @@ class Writer:
 
     def loaded(self, address, kind, lanes, scope):
         """Read numbers as they are in memory."""
-        memory = STORED.get(kind, kind)
+        memory: Any = STORED.get(kind, kind)
         full = memory if lanes == 1 else f"<{lanes} x {memory}>"
         line = f"load {full}, ptr {address.text}, align {SIZES[kind]}"
         found = scope.values.get(line)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from evertrace._src.control.loop import while_p
 from evertrace._src.control.scan import scan_p
 from evertrace._src.engines.fused import index as places
+from evertrace._src.engines.fused.cumulative import CUMULATIVE
 from evertrace._src.engines.fused.index import Index
 from evertrace._src.engines.fused.memory import NotFusible
 from evertrace._src.engines.fused.rules import LOOP_OPERATIONS, Rule, fusion
@@ -102,7 +103,7 @@ class _Loop:
             value = k.at(start, place)
             starts.append(k.spread(value, self.lanes if body.is_shaped(x.aval) else 1))
         scope = max([outer, *[value.scope for value in starts]], key=lambda s: s.depth)
-        length = self.eqn.params.get("length")
+        length = body.length
         bounds = ("0", str(length), 1)
         turns, enters = UNKNOWN_TURNS if length is None else length, None
         if body.condition is not None:
@@ -110,7 +111,9 @@ class _Loop:
             starts += asked
         key = ("turns", self.eqn.outvars[0], self.at, self.is_shaped)
         waits = 1.0 if self.at else WAITS
+        before = k.work
         found = k.loop(scope, key, bounds, starts, self._turn, turns * waits, enters)
+        k.in_turn = max(k.in_turn, (k.work - before) / (scope.turns * turns * waits))
         return self._by_carry(found[: len(self.registers)])
 
     def _by_carry(self, values):
@@ -124,13 +127,13 @@ class _Loop:
         k, body, before = self.k, self.body, self.k.turning
         counter = k.counter((*scope.path, "at"), scope, text, 1)
         place = places.of(counter)
-        if self.eqn.params.get("reverse"):
-            place = place.moved(self.eqn.params["length"] - 1, -1)
+        if body.is_reverse:
+            place = place.moved(body.length - 1, -1)
         given, known = self._given(values[: len(self.registers)]), {}
         for asked_at, value in zip(self._asked(), values[len(self.registers) :], strict=True):
             known[id(body.condition), asked_at] = value
         for x, array in body.slices:
-            given[x] = lambda index, array=array: k.at(array, (place, *index))
+            given[x] = lambda index, array=array: k.at(array, body.along(place, index))
         k.turning = [*before, Turn(self.eqn.outvars[0], scope, known, given)]
         for x in body.ahead if self.is_shaped else ():
             for rest in elements(x.aval.shape[len(self.at) :]):
@@ -139,7 +142,8 @@ class _Loop:
         if self.is_shaped:
             for x, collected in body.stacks:
                 for rest in elements(collected.aval.shape[len(self.at) :]):
-                    k.collect(x, (place, *self.at, *rest), collected, scope)
+                    index = (*self.at, *rest)
+                    k.collect(x, (body.along(place, index), index), collected, scope)
         k.turning = before
         if body.condition is None:
             return nexts, None
@@ -203,6 +207,10 @@ def elements(shape):
     return [tuple(map(Index, place)) for place in itertools.product(*map(range, shape))]
 
 
+def _is_collected(k, eqn, x, index):
+    raise NotFusible("what a loop collects is stored", x)
+
+
 def _value(k, eqn, index):
     """Not asked: loops have results of several shapes."""
     raise NotImplementedError
@@ -211,3 +219,8 @@ def _value(k, eqn, index):
 fusion.rules[scan_p] = fusion.rules[while_p] = Rule(
     _value, is_dear=lambda eqn: True, operations=LOOP_OPERATIONS, element_of=_element
 )
+
+for _prim in CUMULATIVE:
+    fusion.rules[_prim] = Rule(
+        _value, is_dear=lambda eqn: True, operations=2, element_of=_is_collected
+    )
