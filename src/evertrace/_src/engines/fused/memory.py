@@ -114,7 +114,7 @@ class Memory(Writer):
         lanes, step = strided
         addresses = [self.place(pointer, first + i * step, terms, kind) for i in range(lanes)]
         found = [self.loaded(address, kind, 1, scope) for address in addresses]
-        return self.opened(self.vector(found), kind)
+        return self.from_memory(self.vector(found), kind)
 
     def looked_up(self, x, offsets):
         """Return the elements of an array that numbers say: as many as these have lanes."""
@@ -124,7 +124,7 @@ class Memory(Writer):
             offset = self.lane(offsets, i)
             address = self.address(pointer, offset, kind)
             found.append(self.loaded(address, kind, 1, address.scope))
-        return self.opened(self.vector(found) if offsets.lanes > 1 else found[0], kind)
+        return self.from_memory(self.vector(found) if offsets.lanes > 1 else found[0], kind)
 
     def joined_at(self, pointer, offset, value, join, scope):
         """Store what `join` makes of the elements from an offset on, read anew, and others."""

@@ -230,6 +230,28 @@ class Writer:
             return x
         return self.write(x.scope, f"extractelement {x.full_type} {x.text}, i64 {i}", x.type, 1)
 
+    def lane_of(self, x, number):
+        """Return the one number of a vector that another says."""
+        if x.lanes == 1:
+            return x
+        scope = max(x.scope, number.scope, key=lambda s: s.depth)
+        line = f"extractelement {x.full_type} {x.text}, i64 {number.text}"
+        return self.write(scope, line, x.type, 1)
+
+    def with_lane(self, x, value, number):
+        """Return a vector with another number at the place that a third one says."""
+        if x.lanes == 1:
+            return value
+        scope = max(x.scope, value.scope, number.scope, key=lambda s: s.depth)
+        line = f"insertelement {x.full_type} {x.text}, {x.type} {value.text}, i64 {number.text}"
+        return self.write(scope, line, x.type, x.lanes)
+
+    def leading_zeros(self, x):
+        """Return how many of the first bits of a number are not set."""
+        name = f"@llvm.ctlz.{_short(x.type, x.lanes)}"
+        line = f"call {x.full_type} {name}({x.full_type} {x.text}, i1 false)"
+        return self.write(x.scope, line, x.type, x.lanes, 2.0)
+
     def any_lane(self, x, scope):
         """Return whether a boolean holds for any lane, in a scope at least."""
         if x.lanes == 1:
@@ -276,7 +298,7 @@ class Writer:
 
     def load(self, address, kind, lanes, scope):
         """Read numbers that lie side by side."""
-        return self.opened(self.loaded(address, kind, lanes, scope), kind)
+        return self.from_memory(self.loaded(address, kind, lanes, scope), kind)
 
     def loaded(self, address, kind, lanes, scope):
         """Read numbers as they are in memory."""
@@ -291,13 +313,22 @@ class Writer:
                 scope.lines.append(f"  {found.text} = {line}")
         return found
 
-    def opened(self, x, kind):
+    def from_memory(self, x, kind):
         """Return numbers that are read from memory as they are computed with."""
         if kind == "i1":
             return self.compare("ne", x, self.constant(0, "i8"))
         if kind not in STORED:
             return x
         return self._half(self.cast("zext", x, "i32"), kind)
+
+    def to_memory(self, x, kind):
+        """Return numbers as memory has them."""
+        if kind == "i1":
+            return self.cast("zext", x, "i8")
+        if kind not in STORED:
+            return x
+        bits = self.narrow.get((x.text, x.lanes)) or narrowed(self, x, kind)
+        return self.cast("trunc", bits, "i16")
 
     def rounded(self, x, kind):
         """Return the nearest numbers of a kind of memory, as they are computed with."""
@@ -310,11 +341,7 @@ class Writer:
 
     def store(self, x, address, scope, kind):
         """Write numbers side by side; those of a kind that memory has otherwise are of it."""
-        if kind == "i1":
-            x = self.cast("zext", x, "i8")
-        elif kind in STORED:
-            x = self.narrow.get((x.text, x.lanes)) or narrowed(self, x, kind)
-            x = self.cast("trunc", x, "i16")
+        x = self.to_memory(x, kind)
         self.spend(scope, 1.0, x.lanes)
         if not self.is_dry:
             scope.lines.append(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from evertrace._src.core.rules import RuleTable
 from evertrace._src.engines.fused.writer import TYPES
 
-_FAMILIES = "elementwise functions trigonometric structural indexing reduce dot loops"
+_FAMILIES = "elementwise functions trigonometric special structural indexing reduce dot loops"
 
 
 UNROLLED = 16

@@ -133,6 +133,18 @@ def _population_count(k, eqn, x):
     return k.call("ctpop", x)
 
 
+@elementwise(bits.clz_p, dtypes="iu")
+def _clz(k, eqn, x):
+    return k.leading_zeros(x)
+
+
+@elementwise(bits.mulhi_p, dtypes="iu")
+def _mulhi(k, eqn, x, y):
+    size, extend = 8 * SIZES[x.type], "zext" if is_unsigned(_dtype(eqn)) else "sext"
+    wide = k.binary("mul", *[k.cast(extend, z, f"i{2 * size}") for z in (x, y)], cost=4.0)
+    return k.cast("trunc", k.binary("lshr", wide, k.constant(size, wide.type)), x.type)
+
+
 @elementwise(bits.not_p, dtypes="iub")
 def _not(k, eqn, x):
     return k.binary("xor", x, k.constant(True if x.type == "i1" else -1, x.type))
@@ -294,3 +306,16 @@ def _convert(k, eqn, x):
     if SIZES[kind] < SIZES[x.type]:
         return k.cast("trunc", x, kind)
     return k.cast("zext" if is_unsigned(old) else "sext", x, kind)
+
+
+def _keeps_size(eqn):
+    old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+    return old.itemsize == new.itemsize and new.kind != "b"
+
+
+@elementwise(convert.bitcast_convert_type_p, dtypes="fiu", is_exact=True, takes=_keeps_size)
+def _bitcast(k, eqn, x):
+    old, new = eqn.invars[0].aval.dtype.name, eqn.outvars[0].aval.dtype.name
+    if old in HALVES or new in HALVES:
+        return k.from_memory(k.to_memory(x, HALVES.get(old, x.type)), HALVES.get(new, TYPES[new]))
+    return k.cast("bitcast", x, TYPES[new])

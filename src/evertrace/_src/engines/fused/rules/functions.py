@@ -8,7 +8,6 @@ import numpy as np
 
 from evertrace._src.engines.fused.rules.elementwise import elementwise
 from evertrace._src.ops import elementwise as ops
-from evertrace._src.ops import special
 
 
 class _Format:
@@ -256,36 +255,8 @@ def _expm1(k, eqn, x):
     return f.if_("oeq", x, 0, x, value)
 
 
-@elementwise(special.erf_p, dtypes="f", is_dear=True, takes=lambda eqn: is_single(eqn))
-def _erf(k, eqn, x):
-    """Compute it in double precision, from two polynomials."""
-    f = Arithmetic(k, "double")
-    wide = k.cast("fpext", x, "double")
-    size = f.magnitude(wide)
-    near = f.mul(wide, f.horner(f.mul(wide, wide), _ERF_NEAR))
-    most = f.if_("ogt", size, 10.5, 10.5, size)
-    r = f.div(1, f.add(most, 2))
-    g = f.horner(f.mul(f.sub(most, 2), r), _ERFC_TAIL)
-    square = f.mul(k.unary("fneg", most), most)
-    tail = f.mul(f.mul(f.exp(square), g), r)
-    far = f.with_sign_of(f.sub(1, tail), wide)
-    return k.cast("fptrunc", f.if_("olt", size, 0.875, near, far), x.type)
-
-
 def is_single(eqn):
     return eqn.invars[0].aval.dtype.itemsize <= 4
-
-
-_ERF_NEAR = (
-    1.1283791668022898, -0.37612635310070441, 0.11283719720372487, -0.026860752746140904,
-    0.0052044359835668273, -0.00081819275003637603, 8.5388414464765164e-5,
-)  # fmt: skip
-
-_ERFC_TAIL = (
-    1.0215827047004364, -0.6871606767235342, 0.27947218055072243, -0.036442746624385437,
-    -0.021512726159450019, 0.0064890638801246162, 0.0031033960014897393,
-    -0.00091023893827808029, -0.00065961765216814103, 0.00022216514583250189,
-)  # fmt: skip
 
 
 @elementwise(ops.floor_p, dtypes="f")

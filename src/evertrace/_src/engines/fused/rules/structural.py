@@ -118,6 +118,13 @@ def _unstack(k, eqn, x, index):
     return k.at(eqn.invars[0], (*index[:d], Index(eqn.outvars.index(x)), *index[d:]))
 
 
+def _split(k, eqn, x, index):
+    """Return an element of one of the results."""
+    d, n = eqn.params["axis"], eqn.outvars.index(x)
+    first = sum(eqn.params["sizes"][:n])
+    return k.at(eqn.invars[0], (*index[:d], index[d].moved(first), *index[d + 1 :]))
+
+
 @_moves(ops.transpose_p)
 def _transpose(eqn, index):
     found = [ZERO] * len(index)
@@ -163,4 +170,5 @@ fusion.rules[ops.reshape_p] = Rule(
 )
 fusion.rules[slicing.concatenate_p] = Rule(_concatenate, operations=0)
 fusion.rules[slicing.stack_p] = Rule(_stack, operations=0)
+fusion.rules[slicing.split_p] = Rule(_slice, operations=0, element_of=_split)
 fusion.rules[slicing.unstack_p] = Rule(_slice, operations=0, element_of=_unstack)

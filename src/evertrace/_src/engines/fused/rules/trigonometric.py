@@ -8,14 +8,10 @@ of 2 / pi that count (M. Payne and R. Hanek, Radian reduction for trigonometric 
 import itertools
 import math
 
+from evertrace._src.engines.fused.rules import doubles
+from evertrace._src.engines.fused.rules.doubles import PARTS
 from evertrace._src.engines.fused.rules.elementwise import elementwise, is_float
-from evertrace._src.engines.fused.rules.functions import (
-    LN2,
-    Arithmetic,
-    is_single,
-    log_of,
-    log_parts,
-)
+from evertrace._src.engines.fused.rules.functions import LN2, Arithmetic, log_of, log_parts
 from evertrace._src.ops import elementwise as ops
 
 _TWO_OVER_PI = (
@@ -24,39 +20,12 @@ _TWO_OVER_PI = (
 """Words of its bits behind the point, after one of none."""
 
 _LARGE_FROM = 8192.0
-_PARTS = [
-    float.fromhex(text)
-    for text in ("0x1.921fb544p+0", "0x1.0b4611a6p-34", "0x1.3198a2ep-69", "0x1.b839a252049c1p-104")
-]
-"""Of pi / 2: of 33 bits, so that products are exact."""
-
 _SIN = (-0.166666552, 0.00833218731, -0.000195179135)
 _COS = (0.041666653, -0.0013887618, 2.44631792e-5)
 _TAN_OF_LARGE = (
     0.3333335172, 0.1333260018, 0.0540666691, 0.02124902644, 0.01091807888, -1.078941203e-5,
     0.004424086762,
 )  # fmt: skip
-_TAN = (
-    0.33333333333332771, 0.13333333333415578, 0.053968253926209836, 0.021869489620024787,
-    0.0088632190082670963, 0.0035922904931097274, 0.0014547493282619714,
-    0.00059510129809933566, 0.00022227143013221564, 0.00013674994251989111,
-    -2.6703978228342081e-5, 8.9745739047005667e-5, -4.5035631643997279e-5,
-    2.0901674318993567e-5,
-)  # fmt: skip
-
-
-def _small_angle(k, wide):
-    """Return n and the rest of a number that is n pi / 2 and a rest: in bits, and in two parts."""
-    f = Arithmetic(k, "double")
-    whole, n = f.rounded(f.mul(wide, 2 / math.pi))
-    first, product = f.sub(wide, f.mul(whole, _PARTS[0])), f.mul(whole, _PARTS[1])
-    second, third = f.sub(first, product), f.mul(whole, _PARTS[2])
-    lost = f.sub(f.sub(first, second), product)
-    total = f.sub(second, third)
-    gone = f.sub(f.sub(second, total), third)
-    rest = f.sub(f.add(lost, gone), f.mul(whole, _PARTS[3]))
-    value = f.add(total, rest)
-    return n, value, f.add(f.sub(total, value), rest)
 
 
 def _large_angle(k, x):
@@ -123,6 +92,8 @@ def _sine_in(k, f, angle, n):
 
 def _sine(k, x, turns):
     """Return the sine of so many quarters of a turn and a float."""
+    if x.type == "double":
+        return doubles.sine(k, x, turns)
     f, wide = Arithmetic(k, "float"), Arithmetic(k, "double")
 
     def of_large(y):
@@ -131,41 +102,45 @@ def _sine(k, x, turns):
 
     y = k.cast("fpext", x, "double")
     whole, n = wide.rounded(wide.mul(y, 2 / math.pi))
-    angle = wide.sub(wide.sub(y, wide.mul(whole, _PARTS[0])), wide.mul(whole, _PARTS[1]))
+    angle = wide.sub(wide.sub(y, wide.mul(whole, PARTS[0])), wide.mul(whole, PARTS[1]))
     n = f.integer("add", k.cast("trunc", n, "i32"), turns)
     value = _sine_in(k, f, k.cast("fptrunc", angle, "float"), n)
     return _unless_large(k, x, value, of_large)
 
 
-@elementwise(ops.sin_p, dtypes="f", is_dear=True, takes=is_single)
+@elementwise(ops.sin_p, dtypes="f", is_dear=True)
 def _sin(k, eqn, x):
     return Arithmetic(k, x.type).if_("oeq", x, 0, x, _sine(k, x, 0))
 
 
-@elementwise(ops.cos_p, dtypes="f", is_dear=True, takes=is_single)
+@elementwise(ops.cos_p, dtypes="f", is_dear=True)
 def _cos(k, eqn, x):
     return _sine(k, x, 1)
 
 
-@elementwise(ops.tan_p, dtypes="f", is_dear=True, takes=is_single)
+@elementwise(ops.tan_p, dtypes="f", is_dear=True)
 def _tan(k, eqn, x):
+    if x.type == "double":
+        value = doubles.tangent(k, x)
+    else:
+        value = k.cast(
+            "fptrunc",
+            doubles.tangent_in(k, *doubles.few_turns(k, k.cast("fpext", x, "double"))),
+            "float",
+        )
+    value = Arithmetic(k, x.type).if_("oeq", x, 0, x, value)
+    return (
+        value if x.type == "double" else _unless_large(k, x, value, lambda y: _tan_of_large(k, y))
+    )
+
+
+def _tan_of_large(k, x):
     f = Arithmetic(k, "double")
-
-    def turned(n, value):
-        is_odd = k.compare("ne", f.integer("and", n, 1), k.constant(0, "i64"))
-        return k.cast("fptrunc", k.choose(is_odd, f.div(-1, value), value), "float")
-
-    def of_large(y):
-        n, r = _large_angle(k, y)
-        z = f.mul(r, r)
-        return turned(n, f.add(f.mul(f.mul(z, r), f.horner(z, _TAN_OF_LARGE)), r))
-
-    n, r, rest = _small_angle(k, k.cast("fpext", x, "double"))
+    n, r = _large_angle(k, x)
     z = f.mul(r, r)
-    more = f.add(f.mul(f.mul(z, r), f.horner(z, _TAN)), f.add(f.mul(z, rest), rest))
-    value = turned(n, f.add(r, more))
-    value = Arithmetic(k, "float").if_("oeq", x, 0, x, value)
-    return _unless_large(k, x, value, of_large)
+    value = f.add(f.mul(f.mul(z, r), f.horner(z, _TAN_OF_LARGE)), r)
+    is_odd = k.compare("ne", f.integer("and", n, 1), k.constant(0, "i64"))
+    return k.cast("fptrunc", k.choose(is_odd, f.div(-1, value), value), "float")
 
 
 # ---------------------------------------------------------------- inverse functions
@@ -276,23 +251,13 @@ _LOG2 = (
 )  # fmt: skip
 
 
-@elementwise(ops.pow_p, dtypes="f", is_dear=True, takes=is_single)
+@elementwise(ops.pow_p, dtypes="f", is_dear=True)
 def _pow(k, eqn, x, y):
-    """Compute base 2 logarithms of floats in double precision."""
-    f, wide = Arithmetic(k, "float"), Arithmetic(k, "double")
-    exponent = eqn.invars[1].aval.dtype
+    f, exponent = Arithmetic(k, x.type), eqn.invars[1].aval.dtype
     if not is_float(exponent):
-        y = k.cast("sitofp" if exponent.kind == "i" else "uitofp", y, "float")
+        y = k.cast("sitofp" if exponent.kind == "i" else "uitofp", y, x.type)
     base = f.magnitude(x)
-    is_small = k.compare("olt", base, f.number(2.0**-126))
-    n, rest = log_parts(f, k.choose(is_small, f.mul(base, 2.0**24), base))
-    n = k.choose(is_small, f.sub(n, 24), n)
-    rest, n = k.cast("fpext", rest, "double"), k.cast("fpext", n, "double")
-    log = wide.add(wide.mul(rest, wide.horner(rest, _LOG2)), n)
-    within = wide.clamped(wide.mul(k.cast("fpext", y, "double"), log), -160, 160)
-    whole, turns = wide.rounded(within)
-    r = k.cast("fptrunc", wide.mul(wide.sub(within, whole), 0.69314718055994530942), "float")
-    value = f.scaled(f.add(f.exp_of_rest(r), 1), k.cast("trunc", turns, "i32"))
+    value = doubles.power_of(k, base, y) if f.format.is_double else _power_of(k, base, y)
     edge = k.compare("ole", base, f.number(0))
     edge = k.binary("or", edge, k.compare("uge", base, f.number(math.inf)))
     is_zero = k.compare("oeq", base, f.number(0))
@@ -301,6 +266,20 @@ def _pow(k, eqn, x, y):
     value = k.choose(edge, k.choose(goes_up, f.number(math.inf), f.number(0)), value)
     value = k.choose(k.compare("uno", x, y), f.number(math.nan), value)
     return _with_special_powers(k, f, (x, y), value)
+
+
+def _power_of(k, base, y):
+    """Return powers of positive floats, and something of others, by logarithms in doubles."""
+    f, wide = Arithmetic(k, "float"), Arithmetic(k, "double")
+    is_small = k.compare("olt", base, f.number(2.0**-126))
+    n, rest = log_parts(f, k.choose(is_small, f.mul(base, 2.0**24), base))
+    n = k.choose(is_small, f.sub(n, 24), n)
+    rest, n = k.cast("fpext", rest, "double"), k.cast("fpext", n, "double")
+    log = wide.add(wide.mul(rest, wide.horner(rest, _LOG2)), n)
+    within = wide.clamped(wide.mul(k.cast("fpext", y, "double"), log), -160, 160)
+    whole, turns = wide.rounded(within)
+    r = k.cast("fptrunc", wide.mul(wide.sub(within, whole), 0.69314718055994530942), "float")
+    return f.scaled(f.add(f.exp_of_rest(r), 1), k.cast("trunc", turns, "i32"))
 
 
 def _with_special_powers(k, f, operands, value):
@@ -317,8 +296,8 @@ def _with_special_powers(k, f, operands, value):
     )
     is_part = k.compare("une", k.call("floor", y), y)
     value = k.choose(k.binary("and", has_none, is_part), f.number(math.nan), value)
-    sign = f.integer("and", f.bits(x), -(2**31))
-    sign = k.choose(is_odd, sign, k.constant(0, "i32"))
+    sign = f.integer("and", f.bits(x), -(2 ** (63 if f.format.is_double else 31)))
+    sign = k.choose(is_odd, sign, k.constant(0, f.format.bits))
     value = f.from_bits(k.binary("xor", f.bits(value), sign))
     is_trivial = k.binary("or", k.compare("oeq", y, zero), k.compare("oeq", x, f.number(1)))
     return k.choose(is_trivial, f.number(1), value)
@@ -336,7 +315,7 @@ _LOG1P = {
 }  # fmt: skip
 
 
-def _log1p_of(f, x):
+def log1p_of(f, x):
     """Return log(1 + x) for numbers above -1, as f - s (f - ...), whose first term is exact."""
     high, low, _ = LN2[f.kind]
     shifted = f.add(x, 1)
@@ -359,7 +338,7 @@ def _log1p_of(f, x):
 def _log1p(k, eqn, x):
     f = Arithmetic(k, x.type)
     most = 1e300 if f.format.is_double else 1e30
-    value = f.if_("oeq", x, 0, x, _log1p_of(f, x))
+    value = f.if_("oeq", x, 0, x, log1p_of(f, x))
     value = f.if_("ole", x, most, value, log_of(f, x))
     value = f.if_("oeq", x, -1, -math.inf, value)
     return f.if_("olt", x, -1, math.nan, value)
