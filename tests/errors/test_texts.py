@@ -32,10 +32,10 @@ def branches(x):
     return -x
 
 
-def import_pallas():
-    from evertrace.experimental import pallas  # noqa: PLC0415
+def import_mosaic():
+    from evertrace.experimental import mosaic  # noqa: PLC0415
 
-    return pallas
+    return mosaic
 
 
 def import_misspelt():
@@ -135,10 +135,9 @@ TEXTS = {
         "make Point a tree: `ev.tree_util.register_dataclass(Point)`.",
     ),
     "a module that is left out": (
-        import_pallas, ModuleNotFoundError,
-        "evertrace.experimental.pallas is left out on purpose.",
-        "call kernels by `evertrace.ffi`, or fuse what is written in `evertrace.numpy` by "
-        "`evertrace.jit(f, engine='fused')`.",
+        import_mosaic, ModuleNotFoundError,
+        "evertrace.experimental.mosaic is left out on purpose.",
+        "write kernels by `evertrace.experimental.pallas`.",
     ),
     "a module that is misspelt": (
         import_misspelt, ModuleNotFoundError,
@@ -195,7 +194,7 @@ def test_numbers_are_made_static_under_strict_rules():
 
 
 def test_who_asks_whether_a_module_is_there_is_told():
-    assert importlib.util.find_spec("evertrace.experimental.pallas") is None
+    assert importlib.util.find_spec("evertrace.experimental.mosaic") is None
     assert not hasattr(jnp, "summ")
     assert getattr(jnp, "summ", None) is None
 

@@ -18,9 +18,84 @@ LEFT_OUT = {
     "evertrace.experimental.host_callback": "use `evertrace.pure_callback` or `io_callback`",
     "evertrace.experimental.jax2tf": "use `evertrace.export`",
     "evertrace.experimental.maps": "use `evertrace.shard_map`",
-    "evertrace.experimental.mosaic": "call kernels by `evertrace.ffi`",
-    "evertrace.experimental.pallas": "call kernels by `evertrace.ffi`, or fuse what is written in "
-    "`evertrace.numpy` by `evertrace.jit(f, engine='fused')`",
+    "evertrace.experimental.mosaic": "write kernels by `evertrace.experimental.pallas`",
+    "evertrace.experimental.pallas.BoundedSlice": (
+        "use `pl.Element`, whose blocks all have one size"
+    ),
+    "evertrace.experimental.pallas.CompilerParams": (
+        "leave it out, or use `pallas.triton.CompilerParams`: neither has an effect on the CPU"
+    ),
+    "evertrace.experimental.pallas.DeviceIdType": (
+        "use `evertrace.shard_map` and `lax.ppermute`: kernels reach no other device"
+    ),
+    "evertrace.experimental.pallas.Indirect": "read the rows in the kernel, `x_ref[indices]`",
+    "evertrace.experimental.pallas.core_map": "use `pl.pallas_call`: the CPU has no mesh of cores",
+    "evertrace.experimental.pallas.debug_check": (
+        "use `pl.debug_print`, or check what the call returns"
+    ),
+    "evertrace.experimental.pallas.delay": "leave it out: steps of a grid run one after the other",
+    "evertrace.experimental.pallas.enable_debug_checks": (
+        "leave it out: blocks and slices that are out of bounds are errors always"
+    ),
+    "evertrace.experimental.pallas.enable_poison_buffers": (
+        "leave it out: memory that is not written is NaN always"
+    ),
+    "evertrace.experimental.pallas.estimate_cost": "use `jit(f).lower(x).cost_analysis()`",
+    "evertrace.experimental.pallas.get_global": "use `scratch_shapes`",
+    "evertrace.experimental.pallas.kernel": "use `pl.pallas_call`: the CPU has no mesh of cores",
+    "evertrace.experimental.pallas.lower_as_mlir": "use `jit(f).lower(x).as_text()`",
+    "evertrace.experimental.pallas.mosaic_gpu": (
+        "use `pl.pallas_call`: Mosaic is a compiler for GPUs"
+    ),
+    "evertrace.experimental.pallas.pallas_export_experimental": (
+        "use `evertrace.export`: kernels are exported as any operation"
+    ),
+    "evertrace.experimental.pallas.select_ref": "use `lax.switch` between functions of the refs",
+    "evertrace.experimental.pallas.semaphore": (
+        "leave it out: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.semaphore_read": (
+        "leave it out: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.semaphore_signal": (
+        "leave it out: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.semaphore_wait": (
+        "leave it out: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.tpu": (
+        "use `pl.ANY` for memory, and `pl.pallas_call`: there is no compiler for TPUs here"
+    ),
+    "evertrace.experimental.pallas.tpu_sc": (
+        "use `pl.pallas_call`: there is no compiler for TPUs here"
+    ),
+    "evertrace.experimental.pallas.triton.atomic_add": (
+        "write `ref[i] += x`: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.triton.atomic_and": (
+        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.triton.atomic_cas": (
+        "use `jnp.where`: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.triton.atomic_max": (
+        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.triton.atomic_min": (
+        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.triton.atomic_or": (
+        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.triton.atomic_xchg": (
+        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.triton.atomic_xor": (
+        "write `ref[i] = op(ref[i], x)`: steps of a grid run one after the other"
+    ),
+    "evertrace.experimental.pallas.triton.elementwise_inline_asm": (
+        "write the operation in `evertrace.numpy`"
+    ),
     "evertrace.experimental.scheduling_groups": "leave it out: it is a hint to XLA's scheduler",
     "evertrace.experimental.xla_metadata": "leave it out: it is a hint to XLA's scheduler",
     "evertrace.lax.create_token": "leave it out: effects are ordered without tokens",

@@ -9,8 +9,8 @@ __all__ = ["io_callback"]
 
 _LAZY = frozenset({
     "array_serialization", "checkify", "colocated_python", "compilation_cache", "hijax", "jet",
-    "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pjit", "profiler", "random",
-    "rnn", "serialize_executable", "shard_alike", "shard_map", "sparse",
+    "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pallas", "pjit", "profiler",
+    "random", "rnn", "serialize_executable", "shard_alike", "shard_map", "sparse",
 })  # fmt: skip
 
 

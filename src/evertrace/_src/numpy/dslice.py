@@ -87,6 +87,17 @@ def is_in(index):
     return any(type(part) is Slice for part in (index if type(index) is tuple else (index,)))
 
 
+def slices_in(index, ndim):
+    """Return, for each `Slice` of an index, its dimension, its place in the index, and itself."""
+    parts = index if type(index) is tuple else (index,)
+    found, dim = [], 0
+    for i, part in enumerate(parts):
+        if type(part) is Slice:
+            found.append((dim, i, part))
+        dim += ndim - _used(parts) if part is Ellipsis else _rank(part)
+    return found
+
+
 class Window:
     """The part of an array that the `Slice`s of an index select.
 
@@ -96,13 +107,11 @@ class Window:
 
     def __init__(self, shape, index):
         parts = list(index) if type(index) is tuple else [index]
-        self._sizes, starts, dim = list(shape), {}, 0
-        for i, part in enumerate(parts):
-            if type(part) is Slice:
-                self._check(part, dim, shape)
-                starts[dim], self._sizes[dim] = part.start, part.span
-                parts[i] = slice(None, None, part.stride)
-            dim += len(shape) - _used(parts) if part is Ellipsis else _rank(part)
+        self._sizes, starts = list(shape), {}
+        for dim, i, part in slices_in(index, len(shape)):
+            self._check(part, dim, shape)
+            starts[dim], self._sizes[dim] = part.start, part.span
+            parts[i] = slice(None, None, part.stride)
         self.index = tuple(parts)
         self._starts = [literal(0, INT32)] * len(shape)
         for d, start in starts.items():

@@ -184,11 +184,16 @@ def addupdate(ref, idx, x):
 
 def _checked(where, ref, kind=Indexed):
     if not isinstance(ref, kind):
-        got = "an array" if isinstance(ref, Array) else f"a value of type {type(ref).__name__}"
-        raise errors.user_error(
-            ValueError,
-            f"{where}: expected a Ref, got {got}.",
-            fix="make one with `ev.new_ref(x)`; arrays are changed by `x.at[i].set(v)`.",
-            anchor="ref-not-array",
-        )
+        raise not_a_ref(where, ref)
     return ref
+
+
+def not_a_ref(where, given):
+    """Build the error for what is no `Ref` where one is needed."""
+    got = "an array" if isinstance(given, Array) else f"a value of type {type(given).__name__}"
+    return errors.user_error(
+        ValueError,
+        f"{where}: expected a Ref, got {got}.",
+        fix="make one with `ev.new_ref(x)`; arrays are changed by `x.at[i].set(v)`.",
+        anchor="ref-not-array",
+    )

@@ -17,7 +17,7 @@ from evertrace._src import config, dtypes, errors
 from evertrace._src.arrays.cell import Cell, UnfollowedStateError
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.tracer import EVAL, Tracer, state
-from evertrace._src.numpy import indexers
+from evertrace._src.numpy import dslice, indexers
 from evertrace._src.ops.convert import convert
 from evertrace._src.support import WeakKeys, set_module
 from evertrace._src.transforms.staging import Stage
@@ -221,7 +221,7 @@ class Ref(Indexed, Cell):
         return make, (self.read(),)
 
 
-class _View(Indexed):
+class View(Indexed):
     """A part of a `Ref`: ``ref.at[index]``."""
 
     __slots__ = ("index", "owner")
@@ -248,7 +248,7 @@ class _Views:
         self.owner = owner
 
     def __getitem__(self, index):
-        view = _View(self.owner, index)
+        view = View(self.owner, index)
         view.read()  # a bad index is an error here
         return view
 
@@ -283,6 +283,16 @@ def _is_whole(index):
 
 def _check_bounds(x, index):
     """Raise for an int that is out of bounds; arrays and traced ints are moved inside."""
+    for dim, _, part in dslice.slices_in(index, x.ndim):
+        if type(part.start) is int and part.start + part.span > (x.shape[dim : dim + 1] or [0])[0]:
+            raise errors.user_error(
+                IndexError,
+                f"Ref: {part} reaches beyond dimension {dim} of a mutable array of shape "
+                f"{x.shape}.",
+                fix="make the slice end inside; what may stick out is read under a mask, "
+                "`pallas.triton.load`.",
+                anchor="ref-write",
+            )
     if not any(type(part) is int for part in (index if type(index) is tuple else (index,))):
         return
     items = indexers.parse(x.shape, index, is_bounded=False)

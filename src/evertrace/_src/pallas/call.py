@@ -1,0 +1,306 @@
+"""`pallas_call`, and the primitive that a call of a kernel is."""
+
+from typing import Any
+
+from evertrace._src import errors, tree
+from evertrace._src.api.arguments import check_callable
+from evertrace._src.api.extending import lower_fun, register_lowering
+from evertrace._src.api.tracing import jit
+from evertrace._src.arrays.interop import as_operand
+from evertrace._src.control.bodies import as_arrays
+from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.ops.structural import move_batch_dim
+from evertrace._src.pallas import blocks, program
+from evertrace._src.pallas.kernel import memory_aval, trace
+from evertrace._src.pallas.specs import BlockSpec, GridSpec, no_block_spec, public
+from evertrace._src.signatures import function_name
+from evertrace._src.transforms.batching import batch_flat
+from evertrace._src.transforms.jvp import jvp_flat
+from evertrace._src.transforms.staging import close_jaxpr, restage
+
+# ------------------------------------------------------------------------ the primitive
+
+
+def _run(*operands, jaxpr, grid, name):
+    return program.run(jaxpr.jaxpr, grid, operands)
+
+
+def _abstract(*avals, jaxpr, grid, name):
+    return [b.aval for b in grid.outputs]
+
+
+def _jvp(primals, tangents, **params):
+    return jvp_flat(lambda *xs: _run(*xs, **params), primals, tangents)
+
+
+def _batch(axis, operands, dims, *, jaxpr, grid, name):
+    """Add an axis to the grid, in front."""
+    count = grid.num_captured
+    if any(d is not None for d in dims[:count]):  # other blocks for each example
+        return batch_flat(
+            lambda *xs: _run(*xs, jaxpr=jaxpr, grid=grid, name=name), axis, operands, dims
+        )
+    aliased = {i for i, _ in grid.aliases}
+    is_batched = [d is not None or i in aliased for i, d in enumerate(dims[count:])]
+    operands = list(operands[:count]) + [
+        move_batch_dim(x, d, 0, axis.size) if b else x
+        for x, d, b in zip(operands[count:], dims[count:], is_batched, strict=True)
+    ]
+    derived = grid._replace(
+        sizes=(axis.size, *grid.sizes),
+        hidden=grid.hidden + 1,
+        inputs=tuple(
+            b.batched(axis.size, is_b) for b, is_b in zip(grid.inputs, is_batched, strict=True)
+        ),
+        outputs=tuple(b.batched(axis.size, True) for b in grid.outputs),
+    )
+    outs = pallas_call_p.bind(*operands, jaxpr=jaxpr, grid=derived, name=name)
+    return outs, [0] * len(outs)
+
+
+pallas_call_p = Primitive(
+    "pallas_call",
+    multiple_results=True,
+    cache_types=False,
+    show=("name", "grid", "jaxpr"),
+    abstract=_abstract,
+    effects=lambda *, jaxpr, **_: jaxpr.effects,
+    jvp_call=_jvp,
+    linearize=_jvp,
+    batch_call=_batch,
+    transpose=undefined("derivatives of kernels are programs of loops"),
+)
+register_lowering(pallas_call_p, lower_fun(_run))
+
+
+# ------------------------------------------------------------------------ as users call it
+
+
+@public
+def pallas_call(
+    kernel,
+    out_shape,
+    *,
+    grid_spec=None,
+    grid: Any = (),
+    in_specs: Any = no_block_spec,
+    out_specs: Any = no_block_spec,
+    scratch_shapes: Any = (),
+    input_output_aliases: Any = None,
+    debug=False,
+    interpret=False,
+    name=None,
+    compiler_params=None,
+    cost_estimate=None,
+    metadata=None,
+):
+    """Return a function of arrays that runs a kernel for each step of a grid.
+
+    The kernel sees *refs* of blocks: those of the inputs, then of the outputs, then scratch memory.
+    It reads ``x_ref[...]`` and writes ``o_ref[...] = value``. Steps run one after the other, the
+    last axis of the grid fastest, so a step sees what earlier ones wrote to blocks of outputs and
+    to scratch memory. What is written nowhere is NaN, the least integer, or False; so is what a
+    block has beyond its array's end.
+
+    A call is compiled as any function is, for the processor as well; it can be differentiated
+    forwards and backwards, and vectorised, which adds an axis to the grid.
+
+    Args:
+      kernel: function of refs that returns nothing. It captures no arrays; numbers are fine.
+      out_shape: a tree of `ShapeDtypeStruct`, or whatever has a shape and a dtype. The outputs have
+        its structure (a tuple for a list).
+      grid_spec: a `GridSpec`, in the place of the four arguments that follow.
+      grid: an int, or a tuple of ints or pairs (name, int).
+      in_specs: a tree of `BlockSpec`s like the tuple of arguments; without one, or with None, a
+        kernel sees all of an array.
+      out_specs: likewise for the outputs.
+      scratch_shapes: a list, tuple or dict of types of memory, such as ``pl.ANY((8,), "float32")``.
+        The kernel gets one ref for each, keyword arguments for a dict.
+      input_output_aliases: dict from the number of an input to that of the output, of its type,
+        that begins as a copy of it.
+      debug: whether to print the kernel's jaxpr when it is traced.
+      interpret: accepted, without effect: there is one meaning, and it is compiled.
+      name: what jaxprs and messages call the kernel.
+      compiler_params: for accelerators, without effect.
+      cost_estimate: likewise.
+      metadata: likewise.
+
+    Returns:
+      A function of trees of arrays, all positional.
+
+    Raises:
+      TypeError, ValueError, IndexError: specs do not fit the arrays, an index map leaves them, the
+        kernel returns or captures something, or writes to an input.
+
+    Differs from JAX: no ``interpret=True`` is needed on the CPU; reverse mode works; a grid that
+    has blocks beyond an array's is an error, as is writing to an input.
+
+    Example:
+      >>> from evertrace.experimental import pallas as pl
+      >>> def add(x_ref, y_ref, o_ref):
+      ...     o_ref[...] = x_ref[...] + y_ref[...]
+      >>> block = pl.BlockSpec((4,), lambda i: i)
+      >>> x = jnp.arange(6.0)
+      >>> call = pl.pallas_call(
+      ...     add, grid=pl.cdiv(6, 4), in_specs=[block, block], out_specs=block, out_shape=x
+      ... )
+      >>> call(x, 10 * x)
+      Array([ 0., 11., 22., 33., 44., 55.], dtype=float32)
+    """
+    del interpret, compiler_params, cost_estimate, metadata
+    check_callable("pallas_call", kernel)
+    if grid_spec is None:
+        grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    elif grid != () or in_specs is not no_block_spec or out_specs is not no_block_spec:
+        raise errors.user_error(
+            ValueError,
+            "pallas_call: `grid_spec` says what `grid`, `in_specs` and `out_specs` would say.",
+            fix="give the one or the others.",
+            anchor="kernel-specs",
+        )
+    out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
+    plan = _Plan(
+        kernel,
+        name or function_name(kernel),
+        grid_spec,
+        _out_types(out_shape),
+        dict(input_output_aliases or {}),
+        debug,
+    )
+
+    def call(*args):
+        return plan(*args)
+
+    call.__name__ = call.__qualname__ = plan.name
+    return jit(call)
+
+
+def _out_types(out_shape):
+    leaves, treedef = tree.flatten(out_shape)
+    for x in leaves:
+        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise errors.user_error(
+                TypeError,
+                f"pallas_call: `out_shape` has a {type(x).__name__}, which has no shape and dtype.",
+                fix="pass `ev.ShapeDtypeStruct(shape, dtype)`.",
+                anchor="not-an-array",
+            )
+    return [ShapedArray(tuple(x.shape), x.dtype) for x in leaves], treedef
+
+
+class _Plan:
+    """A kernel and how it is to be called.
+
+    Args:
+      kernel, name, grid_spec, aliases, debug: see `pallas_call`.
+      out_types: types of the outputs, and their structure.
+    """
+
+    def __init__(self, kernel, name, grid_spec, out_types, aliases, debug):
+        self.kernel, self.name, self.grid_spec = kernel, name, grid_spec
+        self.out_types, self.aliases, self.debug = out_types, aliases, debug
+
+    def __call__(self, *args):
+        leaves, in_tree = tree.flatten(args)
+        where = f"pallas_call({self.name})"
+        operands = [as_operand(x, where) for x in leaves]
+        sizes, _ = self.grid_spec.sizes()
+        ins, in_captured = self._blocks(
+            "in_specs", args, in_tree, [x.aval for x in operands], sizes
+        )
+        avals, out_tree = self.out_types
+        outs, out_captured = self._blocks(
+            "out_specs", tree.unflatten(out_tree, avals), out_tree, avals, sizes
+        )
+        self._check_aliases(ins, outs)
+        refs = tree.treedef_tuple([*in_tree.children(), *_as_arguments(out_tree)])
+        memory, scratch_tree = _scratch(self.grid_spec.scratch_shapes)
+        traced = trace(
+            self.kernel, where, sizes, refs, [b.block_aval for b in ins],
+            [b.block_aval for b in outs], scratch_tree, memory,
+        )  # fmt: skip
+        if self.debug:
+            print(f"The kernel {self.name}:\n{traced.body}")
+        numbers = [blocks.whole("a captured number", x.aval, sizes) for x in traced.captured]
+        shift = len(numbers)
+        grid = program.Grid(
+            sizes=sizes,
+            hidden=0,
+            inputs=(*[b for b, _ in numbers], *ins),
+            outputs=tuple(outs),
+            scratch=tuple(memory),
+            aliases=tuple((i + shift, o) for i, o in sorted(self.aliases.items())),
+        )
+        found = pallas_call_p.bind(
+            *in_captured, *out_captured, *traced.captured, *operands,
+            jaxpr=_with_ids_first(traced.body, shift, len(sizes)), grid=grid, name=self.name,
+        )  # fmt: skip
+        return tree.unflatten(out_tree, as_arrays(found))
+
+    def _blocks(self, what, values, treedef, avals, sizes):
+        """Return the blocks of some arrays, and what all of their index maps capture."""
+        specs = getattr(self.grid_spec, what)
+        if isinstance(specs, list):
+            specs = tuple(specs)
+        none = BlockSpec()
+        if specs is no_block_spec:
+            flat = [none] * len(avals)
+        else:
+            flat = blocks.flat_specs(what, specs, treedef, none)
+        kind = "args" if what == "in_specs" else "outputs"
+        paths = [kind + tree.keystr(path) for path, _ in tree.flatten_with_path(values)[0]]
+        found, captured = [], []
+        for path, aval, spec in zip(paths, avals, flat, strict=True):
+            of_array, values = blocks.blocks_of(path, aval, spec, sizes)
+            found.append(of_array)
+            captured += values
+        return found, captured
+
+    def _check_aliases(self, ins, outs):
+        for i, o in self.aliases.items():
+            if not (0 <= i < len(ins) and 0 <= o < len(outs)):
+                wrong = f"there are {len(ins)} inputs and {len(outs)} outputs"
+            elif ins[i].aval.update(weak_type=False) != outs[o].aval:
+                given, wanted = ins[i].aval.str_short(), outs[o].aval.str_short()
+                wrong = f"the input is {given}, the output {wanted}"
+            else:
+                continue
+            raise errors.user_error(
+                ValueError,
+                f"pallas_call: `input_output_aliases` has {i}: {o}, but {wrong}.",
+                fix="name an input and an output of one type, by their numbers.",
+                anchor="kernel-specs",
+            )
+
+
+def _as_arguments(out_tree):
+    """Return the structures of the arguments that a kernel gets for its outputs."""
+    node = out_tree.node_data()
+    return out_tree.children() if node is not None and node[0] is tuple else [out_tree]
+
+
+def _scratch(shapes):
+    """Return the types of scratch memory, and their structure as arguments."""
+    if isinstance(shapes, list):
+        shapes = tuple(shapes)
+    leaves, treedef = tree.flatten(shapes if isinstance(shapes, (tuple, dict)) else (shapes,))
+    return [memory_aval("pallas_call", x) for x in leaves], treedef
+
+
+def _with_ids_first(body, num_captured, rank):
+    """Return the body, closed, with the indices of the grid before what it captures."""
+
+    def fun(*args):
+        ids, captured, rest = (
+            args[:rank],
+            args[rank : rank + num_captured],
+            args[rank + num_captured :],
+        )
+        return program.inline(body, *captured, *ids, *rest)
+
+    if not (num_captured and rank):
+        return close_jaxpr(body)
+    avals = body.in_avals
+    order = avals[num_captured : num_captured + rank] + avals[:num_captured]
+    return close_jaxpr(restage(fun, order + avals[num_captured + rank :]))
