@@ -59,7 +59,7 @@ class Dim(NamedTuple):
         """Number of the places that a block can have."""
         if self.is_element:
             return max(sum(self.padding) + self.array_size - self.size + 1, 0)
-        return -(-self.array_size // self.size)
+        return -(-self.array_size // self.size) if self.size else 1
 
     @property
     def padded(self):
@@ -133,8 +133,11 @@ class Blocks(NamedTuple):
 
 def whole(name, aval, grid):
     """Return the blocks of an array that each step sees all of."""
-    dims = tuple(Dim(size, Blocked, size) for size in aval.shape)
-    return _resolved(name, aval, dims, None, grid)
+    return _resolved(name, aval, _whole(aval), None, grid)[0]
+
+
+def _whole(aval):
+    return tuple(Dim(size, Blocked, size) for size in aval.shape)
 
 
 def blocks_of(name, aval, spec, grid):
@@ -148,7 +151,7 @@ def blocks_of(name, aval, spec, grid):
     """
     shape = spec.block_shape
     if shape is None:
-        shape = aval.shape
+        return _resolved(name, aval, _whole(aval), spec.index_map, grid)
     if len(shape) != aval.ndim:
         raise errors.user_error(
             ValueError,

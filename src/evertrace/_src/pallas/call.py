@@ -181,7 +181,7 @@ def _out_types(out_shape):
     for x in leaves:
         if not (hasattr(x, "shape") and hasattr(x, "dtype")):
             raise errors.user_error(
-                TypeError,
+                ValueError,
                 f"pallas_call: `out_shape` has a {type(x).__name__}, which has no shape and dtype.",
                 fix="pass `ev.ShapeDtypeStruct(shape, dtype)`.",
                 anchor="not-an-array",
@@ -227,7 +227,7 @@ class _Plan:
         grid = program.Grid(
             sizes=sizes,
             hidden=0,
-            inputs=(*[b for b, _ in numbers], *ins),
+            inputs=(*numbers, *ins),
             outputs=tuple(outs),
             scratch=tuple(memory),
             aliases=tuple((i + shift, o) for i, o in sorted(self.aliases.items())),

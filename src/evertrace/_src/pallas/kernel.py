@@ -150,7 +150,7 @@ def trace(kernel, name, sizes, in_tree, inputs, outputs, scratch_tree, scratch):
     with _watched(kernel):
         staged = stage(flat, [INDEX] * rank + given, name=name, names=names)
     for x, var in zip(staged.captured, staged.jaxpr.invars, strict=False):
-        if x.aval.shape:
+        if x.aval.size > 1:  # a number, or the empty array of indices of some operation, is fine
             uses = (eqn for eqn in staged.jaxpr.eqns if any(v is var for v in eqn.invars))
             use = next(uses, None)
             raise errors.user_error(

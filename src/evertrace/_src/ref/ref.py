@@ -286,16 +286,18 @@ def _check_bounds(x, index):
     for dim, _, part in dslice.slices_in(index, x.ndim):
         if type(part.start) is int and part.start + part.span > (x.shape[dim : dim + 1] or [0])[0]:
             raise errors.user_error(
-                IndexError,
+                ValueError,
                 f"Ref: {part} reaches beyond dimension {dim} of a mutable array of shape "
                 f"{x.shape}.",
                 fix="make the slice end inside; what may stick out is read under a mask, "
                 "`pallas.triton.load`.",
                 anchor="ref-write",
             )
-    if not any(type(part) is int for part in (index if type(index) is tuple else (index,))):
+    parts = index if type(index) is tuple else (index,)
+    if not any(type(part) is int for part in parts):
         return
-    items = indexers.parse(x.shape, index, is_bounded=False)
+    plain = tuple(slice(None) if type(part) is dslice.Slice else part for part in parts)
+    items = indexers.parse(x.shape, plain, is_bounded=False)
     sizes = iter(x.shape)
     for item in items:
         if item.kind is indexers.NEW:
