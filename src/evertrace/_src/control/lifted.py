@@ -290,9 +290,9 @@ def unchanging(where, fun):
     if recorder is None:
         return fun
 
-    def watched(*args):
+    def watched(*args, **kwargs):
         before = recorder.snapshot(fun)
-        result = fun(*args)
+        result = fun(*args, **kwargs)
         changes = recorder.changes(before)
         for slot in (*changes.slots, *changes.reshaped):
             raise errors.user_error(

@@ -1,0 +1,244 @@
+"""Kernels: what a grid's steps see, and that calls of them keep the promises of `jit`.
+
+What JAX's interpret mode says to 70 kernels is in `tests/oracle/cases_pallas.py`.
+"""
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace import lax
+from evertrace.experimental import pallas as pl
+from evertrace.experimental.pallas import triton
+
+pytestmark = pytest.mark.engine
+
+ENGINES = ["native", "xla", "fused"]
+X = jnp.arange(24.0).reshape(6, 4)
+ROWS = pl.BlockSpec((2, 4), lambda i: (i, 0))
+factor = 2.0
+
+
+def rows(body, out_shape=X, **options):
+    """Return the call of a kernel that sees two rows at a time."""
+    return pl.pallas_call(
+        body, grid=3, in_specs=[ROWS], out_specs=ROWS, out_shape=out_shape, **options
+    )
+
+
+def scaled(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * factor
+
+
+def running_sum(x_ref, o_ref, total_ref):
+    @pl.when(pl.program_id(0) == 0)
+    def begin():
+        total_ref[...] = jnp.zeros(4)
+
+    for i in range(2):
+        total_ref[...] += x_ref[i]
+        o_ref[i] = total_ref[...]
+
+
+SCRATCH = [pl.ANY((4,), "float32")]
+
+
+def test_the_acceptance_kernel_is_called_jitted_differentiated_and_vectorised():
+    with ev.as_jax():
+        from jax.experimental import pallas as lent  # noqa: PLC0415
+
+    def body(x, o):
+        o[...] = x[...] * 2 + lent.program_id(0)
+
+    block = lent.BlockSpec((4,), lambda i: (i,))
+    call = lent.pallas_call(
+        body, grid=(3,), in_specs=[block], out_specs=block,
+        out_shape=ev.ShapeDtypeStruct((12,), "float32"),
+    )  # fmt: skip
+    x = jnp.arange(12.0)
+    want = np.arange(12) * 2 + np.repeat(np.arange(3), 4)
+    np.testing.assert_array_equal(call(x), want)
+    np.testing.assert_array_equal(ev.jit(call)(x), want)
+    np.testing.assert_allclose(ev.grad(lambda x: (call(x) ** 2).sum())(x), 4 * want)
+    np.testing.assert_array_equal(ev.vmap(call)(jnp.stack([x, x])), np.stack([want, want]))
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_later_steps_see_what_earlier_ones_left_in_scratch_memory(engine):
+    call = ev.jit(rows(running_sum, scratch_shapes=SCRATCH), engine=engine)
+    np.testing.assert_array_equal(call(X), np.cumsum(X, axis=0))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_later_steps_see_what_earlier_ones_wrote_to_a_block(engine):
+    def body(x_ref, o_ref):
+        step = pl.program_id(0) * 3 + pl.program_id(1)
+        o_ref[...] = jnp.where(step < 3, 0.0, 10 * o_ref[...]) + x_ref[...].sum()
+
+    call = pl.pallas_call(
+        body,
+        grid=(2, 3),
+        in_specs=[pl.BlockSpec((2, 2), lambda i, j: (j, i))],
+        out_specs=pl.BlockSpec((1,), lambda i, j: (j,)),
+        out_shape=jnp.zeros(3),
+    )
+    sums = np.asarray(X).reshape(3, 2, 2, 2).sum((1, 3))
+    np.testing.assert_array_equal(ev.jit(call, engine=engine)(X), 10 * sums[:, 0] + sums[:, 1])
+
+
+def test_the_last_axis_of_a_grid_is_the_fastest():
+    def body(o_ref):
+        @pl.when((pl.program_id(0) == 0) & (pl.program_id(1) == 0))
+        def begin():
+            o_ref[...] = jnp.zeros(6, int)
+
+        place = pl.program_id(0) * 3 + pl.program_id(1)
+        o_ref[place] = o_ref[...].max() + 1
+
+    call = pl.pallas_call(body, grid=(2, 3), out_shape=jnp.zeros(6, int))
+    np.testing.assert_array_equal(call(), np.arange(1, 7))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "undefined"),
+    [("float32", np.nan), ("int32", np.iinfo("int32").min), ("uint8", 0), ("bool", False)],
+)
+def test_what_is_written_nowhere_and_what_lies_beyond_the_end_is_undefined(dtype, undefined):
+    def body(x_ref, o_ref):
+        o_ref[0] = x_ref[2]
+
+    pair = pl.BlockSpec((3,), lambda i: i)
+    call = pl.pallas_call(
+        body, grid=2, in_specs=[pair], out_specs=pl.BlockSpec((2,), lambda i: i),
+        out_shape=jnp.zeros(4, dtype),
+    )  # fmt: skip
+    want = np.array([1, undefined, undefined, undefined], dtype)
+    np.testing.assert_array_equal(call(jnp.ones(5, dtype)), want)
+
+
+def test_a_call_is_traced_once_and_follows_what_the_kernel_reads(monkeypatch):
+    call = rows(scaled)
+    for value in (2.0, 3.0, 2.0):
+        monkeypatch.setitem(globals(), "factor", value)
+        np.testing.assert_array_equal(call(X), X * value)
+    assert call.cache_info().misses == 1
+
+
+def test_kernels_of_one_code_are_told_apart():
+    for n in range(3):
+
+        def body(x_ref, o_ref, n=n):
+            o_ref[...] = x_ref[...] + n
+
+        np.testing.assert_array_equal(rows(body)(X), X + n)
+
+
+def test_a_kernel_in_a_jitted_function_closes_over_its_numbers():
+    @ev.jit
+    def f(x, scale):
+        def body(x_ref, o_ref):
+            o_ref[...] = x_ref[...] * scale + pl.num_programs(0)
+
+        return rows(body)(x)
+
+    for scale in (1.5, -2.0):
+        np.testing.assert_array_equal(f(X, scale), X * scale + 3)
+    assert f.cache_info().misses == 1
+
+
+def test_without_jit_a_kernel_is_run_at_once():
+    with ev.disable_jit():
+        found = rows(running_sum, scratch_shapes=SCRATCH)(X)
+    np.testing.assert_array_equal(found, np.cumsum(X, axis=0))
+
+
+@pytest.mark.usefixtures("rules")
+def test_loops_and_branches_carry_refs():
+    def body(x_ref, o_ref):
+        o_ref[...] = jnp.zeros((2, 4))
+
+        def turn(i, count):
+            lax.cond(i % 2 == 0, lambda: o_ref.__setitem__(0, x_ref[0] * i), lambda: None)
+            return count + 1
+
+        count = lax.fori_loop(0, 3 + pl.program_id(0), turn, 0)
+        lax.while_loop(lambda n: n < 5, lambda n: (o_ref.addupdate(1.0, (1, 0)), n + 1)[1], count)
+        lax.scan(lambda c, v: (c, o_ref.addupdate(v, (1, 1))), 0, jnp.arange(3.0))
+
+    want = np.zeros((3, 2, 4), "float32")
+    x = np.asarray(X).reshape(3, 2, 4)
+    want[:, 0] = x[:, 0] * np.array([2, 2, 4])[:, None]
+    want[:, 1, 0] = [2, 1, 0]
+    want[:, 1, 1] = 3
+    np.testing.assert_array_equal(rows(body)(X), want.reshape(6, 4))
+
+
+def test_an_alias_begins_as_a_copy_and_the_input_stays():
+    def body(x_ref, o_ref):
+        o_ref[0] += 100
+
+    found = rows(body, input_output_aliases={0: 0})(X)
+    want = np.array(X)
+    want[::2] += 100
+    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(X, np.arange(24).reshape(6, 4))
+
+
+def test_scratch_memory_may_be_given_by_name():
+    def body(x_ref, o_ref, memory):
+        memory[...] = x_ref[...] * 2
+        o_ref[...] = memory[...]
+
+    call = rows(body, scratch_shapes={"memory": pl.ANY((2, 4), "float32")})
+    np.testing.assert_array_equal(call(X), X * 2)
+
+
+@pytest.mark.parametrize("start", [0, 3, 4, 9])
+def test_masked_slices_that_stick_out_are_not_moved(start):
+    def body(i_ref, x_ref, o_ref):
+        place = pl.ds(i_ref[0], 4)
+        inside = i_ref[0] + jnp.arange(4) < 6
+        o_ref[...] = jnp.zeros(6)
+        part = triton.load(x_ref.at[place], mask=inside, other=-1.0)
+        triton.store(o_ref.at[place], part + 1, mask=inside)
+
+    x = np.arange(6, dtype="float32") + 5
+    call = pl.pallas_call(body, out_shape=jnp.zeros(6))
+    want = np.zeros(6)
+    want[start : start + 4] = x[start : start + 4] + 1
+    np.testing.assert_array_equal(call(jnp.array([start]), x), want)
+
+
+def test_debug_prints_at_each_step_and_shows_the_kernel(capsys):
+    def body(x_ref, o_ref):
+        pl.debug_print("row {}: {}", pl.program_id(0), x_ref[0, 0])
+        o_ref[...] = x_ref[...]
+
+    rows(body, debug=True)(X)
+    ev.effects_barrier()
+    shown = capsys.readouterr().out
+    assert shown.startswith("The kernel body:\n{ lambda ;")
+    assert shown.endswith("row 0: 0.0\nrow 1: 8.0\nrow 2: 16.0\n")
+
+
+def test_a_jaxpr_shows_the_kernel_as_one_equation():
+    def body(x_ref, o_ref):
+        o_ref[...] = -x_ref[...]
+
+    jaxpr = ev.make_jaxpr(ev.jit(rows(body)))(X)
+    assert str(jaxpr).count("pallas_call") == 1
+    assert "grid=Grid((3,), blocks=[(2, 4), (2, 4)])" in str(jaxpr)
+    assert "scan" not in str(jaxpr)
+
+
+def test_what_a_kernel_leaves_outside_is_refused():
+    seen = []
+
+    def body(x_ref, o_ref):
+        seen.append(1)
+        o_ref[...] = x_ref[...]
+
+    with pytest.raises(TypeError, match="the function changes seen"):
+        rows(body)(X)
