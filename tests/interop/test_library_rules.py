@@ -71,6 +71,21 @@ class Variable:
         return self.value
 
 
+class Choices(type):
+    """What equinox's enumerations are made by: items of a class are found in a dict of it."""
+
+    def __getattr__(cls, name):
+        return cls._items[name]
+
+
+class Registry:
+    """What keeps things on the classes that derive from it."""
+
+    @classmethod
+    def get(cls, name):
+        return cls.registry[name]
+
+
 def filter_jit(f):
     """What equinox and flax do: the structure of the arguments is a static one."""
 
@@ -167,6 +182,23 @@ except AssertionError:
     print("refused")
 """,
         "2.0 3.0 3.0 4.0\nrefused",
+    ),
+    "what a library's metaclass and class methods read of a class of the user's is watched": (
+        """
+class Colour(metaclass=library.Choices):
+    _items = {"red": [1.0], "green": [2.0]}
+
+class Sizes(library.Registry):
+    registry = {"small": 1.0}
+
+f = jax.jit(lambda item: item is Colour.red)
+print(bool(f(Colour.red)), bool(f(Colour.green)))
+g = jax.jit(lambda x: x * Sizes.get("small"))
+first = float(g(2.0))
+Sizes.registry["small"] = 3.0
+print(first, float(g(2.0)))
+""",
+        "True False\n2.0 6.0",
     ),
     "a library's function may take what the contract refuses": (
         """

@@ -6,6 +6,7 @@ mentions their name.
 
 import abc
 import functools
+import sys
 import types
 from typing import Any
 
@@ -58,17 +59,8 @@ class Classes:
         """Return the attributes that methods which a class has from libraries mention."""
         found = _of_library.get(kind)
         if found is None:
-            spaces = [type.__getattribute__(c, "__dict__") for c in kind.__mro__]
-            entries = [
-                entry
-                for c, space in zip(kind.__mro__, spaces, strict=True)
-                if is_library_class(c)
-                for name, entry in space.items()
-                if name != "__getattribute__"  # the trace's hook
-            ]
-            functions = [f for entry in entries for f in functions_in(entry)]
-            names = [info_of(code_of(f)).attribute_names for f in functions]
-            found = _of_library[kind] = frozenset().union(*names)
+            found = frozenset(_mentioned_by(c for c in kind.__mro__ if is_library_class(c)))
+            _of_library[kind] = found
         return found
 
     def reach(self, cls):
@@ -120,6 +112,8 @@ class Classes:
             )
             look_over = functools.partial(self._look_over, entered)
             self.lifter.spaces.add(look_over, WHOLE, nowhere())
+            for name in sorted((_read_by_packages(c) - DESCRIPTIVE) & entered.entry.keys()):
+                self._claim_entry(entered, name)
         self.reach(cls)
 
     def _lift_entry(self, owner, name, raw, uses):
@@ -164,6 +158,29 @@ class Classes:
         """Let go of all that the trace has kept alive."""
         for kept in (self._reached, self._exact, self.owners):
             kept.clear()
+
+
+def _read_by_packages(cls):
+    """Return what methods of installed packages, in bases and metaclass, may read of a class.
+
+    Their code is not entered, so nothing else tells what it mentions.
+    """
+    homes = [c for c in (*cls.__mro__, *type(cls).__mro__) if is_library_class(c)]
+    return _mentioned_by(
+        c for c in homes if c.__module__.partition(".")[0] not in sys.stdlib_module_names
+    )
+
+
+def _mentioned_by(classes):
+    """Return the attributes that the functions of some classes mention."""
+    return {
+        mentioned
+        for c in classes
+        for name, entry in type.__getattribute__(c, "__dict__").items()
+        if name != "__getattribute__"  # the trace's hook
+        for fun in functions_in(entry)
+        for mentioned in info_of(code_of(fun)).attribute_names
+    }
 
 
 def functions_in(entry):
