@@ -384,7 +384,18 @@ class ShapeError(EvertraceError, TypeError, ValueError):
 class InconclusiveDimensionOperation(ShapeError):
     """A question about a symbolic size has no answer that holds for all its values.
 
-    Sizes are numbers here, so nothing raises it; the name is there for programs that catch it.
+    Sizes are symbolic where a program is exported for many of them, see `export.symbolic_shape`.
+
+    Example:
+      >>> (b,) = ev.export.symbolic_shape("b")
+      >>> b >= 2
+      Traceback (most recent call last):
+        ...
+      evertrace.errors.InconclusiveDimensionOperation: whether b >= 2 is not known for all sizes.
+        ...
+      >>> (b,) = ev.export.symbolic_shape("b", constraints=("b >= 2",))
+      >>> b >= 2
+      True
     """
 
 

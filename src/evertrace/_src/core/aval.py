@@ -6,13 +6,12 @@ it, so that identity is equality and an array's part of a cache key is one point
 
 import collections
 import math
-import operator
 import threading
 import weakref
 
 import numpy as np
 
-from evertrace._src import doors, dtypes, errors, native
+from evertrace._src import dims, doors, dtypes, errors, native
 from evertrace._src.core import engine
 from evertrace._src.core.formats import Format
 from evertrace._src.support import forkable
@@ -27,7 +26,7 @@ class ShapedArray(native.AvalBase):
     """Shape, dtype and weak type of an array: the type of every value in a jaxpr.
 
     Args:
-      shape: tuple of ints.
+      shape: tuple of ints, or of symbolic sizes where a program is for many (see `dims`).
       dtype: a NumPy dtype, anything `numpy.dtype` takes, or an extended dtype.
       weak_type: whether the value gives way to the other operand's dtype in promotion.
       sharding, vma, memory_space: accepted for compatibility; the type of an array does not say
@@ -150,7 +149,7 @@ class LaidOutType(ShapedArray):
 def _intern(cls, shape, dtype, weak_type):
     """Make and remember a new aval, or find the one whose facts were spelled otherwise."""
     try:
-        shape = tuple(map(operator.index, shape))
+        shape = tuple(map(dims.size_of, shape))
     except TypeError as error:
         raise errors.user_error(
             TypeError,
@@ -169,11 +168,12 @@ def _intern(cls, shape, dtype, weak_type):
     found = _interned.get(key)
     if found is not None:
         return found
-    if math.prod(shape) * dtype.itemsize > _MOST_BYTES:
+    size = math.prod(shape)
+    if not dims.is_dim(size) and size * dtype.itemsize > _MOST_BYTES:
         raise _too_large(shape, dtype)
     self = native.AvalBase.__new__(cls)
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
-    self.ndim, self.size = len(shape), math.prod(shape)
+    self.ndim, self.size = len(shape), size
     self.cache = {}
     with _interning:
         found = _interned.setdefault(key, self)
@@ -229,7 +229,7 @@ class ShapeDtypeStruct:
     """The shape and dtype of an array that need not exist: for `eval_shape` and `lower`.
 
     Args:
-      shape: tuple of ints.
+      shape: tuple of ints, or of sizes of `export.symbolic_shape`.
       dtype: anything `numpy.dtype` takes, or an extended dtype.
       sharding: where the array would be, or None.
       weak_type: whether it would be weakly typed.

@@ -9,7 +9,7 @@ import json
 import struct
 from typing import Any, NamedTuple
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 
 FORMAT = 1
@@ -91,11 +91,13 @@ def aval_to_json(aval) -> list[Any]:
     """Return the JSON of the type of an array."""
     dtype = aval.dtype
     name = ["key", dtype.impl] if isinstance(dtype, dtypes.KeyType) else dtype.name
-    return [list(aval.shape), name, aval.weak_type]
+    shape = [str(n) if dims.is_dim(n) else n for n in aval.shape]
+    return [shape, name, aval.weak_type]
 
 
-def aval_from_json(data) -> ShapedArray:
-    """Return the type of an array that `aval_to_json` wrote."""
+def aval_from_json(data, scope: Any = None) -> ShapedArray:
+    """Return the type of an array that `aval_to_json` wrote; its symbolic sizes are of a scope."""
     shape, name, weak_type = data
+    shape = [scope.parsed(n) if isinstance(n, str) else n for n in shape]
     dtype = dtypes.KeyType(name[1]) if isinstance(name, list) else dtypes.as_dtype(name)
     return ShapedArray(tuple(shape), dtype, weak_type)

@@ -20,15 +20,19 @@ from evertrace._src.control.exported import FAMILIES, PortableProgram, call_expo
 from evertrace._src.core.aval import ShapedArray, is_inexact
 from evertrace._src.core.effects import observable
 from evertrace._src.core.jaxpr import ClosedJaxpr
+from evertrace._src.dims.scope import SymbolicScope
 from evertrace._src.engines import runtime
-from evertrace._src.export import container, hostile, trees
-from evertrace._src.support import cached_property, set_module
+from evertrace._src.export import container, hostile, symbolic, trees
+from evertrace._src.support import Cache, cached_property, set_module
 from evertrace._src.transforms.staging import hoist_consts, stage_open
 
 public = set_module("evertrace.export")
 
 CALLING_CONVENTION = 1
 """How programs take arguments and give results: all of them, flat, without tokens."""
+
+_MOST_SIZES = 256
+"""Programs of symbolic sizes that are kept for the sizes of calls."""
 
 minimum_supported_calling_convention_version = CALLING_CONVENTION
 maximum_supported_calling_convention_version = CALLING_CONVENTION
@@ -107,6 +111,7 @@ class Exported:
     _modules: tuple[bytes, ...]
     _derive: Callable[[], "Exported"] | None = None
     calling_convention_version: int = CALLING_CONVENTION
+    _scope: SymbolicScope | None = None
 
     nr_devices = 1
     ordered_effects = unordered_effects = ()
@@ -117,7 +122,7 @@ class Exported:
 
     @property
     def mlir_module_serialized(self) -> bytes:
-        """The program for the first platform, as portable StableHLO."""
+        """The program for the first platform, as portable StableHLO, or text of symbolic sizes."""
         return self._modules[0]
 
     @property
@@ -146,7 +151,12 @@ class Exported:
         return self.out_shardings_hlo
 
     def mlir_module(self) -> str:
-        """Return the program for the first platform as StableHLO text."""
+        """Return the program for the first platform as StableHLO text.
+
+        Where sizes are symbolic they stand between ``⟦`` and ``⟧``; in JAX's they are ``?``.
+        """
+        if self._scope is not None:
+            return self.mlir_module_serialized.decode()
         return runtime.xla().compat.portable_text(self.mlir_module_serialized)
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
@@ -176,6 +186,9 @@ class Exported:
             "platforms": self.platforms,
             "checks": [check._impl for check in self.disabled_safety_checks],
             "calling_convention": self.calling_convention_version,
+            "sizes": None
+            if self._scope is None
+            else {"constraints": self._scope.constraints, "least": self._scope.least},
         }
 
     def has_vjp(self) -> bool:
@@ -236,20 +249,43 @@ class Exported:
         flat.defvjp(fwd, bwd)
         return flat
 
+    @cached_property
+    def _by_sizes(self):
+        return Cache(f"sizes of {self.fun_name}", _MOST_SIZES)
+
+    def _for_sizes(self, sizes) -> "Exported":
+        """Return the function for values of the variables in its sizes, as pairs."""
+        found = self._by_sizes.get(sizes)
+        if found is not None:
+            return found
+        values, scope = dict(sizes), self._scope
+        modules = [symbolic.filled(m.decode(), values, scope) for m in self._modules]
+        encode = runtime.xla().portable.encode
+        made = dataclasses.replace(
+            self,
+            in_avals=tuple([symbolic.filled_aval(a, values) for a in self.in_avals]),
+            out_avals=tuple([symbolic.filled_aval(a, values) for a in self.out_avals]),
+            _modules=tuple(map(encode, modules)),
+            _derive=self._derive and (lambda: self.vjp()._for_sizes(sizes)),
+            _scope=None,
+        )
+        return self._by_sizes.put(sizes, made)
+
     def call(self, *args, **kwargs):
         """Call the function, also in functions that are jitted or differentiated in reverse mode.
 
         Args:
-          *args: trees as the function was exported for, with arrays of the same types. Python
-            numbers are taken for scalars of their kind.
+          *args: trees as the function was exported for, with arrays of the same types, where sizes
+            are symbolic of any that fit. Python numbers are taken for scalars of their kind.
           **kwargs: likewise.
 
         Returns:
           The function's result.
 
         Raises:
-          ValueError: the structure, a shape or a dtype is another, the platform is, or a derivative
-            was not written with the bytes.
+          ValueError: the structure, a shape or a dtype is another, sizes do not fulfil what was
+            declared of them, the platform is another, or a derivative was not written with the
+            bytes.
           TypeError: for forward-mode differentiation.
           NotImplementedError: for `vmap`.
         """
@@ -261,6 +297,10 @@ class Exported:
                 f"and is called with {treedef}.",
                 "call it with the structure it was exported for.",
             )
+        if self._scope is not None:
+            have = [as_operand(x, "export").aval for x in leaves]
+            sizes = symbolic.call_sizes(self.fun_name, have, self.in_avals, self._scope)
+            return self._for_sizes(tuple(sizes.items())).call(*args, **kwargs)
         operands = [
             _checked(self.fun_name, i, x, aval)
             for i, (x, aval) in enumerate(zip(leaves, self.in_avals, strict=True))
@@ -319,8 +359,11 @@ def export(
         decompositions of matrices on other platforms than the CPU.
 
     A program is written for the StableHLO of four weeks before the installed XLA, so that such an
-    old release can read it; later ones are promised to for half a year at least. Symbolic shapes
-    are not supported: a program is exported for each shape.
+    old release can read it; later ones are promised to for half a year at least.
+
+    Sizes of the arguments may be symbolic, see `symbolic_shape`: the program is then one for all
+    sizes that fulfil the constraints, and is compiled for those of a call when they come first.
+    Such a program is kept as StableHLO's text, which no release promises to read for ever.
 
     Example:
       >>> exported = ev.export.export(ev.jit(jnp.sin))(ev.ShapeDtypeStruct((2,), "float32"))
@@ -370,7 +413,12 @@ def _export(closed, name, in_tree, out_tree, platforms, checks: Sequence[Disable
     consts = [as_array(x).host() for x in closed.consts]  # pyright: ignore[reportAttributeAccessIssue]
     allowed = [c.is_custom_call() for c in checks if c.is_custom_call() is not None]
     families = {FAMILIES[p] for p in platforms}
+    scope = symbolic.scope_of(closed.in_avals)
     modules = {f: runtime.xla().portable.write(program, consts, name, f, allowed) for f in families}
+    if scope is not None:
+        example = symbolic.example_sizes(closed.in_avals, scope)
+        for module in modules.values():
+            runtime.xla().portable.encode(symbolic.filled(module.decode(), example, scope))
     return Exported(
         name,
         in_tree,
@@ -381,6 +429,7 @@ def _export(closed, name, in_tree, out_tree, platforms, checks: Sequence[Disable
         tuple(checks),
         tuple(modules[FAMILIES[p]] for p in platforms),
         lambda: _export_vjp(closed, name, platforms, checks),
+        _scope=scope,
     )
 
 
@@ -440,10 +489,6 @@ def deserialize(blob, *, verify=False) -> Exported:
     except hostile.MalformedError as error:
         why = f"are not those of an exported function, which has {error} where they have none"
         raise container.refused(container.EXPORTED, why) from None
-    if verify:
-        for program in programs:
-            seconds = 60 if verify is True else float(verify)
-            hostile.read_elsewhere(descriptions[0]["name"], program, seconds)
     made, rest = None, list(programs)
     for data in reversed(descriptions):  # each order needs the next one
         version = data["calling_convention"]
@@ -456,23 +501,44 @@ def deserialize(blob, *, verify=False) -> Exported:
             )
         count = len(data["platforms"])
         modules, rest = rest[-count:], rest[:-count]
+        scope = _scope_from_json(data)
         made = Exported(
             data["name"],
             trees.from_json(data["in_tree"]),
-            _avals_from_json(data["in_avals"]),
+            _avals_from_json(data["in_avals"], scope),
             trees.from_json(data["out_tree"]),
-            _avals_from_json(data["out_avals"]),
+            _avals_from_json(data["out_avals"], scope),
             tuple(data["platforms"]),
             tuple(map(DisabledSafetyCheck, data["checks"])),
             tuple(modules),
             None if made is None else functools.partial(_identity, made),
+            _scope=scope,
         )
+        if verify:
+            _verify(made, 60 if verify is True else float(verify))
     assert made is not None
     return made
 
 
-def _avals_from_json(data):
-    return tuple(map(container.aval_from_json, data))
+def _verify(made, seconds):
+    """Have XLA read programs in a process of their own; of symbolic sizes, for some numbers."""
+    for module in made._modules:
+        if made._scope is None:
+            hostile.read_elsewhere(made.fun_name, module, seconds)
+        else:
+            example = symbolic.example_sizes(made.in_avals, made._scope)
+            text = symbolic.filled(module.decode(), example, made._scope)
+            hostile.read_elsewhere(made.fun_name, text.encode(), seconds, "text")
+
+
+def _scope_from_json(data):
+    """Return the scope of the symbolic sizes in a description, or None where there are none."""
+    sizes = data.get("sizes")
+    return None if sizes is None else SymbolicScope(sizes["constraints"], least=sizes["least"])
+
+
+def _avals_from_json(data, scope):
+    return tuple([container.aval_from_json(aval, scope) for aval in data])
 
 
 def _identity(x):

@@ -20,6 +20,7 @@ subprocess: Any = LazyModule("subprocess")
 _KINDS = ("tuple", "list", "dict", "none", "custom")
 _MOST_LEVELS = 200  # of trees
 _LARGEST = 1 << 62
+_LONGEST = 1000  # texts of sizes
 
 
 class MalformedError(Exception):
@@ -41,10 +42,11 @@ def check_description(descriptions, programs):
         known = _is_list(platforms) and platforms and all(_is_text(p) for p in platforms)
         _expect(known and set(platforms) <= set(FAMILIES), "platforms")
         _expect(_is_list(checks) and all(map(_is_text, checks)), "checks")
+        is_symbolic = _check_sizes(data.get("sizes"))
         for avals, structure in (("in_avals", "in_tree"), ("out_avals", "out_tree")):
             _expect(_is_list(data.get(avals)), "types")
             for aval in data[avals]:
-                _check_aval(aval)
+                _check_aval(aval, is_symbolic)
             leaves = _count_leaves(data.get(structure), 0)
             has_custom = leaves is None  # how many leaves these have is up to the user's code
             _expect(has_custom or leaves == len(data[avals]), "a type for each leaf")
@@ -100,10 +102,26 @@ def _is_text(x):
     return isinstance(x, str)
 
 
-def _check_aval(data):
+def _check_sizes(data):
+    """Check what is declared of symbolic sizes; whether there are any."""
+    if data is None:
+        return False
+    _expect(isinstance(data, dict) and type(data.get("least")) is int, "sizes")
+    constraints: Any = data.get("constraints")
+    _expect(_is_list(constraints) and all(map(_is_size, constraints)), "constraints")
+    return True
+
+
+def _is_size(x):
+    return isinstance(x, str) and len(x) <= _LONGEST
+
+
+def _check_aval(data, is_symbolic=False):
     _expect(_is_list(data) and len(data) == 3, "a type of an array")
     shape, name, weak_type = data
-    sizes = _is_list(shape) and all(type(n) is int and 0 <= n < _LARGEST for n in shape)
+    sizes = _is_list(shape) and all(
+        (is_symbolic and _is_size(n)) or (type(n) is int and 0 <= n < _LARGEST) for n in shape
+    )
     _expect(sizes and type(weak_type) is bool, "a shape")
     try:
         if _is_list(name):
@@ -148,22 +166,27 @@ _READ = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from evertrace._src.engines import runtime
-runtime.xla().compat.portable_text(sys.stdin.buffer.read())
+program, compat = sys.stdin.buffer.read(), runtime.xla().compat
+if sys.argv[2] == "text":
+    compat.parse_module(program.decode())
+else:
+    compat.portable_text(program)
 """
 
 
-def read_elsewhere(name, program, seconds):
+def read_elsewhere(name, program, seconds, kind="bytes"):
     """Have XLA read a program in a process of its own, which may crash or never end.
 
     Args:
       name: of the function.
       program: the bytes.
       seconds: how long it may take.
+      kind: "text" for a program that is no portable bytes but their text.
 
     Raises:
       ValueError: it cannot be read.
     """
-    command = [sys.executable, "-c", _READ, json.dumps(sys.path)]
+    command = [sys.executable, "-c", _READ, json.dumps(sys.path), kind]
     try:
         done = subprocess.run(command, input=program, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired as error:

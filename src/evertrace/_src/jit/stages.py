@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from evertrace._src import errors, tree
+from evertrace._src import dims, errors, tree
 from evertrace._src.arrays.interop import aval_of
 from evertrace._src.core.aval import ShapedArray, ShapeDtypeStruct
 from evertrace._src.core.formats import Format, row_major
@@ -121,7 +121,21 @@ class Traced(Stage):
         return self._variant.name
 
     def lower(self, *, lowering_platforms=None):
-        """Return the `Lowered`; several platforms at once are not supported yet."""
+        """Return the `Lowered`; several platforms at once are not supported yet.
+
+        Raises:
+          InconclusiveDimensionOperation: sizes are symbolic, for which only `export` has programs.
+        """
+        sizes = [n for aval in self._variant.captured.jaxpr.in_avals for n in aval.shape]
+        symbolic = next(filter(dims.is_dim, sizes), None)
+        if symbolic is not None:
+            raise errors.user_error(
+                errors.InconclusiveDimensionOperation,
+                f"lower: {self._variant.name} is traced for the symbolic size {symbolic}, and a "
+                "program is compiled for sizes that are numbers.",
+                fix="use `export.export`, whose programs are compiled for the sizes of each call.",
+                anchor="symbolic-shapes",
+            )
         if lowering_platforms is not None and len(lowering_platforms) > 1:
             raise errors.user_error(
                 NotImplementedError,

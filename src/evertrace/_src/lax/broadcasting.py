@@ -8,7 +8,7 @@ operand of rank 0 goes with any shape.
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dims, dtypes
 from evertrace._src.arrays.interop import as_operand, type_of_number
 from evertrace._src.ops.builders import broadcast_error
 from evertrace._src.ops.convert import number
@@ -59,7 +59,7 @@ def broadcast_operands(name, operands):
     if len({len(shape) for shape in shapes}) > 1:
         raise broadcast_error(name, [x.aval.shape for x in operands])
     try:
-        shape = np.broadcast_shapes(*shapes)
+        shape = dims.broadcast_shapes(*shapes)
     except ValueError:
         raise broadcast_error(name, [x.aval.shape for x in operands]) from None
     kept = tuple(range(len(shape)))

@@ -4,15 +4,15 @@ import operator
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dims, errors
 from evertrace._src.ops.builders import broadcast_error
 
 
 def as_shape(shape):
-    """Return a shape as a tuple of Python integers; one integer is a shape of rank 1."""
-    if not isinstance(shape, tuple | list) and np.ndim(shape) == 0:
-        return (operator.index(shape),)
-    return tuple(map(operator.index, shape))
+    """Return a shape as a tuple of sizes; one integer is a shape of rank 1."""
+    if dims.is_dim(shape) or (not isinstance(shape, tuple | list) and np.ndim(shape) == 0):
+        return (dims.size_of(shape),)
+    return tuple(map(dims.size_of, shape))
 
 
 def as_dim(name, dim, ndim):
@@ -71,6 +71,6 @@ def broadcast_shapes(*shapes):
       (3, 4)
     """
     try:
-        return np.broadcast_shapes(*map(as_shape, shapes))
+        return dims.broadcast_shapes(*map(as_shape, shapes))
     except ValueError:
         raise broadcast_error("broadcast_shapes", shapes) from None

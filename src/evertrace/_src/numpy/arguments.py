@@ -5,15 +5,17 @@ and count from the end then.
 """
 
 import operator
+from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.arrays.array import Array
-from evertrace._src.arrays.interop import as_array, computed, type_of_number
+from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy.promotion import check_arraylike
+from evertrace._src.ops.convert import convert
 
 
 def operand(name, a):
@@ -25,7 +27,9 @@ def operand(name, a):
 
 
 def scalar_of(value, dtype):
-    """Return a Python or NumPy scalar as a literal of exactly `dtype`."""
+    """Return a Python or NumPy scalar as a literal of exactly `dtype`, a size as an operand."""
+    if dims.is_dim(value):
+        return convert(as_operand(value, "size"), np.dtype(dtype))
     return literal(value.item() if isinstance(value, np.generic | np.ndarray) else value, dtype)
 
 
@@ -110,8 +114,8 @@ def _held(value, dtype):
 
 
 def static_size(name, argument, value):
-    """Return a number of results that must be known while tracing as an int of at least zero."""
-    size = static_int(name, argument, value)
+    """Return a number of results that must be known while tracing as a size of at least zero."""
+    size = static_count(name, argument, value)
     if size < 0:
         raise errors.user_error(
             errors.ShapeError,
@@ -146,4 +150,9 @@ def static_shape(name, shape):
         sizes = tuple(shape)
     except TypeError:
         sizes = (shape,)
-    return tuple(static_int(name, "shape", size) for size in sizes)
+    return tuple([static_count(name, "shape", size) for size in sizes])
+
+
+def static_count(name, argument, value) -> Any:
+    """Return a size that must be known while tracing: an int, or a symbolic size."""
+    return value if dims.is_dim(value) else static_int(name, argument, value)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import dtypes, native
+from evertrace._src import dims, dtypes, native
 from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import promote, promote_dtypes
@@ -100,7 +100,7 @@ def array_equiv(a1, a2):
     """
     x, y = creation.asarray(a1), creation.asarray(a2)
     try:
-        np.broadcast_shapes(x.shape, y.shape)
+        dims.broadcast_shapes(x.shape, y.shape)
     except ValueError:
         return creation.asarray(False)
     return ufuncs.equal(x, y).all()

@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from evertrace._src import doors, dtypes, errors, native
+from evertrace._src import dims, doors, dtypes, errors, native
 from evertrace._src.api.devices import device_put
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
@@ -17,7 +17,13 @@ from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import ufuncs
-from evertrace._src.numpy.arguments import integer, static_int, static_shape, traced_argument
+from evertrace._src.numpy.arguments import (
+    integer,
+    scalar_of,
+    static_count,
+    static_shape,
+    traced_argument,
+)
 from evertrace._src.numpy.promotion import (
     SCALARS,
     broadcast_to,
@@ -500,7 +506,7 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_shardin
 
 def _static_number(name, argument, value):
     """Return an argument that must be known while tracing as a Python number."""
-    if type(value) in SCALARS:
+    if type(value) in SCALARS or dims.is_dim(value):
         return value
     found = value
     if isinstance(value, Tracer):
@@ -546,7 +552,8 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
     given = [x for x in (start, stop, step) if x is not None]
     if not given:
         raise errors.user_error(TypeError, "arange: requires a stop.", fix="pass a size.")
-    found = dtypes.result_type(*given) if dtype is None else user_dtype("arange", dtype)
+    kinds = [0 if dims.is_dim(x) else x for x in given]
+    found = dtypes.result_type(*kinds) if dtype is None else user_dtype("arange", dtype)
     first = "stop" if stop is None else "start"
     start, stop, step = (
         x if x is None else _static_number("arange", name, x)
@@ -564,7 +571,9 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding
 
 
 def from_literal(value, dtype):
-    """Return a Python scalar as an operand of exactly `dtype`."""
+    """Return a Python scalar or a size as an operand of exactly `dtype`."""
+    if dims.is_dim(value):
+        return scalar_of(value, dtype)
     return literal(operator.index(int(value)) if dtype.kind in "iu" else value, dtype)
 
 
@@ -574,6 +583,8 @@ def _count(start, stop, step):
             ZeroDivisionError, "arange: step must not be 0.", fix="pass another step."
         )
     distance = stop - start
+    if any(map(dims.is_dim, (start, stop, step))):
+        return dims.max_of(0, -(-distance // step))
     if all(isinstance(x, int) for x in (start, stop, step)):
         return max(0, -(-distance // step))
     return max(0, math.ceil(distance / step))
@@ -593,8 +604,8 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
       Array([[0., 1., 0.],
              [0., 0., 1.]], dtype=float32)
     """
-    n = static_int("eye", "N", N)
-    m = n if M is None else static_int("eye", "M", M)
+    n = static_count("eye", "N", N)
+    m = n if M is None else static_count("eye", "M", M)
     dtype = dtypes.default_dtype(float) if dtype is None else user_dtype("eye", dtype)
     shape = _checked_shape("eye", (n, m))
     rows, columns = iota(np.int32, shape, 0), iota(np.int32, shape, 1)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import errors, native
+from evertrace._src import dims, errors, native
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.convert import stop_gradient
@@ -77,7 +77,7 @@ def _solve_columns(a, b):
         columns = shape.moveaxis(b, -2, 0)
         solved = _solve_columns(a, shape.reshape(columns, (n, math.prod(columns.shape[1:]))))
         return shape.moveaxis(shape.reshape(solved, columns.shape), 0, -2)
-    leading = np.broadcast_shapes(a.aval.shape[:-2], b.aval.shape[:-2])
+    leading = dims.broadcast_shapes(a.aval.shape[:-2], b.aval.shape[:-2])
     a = broadcast_to(a, (*leading, n, n))
     b = broadcast_to(b, (*leading, *b.aval.shape[-2:]))
     return solving.solve(a, b) if b.aval.size else b

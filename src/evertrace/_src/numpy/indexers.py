@@ -9,7 +9,6 @@
 """
 
 import functools
-import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,15 @@ from evertrace._src.arrays.interop import as_array, as_operand, computed, type_o
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
+from evertrace._src.dims import (
+    broadcast_shapes,
+    is_below,
+    is_dim,
+    max_of,
+    min_of,
+    size_of,
+    slice_bounds,
+)
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.creation import asarray
@@ -110,6 +118,8 @@ def _computed(part, size):
 
 def _clipped(i, size):
     """Return the nearest int that 32 bits hold, however it is counted; in bounds if `i` is."""
+    if is_dim(size) or is_dim(i):  # of which all sizes have 32 bits
+        return i if is_dim(i) else min(max(i, -(2**31)), 2**31 - 1)
     return min(max(i, min(-(2**30), -size - 1)), max(2**30, size))
 
 
@@ -120,7 +130,7 @@ def _item(part, size, dim):
     if is_operand[type(part)] or isinstance(part, np.ndarray):
         return Item(ARRAY, array=_index_array(part, size, dim))
     try:
-        return Item(INT, start=operator.index(part))
+        return Item(INT, start=size_of(part))
     except TypeError:
         raise _bad_index(part) from None
 
@@ -136,14 +146,14 @@ def _int_item(i, size, dim, is_bounded, wrap_negative):
             IndexError, f"index {i} is out of bounds for axis {dim} with size 0.", anchor="index"
         )
     place = i + size if i < 0 and wrap_negative else i
-    if is_bounded and not 0 <= place < size:
+    if is_bounded and not (is_below(-1, place) and is_below(place, size)):
         return Item(ARRAY, array=literal(_clipped(i, size), np.dtype(np.int32)))
     return Item(INT, start=_clipped(place, size))
 
 
 def _slice_item(part, size):
     try:
-        start, stop, step = part.indices(size)
+        start, step, count = slice_bounds(part, size)
     except errors.TracerIntegerConversionError:
         raise errors.user_error(
             IndexError,
@@ -151,7 +161,7 @@ def _slice_item(part, size):
             fix="use `lax.dynamic_slice_in_dim(x, start, size)` for a slice of static size.",
             anchor="index",
         ) from None
-    return Item(SLICE, start=start, step=step, count=len(range(start, stop, step)))
+    return Item(SLICE, start=start, step=step, count=count)
 
 
 def _index_array(part, size, dim):
@@ -326,11 +336,14 @@ def _positive(item):
     """Return start, limit and positive stride of the elements of an item."""
     if item.kind is INT:
         return item.start, item.start + 1, 1
-    if item.count == 0:  # Python starts empty reversed slices at -1
+    if not is_dim(item.count) and item.count == 0:  # Python starts empty reversed slices at -1
         return max(item.start, 0), max(item.start, 0), 1
-    last = item.start + (item.count - 1) * item.step
-    low, high = min(item.start, last), max(item.start, last)
-    return (low, item.start + item.count, 1) if item.step == 1 else (low, high + 1, abs(item.step))
+    if item.step == 1:
+        return item.start, item.start + item.count, 1
+    last = item.start + (item.count - 1) * item.step  # before the start, if there is none at all
+    if item.step > 0:
+        return item.start, max_of(last + 1, item.start), item.step
+    return min_of(last, item.start + 1), item.start + 1, -item.step
 
 
 def reshaping_steps(items, sizes):
@@ -447,7 +460,7 @@ def _frame(shape, items):
     frame = Layout(
         numbers.GatherDimensionNumbers(tuple(sorted(windows)), collapsed, index_map),
         tuple(  # no more than there is: an axis may be empty where no index asks for any of it
-            item.count if is_window[dim] else min(shape[dim], 1)
+            item.count if is_window[dim] else min_of(shape[dim], 1)
             for dim, (_, item) in enumerate(dims)
         ),
         None,
@@ -470,7 +483,7 @@ def _varies_in(position, item, batch):
 def _chosen_shape(items):
     arrays = [item.array.shape for item in items if item.kind is ARRAY]
     try:
-        return np.broadcast_shapes(*arrays)
+        return broadcast_shapes(*arrays)
     except ValueError:
         raise errors.user_error(
             IndexError,

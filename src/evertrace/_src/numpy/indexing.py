@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.lazy import LazyModule
@@ -290,7 +290,7 @@ def take_along_axis(
     others = tuple(i for i in range(x.aval.ndim) if i != axis)
     dnums = numbers.GatherDimensionNumbers((), (axis,), (axis,), others, others)
     vectors = structural.reshape(indices, (*indices.aval.shape, 1))
-    sizes = [min(n, 1) for n in x.aval.shape]
+    sizes = [dims.min_of(n, 1) for n in x.aval.shape]
     return gathers.gather(x, vectors, dnums, sizes, mode=mode, fill_value=fill_value)
 
 
@@ -318,7 +318,7 @@ def along_axis(name, x, indices, axis):
         tuple(1 if i == axis else n for i, n in enumerate(v.aval.shape)) for v in (x, indices)
     ]
     try:
-        common = np.broadcast_shapes(*shapes)
+        common = dims.broadcast_shapes(*shapes)
     except ValueError:
         raise errors.user_error(
             errors.ShapeError,

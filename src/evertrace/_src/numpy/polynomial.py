@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, products, reductions, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int, traced_argument
@@ -38,7 +38,7 @@ def polyval(p, x, *, unroll=16):
     """
     p, x = promote_dtypes("polyval", operand("polyval", p), operand("polyval", x))
     p, x = atleast_1d(p), creation.asarray(x)
-    shape = np.broadcast_shapes(p.shape[1:], x.shape)
+    shape = dims.broadcast_shapes(p.shape[1:], x.shape)
     out = broadcast_to(creation.zeros((), p.dtype), shape)
     for coefficient in p if p.shape[0] else ():
         out = ufuncs.add(ufuncs.multiply(out, x), coefficient)

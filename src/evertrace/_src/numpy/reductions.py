@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors, native
+from evertrace._src import config, dims, dtypes, errors, native
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,
@@ -186,7 +186,7 @@ def _check_nonempty(kind, aval, axes, initial, where):
 def masked(name, x, where, fill):
     """Return `x` with `fill`, a Python or NumPy scalar, where the mask `where` does not hold."""
     where = convert(operand(name, where), np.dtype(np.bool_))
-    shape = np.broadcast_shapes(x.aval.shape, where.aval.shape)
+    shape = dims.broadcast_shapes(x.aval.shape, where.aval.shape)
     x, where = broadcast_to(x, shape), broadcast_to(where, shape)
     fill = broadcast_to(scalar_of(fill, x.aval.dtype), shape)
     return select_n_p.bind(where, fill, x)
@@ -467,13 +467,17 @@ def _resolve_mean(aval, axis, dtype, keepdims):
     axes = canonical_axes("mean", axis, aval.ndim)
     result, compute = inexact_dtypes("mean", aval.dtype, dtype)
     how = _Resolved(axes, compute, result, axes if keepdims else ())
-    made = how, scalar_of(number_along(aval, axes), compute)
+    count = number_along(aval, axes)
+    made = how, scalar_of(count, compute)
+    if dims.is_dim(count):  # whose operand is of this trace
+        return made
     return made if isinstance(axis, list) else _known.put(key, made)
 
 
 def number_along(aval, axes):
-    """Return the number of elements along axes, as a float."""
-    return float(math.prod(aval.shape[i] for i in axes))
+    """Return the number of elements along axes, as a float or a symbolic size."""
+    count = math.prod([aval.shape[i] for i in axes])
+    return count if dims.is_dim(count) else float(count)
 
 
 def inexact_dtypes(name, dtype, wanted):

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import dtypes, errors, native
+from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.numpy import ufuncs
-from evertrace._src.numpy.arguments import static_int
+from evertrace._src.numpy.arguments import scalar_of, static_count
 from evertrace._src.numpy.creation import convert_to, full, placed, user_dtype
 from evertrace._src.numpy.promotion import (
     broadcast_to,
@@ -50,7 +50,7 @@ def linspace(
       >>> jnp.linspace(0, 1, 4, endpoint=False)
       Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
-    num = static_int("linspace", "num", num)
+    num = static_count("linspace", "num", num)
     if num < 0:
         raise errors.user_error(ValueError, f"linspace: num must not be negative, got {num}.")
     dtype = user_dtype("linspace", dtype)
@@ -78,7 +78,7 @@ def _spaced(start, stop, num, endpoint):
     if num == 0 or steps == 0:
         out = broadcast_to(structural.expand_dims(start, (0,)), (num, *shape))
         return out, full((), np.nan, dtype)
-    step = ufuncs.divide(ufuncs.subtract(stop, start), float(steps))
+    step = ufuncs.divide(ufuncs.subtract(stop, start), _number(steps, dtype))
     low = structural.expand_dims(broadcast_to(start, shape), (0,))
     high = structural.expand_dims(broadcast_to(stop, shape), (0,))
     out = convert(_mixed(low, high, steps), dtype)
@@ -94,8 +94,9 @@ def _mixed(low, high, steps):
     wide = dtypes.wider(low.aval.dtype, np.dtype(np.float32))
     low, high = convert(low, wide), convert(high, wide)
     counts = structural.reshape(iota(wide, (steps,)), (steps, *(1 for _ in low.aval.shape[1:])))
-    # Powers of two, by which what would overflow is made smaller: no bit of it is lost.
-    shift = 2.0 ** math.ceil(math.log2(2 * steps))
+    steps = _number(steps, wide)
+    # A power of two, by which what would overflow is made smaller: no bit of it is lost.
+    shift = 2.0**32
     largest = ufuncs.maximum(ufuncs.abs(low), ufuncs.abs(high))
     is_large = ufuncs.greater(largest, float(dtypes.finfo(wide).max) / shift)
     scale = ufuncs.choose_by(is_large, 1 / shift, 1.0)
@@ -105,9 +106,14 @@ def _mixed(low, high, steps):
     )
     # Each place has a divisor of its own, as XLA multiplies by the reciprocal of a common one.
     is_scaled = ufuncs.logical_or(is_large, ufuncs.not_equal(total, total))
-    mixed = ufuncs.divide(total, ufuncs.choose_by(is_scaled, steps / shift, float(steps)))
+    mixed = ufuncs.divide(total, ufuncs.choose_by(is_scaled, ufuncs.divide(steps, shift), steps))
     first = ufuncs.add(low, ufuncs.multiply(high, 0.0))  # exact, and NaN as that of NumPy is
     return ufuncs.choose_by(ufuncs.equal(counts, 0), first, mixed)
+
+
+def _number(size, dtype):
+    """Return a size as an operand, also one that is an expression."""
+    return scalar_of(size, dtype) if dims.is_dim(size) else float(size)
 
 
 def _rounded(product):

@@ -318,7 +318,7 @@ def average(a, axis=None, weights=None, returned=False, keepdims=False):
     if weights is None:
         averages = reductions.mean(x, axis, keepdims=keepdims)
         axes = canonical_axes("average", axis, x.aval.ndim)
-        total = float(math.prod(x.aval.shape[i] for i in axes))
+        total = reductions.number_along(x.aval, axes)
     else:
         w = _align_weights("average", x, operand("average", weights), axis)
         dtype = dtypes.to_inexact_dtype(dtypes.result_type(x, w))

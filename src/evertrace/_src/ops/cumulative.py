@@ -8,7 +8,7 @@ product do no harm.
 
 import numpy as np
 
-from evertrace._src import errors, kernels
+from evertrace._src import dims, errors, kernels
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import pointwise
 from evertrace._src.core.primitive import JOINTLY, Primitive
@@ -54,7 +54,7 @@ def _batch(prim, x, dim, *, axis, reverse):
 
 def shifted(x, axis, fill, *, reverse=False):
     """Move elements one place on along `axis` (back if reverse), `fill` taking the free one."""
-    by = min(1, x.aval.shape[axis])
+    by = dims.min_of(1, x.aval.shape[axis])
     config = [(0, 0, 0)] * x.aval.ndim
     config[axis] = (-by, by, 0) if reverse else (by, -by, 0)
     return pad_p.bind(x, const(x, fill), padding_config=tuple(config))

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import by_dimension
 from evertrace._src.core.jaxpr import Eqn, Jaxpr, Var, literal
@@ -273,7 +273,7 @@ def take_along(x, indices, dim, *, unique_indices=False):
         x,
         expand_dims(indices, (indices.aval.ndim,)),
         dnums,
-        [min(n, 1) for n in x.aval.shape],
+        [dims.min_of(n, 1) for n in x.aval.shape],
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
         unique_indices=unique_indices,
     )
@@ -305,7 +305,9 @@ def scatter_sizes(x, updates, dnums):
     """Return the sizes of a window in each dimension of the operand."""
     dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     window = iter([updates.shape[d] for d in dnums.update_window_dims if d < updates.ndim])
-    return tuple(min(n, 1) if d in dropped else next(window, 0) for d, n in enumerate(x.shape))
+    return tuple(
+        dims.min_of(n, 1) if d in dropped else next(window, 0) for d, n in enumerate(x.shape)
+    )
 
 
 def _scatter_abstract(name, x, indices, updates, *, dimension_numbers, **_):

@@ -4,6 +4,8 @@ slice and pad are each other's transposes, as are concatenate and split, and sta
 tile's is a sum. Slices that begin where an array says are in `dynamic`.
 """
 
+import operator
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
@@ -446,7 +448,7 @@ def _tile_abstract(x, *, reps):
             fix="give one count that is not negative per dimension, or use `numpy.tile`.",
             anchor="shape-tile",
         )
-    return ShapedArray(tuple(map(int.__mul__, x.shape, reps)), x.dtype, x.weak_type)
+    return ShapedArray(tuple(map(operator.mul, x.shape, reps)), x.dtype, x.weak_type)
 
 
 def _tile_transpose(ct, x, *, reps):

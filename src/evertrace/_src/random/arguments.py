@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import config, dtypes, errors, native
+from evertrace._src import config, dims, dtypes, errors, native
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
 from evertrace._src.core.tracer import Tracer
@@ -70,7 +70,7 @@ def one_key(name, key):
 def sizes(name, shape):
     """Return a shape argument as a tuple of ints that are not negative."""
     shape = static_shape(name, shape)
-    if min(shape, default=0) < 0:
+    if any(size < 0 for size in shape):
         raise errors.user_error(
             errors.ShapeError,
             f"{name}: shape {shape} has a negative size.",
@@ -138,7 +138,7 @@ def operand(name, x, dtype=None):
 def broadcast_shape(name, *xs):
     """Return the common shape of operands."""
     try:
-        return np.broadcast_shapes(*[x.shape for x in xs])
+        return dims.broadcast_shapes(*[x.shape for x in xs])
     except ValueError:
         raise broadcast_error(name, [x.shape for x in xs]) from None
 

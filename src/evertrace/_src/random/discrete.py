@@ -6,7 +6,7 @@ range needs, whose bias cannot be noticed.
 
 import numpy as np
 
-from evertrace._src import dtypes, errors
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.arrays.array import from_host
 from evertrace._src.lax.elementwise import clamp, floor, rem
 from evertrace._src.lax.functions import log, log1p
@@ -116,7 +116,7 @@ def _limited(bound, dtype):
 
 def select_where(condition, on_true, on_false):
     """Select between operands each of which may be of rank 0."""
-    shape = np.broadcast_shapes(condition.shape, on_true.shape, on_false.shape)
+    shape = dims.broadcast_shapes(condition.shape, on_true.shape, on_false.shape)
     on_true, on_false = (broadcast_to(x, shape) for x in (on_true, on_false))
     return select(condition, on_true, on_false)
 
@@ -224,7 +224,7 @@ def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, ou
     batch = (*logits.shape[:axis], *logits.shape[axis + 1 :])
     shape = batch if shape is None else sizes("categorical", shape)
     added = len(shape) - len(batch)
-    if added < 0 or np.broadcast_shapes(shape[added:], batch) != shape[added:]:
+    if added < 0 or dims.broadcast_shapes(shape[added:], batch) != shape[added:]:
         raise errors.user_error(
             errors.ShapeError,
             f"categorical: shape {shape} must end with the shape of the logits without their "

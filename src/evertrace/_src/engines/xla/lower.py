@@ -74,7 +74,7 @@ _FAMILIES = """
     elementwise structural convert compare select creation reduce slicing call custom dot
     indexing dynamic cumulative random scan loop cond sort bit_generator bits callback
     checkpoint composite conv exported ffi fft gamma linalg linear platform reduction
-    rng_uniform search sharding_constraint sink special windows
+    rng_uniform search sharding_constraint sink sizes special windows
 """
 # The first ones are those of most programs.
 lowering = _Rules(

@@ -1,8 +1,9 @@
 """Programs in portable bytes, for other processes, machines and releases."""
 
+import contextlib
 import re
 
-from evertrace._src import config, errors
+from evertrace._src import config, dims, errors
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.lower import lower_jaxpr
 
@@ -15,6 +16,8 @@ _TARGET = re.compile(r'call_target_name = "([^"]*)"|custom_call @([\w.]+)')
 def write(jaxpr, consts, name, family, allowed):
     """Return a jaxpr without constvars as portable bytes.
 
+    One with symbolic sizes is a text with holes for these, to be filled and given to `encode`.
+
     Args:
       jaxpr: the program.
       consts: ndarrays, the contents of its first inputs.
@@ -26,8 +29,10 @@ def write(jaxpr, consts, name, family, allowed):
       NotImplementedError: it calls back into Python.
       ValueError: it calls what need not exist elsewhere.
     """
+    is_symbolic = any(dims.is_dim(n) for v in jaxpr.invars for n in v.aval.shape)
+    holes = dims.writing_holes() if is_symbolic else contextlib.nullcontext()
     # Our own kernels are those of this installation.
-    with config.override(native_kernels=False):
+    with config.override(native_kernels=False), holes:
         text, callbacks = lower_jaxpr(jaxpr, name, platform=family, consts=consts)
     if callbacks:
         raise errors.user_error(
@@ -45,4 +50,9 @@ def write(jaxpr, consts, name, family, allowed):
             fix="answer for it with `disabled_checks=[DisabledSafetyCheck.custom_call(name)]`.",
             anchor="export",
         )
+    return text.encode() if is_symbolic else encode(text)
+
+
+def encode(text):
+    """Return the text of a program as portable bytes."""
     return compat.write_portable(text)

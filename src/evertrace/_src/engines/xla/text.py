@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dims, dtypes
 
 _ELEMENT_TYPES = {
     "bool": "i1", "complex64": "complex<f32>", "complex128": "complex<f64>", "float16": "f16",
@@ -77,6 +77,8 @@ def tensor_type(shape, dtype):
 
 def scalar_text(value, dtype):
     """Return a scalar as MLIR writes it inside ``dense<...>``, exact to the bit."""
+    if dims.is_dim(value):
+        return f"{value}" if dtype.kind in "iu" else f"{value}.0"
     value = np.asarray(value, dtype)
     kind = dtype.kind
     if kind == "b":

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dims, errors
 from evertrace._src.core.factors import batched
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.convert import convert
@@ -31,7 +31,7 @@ _NO_DERIVATIVE = undefined("the derivative of `qr` is the one in use")
 
 def _geqrf_abstract(a):
     check_matrices("geqrf", a)
-    return a.strip_weak_type(), shaped(a, min(a.shape[-2:]))
+    return a.strip_weak_type(), shaped(a, dims.min_of(*a.shape[-2:]))
 
 
 geqrf_p = Primitive(

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from evertrace._src import dims
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.engines.xla.lower import Val, lowering, physical_val
 from evertrace._src.engines.xla.rules import bit_generator
@@ -107,7 +108,7 @@ def _iota(b, shape, dtype: np.dtype = ops.WORD):
 def _partitionable_words(b, keys, count):
     """Return both words of the blocks 0, 1, ..., count - 1 of each key."""
     shape = (*keys.shape[:-1], count)
-    if count <= 2**32:
+    if dims.most_of(count) <= 2**32:
         high, low = b.constant(0, ShapedArray(shape, ops.WORD)), _iota(b, shape)
     else:
         index = _iota(b, shape, np.dtype(np.uint64))

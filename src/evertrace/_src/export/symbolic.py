@@ -1,0 +1,213 @@
+"""Programs for many shapes: texts with holes where sizes are, filled in for those of a call.
+
+An operation of a program is written with its sizes, so a program for symbolic ones is a text with
+expressions in it, ``tensor<⟦b⟧x4xf32>``. For the sizes of a call the numbers are put in, and the
+program is one that knows all its sizes. Nothing is dynamic in it: XLA's own dynamic shapes are
+refined to that anyway, are not complete, and wrong at places.
+"""
+
+import itertools
+import re
+
+import numpy as np
+
+from evertrace._src import dims, errors, tree
+from evertrace._src.core.aval import ShapeDtypeStruct
+from evertrace._src.dims import expression
+from evertrace._src.dims.expression import variables
+from evertrace._src.dims.scope import SymbolicScope
+from evertrace._src.dims.shapes import UnknownSizes, sizes_of, symbolic_shape
+from evertrace._src.ops.sizes import dim_as_value
+from evertrace._src.support import set_module
+
+public = set_module("evertrace.export")
+
+expression.as_operand = dim_as_value
+
+_HOLE = re.compile("⟦([^⟧]*)⟧")
+
+
+@public
+def symbolic_args_specs(args, shapes_specs, constraints=(), scope: SymbolicScope | None = None):
+    """Return arguments as `ShapeDtypeStruct`s with symbolic sizes, for `export`.
+
+    Args:
+      args: a tree of arrays, or of what has a shape and a dtype.
+      shapes_specs: a text as `symbolic_shape` takes them for all of them, or a tree of texts that
+        the tree of arguments begins with; None stands for the shape that there is.
+      constraints: what holds of the variables, see `SymbolicScope`.
+      scope: that of other sizes which are used together with these.
+
+    Returns:
+      A tree of the structure of `args`.
+
+    Raises:
+      ValueError: a text is no shape or does not fit its argument, or the trees do not fit.
+
+    Example:
+      >>> x, y = np.ones((8, 3), "float32"), np.ones(8, "float32")
+      >>> ev.export.symbolic_args_specs((x, y), "b, ...")
+      (ShapeDtypeStruct(shape=(b, 3), dtype=float32), ShapeDtypeStruct(shape=(b,), dtype=float32))
+    """
+    if scope is not None and constraints:
+        raise _error(
+            "symbolic_args_specs: both constraints and a scope are given.",
+            "give the constraints to the scope, `SymbolicScope(constraints)`.",
+        )
+    scope = SymbolicScope(constraints) if scope is None else scope
+    leaves, treedef = tree.flatten(args)
+    texts = tree.broadcast_prefix(shapes_specs, args, is_leaf=_is_text)
+
+    def spec(x, text):
+        shape = symbolic_shape(text, scope=scope, like=np.shape(x))
+        dtype = getattr(x, "dtype", None)
+        return ShapeDtypeStruct(shape, np.result_type(x) if dtype is None else dtype)
+
+    return tree.unflatten(treedef, list(map(spec, leaves, texts)))
+
+
+def _is_text(x):
+    return x is None or isinstance(x, str)
+
+
+# ---------------------------------------------------------------- texts with holes
+
+
+def filled(text: str, values: dict[str, int], scope) -> str:
+    """Return the text of a program with numbers in its holes."""
+    numbers: dict[str, str] = {}
+
+    def number(match):
+        found = numbers.get(match[1])
+        if found is None:
+            found = numbers[match[1]] = str(dims.evaluate(scope.parsed(match[1]), values))
+        return found
+
+    return _HOLE.sub(number, text)
+
+
+def filled_aval(aval, values):
+    """Return the type of an array with numbers in place of expressions."""
+    return aval.update(shape=tuple([dims.evaluate(n, values) for n in aval.shape]))
+
+
+# ---------------------------------------------------------------- the sizes of a call
+
+
+def scope_of(avals) -> SymbolicScope | None:
+    """Return the scope of the symbolic sizes in types of arrays, or None if there are none.
+
+    Raises:
+      ValueError: they are of several.
+    """
+    found = [n for aval in avals for n in aval.shape if dims.is_dim(n)]
+    if not found:
+        return None
+    for other in found:
+        if other.scope is not found[0].scope:
+            raise _error(
+                f"export: the sizes {found[0]} and {other} of the arguments are of different "
+                "scopes.",
+                "make them together, `symbolic_shape('a, b')`, or with `scope=a.scope`.",
+            )
+    return found[0].scope
+
+
+def call_sizes(name, have, want, scope) -> dict[str, int]:
+    """Find the values of the variables for a call, and check that the program is for them.
+
+    Args:
+      name: of the function.
+      have: types of the arguments.
+      want: those that it was exported for.
+      scope: of their sizes.
+
+    Raises:
+      ValueError: a shape, a dtype or a size is another, or a constraint does not hold.
+    """
+    places, given, wanted = [], [], []
+    for i, (x, y) in enumerate(zip(have, want, strict=True)):
+        is_same = x.dtype == y.dtype and x.ndim == y.ndim
+        sizes = zip(x.shape, y.shape, strict=True) if is_same else ()
+        if not is_same or any(not dims.is_dim(m) and n != m for n, m in sizes):
+            raise _misfit(name, i, x, y)
+        places += [f"dimension {d} of leaf {i}" for d in range(x.ndim)]
+        given += x.shape
+        wanted += y.shape
+    values, found_at = sizes_of(list(zip(places, given, strict=True)), wanted)
+    said = ", ".join([f"{v} is {n} by {found_at[v]}" for v, n in values.items()])
+    for variable, n in values.items():
+        if not scope.least <= n <= scope.most:
+            raise _error(
+                f"export: {variable} is {n} by {found_at[variable]} of the arguments of {name}, "
+                f"which was exported for sizes from {scope.least} to {scope.most}.",
+                "call it with other sizes, or export it with `SymbolicScope(least=0)`.",
+            )
+    broken = scope.broken(values)
+    if broken is not None:
+        raise _error(
+            f"export: {name} was exported with the constraint {broken!r}, and is called with "
+            f"arguments where {said}.",
+            "call it with sizes that fulfil it, or export it without the constraint.",
+        )
+    for place, n, size in zip(places, given, wanted, strict=True):
+        if dims.is_dim(size) and dims.evaluate(size, values) != n:
+            raise _error(
+                f"export: {place} of the arguments of {name} was exported as {size}, which is "
+                f"{dims.evaluate(size, values)} where {said}, and is called with {n}.",
+                "call it with sizes that fit each other.",
+            )
+    return values
+
+
+def _misfit(name, i, have, want):
+    return _error(
+        f"export: leaf {i} of the arguments of {name} was exported as {want.str_short()}, and "
+        f"is called with {have.str_short()}.",
+        "convert the argument, or export the function for its type.",
+        anchor="export",
+    )
+
+
+def example_sizes(avals, scope) -> dict[str, int]:
+    """Return values of the variables that the scope allows, or some that it does not if need be.
+
+    Raises:
+      ValueError: the shapes of a call would not tell the values of all variables.
+    """
+    wanted = [n for aval in avals for n in aval.shape]
+    names = sorted(set().union(*map(variables, wanted)))
+    example = _allowed(names, scope)
+    given = [("", n if not dims.is_dim(n) else _evaluated(n, example)) for n in wanted]
+    try:
+        sizes_of(given, wanted)
+    except UnknownSizes as error:
+        (missing,) = error.args
+        raise _error(
+            f"export: no shape of the arguments tells what {', '.join(sorted(missing))} is.",
+            "have each variable as a size of its own somewhere, or in one of the kind `2*b + 1`.",
+        ) from None
+    return example
+
+
+def _allowed(names, scope):
+    for trial in itertools.islice(itertools.product(_TRIED, repeat=len(names)), _MOST_TRIED):
+        example = dict(zip(names, trial, strict=True))
+        if scope.broken(example) is None:
+            return example
+    return dict.fromkeys(names, _TRIED[0])
+
+
+_TRIED: tuple[int, ...] = (8, 5, 2, 1, 16, 3, 4, 6, 12, 24, 32, 64, 10, 7, 100, 128, 256, 512, 1024)
+_MOST_TRIED = 2000
+
+
+def _evaluated(size, values):
+    try:
+        return dims.evaluate(size, values)
+    except ZeroDivisionError:
+        return 1
+
+
+def _error(what, fix, anchor="symbolic-shapes"):
+    return errors.user_error(ValueError, what, fix=fix, anchor=anchor)
