@@ -1,6 +1,7 @@
 """Options: names, values, environment, overrides, and what the keys of caches see of them."""
 
 import dataclasses
+import logging
 import os
 import subprocess
 import sys
@@ -331,3 +332,59 @@ def test_values_and_text():
     assert repr(config) == "config()"
     with options.enable_x64():
         assert repr(config) == "config(enable_x64=True)"
+
+
+def test_the_level_of_messages():
+    assert config.jax_logging_level == "NOTSET"
+    config.update("jax_logging_level", "ERROR")
+    assert logging.getLogger("evertrace").level == logging.ERROR
+    config.update("logging_level", "NOTSET")
+    assert logging.getLogger("evertrace").level == logging.NOTSET
+    with pytest.raises(ValueError, match="cannot be 'LOUD'"):
+        config.update("logging_level", "LOUD")
+
+
+@pytest.mark.parametrize("name", ["jax_use_shardy_partitioner", "jax_pprint_use_color"])
+def test_options_of_jax_that_decide_on_nothing_here_are_kept(name):
+    assert config.read(name) is getattr(config, name) is True
+    config.update(name, False)
+    assert config.read(name) is False
+    config.update(name, True)
+
+
+ABSL = """
+import sys, types
+sys.argv = ["program", "--jax_enable_x64", "--jax_numpy_rank_promotion=raise", "--mine=3"]
+values = {}
+
+class Flag:
+    value = None
+
+class Flags(dict):
+    parsed = False
+    def is_parsed(self):
+        return self.parsed
+    def __call__(self, argv, known_only):
+        assert known_only
+        self.parsed = True
+        for text in argv[1:]:
+            name, _, value = text[2:].partition("=")
+            if name in self:
+                self[name].value = value or True
+
+flags = types.ModuleType("absl.flags")
+flags.FLAGS = Flags()
+define = lambda name, default, text: flags.FLAGS.update({name: Flag()})
+flags.DEFINE_boolean = flags.DEFINE_string = define
+absl = types.ModuleType("absl")
+absl.flags, absl.__spec__ = flags, types.SimpleNamespace()
+sys.modules.update({"absl": absl, "absl.flags": flags})
+import evertrace as ev
+ev.config.parse_flags_with_absl()
+print(ev.config.enable_x64, ev.config.numpy_rank_promotion, ev.config.debug_nans)
+"""
+
+
+def test_flags_of_absl_set_options():
+    done = subprocess.run([sys.executable, "-c", ABSL], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "raise", "False"], done.stderr

@@ -19,12 +19,16 @@ import typing
 from collections.abc import Callable
 from typing import Any, Literal
 
+from evertrace._src import config_flags
 from evertrace._src.config_docs import OPTIONS
 from evertrace._src.doors import door
 from evertrace._src.errors import user_error
 from evertrace._src.extension import native
 from evertrace._src.interrupts import InForce
+from evertrace._src.lazy import LazyModule
 from evertrace._src.support import close_matches, forkable
+
+logging: Any = LazyModule("logging")
 
 MatmulPrecision = Literal[
     "default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "fastest",
@@ -123,6 +127,8 @@ class Config:
     """Use the kernels in C++, where the extension module was built; else those of NumPy and XLA."""
     host_allocator_reuse: bool = True
     """Keep large freed blocks of host memory for the next arrays."""
+    logging_level: Literal["NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "NOTSET"
+    """Least severe messages that evertrace's loggers let through, for the whole process."""
     traceback_filtering: Literal[
         "auto", "quiet_remove_frames", "remove_frames", "tracebackhide", "off"
     ] = "auto"
@@ -364,6 +370,14 @@ def _set_process(options: Config) -> None:
         native.set_config(options)
 
 
+def _let_through(level: str) -> None:
+    """Have evertrace's loggers pass on messages from a level on."""
+    logging.getLogger("evertrace").setLevel(level)
+
+
+if _process.logging_level != "NOTSET":
+    _let_through(_process.logging_level)
+
 if native is not None:
     native.set_config(_process, current)
     current = native.current_config  # which calls the above where there is something to make
@@ -381,9 +395,14 @@ def update(name: str, value: Any) -> None:
       AttributeError: there is no such option.
       ValueError, TypeError: the option does not take this value.
     """
+    if config_flags.bare(name) in config_flags.OF_JAX:
+        return config_flags.keep(name, value)
     changes = {n: _validated(n, value) for n in _fields_of(name)}
     with _update_lock:
         _set_process(dataclasses.replace(_process, **changes))
+    if "logging_level" in changes:
+        _let_through(changes["logging_level"])
+    return None
 
 
 class override(contextlib.ContextDecorator, InForce):  # it is called like a function
@@ -551,6 +570,12 @@ for _context in _contexts:
     _context.__module__ = "evertrace"
 
 
+@functools.cache
+def _flags() -> dict[str, bool]:
+    """Return the options that a flag can set, and whether each is a boolean one."""
+    return {n: bool in _accepted_types(n) for n in _FIELD_TYPES if Any not in _accepted_types(n)}
+
+
 class Options:
     """The public face of the options: ``config.enable_x64``, ``config.update(name, value)``.
 
@@ -562,10 +587,22 @@ class Options:
 
     update = staticmethod(update)
 
-    def parse_flags_with_absl(self) -> None:
-        """Do nothing: options are read from the environment, and absl's flags set none of them."""
+    def config_with_absl(self) -> None:
+        """Let absl's `app.run` set options by flags: ``--jax_enable_x64=true``."""
+        if config_flags.define(_flags()):
+            config_flags.when_started(self.complete_absl_config)
 
-    config_with_absl = parse_flags_with_absl
+    def parse_flags_with_absl(self) -> None:
+        """Set options by the flags on the command line; without absl it does nothing."""
+        if config_flags.define(_flags()):
+            config_flags.parse()
+            self.complete_absl_config()
+
+    def complete_absl_config(self, absl_flags: Any = None) -> None:
+        """Set options by the flags that absl has parsed."""
+        del absl_flags
+        for name, value in config_flags.given(_flags()).items():
+            update(name, _parsed(name, value) if isinstance(value, str) else value)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -575,6 +612,8 @@ class Options:
 
     def read(self, name: str) -> Any:
         """Return the value in force of the option `name`."""
+        if config_flags.bare(name) in config_flags.OF_JAX:
+            return config_flags.read(name)
         return getattr(current(), _canonical_name(name))
 
     def __getattr__(self, name: str) -> Any:
