@@ -227,8 +227,8 @@ def pcast(x, axis_name, *, to):
       to: "varying"; no other is supported.
 
     Returns:
-      The tree with the same values. Its cotangent is the sum of those of all examples, which
-      `shard_map` does by itself for what is used together with values that vary.
+      The tree with the same values. Within `shard_map` its cotangent is the sum of those of all
+      devices, as it is anyway for what is used together with values that vary.
 
     Raises:
       NameError: there is no such axis in scope.

@@ -332,21 +332,30 @@ ppermute_p = _collective(
 
 
 def _pcast_along(axis, x, dim, *, axis_name):
-    return move_batch_dim(x, dim, 0, axis.size), 0
+    return (move_batch_dim(x, dim, 0, axis.size), 0) if axis.tells else (x, dim)
 
 
-def _pcast_transpose(ct, x, *, axis_name):
-    return [psum(ct, axis_name)]
+def _pcast_back_along(axis, ct, dim, *, axis_name):
+    return (_total(axis, ct, dim), None) if axis.tells else (ct, dim)
 
 
-# The same values, which count as different ones from then on.
+# The same values, which count as different ones from then on where the axis tells; and its
+# transpose. Each is bound for one axis.
 pcast_p = _collective(
     "pcast",
     "axis_name",
     lambda x, size, *, axis_name: x,
     _pcast_along,
     linear=JOINTLY,
-    transpose=_pcast_transpose,
+    transpose=lambda ct, x, *, axis_name: [pcast_back_p.bind(ct, axis_name=axis_name)],
+)
+pcast_back_p = _collective(
+    "pcast_back",
+    "axis_name",
+    lambda x, size, *, axis_name: x,
+    _pcast_back_along,
+    linear=JOINTLY,
+    transpose=lambda ct, x, *, axis_name: [pcast_p.bind(ct, axis_name=axis_name)],
 )
 
 
