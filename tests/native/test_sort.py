@@ -59,3 +59,17 @@ def test_several_keys_count_one_after_the_other(last):
     first, last = raw[0].astype(np.float32), raw[1].astype(last)
     places = kernels.sort([first, last, np.arange(SIZE)], 2)[2]
     np.testing.assert_array_equal(places, np.lexsort((last, first)))
+
+
+@pytest.mark.parametrize("size", [2047, 2048, 2049, 70_000])
+def test_few_and_many_numbers_are_in_the_same_order(size, dtype):
+    """Many are sorted by their digits, a few in another way; high and low ones may not differ."""
+    raw = np.random.default_rng(0).integers(0, 1 << 64, size, dtype=np.uint64)
+    for shift in (0, 20, 40, 63):
+        x = (raw >> shift).astype(f"u{dtype.itemsize}").astype(dtype)
+        for y in (x, np.sort(x), np.sort(x)[::-1]):
+            order = np.argsort(y, kind="stable")
+            values, places = kernels.sort([y, np.arange(size)], 1)
+            np.testing.assert_array_equal(places, order)
+            np.testing.assert_array_equal(values, y[order])
+            np.testing.assert_array_equal(kernels.sort([y], 1)[0], y[order])

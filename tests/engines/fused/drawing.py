@@ -26,6 +26,9 @@ from tests.support.runtime import array, jaxpr_of, to_numpy
 
 LENGTHS = (1, 1, 2, 3, 4, 7, 15, 16, 17, 18, 33, 64, 65, 100, 130, 300)
 MOST_ELEMENTS = 6000
+MORE = 1_000_000
+"""Number of the first program that is drawn from all operations; those before stay what they are."""
+
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0)
 
 
@@ -35,11 +38,12 @@ class Drawing:
     Attributes:
       rng: what it is drawn from.
       smooth: see above.
+      more: whether all operations are drawn from, see `MORE`.
       depth: how many loops are around.
     """
 
-    def __init__(self, rng, smooth, depth=0):
-        self.rng, self.smooth, self.depth = rng, smooth, depth
+    def __init__(self, rng, smooth, more, depth=0):
+        self.rng, self.smooth, self.more, self.depth = rng, smooth, more, depth
 
     # ------------------------------------------------------------ choices
 
@@ -53,7 +57,8 @@ class Drawing:
 
     def kind(self, x):
         """Return the kind of an array's dtype."""
-        return np.dtype(x.dtype).kind
+        kind = np.dtype(x.dtype).kind
+        return "f" if kind == "V" else kind  # bfloat16
 
     def tame(self, x):
         """Return what grows brought back to small numbers."""
@@ -93,10 +98,18 @@ class Drawing:
             curves = [jnp.tanh, jnp.sin, jnp.cos, lambda x: jnp.exp(-jnp.abs(x))]
             curves += [lambda x: jnp.log(jnp.abs(x) + 1), lambda x: jnp.sqrt(x * x + 1)]
             curves += [lambda x: 1 / (2 + x * x), jnp.expm1, lambda x: jnp.log1p(x * x)]
+            if self.more:
+                curves += [lambda x: jnp.tan(x / 2), jnp.sinh, jnp.cosh, jnp.cbrt, lax.erf]
+                curves += [lambda x: (1 + x * x) ** 0.3]
+                curves += [lambda x: lax.erf_inv(x / 2), jnp.arcsinh]
+                steps += [lambda x: lax.bitcast_convert_type(x, f"i{x.dtype.itemsize}") & 15]
+                steps += [lambda x: x.astype(self.one([np.float16, jnp.bfloat16])) * 3]
             return [self.tame(self.one(exact + (curves if self.smooth else steps))(x))]
         of = [jnp.negative, jnp.abs, jnp.square, jnp.bitwise_not, lambda x: x // 3]
         of += [lambda x: x % 5, lambda x: x << 2, lambda x: x >> 1, lambda x: x == 3]
         of += [jnp.sign, lambda x: x.astype(np.float32), lambda x: x.astype(np.int8)]
+        if self.more:
+            of += [lax.clz, lambda x: lax.mulhi(x << 24, x), lambda x: x.astype(jnp.bfloat16)]
         return [self.tame(self.one(of)(x))]
 
     def fitting(self, pool):
@@ -193,16 +206,18 @@ class Drawing:
             lambda: jnp.reshape(x, _other_shape(self.rng, x.size)),
             lambda: jnp.concatenate(rows[: 2 + self.below(2)], d),
             lambda: jnp.pad(y, width),
-            lambda: self.tame(lax.cumsum(y, d, reverse=bool(self.below(2)))),
-            lambda: self.tame(self.running(y, d)),
+            lambda: self.tame(jnp.cumsum(y, d)),
             lambda: jnp.take(x, places, axis=d, mode="clip"),
             lambda: jnp.roll(x, self.below(n + 1), d),
             lambda: lax.dynamic_slice_in_dim(x, places[0], 1 + n // 2, d),
+            *([lambda: self.tame(self.running(y, d))] * 3 if self.more else []),
         ]
 
     def running(self, y, d):
-        """Return products or extremes of what comes before; a few factors stay exact."""
+        """Return sums, products or extremes of what comes before or after; all stay exact."""
         reverse = bool(self.below(2))
+        if self.below(3) == 0:
+            return lax.cumsum(y, d, reverse=reverse)
         if self.below(2) and not self.smooth:
             return lax.cumprod(jnp.sign(y), d, reverse=reverse)
         if self.smooth and self.kind(y) == "f":
@@ -252,7 +267,7 @@ class Drawing:
 
     def _turn(self, carry, others):
         """Return the next values of carries."""
-        inner = Drawing(self.rng, self.smooth, self.depth + 1)
+        inner = Drawing(self.rng, self.smooth, self.more, self.depth + 1)
         pool = [*carry, *carry, *others]
         for _ in range(1 + self.below(4)):
             pool += inner.step(pool)
@@ -324,13 +339,15 @@ def program(seed):
         x = rng.integers(-8, 9, size=shape)
         kind = rng.integers(4)
         x = x.astype(np.int32) if kind == 0 else x > 0 if kind == 1 else x.astype(dtype)
+        if kind == 3 and seed >= MORE and not smooth:
+            x = x.astype([np.float16, jnp.bfloat16, dtype][rng.integers(3)])
         if kind > 1 and not smooth and rng.integers(4) == 0 and x.size:
             x.reshape(-1)[rng.integers(x.size)] = SPECIAL[rng.integers(len(SPECIAL))]
         args.append(x)
     count, later = 2 + int(rng.integers(7)), int(rng.integers(2**32))
 
     def fun(*xs):
-        draw = Drawing(np.random.default_rng(later), smooth)
+        draw = Drawing(np.random.default_rng(later), smooth, seed >= MORE)
         pool = list(xs)
         for _ in range(count):
             pool += [x for x in draw.step(pool) if x.size <= MOST_ELEMENTS]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.engines.fused.drawing import difference
+from tests.engines.fused.drawing import MORE, difference
 
 LONG = 50197
 """A program with a kernel that is just as long as it may be."""
 
 
-@pytest.mark.parametrize("seed", [*range(16), LONG])
+@pytest.mark.parametrize("seed", [*range(16), *range(MORE, MORE + 16), LONG])
 def test_a_random_program_is_as_on_the_host(seed):
     assert difference(seed)[0] is None
 
