@@ -13,7 +13,6 @@ NO_EXAMPLE = {
         "stands above other classes, which show programs",
     ),
     "CacheWarning": "is given once in a process, which docs/errors.md shows",
-    "InconclusiveDimensionOperation": "is never raised",
     "UnfollowedStateError": "is shown by the class above it, UnexpectedTracerError",
     "register_ffi_target": "takes a handler that was compiled from C++",
     "reset_cache": "what it forgets can only be seen where a folder was unusable",

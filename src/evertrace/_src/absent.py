@@ -9,7 +9,6 @@ from evertrace._src import errors
 
 LEFT_OUT = {
     "evertrace.array_garbage_collection_guard": "leave it out: cycles are no burden here",
-    "evertrace.export.symbolic_shape": "export the program once per shape",
     "evertrace.experimental.buffer_callback": "use `evertrace.pure_callback` or `evertrace.ffi`",
     "evertrace.experimental.compute_on": "leave it out: it is a hint to XLA's scheduler",
     "evertrace.experimental.control_deps": "leave it out: it is a hint to XLA's scheduler",

@@ -188,7 +188,11 @@ def _divided(a, b):
 
 def _refuse_zero(b):
     if type(b) is not Dim and b == 0:
-        raise ZeroDivisionError("division of a symbolic size by zero")
+        raise errors.user_error(
+            ZeroDivisionError,
+            "//, %: a symbolic size is divided by zero.",
+            fix="divide by a number that is not 0.",
+        )
 
 
 def floordiv(a, b):
@@ -528,7 +532,9 @@ def broadcast_shapes(*shapes) -> Any:
         size = 1
         for n in column:
             if n != 1 and size not in (1, n):
-                raise ValueError(f"sizes {size} and {n}")
+                raise errors.user_error(
+                    ValueError, f"sizes {size} and {n} do not broadcast.", anchor="shape-broadcast"
+                )
             size = size if n == 1 else n
         out.append(size)
     return tuple(out)
@@ -547,7 +553,9 @@ def slice_bounds(part: slice, size) -> Any:
     start, stop, step = [None if n is None else size_of(n) for n in ends]
     step = 1 if step is None else index(step)
     if step == 0:
-        raise ValueError("slice step cannot be zero")
+        raise errors.user_error(
+            ValueError, "slice step cannot be zero.", fix="use 1, or -1 for the reversed order."
+        )
     low, high = (0, size) if step > 0 else (-1, size - 1)
 
     def place(n, otherwise):

@@ -1,6 +1,7 @@
 """Questions about arrays, their text and their files."""
 
 import collections.abc
+import math
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def size(a, axis=None):
       (6, 3)
     """
     sizes = shape(a)
-    return int(np.prod([sizes[i] for i in canonical_axes("size", axis, len(sizes))], dtype=int))
+    return math.prod([sizes[i] for i in canonical_axes("size", axis, len(sizes))])
 
 
 def isscalar(element):
