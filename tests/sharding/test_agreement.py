@@ -91,6 +91,22 @@ def test_stories(name):
     assert told.after(*story) == want
 
 
+def test_groups_that_wait_for_each_other_in_a_circle():
+    told = Told()
+    pairs = [(0, 2), (0, 1), (1, 2)]  # what each of the three has begun with
+    turns = [Turn(pair, ((pair, 1),), f"p{i}", f"p{i}", "", True) for i, pair in enumerate(pairs)]
+    assert told.after((0, turns[0]), (1, turns[1])) == []
+    assert told.after((2, turns[2])) == STOP
+
+
+def test_groups_in_a_row_are_waited_for():
+    told = Told()
+    pairs = [(0, 1), (1, 2), (1, 2)]
+    turns = [Turn(pair, ((pair, 1),), "p", "p", "", True) for pair in pairs]
+    assert told.after((0, turns[0]), (1, turns[1])) == []
+    assert told.after((2, turns[2])) == [(1, "go", "group"), (2, "go", "group")]
+
+
 def test_the_words():
     sides = [[0, "a(f32[2])", "train.py:1 in main"], [2, "b(f32[2])", ""]]
     assert difference(sides, 0) == (

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -58,15 +59,27 @@ def start(code, count, address):
     """Start processes, in which `rank` is the number of each."""
     met = tempfile.mkdtemp(prefix="evertrace-met-")
     atexit.register(shutil.rmtree, met)
-    return [
-        subprocess.Popen(
-            [sys.executable, "-c", PRELUDE + code, str(rank), str(count), address, met],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(count)
-    ]
+    return Processes(
+        Path(met),
+        [
+            subprocess.Popen(
+                [sys.executable, "-c", PRELUDE + code, str(rank), str(count), address, met],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(count)
+        ],
+    )
+
+
+class Processes(list):
+    """Processes that were started, and the folder `met` through which they are told things."""
+
+    def __init__(self, met, started):
+        super().__init__(started)
+        self.met = met
 
 
 def outcome(code, count=2):
@@ -227,6 +240,74 @@ print(lost(60))
     assert said(out).startswith("PeerLostError: ")
     assert "process 1 (pid " in out
     processes[1].communicate()
+
+
+def read(process):
+    """Return the next line that a process prints itself."""
+    return next(line for line in process.stdout if not line.startswith("[Gloo]"))
+
+
+@pytest.mark.slow
+def test_a_process_that_is_stopped_is_gone_for_the_others():
+    code = """
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGSTOP)
+print(lost(60), flush=True)
+"""
+    processes = start(code, 2, free_address())
+    text = read(processes[0])
+    assert text.startswith("PeerLostError: <lambda>: process 1 (pid ")
+    assert "it was stopped for 2 s (SIGSTOP). This is process 0." in text
+    os.kill(processes[1].pid, signal.SIGCONT)
+    assert "it was stopped for 2 s (SIGSTOP). This is process 1." in read(processes[1])
+    for process in processes:
+        process.communicate(timeout=60)
+
+
+@pytest.mark.slow
+def test_who_is_interrupted_while_it_waits_is_waited_for_no_more():
+    code = """
+if rank == 0:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    print("ready", flush=True)
+    try:
+        ev.jit(jnp.max)(a)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    sys.stdin.read()
+else:
+    while not (met / "go").exists(): time.sleep(0.01)
+    print(text_of(ev.jit(jnp.max), a), flush=True)
+"""
+    processes = start(code, 2, free_address())
+    assert read(processes[0]) == "ready\n"
+    time.sleep(1)  # in which it begins to wait
+    os.kill(processes[0].pid, signal.SIGINT)
+    assert read(processes[0]) == "interrupted\n"
+    (processes.met / "go").touch()
+    text = read(processes[1])
+    assert text.startswith("PeerLostError: max: process 0 (pid ")
+    assert "KeyboardInterrupt while it waited for others" in text
+    assert processes[0].poll() is None
+    for process in processes:
+        process.communicate("", timeout=60)
+
+
+@pytest.mark.slow
+def test_a_process_without_devices_of_a_mesh_takes_part():
+    code = """
+one = NamedSharding(ev.make_mesh((1,), ("i",), devices=ev.devices()[:1]), P())
+part = np.ones(2, np.float32)
+def make(**more): return ev.make_array_from_callback((2,), one, lambda i: part, **more)
+x = make(dtype=np.float32)
+y = ev.make_array_from_process_local_data(one, part)
+print(x.shape, x.dtype, y.dtype, len(y.addressable_shards), text_of(make) if rank else "")
+"""
+    codes, texts = outcome(code)
+    assert codes == [0, 0]
+    assert texts[0] == "(2,) float32 float32 1 "
+    said = "make_array_from_callback: this process has no device of the sharding, so that the dtype"
+    assert texts[1] == f"(2,) float32 float32 0 ValueError: {said} is not known."
 
 
 def test_a_coordinator_that_never_comes():

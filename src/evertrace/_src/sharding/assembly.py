@@ -28,10 +28,12 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
       sharding: how it is laid out.
       data_callback: function (slices of the whole array) -> that part, a NumPy array or an array.
         It is called once for each part, however many devices hold it.
-      dtype: dtype of the parts, checked if given; needed where this process has none.
+      dtype: dtype of the parts, needed where this process has no device of the sharding, and
+        checked where it has.
 
     Raises:
-      ValueError: a part has another shape or dtype than it should have.
+      ValueError: a part has another shape or dtype than it should have, or there is none and
+        `dtype` is not given.
 
     Example:
       >>> sharding = ev.NamedSharding(ev.make_mesh((1,), ("x",)), ev.P("x"))
@@ -64,7 +66,8 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
       sharding: how it is laid out.
       local_data: NumPy array, or a tree of them: the parts that this process's devices hold, side
         by side, or in dimensions that are as long as the whole ones the whole.
-      global_shape: shape of the whole; by default it follows from that of the data.
+      global_shape: shape of the whole; by default it follows from that of the data. A process
+        that has no device of the sharding passes data of that shape, whatever is in it.
 
     Raises:
       ValueError: the data have another shape than those parts.
@@ -82,6 +85,9 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
     data, sharding = np.asarray(local_data), as_sharding(where, sharding)
     counts = _counts(sharding, data.ndim)
     units = _here(sharding, counts)
+    if not units:  # what is passed says the dtype alone
+        shape = data.shape if global_shape is None else tuple(global_shape)
+        return _assembled(where, shape, sharding, [], [], data.dtype)
     mine = [sorted({index[d].indices(n)[0] for index in units}) for d, n in enumerate(counts)]
     wanted = tuple(
         n // max(len(numbers), 1) * count
@@ -149,8 +155,15 @@ def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None)
     return _assembled(where, shape, sharding, _here(sharding, shape), parts, dtype)
 
 
-def _assembled(where, shape, sharding, indices, parts, dtype):
-    """Return the array of the parts at the indices; `dtype` tells what it is of without any."""
+def _assembled(where, shape, sharding, indices, parts, dtype=None):
+    """Return the array of the parts at the indices; `dtype` is needed where there is none here."""
+    if not parts and dtype is None:
+        raise errors.user_error(
+            ValueError,
+            f"{where}: this process has no device of the sharding, so that the dtype is not known.",
+            fix="pass `dtype=`.",
+            anchor="array-parts",
+        )
     want = sharding.shard_shape(shape)
     for part in parts:
         if part.shape != want:
@@ -166,13 +179,6 @@ def _assembled(where, shape, sharding, indices, parts, dtype):
             ValueError,
             f"{where}: the parts have different dtypes.",
             fix="convert them before.",
-            anchor="array-parts",
-        )
-    if not parts and dtype is None:
-        raise errors.user_error(
-            ValueError,
-            f"{where}: no device of this process holds a part, which would tell the dtype.",
-            fix="pass dtype.",
             anchor="array-parts",
         )
     dtype = dtypes.canonicalize_dtype(parts[0].dtype if parts else dtype)

@@ -81,6 +81,11 @@ class Turns:
                 if other != index and differ(index, turn, other, theirs):
                     self._tell_apart(index, turn, other, theirs)
                     return
+            circle = self._circle([index])
+            if circle:
+                one, other = circle[:2]
+                self._tell_apart(one, self._now[one], other, self._now[other], circle)
+                return
             now = [self._now.get(i) for i in turn.group]
             if turn.waits and all(x is not None and turn.is_met_by(x) for x in now):
                 for i in turn.group:
@@ -96,9 +101,25 @@ class Turns:
                 if now is None or not (turn and turn.is_met_by(now)):
                     self._say(i, ask=True)
 
-    def _tell_apart(self, one: int, turn: Turn, other: int, theirs: Turn) -> None:
+    def _circle(self, path: list[int]) -> list[int]:
+        """Return processes each of which waits for the next one, the last for the first, or none.
+
+        Args:
+          path: processes each of which waits for the next one.
+        """
+        turn = self._now[path[-1]]
+        for i in turn.group if turn.waits else ():
+            now = self._now.get(i)
+            if i == path[-1] or now is None or not now.waits or turn.is_met_by(now):
+                continue
+            found = path[path.index(i) :] if i in path else self._circle([*path, i])
+            if found:
+                return found
+        return []
+
+    def _tell_apart(self, one: int, turn: Turn, other: int, theirs: Turn, more=()) -> None:
         sides = [[i, x.what, x.at] for i, x in sorted([(one, turn), (other, theirs)])]
-        for i in sorted({*turn.group, *theirs.group}):
+        for i in sorted({*turn.group, *theirs.group, *more}):
             self._say(i, sides=sides)
 
 

@@ -22,6 +22,8 @@ from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.agreement import Turn, Turns
 
 _GRACE = 1.0  # seconds after the last connection, in which XLA's clients take their leave
+_LOOK = 0.5  # seconds between two looks at whether a process of this machine is stopped
+_STOPPED = 4  # looks in a row that find it so, after which the others go on without it
 
 
 class Lines:
@@ -68,6 +70,7 @@ class Register:
         self._count, self._service = count, service
         self._lock = threading.Lock()
         self._there: dict[int, Lines] = {}
+        self._about: dict[int, dict] = {}
         self._has_begun = False  # the process that has started this one is or was there
         self._turns = Turns(self._say)
         self.complete, self.ended = threading.Event(), threading.Event()
@@ -78,33 +81,52 @@ class Register:
         for message in lines:
             if "index" in message:
                 about = message
-                self._enter(message["index"], lines)
+                self._enter(message, lines)
             if "turn" in message:
                 self._turns.come(about["index"], Turn.read(message["turn"]))
             if "ask" in message:
                 self._turns.ask(about["index"])
             why = message.get("why", why)
-        if not about:
-            return
+            if "gone" in message:
+                self._go(about, why)
+        if about:
+            self._go(about, why)
+
+    def _go(self, about: dict, why: str) -> None:
+        """Go on without a process; all are told, that one as well."""
         with self._lock:
-            others = [x for i, x in self._there.items() if i != about["index"]]
-            self._there.pop(about["index"], None)
+            told = [lines for _, lines in sorted(self._there.items())]
+            is_new = self._there.pop(about["index"], None) is not None
             # Before all have come others may follow, as long as the one that has started this does.
-            over = not others and (self.complete.is_set() or self._has_begun)
-        for other in others:
-            other.say(lost=about["index"], pid=about["pid"], host=about["host"], why=why)
+            over = not self._there and (self.complete.is_set() or self._has_begun)
+        for lines in told if is_new else ():
+            lines.say(lost=about["index"], pid=about["pid"], host=about["host"], why=why)
         if over:
             self.complete.set()
             self.ended.set()
+
+    def watch(self) -> None:
+        """Go on without processes of this machine that somebody has stopped."""
+        looks: dict[int, int] = {}
+        while True:
+            time.sleep(_LOOK)
+            with self._lock:
+                now = [self._about[i] for i in self._there]
+            for about in now:
+                stopped = is_stopped(about)
+                looks[about["index"]] = count = stopped * (looks.get(about["index"], 0) + 1)
+                if count == _STOPPED:
+                    self._go(about, f"it was stopped for {_LOOK * _STOPPED:.0f} s (SIGSTOP)")
 
     def _say(self, index: int, **message: object) -> None:
         lines = self._there.get(index)
         if lines is not None:
             lines.say(**message)
 
-    def _enter(self, index: int, lines: Lines) -> None:
+    def _enter(self, about: dict, lines: Lines) -> None:
+        index = about["index"]
         with self._lock:
-            self._there[index] = lines
+            self._there[index], self._about[index] = lines, about
             self._has_begun = self._has_begun or index == 0
             everybody = list(self._there.values()) if len(self._there) == self._count else []
         for each in everybody:
@@ -120,6 +142,31 @@ class Register:
                 lines.say(missing=missing)
 
 
+def process_facts(pid: int | str = "self") -> tuple[str, int]:
+    """Return the state of a process of this machine and when it was started, as Linux says."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            facts = file.read().rpartition(")")[2].split()
+    except OSError:
+        return "", 0
+    return facts[0], int(facts[19])
+
+
+def is_stopped(about: dict) -> bool:
+    """Whether a process that has come is one of this machine, and stopped by a signal."""
+    if about["host"] != socket.gethostname():
+        return False
+    return process_facts(about["pid"]) == ("T", about["born"])
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Have the system close a connection within seconds when the other machine is gone."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 1), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 def main(address: str, count: int, seconds: int) -> None:
     """Serve until everybody has gone, or somebody has not come in that many seconds."""
     host, _, port = address.rpartition(":")
@@ -133,9 +180,11 @@ def main(address: str, count: int, seconds: int) -> None:
     def accept() -> None:
         while True:
             connection, _ = listener.accept()
+            keep_alive(connection)
             threading.Thread(target=register.serve, args=(connection,), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
+    threading.Thread(target=register.watch, daemon=True).start()
     print("listening", flush=True)
     sys.stdout.close()
     if register.complete.wait(seconds):

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, NoReturn
 from evertrace._src import errors, source
 from evertrace._src.engines.xla import compat
 from evertrace._src.engines.xla.agreement import Turn, difference
-from evertrace._src.engines.xla.coordinator import Lines
+from evertrace._src.engines.xla.coordinator import Lines, keep_alive, process_facts
 from evertrace._src.engines.xla.failures import fail
 
 _NOTICE = 3.0  # seconds in which the death of a process is known everywhere
@@ -109,6 +109,17 @@ class Membership:
           PeerMismatchError: another process is in another turn.
           PeerLostError: a process has gone.
         """
+        try:
+            self._take_turn(name, what, digest, group)
+        except (errors.PeerLostError, errors.PeerMismatchError):
+            raise
+        except (
+            BaseException
+        ) as error:  # an interrupt: the others would begin, and wait for this one
+            self._lines.say(why=f"{type(error).__name__} while it waited for others", gone=True)
+            raise
+
+    def _take_turn(self, name: str, what: str, digest: str, group: tuple | None) -> None:
         self.check(name)
         repeats = group == self._everybody and digest == self._last
         group = group or self._everybody
@@ -305,9 +316,10 @@ def _enter(address: str, count: int, index: int, seconds: int) -> tuple[Lines, s
                 raise _absent_error(address, count, index, seconds, "0") from error
             time.sleep(0.05)
     connection.settimeout(None)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    keep_alive(connection)
     lines = Lines(connection)
-    lines.say(index=index, pid=os.getpid(), host=socket.gethostname())
+    about = {"pid": os.getpid(), "born": process_facts()[1], "host": socket.gethostname()}
+    lines.say(index=index, **about)
     return lines, connection.getsockname()[0]
 
 
