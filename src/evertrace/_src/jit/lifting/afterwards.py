@@ -26,7 +26,7 @@ from evertrace._src import errors
 from evertrace._src.jit.lifting.asking import original, original_offset
 from evertrace._src.jit.lifting.code import info_of, is_own_file, strings_in
 from evertrace._src.jit.lifting.entered import Container, instance_dict
-from evertrace._src.jit.lifting.uses import GIVEN, HELD, Field, reads_from
+from evertrace._src.jit.lifting.uses import ANY, GIVEN, HELD, LOOKED_UP, Field, reads_from
 from evertrace._src.jit.lifting.values import ABSENT, dict_type, same_value
 from evertrace._src.support import WeakKeys
 
@@ -207,27 +207,54 @@ def _of_frames(frames):
             _hold(variables.get(name), held)
         mentioned = {n: frame.f_globals[n] for n in names if n in frame.f_globals}
         for name, value in {**mentioned, **variables}.items():
-            for steps, end in reads_from(code, start, name):
-                at, fields = _at(value, steps)
-                made.append((None if end == HELD else at, end == GIVEN, fields))
+            made += reads_of(value, reads_from(code, start, name))
     return names, list(held.values()), made, common
 
 
-def _at(value, steps):
-    """Return what some steps lead to, as far as they are attributes of the value's own, and these.
+def reads_of(value, uses):
+    """Return what is read of a value: (the thing, whether a call is given it, fields on the way).
 
-    Of the attributes it is pairs of the object that has one, and its name.
+    Args:
+      value: the value.
+      uses: what is done with it, as `uses.reads_from` tells.
+    """
+    found = []
+    for steps, end in uses:
+        at, fields, is_all = _at(value, steps)
+        is_held = end in (HELD, LOOKED_UP) and is_all
+        found.append((None if is_held else at, end == GIVEN, fields))
+    return found
+
+
+def _at(value, steps):
+    """Return what some steps lead to, the attributes on the way, and whether these were all steps.
+
+    Steps end at what is not an attribute of a value's own, nor an item that is there. Attributes
+    are pairs of the object that has one, and its name.
     """
     fields = []
     for step in steps:
-        attributes = instance_dict(value) if type(step) is Field else None
-        if attributes is None or step.name not in attributes:
-            # a method that is passed on reads nothing yet
-            is_method = type(step) is Field and callable(getattr(type(value), step.name, None))
-            return None if is_method else value, fields
-        fields.append((value, step.name))
-        value = attributes[step.name]
-    return value, fields
+        if type(step) is Field:
+            is_class = issubclass(type(value), type)
+            attributes = type.__getattribute__(value, "__dict__") if is_class else None
+            attributes = instance_dict(value) if attributes is None else attributes
+            if attributes is None or step.name not in attributes:
+                # a method that is passed on reads nothing yet
+                is_method = callable(getattr(type(value), step.name, None))
+                return None if is_method else value, fields, False
+            fields.append((value, step.name))
+            value = attributes[step.name]
+        elif (type(value) in (list, tuple) and type(step) is int and step in _indices(value)) or (
+            type(value) is dict and step is not ANY and step in value
+        ):
+            value = value[step]
+        else:
+            return value, fields, False
+    return value, fields, True
+
+
+def _indices(items):
+    return range(-len(items), len(items))
 
 
 _known: Any = WeakKeys()  # code -> offset -> what it uses from there on

@@ -29,8 +29,9 @@ from evertrace._src import errors
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import EVAL, state
-from evertrace._src.jit.lifting.afterwards import After, settle
-from evertrace._src.jit.lifting.code import code_of
+from evertrace._src.jit.lifting.afterwards import After, reads_of, settle
+from evertrace._src.jit.lifting.asking import original
+from evertrace._src.jit.lifting.code import code_of, info_of
 from evertrace._src.jit.lifting.cook import Cook
 from evertrace._src.jit.lifting.entered import (
     instance_dict,
@@ -39,6 +40,7 @@ from evertrace._src.jit.lifting.entered import (
 )
 from evertrace._src.jit.lifting.pending import changes_so_far, in_place, mentioned
 from evertrace._src.jit.lifting.recipes import Constant, Kitchen, New, Out
+from evertrace._src.jit.lifting.uses import reads_from
 from evertrace._src.jit.lifting.values import ABSENT, dict_type, is_value, same_value
 from evertrace._src.ops.callback import OfThisCall, in_progress
 
@@ -89,19 +91,39 @@ class Callbacks:
         after = After()
         self.afters.append(after)
         self.recorder.lifter.objects.hide_again()
-        after.recipes = self._read_after(after)
-        read = [field for _, _, fields in after.made for field in fields]
-        after.fields = frozenset(
-            [(self._made[id(x)][1], name) for x, name in read if id(x) in self._made]
-        )
+        self._note_reads(after, after.made)
         how = recipe, pending, varying, self._forgotten, after, effects
         held = OfThisCall(callback, how, len(cook.outs))
         return held, [self._of_call(), *map(as_operand, cook.outs), *operands]
 
-    def _read_after(self, after):
-        """Return the recipes of what the trace has made and reads after a callback."""
+    def read_of(self, value, uses):
+        """Note what is done with what a callback that was bound before may have changed.
+
+        Args:
+          value: what an attribute of a thing that was there before the trace holds, or a global.
+          uses: what is done with it, as `uses.reads_from` tells.
+        """
+        if id(value) in self._made or type(value) in _TRANSPARENT or issubclass(type(value), type):
+            for after in self.afters:
+                self._note_reads(after, reads_of(value, uses))
+
+    def _note_globals(self):
+        """Note what functions that were called do with what their globals hold now."""
+        root = self.afters[0].code
+        for fun in self.recorder.lifter.functions.called(root and root()):
+            code = original(code_of(fun))
+            for name in info_of(code).global_names & fun.__globals__.keys():
+                self.read_of(fun.__globals__[name], reads_from(code, 0, name))
+
+    def _note_reads(self, after, reads):
+        """Note what the trace has made and reads after a callback: what `reads_of` has found."""
+        after.recipes |= self._read_after(after, reads)
+        fields = [field for _, _, fields in reads for field in fields]
+        after.fields |= {(self._made[id(x)][1], name) for x, name in fields if id(x) in self._made}
+
+    def _read_after(self, after, reads):
         found, seen = set(), set()
-        todo = [x for x, given, _ in after.made if not (given and self._is_callback(x))]
+        todo = [x for x, given, _ in reads if not (given and self._is_callback(x))]
         for fun, _, _ in self._made.values():
             if type(fun) is types.FunctionType:
                 cells = zip(code_of(fun).co_freevars, fun.__closure__ or (), strict=True)
@@ -109,7 +131,8 @@ class Callbacks:
                 found |= {self._made[id(x)][1] for x in cells if id(x) in self._made}
         while todo:
             x = todo.pop()
-            if id(x) in seen or id(x) in self.recorder.identity.known:
+            is_known = id(x) in self.recorder.identity.known and type(x) not in _CONTAINING
+            if id(x) in seen or is_known:
                 continue
             seen.add(id(x))
             self._keep.append(x)
@@ -169,6 +192,8 @@ class Callbacks:
 
     def settle(self):
         """Find out what is used after each callback, when the trace has run."""
+        if self.afters:
+            self._note_globals()
         self.used |= settle(self.afters, self.recorder)
 
     def are_used_after(self, values):
@@ -258,6 +283,7 @@ _CALLABLE = (types.FunctionType, functools.partial)
 _DEFAULTS = ("defaults", "kwdefaults")
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 _TRANSPARENT = (tuple, list, dict, set, types.FunctionType, types.CellType)
+_CONTAINING = (list, dict, set)  # what the trace has made may be in those that were there before
 _CONTAINERS: tuple[Any, ...] = (list, set, collections.deque)
 
 

@@ -112,16 +112,23 @@ class Functions:
           code: of one that is left out, unless it may call itself.
         """
         names = {"__name__"}
-        for found in self._reached.values():
-            if not found.called or is_library_function(found.fun):
-                continue
-            info = info_of(found.code)
-            if found.code is code and not _calls_itself(code, info):
-                continue
+        for fun in self.called(code):
+            own = self._reached[id(fun)].code
+            info = info_of(own)
             if info.blind:
                 return None
-            names |= info.global_names | info.attribute_names | {*found.code.co_freevars}
+            names |= info.global_names | info.attribute_names | {*own.co_freevars}
         return names
+
+    def called(self, code):
+        """Return the users' functions that were called, but for one as in `names_called`."""
+        return [
+            found.fun
+            for found in self._reached.values()
+            if found.called
+            and not is_library_function(found.fun)
+            and (found.code is not code or _calls_itself(code, info_of(code)))
+        ]
 
     def enter_root(self, fun, node):
         """Enter the function that is traced; its defaults were bound as arguments."""

@@ -9,7 +9,7 @@ from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.entered import Attributes, instance_dict
 from evertrace._src.jit.lifting.hooks import Hooks, StandIn, parts, placeholder
 from evertrace._src.jit.lifting.protocols import Lifting
-from evertrace._src.jit.lifting.uses import is_called, uses_of_attribute
+from evertrace._src.jit.lifting.uses import is_called, reads_of_attribute, uses_of_attribute
 from evertrace._src.jit.lifting.values import ABSENT, OWN, is_value, weakly
 
 _WHOLE = frozenset({
@@ -56,16 +56,17 @@ class Objects:
         """Return what a read of an attribute gives; called by the hook."""
         kind = type(value)
         if self.afters:
-            self.afters[-1].reads.add((entered, name))
+            self._note_read(entered, name, value)
         if name in OWN.get(entered.cls, ()):
             return self._read_own(entered, name, value)
         if kind is StandIn and isinstance(parts(value)[0], Attributes):
             owner, own_name = parts(value)
-            if self.afters:
-                self.afters[-1].reads.add((owner, own_name))
             self.guard_lookup(owner, own_name)
             uses = _uses(name) if can_be_left(type(owner.entry[own_name])) else None
-            return _to_be_used(self.lift_attribute(owner, own_name, uses), name)
+            value = self.lift_attribute(owner, own_name, uses)
+            if self.afters:
+                self._note_read(owner, own_name, value)
+            return _to_be_used(value, name)
         if name in entered.seen:
             if id(value) in self.lifter.partly:
                 self.lifter.see(value, _uses(name))
@@ -85,6 +86,13 @@ class Objects:
         uses = _uses(name) if can_be_left(kind) else None
         found = self.lifter.classes.found_on_class(entered, owner, name, raw, value, uses)
         return _to_be_used(found, name)
+
+    def _note_read(self, entered, name, value):
+        """Note that an attribute is read after a callback was bound, and what is done with it."""
+        self.afters[-1].reads.add((entered, name))
+        frame = sys._getframe(3)  # of who asked the hook that asked `read`
+        uses = reads_of_attribute(frame.f_code, frame.f_lasti, name)
+        self.lifter.recorder.callbacks.read_of(value, uses)
 
     def _read_own(self, entered, name, value):
         """Return what a read of an attribute of ours gives, which may be a user's function."""

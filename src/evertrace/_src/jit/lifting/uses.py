@@ -7,6 +7,7 @@ known to leave the contents alone reads them: a jump, a call that gets the value
 """
 
 import dis
+import functools
 import sys
 from types import CodeType
 from typing import Any, NamedTuple
@@ -197,6 +198,28 @@ def _reads_from(code, offset, name):
                 follower.run(_instructions(code)[i + 1 : i + 1 + _FARTHEST])
                 found |= follower.uses
     return frozenset(found)
+
+
+def reads_of_attribute(code: CodeType, offset: int, name: str) -> frozenset[Use]:
+    """Return how code reads the attribute that an instruction loads, as `reads_from` does.
+
+    Args:
+      code: the code that runs and reads an attribute.
+      offset: of the instruction that it is at, which may be a call of what reads it.
+      name: of the attribute.
+    """
+    user, offset = original(code), original_offset(code, offset)
+    return _memo(user, (offset, name, "of"), lambda: _reads_of_attribute(user, offset, name))
+
+
+def _reads_of_attribute(code, offset, name):
+    instructions = _instructions(code)
+    for i, found in enumerate(instructions):
+        if found.offset == offset and found.names == (name,) and not found.is_method:
+            follower = _Follower(code, [_Loaded(())], keeps=True)
+            follower.run(instructions[i + 1 : i + 1 + _FARTHEST])
+            return frozenset(follower.uses)
+    return frozenset({Use((), None)})
 
 
 def _memo(code, question, ask):
@@ -557,7 +580,8 @@ class _Follower:
             self.read([value] if type(value) is _Method else [])
             return
         self.look(value)
-        uses = _variable_in(self.code, name)
+        of_variable = functools.partial(reads_from, offset=0) if self.keeps else _variable_in
+        uses = of_variable(self.code, name=name)
         if uses is None or name in self.code.co_cellvars:
             self.read([value])
         else:
