@@ -2,3 +2,4 @@
 
 from evertrace._src.core.formats import Format as Format
 from evertrace._src.core.formats import Layout as Layout
+from evertrace._src.experimental.hints import with_layout_constraint as with_layout_constraint

@@ -96,7 +96,15 @@ from evertrace._src.experimental.sparse.windows import (
 )
 from evertrace._src.experimental.sparse.windows import bcoo_gather as bcoo_gather
 
+from . import ad as ad
+from . import bcoo as bcoo
+from . import bcsr as bcsr
+from . import coo as coo
+from . import csr as csr
 from . import linalg as linalg
+from . import random as random
+from . import transform as transform
+from . import util as util
 
 __all__ = [
     "BCOO",
@@ -109,6 +117,8 @@ __all__ = [
     "SparseEfficiencyError",
     "SparseEfficiencyWarning",
     "SparseTracer",
+    "ad",
+    "bcoo",
     "bcoo_broadcast_in_dim",
     "bcoo_concatenate",
     "bcoo_conv_general_dilated",
@@ -139,6 +149,7 @@ __all__ = [
     "bcoo_transpose",
     "bcoo_transpose_p",
     "bcoo_update_layout",
+    "bcsr",
     "bcsr_broadcast_in_dim",
     "bcsr_concatenate",
     "bcsr_dot_general",
@@ -150,6 +161,7 @@ __all__ = [
     "bcsr_sum_duplicates",
     "bcsr_todense",
     "bcsr_todense_p",
+    "coo",
     "coo_fromdense",
     "coo_fromdense_p",
     "coo_matmat",
@@ -158,6 +170,7 @@ __all__ = [
     "coo_matvec_p",
     "coo_todense",
     "coo_todense_p",
+    "csr",
     "csr_fromdense",
     "csr_fromdense_p",
     "csr_matmat",
@@ -173,9 +186,12 @@ __all__ = [
     "jacobian",
     "jacrev",
     "linalg",
+    "random",
     "random_bcoo",
     "sparsify",
     "todense",
     "todense_p",
+    "transform",
+    "util",
     "value_and_grad",
 ]

@@ -1,0 +1,3 @@
+"""Random sparse arrays."""
+
+from evertrace._src.experimental.sparse.creation import random_bcoo as random_bcoo

@@ -1,0 +1,5 @@
+"""What is attached to the operations of a program."""
+
+from evertrace._src.experimental.hints import set_xla_metadata as set_xla_metadata
+
+__all__ = ["set_xla_metadata"]
