@@ -10,7 +10,8 @@ from typing import Any
 
 from evertrace._src import errors, tree
 from evertrace._src.api.autodiff import linear_transpose, linearize
-from evertrace._src.api.extending import Zero, instantiate_zeros, lower_fun, register_lowering
+from evertrace._src.api.extending import Zero, instantiate_zeros
+from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays

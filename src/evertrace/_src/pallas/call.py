@@ -4,7 +4,7 @@ from typing import Any
 
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable
-from evertrace._src.api.extending import lower_fun, register_lowering
+from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.api.tracing import jit
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
