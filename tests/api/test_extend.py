@@ -268,6 +268,30 @@ def test_a_primitive_tells_how_it_is_computed():
     assert mine.impl is rule
 
 
+@pytest.mark.parametrize("args", [(2.0, 3), (jnp.float32(2), 3.0), (np.full(3, 2.0), 3.0)])
+def test_rules_for_concrete_calls_get_arrays_and_may_return_numpys(args):
+    mine = extend.Primitive("mine")
+    pair = extend.Primitive("pair", multiple_results=True)
+    kinds = []
+
+    @mine.def_impl
+    def _(x, y):
+        kinds.extend((type(x), type(y)))
+        return np.add(np.multiply(x, y), 1)
+
+    pair.def_impl(lambda x, y: (np.asarray(x), 2.0))
+    assert isinstance(mine.bind(*args), ev.Array)
+    assert set(kinds) == {ev.Array}
+    np.testing.assert_array_equal(mine.bind(*args), np.full(np.shape(args[0]), 7.0))
+    first, second = pair.bind(*args)
+    assert (np.shape(first), float(second)) == (np.shape(args[0]), 2.0)
+
+
+def test_a_primitive_without_rules_says_what_it_lacks():
+    with pytest.raises(NotImplementedError, match="nothing has no type rule .`def_abstract_eval`"):
+        extend.Primitive("nothing").bind(1.0)
+
+
 def test_what_a_function_says_how_to_compile_runs_on_a_tape_too(needs_native):
     @functools.partial(ev.jit, engine="native")
     def f(x):

@@ -47,6 +47,32 @@ class Primitive(primitive.Primitive):
         """Apply the primitive under the current trace."""
         return state.trace.process(self, [as_operand(x, self.name) for x in args], params)
 
+    def def_impl(self, rule):
+        """Register a function of arrays, which may return NumPy's, as how concrete calls run.
+
+        Example:
+          >>> from evertrace import extend
+          >>> triple = extend.Primitive("triple")
+          >>> _ = triple.def_impl(lambda x: 3 * x)
+          >>> triple.bind(2.0)
+          Array(6., dtype=float32, weak_type=True)
+        """
+
+        def eager(*operands, **params):
+            out = rule(*map(as_array, operands), **params)
+            if self.multiple_results:
+                return [as_array(as_operand(x, self.name)) for x in out]
+            return as_array(as_operand(out, self.name))
+
+        eager.__wrapped__ = rule
+        self.eager = eager
+        return rule
+
+    @property
+    def impl(self):
+        """How concrete calls run: the rule of `def_impl`, or what runs it with ours."""
+        return getattr(self.eager, "__wrapped__", None) or super().impl
+
 
 @set_module("evertrace.extend.core")
 def jaxpr_as_fun(closed_jaxpr, *args):

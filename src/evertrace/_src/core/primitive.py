@@ -313,6 +313,8 @@ class Primitive:
         if (call := (len(args), *params)) not in self._calls:
             _check_call(self, len(args), params)
             self._calls.add(call)
+        if self.abstract is None:
+            raise missing_rule(self, "type rule (`def_abstract_eval`)", None)
         out = self.abstract(*[x.aval for x in args], **params)
         if self.multiple_results:
             out = tuple(out)
