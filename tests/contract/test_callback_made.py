@@ -178,3 +178,43 @@ def test_what_is_kept_or_not_changed_is_as_in_python(step):
         for a, b in zip([got.notes, *got.items], [want.notes, *want.items], strict=True):
             assert (a and a.n) == (b and b.n)
     assert run.cache_info().misses == (3 if step is list_returned else 1)
+
+
+class Seen:
+    """Notes what it is shown, and scales by how much that was."""
+
+    def __init__(self):
+        self.seen, self.k = [], 2.0
+
+    def note(self, v):
+        self.seen.append(v.sum())
+
+    def scale_by_seen(self, v):
+        return v * len(self.seen)
+
+    def scale(self, v):
+        return v * self.k
+
+
+@pytest.mark.parametrize("show", [io_callback, ev.debug.callback], ids=["io", "debug"])
+def test_what_a_callback_changes_is_not_read_by_a_pure_one_that_may_run_before_it(show):
+    def step(s, x):
+        shown = (None, x) if show is io_callback else (x,)
+        show(s.note, *shown, ordered=True)
+        return ev.pure_callback(s.scale_by_seen, x, x)
+
+    with pytest.raises(ev.errors.ImpurityError, match=r"note changes s\.seen, which the jitted"):
+        ev.jit(step)(Seen(), X)
+
+
+def test_what_a_callback_leaves_alone_is_read_by_a_pure_one():
+    def step(s, x):
+        y = ev.pure_callback(s.scale_by_seen, x, x)
+        io_callback(s.note, None, x, ordered=True)
+        return y + ev.pure_callback(s.scale, x, x)
+
+    want, got, run = Seen(), Seen(), ev.jit(step)
+    for _ in range(3):
+        assert run(got, X).tolist() == step(want, X).tolist()
+        assert len(got.seen) == len(want.seen)
+    assert run.cache_info().misses == 1

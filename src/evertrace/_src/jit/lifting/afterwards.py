@@ -41,7 +41,9 @@ class After:
     """What is used after one callback.
 
     Attributes:
+      is_pure: whether it is that of a `pure_callback`, which may run whenever it likes.
       reads: pairs (`entered.Attributes`, name) that were read until the next callback was bound.
+      reads_whole: such pairs that other callbacks may read, with what is in them.
       code: of the jitted function's frame; names: that it mentions from then on.
       held: things that the local variables hold which are loaded from then on.
       made: what is read from then on of things that may be the trace's own, each with whether it is
@@ -54,12 +56,13 @@ class After:
     """
 
     __slots__ = (
-        "code", "contents", "fields", "held", "made", "names", "nodes", "reads", "recipes",
-        "variables",
+        "code", "contents", "fields", "held", "is_pure", "made", "names", "nodes", "reads",
+        "reads_whole", "recipes", "variables",
     )  # fmt: skip
 
-    def __init__(self):
-        self.reads: set[Any] = set()
+    def __init__(self, is_pure):
+        self.is_pure, self.reads = is_pure, set()
+        self.reads_whole: set[Any] = set()
         self.nodes: tuple[Any, ...] = ()
         self.contents: frozenset[int] = frozenset()
         self.recipes: frozenset[Any] = frozenset()
@@ -71,7 +74,7 @@ class After:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        self.reads, self.held, self.made = set(), [], []
+        self.reads, self.reads_whole, self.held, self.made = set(), set(), [], []
 
     def states(self, values):
         """Return what is in the places now.
@@ -84,7 +87,8 @@ class After:
             at = node.parent.index
             try:
                 value = node.step(found[at] if at in found else values[at])
-                states.append((value, _contents_of(value) if node.index in self.contents else None))
+                has_contents = node.index in self.contents and isinstance(value, _WITH_CONTENTS)
+                states.append((value, _contents_of(value) if has_contents else None))
             except Exception:  # it is no longer there, nor what is in it
                 value = ABSENT
                 states.append((ABSENT, None))
@@ -120,10 +124,15 @@ def settle(afters, recorder):
         e.node.index for e in identity.entered if isinstance(e, Container) and e.length is not None
     }
     later: set[Any] = set()
+    whole: set[Any] = set()
     used = set()
     for after in reversed(afters):
         later |= after.reads
+        whole |= after.reads_whole
         direct = {n.index for entered, name in later for n in _nodes_of(entered, name, lifter)}
+        others = {n.index for entered, name in whole for n in _nodes_of(entered, name, lifter)}
+        others = set() if after.is_pure else others
+        direct |= others
         for value in after.held:
             found = identity.known.get(id(value))
             node = found.node if found is not None else identity.origin.get(id(value))
@@ -132,7 +141,7 @@ def settle(afters, recorder):
         after.nodes = _places(recorder, direct, called and called | after.names)
         after.contents = frozenset(
             [n.index for n in after.nodes if n.check in _READ or n.index in counted]
-        )
+        ).union(others)
         used |= {n.parent.index for n in after.nodes}
     for after in afters:
         after.release()
@@ -332,6 +341,7 @@ _WRAPPERS: dict[Any, Any] = {
 }
 _CONTAINERS: tuple[Any, ...] = (list, tuple, set, collections.deque)
 _MEMORY = (np.ndarray, bytearray, array, memoryview)
+_WITH_CONTENTS = (dict, *_CONTAINERS, *_MEMORY)
 
 
 # ------------------------------------------------------------------------ while running
