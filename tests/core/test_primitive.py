@@ -147,6 +147,10 @@ def test_rule_tables_are_open():
     assert q not in table
     with pytest.raises(NotImplementedError, match="q has no rule for costs"):
         table[q]
+    for other in (slice(2), [1], "p", None):
+        assert other not in table
+        with pytest.raises(NotImplementedError, match="has no rule for costs"):
+            table[other]
 
 
 def test_linear_operands_are_recognised():

@@ -33,6 +33,9 @@ SIZES = {
     "one_hot": lambda: nn.one_hot(jnp.arange(2**24), 2**24),
     "tile": lambda: jnp.tile(jnp.ones(1000), HUGE),
     "asarray": lambda: np.asarray(jnp.ones(HUGE) + 1),
+    "jacobian": lambda: ev.jacfwd(jnp.sin)(jnp.ones(2**22)),
+    "jacobian backwards": lambda: ev.jacrev(jnp.sin)(jnp.ones(2**22)),
+    "hessian": lambda: ev.hessian(lambda x: (x**2).sum())(jnp.ones(2**22)),
 }
 
 KEY_USES = {

@@ -138,6 +138,12 @@ DIFFERENT = {
         "by one array of booleans; NumPy's by lists",
     ),
     "lax.reciprocal": ("jnp.zeros(1, complex)", "of a complex zero: which part is NaN"),
+    "jnp.nextafter": (
+        "jnp.full(1, jnp.inf), jnp.zeros(1, 'int32')", "in 32 bits, NumPy's of integers in 64",
+    ),
+    "jnp.array_equiv": (
+        "jnp.array([-2]), jnp.array([2**32 - 2], 'uint32')", "of integers as int32 and uint32 meet",
+    ),
     "lax.max": ("jnp.ones((2, 3)), 0", "of two arrays; NumPy's of the elements of one"),
     "lax.min": ("jnp.ones((2, 3)), 0", "as lax.max"),
     "scipy.signal.correlate": (

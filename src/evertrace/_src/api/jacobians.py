@@ -58,7 +58,10 @@ def _unit_rows(total, size, offset, dtype, weak_type):
     """
     shape = (total, size)
     if runs_at_once():
-        rows = np.zeros(shape, dtype)
+        try:
+            rows = np.zeros(shape, dtype)
+        except MemoryError:
+            raise errors.out_of_memory(total * size * np.dtype(dtype).itemsize) from None
         rows[np.arange(offset, offset + size), np.arange(size)] = 1
         return from_host(rows, ShapedArray(shape, dtype, weak_type))
     columns = add_p.bind(iota(np.int32, shape, 1), literal(offset, np.dtype(np.int32)))

@@ -104,10 +104,14 @@ class RuleTable:
         return rule
 
     def __contains__(self, prim):
-        return self.find(prim) is not None
+        return self._rule_of(prim) is not None
+
+    def _rule_of(self, key):
+        """Return the rule of what may be no primitive, and then has none."""
+        return self.find(key) if hasattr(key, "abstract") else None
 
     def __getitem__(self, prim):
-        rule = self.find(prim)
+        rule = self._rule_of(prim)
         if rule is None:
             raise errors.user_error(
                 NotImplementedError,
