@@ -15,7 +15,8 @@ def durations():
 
     def listen(event, duration, **kwargs):
         assert duration >= 0
-        seen.append((event.removeprefix("/evertrace/"), kwargs["fun_name"]))
+        if event.startswith("/evertrace/"):
+            seen.append((event.removeprefix("/evertrace/"), kwargs["fun_name"]))
 
     monitoring.register_event_duration_secs_listener(listen)
     yield seen
@@ -34,6 +35,25 @@ def test_durations_of_a_program(durations):
     assert durations == steps
     f(jnp.zeros(4))
     assert durations == 2 * steps
+
+
+def test_steps_are_told_by_the_names_of_jax_too():
+    seen = []
+
+    def listen(event, duration, fun_name):
+        seen.append((event.rpartition("/")[2], duration, fun_name))
+
+    monitoring.register_event_duration_secs_listener(listen)
+    ev.jit(lambda x: x - 4)(jnp.ones(3))
+    monitoring.unregister_event_duration_listener(listen)
+    ours, of_jax = seen[::2], seen[1::2]
+    assert [name for name, *_ in ours] == ["trace", "lower", "compile"]
+    assert [name for name, *_ in of_jax] == [
+        "jaxpr_trace_duration",
+        "jaxpr_to_mlir_module_duration",
+        "backend_compile_duration",
+    ]
+    assert [rest for _, *rest in ours] == [rest for _, *rest in of_jax]
 
 
 def test_log_compiles(caplog):

@@ -1,7 +1,8 @@
 """Events: what happens in evertrace, told to functions that ask to be told.
 
 Ours are ``/evertrace/trace``, ``/evertrace/lower`` and ``/evertrace/compile``: durations in
-seconds, with the function's name as ``fun_name``. With the option ``log_compiles`` they are logged
+seconds, with the function's name as ``fun_name``. Each is told once more by JAX's name, such as
+``/jax/core/compile/backend_compile_duration``. With the option ``log_compiles`` they are logged
 too. Libraries may record events of their own.
 """
 
@@ -53,6 +54,13 @@ def _record(kind, *args, **kwargs):
         callback(*args, **kwargs)
 
 
+_OF_JAX = {
+    "trace": "/jax/core/compile/jaxpr_trace_duration",
+    "lower": "/jax/core/compile/jaxpr_to_mlir_module_duration",
+    "compile": "/jax/core/compile/backend_compile_duration",
+}
+"""JAX's names of the steps, which tools listen for."""
+
 observers: tuple[Any, ...] = ()
 """Tools that are called with (function, what, details) where `jit` has "traced" or "refused" it."""
 
@@ -67,7 +75,8 @@ def timed(what, name, seconds):
     """Record that a step ("trace", "lower" or "compile") for a function took some seconds."""
     if config.current().log_compiles:
         logging.getLogger("evertrace").warning("%s of jit(%s) took %.6f s", what, name, seconds)
-    _record("duration", f"/evertrace/{what}", seconds, fun_name=name)
+    for event in (f"/evertrace/{what}", _OF_JAX[what]):
+        _record("duration", event, seconds, fun_name=name)
 
 
 @public
