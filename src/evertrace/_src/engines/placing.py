@@ -9,6 +9,9 @@ from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.divisions import divide, divide_jaxpr, open_division
 from evertrace._src.ops.sharding_constraint import first_device
+from evertrace._src.support import Cache
+
+_known = Cache("divisions of results")
 
 
 def sharding_of(x):
@@ -77,8 +80,16 @@ def lay_out(prim, args, params, outs):
       outs: the results, a list.
     """
     like = _mesh_of(args)
-    avals = [x.aval for x in args], [x.aval for x in outs]
-    divisions = divide(prim, avals[0], _divisions(args), avals[1], params, like.axis_sizes())
+    operands, results = [x.aval for x in args], [x.aval for x in outs]
+    axes, divided = like.axis_sizes(), _divisions(args)
+    if not prim.factors or prim.divide is not None:  # whose params may hold functions
+        divisions = divide(prim, operands, divided, results, params, axes)
+    else:
+        key = (prim, *operands, *divided, *params.values(), *axes.items(), axes.explicit)
+        divisions = _known.get(key)
+        if divisions is None:
+            divisions = divide(prim, operands, divided, results, params, axes)
+            _known.put(key, divisions)
     if divisions is not None:
         _put_on(outs, divisions, args, like)
 
@@ -97,11 +108,11 @@ def divide_program(jaxpr, args, mesh):
     like = _mesh_of(args) if is_laid_out(args) else mesh
     if like is None:
         return None
-    axes, divisions = like.axis_sizes(), _divisions(args, jaxpr.invars)
-    key = ("divisions", *divisions, *axes.items(), axes.explicit)
+    key = ("divisions", like, *map(sharding_of, args))
     found = jaxpr.cache.get(key)
     if found is None:
-        found = jaxpr.cache[key] = divide_jaxpr(jaxpr, divisions, axes)
+        divisions = _divisions(args, jaxpr.invars)
+        found = jaxpr.cache[key] = divide_jaxpr(jaxpr, divisions, like.axis_sizes())
     return found, like
 
 

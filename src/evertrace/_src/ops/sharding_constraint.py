@@ -1,5 +1,7 @@
 """The wish that an array be laid out over devices in some way: an identity that carries it."""
 
+import functools
+
 import numpy as np
 
 from evertrace._src import doors, errors
@@ -16,7 +18,12 @@ def lay_out(x, sharding):
 
 def first_device(sharding):
     """Return the device that computes with an array that is laid out over several."""
-    first, *rest = [d for d in sharding.device_list() if is_local(d)] or sharding.device_list()
+    return _first_of(sharding.device_list())
+
+
+@functools.lru_cache(64)
+def _first_of(devices):
+    first, *rest = [d for d in devices if is_local(d)] or devices
     if rest and first.platform != "cpu":
         raise errors.user_error(
             NotImplementedError,

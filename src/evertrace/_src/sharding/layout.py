@@ -8,7 +8,7 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.core.divisions import Axes
-from evertrace._src.core.placement import Sharding, SingleDeviceSharding
+from evertrace._src.core.placement import Sharding, SingleDeviceSharding, is_local
 from evertrace._src.sharding.mesh import AbstractMesh, AxisType, Mesh, context_mesh
 from evertrace._src.support import set_module
 
@@ -218,7 +218,7 @@ class NamedSharding(Sharding):
       (2, 3)
     """
 
-    __slots__ = ("memory_kind", "mesh", "spec")
+    __slots__ = ("_known", "memory_kind", "mesh", "spec")
 
     def __init__(self, mesh, spec, *, memory_kind=None):
         if not isinstance(mesh, (Mesh, AbstractMesh)):
@@ -227,10 +227,22 @@ class NamedSharding(Sharding):
             raise _kind_error("a PartitionSpec", spec)
         check_axes("NamedSharding", spec, mesh.axis_names)
         self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind or "device"
+        self._known: dict[Any, Any] = {}  # what each operation asks again
 
     def device_list(self):
         """Return the devices of the mesh, in the order of the grid."""
-        return tuple(self.mesh.devices.flat)
+        found = self._known.get("devices")
+        if found is None:
+            found = self._known["devices"] = tuple(self.mesh.devices.flat)
+        return found
+
+    @property
+    def is_fully_addressable(self):
+        """Whether all of the devices belong to this process."""
+        found = self._known.get("local")
+        if found is None:
+            found = self._known["local"] = all(map(is_local, self.device_list()))
+        return found
 
     @property
     def num_devices(self):
@@ -239,13 +251,22 @@ class NamedSharding(Sharding):
 
     def axis_sizes(self):
         """Return a dict: axis of the mesh -> its size, which knows the explicit ones."""
+        found = self._known.get("sizes")
+        if found is not None:
+            return found
         pairs = zip(self.mesh.axis_names, self.mesh.axis_types, strict=True)
         explicit = [name for name, kind in pairs if kind is AxisType.Explicit]
-        return Axes(self.mesh.shape_tuple, explicit)
+        found = self._known["sizes"] = Axes(self.mesh.shape_tuple, explicit)
+        return found
 
     def division(self, ndim):
         """Return, for each of so many dimensions, the axes that divide it; None without devices."""
-        return self.spec_division(ndim) if isinstance(self.mesh, Mesh) else None
+        if not isinstance(self.mesh, Mesh):
+            return None
+        found = self._known.get(ndim)
+        if found is None:
+            found = self._known[ndim] = self.spec_division(ndim)
+        return found
 
     def spec_division(self, ndim):
         """Return, for each of so many dimensions, the axes that divide it."""
@@ -253,7 +274,10 @@ class NamedSharding(Sharding):
 
     def divided(self, division):
         """Return the sharding on the same mesh whose axes divide dimensions so."""
-        return NamedSharding(self.mesh, spec_of(division))
+        found = self._known.get(division)
+        if found is None:
+            found = self._known[division] = NamedSharding(self.mesh, spec_of(division))
+        return found
 
     def abstract(self, ndim):
         """Return the sharding on the mesh without devices, with an entry for each dimension."""
@@ -326,10 +350,15 @@ class NamedSharding(Sharding):
         return self.mesh, self.spec, self.memory_kind
 
     def __eq__(self, other):
+        if self is other:
+            return True
         return isinstance(other, NamedSharding) and self._key() == other._key()
 
     def __hash__(self):
-        return hash(self._key())
+        found = self._known.get("hash")
+        if found is None:
+            found = self._known["hash"] = hash(self._key())
+        return found
 
     def __reduce__(self):
         return _sharding, (self.mesh, self.spec, self.memory_kind)
