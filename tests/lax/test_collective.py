@@ -440,3 +440,36 @@ def test_pcast_varies_with_the_same_values():
     assert out["b"].dtype == "int32"
     total = ev.grad(lambda s: (f(jnp.ones(3), s) * jnp.arange(3.0)).sum())(1.0)
     assert total == 3
+
+
+@pytest.mark.engine
+def test_rows_go_where_numbers_say():
+    rng = np.random.default_rng(0)
+    size, k, n, m = 3, 6, 12, 20  # two slices from each to each
+    sizes = rng.integers(0, 3, (size, k)).astype(np.int32)
+    begin = rng.integers(0, n - 2, (size, k)).astype(np.int32)
+    come = sizes.reshape(size, size, 2).transpose(1, 0, 2).reshape(size, k)
+    put = (come.cumsum(1) - come).astype(np.int32)
+    to = put.reshape(size, size, 2).transpose(1, 0, 2).reshape(size, k)
+    rows, output = rng.normal(size=(size, n, 2)), rng.normal(size=(size, m, 2))
+    want = output.copy()
+    for source in range(size):
+        for i in range(k):
+            b, count, at = begin[source, i], sizes[source, i], to[source, i]
+            want[i // 2, at : at + count] = rows[source, b : b + count]
+    numbers = begin, sizes, to, come
+
+    def exchange(rows, output):
+        f = functools.partial(lax.ragged_all_to_all, axis_name="i")
+        return ev.vmap(f, axis_name="i")(rows, output, *numbers)
+
+    for f in (exchange, ev.jit(exchange)):
+        np.testing.assert_array_equal(f(*map(jnp.float32, (rows, output))), np.float32(want))
+    check_grads(exchange, (rows, output))
+
+
+def test_rows_and_numbers_have_to_go_together():
+    rows, four = jnp.ones((3, 5)), jnp.zeros((3, 4), "int32")
+    f = ev.vmap(functools.partial(lax.ragged_all_to_all, axis_name="i"), axis_name="i")
+    with pytest.raises(ValueError, match=r"i32\[4\] along an axis of size 3"):
+        f(rows, rows, four, four, four, four)

@@ -38,6 +38,7 @@ from evertrace._src.lax.collective import pshuffle as pshuffle
 from evertrace._src.lax.collective import psum as psum
 from evertrace._src.lax.collective import psum_scatter as psum_scatter
 from evertrace._src.lax.collective import pswapaxes as pswapaxes
+from evertrace._src.lax.collective import ragged_all_to_all as ragged_all_to_all
 from evertrace._src.lax.compare import eq as eq
 from evertrace._src.lax.compare import ge as ge
 from evertrace._src.lax.compare import gt as gt

@@ -5,6 +5,8 @@ unbound, a `NameError`. A tuple of names stands for all of those axes together; 
 along them counts the last one fastest. Each function takes trees of arrays where it says so.
 """
 
+import numpy as np
+
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax import groups as within
@@ -458,6 +460,76 @@ def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None,
         return moveaxis(merged, 0, concat)
 
     return tree.map(exchange, x)
+
+
+def ragged_all_to_all(
+    operand,
+    output,
+    input_offsets,
+    send_sizes,
+    output_offsets,
+    recv_sizes,
+    *,
+    axis_name,
+    axis_index_groups=None,
+):
+    """Send slices of rows, whose places and sizes are data, to other examples.
+
+    Args:
+      operand: array ``[n, ...]`` of the rows to be sent.
+      output: array ``[m, ...]`` of the same dtype, whose rows stay where nothing comes.
+      input_offsets: integers ``[k]``: where each slice begins in `operand`. The first k/size slices
+        go to the first example, and so on.
+      send_sizes: integers ``[k]``: how many rows each has.
+      output_offsets: integers ``[k]``: where each slice is put in the result of the example that it
+        goes to.
+      recv_sizes: integers ``[k]``: how many rows come from each example, in their order.
+      axis_name: name of a mapped axis.
+      axis_index_groups: not supported.
+
+    Returns:
+      An array like `output`.
+
+    Raises:
+      NameError: there is no such axis in scope.
+      ValueError: k is no multiple of the size of the axis, or the shapes do not go together.
+
+    Example:
+      >>> rows = jnp.array([[1, 2, 2], [3, 4, 0]])
+      >>> begin, sizes = jnp.array([[0, 1], [0, 1]]), jnp.array([[1, 2], [1, 1]])
+      >>> to, come = jnp.array([[0, 0], [1, 2]]), jnp.array([[1, 1], [2, 1]])
+      >>> exchange = lambda *args: lax.ragged_all_to_all(*args, axis_name="i")
+      >>> ev.vmap(exchange, axis_name="i")(rows, jnp.zeros((2, 4), "int32"), begin, sizes, to, come)
+      Array([[1, 3, 0, 0],
+             [2, 2, 4, 0]], dtype=int32)
+    """
+    where = "ragged_all_to_all"
+    names, _ = _names(where, axis_name, None)
+    if axis_index_groups is not None:
+        raise errors.unsupported(where, "axis_index_groups", axis_index_groups)
+    operand, output = as_array(operand, where), as_array(output, where)
+    numbers = [as_array(x, where) for x in (input_offsets, send_sizes, output_offsets, recv_sizes)]
+    size, k = axis_size(names), numbers[0].shape
+    if (
+        any(x.shape != k or not dtypes.issubdtype(x.dtype, np.integer) for x in numbers)
+        or len(k) != 1
+        or k[0] % size
+        or operand.shape[1:] != output.shape[1:]
+        or operand.dtype != output.dtype
+        or not operand.ndim
+        or not operand.shape[0]
+    ):
+        types = ", ".join([x.aval.str_short() for x in (operand, output, *numbers)])
+        raise errors.user_error(
+            ValueError,
+            f"{where}: arguments of types {types} along an axis of size {size}.",
+            fix="pass rows and output of one dtype whose rows have one shape, and vectors of "
+            "integers of one length, a multiple of the size of the axis.",
+            anchor="collective",
+        )
+    starts, places = (all_to_all(x, names, 0, 0, tiled=True) for x in (numbers[0], numbers[2]))
+    every = all_gather(operand, names)
+    return within.put_together(every, output, starts, places, numbers[3])
 
 
 def pswapaxes(x, axis_name, axis, *, axis_index_groups=None):

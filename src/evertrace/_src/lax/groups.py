@@ -10,10 +10,13 @@ import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.lax.indexing import index_take
 from evertrace._src.lax.slicing import concatenate, dynamic_index_in_dim, dynamic_slice_in_dim
+from evertrace._src.lax.structural import broadcast_in_dim
+from evertrace._src.ops.creation import iota
 from evertrace._src.ops.select import select
 from evertrace._src.ops.slicing import slice_in_dim
-from evertrace._src.ops.structural import moveaxis, reshape, zeros
+from evertrace._src.ops.structural import moveaxis, reshape, squeeze, zeros
 
 
 def checked_groups(op, groups, size):
@@ -72,6 +75,29 @@ def part(x, place, count, dim, tiled):
         return dynamic_index_in_dim(x, place, dim, False)
     step = x.shape[dim] // count
     return dynamic_slice_in_dim(x, place * step, step, dim)
+
+
+def put_together(every, output, starts, places, sizes):
+    """Return `output` with slices in it of what all examples have.
+
+    Args:
+      every: what all have, along the first dimension.
+      output: an array.
+      starts: where each slice begins, in the order of the examples that they come from.
+      places: where each is put in `output`.
+      sizes: how long each is.
+    """
+    at = iota(np.int32, (output.shape[0],))
+    each = starts.shape[0] // every.shape[0]
+    for i in range(starts.shape[0]):
+        source = squeeze(slice_in_dim(every, i // each, i // each + 1, 0), (0,))
+        start, place, size = (
+            squeeze(slice_in_dim(x, i, i + 1, 0), (0,)) for x in (starts, places, sizes)
+        )
+        taken = index_take(source, (at - place + start,), (0,))
+        is_in = broadcast_in_dim((at >= place) & (at < place + size), output.shape, (0,))
+        output = select(is_in, taken, output)
+    return output
 
 
 def joined(values, dim, tiled):
