@@ -243,3 +243,94 @@ def test_batches_of_batches_and_of_derivatives():
     for i in range(2):
         for j in range(3):
             np.testing.assert_allclose(found[i, j], grad(x[i, j]), rtol=1e-6)
+
+
+def test_a_kernel_may_ask_for_its_place_in_a_named_batch():
+    def body(x_ref, o_ref):
+        o_ref[...] = x_ref[...] + lax.axis_index("batch")
+
+    def f(x):
+        return lax.psum(pl.pallas_call(body, out_shape=like(x))(x), "batch")
+
+    x = draw(3, 2)
+    found = ev.vmap(f, axis_name="batch")(x)
+    np.testing.assert_allclose(found, np.broadcast_to(np.sum(x, 0) + 3, (3, 2)), rtol=1e-6)
+
+
+def test_a_loop_of_unknown_length_has_no_reverse_mode_in_a_kernel_either():
+    def body(x_ref, o_ref):
+        o_ref[...] = lax.while_loop(lambda v: v.sum() < 10, lambda v: v * 2, x_ref[...])
+
+    def f(x):
+        return pl.pallas_call(body, out_shape=like(x))(x).sum()
+
+    with pytest.raises(ValueError, match="while_loop: reverse-mode differentiation needs"):
+        ev.grad(f)(jnp.ones(3))
+    assert float(ev.jvp(f, (jnp.ones(3),), (jnp.ones(3),))[1]) == 12
+
+
+def attention_kernel(q_ref, k_ref, v_ref, o_ref):
+    """Attention over blocks of keys with a running maximum, causal."""
+    size, width = q_ref.shape
+    length, block = k_ref.shape[0], 4
+    places = pl.program_id(1) * size + jnp.arange(size)
+
+    def look(j, carry):
+        greatest, total, out = carry
+        keys = pl.ds(j * block, block)
+        scores = q_ref[...] @ k_ref[keys, :].T / width**0.5
+        hidden = places[:, None] < j * block + jnp.arange(block)
+        scores = jnp.where(hidden, -1e30, scores)
+        new = jnp.maximum(greatest, scores.max(axis=1))
+        weights, scale = jnp.exp(scores - new[:, None]), jnp.exp(greatest - new)
+        out = out * scale[:, None] + weights @ v_ref[keys, :]
+        return new, total * scale + weights.sum(axis=1), out
+
+    begin = jnp.full(size, -1e30), jnp.zeros(size), jnp.zeros((size, width))
+    _, total, out = lax.fori_loop(0, length // block, look, begin)
+    o_ref[...] = out / total[:, None]
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    some = pl.BlockSpec((None, 4, width), lambda h, i: (h, i, 0))
+    every = pl.BlockSpec((None, length, width), lambda h, i: (h, 0, 0))
+    return pl.pallas_call(
+        attention_kernel,
+        grid=(heads, length // 4),
+        in_specs=[some, every, every],
+        out_specs=some,
+        out_shape=like(q),
+    )(q, k, v)
+
+
+def attention(q, k, v):
+    scores = jnp.einsum("hid,hjd->hij", q, k) / q.shape[-1] ** 0.5
+    scores = jnp.where(jnp.tri(q.shape[1], dtype=bool), scores, -1e30)
+    return ev.nn.softmax(scores) @ v
+
+
+@pytest.mark.parametrize("engine", ["native", "xla", "fused"])
+def test_flash_attention_and_its_gradient_are_those_of_plain_attention(engine):
+    args = tuple(draw(2, 12, 8, seed=i) for i in range(3))
+    weights = draw(2, 12, 8, seed=3)
+    found = ev.jit(flash_attention, engine=engine)(*args)
+    np.testing.assert_allclose(found, attention(*args), rtol=2e-6, atol=2e-6)
+
+    def grads(fun):
+        return ev.grad(lambda *args: (fun(*args) * weights).sum(), (0, 1, 2))
+
+    found = ev.jit(grads(flash_attention), engine=engine)(*args)
+    for a, b in zip(found, grads(attention)(*args), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_flash_attention_holds_no_matrix_of_all_scores():
+    length = 512
+    args = [ev.ShapeDtypeStruct((1, length, 8), "float32")] * 3
+    needed = []
+    for fun in (flash_attention, attention):
+        compiled = ev.jit(fun, engine="xla").lower(*args).compile()
+        needed.append(compiled.memory_analysis().temp_size_in_bytes)
+    assert needed[1] >= length * length * 4
+    assert needed[0] < needed[1] / 4

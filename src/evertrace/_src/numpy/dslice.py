@@ -24,6 +24,10 @@ class Slice:
       start: int or traced integer of rank 0; a negative one counts from the end.
       size: number of indices.
       stride: step between them.
+
+    Example:
+      >>> ev.ds(1, 3)
+      Slice(start=1, size=3, stride=1)
     """
 
     __slots__ = ("size", "start", "stride")

@@ -1,5 +1,6 @@
 """`pallas_call`, and the primitive that a call of a kernel is."""
 
+import functools
 from typing import Any
 
 from evertrace._src import errors, tree
@@ -7,8 +8,10 @@ from evertrace._src.api.arguments import check_callable
 from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.api.tracing import jit
 from evertrace._src.arrays.interop import as_operand
-from evertrace._src.control.bodies import as_arrays
+from evertrace._src.control.bodies import as_arrays, as_type, memo
+from evertrace._src.control.call import jit_p
 from evertrace._src.core.aval import ShapedArray
+from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.ops.structural import move_batch_dim
 from evertrace._src.pallas import blocks, program
@@ -16,14 +19,23 @@ from evertrace._src.pallas.kernel import memory_aval, trace
 from evertrace._src.pallas.specs import BlockSpec, GridSpec, no_block_spec, public
 from evertrace._src.signatures import function_name
 from evertrace._src.transforms.batching import batch_flat
-from evertrace._src.transforms.jvp import jvp_flat
-from evertrace._src.transforms.staging import close_jaxpr, restage
+from evertrace._src.transforms.staging import close_jaxpr, inline, restage
 
 # ------------------------------------------------------------------------ the primitive
 
 
-def _run(*operands, jaxpr, grid, name):
-    return program.run(jaxpr.jaxpr, grid, operands)
+def _as_call(operands, jaxpr, grid, name):
+    """Return the params of `jit_p` for a call of what a kernel means, a program of loops."""
+    avals = tuple(x.aval for x in operands)
+
+    def make():
+        return restage(lambda *xs: program.run(jaxpr.jaxpr, grid, xs), avals)
+
+    return {"jaxpr": close_jaxpr(memo(jaxpr.jaxpr, ("program", grid, avals), make)), "name": name}
+
+
+def _run(*operands, **params):
+    return inline(_as_call(operands, **params)["jaxpr"].jaxpr, *operands)
 
 
 def _abstract(*avals, jaxpr, grid, name):
@@ -31,13 +43,18 @@ def _abstract(*avals, jaxpr, grid, name):
 
 
 def _jvp(primals, tangents, **params):
-    return jvp_flat(lambda *xs: _run(*xs, **params), primals, tangents)
+    return jit_p.jvp_call(primals, tangents, **_as_call(primals, **params))
+
+
+def _linearize(primals, tangents, **params):
+    return jit_p.linearize(primals, tangents, **_as_call(primals, **params))
 
 
 def _batch(axis, operands, dims, *, jaxpr, grid, name):
     """Add an axis to the grid, in front."""
     count = grid.num_captured
-    if any(d is not None for d in dims[:count]):  # other blocks for each example
+    is_mentioned = axis.name is not None and NamedAxis(axis.name) in jaxpr.effects
+    if is_mentioned or any(d is not None for d in dims[:count]):  # other blocks for each example
         return batch_flat(
             lambda *xs: _run(*xs, jaxpr=jaxpr, grid=grid, name=name), axis, operands, dims
         )
@@ -67,7 +84,7 @@ pallas_call_p = Primitive(
     abstract=_abstract,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     jvp_call=_jvp,
-    linearize=_jvp,
+    linearize=_linearize,
     batch_call=_batch,
     transpose=undefined("derivatives of kernels are programs of loops"),
 )
@@ -161,7 +178,6 @@ def pallas_call(
         )
     out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
     plan = _Plan(
-        kernel,
         name or function_name(kernel),
         grid_spec,
         _out_types(out_shape),
@@ -169,8 +185,13 @@ def pallas_call(
         debug,
     )
 
+    # What `jit` finds here it follows: the kernel, and index maps, which the plan has as well.
+    specs = tree.leaves((grid_spec.in_specs, grid_spec.out_specs))
+    maps = [spec.index_map for spec in specs if isinstance(spec, BlockSpec)]
+    run = functools.partial(plan, kernel, [f for f in maps if f is not None])
+
     def call(*args):
-        return plan(*args)
+        return run(args)
 
     call.__name__ = call.__qualname__ = plan.name
     return jit(call)
@@ -193,18 +214,18 @@ class _Plan:
     """A kernel and how it is to be called.
 
     Args:
-      kernel, name, grid_spec, aliases, debug: see `pallas_call`.
+      name, grid_spec, aliases, debug: see `pallas_call`.
       out_types: types of the outputs, and their structure.
     """
 
-    def __init__(self, kernel, name, grid_spec, out_types, aliases, debug):
-        self.kernel, self.name, self.grid_spec = kernel, name, grid_spec
+    def __init__(self, name, grid_spec, out_types, aliases, debug):
+        self.name, self.grid_spec = name, grid_spec
         self.out_types, self.aliases, self.debug = out_types, aliases, debug
 
-    def __call__(self, *args):
+    def __call__(self, kernel, _index_maps, args):
         leaves, in_tree = tree.flatten(args)
         where = f"pallas_call({self.name})"
-        operands = [as_operand(x, where) for x in leaves]
+        operands = [_strong(as_operand(x, where)) for x in leaves]
         sizes, _ = self.grid_spec.sizes()
         ins, in_captured = self._blocks(
             "in_specs", args, in_tree, [x.aval for x in operands], sizes
@@ -217,7 +238,7 @@ class _Plan:
         refs = tree.treedef_tuple([*in_tree.children(), *_as_arguments(out_tree)])
         memory, scratch_tree = _scratch(self.grid_spec.scratch_shapes)
         traced = trace(
-            self.kernel, where, sizes, refs, [b.block_aval for b in ins],
+            kernel, where, sizes, refs, [b.block_aval for b in ins],
             [b.block_aval for b in outs], scratch_tree, memory,
         )  # fmt: skip
         if self.debug:
@@ -261,7 +282,7 @@ class _Plan:
         for i, o in self.aliases.items():
             if not (0 <= i < len(ins) and 0 <= o < len(outs)):
                 wrong = f"there are {len(ins)} inputs and {len(outs)} outputs"
-            elif ins[i].aval.update(weak_type=False) != outs[o].aval:
+            elif ins[i].aval != outs[o].aval:
                 given, wanted = ins[i].aval.str_short(), outs[o].aval.str_short()
                 wrong = f"the input is {given}, the output {wanted}"
             else:
@@ -272,6 +293,11 @@ class _Plan:
                 fix="name an input and an output of one type, by their numbers.",
                 anchor="kernel-specs",
             )
+
+
+def _strong(x):
+    """Return an operand without a weak type, which memory does not have."""
+    return as_type(x, x.aval.update(weak_type=False))
 
 
 def _as_arguments(out_tree):
