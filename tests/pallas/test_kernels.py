@@ -15,7 +15,6 @@ from evertrace.experimental.pallas import triton
 
 pytestmark = pytest.mark.engine
 
-ENGINES = ["native", "xla", "fused"]
 X = jnp.arange(24.0).reshape(6, 4)
 ROWS = pl.BlockSpec((2, 4), lambda i: (i, 0))
 factor = 2.0
@@ -66,13 +65,11 @@ def test_the_acceptance_kernel_is_called_jitted_differentiated_and_vectorised():
 
 
 @pytest.mark.usefixtures("rules")
-@pytest.mark.parametrize("engine", ENGINES)
 def test_later_steps_see_what_earlier_ones_left_in_scratch_memory(engine):
     call = ev.jit(rows(running_sum, scratch_shapes=SCRATCH), engine=engine)
     np.testing.assert_array_equal(call(X), np.cumsum(X, axis=0))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_later_steps_see_what_earlier_ones_wrote_to_a_block(engine):
     def body(x_ref, o_ref):
         step = pl.program_id(0) * 3 + pl.program_id(1)
