@@ -6,8 +6,10 @@ it, so that identity is equality and an array's part of a cache key is one point
 
 import collections
 import math
+import sys
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 
@@ -107,6 +109,25 @@ class ShapedArray(native.AvalBase):
 
 native.set_aval_class(ShapedArray)
 
+_shape, _put_shape = native.AvalBase.shape.__get__, native.AvalBase.shape.__set__
+_size, _put_size = native.AvalBase.size.__get__, native.AvalBase.size.__set__
+
+
+class _OpenArray(ShapedArray):
+    """A type with sizes that a trace of `jit` leaves open, which is told who looks at them."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.cache["open"].hears(sys._getframe(1).f_code.co_filename)
+        return _shape(self)
+
+    @property
+    def size(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.cache["open"].hears(sys._getframe(1).f_code.co_filename)
+        return _size(self)
+
 
 class LaidOutType(ShapedArray):
     """The type of an array with how it is laid out over a mesh, for people who ask.
@@ -171,10 +192,12 @@ def _intern(cls, shape, dtype, weak_type):
     size = math.prod(shape)
     if not dims.is_dim(size) and size * dtype.itemsize > _MOST_BYTES:
         raise _too_large(shape, dtype)
-    self = native.AvalBase.__new__(cls)
-    self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
-    self.ndim, self.size = len(shape), size
-    self.cache = {}
+    scope = next((n.scope for n in shape if dims.is_dim(n) and n.scope.is_open), None)
+    self: Any = native.AvalBase.__new__(cls if scope is None else _OpenArray)
+    _put_shape(self, shape)
+    _put_size(self, size)
+    self.dtype, self.weak_type, self.ndim = dtype, weak_type, len(shape)
+    self.cache = {} if scope is None else {"open": scope}
     with _interning:
         found = _interned.setdefault(key, self)
         _recent.append(found)
@@ -250,8 +273,8 @@ class ShapeDtypeStruct:
                 anchor="dtype",
             )
         aval = ShapedArray(shape, dtypes.canonicalize_dtype(dtype, True), weak_type)
-        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
-        self.sharding = sharding
+        self.shape, self.dtype = dims.shown(aval.shape), aval.dtype
+        self.weak_type, self.sharding = aval.weak_type, sharding
 
     def update(self, **kwargs):
         """Return the struct with some of its facts replaced: shape, dtype, sharding, weak_type.

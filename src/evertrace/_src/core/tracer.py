@@ -6,6 +6,7 @@ applies its own rules. A tracer belongs to one trace; to every other trace it is
 """
 
 import copyreg
+import sys
 import threading
 from typing import Any
 
@@ -149,10 +150,10 @@ class Tracer(Operators):
             raise _no_trace(type(self).__name__, trace)
         self.aval, self._trace = aval, trace
 
-    shape = property(lambda self: self.aval.shape)
+    shape = property(lambda self: _sizes_of(self, sys._getframe(1)).shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
+    size = property(lambda self: _sizes_of(self, sys._getframe(1)).size)
     weak_type = property(lambda self: self.aval.weak_type)
 
     def concrete(self):
@@ -184,6 +185,14 @@ class Tracer(Operators):
             fix="return it from the traced function, and pickle what a call gives.",
             anchor="ConcretizationTypeError",
         )
+
+
+def _sizes_of(tracer, frame):
+    """Return the aval of a tracer; code that is not ours must not see symbolic sizes of `jit`."""
+    aval = tracer.aval
+    if "open" in getattr(aval, "cache", ()):
+        aval.cache["open"].hears(frame.f_code.co_filename)
+    return aval
 
 
 def _no_trace(name, trace):

@@ -8,6 +8,7 @@ from evertrace._src.dims.expression import is_dim as is_dim
 from evertrace._src.dims.expression import max_of as max_of
 from evertrace._src.dims.expression import min_of as min_of
 from evertrace._src.dims.expression import most_of as most_of
+from evertrace._src.dims.expression import shown as shown
 from evertrace._src.dims.expression import size_of as size_of
 from evertrace._src.dims.expression import slice_bounds as slice_bounds
 from evertrace._src.dims.expression import writing_holes as writing_holes

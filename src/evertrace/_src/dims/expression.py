@@ -9,6 +9,7 @@ What is known of the variables (their bounds, and what else was declared) is the
 every expression carries; see `scope`.
 """
 
+import functools
 import operator
 import sys
 import threading
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import errors, source
+from evertrace._src import errors
 
 FLOORDIV, MOD, MAX, MIN = "floordiv", "mod", "max", "min"
 _RANKS = {"": 0, FLOORDIV: 1, MOD: 2, MAX: 3, MIN: 4}
@@ -279,7 +280,7 @@ def _no_operand(dim):
 
 
 as_operand: Callable[["Dim"], Any] = _no_operand
-"""Makes an array of a size while a program is traced; `export.symbolic` puts its own here."""
+"""Makes an array of a size while a program is traced; `ops.sizes` puts its own here."""
 
 
 def _is_size(x):
@@ -374,12 +375,12 @@ class Dim:
         difference = self - other
         if type(difference) is not Dim:
             return difference == 0
-        if not source.is_users(sys._getframe(1).f_code.co_filename):
+        if not self.scope.hears(sys._getframe(1).f_code.co_filename):
             return False
         low, high = self.scope.bounds(difference)
         if low > 0 or high < 0:
             return False
-        raise _undecided(self, "==", other)
+        return self.scope.undecided(self, "==", other)
 
     def __ne__(self, other):
         # Not by `==`, which looks at the frame that asks.
@@ -390,10 +391,12 @@ class Dim:
         difference = self - other
         if type(difference) is not Dim:
             return difference != 0
-        low, high = self.scope.bounds(difference)
-        if low > 0 or high < 0 or not source.is_users(sys._getframe(1).f_code.co_filename):
+        if not self.scope.hears(sys._getframe(1).f_code.co_filename):
             return True
-        raise _undecided(self, "!=", other)
+        low, high = self.scope.bounds(difference)
+        if low > 0 or high < 0:
+            return True
+        return self.scope.undecided(self, "!=", other)
 
     def __ge__(self, other):
         return self._compared(">=", other, 0)
@@ -421,15 +424,16 @@ class Dim:
             return True
         if high < least:
             return False
-        raise _undecided(self, asked or sign, other)
+        return self.scope.undecided(self, sign, other, asked)
 
     def __bool__(self):
         low, high = self.scope.bounds(self)
         if low > 0 or high < 0:
             return True
-        raise _undecided(self, "!=", 0)
+        return self.scope.undecided(self, "!=", 0)
 
     def __index__(self):
+        self.scope.show()
         raise errors.user_error(
             errors.InconclusiveDimensionOperation,
             f"the symbolic size {text_of(self)} is used where a number is needed: it has no value "
@@ -442,10 +446,17 @@ class Dim:
 
     __int__ = __float__ = __complex__ = __index__
 
+    @property
+    def __class__(self):  # pyright: ignore[reportIncompatibleMethodOverride]  (for `isinstance`)
+        if self.scope.is_open:
+            self.scope.hears(sys._getframe(1).f_code.co_filename)
+        return Dim
+
     def __jax_array__(self):
         return as_operand(self)
 
     def __str__(self):
+        self.scope.show()
         return f"⟦{text_of(self)}⟧" if _writing.holes else text_of(self)
 
     __repr__ = __str__
@@ -463,7 +474,27 @@ class Dim:
         return self.scope.parsed, (text_of(self),)
 
 
-def _undecided(a, sign, b):
+def _watched(method):
+    """Return a method that tells the scope of an open trace which code has called it."""
+
+    @functools.wraps(method)
+    def watched(self, *args):
+        if self.scope.is_open:
+            self.scope.hears(sys._getframe(1).f_code.co_filename)
+        return method(self, *args)
+
+    return watched
+
+
+_OPERATORS = ["add", "mul", "floordiv", "mod", "sub", "divmod", "truediv"]
+for _name in [*_OPERATORS, *[f"r{name}" for name in _OPERATORS], "neg", "pos", "pow", "hash"]:
+    setattr(Dim, f"__{_name}__", _watched(getattr(Dim, f"__{_name}__")))
+for _name in ["ge", "gt", "le", "lt", "bool"]:
+    setattr(Dim, f"__{_name}__", _watched(getattr(Dim, f"__{_name}__")))
+
+
+def undecided_error(a, sign, b):
+    """Build the error for a comparison that is not decided."""
     proposal = _proposal(a, sign, b)
     return errors.user_error(
         errors.InconclusiveDimensionOperation,
@@ -484,6 +515,14 @@ def _proposal(a, sign, b):
     if sign == ">":
         return f"{text_of(a)} >= {text_of(b + 1)}"
     return f"{text_of(a)} {'==' if sign == '!=' else sign} {text_of(b)}"
+
+
+def shown(sizes):
+    """Return sizes that the user's code is given, of which a trace for open sizes is told."""
+    for n in sizes:
+        if type(n) is Dim:
+            n.scope.show()
+    return sizes
 
 
 def is_dim(x) -> bool:
@@ -512,7 +551,10 @@ def most_of(x) -> float:
 
 def is_below(x, y) -> bool:
     """Whether a size is known to be less than another."""
-    return x < y if type(x) is not Dim and type(y) is not Dim else most_of(x - y) < 0
+    difference = x - y
+    if type(difference) is not Dim or difference.scope.is_open:
+        return difference < 0
+    return most_of(difference) < 0
 
 
 def broadcast_shapes(*shapes) -> Any:

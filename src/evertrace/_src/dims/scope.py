@@ -1,5 +1,7 @@
 """What is declared of the variables in sizes: their least value, and constraints."""
 
+import operator
+import os
 import weakref
 from collections.abc import Sequence
 
@@ -12,10 +14,12 @@ from evertrace._src.dims.expression import (
     Dim,
     Factor,
     Terms,
+    add,
     divide_monomial,
     evaluate,
     monomial_of,
     terms_of,
+    undecided_error,
     variables,
 )
 from evertrace._src.dims.parse import Parser
@@ -152,6 +156,22 @@ class SymbolicScope:
 
     # ------------------------------------------------------------ what expressions ask
 
+    is_open = False
+
+    def hears(self, filename) -> bool:
+        """Whether a comparison for equality, asked in a file, is to be decided or else an error.
+
+        Our own functions take it for false where it is not decided, as JAX does.
+        """
+        return source.is_users(filename)
+
+    def undecided(self, a, sign, b, asked=None) -> bool:
+        """Answer a comparison that is not decided by what is declared, or raise."""
+        raise undecided_error(a, asked or sign, b)
+
+    def show(self):
+        """Note that the text or the number of a size is asked for."""
+
     def rewritten(self, terms: Terms) -> Terms:
         """Return terms with what is declared to be equal to something else replaced by it."""
         for _ in range(_MOST_REWRITES):
@@ -257,6 +277,61 @@ class SymbolicScope:
             if not {">=": a >= b, "<=": a <= b, "==": a == b}[sign]:
                 return text
         return None
+
+
+_OURS = (source.PACKAGE_PREFIX, weakref.__file__)  # whose dicts are those of our caches
+_FOR_USERS = os.path.join(source.PACKAGE_PREFIX, "_src", "jit", "lifting", "")
+
+
+class OpenScope(SymbolicScope):
+    """The sizes of a trace by `jit` that is to be good for other sizes, too: at least 2 each.
+
+    A comparison that is not decided is answered by the sizes of this call, and kept: a call is the
+    same program's if its sizes give all the same answers. Sizes are seen by our own code only: if
+    the user's comes by one, or a number or a text is made of it, the trace is good for nothing.
+
+    Args:
+      hints: the values of the variables in this call.
+
+    Attributes:
+      asked: (difference, sign, whether it has this sign to 0) of each comparison.
+      why: what the trace is good for nothing for, or None.
+    """
+
+    def __init__(self, hints):
+        super().__init__(least=2)
+        self.hints, self.asked, self.why = hints, [], None
+        self.is_open = True
+
+    def close(self):
+        """End the trace: what is asked from now on is no question of its."""
+        self.is_open = False
+
+    def hears(self, filename, ours=_OURS, for_users=_FOR_USERS):
+        """Note the code that comes by a size; all questions are decided or answered."""
+        if not filename.startswith(ours) or filename.startswith(for_users):
+            self.why = self.why or f"{filename} has a size"
+        return True
+
+    def undecided(self, a, sign, b, asked=None):
+        """Answer by the sizes of this call, and keep the question."""
+        difference = add(a, -b)
+        answer = bool(_SIGNS[sign](evaluate(difference, self.hints), 0))
+        self.asked.append((difference, sign, answer))
+        return answer
+
+    def show(self):
+        """Note that the text or the number of a size is asked for."""
+        self.why = self.why or "a number or a text is made of a size"
+
+    def fits(self, values):
+        """Whether a trace with these values of the variables would have got the same answers."""
+        if min(values.values()) < self.least or max(values.values()) > self.most:
+            return False
+        return all([_SIGNS[s](evaluate(d, values), 0) == answer for d, s, answer in self.asked])
+
+
+_SIGNS = {">=": operator.ge, ">": operator.gt, "==": operator.eq, "!=": operator.ne}
 
 
 class _Bare(SymbolicScope):

@@ -64,7 +64,7 @@ def symbolic_shape(
 
 
 @public
-def is_symbolic_dim(dim) -> bool:
+def is_symbolic_dim(p) -> bool:
     """Return whether a size is an expression rather than a number.
 
     Example:
@@ -72,7 +72,7 @@ def is_symbolic_dim(dim) -> bool:
       >>> ev.export.is_symbolic_dim(b), ev.export.is_symbolic_dim(3)
       (True, False)
     """
-    return type(dim) is Dim
+    return type(p) is Dim
 
 
 def _word(x):

@@ -13,16 +13,12 @@ import numpy as np
 
 from evertrace._src import dims, errors, tree
 from evertrace._src.core.aval import ShapeDtypeStruct
-from evertrace._src.dims import expression
 from evertrace._src.dims.expression import variables
 from evertrace._src.dims.scope import SymbolicScope
 from evertrace._src.dims.shapes import UnknownSizes, sizes_of, symbolic_shape
-from evertrace._src.ops.sizes import dim_as_value
 from evertrace._src.support import set_module
 
 public = set_module("evertrace.export")
-
-expression.as_operand = dim_as_value
 
 _HOLE = re.compile("⟦([^⟧]*)⟧")
 

@@ -7,7 +7,7 @@ from typing import Any
 from evertrace._src import config
 from evertrace._src.core import monitoring
 from evertrace._src.core.tracer import EVAL, Tracer, state
-from evertrace._src.jit import entries, stores
+from evertrace._src.jit import entries, opening, stores
 from evertrace._src.jit.calls import Binder, bucket_key
 from evertrace._src.jit.capture import lock, record
 from evertrace._src.jit.lifting.hostprogram import Redrawn
@@ -106,7 +106,11 @@ class ContractCalls:
 
     def trace(self, call, key, redrawn=()):
         """Trace the call and keep the variant; returns it and what its match found."""
-        variants, kept = self.variants, self.variants.all()
+        variants = self.variants
+        made = self._by_opening(call, key)
+        if made is not None:
+            return made
+        kept = [v for v in variants.all() if v.opening is None]
 
         def compare():
             found = differences.from_nearest(kept, key, call.roots)
@@ -116,7 +120,8 @@ class ContractCalls:
         variants.misses += 1
         expected = variants.refusals.expected(key)
         try:
-            variant = Variant(record(call, self.name, expected), self.options)
+            variant = self._opened(call, key, kept, expected)
+            variant = variant or Variant(record(call, self.name, expected), self.options)
         except Exception as error:
             monitoring.observed(self.fun, "refused", error)
             raise
@@ -127,14 +132,62 @@ class ContractCalls:
         if found is None:
             raise self._mismatch(variant, call)
         if not any(isinstance(x, Tracer) for x in variant.consts):
-            variants.add(variant)
-            if len(kept) >= stores.MAX_VARIANTS:
-                variants.drop(min(kept, key=lambda v: v.used))
+            self._keep(variant)
             if kept:
                 explain.warn_of_many(self.name, [*kept, variant], variants.warned)
         if monitoring.observers:
             monitoring.observed(self.fun, "traced", functools.partial(explain.report, variant))
         return variant, found
+
+    def _keep(self, variant):
+        kept = self.variants.all()
+        self.variants.add(variant)
+        if len(kept) >= stores.MAX_VARIANTS:
+            self.variants.drop(min(kept, key=lambda v: v.used))
+
+    def _by_opening(self, call, key):
+        """Make the variant of an open trace that fits a call; returns it and its match, or None."""
+        if state.trace is not EVAL:
+            return None
+        variants = self.variants
+        for found in variants.openings.of(key):
+            values = found.sizes(call.roots)
+            if values is None:
+                continue
+            variant = self._made(found, values)
+            match = variant and variant.match(call.roots)
+            if variant is not None and match is not None:
+                variant.key, variant.used, variant.opening = key, variants.hits, found
+                self._keep(variant)
+                return variant, match
+        return None
+
+    def _opened(self, call, key, kept, expected):
+        """Trace a call for open sizes; returns its own variant, or None if it has no such trace."""
+        openings = self.variants.openings
+        plan = openings.plan(key, call.roots, kept) if state.trace is EVAL else None
+        if plan is None:
+            return None
+        avals, scope = plan
+        try:
+            recorded = record(call._replace(opened=avals), self.name, expected)
+            found = opening.opened(recorded, avals, scope)
+            variant = self._made(found, scope.hints)
+        except Exception:  # it is traced as it is, and says what is to be said
+            return None
+        finally:
+            scope.close()
+        if variant is None or variant.match(call.roots) is None:
+            return None
+        openings.add(key, found)
+        return variant
+
+    def _made(self, found, values):
+        """Return the variant of an open trace for the values of its sizes, or None."""
+        try:
+            return Variant(found.recorded_for(values), self.options)
+        except Exception:
+            return None
 
     def _mismatch(self, variant, call):
         """Build the error of a variant that does not fit the call that it was traced for."""

@@ -205,7 +205,7 @@ def report(variant):
         for g, aval in zip(variant.gathers, avals, strict=True)
     ]
     return VariantReport(
-        reason=tuple(map(str, variant.reason)),
+        reason=_reason(variant),
         hits=variant.hits,
         depends=_dependencies(variant.guards),
         prologue=tuple([*[text for _, text in host.demands], *host.late]),
@@ -216,6 +216,14 @@ def report(variant):
         trace_seconds=variant.recorded.seconds,
         **_costs(variant.program),
     )
+
+
+def _reason(variant):
+    """Return why there is a variant, as texts."""
+    if variant.opening is None:
+        return tuple(map(str, variant.reason))
+    roots = {n.key: n.name for n in variant.guards.nodes if n.kind == "root"}
+    return variant.opening.words(roots)
 
 
 def strict_report(variant, names):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src.extension import native
 from evertrace._src.jit.lifting.code import code_of, is_library_function
+from evertrace._src.jit.opening import Openings
 from evertrace._src.jit.refused import Refusals
 from evertrace._src.support import WeakKeys
 
@@ -43,14 +44,16 @@ class Variants(_CountsBase):
       hits, misses: of calls.
       refusals: the numbers that code in C has refused.
       warned: the guards of which a `RetraceWarning` has been given.
+      openings: the traces with symbolic sizes, of which variants are made.
     """
 
-    __slots__ = ("__weakref__", "boxes", "buckets", "by_key", "refusals", "warned")
+    __slots__ = ("__weakref__", "boxes", "buckets", "by_key", "openings", "refusals", "warned")
 
     def __init__(self):
         self.by_key, self.buckets, self.boxes = {}, {}, {}
         self.hits = self.misses = 0
         self.refusals = Refusals()
+        self.openings = Openings()
         self.warned = set()
 
     def box(self, key):
@@ -95,6 +98,7 @@ class Variants(_CountsBase):
         for key in list(self.boxes):
             self.changed(key)
         self.refusals = Refusals()
+        self.openings.clear()
         self.warned.clear()
         self.hits = self.misses = 0
 

@@ -73,17 +73,19 @@ class Variant(_VariantBase):
     Attributes:
       key: what it is kept under; see `bucket_key`.
       careful: whether a call draws what may have to be put back: it is then never run in C++.
+      opening: the `Opening` that it was made of without a trace, or None.
       reason: `Difference`s from the variant that was nearest when it was traced.
       hits: how many calls it served; used: when last, counted in the function's hits.
     """
 
     __slots__ = (
         "__weakref__", "careful", "closed", "consts", "created", "effects", "gathers", "guards",
-        "host", "key", "leaves", "name", "plain", "program", "reason", "recorded", "result",
-        "writes",
+        "host", "key", "leaves", "name", "opening", "plain", "program", "reason", "recorded",
+        "result", "writes",
     )  # fmt: skip
 
     key: Any
+    opening: Any
     reason: tuple
 
     def __init__(self, recorded, options):
@@ -106,6 +108,7 @@ class Variant(_VariantBase):
             engine=options.engine,
         )
         self.key, self.reason, self.created = None, (), time.time()
+        self.opening = None
         self.hits = self.used = 0
         self.careful = self._draws_with_care()
         if native is not None and not self.careful:

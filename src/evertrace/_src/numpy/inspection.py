@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import dtypes
+from evertrace._src import dims, dtypes
 from evertrace._src.arrays.interop import type_of_number
 from evertrace._src.numpy.arguments import canonical_axes
 from evertrace._src.numpy.creation import asarray
@@ -21,7 +21,7 @@ def shape(a):
     """
     if type_of_number(a):
         return ()
-    return tuple(a.shape) if hasattr(a, "shape") else np.shape(a)
+    return dims.shown(tuple(a.shape)) if hasattr(a, "shape") else np.shape(a)
 
 
 def ndim(a):

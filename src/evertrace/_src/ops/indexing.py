@@ -42,11 +42,17 @@ from evertrace._src.ops.structural import (
 
 
 def _require(holds, name, what):
-    """Raise unless the shapes of a gather or scatter fit its dimension numbers."""
+    """Raise unless the shapes of a gather or scatter fit its dimension numbers.
+
+    Args:
+      holds: whether they do.
+      name: of the operation.
+      what: function that says what does not fit.
+    """
     if not holds:
         raise errors.user_error(
             errors.ShapeError,
-            f"{name}: {what}.",
+            f"{name}: {what()}.",
             fix="index arrays with `x[...]` and `x.at[...]`, which make dimension numbers that "
             "fit.",
             anchor="shape-gather",
@@ -66,7 +72,7 @@ def _check_windows(name, x, indices, dnums, sizes):
     _require(
         indices.ndim > 0 and indices.shape[-1] == len(index_map),
         name,
-        f"indices of shape {indices.shape} do not end in {len(index_map)} components",
+        lambda: f"indices of shape {indices.shape} do not end in {len(index_map)} components",
     )
     named = (*dropped, *operand_batch)
     _require(
@@ -74,17 +80,17 @@ def _check_windows(name, x, indices, dnums, sizes):
         and len(set(named)) == len(named)
         and len({*index_map, *operand_batch}) == len(index_map) + len(operand_batch),
         name,
-        f"{dnums} do not name different dimensions of an operand of shape {x.shape}",
+        lambda: f"{dnums} do not name different dimensions of an operand of shape {x.shape}",
     )
     _require(
         len(sizes) == x.ndim and all(0 <= s <= n for s, n in zip(sizes, x.shape, strict=True)),
         name,
-        f"windows of sizes {tuple(sizes)} do not fit into shape {x.shape}",
+        lambda: f"windows of sizes {tuple(sizes)} do not fit into shape {x.shape}",
     )
     _require(
         all(sizes[d] <= 1 for d in named),
         name,
-        f"windows of sizes {tuple(sizes)} must have size 1 in dimensions {named}",
+        lambda: f"windows of sizes {tuple(sizes)} must have size 1 in dimensions {named}",
     )
     _require(
         len(operand_batch) == len(indices_batch)
@@ -93,8 +99,10 @@ def _check_windows(name, x, indices, dnums, sizes):
             for d, i in zip(operand_batch, indices_batch, strict=True)
         ),
         name,
-        f"batching dimensions {operand_batch} of shape {x.shape} do not match "
-        f"{indices_batch} of indices of shape {indices.shape}",
+        lambda: (
+            f"batching dimensions {operand_batch} of shape {x.shape} do not match "
+            f"{indices_batch} of indices of shape {indices.shape}"
+        ),
     )
     total = indices.ndim - 1 + x.ndim - len(named)
     _require(
@@ -102,8 +110,10 @@ def _check_windows(name, x, indices, dnums, sizes):
         and list(window_dims) == sorted(set(window_dims))
         and all(0 <= d < total for d in window_dims),
         name,
-        f"window dimensions {tuple(window_dims)} are not {x.ndim - len(named)} ascending "
-        f"ones of the {total} dimensions",
+        lambda: (
+            f"window dimensions {tuple(window_dims)} are not {x.ndim - len(named)} ascending "
+            f"ones of the {total} dimensions"
+        ),
     )
 
 
@@ -125,7 +135,9 @@ def _gather_abstract(
     _require(
         len(slice_sizes) == x.ndim,
         "gather",
-        f"slice_sizes {tuple(slice_sizes)} must have one entry per dimension of shape {x.shape}",
+        lambda: (
+            f"slice_sizes {tuple(slice_sizes)} must have one entry per dimension of shape {x.shape}"
+        ),
     )
     _check_windows("gather", x, indices, dnums, slice_sizes)
     dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
@@ -325,8 +337,10 @@ def _scatter_abstract(name, x, indices, updates, *, dimension_numbers, **_):
     _require(
         counts == indices.shape[:-1],
         name,
-        f"updates of shape {updates.shape} with window dimensions {dnums.update_window_dims} are "
-        f"not one window for each of the indices, of shape {indices.shape}",
+        lambda: (
+            f"updates of shape {updates.shape} with window dimensions {dnums.update_window_dims} "
+            f"are not one window for each of the indices, of shape {indices.shape}"
+        ),
     )
     return ShapedArray(x.shape, x.dtype, x.weak_type)
 

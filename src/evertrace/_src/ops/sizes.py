@@ -5,6 +5,7 @@ import operator
 from evertrace._src import dims, dtypes
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.primitive import Primitive, undefined
+from evertrace._src.dims import expression
 
 dim_as_value_p = Primitive(
     "dim_as_value",
@@ -19,3 +20,6 @@ dim_as_value_p = Primitive(
 def dim_as_value(dim: dims.Dim):
     """Return a symbolic size as a weakly typed integer of rank 0."""
     return dim_as_value_p.bind(dim=dim)
+
+
+expression.as_operand = dim_as_value

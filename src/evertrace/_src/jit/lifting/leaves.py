@@ -46,12 +46,17 @@ def _lift_nan(lifter, value, node):
 
 
 def lift_array(lifter, value, node):
+    return lift_opened(lifter, value, node, value.aval)
+
+
+def lift_opened(lifter, value, node, aval):
+    """Lift an array as one of a type that is its own, or has symbolic sizes."""
     rec = lifter.recorder
     found = rec.identity.alias(value, node)
     if found is not None:
         return found.lifted
-    node.check, node.want = "aval", value.aval
-    return rec.identity.remember(value, rec.inputs.add(value.aval, node, node.name), node)
+    node.check, node.want = "aval", aval
+    return rec.identity.remember(value, rec.inputs.add(aval, node, node.name), node)
 
 
 def lift_scalar_array(lifter, value, node):

@@ -1,0 +1,224 @@
+"""One trace for many sizes: what it computes, how often it is traced, and what ends it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from tests.export.symbolic_functions import FUNCTIONS, UNDECIDED
+
+SIZES = (2, 3, 5, 4, 8, 1, 17, 7)
+TRACES = 4  # two sizes, then an open trace; a size of 1 has its own
+
+
+def rows(n, columns=4):
+    return jnp.asarray(np.random.default_rng(n).normal(size=(n, columns)).astype("float32"))
+
+
+def assert_same(got, want):
+    assert ev.tree.structure(got) == ev.tree.structure(want)
+    for a, b in zip(ev.tree.leaves(got), ev.tree.leaves(want), strict=True):
+        a, b = jnp.asarray(a), jnp.asarray(b)
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=3e-5, atol=1e-5)
+
+
+# Their code has a size in its hands, or they turn as often as a size says.
+SEES_SIZES = {
+    "reshape_known", "broadcast_to", "arange", "arange_from", "linspace", "eye", "zeros", "full",
+    "fori", "jit_inside", "size_times", "size_over", "size_half", "normal", "uniform", "dropout",
+    "segment_sum", "solve_along", "causal", "permutation", "associative_scan", "split",
+}  # fmt: skip
+ASKS = {"slice_step", "cholesky_batch"}  # one question more, of which there are two answers
+
+ALL = FUNCTIONS | {name: f for name, (f, _) in UNDECIDED.items()}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_programs_of_open_sizes_compute_what_the_function_does(name):
+    f = ALL[name]
+    g: Any = ev.jit(f)
+    for n in SIZES:
+        try:
+            want = f(rows(n))
+        except Exception as error:
+            with pytest.raises(type(error)):
+                g(rows(n))
+            continue
+        assert_same(g(rows(n)), want)
+    if name not in SEES_SIZES:
+        assert g.cache_info().misses == TRACES + (name in ASKS)
+
+
+def count(f, calls):
+    """Return how many traces calls take, each of which gives what plain Python does."""
+    g: Any = ev.jit(f)
+    for args in calls:
+        assert_same(g(*args), f(*args))
+    return g.cache_info().misses
+
+
+def test_many_sizes_take_three_traces():
+    assert count(lambda x: (jnp.tanh(x) ** 2).sum(-1), [(rows(n),) for n in range(2, 40)]) == 3
+
+
+def test_known_sizes_are_hits_and_each_new_one_is_made_once():
+    f: Any = ev.jit(lambda x: x * 2)
+    for n in (2, 3, 4, 9, 9, 4, 2, 9):
+        f(rows(n))
+    info = f.cache_info()
+    assert (info.misses, info.hits, info.currsize) == (3, 4, 4)
+
+
+def test_a_training_step_is_traced_for_all_batch_sizes():
+    def loss(w, x, y):
+        return ((jnp.tanh(x @ w["a"]) @ w["b"] - y) ** 2).mean()
+
+    def step(w, x, y):
+        value, grads = ev.value_and_grad(loss)(w, x, y)
+        return value, ev.tree.map(lambda p, g: p - 0.1 * g, w, grads)
+
+    w = {"a": rows(4, 8), "b": rows(8, 2)}
+    assert count(step, [(w, rows(n), rows(n, 2)) for n in (2, 3, 5, 8, 13, 21)]) == 3
+
+
+def test_sizes_that_were_equal_in_all_calls_must_be_equal():
+    f: Any = ev.jit(lambda x, y: x + y)
+    for n in (2, 3, 5, 6):
+        f(rows(n), rows(n))
+    assert f.cache_info().misses == 3
+    with pytest.raises(TypeError, match="broadcast"):
+        f(rows(6), rows(7))
+    assert_same(f(rows(6), rows(1)), rows(6) + rows(1))
+
+
+def test_one_array_in_two_places_is_one():
+    calls = [(x, x) for x in map(rows, (2, 3, 5, 6))]
+    assert count(lambda x, y: x @ y.T, calls) == 3
+    assert count(lambda x, y: x + y, [*calls, (rows(6), rows(6) + 1)]) == 4
+
+
+def test_two_sizes_vary_on_their_own():
+    sizes = [(2, 3), (3, 5), (4, 6), (9, 2), (5, 5), (7, 3)]
+    assert count(lambda x: jnp.tanh(x).sum(0), [(rows(*s),) for s in sizes]) == 3
+
+
+def test_a_question_of_our_own_code_is_asked_at_each_call():
+    f = lambda x: jnp.asarray(x)[5] if x.ndim else x  # noqa: E731  (whether row 5 is there)
+    assert count(f, [(rows(n),) for n in (8, 9, 10, 11, 3, 4, 12)]) == 4
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x if x.shape[0] > 6 else -x,
+        lambda x: x * len(x),
+        lambda x: x * x.size,
+        lambda x: [r.sum() for r in x],
+        lambda x: x * (type(jnp.shape(x)[0]) is int),
+        lambda x: x * isinstance(jnp.shape(x)[0], int),
+        lambda x: x * (type(x.aval.shape[-2]) is int),
+        lambda x: x * isinstance(x.aval.shape[-2], int),
+        lambda x: x * min(jnp.shape(x)),
+        lambda x: x * jnp.size(x),
+        lambda x: x * np.shape(x)[0],
+        lambda x: x * np.zeros(np.shape(x), "float32"),
+        lambda x: x + len(str(jnp.shape(x))),
+        lambda x: x + len(f"{x.shape}"),
+        lambda x: x * {3: 5, 8: 7}.get(x.shape[0], 1),
+        lambda x: x * {3: 5, 8: 7}.get(jnp.shape(x)[0], 1),
+        lambda x: x * (jnp.shape(x) == (8, 4)),
+        lambda x: x * (jnp.shape(x) in {(8, 4), (5, 4)}),
+        lambda x: x * ev.eval_shape(jnp.sin, x).shape[0],
+        lambda x: x * ev.typeof(x).shape[0],
+        lambda x: x * len(str(ev.typeof(x))),
+        lambda x: (x, x.shape[0]),
+        lambda x: (x, jnp.shape(x)),
+        lambda x: {"n": jnp.size(x), "x": x},
+        lambda x: x * x.nbytes,
+        lambda x: x * (x.nbytes > 100),
+    ],
+)
+def test_code_that_sees_a_size_gets_the_number(f):
+    g: Any = ev.jit(f)
+    for n in SIZES:
+        x = rows(n)
+        assert_same(g(x), f(x))
+
+
+def test_a_caught_error_says_the_sizes_of_its_own_call():
+    def f(x):
+        try:
+            return x @ jnp.ones((x.ndim + 1, 2))
+        except TypeError as error:
+            return x * len(str(error).split(" at ")[0])
+
+    g: Any = ev.jit(f)
+    for n in (2, 3, 5, 10, 100):
+        assert_same(g(rows(n)), f(rows(n)))
+
+
+def test_state_that_changes_has_programs_of_its_own():
+    class Model:
+        scale = 2.0
+        mode = "a"
+
+        def __call__(self, x):
+            return x * self.scale if self.mode == "a" else x + self.scale
+
+    model = Model()
+    f: Any = ev.jit(model)
+    for n in (2, 3, 4, 5):
+        assert_same(f(rows(n)), rows(n) * model.scale)
+    assert f.cache_info().misses == 3
+    model.mode, model.scale = "b", 7.0
+    for n in (5, 6, 7, 8):
+        assert_same(f(rows(n)), rows(n) + 7)
+    model.mode = "a"
+    for n in (6, 9):
+        assert_same(f(rows(n)), rows(n) * 7)
+
+
+def test_what_a_call_leaves_behind_is_its_own():
+    class Counter:
+        def __init__(self):
+            self.n, self.last = 0, None
+
+        def step(self, x):
+            self.n += 1
+            self.last = x.sum(0)
+            return x * self.n
+
+    counter, plain = Counter(), Counter()
+    f: Any = ev.jit(counter.step)
+    for n in (2, 3, 4, 5, 6, 7):
+        assert_same(f(rows(n)), plain.step(rows(n)))
+        assert_same((counter.n, counter.last), (plain.n, plain.last))
+
+
+def test_traces_for_open_sizes_are_counted_once():
+    f: Any = ev.jit(lambda x: x * 3, max_traces=3)
+    for n in range(2, 20):
+        f(rows(n))
+    with ev.no_retrace():
+        f(rows(30))
+    with pytest.raises(ev.errors.RetraceError):
+        f(rows(3).astype(int))
+
+
+def test_strict_rules_trace_each_size():
+    f: Any = ev.jit(lambda x: x * 3, strict=True)
+    for n in range(2, 8):
+        f(rows(n))
+    assert f.cache_info().misses == 6
+
+
+def test_explain_names_the_sizes():
+    f: Any = ev.jit(lambda batch: jnp.tanh(batch))
+    for n in (2, 3, 4, 9):
+        f(rows(n))
+    text = str(f.explain())
+    assert "made without a trace of batch: f32[n0,4]; n0 >= 2" in text
+    assert "batch: f32[9,4]" in text
