@@ -222,3 +222,26 @@ def test_explain_names_the_sizes():
     text = str(f.explain())
     assert "made without a trace of batch: f32[n0,4]; n0 >= 2" in text
     assert "batch: f32[9,4]" in text
+
+
+@pytest.mark.parametrize(
+    "axes", [{0: "n"}, ({0: "n"}, {0: "n"}), ("n", None), (("n",), ("n",)), [{0: "n"}, ("n",)]]
+)
+def test_declared_axes_are_open_from_the_first_call_on(axes):
+    f: Any = ev.jit(lambda x, y: jnp.tanh(x).sum(1) + y, abstracted_axes=axes)
+    for n in (7, 3, 9, 4, 2):
+        assert_same(f(rows(n), jnp.ones(n)), jnp.tanh(rows(n)).sum(1) + 1)
+    assert f.cache_info().misses == 1
+    assert "x: f32[n,4], y: f32[n]" in str(f.explain())
+
+
+def test_declared_axes_that_code_sees_or_that_differ_are_numbers():
+    f: Any = ev.jit(lambda x, y: (x * len(x)).sum() + y.sum(), abstracted_axes={0: "n"})
+    for n, m in ((3, 3), (4, 4), (3, 5), (1, 1), (2, 1)):
+        assert_same(f(rows(n), rows(m)), (rows(n) * n).sum() + rows(m).sum())
+
+
+@pytest.mark.parametrize("axes", ["n", 0, {0: 1}, {"n": 0}, {0: "a b"}, [0], [{0: "n"}, 3]])
+def test_axes_that_are_declared_wrongly_are_named(axes):
+    with pytest.raises(TypeError, match="jit: abstracted_axes is "):
+        ev.jit(lambda x: x, abstracted_axes=axes)

@@ -16,6 +16,7 @@ from evertrace._src.jit.capture import capture
 from evertrace._src.jit.dispatch import make_jit
 from evertrace._src.jit.lifting.code import is_written_for_jax
 from evertrace._src.jit.observe import preserved
+from evertrace._src.jit.opening import declared_axes
 from evertrace._src.jit.signature import Signature
 from evertrace._src.ops.structural import zeros
 from evertrace._src.signatures import function_name, wraps
@@ -72,7 +73,10 @@ def jit(
       device: where to run; default is where the arguments are.
       backend: platform to run on ("cpu", "gpu"), instead of `device`.
       inline: whether a call inside another jitted function is written out there.
-      abstracted_axes: not supported.
+      abstracted_axes: names of axes whose sizes change, to be traced for all sizes at once from the
+        first call on: for each positional argument a dict from axes to names, a tuple of names and
+        None, or None; or one dict or tuple for all. Axes of one name are of one size. It is a
+        hint: what needs more traces takes them; under strict rules it says nothing.
       compiler_options: XLA flags by name.
       strict: whether to trace by JAX's own rules: nothing that the function reads besides its
         arguments is lifted, Python numbers are traced. So it is where an installed package that was
@@ -102,8 +106,6 @@ def jit(
       >>> norm(jnp.array([3.0, 4.0]))
       Array(5., dtype=float32)
     """
-    if abstracted_axes is not None:
-        raise errors.unsupported("jit", "abstracted_axes", abstracted_axes)
     if engine not in (None, *NAMES):
         raise errors.user_error(
             ValueError,
@@ -126,6 +128,7 @@ def jit(
         strict or ("jax" in sys.modules and is_written_for_jax(sys._getframe(1))),
         max_traces,
         engine,
+        declared_axes(abstracted_axes),
     )
     if fun is None:
         return functools.partial(_jit_with, options)

@@ -165,7 +165,11 @@ class ContractCalls:
     def _opened(self, call, key, kept, expected):
         """Trace a call for open sizes; returns its own variant, or None if it has no such trace."""
         openings = self.variants.openings
-        plan = openings.plan(key, call.roots, kept) if state.trace is EVAL else None
+        plan = (
+            openings.plan(key, call.roots, kept, self.options.open_axes)
+            if state.trace is EVAL
+            else None
+        )
         if plan is None:
             return None
         avals, scope = plan

@@ -48,6 +48,7 @@ class JitOptions(NamedTuple):
     max_traces: int | None = None
     engine: str | None = None
     placements: Placements | None = None
+    open_axes: tuple = ()
 
 
 class Calls(Protocol):
@@ -293,6 +294,7 @@ def _make_kind(
     strict,
     max_traces,
     engine,
+    open_axes=(),
 ):
     """Return what jitted functions of one code have in common; the arguments are those of `jit`.
 
@@ -330,6 +332,7 @@ def _make_kind(
         max_traces,
         engine,
         Placements(in_shardings, out_shardings) if over_mesh else None,
+        open_axes,
     )
     signature = Signature(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     if native is None or strict or not signature.all_traced:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertrace._src import dims, dtypes
+from evertrace._src import dims, dtypes, errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, literal
@@ -52,21 +52,26 @@ class Openings:
         """Keep an open trace of a call."""
         self.found.setdefault(pattern_of(key), []).append(opening)
 
-    def plan(self, key, roots, kept):
+    def plan(self, key, roots, kept, declared):
         """Return the types and the scope that a call is to be traced with for open sizes, or None.
 
         Args:
           key: the call's.
           roots: the call's.
           kept: the variants that were traced.
+          declared: what `declared_axes` has returned.
         """
-        if len(kept) < TRACED_BEFORE:
+        if len(kept) < TRACED_BEFORE and not declared:
             return None
         pattern = pattern_of(key)
-        others = [v.key for v in kept if type(v.key) is tuple and pattern_of(v.key) == pattern]
-        if len(others) < TRACED_BEFORE or self.tried.get(pattern, 0) >= MOST_TRIED:
+        if self.tried.get(pattern, 0) >= MOST_TRIED:
             return None
-        found = open_avals(key, others)
+        if declared:
+            columns = _declared_columns(key, declared)
+        else:
+            others = [v.key for v in kept if type(v.key) is tuple and pattern_of(v.key) == pattern]
+            columns = _columns(key, others) if len(others) >= TRACED_BEFORE else {}
+        found = _open_avals(key, columns)
         if found is None:
             return None
         self.tried[pattern] = self.tried.get(pattern, 0) + 1
@@ -148,31 +153,86 @@ def pattern_of(key):
     return semantic, where, names, *alike
 
 
-def open_avals(key, others):
-    """Return the symbolic types of a call's roots, and their scope; None if no sizes are open.
-
-    Args:
-      key: the call's.
-      others: keys of the calls that it differs from in sizes.
-    """
-    columns: dict[tuple, list] = {}
-    for i, x in enumerate(key[3:]):
-        if type(x) is not ShapedArray:
-            continue
-        for d in range(x.ndim):
-            seen = tuple([k[3 + i].shape[d] for k in (key, *others)])
+def _columns(key, others):
+    """Return the sizes that differ among calls: name -> (the size, places: root and dimension)."""
+    found: dict[tuple, list] = {}
+    for i, x in enumerate(key[3:], 1):
+        for d in range(x.ndim) if type(x) is ShapedArray else ():
+            seen = tuple([k[2 + i].shape[d] for k in (key, *others)])
             if len(set(seen)) > 1:
-                columns.setdefault(seen, []).append((i + 1, d))
-    if not columns or any(seen[0] < 2 for seen in columns):
+                found.setdefault(seen, []).append((i, d))
+    return {f"n{j}": (seen[0], places) for j, (seen, places) in enumerate(found.items())}
+
+
+def _declared_columns(key, declared):
+    """Return the sizes that are declared to change; none if axes of one name are of two sizes."""
+    is_for_all, specs = declared
+    found: dict[str, tuple[int, list]] = {}
+    for i, x in enumerate(key[3:], 1):
+        spec = specs if is_for_all else specs[i - 1] if i <= len(specs) else ()
+        for axis, name in spec:
+            if type(x) is not ShapedArray or not -x.ndim <= axis < x.ndim:
+                continue
+            size, places = found.setdefault(name, (x.shape[axis], []))
+            if x.shape[axis] != size:
+                return {}
+            places.append((i, axis % x.ndim))
+    return found
+
+
+def _open_avals(key, columns):
+    """Return the symbolic types of a call's roots, and their scope; None if no sizes are open."""
+    if not columns or any(size < 2 for size, _ in columns.values()):
         return None
-    names = [f"n{i}" for i in range(len(columns))]
-    scope = OpenScope(dict(zip(names, [seen[0] for seen in columns], strict=True)))
+    scope = OpenScope({name: size for name, (size, _) in columns.items()})
     shapes: dict[int, list] = {}
-    for name, places in zip(names, columns.values(), strict=True):
+    for name, (_, places) in columns.items():
         for i, d in places:
             shapes.setdefault(i, list(key[2 + i].shape))[d] = variable(scope, name)
     avals = {i: key[2 + i].update(shape=tuple(shape)) for i, shape in shapes.items()}
     return avals, scope
+
+
+def declared_axes(axes):
+    """Return the axes that `jit` is told to leave open, as data.
+
+    Returns:
+      () for none; else whether they are for all arguments, and, for these or for each argument,
+      pairs (axis, name).
+
+    Raises:
+      TypeError: they are declared in another way.
+    """
+    if axes is None:
+        return ()
+    for_all = _axes_of(axes)
+    if for_all is not None:
+        return True, for_all
+    each = (
+        [() if x is None else _axes_of(x) for x in axes]
+        if isinstance(axes, (tuple, list))
+        else [None]
+    )
+    if None in each:
+        raise errors.user_error(
+            TypeError,
+            f"jit: abstracted_axes is {axes!r}.",
+            fix="give a dict from axes to names, such as `{0: 'n'}`, or one for each argument.",
+            anchor="arguments",
+        )
+    return False, tuple(each)
+
+
+def _axes_of(spec):
+    """Return the pairs (axis, name) that one argument's axes are declared by, or None if none."""
+    if isinstance(spec, dict):
+        pairs = tuple(spec.items())
+    elif isinstance(spec, (tuple, list)) and any(isinstance(x, str) for x in spec):
+        pairs = tuple([(i, name) for i, name in enumerate(spec) if name is not None])
+    else:
+        return None
+    is_named = all(type(i) is int and isinstance(n, str) and n.isidentifier() for i, n in pairs)
+    return pairs if is_named else None
 
 
 def opened(recorded, avals, scope):
