@@ -46,7 +46,8 @@ float(f(jnp.arange(8.0))[3])
 """
 
 LIBRARY = {
-    "array", "atexit", "copy", "dataclasses", "gc", "importlib._abc", "importlib.util", "ml_dtypes",
+    "__future__", "array", "atexit", "copy", "dataclasses", "gc", "importlib._abc",
+    "importlib.util", "ml_dtypes",
     "ml_dtypes._finfo", "ml_dtypes._iinfo", "ml_dtypes._ml_dtypes_ext", "threading",
 }  # fmt: skip
 """What a first program may load of other packages, besides NumPy."""

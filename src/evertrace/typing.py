@@ -1,6 +1,6 @@
 """Types for annotations."""
 
-from evertrace._src.arrays.interop import ArrayLike as ArrayLike
-from evertrace._src.dtypes import DTypeLike as DTypeLike
+from evertrace._src.arrays.types import ArrayLike as ArrayLike
+from evertrace._src.arrays.types import DTypeLike as DTypeLike
 
 __all__ = ["ArrayLike", "DTypeLike"]

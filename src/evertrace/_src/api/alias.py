@@ -123,7 +123,7 @@ def _lend(name):
 
 
 @set_module("evertrace")
-def as_jax():
+def as_jax() -> Any:
     """Let ``import jax`` mean evertrace in this process, for libraries that were written for JAX.
 
     Call it before the first of them is imported::

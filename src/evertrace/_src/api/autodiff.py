@@ -1,6 +1,9 @@
 """Derivatives: grad, vjp, jvp, linearize."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import (
@@ -33,6 +36,10 @@ from evertrace._src.transforms.partial_eval import evaluate_known
 from evertrace._src.transforms.staging import stage
 from evertrace._src.transforms.transpose import pull, transpose_flat
 from evertrace._src.tree import Partial
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
 
 public = set_module("evertrace")
 
@@ -107,10 +114,38 @@ def with_chosen(fun, nums, args, kwargs):
     return partial
 
 
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[R, Any]]: ...
+
+
+@overload
+def value_and_grad(
+    fun: Callable[P, tuple[R, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[tuple[R, Aux], Any]]: ...
+
+
 @public
 def value_and_grad(
-    fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()
-):
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
     """Return a function that gives both the value and the gradient of `fun`.
 
     Args:
@@ -176,8 +211,38 @@ def value_and_grad(
     return value_and_grad_fun
 
 
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, Any]: ...
+
+
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[Any, Aux]]: ...
+
+
 @public
-def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, reduce_axes=()):
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
     """Return a function that gives the gradient of `fun`.
 
     Args and errors are those of `value_and_grad`.
@@ -189,7 +254,8 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
       >>> ev.grad(lambda x: jnp.sum(x**2))(jnp.array([1.0, 2.0]))
       Array([2., 4.], dtype=float32)
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    transform: Any = value_and_grad
+    both = transform(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @shortened
     @wraps(fun)
@@ -200,8 +266,28 @@ def grad(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False, redu
     return grad_fun
 
 
+@overload
+def vjp(
+    fun: Callable[..., R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
+) -> tuple[R, Callable[[Any], tuple[Any, ...]]]: ...
+
+
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]],
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Any] = (),
+) -> tuple[R, Callable[[Any], tuple[Any, ...]], Aux]: ...
+
+
 @public
-def vjp(fun, *primals, has_aux=False, reduce_axes=()) -> tuple[Any, ...]:
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
+) -> tuple[Any, ...]:
     """Run `fun` and return its result and the function that pulls cotangents back.
 
     Args:
@@ -245,8 +331,28 @@ def _types(xs):
     return [LinearArg(x.aval) for x in xs]
 
 
+@overload
+def jvp(
+    fun: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+
+
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[R, R, Aux]: ...
+
+
 @public
-def jvp(fun, primals, tangents, has_aux=False) -> tuple[Any, ...]:
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
     """Run `fun` and push tangents through it.
 
     Args:
@@ -328,8 +434,20 @@ def _flatten_tangents(where, tangents, leaves, treedef):
     return [check_tangent(where, "a tangent", x, t) for x, t in zip(leaves, given, strict=True)]
 
 
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+
+
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., R], Aux]: ...
+
+
 @public
-def linearize(fun, *primals, has_aux=False):
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Run `fun` once and return its result and its derivative there, as a function.
 
     Args:
@@ -379,7 +497,9 @@ def linearize(fun, *primals, has_aux=False):
 
 
 @public
-def linear_transpose(fun, *primals, reduce_axes=()):
+def linear_transpose(
+    fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+) -> Callable[..., tuple[Any, ...]]:
     """Return the transpose of a function that is linear in all its arguments.
 
     Args:

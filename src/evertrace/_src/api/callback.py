@@ -1,5 +1,10 @@
 """Calling Python functions on the host from inside of transformed and compiled functions."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_operand
@@ -17,7 +22,14 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace")
-def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_method=None, **kwargs):
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function without side effects from a function that may be compiled.
 
     Args:
@@ -74,7 +86,14 @@ def pure_callback(callback, result_shape_dtypes, *args, sharding=None, vmap_meth
 
 
 @set_module("evertrace.experimental")
-def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=False, **kwargs):
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function with side effects from a function that may be compiled.
 
     Args:
@@ -119,7 +138,7 @@ def io_callback(callback, result_shape_dtypes, *args, sharding=None, ordered=Fal
 
 
 @set_module("evertrace")
-def effects_barrier():
+def effects_barrier() -> None:
     """Wait until all side effects of functions called so far have happened.
 
     They have when the call returns: compiled programs with callbacks run to their end. The

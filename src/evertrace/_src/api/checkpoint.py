@@ -3,8 +3,12 @@
 And what is kept for the backward pass, in words.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from evertrace._src import source, tree
 from evertrace._src.arrays.interop import as_operand
@@ -20,18 +24,22 @@ from evertrace._src.signatures import signature_of
 from evertrace._src.support import set_module
 from evertrace._src.transforms.linearize import linearize_jaxpr
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-@set_module("evertrace")
-@functools.wraps(traced_checkpoint)
-def checkpoint(fun, **options):
+
+def checkpoint(fun: Callable[P, R], **options: Any) -> Callable[P, R]:
     return stateful(traced_checkpoint(fun, **options))
+
+
+checkpoint = set_module("evertrace")(functools.wraps(traced_checkpoint)(checkpoint))
 
 
 remat = checkpoint
 
 
 @set_module("evertrace.ad_checkpoint")
-def print_saved_residuals(f, *args, **kwargs):
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Print which values the derivative of a function keeps until its backward pass.
 
     One line for each: its type, and the argument it is, the name it has, or the operation and the
@@ -54,7 +62,7 @@ def print_saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short()} {origin}")
 
 
-def saved_residuals(f, *args, **kwargs):
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
     """Return pairs ``[aval, where it comes from]`` of the values that a derivative keeps."""
     pairs, in_tree = tree.flatten_with_path((args, kwargs))
     leaves = [as_operand(x, "print_saved_residuals") for _, x in pairs]

@@ -1,8 +1,13 @@
 """Devices, and moving arrays to and from them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
 from evertrace._src import dtypes, errors, native, support, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core import transfers
 from evertrace._src.core.formats import Space
 from evertrace._src.core.placement import Sharding, SingleDeviceSharding, device_of
@@ -12,11 +17,16 @@ from evertrace._src.jit import stores
 from evertrace._src.ops.sharding_constraint import first_device, lay_out
 from evertrace._src.support import set_module
 
+if TYPE_CHECKING:
+    from evertrace._src.engines.xla.client import Device
+
+T = TypeVar("T")
+
 public = set_module("evertrace")
 
 
 @public
-def devices(backend=None):
+def devices(backend: str | None = None) -> list[Device]:
     """Return the list of devices of a platform ("cpu", "gpu", "tpu"), default the best one.
 
     Example:
@@ -27,7 +37,9 @@ def devices(backend=None):
 
 
 @public
-def local_devices(process_index=None, backend=None, host_id=None):
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
     """Return the devices that belong to one process, default this one.
 
     Example:
@@ -39,7 +51,7 @@ def local_devices(process_index=None, backend=None, host_id=None):
 
 
 @public
-def device_count(backend=None):
+def device_count(backend: str | None = None) -> int:
     """Return the number of devices of a platform.
 
     Example:
@@ -50,7 +62,7 @@ def device_count(backend=None):
 
 
 @public
-def local_device_count(backend=None):
+def local_device_count(backend: str | None = None) -> int:
     """Return the number of devices of this process.
 
     Example:
@@ -61,7 +73,7 @@ def local_device_count(backend=None):
 
 
 @public
-def default_backend():
+def default_backend() -> str:
     """Return the platform of the default device: "cpu", "gpu" or "tpu".
 
     Example:
@@ -72,7 +84,7 @@ def default_backend():
 
 
 @public
-def process_index(backend=None):
+def process_index(backend: str | None = None) -> int:
     """Return the number of this process, 0 unless several work together.
 
     Example:
@@ -83,7 +95,7 @@ def process_index(backend=None):
 
 
 @public
-def process_count(backend=None):
+def process_count(backend: str | None = None) -> int:
     """Return the number of processes that work together.
 
     Example:
@@ -93,8 +105,37 @@ def process_count(backend=None):
     return runtime.client().process_count(backend)
 
 
+@overload
+def device_put(
+    x: ArrayLike,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Array: ...
+
+
+@overload
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any: ...
+
+
 @public
-def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any:
     """Put the leaves of a tree on a device.
 
     Args:
@@ -174,7 +215,7 @@ def _moved(x, leaf, device, donate):
 
 
 @public
-def device_get(x):
+def device_get(x: Any) -> Any:
     """Return a tree with its arrays as NumPy arrays.
 
     Example:
@@ -192,7 +233,7 @@ def _get_leaf(leaf):
 
 
 @public
-def block_until_ready(x):
+def block_until_ready(x: T) -> T:
     """Wait until all arrays of a tree have been computed; returns the tree.
 
     Example:
@@ -205,7 +246,7 @@ def block_until_ready(x):
 
 
 @public
-def clear_caches():
+def clear_caches() -> None:
     """Empty every cache of traced and compiled programs in memory; freed memory is given back.
 
     Example:

@@ -1,12 +1,14 @@
 """What there is: processes, living arrays, versions."""
 
+from __future__ import annotations
+
 import gc
 import importlib.util
 import os
 import pkgutil
 import platform as system
 import sys
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,11 +20,13 @@ from evertrace._src.support import set_module
 
 metadata: Any = LazyModule("importlib.metadata")
 
+T = TypeVar("T")
+
 public = set_module("evertrace")
 
 
 @public
-def process_indices(backend=None):
+def process_indices(backend: str | None = None) -> list[int]:
     """Return the numbers of the processes that work together, as a list.
 
     Example:
@@ -33,7 +37,7 @@ def process_indices(backend=None):
 
 
 @public
-def host_id(backend=None):
+def host_id(backend: str | None = None) -> int:
     """Return the number of this process: the old name of `process_index`.
 
     Example:
@@ -44,7 +48,7 @@ def host_id(backend=None):
 
 
 @public
-def host_ids(backend=None):
+def host_ids(backend: str | None = None) -> list[int]:
     """Return the numbers of all processes: the old name of `process_indices`.
 
     Example:
@@ -55,7 +59,7 @@ def host_ids(backend=None):
 
 
 @public
-def host_count(backend=None):
+def host_count(backend: str | None = None) -> int:
     """Return the number of processes: the old name of `process_count`.
 
     Example:
@@ -66,7 +70,7 @@ def host_count(backend=None):
 
 
 @public
-def live_arrays(platform=None):
+def live_arrays(platform: str | None = None) -> list[Array]:
     """Return all arrays of the process whose contents have not been deleted, in no order.
 
     Args:
@@ -85,7 +89,7 @@ def live_arrays(platform=None):
 
 
 @public
-def copy_to_host_async(x):
+def copy_to_host_async(x: T) -> T:
     """Begin to copy the arrays of a tree to the host; returns the tree.
 
     Example:
@@ -174,7 +178,7 @@ def _devices():
 
 
 @public
-def print_environment_info(return_string=False):
+def print_environment_info(return_string: bool = False) -> str | None:
     """Print versions, devices and the system, for reports of bugs.
 
     Where something is missing the report says why: that an extension was not built, or is for

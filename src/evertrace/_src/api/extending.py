@@ -12,8 +12,11 @@ In rules of JAX's signature a zero tangent or cotangent is a `Zero`, an operand 
 wanted an `UndefinedPrimal`.
 """
 
+from __future__ import annotations
+
 import functools
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from typing import Any
 
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.core import primitive
@@ -43,7 +46,7 @@ class Primitive(primitive.Primitive):
 
     __slots__ = ()
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace."""
         return state.trace.process(self, [as_operand(x, self.name) for x in args], params)
 
@@ -75,7 +78,7 @@ class Primitive(primitive.Primitive):
 
 
 @set_module("evertrace.extend.core")
-def jaxpr_as_fun(closed_jaxpr, *args):
+def jaxpr_as_fun(closed_jaxpr: Any, *args: Any) -> Any:
     """Apply a closed jaxpr to flat arguments; returns a list.
 
     With the jaxpr alone the function of the arguments is returned.
@@ -109,19 +112,19 @@ class Zero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
-    def instantiate(self):
+    def instantiate(self) -> Any:
         """Return the zeros as an array."""
         return zeros(self.aval)
 
     @staticmethod
-    def from_primal_value(x):
+    def from_primal_value(x: Any) -> Any:
         """Return the zero tangent of a value."""
         return Zero(as_array(x).aval)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"
 
 
@@ -137,15 +140,15 @@ class UndefinedPrimal:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval.str_short()})"
 
 
 @public_ad
-def is_undefined_primal(x):
+def is_undefined_primal(x: Any) -> Any:
     """Whether a transposition rule has to return a cotangent for this operand.
 
     Example:
@@ -157,7 +160,7 @@ def is_undefined_primal(x):
 
 
 @public_ad
-def instantiate_zeros(tangent):
+def instantiate_zeros(tangent: Any) -> Any:
     """Return a tangent as an array, also where it is a `Zero`.
 
     Example:
@@ -169,7 +172,7 @@ def instantiate_zeros(tangent):
 
 
 @public_ad
-def zeros_like_aval(aval):
+def zeros_like_aval(aval: Any) -> Any:
     """Return an array of zeros of a type.
 
     Example:
@@ -181,7 +184,7 @@ def zeros_like_aval(aval):
 
 
 @public_ad
-def add_jaxvals(x, y):
+def add_jaxvals(x: Any, y: Any) -> Any:
     """Return the sum of two tangents.
 
     Example:
@@ -193,7 +196,7 @@ def add_jaxvals(x, y):
 
 
 @public_ad
-def add_tangents(x, y):
+def add_tangents(x: Any, y: Any) -> Any:
     """Return the sum of two tangents, either of which may be a `Zero`.
 
     Example:
@@ -232,30 +235,30 @@ class _Slot(MutableMapping):
       adapt: function of a primitive and a rule of JAX's that returns the one for the slot.
     """
 
-    def __init__(self, slot, adapt):
+    def __init__(self, slot: Any, adapt: Any) -> None:
         self.slot, self.adapt = slot, adapt
         self.rules = {}
 
-    def __setitem__(self, prim, rule):
+    def __setitem__(self, prim: Any, rule: Any) -> None:
         setattr(prim, self.slot, self.adapt(prim, rule))
         self.rules[prim] = rule
 
-    def __getitem__(self, prim):
+    def __getitem__(self, prim: Any) -> Any:
         return self.rules[prim]
 
-    def __delitem__(self, prim):
+    def __delitem__(self, prim: Any) -> Any:
         setattr(prim, self.slot, None)
         del self.rules[prim]
 
-    def __contains__(self, prim):
+    def __contains__(self, prim: Any) -> bool:
         """Whether a primitive has a rule of this kind, ours included."""
         rule = getattr(prim, self.slot, None)
         return prim in self.rules or (rule is not None and not isinstance(rule, Undefined))
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter(self.rules)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rules)
 
 
@@ -303,7 +306,7 @@ axis_primitive_batchers = _Slot("batch_call", _adapt_axis_batch)
 
 
 @public_ad
-def defjvp(primitive, *jvprules):
+def defjvp(primitive: Any, *jvprules: Any) -> None:
     """Register a rule per operand: ``rule(tangent, *primals, **params)``; None is a zero.
 
     Example:
@@ -322,7 +325,7 @@ def defjvp(primitive, *jvprules):
 
 
 @public_ad
-def defjvp2(primitive, *jvprules):
+def defjvp2(primitive: Any, *jvprules: Any) -> None:
     """As `defjvp`, with rules that also take the output: ``rule(tangent, out, *primals)``.
 
     Example:
@@ -346,7 +349,7 @@ def defjvp2(primitive, *jvprules):
 
 
 @public_ad
-def deflinear2(primitive, transpose_rule):
+def deflinear2(primitive: Any, transpose_rule: Any) -> None:
     """Declare a primitive as linear in all operands, with its transposition rule.
 
     Example:
@@ -362,7 +365,7 @@ def deflinear2(primitive, transpose_rule):
 
 
 @public_ad
-def deflinear(primitive, transpose_rule):
+def deflinear(primitive: Any, transpose_rule: Any) -> None:
     """As `deflinear2`, with a rule of the cotangent and the params alone.
 
     Example:
@@ -377,7 +380,7 @@ def deflinear(primitive, transpose_rule):
 
 
 @set_module("evertrace.interpreters.batching")
-def defvectorized(prim):
+def defvectorized(prim: Any) -> None:
     """Declare that a primitive treats elements alike: all batched operands' dims are equal.
 
     Example:

@@ -1,5 +1,9 @@
 """Types and values as interpreters of jaxprs and rules of primitives ask about them."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import errors
@@ -18,7 +22,7 @@ public = set_module("evertrace.extend.core")
 
 
 @public
-def mapped_aval(size, axis, aval):
+def mapped_aval(size: Any, axis: Any, aval: Any) -> Any:
     """Return the type of one example of a batch.
 
     Args:
@@ -47,7 +51,7 @@ def mapped_aval(size, axis, aval):
 
 
 @public
-def unmapped_aval(size, axis, aval, *unused):
+def unmapped_aval(size: Any, axis: Any, aval: Any, *unused: Any) -> Any:
     """Return the type of a batch of values of a type.
 
     Args:
@@ -67,7 +71,7 @@ def unmapped_aval(size, axis, aval, *unused):
 
 
 @public
-def valid_jaxtype(x):
+def valid_jaxtype(x: Any) -> Any:
     """Return whether a value can be an operand: an array, a number, or what becomes an array.
 
     Example:
@@ -249,7 +253,7 @@ class DropVar(Var):
 class _AnyAval(type):
     """Makes `isinstance` say that types of ours are each an `AbstractValue`, of no derived kind."""
 
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: Any) -> Any:
         is_ours = cls is AbstractValue and isinstance(x, ShapedArray)
         return is_ours or super().__instancecheck__(x)
 

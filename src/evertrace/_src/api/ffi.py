@@ -3,8 +3,12 @@
 XLA's foreign function interface is described with the headers in `include_dir`.
 """
 
+from __future__ import annotations
+
 import ctypes
 import operator
+from collections.abc import Callable
+from typing import Any
 
 from evertrace._src import errors, tree
 from evertrace._src.api.callback import result_avals
@@ -24,17 +28,17 @@ public = set_module("evertrace.ffi")
 
 @public
 def ffi_call(
-    target_name,
-    result_shape_dtypes,
+    target_name: Any,
+    result_shape_dtypes: Any,
     *,
-    has_side_effect=False,
-    vmap_method=None,
-    input_layouts=None,
-    output_layouts=None,
-    input_output_aliases=None,
-    custom_call_api_version=4,
-    legacy_backend_config=None,
-):
+    has_side_effect: bool = False,
+    vmap_method: Any = None,
+    input_layouts: Any = None,
+    output_layouts: Any = None,
+    input_output_aliases: Any = None,
+    custom_call_api_version: Any = 4,
+    legacy_backend_config: Any = None,
+) -> Callable[..., Any]:
     """Return a function that calls a foreign function.
 
     Args:
@@ -159,14 +163,14 @@ def _aliases(given, avals, outs):
 
 @public
 def ffi_lowering(
-    call_target_name,
+    call_target_name: Any,
     *,
-    operand_layouts=None,
-    result_layouts=None,
-    backend_config=None,
-    skip_ffi_layout_processing=False,
-    **lowering_args,
-):
+    operand_layouts: Any = None,
+    result_layouts: Any = None,
+    backend_config: Any = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
     """Return the lowering rule of a primitive that is a foreign call.
 
     Args:
@@ -224,7 +228,9 @@ def ffi_lowering(
 
 
 @public
-def register_ffi_target(name, fn, platform="cpu", api_version=1, **kwargs):
+def register_ffi_target(
+    name: str, fn: Any, platform: Any = "cpu", api_version: Any = 1, **kwargs: Any
+) -> None:
     """Make a handler known by a name, for the process.
 
     Args:
@@ -245,7 +251,7 @@ def register_ffi_target(name, fn, platform="cpu", api_version=1, **kwargs):
 
 
 @public
-def register_ffi_target_as_batch_partitionable(name):
+def register_ffi_target_as_batch_partitionable(name: str) -> Any:
     """Say that calls of a target may be divided among devices along leading dimensions.
 
     Programs run on one device so far, so it changes nothing yet.
@@ -257,7 +263,7 @@ def register_ffi_target_as_batch_partitionable(name):
 
 
 @public
-def register_ffi_type(name, type_registration, platform="cpu"):
+def register_ffi_type(name: str, type_registration: Any, platform: Any = "cpu") -> None:
     """Make a type of the state that handlers keep known by a name.
 
     Args:
@@ -285,7 +291,7 @@ def register_ffi_type(name, type_registration, platform="cpu"):
 
 
 @public
-def register_ffi_type_id(name, obj, platform="cpu"):
+def register_ffi_type_id(name: str, obj: Any, platform: Any = "cpu") -> None:
     """Make the id of a type of the state that handlers keep known by a name.
 
     Args:
@@ -311,7 +317,7 @@ def register_ffi_type_id(name, obj, platform="cpu"):
 
 
 @public
-def pycapsule(funcptr):
+def pycapsule(funcptr: Any) -> Any:
     """Return the capsule of a handler that was loaded by `ctypes`, for `register_ffi_target`.
 
     Example:
@@ -324,7 +330,7 @@ def pycapsule(funcptr):
 
 
 @public
-def include_dir():
+def include_dir() -> Any:
     """Return the folder with the C++ headers that handlers are compiled with.
 
     Example:

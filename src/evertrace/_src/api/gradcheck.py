@@ -1,5 +1,9 @@
 """Comparing derivatives with differences of values: the functions of the module `test_util`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
@@ -82,7 +86,15 @@ def _settings(args, atol, rtol, eps):
 
 
 @public
-def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=None, err_msg=""):
+def check_jvp(
+    f: Any,
+    f_jvp: Any,
+    args: Any,
+    atol: Any = None,
+    rtol: Any = None,
+    eps: Any = None,
+    err_msg: Any = "",
+) -> None:
     """Compare a function's forward derivative in a random direction with differences of values.
 
     Args:
@@ -116,7 +128,15 @@ def check_jvp(f, f_jvp, args, atol=None, rtol=None, eps=None, err_msg=""):
 
 
 @public
-def check_vjp(f, f_vjp, args, atol=None, rtol=None, eps=None, err_msg=""):
+def check_vjp(
+    f: Any,
+    f_vjp: Any,
+    args: Any,
+    atol: Any = None,
+    rtol: Any = None,
+    eps: Any = None,
+    err_msg: Any = "",
+) -> None:
     """Compare a function's reverse derivative with differences of values.
 
     The product of a random cotangent with the derivative in a random direction has to be that of
@@ -166,7 +186,15 @@ def _pairing(cotangents, tangents):
 
 
 @public
-def check_grads(f, args, order, modes=("fwd", "rev"), atol=None, rtol=None, eps=None):
+def check_grads(
+    f: Any,
+    args: Any,
+    order: Any,
+    modes: Any = ("fwd", "rev"),
+    atol: Any = None,
+    rtol: Any = None,
+    eps: Any = None,
+) -> None:
     """Compare a function's derivatives up to an order with differences of values.
 
     Args:

@@ -1,5 +1,10 @@
 """Jacobians and Hessians: derivatives along, or pulled back from, all unit tangents at once."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
@@ -26,6 +31,8 @@ from evertrace._src.ops.structural import full, reshape, zeros
 from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 from evertrace._src.tracebacks import shortened
+
+P = ParamSpec("P")
 
 public = set_module("evertrace")
 
@@ -93,7 +100,12 @@ def _flat(fun, structure):
 
 
 @public
-def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
     """Return a function that gives the Jacobian of `fun`, column by column (forward mode).
 
     Args are those of `grad`; the output may have any shape.
@@ -120,7 +132,7 @@ def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
         flat = _flat(with_chosen(fun, nums, args, kwargs), treedef)
 
         def push(*tangents):
-            result = jvp(flat, tuple(leaves), tangents, has_aux)
+            result: Any = jvp(flat, tuple(leaves), tangents, has_aux)
             return (result[0], result[1], result[2] if has_aux else None)
 
         if _is_single(leaves):
@@ -146,7 +158,13 @@ def _columns(c, leaves, treedef, argnums):
 
 
 @public
-def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]:
     """Return a function that gives the Jacobian of `fun`, row by row (reverse mode).
 
     Args are those of `grad`; the output may have any shape.
@@ -169,7 +187,7 @@ def jacrev(fun, argnums=0, has_aux=False, holomorphic=False, allow_int=False):
         leaves, treedef = flatten_arguments(where, chosen)
         _check_jacobian_input(where, leaves, holomorphic, allow_int)
         flat = _flat(with_chosen(fun, nums, args, kwargs), treedef)
-        result = vjp(flat, *leaves, has_aux=has_aux)
+        result: Any = vjp(flat, *leaves, has_aux=has_aux)
         out, pull_back = result[:2]
         out_leaves, out_tree = tree.flatten(out)
         for x in out_leaves:
@@ -210,7 +228,12 @@ def _row_block(rows, out_leaves, i):
 
 
 @public
-def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
     """Return a function that gives the Hessian of `fun`: `jacfwd` of `jacrev`.
 
     Args and the nesting of the result are those of `jacfwd` applied to `jacrev`.

@@ -5,6 +5,8 @@ and what comes out. Libraries use it to flatten the trees of a user's function a
 the call, of which structure the result was. Nothing in evertrace itself is made of it.
 """
 
+from __future__ import annotations
+
 import functools
 import weakref
 from collections.abc import Callable
@@ -72,39 +74,41 @@ class WrappedFun:
       3
     """
 
-    def __init__(self, f, params, debug_info, transforms=(), call=None):
+    def __init__(
+        self, f: Any, params: Any, debug_info: Any, transforms: Any = (), call: Any = None
+    ) -> None:
         self.f, self.params, self.debug_info, self.transforms = f, params, debug_info, transforms
         self._call = f if call is None else call
 
     @property
-    def __name__(self):
+    def __name__(self) -> Any:
         return getattr(self.f, "__name__", type(self.f).__name__)
 
-    def call_wrapped(self, *args, **kwargs):
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function through its transformations."""
         return self._call(*args, **self.params, **kwargs)
 
-    def wrapped_by(self, transformation, arguments, call):
+    def wrapped_by(self, transformation: Any, arguments: Any, call: Any) -> Any:
         """Return the function with one more transformation around it, which `call` makes."""
         transforms = ((transformation, arguments), *self.transforms)
         return WrappedFun(self.f, {}, self.debug_info, transforms, call)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return isinstance(other, WrappedFun) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.f, tuple([t for t, _ in self.transforms])))
 
     def _key(self):
         return self.f, self.transforms, self.params
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = [getattr(t, "__name__", str(t)) for t, _ in self.transforms]
         return f"WrappedFun({' of '.join([*names, self.__name__])})"
 
 
 @public
-def wrap_init(f, params=None, *, debug_info=None):
+def wrap_init(f: Any, params: Any = None, *, debug_info: Any = None) -> Any:
     """Return a function without transformations around it as a `WrappedFun`.
 
     Args:
@@ -133,7 +137,7 @@ def _takes_function(define):
 
 @public
 @_takes_function
-def transformation(gen):
+def transformation(gen: Any) -> Any:
     """Make a transformation of a generator.
 
     The generator takes its own arguments and those of the call, yields ``(args, kwargs)`` for the
@@ -161,7 +165,7 @@ def transformation(gen):
 
 @public
 @_takes_function
-def transformation_with_aux(gen):
+def transformation_with_aux(gen: Any) -> Any:
     """Make a transformation of a generator whose last yield is ``(result, auxiliary output)``.
 
     Applied to a function it gives the wrapped function, and a function that returns the auxiliary
@@ -194,7 +198,7 @@ def transformation_with_aux(gen):
 
 @public
 @_takes_function
-def transformation2(outer):
+def transformation2(outer: Any) -> Any:
     """Make a transformation of a function ``outer(inner, *its arguments, *args, **kwargs)``.
 
     Example:
@@ -218,7 +222,7 @@ def transformation2(outer):
 
 @public
 @_takes_function
-def transformation_with_aux2(outer):
+def transformation_with_aux2(outer: Any) -> Any:
     """Make a transformation of ``outer(inner, store, *its arguments, *args, **kwargs)``.
 
     The auxiliary output is what `outer` gives to ``store.store``.
@@ -256,7 +260,7 @@ def _run(gen, fun, arguments, args, kwargs):
 
 
 @public
-def merge_linear_aux(first, second):
+def merge_linear_aux(first: Any, second: Any) -> Any:
     """Return the auxiliary output of whichever of two functions was called.
 
     Returns:
@@ -294,7 +298,7 @@ def merge_linear_aux(first, second):
 
 
 @public
-def cache(call, *, explain=None):
+def cache(call: Any, *, explain: Any = None) -> Any:
     """Keep what a function of a `WrappedFun` returns, as long as the innermost function lives.
 
     Args:
@@ -345,7 +349,9 @@ class DebugInfo(NamedTuple):
 
 
 @public_api_util
-def debug_info(traced_for, fun, args, kwargs, **unused) -> DebugInfo:
+def debug_info(
+    traced_for: Any, fun: Callable[..., Any], args: Any, kwargs: Any, **unused: Any
+) -> DebugInfo:
     """Return what is to be known of a function that is traced.
 
     Args:
@@ -365,7 +371,7 @@ def debug_info(traced_for, fun, args, kwargs, **unused) -> DebugInfo:
 
 @public_api_util
 @transformation_with_aux
-def flatten_fun(in_tree, *leaves):
+def flatten_fun(in_tree: Any, *leaves: Any) -> Any:
     """Let a function of ``(args, kwargs)`` take flat values and return flat values.
 
     Args:
@@ -391,7 +397,7 @@ def flatten_fun(in_tree, *leaves):
 
 @public_api_util
 @transformation_with_aux
-def flatten_fun_nokwargs(in_tree, *leaves):
+def flatten_fun_nokwargs(in_tree: Any, *leaves: Any) -> Any:
     """As `flatten_fun`, for a function of ``args``.
 
     Example:
@@ -407,7 +413,7 @@ def flatten_fun_nokwargs(in_tree, *leaves):
 
 
 @public_api_util
-def safe_map(f: Callable[..., Any], *lists) -> list:
+def safe_map(f: Callable[..., Any], *lists: Any) -> list:
     """Return `map` as a list, of lists that have to be of one length.
 
     Raises:
@@ -418,7 +424,7 @@ def safe_map(f: Callable[..., Any], *lists) -> list:
       >>> api_util.safe_map(max, [1, 5], [3, 2])
       [3, 5]
     """
-    lists = list(map(list, lists))
+    lists = tuple(map(list, lists))
     lengths = list(map(len, lists))
     if len(set(lengths)) > 1:
         raise errors.user_error(

@@ -13,6 +13,8 @@ complex arrays are the differentiated leaves, one per identity, so that shared a
   in them as it was.
 """
 
+from __future__ import annotations
+
 import collections
 import enum
 import types
@@ -79,7 +81,7 @@ def _flatten_objects(where, values, name_of):
     return graph.leaves, graph
 
 
-def place(structure, leaves):
+def place(structure: Any, leaves: Any) -> Any:
     """Return the arguments with other leaves: a new tree, or the same objects changed in place."""
     if type(structure) is ObjectTree:
         return structure.place(leaves)

@@ -1,5 +1,7 @@
 """Evaluating at once what depends on known values alone, and writing the rest down as a jaxpr."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 from evertrace._src.arrays.interop import as_array, as_operand
@@ -29,20 +31,20 @@ class PartialVal(NamedTuple):
     value: Any
 
     @classmethod
-    def known(cls, value):
+    def known(cls, value: Any) -> Any:
         """Return a known one."""
         return cls(None, value)
 
     @classmethod
-    def unknown(cls, aval):
+    def unknown(cls, aval: Any) -> Any:
         """Return an unknown one of a type."""
         return cls(aval, None)
 
-    def is_known(self):
+    def is_known(self) -> Any:
         """Whether the value is known."""
         return self.aval is None
 
-    def get_aval(self):
+    def get_aval(self) -> Any:
         """Return the type."""
         return as_operand(self.value).aval if self.aval is None else self.aval
 
@@ -65,7 +67,7 @@ class KnownTrace(Trace):
 
 
 @public
-def trace_to_jaxpr_nounits(fun, pvals, instantiate=False):
+def trace_to_jaxpr_nounits(fun: Any, pvals: Any, instantiate: bool = False) -> Any:
     """Run a function of flat values of which some are known.
 
     What depends on known values alone is computed as it comes, so Python may look at it. The rest

@@ -1,5 +1,10 @@
 """`fwd_and_bwd`: the forward and the backward pass of a function as two functions."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from evertrace._src.api.arguments import check_callable, chosen_arguments
 from evertrace._src.api.autodiff import vjp
 from evertrace._src.api.tracing import jit
@@ -7,7 +12,12 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace")
-def fwd_and_bwd(fun, argnums, has_aux=False, jitted=True):
+def fwd_and_bwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the forward and the backward pass of a function, compiled once each.
 
     Unlike the function that `vjp` returns, `bwd` is one function for all calls of `fwd`: what a

@@ -1,7 +1,10 @@
 """What holds for a block of code: named scopes, computing while tracing, contexts of the user's."""
 
+from __future__ import annotations
+
 import contextlib
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from evertrace._src import config, errors
 from evertrace._src.api.arguments import check_callable
@@ -12,6 +15,8 @@ from evertrace._src.core.aval import LaidOutType
 from evertrace._src.core.tracer import EVAL, Trace, Tracer, set_trace, state
 from evertrace._src.jit.laid_out import sharding_behind
 from evertrace._src.support import set_module
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 public = set_module("evertrace")
 
@@ -35,7 +40,7 @@ class named_scope(contextlib.ContextDecorator):
       { lambda ; a:f32[]. let b:f32[] = sin a  # [layer] in (b,) }
     """
 
-    def __init__(self, name):
+    def __init__(self, name: Any) -> None:
         if not isinstance(name, str):
             raise errors.user_error(
                 TypeError,
@@ -45,11 +50,11 @@ class named_scope(contextlib.ContextDecorator):
             )
         self.name = name
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self._outer = state.scope
         state.scope = f"{self._outer}/{self.name}" if self._outer else self.name
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> Any:
         state.scope = self._outer
 
     def _recreate_cm(self):
@@ -57,7 +62,7 @@ class named_scope(contextlib.ContextDecorator):
 
 
 @public
-def named_call(fun, *, name=None):
+def named_call(fun: F, *, name: str | None = None) -> F:
     """Return `fun` with its operations in a `named_scope`, by default of the function's name.
 
     Example:
@@ -84,7 +89,7 @@ class _Known(Trace):
 
 @public
 @contextlib.contextmanager
-def ensure_compile_time_eval():
+def ensure_compile_time_eval() -> Iterator[None]:
     """Compute at once, while tracing, what does not depend on traced values.
 
     In the ``with`` block operations on concrete arrays give concrete arrays, which may be printed,
@@ -122,7 +127,7 @@ def eval_context():
 
 
 @public
-def typeof(x):
+def typeof(x: Any) -> Any:
     """Return the type that an array, tracer or scalar has in a jaxpr: a `ShapedArray`.
 
     That of a mutable array is a `ref.AbstractRef`. That of an array that is laid out over a mesh

@@ -1,7 +1,10 @@
 """Which transformations are active, for libraries that keep objects apart by them."""
 
+from __future__ import annotations
+
 import contextlib
 import weakref
+from typing import Any
 
 from evertrace._src.core.tracer import EVAL, Tracer, set_trace, state
 from evertrace._src.support import set_module
@@ -36,7 +39,7 @@ class OpaqueTraceState:
 
 
 @public
-def get_opaque_trace_state(convention=None):
+def get_opaque_trace_state(convention: Any = None) -> Any:
     """Return a hashable value that is equal as long as the same transformations are active.
 
     Args:
@@ -56,7 +59,7 @@ def get_opaque_trace_state(convention=None):
 
 
 @public
-def find_top_trace(values=()):
+def find_top_trace(values: Any = ()) -> Any:
     """Return the innermost trace to which any of some values belongs, else the one that runs.
 
     Example:

@@ -1,8 +1,12 @@
 """`jit` as users call it, and looking at what it sees: `make_jaxpr`, `eval_shape`."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from evertrace._src import config, errors, tree
 from evertrace._src.api.arguments import check_callable
@@ -23,30 +27,82 @@ from evertrace._src.signatures import function_name, wraps
 from evertrace._src.support import set_module
 from evertrace._src.tracebacks import shortened
 
+if TYPE_CHECKING:
+    from evertrace._src.api.typed import JitDecorator, Jitted
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 public = set_module("evertrace")
+
+
+@overload
+def jit(
+    fun: Callable[P, R],
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    abstracted_axes: Any = None,
+    compiler_options: Mapping[str, Any] | None = None,
+    strict: bool = False,
+    max_traces: int | None = None,
+    engine: str | None = None,
+) -> Jitted[P, R]: ...
+
+
+@overload
+def jit(
+    fun: None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    abstracted_axes: Any = None,
+    compiler_options: Mapping[str, Any] | None = None,
+    strict: bool = False,
+    max_traces: int | None = None,
+    engine: str | None = None,
+) -> JitDecorator: ...
 
 
 @public
 def jit(
-    fun=None,
+    fun: Callable[..., Any] | None = None,
     /,
     *,
-    in_shardings=None,
-    out_shardings=None,
-    static_argnums=None,
-    static_argnames=None,
-    donate_argnums=None,
-    donate_argnames=None,
-    keep_unused=False,
-    device=None,
-    backend=None,
-    inline=False,
-    abstracted_axes=None,
-    compiler_options=None,
-    strict=False,
-    max_traces=None,
-    engine=None,
-):
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    abstracted_axes: Any = None,
+    compiler_options: Mapping[str, Any] | None = None,
+    strict: bool = False,
+    max_traces: int | None = None,
+    engine: str | None = None,
+) -> Any:
     """Compile a function, method or callable object.
 
     A call returns what the plain call would return and leaves behind what it would leave behind,
@@ -140,8 +196,35 @@ def _jit_with(options, fun):
     return make_jit(options, fun)
 
 
+@overload
+def make_jaxpr(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Any = None,
+    return_shape: Literal[False] = False,
+    abstracted_axes: Any = None,
+) -> Callable[P, ClosedJaxpr]: ...
+
+
+@overload
+def make_jaxpr(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Any = None,
+    *,
+    return_shape: Literal[True],
+    abstracted_axes: Any = None,
+) -> Callable[P, tuple[ClosedJaxpr, Any]]: ...
+
+
 @public
-def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstracted_axes=None):
+def make_jaxpr(
+    fun: Callable[P, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Any = None,
+    return_shape: bool = False,
+    abstracted_axes: Any = None,
+) -> Callable[P, Any]:
     """Return a function that traces `fun` and returns its closed jaxpr.
 
     Args:
@@ -180,7 +263,7 @@ def make_jaxpr(fun, static_argnums=(), axis_env=None, return_shape=False, abstra
 
 
 @set_module("evertrace.core")
-def eval_jaxpr(jaxpr, consts, *args):
+def eval_jaxpr(jaxpr: Any, consts: Sequence[Any], *args: Any) -> list[Any]:
     """Apply the equations of a jaxpr to flat arguments, under whatever trace is current.
 
     Args:
@@ -202,7 +285,7 @@ def eval_jaxpr(jaxpr, consts, *args):
 
 
 @public
-def eval_shape(fun, *args, **kwargs):
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the tree of `ShapeDtypeStruct` that ``fun(*args, **kwargs)`` would return.
 
     Args:

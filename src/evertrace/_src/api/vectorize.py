@@ -1,9 +1,12 @@
 """`vmap`: a function of one example becomes a function of a batch."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import operator
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,19 +23,21 @@ from evertrace._src.support import set_module
 from evertrace._src.tracebacks import shortened
 from evertrace._src.transforms.batching import Axis, BatchTrace
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 public = set_module("evertrace")
 
 
 @public
 def vmap(
-    fun,
+    fun: F,
     in_axes: Any = 0,
     out_axes: Any = 0,
-    axis_name=None,
-    axis_size=None,
-    spmd_axis_name=None,
-    sum_match=False,
-):
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> F:
     """Vectorise a function over a new axis of its arguments.
 
     Args:

@@ -5,6 +5,10 @@ program is held as the engine's buffer and viewed as host memory on demand; a ho
 compiled program read keeps the buffer made for it, so that the next call does not make another.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
 import numpy as np
 
 from evertrace._src import doors, dtypes, errors, native
@@ -15,15 +19,22 @@ from evertrace._src.core.jaxpr import Literal
 from evertrace._src.core.operators import Operators
 from evertrace._src.core.placement import SingleDeviceSharding
 
+if TYPE_CHECKING:
+    from evertrace._src.arrays.members import Fields, Members
+else:
+    Fields, Members = native.ArrayBase, Operators
+
+_INNER = ("as_literal", "buffer", "host")
+
 
 class _ArrayType(type):
     """Makes ``isinstance(x, Array)`` true of tracers too: they are arrays to the user's code."""
 
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Operators)
 
 
-class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
+class Array(Fields, Members, metaclass=_ArrayType):
     """An immutable n-dimensional array.
 
     Attributes:
@@ -45,7 +56,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
 
     # ------------------------------------------------------------ contents
 
-    def host(self):
+    def host(self) -> Any:
         """Return the contents as host memory, for the host engine: never to be written to."""
         host = self._host
         if host is not None:
@@ -57,7 +68,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         self._host = host = engine.backend().to_host(self._buffer)
         return host
 
-    def buffer(self, device):
+    def buffer(self, device: Any) -> Any:
         """Return a buffer on `device` with the contents, making it on first use.
 
         That of an array that is laid out over a mesh is of all its devices (`engines.xla.spread`).
@@ -73,7 +84,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
             self._buffer, self._device = made, device
         return made
 
-    def as_literal(self):
+    def as_literal(self) -> Any:
         """Return the literal that may stand for this array in a jaxpr, or None."""
         is_extended = isinstance(self.aval.dtype, dtypes.ExtendedDType)
         if self.aval.shape or self._host is None or is_extended:
@@ -83,32 +94,32 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
     # ------------------------------------------------------------ life on devices
 
     @property
-    def device(self):
+    def device(self) -> Any:
         """The device that holds the contents."""
         return engine.backend().default_device() if self._device is None else self._device
 
-    def devices(self):
+    def devices(self) -> set[Any]:
         """Return the set of devices that hold the contents."""
         return self.sharding.device_set
 
     @property
-    def sharding(self):
+    def sharding(self) -> Any:
         """How the array is laid out over devices."""
         found = getattr(self, "_sharding", None)
         return SingleDeviceSharding(self.device) if found is None else found
 
     @property
-    def format(self):
+    def format(self) -> Format:
         """The layout, row-major, and the sharding."""
         return Format(row_major(self.ndim), self.sharding)
 
     @property
-    def is_fully_addressable(self):
+    def is_fully_addressable(self) -> bool:
         """Whether this process holds all of it."""
         return self.sharding.is_fully_addressable
 
     @property
-    def is_fully_replicated(self):
+    def is_fully_replicated(self) -> bool:
         """Whether every device of its sharding holds all of it."""
         return self.sharding.is_fully_replicated
 
@@ -117,7 +128,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         return self.is_fully_replicated and bool(self.sharding.addressable_devices)
 
     @property
-    def addressable_shards(self):
+    def addressable_shards(self) -> list[Shard]:
         """The parts that this process holds, one per device."""
         sharding = self.sharding
         if type(sharding) is SingleDeviceSharding:
@@ -130,31 +141,31 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
         return [Shard(d, sharding, self.shape, _part(x, self.aval, d)) for d, x in parts.items()]
 
     @property
-    def global_shards(self):
+    def global_shards(self) -> list[Shard]:
         """The parts on all devices of all processes; those of others have no data."""
         sharding, here = self.sharding, {s.device: s for s in self.addressable_shards}
         devices = sharding.device_list()
         return [here.get(d) or Shard(d, sharding, self.shape) for d in devices]
 
     @doors.door
-    def addressable_data(self, index):
+    def addressable_data(self, index: int) -> Array:
         """Return the array that is the part `index` of those that this process holds."""
-        return self.addressable_shards[index].data
+        return cast("Array", self.addressable_shards[index].data)
 
-    def on_device_size_in_bytes(self):
+    def on_device_size_in_bytes(self) -> int:
         """Return the size of the contents."""
         return self.host().nbytes
 
-    def unsafe_buffer_pointer(self):
+    def unsafe_buffer_pointer(self) -> int:
         """Return the address of the contents in host memory, for the life of the array."""
         return self.host().ctypes.data
 
     @property
-    def committed(self):
+    def committed(self) -> bool:
         """Whether the array was put on its device by the user's choice."""
         return self._committed
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Array:
         """Wait until the contents have been computed; returns the array."""
         if not self._on_host:
             if self._buffer is None:
@@ -162,7 +173,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
             engine.backend().wait(self._buffer)  # raises what went wrong
         return self
 
-    def is_ready(self):
+    def is_ready(self) -> bool:
         """Return whether the contents have been computed."""
         if self._on_host:
             return True
@@ -170,20 +181,24 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
             raise deleted_error(self)
         return self._buffer.is_ready()
 
-    def copy_to_host_async(self):
+    def copy_to_host_async(self) -> None:
         """Begin to copy the contents to the host."""
 
-    def is_deleted(self):
+    def is_deleted(self) -> bool:
         """Return whether the contents were given away by donation or `delete`."""
         return not self._on_host and self._buffer is None
 
-    def delete(self):
+    def delete(self) -> None:
         """Give up the contents; using the array afterwards is an error."""
         self._host = self._buffer = None
 
+    def __dir__(self) -> list[str]:
+        """Return the names of members for people: without those that only the library uses."""
+        return [name for name in super().__dir__() if name not in _INNER]
+
     # ------------------------------------------------------------ protocols
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.is_deleted():
             return f"Array({self.aval.str_short()}, deleted)"
         if self._host is None and not self.is_fully_addressable and not self._is_whole_here():
@@ -197,19 +212,26 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
             body = f"[], shape={self.shape}"
         return f"Array({body}{suffix}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return repr(self) if isinstance(self.aval.dtype, dtypes.ExtendedDType) else str(self.host())
 
-    def __buffer__(self, flags):
+    def __buffer__(self, flags: int) -> memoryview:
         """Lend the contents, read-only, to what takes buffers (from Python 3.12 on)."""
         refuse_keys(self, "__buffer__ (an array handed to what takes buffers)")
         return memoryview(self.host()).toreadonly()
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[Any, int]:
         """Return where the contents are, in DLPack's terms: (kind, number)."""
         return self.host().__dlpack_device__()
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
         """Lend the contents to another library; a copy where it could not be told not to write."""
         refuse_keys(self, "__dlpack__ (an array handed to another library)")
         host = self.host()
@@ -220,7 +242,7 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
             host.flags.writeable = False
         return host.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         raise errors.user_error(
             TypeError,
             f"unhashable type: '{type(self).__name__}'. Arrays are compared by their elements.",
@@ -228,16 +250,16 @@ class Array(native.ArrayBase, Operators, metaclass=_ArrayType):
             anchor="static-hashable",
         )
 
-    def __copy__(self):
+    def __copy__(self) -> Array:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Array:
         made = from_host(np.array(self.host()), self.aval)
         if self._committed:
             made._device, made._committed = self._device, True
         return _laid_out_as(made, getattr(self, "_sharding", None))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         facts = np.asarray(self.host()), self.dtype, self.weak_type
         sharding = getattr(self, "_sharding", None)
         return _unpickle, facts if sharding is None else (*facts, sharding)
@@ -268,22 +290,24 @@ class Shard:
 
     __slots__ = ("_global_shape", "_sharding", "data", "device")
 
-    def __init__(self, device, sharding, global_shape, data=None):
+    def __init__(
+        self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Array | None = None
+    ) -> None:
         self.device, self.data = device, data
         self._sharding, self._global_shape = sharding, global_shape
 
     @property
-    def index(self):
+    def index(self) -> tuple[slice, ...]:
         """The slices of the whole array that the part is."""
         return self._sharding.devices_indices_map(self._global_shape)[self.device]
 
     @property
-    def replica_id(self):
+    def replica_id(self) -> int:
         """The number of devices before this one that hold the same part."""
         ids = self._sharding.replica_ids(self._global_shape)
         return ids[self._sharding.device_list().index(self.device)]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
             f"data={self.data})"
@@ -310,7 +334,7 @@ def _laid_out_as(x, sharding):
     return x
 
 
-def from_host(host, aval=None):
+def from_host(host: Any, aval: Any = None) -> Array:
     """Return an array over host memory that nobody will write to."""
     if aval is None:
         aval = ShapedArray(host.shape, host.dtype)

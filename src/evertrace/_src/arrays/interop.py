@@ -5,7 +5,7 @@ literals. 64-bit dtypes become 32-bit ones unless x64 is on.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,15 +21,14 @@ _SCALARS: tuple[Any, ...] = (bool, int, float, complex)
 foreign: dict[type, Any] = {}
 """Types of others that stand for arrays -> function that returns what NumPy takes."""
 
-ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-"""What array functions take as an argument; a tracer counts as an `Array`."""
-
 Operand = Array | Tracer | Literal
 """What primitives take."""
 
 
-def as_operand(x: Any, where: str = "array") -> Operand:
-    """Return `x` as a primitive's operand: an array, a tracer or a literal.
+def as_operand(x: Any, where: str = "array") -> Array:
+    """Return `x` as a primitive's operand: an array, or what annotations take for one.
+
+    That is a tracer or a literal.
 
     Args:
       x: an array, a tracer, a NumPy array or scalar, a Python scalar, or an object with
@@ -38,25 +37,25 @@ def as_operand(x: Any, where: str = "array") -> Operand:
     """
     kind = type(x)
     if kind is Array or isinstance(x, (Tracer, Literal)):
-        return x
+        return cast("Array", x)
     if kind in _SCALARS:
-        return literal(x, dtypes.default_dtype(kind), kind is not bool)
+        return cast("Array", literal(x, dtypes.default_dtype(kind), kind is not bool))
     if issubclass(kind, (np.ndarray, np.generic)):
         return from_numpy(x, where)
     if hasattr(x, "__jax_array__"):
         return as_operand(x.__jax_array__(), where)
     for scalar in _SCALARS:  # enums and other subclasses
         if isinstance(x, scalar):
-            return literal(scalar(x), dtypes.default_dtype(scalar), True)
+            return cast("Array", literal(scalar(x), dtypes.default_dtype(scalar), True))
     if kind in foreign:
         return from_numpy(np.asarray(foreign[kind](x)), where)
     raise not_an_array_error(x, where)
 
 
-def as_array(x: Any, where: str = "array") -> Array | Tracer:
-    """Return `x` as an array or a tracer."""
-    x = as_operand(x, where)
-    return Array(x.aval, np.asarray(x.val)) if type(x) is Literal else x
+def as_array(x: Any, where: str = "array") -> Array:
+    """Return `x` as an array; to annotations a tracer is one."""
+    made: Any = as_operand(x, where)
+    return Array(made.aval, np.asarray(made.val)) if type(made) is Literal else made
 
 
 def from_numpy(x, where="array"):

@@ -67,7 +67,7 @@ def _jit_batch(axis, args, dims, *, jaxpr, name):
     return call(derived, args, name), [0 if b else None for b in out_batched]
 
 
-jit_p = Primitive(
+jit_p: Primitive = Primitive(
     "jit",
     divide=of_call("jaxpr"),
     multiple_results=True,

@@ -217,7 +217,7 @@ def _remat_eager(*args, jaxpr, differentiated, **_):
         engine.mode.repeats = previous
 
 
-remat_p = Primitive(
+remat_p: Primitive = Primitive(
     "remat2",
     divide=of_call("jaxpr"),
     multiple_results=True,
@@ -263,7 +263,7 @@ def _each_alone(operands, results):
     return by_dimension(dims, dims)
 
 
-optimization_barrier_p = Primitive(
+optimization_barrier_p: Primitive = Primitive(
     "optimization_barrier",
     factors=_each_alone,
     multiple_results=True,

@@ -1,6 +1,10 @@
 """Functions whose captured values have become arguments: closure_convert and custom_gradient."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from evertrace._src import tree
 from evertrace._src.arrays.interop import as_operand
@@ -15,7 +19,7 @@ from evertrace._src.transforms.staging import inline, known_value
 
 
 @set_module("evertrace")
-def closure_convert(fun, *example_args):
+def closure_convert(fun: Any, *example_args: Any) -> Any:
     """Turn the traced values that a function captures into arguments.
 
     A custom rule cannot differentiate by what a function argument captures. Converted, the function
@@ -56,7 +60,7 @@ def closure_convert(fun, *example_args):
 
 
 @set_module("evertrace")
-def custom_gradient(fun):
+def custom_gradient(fun: Any) -> Callable[..., Any]:
     """Decorate a function that returns its own reverse-mode derivative beside its value.
 
     Args:

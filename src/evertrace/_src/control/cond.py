@@ -195,7 +195,7 @@ def _cond_divide(divisions, divide_jaxpr, *, branches):
     return first
 
 
-cond_p = Primitive(
+cond_p: Primitive = Primitive(
     "cond",
     divide=_cond_divide,
     multiple_results=True,

@@ -5,7 +5,10 @@ function, so that eager code runs the user's Python with values. A stage makes a
 captured values become the first operands (`num_consts` of them). `apply` runs either.
 """
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -48,14 +51,14 @@ class SymbolicZero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SymbolicZero({self.aval.str_short()})"
 
 
@@ -172,7 +175,7 @@ def check_closed_over(name, tangents):
 
 
 @set_module("evertrace.custom_derivatives")
-def zero_from_primal(val, symbolic_zeros=False):
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """Return the zero tangents of values.
 
     Args:
@@ -285,7 +288,14 @@ class Arguments:
         positional where they can, and defaults become arguments.
     """
 
-    def __init__(self, fun, static_argnums=(), static_argnames=(), *, as_given=False):
+    def __init__(
+        self,
+        fun: Any,
+        static_argnums: Any = (),
+        static_argnames: Any = (),
+        *,
+        as_given: bool = False,
+    ) -> None:
         argnums = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
         names = (static_argnames,) if isinstance(static_argnames, str) else static_argnames
         try:
@@ -297,7 +307,7 @@ class Arguments:
         self.names = set(names)
         self.as_given = as_given
 
-    def split(self, args, kwargs):
+    def split(self, args: Any, kwargs: Any) -> Any:
         """Split the arguments of a call.
 
         Returns the static ones by position; the others, as a list whose last item is the dict of
@@ -332,16 +342,16 @@ class Rule:
 
     __annotations__ = wrapped_annotations
 
-    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+    def __init__(self, fun: Any, nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.arguments = Arguments(fun, nondiff_argnums, nondiff_argnames)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; its derivatives are those of the rule."""
         raise NotImplementedError
 
-    def split(self, args, kwargs):
+    def split(self, args: Any, kwargs: Any) -> Any:
         """Return the static arguments, the differentiated ones, and what joins them."""
         static, (*dynamic, by_keyword), join = self.arguments.split(args, kwargs)
         if by_keyword:
@@ -354,7 +364,7 @@ class Rule:
             )
         return static, dynamic, lambda dynamic: join([*dynamic, {}])
 
-    def flat(self, name, in_tree, join, out_trees):
+    def flat(self, name: Any, in_tree: Any, join: Any, out_trees: Any) -> Any:
         """Return the function of flat operands; a call puts the output's structure in a list."""
 
         def fun(*xs):

@@ -4,6 +4,10 @@ Reverse mode needs nothing more: the rule is linear in the tangents, and running
 of a tape notes that linear map.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
@@ -44,7 +48,7 @@ class custom_jvp(custom.Rule):
     jvp = None
     symbolic_zeros = False
 
-    def defjvp(self, jvp, symbolic_zeros=False):
+    def defjvp(self, jvp: Any, symbolic_zeros: bool = False) -> Any:
         """Define the rule; returns it, so that this can be a decorator.
 
         Args:
@@ -56,7 +60,7 @@ class custom_jvp(custom.Rule):
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps):
+    def defjvps(self, *jvps: Any) -> Any:
         """Define the rule by one function per argument, whose results are added up.
 
         Args:
@@ -81,7 +85,7 @@ class custom_jvp(custom.Rule):
         self.defjvp(jvp)
 
     @shortened
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the function."""
         rule = self.jvp
         if rule is None:
@@ -199,7 +203,7 @@ def _batch(axis, args, dims, *, name, call_jaxpr, jvp, num_consts, symbolic_zero
     return outs, [0] * len(outs)
 
 
-custom_jvp_call_p = Primitive(
+custom_jvp_call_p: Primitive = Primitive(
     "custom_jvp_call",
     divide=of_call("call_jaxpr"),
     multiple_results=True,

@@ -4,6 +4,10 @@ Linearizing runs the forward function at once and notes one linear map, `custom_
 transpose is the user's backward function. That map cannot be applied, so there is no forward mode.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
@@ -47,7 +51,9 @@ class custom_vjp(custom.Rule):
     fwd = bwd = None
     symbolic_zeros = False
 
-    def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
+    def defvjp(
+        self, fwd: Any, bwd: Any, symbolic_zeros: bool = False, optimize_remat: bool = False
+    ) -> Any:
         """Define the rule.
 
         Args:
@@ -63,7 +69,7 @@ class custom_vjp(custom.Rule):
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     @shortened
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the function."""
         user_fwd, user_bwd = self.fwd, self.bwd
         if user_fwd is None or user_bwd is None:
@@ -150,12 +156,12 @@ class CustomVJPPrimal:
 
     __slots__ = ("perturbed", "value")
 
-    def __init__(self, value, perturbed):
+    def __init__(self, value: Any, perturbed: Any) -> None:
         self.value, self.perturbed = value, perturbed
 
 
 @set_module("evertrace.custom_derivatives")
-def custom_vjp_primal_tree_values(tree):
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """Return the values in a tree of `CustomVJPPrimal`, which a forward function is called with.
 
     Args:
@@ -351,7 +357,7 @@ def _for_operand(ct, dim, operand_dim, size):
     return reduce_sum_p.bind(ct, axes=(dim,), out_sharding=None)
 
 
-custom_vjp_call_p = Primitive(
+custom_vjp_call_p: Primitive = Primitive(
     "custom_vjp_call",
     divide=of_call("call_jaxpr"),
     multiple_results=True,
@@ -368,7 +374,7 @@ custom_vjp_call_p.stage = lambda trace, operands, params: custom.stage_call(
     custom_vjp_call_p, trace, operands, params
 )
 
-custom_lin_p = Primitive(
+custom_lin_p: Primitive = Primitive(
     "custom_lin",
     multiple_results=True,
     cache_types=False,

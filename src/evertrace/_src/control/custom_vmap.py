@@ -4,6 +4,8 @@ The call is one equation until it is vectorised; then the rule runs. Forward mod
 and rule by tangents. Reverse mode looks into the function, and so leaves the rule behind.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from evertrace._src import errors, tree
@@ -49,7 +51,7 @@ class custom_vmap(custom.Rule):
 
     vmap_rule = None
 
-    def def_vmap(self, vmap_rule):
+    def def_vmap(self, vmap_rule: Any) -> Any:
         """Define the rule; returns it, so that this can be a decorator.
 
         Args:
@@ -62,7 +64,7 @@ class custom_vmap(custom.Rule):
         return vmap_rule
 
     @shortened
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the function."""
         vmap_rule = self.vmap_rule
         if vmap_rule is None:

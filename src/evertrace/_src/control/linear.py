@@ -227,7 +227,7 @@ def _solve_batch(axis, operands, dims, *, counts, matvec, vecmat, solve, transpo
     return outs, [0] * len(outs)
 
 
-linear_solve_p = Primitive(
+linear_solve_p: Primitive = Primitive(
     "custom_linear_solve",
     multiple_results=True,
     cache_types=False,

@@ -198,7 +198,7 @@ def _while_divide(divisions, divide_jaxpr, *, cond_jaxpr, cond_nconsts, body_jax
     return settled(lambda carry: divide_jaxpr(body_jaxpr, [*consts, *carry]), carry)
 
 
-while_p = Primitive(
+while_p: Primitive = Primitive(
     "while",
     divide=_while_divide,
     multiple_results=True,

@@ -18,7 +18,7 @@ from evertrace._src.ops.dot import dot_general_p
 from evertrace._src.support import set_module
 from evertrace._src.transforms.staging import close_jaxpr
 
-name_p = Primitive(
+name_p: Primitive = Primitive(
     "name",
     factors=pointwise,
     abstract=lambda x, *, name: x,

@@ -172,7 +172,7 @@ def _reduce_batch(size, args, dims, *, dimensions, **params):
     return reduce_p.bind(*xs, *args[n:], dimensions=shifted, **params), [0] * n
 
 
-reduce_p = _expandable(
+reduce_p: Primitive = _expandable(
     "reduce",
     _reduce_expand,
     _reduce_abstract,
@@ -248,7 +248,9 @@ def _window_batch(size, args, dims, *, jaxpr, consts, **window):
     return reduce_window_p.bind(*xs, *args[n:], jaxpr=jaxpr, consts=consts, **window), [0] * n
 
 
-reduce_window_p = _expandable("reduce_window", _window_expand, _window_abstract, _window_batch)
+reduce_window_p: Primitive = _expandable(
+    "reduce_window", _window_expand, _window_abstract, _window_batch
+)
 
 # ---------------------------------------------------------------- select and scatter
 
@@ -341,7 +343,7 @@ def _select_batch(size, args, dims, *, window_dimensions, window_strides, paddin
     return select_and_scatter_p.bind(operand, source, args[2], **functions, **window), [0]
 
 
-select_and_scatter_p = _expandable(
+select_and_scatter_p: Primitive = _expandable(
     "select_and_scatter", _select_expand, _select_abstract, _select_batch
 )
 """Operands: an array, a value per window, an initial value; see `lax.reduce_window` for windows.

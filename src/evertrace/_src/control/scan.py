@@ -522,7 +522,7 @@ def _batch_body(jaxpr, axis, batched, num_consts, num_carry):
         carry = list(found[:num_carry])
 
 
-scan_p = Primitive(
+scan_p: Primitive = Primitive(
     "scan",
     divide=_scan_divide,
     multiple_results=True,

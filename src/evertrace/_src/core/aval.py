@@ -4,6 +4,8 @@ An aval is interned: there is one object per (shape, dtype, weak type) as long a
 it, so that identity is equality and an array's part of a cache key is one pointer.
 """
 
+from __future__ import annotations
+
 import collections
 import math
 import sys
@@ -24,7 +26,13 @@ _MOST_BYTES = 2**63 - 1  # what machines count; XLA ends the process at more
 _recent = collections.deque(maxlen=1000)  # avals of short-lived arrays, which come again
 
 
-class ShapedArray(native.AvalBase):
+if TYPE_CHECKING:
+    AvalBase = object
+else:
+    AvalBase = native.AvalBase
+
+
+class ShapedArray(AvalBase):
     """Shape, dtype and weak type of an array: the type of every value in a jaxpr.
 
     Args:
@@ -42,14 +50,22 @@ class ShapedArray(native.AvalBase):
 
     __slots__ = ()
 
-    shape: tuple
-    dtype: np.dtype
+    shape: tuple[Any, ...]
+    dtype: Any
     weak_type: bool
     ndim: int
     size: int
     cache: dict
 
-    def __new__(cls, shape, dtype, weak_type=False, sharding=None, vma=None, memory_space=None):
+    def __new__(
+        cls,
+        shape: Any,
+        dtype: Any,
+        weak_type: bool = False,
+        sharding: Any = None,
+        vma: Any = None,
+        memory_space: Any = None,
+    ) -> Any:
         """Return the one object for the first three facts."""
         try:
             return _interned[shape, dtype, weak_type]
@@ -70,40 +86,40 @@ class ShapedArray(native.AvalBase):
             self.weak_type if weak_type is None else weak_type,
         )
 
-    def strip_weak_type(self):
+    def strip_weak_type(self) -> Any:
         """Return the strongly typed aval of the same shape and dtype."""
         return ShapedArray(self.shape, self.dtype) if self.weak_type else self
 
-    def to_tangent_aval(self):
+    def to_tangent_aval(self) -> Any:
         """Return the type of tangents: of dtype float0 where values can carry none."""
         if is_inexact(self):
             return self
         return self.update(dtype=dtypes.float0, weak_type=False)
 
-    def str_short(self, short_dtypes=True):
+    def str_short(self, short_dtypes: bool = True) -> Any:
         """Return the text used in jaxprs, such as ``f32[3,4]``."""
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
         return f"{name}[{','.join(map(str, self.shape))}]"
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise no_sequence("len() of an aval without dimensions", self.str_short())
         return self.shape[0]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{'~' if self.weak_type else ''}{self.str_short(short_dtypes=False)}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         return self
 
 
@@ -264,7 +280,9 @@ class ShapeDtypeStruct:
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
+    def __init__(
+        self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False
+    ) -> None:
         if dtype is None:
             raise errors.user_error(
                 ValueError,
@@ -276,7 +294,7 @@ class ShapeDtypeStruct:
         self.shape, self.dtype = dims.shown(aval.shape), aval.dtype
         self.weak_type, self.sharding = aval.weak_type, sharding
 
-    def update(self, **kwargs):
+    def update(self, **kwargs: Any) -> Any:
         """Return the struct with some of its facts replaced: shape, dtype, sharding, weak_type.
 
         Example:
@@ -296,7 +314,7 @@ class ShapeDtypeStruct:
 
     @staticmethod
     @doors.door
-    def like(x):
+    def like(x: Any) -> Any:
         """Return the struct of an array's shape, dtype, weak type and sharding."""
         sharding, weak = getattr(x, "sharding", None), getattr(x, "weak_type", False)
         return ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding, weak_type=weak)
@@ -307,18 +325,18 @@ class ShapeDtypeStruct:
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.aval)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         if not isinstance(other, ShapeDtypeStruct):
             return False
         return self.aval is other.aval and self.sharding == other.sharding
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.aval, self.sharding))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         place = "" if self.sharding is None else f", sharding={self.sharding}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{place}{weak})"

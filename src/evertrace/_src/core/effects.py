@@ -4,6 +4,10 @@ An equation with an effect is never removed as dead code; one with an ordered ef
 past another of the same kind.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src.doors import door
 
 
@@ -23,10 +27,10 @@ class Effect:
 
     __slots__ = ("name", "ordered")
 
-    def __init__(self, name=None, ordered=False):
+    def __init__(self, name: Any = None, ordered: bool = False) -> None:
         self.name, self.ordered = name or type(self).__name__, ordered
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 

@@ -6,6 +6,8 @@ from one to the other. Nothing is changed after it was made; jaxprs that a trans
 from another are kept in that one's `cache` and die with it.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -29,13 +31,13 @@ class Var(Tracer):
 
     __slots__ = ()
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return self is other if self._trace.closed else Tracer.__eq__(self, other)
 
-    def __ne__(self, other):
+    def __ne__(self, other: Any) -> bool:
         return self is not other if self._trace.closed else Tracer.__ne__(self, other)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         if not self._trace.closed:
             raise errors.user_error(
                 TypeError,
@@ -46,7 +48,7 @@ class Var(Tracer):
             )
         return object.__hash__(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{'Var' if self._trace.closed else 'Tracer'}<{self.aval.str_short()}>"
 
 
@@ -66,7 +68,7 @@ class Literal:
 
     __slots__ = ("aval", "val")
 
-    def __init__(self, val, aval):
+    def __init__(self, val: Any, aval: Any) -> None:
         self.val, self.aval = val, aval
 
     shape: tuple[int, ...] = ()
@@ -75,11 +77,11 @@ class Literal:
     dtype = property(lambda self: self.aval.dtype)
     weak_type = property(lambda self: self.aval.weak_type)
 
-    def host(self):
+    def host(self) -> Any:
         """Return the value as the host engine takes it."""
         return self.val
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return pretty.literal(self)
 
 
@@ -137,8 +139,15 @@ class Eqn:
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "src", "typing")
 
     def __init__(
-        self, primitive, invars, outvars, params, effects=NO_EFFECTS, src=None, typing=None
-    ):
+        self,
+        primitive: Any,
+        invars: Any,
+        outvars: Any,
+        params: Any,
+        effects: Any = NO_EFFECTS,
+        src: Any = None,
+        typing: Any = None,
+    ) -> None:
         self.primitive, self.params = primitive, params
         self.invars, self.outvars = invars, outvars
         self.effects, self.src, self.typing = effects, src, typing
@@ -164,7 +173,7 @@ class Eqn:
         fields.update(changes)
         return Eqn(**fields)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return pretty.eqn_text(self)
 
 
@@ -197,7 +206,15 @@ class Jaxpr:
         "outvars",
     )
 
-    def __init__(self, constvars, invars, outvars, eqns, effects=None, names=None):
+    def __init__(
+        self,
+        constvars: Any,
+        invars: Any,
+        outvars: Any,
+        eqns: Any,
+        effects: Any = None,
+        names: Any = None,
+    ) -> None:
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         if effects is None:
@@ -205,31 +222,31 @@ class Jaxpr:
         self.effects, self.names = effects, names
         self.cache = {}
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Any:
         """Return a jaxpr with some attributes replaced and an empty cache."""
         fields = ("constvars", "invars", "outvars", "eqns", "names")
         return Jaxpr(**({name: getattr(self, name) for name in fields} | changes))
 
     @property
-    def jaxpr(self):
+    def jaxpr(self) -> Any:
         """The jaxpr itself, so that open and closed ones can be walked alike."""
         return self
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         """Avals of the inputs, constants left out."""
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> Any:
         """Avals of the outputs."""
         return [v.aval for v in self.outvars]
 
-    def pretty_print(self, **options):
+    def pretty_print(self, **options: Any) -> Any:
         """Return the program as text; see `pretty.jaxpr_text` for the options."""
         return pretty.jaxpr_text(self, **options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return pretty.jaxpr_text(self)
 
     __str__ = __repr__
@@ -249,7 +266,7 @@ class ClosedJaxpr:
 
     __slots__ = ("consts", "jaxpr")
 
-    def __init__(self, jaxpr, consts=()):
+    def __init__(self, jaxpr: Any, consts: Any = ()) -> None:
         assert len(consts) == len(jaxpr.constvars)
         self.jaxpr, self.consts = jaxpr, list(consts)
 
@@ -259,17 +276,17 @@ class ClosedJaxpr:
     out_avals = property(lambda self: self.jaxpr.out_avals)
     literals = property(lambda self: self.consts)
 
-    def replace(self, jaxpr=None, consts=None):
+    def replace(self, jaxpr: Any = None, consts: Any = None) -> Any:
         """Return a closed jaxpr with another program or other constants."""
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
         )
 
-    def pretty_print(self, **options):
+    def pretty_print(self, **options: Any) -> Any:
         """Return the program as text; see `pretty.jaxpr_text` for the options."""
         return pretty.jaxpr_text(self.jaxpr, **options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return pretty.jaxpr_text(self.jaxpr)
 
     __str__ = __repr__

@@ -6,6 +6,8 @@ seconds, with the function's name as ``fun_name``. Each is told once more by JAX
 too. Libraries may record events of their own.
 """
 
+from __future__ import annotations
+
 import threading
 from typing import Any
 
@@ -80,7 +82,7 @@ def timed(what, name, seconds):
 
 
 @public
-def register_event_listener(callback):
+def register_event_listener(callback: Any) -> None:
     """Have ``callback(event, **kwargs)`` called at each `record_event`.
 
     Example:
@@ -97,7 +99,7 @@ def register_event_listener(callback):
 
 
 @public
-def register_event_duration_secs_listener(callback):
+def register_event_duration_secs_listener(callback: Any) -> Any:
     """Have ``callback(event, duration, **kwargs)`` called at each duration.
 
     Example:
@@ -116,7 +118,7 @@ def register_event_duration_secs_listener(callback):
 
 
 @public
-def register_scalar_listener(callback):
+def register_scalar_listener(callback: Any) -> Any:
     """Have ``callback(event, value, **kwargs)`` called at each `record_scalar`.
 
     Example:
@@ -133,7 +135,7 @@ def register_scalar_listener(callback):
 
 
 @public
-def register_event_time_span_listener(callback):
+def register_event_time_span_listener(callback: Any) -> Any:
     """Have ``callback(event, start_time, end_time, **kwargs)`` called at each time span.
 
     Example:
@@ -150,7 +152,7 @@ def register_event_time_span_listener(callback):
 
 
 @public
-def unregister_event_listener(callback):
+def unregister_event_listener(callback: Any) -> Any:
     """Undo `register_event_listener`; ValueError if it was not registered.
 
     Example:
@@ -164,7 +166,7 @@ def unregister_event_listener(callback):
 
 
 @public
-def unregister_event_duration_listener(callback):
+def unregister_event_duration_listener(callback: Any) -> Any:
     """Undo `register_event_duration_secs_listener`; ValueError if it was not registered.
 
     Example:
@@ -178,7 +180,7 @@ def unregister_event_duration_listener(callback):
 
 
 @public
-def unregister_scalar_listener(callback):
+def unregister_scalar_listener(callback: Any) -> Any:
     """Undo `register_scalar_listener`; ValueError if it was not registered.
 
     Example:
@@ -192,7 +194,7 @@ def unregister_scalar_listener(callback):
 
 
 @public
-def unregister_event_time_span_listener(callback):
+def unregister_event_time_span_listener(callback: Any) -> Any:
     """Undo `register_event_time_span_listener`; ValueError if it was not registered.
 
     Example:
@@ -206,7 +208,7 @@ def unregister_event_time_span_listener(callback):
 
 
 @public
-def clear_event_listeners():
+def clear_event_listeners() -> None:
     """Unregister all listeners.
 
     Example:
@@ -223,7 +225,7 @@ def clear_event_listeners():
 
 
 @public
-def record_event(event, **kwargs):
+def record_event(event: Any, **kwargs: Any) -> None:
     """Tell the listeners that an event happened.
 
     Example:
@@ -238,7 +240,7 @@ def record_event(event, **kwargs):
 
 
 @public
-def record_event_duration_secs(event, duration, **kwargs):
+def record_event_duration_secs(event: Any, duration: Any, **kwargs: Any) -> None:
     """Tell the listeners how long something took.
 
     Example:
@@ -253,7 +255,7 @@ def record_event_duration_secs(event, duration, **kwargs):
 
 
 @public
-def record_scalar(event, value, **kwargs):
+def record_scalar(event: Any, value: Any, **kwargs: Any) -> None:
     """Tell the listeners a number.
 
     Example:
@@ -268,7 +270,7 @@ def record_scalar(event, value, **kwargs):
 
 
 @public
-def record_event_time_span(event, start_time, end_time, **kwargs):
+def record_event_time_span(event: Any, start_time: Any, end_time: Any, **kwargs: Any) -> None:
     """Tell the listeners when something began and ended, in seconds since the epoch.
 
     Example:

@@ -149,6 +149,9 @@ def _load(name):
 
 
 def _deferred_method(name):
+    if not name.startswith("__"):
+        return _DeferredMethod(name)
+
     def method(self, *args, **kwargs):
         try:
             return _load(name)(self, *args, **kwargs)
@@ -158,6 +161,18 @@ def _deferred_method(name):
 
     method.__name__ = name
     return method
+
+
+class _DeferredMethod:
+    """A method that is not there yet; who looks at it gets the real one, to call or to read."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, instance, owner=None):
+        return _load(self.name).__get__(instance, owner)
 
 
 def _deferred_property(name):

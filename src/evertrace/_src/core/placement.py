@@ -1,5 +1,7 @@
 """Where arrays live: `Sharding`, which part of an array each device holds."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from evertrace._src import errors
@@ -36,62 +38,62 @@ class Sharding:
         """Return the devices, in order."""
         raise NotImplementedError
 
-    def parts(self, shape) -> list:
+    def parts(self, shape: Any) -> list:
         """Return, per device, the slices of an array of that shape that it holds."""
         raise NotImplementedError
 
-    def division(self, ndim) -> Any:
+    def division(self, ndim: Any) -> Any:
         """Return which axes of a mesh divide each dimension; None where no mesh of devices is."""
         return None
 
-    def check(self, where, shape):
+    def check(self, where: Any, shape: Any) -> Any:
         """Raise, in the name of a function, if arrays of that shape cannot be divided so."""
 
     @property
-    def device_set(self):
+    def device_set(self) -> Any:
         """The set of devices that hold a part."""
         return set(self.device_list())
 
     @property
-    def num_devices(self):
+    def num_devices(self) -> Any:
         """The number of devices that hold a part."""
         return len(self.device_list())
 
     @property
-    def addressable_devices(self):
+    def addressable_devices(self) -> Any:
         """Those of the devices that belong to this process."""
         return {d for d in self.device_list() if is_local(d)}
 
     @property
-    def has_addressable_devices(self):
+    def has_addressable_devices(self) -> Any:
         """Whether some of the devices belong to this process."""
         return any(map(is_local, self.device_list()))
 
     @property
-    def is_fully_addressable(self):
+    def is_fully_addressable(self) -> Any:
         """Whether all of the devices belong to this process."""
         return all(map(is_local, self.device_list()))
 
     @property
-    def is_fully_replicated(self):
+    def is_fully_replicated(self) -> Any:
         """Whether every device holds the whole array."""
         raise NotImplementedError
 
-    def devices_indices_map(self, global_shape):
+    def devices_indices_map(self, global_shape: Any) -> Any:
         """Return a dict: device -> the slices of an array of that shape that it holds."""
         return dict(zip(self.device_list(), self.parts(tuple(global_shape)), strict=True))
 
-    def addressable_devices_indices_map(self, global_shape):
+    def addressable_devices_indices_map(self, global_shape: Any) -> Any:
         """Return a dict: device of this process -> the slices that it holds."""
         return {d: s for d, s in self.devices_indices_map(global_shape).items() if is_local(d)}
 
-    def shard_shape(self, global_shape):
+    def shard_shape(self, global_shape: Any) -> Any:
         """Return the shape of one device's part of an array of that shape."""
         global_shape = tuple(global_shape)
         part = self.parts(global_shape)[0]
         return tuple(len(range(*s.indices(n))) for s, n in zip(part, global_shape, strict=True))
 
-    def is_equivalent_to(self, other, ndim):
+    def is_equivalent_to(self, other: Any, ndim: Any) -> Any:
         """Whether both give every device the same part of arrays with `ndim` dimensions."""
         if self is other:
             return True
@@ -108,7 +110,7 @@ class Sharding:
             for part in self.parts(shape)
         ]
 
-    def replica_ids(self, shape):
+    def replica_ids(self, shape: Any) -> Any:
         """Return, per device, how many devices before it hold the same part."""
         seen: dict[Any, int] = {}
         ids = []
@@ -134,33 +136,33 @@ class SingleDeviceSharding(Sharding):
 
     __slots__ = ("device", "memory_kind")
 
-    def __init__(self, device, *, memory_kind=None):
+    def __init__(self, device: Any, *, memory_kind: Any = None) -> None:
         self.device, self.memory_kind = device, memory_kind or "device"
 
-    def device_list(self):
+    def device_list(self) -> Any:
         """Return the device."""
         return (self.device,)
 
-    def parts(self, shape):
+    def parts(self, shape: Any) -> Any:
         """Return slices of all of the array."""
         return [(slice(None),) * len(shape)]
 
     @property
-    def is_fully_replicated(self):
+    def is_fully_replicated(self) -> Any:
         """Whether every device holds the whole array."""
         return True
 
-    def with_memory_kind(self, kind):
+    def with_memory_kind(self, kind: Any) -> Any:
         """Return the sharding in another kind of memory."""
         return SingleDeviceSharding(self.device, memory_kind=kind)
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return isinstance(other, SingleDeviceSharding) and self.device == other.device
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((SingleDeviceSharding, self.device))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
 
 

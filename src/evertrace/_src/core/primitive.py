@@ -38,6 +38,8 @@ A slot that has no meaning for an operation holds `undefined("why")`, so that te
 that is impossible from one that was forgotten.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -242,17 +244,17 @@ class Primitive:
 
     def __init__(
         self,
-        name,
+        name: Any,
         *,
-        multiple_results=False,
-        elementwise=False,
-        effects=None,
-        show=None,
-        is_call=False,
+        multiple_results: bool = False,
+        elementwise: bool = False,
+        effects: Any = None,
+        show: Any = None,
+        is_call: bool = False,
         cache_types: Any = True,
-        physical=None,
-        **rules,
-    ):
+        physical: Any = None,
+        **rules: Any,
+    ) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.elementwise = elementwise
@@ -286,20 +288,20 @@ class Primitive:
         return self.bind(*[backend().operand(x, self.name) for x in args], **params)
 
     @property
-    def impl(self):
+    def impl(self) -> Any:
         """How concrete calls run: the rule of `def_impl`, or what runs it with ours."""
         return self.eager or (lambda *args, **params: backend().eager(self, args, params))
 
     @doors.door
-    def get_bind_params(self, params):
+    def get_bind_params(self, params: Any) -> Any:
         """Return the params of an equation as `bind` takes them: as they are."""
         return dict(params)
 
-    def infer(self, args, params):
+    def infer(self, args: Any, params: Any) -> Any:
         """Return the output aval (a tuple of them if multiple_results) for operands with avals."""
         return self.typing(args, params).out
 
-    def typing(self, args, params):
+    def typing(self, args: Any, params: Any) -> Any:
         """Return the `Typing` for operands with avals: the same again, where types are kept."""
         key = None
         if self.cache_types:
@@ -327,11 +329,11 @@ class Primitive:
                 self._types.put(key, typing)
         return typing
 
-    def forget_types(self):
+    def forget_types(self) -> Any:
         """Forget the typings and what engines keep about them."""
         self._types.clear()
 
-    def moves_physical(self, avals):
+    def moves_physical(self, avals: Any) -> Any:
         """Whether outputs of these avals (one, or a list) are made of words by `physical`."""
         if self.physical is None or self.physical is AS_IS:
             return False
@@ -339,12 +341,12 @@ class Primitive:
             return _has_extended(avals)
         return isinstance(avals.dtype, dtypes.ExtendedDType)
 
-    def effects_of(self, params):
+    def effects_of(self, params: Any) -> Any:
         """Return the set of effects of an equation with these params."""
         return NO_EFFECTS if self.effects is None else self.effects(**params)
 
     @doors.door
-    def define(self, slot):
+    def define(self, slot: Any) -> Any:
         """Decorate a function as this primitive's rule for `slot`."""
         assert slot in RULE_SLOTS, doors.shown(slot)
 
@@ -355,15 +357,15 @@ class Primitive:
         return register
 
     # The names under which programs written for JAX register their rules.
-    def def_impl(self, rule):
+    def def_impl(self, rule: Any) -> Any:
         """Register `rule` as how concrete calls run; returns it."""
         self.eager = rule
         return rule
 
-    def def_abstract_eval(self, rule):
+    def def_abstract_eval(self, rule: Any) -> Any:
         """Register `rule` as the type rule; returns it."""
         self.abstract = rule
         return rule
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name

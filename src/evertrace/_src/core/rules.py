@@ -3,7 +3,10 @@
 In every rule `None` in place of a tangent or cotangent means a symbolic zero.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -36,10 +39,10 @@ class LinearArg:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
+    def __init__(self, aval: Any) -> None:
         self.aval = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LinearArg({self.aval.str_short()})"
 
 
@@ -76,12 +79,12 @@ class RuleTable:
 
     __slots__ = ("modules", "name", "rules")
 
-    def __init__(self, name, modules=()):
+    def __init__(self, name: Any, modules: Any = ()) -> None:
         self.name = name
         self.rules = {}
         self.modules = tuple(modules)
 
-    def define(self, *prims):
+    def define(self, *prims: Any) -> Any:
         """Decorate a function as the rule of each of the primitives."""
 
         def register(rule):
@@ -91,7 +94,7 @@ class RuleTable:
 
         return register
 
-    def find(self, prim):
+    def find(self, prim: Any) -> Any:
         """Return the rule of a primitive, or None."""
         rule = self.rules.get(prim)
         if rule is None and self.modules:

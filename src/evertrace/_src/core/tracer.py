@@ -5,6 +5,8 @@ makes itself current while it runs the user's function, and makes its parent cur
 applies its own rules. A tracer belongs to one trace; to every other trace it is a constant.
 """
 
+from __future__ import annotations
+
 import copyreg
 import sys
 import threading
@@ -37,14 +39,14 @@ class Trace:
 
     __slots__ = ("__weakref__", "axes", "name", "parent")
 
-    def __init__(self, parent, name=""):
+    def __init__(self, parent: Any, name: Any = "") -> None:
         self.parent, self.name = parent, name
         self.axes = () if parent is None else parent.axes
 
     main = property(lambda self: self)
     """What tells the traces of one transformation from those of others."""
 
-    def process(self, prim, args, params):
+    def process(self, prim: Any, args: Any, params: Any) -> Any:
         """Interpret one application of `prim`."""
         raise NotImplementedError
 
@@ -119,7 +121,7 @@ class set_trace(InForce):
 
     __slots__ = ()
 
-    def __init__(self, trace):
+    def __init__(self, trace: Any) -> None:
         super().__init__(state, _TRACE, (trace,))
 
 
@@ -145,7 +147,7 @@ class Tracer(Operators):
     _trace: Any
 
     @doors.words_itself
-    def __init__(self, aval, trace):
+    def __init__(self, aval: Any, trace: Any) -> None:
         if not isinstance(trace, Trace):
             raise _no_trace(type(self).__name__, trace)
         self.aval, self._trace = aval, trace
@@ -156,11 +158,11 @@ class Tracer(Operators):
     size = property(lambda self: _sizes_of(self, sys._getframe(1)).size)
     weak_type = property(lambda self: self.aval.weak_type)
 
-    def concrete(self):
+    def concrete(self) -> Any:
         """Return the concrete array this tracer stands for, or None where there is none."""
         return
 
-    def in_parent(self):
+    def in_parent(self) -> Any:
         """Return what the parent trace holds for this tracer, or None where there is nothing."""
         return
 
@@ -168,17 +170,17 @@ class Tracer(Operators):
         """Return what the repr shows beside the aval, as (name, value) pairs."""
         return ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         inner = "".join(f", {k}={v!r}" for k, v in self.describe_contents())
         return f"{type(self).__name__}<{self.aval.str_short()}{inner}>"
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         raise errors.user_error(
             errors.ConcretizationTypeError,
             f"pickle: a traced array {self.aval.str_short()} has no value while tracing.",

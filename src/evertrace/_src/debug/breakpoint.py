@@ -5,11 +5,13 @@ with their values. The prompt is a small relative of pdb's: the frames are no lo
 stepped through, only what was in them.
 """
 
+from __future__ import annotations
+
 import cmd
 import linecache
 import pprint
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evertrace._src import errors, source, tree
 from evertrace._src.core.tracer import Tracer, state
@@ -36,8 +38,14 @@ class Frame(NamedTuple):
 
 @set_module("evertrace.debug")
 def breakpoint(
-    *, backend=None, filter_frames=True, num_frames=None, ordered=False, token=None, **kwargs
-):
+    *,
+    backend: Any = None,
+    filter_frames: bool = True,
+    num_frames: Any = None,
+    ordered: bool = False,
+    token: Any = None,
+    **kwargs: Any,
+) -> None:
     """Open a prompt with the values of the local variables, when they are known.
 
     Args:

@@ -4,9 +4,12 @@ All are one primitive that looks on: it computes nothing, so derivatives pass it
 called where the values are known, once per example under `vmap`.
 """
 
+from __future__ import annotations
+
 import logging
 import string
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +26,13 @@ logger = logging.getLogger("evertrace.debug")
 
 
 @public
-def callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
+def callback(
+    callback: Any = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function with the values of arrays, from a function that may be compiled.
 
     Args:
@@ -55,7 +64,14 @@ def callback(callback=None, *args, ordered=False, partitioned=False, **kwargs):
 
 
 @public
-def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def print(
+    fmt: Any = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Print values when they are known, from a function that may be compiled.
 
     Args:
@@ -88,7 +104,14 @@ def print(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=F
 
 
 @public
-def log(fmt=None, *args, ordered=False, partitioned=False, skip_format_check=False, **kwargs):
+def log(
+    fmt: Any = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Log values when they are known: `print`, to the logger "evertrace.debug" at level INFO.
 
     The arguments are those of `print`.

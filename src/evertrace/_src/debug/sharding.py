@@ -1,6 +1,9 @@
 """Seeing how arrays are laid out over devices."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.api.arguments import check_callable
@@ -13,7 +16,7 @@ public = set_module("evertrace.debug")
 
 
 @public
-def inspect_array_sharding(value, *, callback):
+def inspect_array_sharding(value: Any, *, callback: Any) -> None:
     """Call a function with the sharding of an array, when the array is computed.
 
     Args:
@@ -36,7 +39,7 @@ def inspect_array_sharding(value, *, callback):
 
 
 @public
-def visualize_array_sharding(arr, **kwargs):
+def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
     """Print how an array is laid out over devices; see `visualize_sharding`.
 
     Example:
@@ -51,8 +54,15 @@ def visualize_array_sharding(arr, **kwargs):
 
 @public
 def visualize_sharding(
-    shape, sharding, *, use_color=True, scale=1.0, min_width=9, max_width=80, color_map=None
-):
+    shape: Any,
+    sharding: Any,
+    *,
+    use_color: bool = True,
+    scale: Any = 1.0,
+    min_width: Any = 9,
+    max_width: Any = 80,
+    color_map: Any = None,
+) -> None:
     """Print a table with the devices that hold each part of an array of rank 1 or 2.
 
     Args:

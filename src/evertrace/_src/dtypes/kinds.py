@@ -8,7 +8,7 @@ A value is *weakly typed* if only Python scalars decided its dtype.
 """
 
 import functools
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
@@ -33,7 +33,18 @@ float0: np.dtype = np.dtype([("float0", np.void, 0)])
 """Dtype of the tangents of integers and booleans: no bits, so only zero."""
 
 DType: TypeAlias = np.dtype | ExtendedDType
-DTypeLike: TypeAlias = Any
+
+
+class HasDType(Protocol):
+    """What says its dtype, as the scalar types ``jnp.float32`` do."""
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype."""
+        ...
+
+
+DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | ExtendedDType | HasDType
 """A dtype, its name, a NumPy scalar type or a Python scalar type."""
 
 
@@ -203,7 +214,7 @@ def default_dtype(scalar_type: type) -> np.dtype:
     return in_current_mode(python_scalar_dtypes[scalar_type])
 
 
-def check_user_dtype_supported(dtype: DTypeLike, fun_name: str) -> Any:
+def check_user_dtype_supported(dtype: DTypeLike | None, fun_name: str) -> Any:
     """Return the canonical form of a dtype that a user asked for in ``fun_name(..., dtype=...)``.
 
     Raises:
@@ -235,7 +246,7 @@ def check_user_dtype_supported(dtype: DTypeLike, fun_name: str) -> Any:
 
 def _scalar_class(dtype: DTypeLike) -> Any:
     """Return the NumPy scalar class of a dtype; abstract classes such as np.floating stay."""
-    is_scalar_class = isinstance(dtype, type) and issubclass(dtype, np.generic)
+    is_scalar_class = isinstance(dtype, type) and issubclass(cast("type", dtype), np.generic)
     return cast("Any", dtype) if is_scalar_class else as_dtype(dtype).type
 
 
@@ -338,7 +349,7 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     if isinstance(x, ExtendedDType):
         return x, False
     if isinstance(x, np.dtype | str | type):
-        found, weak = as_dtype(x), False
+        found, weak = as_dtype(cast("Any", x)), False
     elif hasattr(x, "dtype"):
         found = as_dtype(x.dtype)
         weak = bool(getattr(x, "weak_type", False))

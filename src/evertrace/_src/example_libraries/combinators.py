@@ -1,5 +1,9 @@
 """Layers made of layers, which split keys among them, and layers of several inputs or outputs."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors
 from evertrace._src.numpy import inspection
 from evertrace._src.numpy.joining import concatenate
@@ -10,7 +14,7 @@ public = set_module("evertrace.example_libraries.stax")
 
 
 @public
-def FanOut(num):
+def FanOut(num: Any) -> Any:
     """Return the layer that gives its input several times, for `parallel`.
 
     Args:
@@ -44,7 +48,7 @@ FanInSum = _fan_in_sum()
 
 
 @public
-def FanInConcat(axis=-1):
+def FanInConcat(axis: Any = -1) -> Any:
     """Return the layer that concatenates several inputs.
 
     Args:
@@ -70,7 +74,7 @@ def FanInConcat(axis=-1):
 
 
 @public
-def serial(*layers):
+def serial(*layers: Any) -> Any:
     """Return the layer that applies layers one after the other.
 
     Args:
@@ -108,7 +112,7 @@ def serial(*layers):
 
 
 @public
-def parallel(*layers):
+def parallel(*layers: Any) -> Any:
     """Return the layer that applies layers side by side, each to an input of its own.
 
     Args:
@@ -174,7 +178,7 @@ def _keys(rng, count):
 
 
 @public
-def shape_dependent(make_layer):
+def shape_dependent(make_layer: Any) -> Any:
     """Return the layer that is made when the shape of the input is known.
 
     Args:

@@ -6,6 +6,8 @@ each leaf of the parameters. A state holds the leaves of each array's state in a
 and the structures beside them, so it is a tree that `jit`, `scan` and `grad` take.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -165,7 +167,7 @@ def _states(opt_state):
 
 
 @public
-def l2_norm(tree):
+def l2_norm(tree: Any) -> Any:
     """Return the root of the sum of the squared absolute values of all elements.
 
     Args:
@@ -182,7 +184,7 @@ def l2_norm(tree):
 
 
 @public
-def clip_grads(grad_tree, max_norm):
+def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
     """Return gradients scaled down to a norm of `max_norm`, where theirs is greater.
 
     Args:
@@ -215,16 +217,16 @@ class JoinPoint:
       [(1.0, 0.0)]
     """
 
-    def __init__(self, subtree):
+    def __init__(self, subtree: Any) -> None:
         self.subtree = subtree
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         """Give the subtree, as what looks at trees by iteration expects."""
         yield self.subtree
 
 
 @public
-def unpack_optimizer_state(opt_state):
+def unpack_optimizer_state(opt_state: Any) -> Any:
     """Return a state as a tree like the parameters, to be stored.
 
     Args:
@@ -243,7 +245,7 @@ def unpack_optimizer_state(opt_state):
 
 
 @public
-def pack_optimizer_state(marked_pytree):
+def pack_optimizer_state(marked_pytree: Any) -> Any:
     """Return the state of which `unpack_optimizer_state` gave a tree.
 
     Args:

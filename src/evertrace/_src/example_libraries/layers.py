@@ -6,7 +6,11 @@ size. ``apply_fun(params, inputs, **kwargs)`` returns the output; layers that dr
 take a key as ``rng``.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.lax import conv as convolutions
@@ -34,7 +38,7 @@ DRAW_SMALL_B = normal(1e-6)
 
 
 @public
-def Dense(out_dim, W_init=DRAW_W, b_init=DRAW_B):
+def Dense(out_dim: Any, W_init: Any = DRAW_W, b_init: Any = DRAW_B) -> Any:
     """Return the layer ``inputs @ W + b``.
 
     Args:
@@ -94,14 +98,14 @@ def _convolution(shape_tuple, convolve, layout, out_chan, filter_shape, strides,
 
 @public
 def GeneralConv(
-    dimension_numbers,
-    out_chan,
-    filter_shape,
-    strides=None,
-    padding="VALID",
-    W_init=None,
-    b_init=DRAW_SMALL_B,
-):
+    dimension_numbers: Any,
+    out_chan: Any,
+    filter_shape: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = DRAW_SMALL_B,
+) -> Any:
     """Return the layer of a convolution; `Conv` is the one with channels last, in two dimensions.
 
     Args:
@@ -137,14 +141,14 @@ def GeneralConv(
 
 @public
 def GeneralConvTranspose(
-    dimension_numbers,
-    out_chan,
-    filter_shape,
-    strides=None,
-    padding="VALID",
-    W_init=None,
-    b_init=DRAW_SMALL_B,
-):
+    dimension_numbers: Any,
+    out_chan: Any,
+    filter_shape: Any,
+    strides: Any = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = DRAW_SMALL_B,
+) -> Any:
     """Return the layer of a transposed convolution; `ConvTranspose` has channels last.
 
     Args:
@@ -186,8 +190,13 @@ Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 
 @public
 def BatchNorm(
-    axis=(0, 1, 2), epsilon=1e-5, center=True, scale=True, beta_init=zeros, gamma_init=ones
-):
+    axis: Any = (0, 1, 2),
+    epsilon: Any = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Any = zeros,
+    gamma_init: Any = ones,
+) -> Any:
     """Return the layer that shifts and scales its inputs to mean beta and deviation gamma.
 
     Args:
@@ -241,7 +250,7 @@ def BatchNorm(
 
 
 @public
-def elementwise(fun, **fun_kwargs):
+def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Any:
     """Return the layer that applies a function to each element.
 
     Args:
@@ -280,7 +289,7 @@ Identity = elementwise(lambda x: x)
 
 
 @public
-def Dropout(rate, mode="train"):
+def Dropout(rate: Any, mode: Any = "train") -> Any:
     """Return the layer that sets random elements to 0 and scales the others up.
 
     Args:

@@ -1,6 +1,9 @@
 """Layers that reduce windows of their input, and the one that makes it flat."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from evertrace._src import errors
 from evertrace._src.lax.padding import padtype_to_pads
@@ -70,7 +73,9 @@ def _pooling(reduction_p, window_shape, strides, padding, spec, rescale=None):
 
 
 @public
-def MaxPool(window_shape, strides=None, padding="VALID", spec=None):
+def MaxPool(
+    window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
+) -> Any:
     """Return the layer of the largest elements of windows.
 
     Args:
@@ -92,7 +97,9 @@ def MaxPool(window_shape, strides=None, padding="VALID", spec=None):
 
 
 @public
-def SumPool(window_shape, strides=None, padding="VALID", spec=None):
+def SumPool(
+    window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
+) -> Any:
     """Return the layer of the sums of windows.
 
     Args:
@@ -113,7 +120,9 @@ def SumPool(window_shape, strides=None, padding="VALID", spec=None):
 
 
 @public
-def AvgPool(window_shape, strides=None, padding="VALID", spec=None):
+def AvgPool(
+    window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None
+) -> Any:
     """Return the layer of the means of windows; padding does not count.
 
     Args:

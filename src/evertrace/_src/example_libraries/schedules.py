@@ -3,6 +3,8 @@
 The number may be a Python integer or an array, so that a schedule works inside `jit` and `scan`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +47,7 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 
 
 @public
-def constant(step_size) -> Schedule:
+def constant(step_size: Any) -> Schedule:
     """Return the schedule whose steps all have one size.
 
     Args:
@@ -59,7 +61,7 @@ def constant(step_size) -> Schedule:
 
 
 @public
-def exponential_decay(step_size, decay_steps, decay_rate) -> Schedule:
+def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
     """Return the schedule ``step_size * decay_rate ** (i / decay_steps)``.
 
     Args:
@@ -75,7 +77,9 @@ def exponential_decay(step_size, decay_steps, decay_rate) -> Schedule:
 
 
 @public
-def inverse_time_decay(step_size, decay_steps, decay_rate, staircase=False) -> Schedule:
+def inverse_time_decay(
+    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+) -> Schedule:
     """Return the schedule ``step_size / (1 + decay_rate * i / decay_steps)``.
 
     Args:
@@ -94,7 +98,9 @@ def inverse_time_decay(step_size, decay_steps, decay_rate, staircase=False) -> S
 
 
 @public
-def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0) -> Schedule:
+def polynomial_decay(
+    step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
+) -> Schedule:
     """Return the schedule that falls as a power of the steps that are left.
 
     Args:
@@ -117,7 +123,7 @@ def polynomial_decay(step_size, decay_steps, final_step_size, power=1.0) -> Sche
 
 
 @public
-def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+def piecewise_constant(boundaries: Any, values: Any) -> Any:
     """Return the schedule that has a size for each of several intervals of steps.
 
     Args:

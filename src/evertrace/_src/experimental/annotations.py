@@ -1,6 +1,9 @@
 """What tells compilers and profilers something, of `experimental`: values stay as they are."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_array
@@ -9,7 +12,7 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace.experimental.shard_alike")
-def shard_alike(x, y):
+def shard_alike(x: Any, y: Any) -> Any:
     """Return two trees as they are: on the one device that programs run on, they are placed alike.
 
     Args:

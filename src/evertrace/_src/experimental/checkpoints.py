@@ -6,6 +6,8 @@ takes its place when the manifest is replaced, in one step of the file system: w
 before has changed nothing. Nothing in the files is ever executed.
 """
 
+from __future__ import annotations
+
 import functools
 import hashlib
 import json
@@ -45,7 +47,7 @@ _FOLDER, _FILE = re.compile(r"data-[0-9a-f]{16}"), re.compile(r"\d{5,}\.safetens
 
 
 @public
-def save(data, directory, *, overwrite=True):
+def save(data: Any, directory: Any, *, overwrite: bool = True) -> None:
     """Write a tree of arrays to a folder.
 
     Each process writes what its devices hold, each part of an array once, so the folder has to be
@@ -235,7 +237,7 @@ def _digest(manifest):
 
 
 @public
-def load(directory, shardings=None):
+def load(directory: Any, shardings: Any = None) -> Any:
     """Return the tree of arrays in a folder.
 
     A process reads what its devices are to hold, whatever mesh and number of processes has written
@@ -267,7 +269,7 @@ def load(directory, shardings=None):
 
 
 @public
-def load_pytreedef(directory):
+def load_pytreedef(directory: Any) -> Any:
     """Return the tree in a folder with a `ShapeDtypeStruct` for each array.
 
     Args:

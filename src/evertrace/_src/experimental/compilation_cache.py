@@ -1,6 +1,9 @@
 """The cache of compiled programs on disk, by JAX's older functions."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 from evertrace._src import config
 from evertrace._src.engines import cache
@@ -10,7 +13,7 @@ public = set_module("evertrace.experimental.compilation_cache.compilation_cache"
 
 
 @public
-def set_cache_dir(path):
+def set_cache_dir(path: Any) -> None:
     """Keep compiled programs in a folder: the option ``compilation_cache_dir``.
 
     Args:
@@ -29,7 +32,7 @@ def set_cache_dir(path):
 
 
 @public
-def reset_cache():
+def reset_cache() -> None:
     """Forget what is known of folders and count from zero; files and options stay.
 
     A folder that was found unusable is tried again, and warned of again.

@@ -1,6 +1,10 @@
 """Grids of devices for meshes."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +19,12 @@ mesh_utils = set_module("evertrace.experimental.mesh_utils")
 
 @mesh_utils
 def create_device_mesh(
-    mesh_shape, devices=None, *, contiguous_submeshes=False, allow_split_physical_axes=False
-):
+    mesh_shape: Any,
+    devices: Any = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = False,
+) -> Any:
     """Return devices as an array to make a `Mesh` of.
 
     Args:
@@ -55,14 +63,14 @@ def create_device_mesh(
 
 @mesh_utils
 def create_hybrid_device_mesh(
-    mesh_shape,
-    dcn_mesh_shape,
-    devices=None,
+    mesh_shape: Any,
+    dcn_mesh_shape: Any,
+    devices: Any = None,
     *,
-    process_is_granule=False,
-    should_sort_granules_by_key=True,
-    allow_split_physical_axes=False,
-):
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> Any:
     """Return devices as an array for a mesh whose axes go through a fast and a slow network.
 
     Args:
@@ -107,7 +115,9 @@ def create_hybrid_device_mesh(
 
 
 @old_shard_map
-def shard_map(f, mesh, in_specs, out_specs, check_rep=True):
+def shard_map(
+    f: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True
+) -> Callable[..., Any]:
     """Call `evertrace.shard_map` by the order of arguments that it once had.
 
     Args:

@@ -4,6 +4,8 @@ The bytes hold XLA's executable, and how its parameters and results belong to th
 results of the function. What is loaded is a traced function whose one equation is the executable.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from typing import Any
@@ -39,7 +41,7 @@ def _error(cls, what, fix):
 
 
 @public
-def serialize(compiled):
+def serialize(compiled: Any) -> Any:
     """Return a compiled function as bytes, and the trees of its arguments and results.
 
     XLA's code is written, whichever engine runs the function here.
@@ -110,7 +112,9 @@ def _to_json(avals):
 
 
 @public
-def deserialize_and_load(serialized, in_tree, out_tree, backend=None, execution_devices=None):
+def deserialize_and_load(
+    serialized: Any, in_tree: Any, out_tree: Any, backend: Any = None, execution_devices: Any = None
+) -> Any:
     """Return the compiled function that `serialize` wrote.
 
     Only load what you trust: an executable is machine code.

@@ -1,5 +1,7 @@
 """A random generator that moves on as it is drawn from, like `numpy.random.Generator`."""
 
+from __future__ import annotations
+
 import dataclasses
 import operator
 import secrets
@@ -47,7 +49,7 @@ class StatefulPRNG:
     _base_key: Any
     _counter: Any
 
-    def key(self, shape=()):
+    def key(self, shape: Any = ()) -> Any:
         """Return a new key, or keys of a shape."""
         count = self._counter[...]
         self._counter[...] = count + 1
@@ -55,7 +57,7 @@ class StatefulPRNG:
         shape = _shape(shape)
         return keys.split(key, shape) if shape else key
 
-    def random(self, size=None, dtype=float):
+    def random(self, size: Any = None, dtype: Any = float) -> Any:
         """Return floats of ``[0, 1)``.
 
         Args:
@@ -64,7 +66,7 @@ class StatefulPRNG:
         """
         return continuous.uniform(self.key(), _shape(size), dtype)
 
-    def uniform(self, low=0, high=1, size=None, *, dtype=float):
+    def uniform(self, low: Any = 0, high: Any = 1, size: Any = None, *, dtype: Any = float) -> Any:
         """Return floats of ``[low, high)``.
 
         Args:
@@ -75,7 +77,7 @@ class StatefulPRNG:
         """
         return continuous.uniform(self.key(), _joint(size, low, high), dtype, low, high)
 
-    def normal(self, loc=0, scale=1, size=None, *, dtype=float):
+    def normal(self, loc: Any = 0, scale: Any = 1, size: Any = None, *, dtype: Any = float) -> Any:
         """Return normally distributed floats.
 
         Args:
@@ -87,7 +89,7 @@ class StatefulPRNG:
         shape = _joint(size, loc, scale)
         return loc + scale * continuous.normal(self.key(), shape, dtype)
 
-    def integers(self, low, high=None, size=None, *, dtype=int):
+    def integers(self, low: Any, high: Any = None, size: Any = None, *, dtype: Any = int) -> Any:
         """Return integers of ``[low, high)``, or of ``[0, low)``.
 
         Args:
@@ -99,7 +101,7 @@ class StatefulPRNG:
         low, high = (0, low) if high is None else (low, high)
         return discrete.randint(self.key(), _joint(size, low, high), low, high, dtype)
 
-    def split(self, num):
+    def split(self, num: Any) -> Any:
         """Return one generator of many states, for `vmap`; this one moves on.
 
         Args:
@@ -108,7 +110,7 @@ class StatefulPRNG:
         children = self.key(num)
         return StatefulPRNG(children, new_ref(zeros(children.shape, int)))
 
-    def spawn(self, n_children):
+    def spawn(self, n_children: Any) -> Any:
         """Return a list of new generators; this one moves on.
 
         Args:
@@ -125,7 +127,7 @@ def _joint(size, *bounds):
 
 
 @public
-def stateful_rng(seed=None, *, impl=None):
+def stateful_rng(seed: Any = None, *, impl: Any = None) -> Any:
     """Return a generator that moves on as it is drawn from.
 
     Args:

@@ -6,6 +6,10 @@ libraries which offer them as an option can be imported; no transformation follo
 primitives on trees of arrays see `hiprimitives`.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src.api.extending_values import AbstractValue
 from evertrace._src.support import set_module
 
@@ -61,7 +65,7 @@ class AvalQDD:
       True
     """
 
-    def __init__(self, aval, qdd):
+    def __init__(self, aval: Any, qdd: Any) -> None:
         self.aval, self.qdd = aval, qdd
 
 
@@ -86,7 +90,7 @@ class aval_method:
       2
     """
 
-    def __init__(self, fun):
+    def __init__(self, fun: Any) -> None:
         self.fun = fun
 
 
@@ -100,12 +104,12 @@ class aval_property:
       2
     """
 
-    def __init__(self, fget):
+    def __init__(self, fget: Any) -> None:
         self.fget = fget
 
 
 @public
-def register_hitype(cls, typeof):
+def register_hitype(cls: Any, typeof: Any) -> None:
     """Note the type of a library's values; nothing of ours asks for it.
 
     Args:
@@ -121,7 +125,7 @@ def register_hitype(cls, typeof):
 class _EffectTypes:
     """Types of effects that loops and branches may have."""
 
-    def add_type(self, kind):
+    def add_type(self, kind: Any) -> Any:
         """Allow effects of a type: of types above arrays, which there are none of."""
 
 

@@ -16,7 +16,10 @@ loops, branches and factorizations of matrices are, cost O(2 ** n), as nested `j
 Source: A. Griewank and A. Walther, "Evaluating Derivatives", 2nd edition, SIAM 2008, chapter 13.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors, tree
@@ -219,7 +222,7 @@ def _sum(terms):
 
 
 @set_module("evertrace.experimental.jet")
-def jet(fun, primals, series, factorial_scaled=True):
+def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bool = True) -> Any:
     """Return a function's value and its derivatives along a curve.
 
     The curve is ``x(t)``, with ``x(0)`` the primals and its derivatives at 0 given. With a curve of

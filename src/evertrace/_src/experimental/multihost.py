@@ -4,9 +4,12 @@ What is small, such as shapes, goes through the coordination service, where all 
 are sent as bytes, by one program over a device of each process, so they arrive as they were.
 """
 
+from __future__ import annotations
+
 import functools
 import hashlib
 import json
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +31,7 @@ multihost_utils = set_module("evertrace.experimental.multihost_utils")
 
 
 @multihost_utils
-def broadcast_one_to_all(in_tree, is_source=None):
+def broadcast_one_to_all(in_tree: Any, is_source: Any = None) -> Any:
     """Return the values of the process that is the source, in all processes.
 
     Args:
@@ -65,7 +68,7 @@ def broadcast_one_to_all(in_tree, is_source=None):
 
 
 @multihost_utils
-def process_allgather(in_tree, tiled=False):
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """Return the values of all processes as NumPy arrays, in all of them.
 
     Args:
@@ -110,7 +113,7 @@ def process_allgather(in_tree, tiled=False):
 
 
 @multihost_utils
-def sync_global_devices(name):
+def sync_global_devices(name: str) -> None:
     """Wait until all processes have come here.
 
     Args:
@@ -129,7 +132,7 @@ def sync_global_devices(name):
 
 
 @multihost_utils
-def reached_preemption_sync_point(step_id):
+def reached_preemption_sync_point(step_id: Any) -> Any:
     """Return whether all processes should stop and save: False, nobody announces it here.
 
     Args:
@@ -145,7 +148,7 @@ def reached_preemption_sync_point(step_id):
 
 
 @multihost_utils
-def assert_equal(in_tree, fail_message=""):
+def assert_equal(in_tree: Any, fail_message: Any = "") -> None:
     """Raise in all processes if they do not have the same values, to the bit.
 
     Args:
@@ -168,7 +171,7 @@ def assert_equal(in_tree, fail_message=""):
 
 
 @multihost_utils
-def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
     """Return arrays over a mesh, made of what each process has of them.
 
     Args:
@@ -193,7 +196,7 @@ def host_local_array_to_global_array(local_inputs, global_mesh, pspecs):
 
 
 @multihost_utils
-def global_array_to_host_local_array(global_inputs, global_mesh, pspecs):
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
     """Return what this process has of arrays over a mesh.
 
     Args:
@@ -233,7 +236,7 @@ def _local(x, mesh, spec):
     if not isinstance(x, Array) or x.is_fully_addressable:
         return x
     x = device_put(x, NamedSharding(mesh, spec))
-    shards = x.addressable_shards
+    shards: list[Any] = x.addressable_shards
     starts = [[s.index[d].indices(n)[0] for s in shards] for d, n in enumerate(x.shape)]
     places = [sorted({*numbers}) for numbers in starts]
     part = shards[0].data.shape
@@ -304,7 +307,7 @@ def _added(x):
 
 
 @functools.lru_cache(8)
-def _program(fun, whole):
+def _program(fun: Any, whole: Any) -> Any:
     return jit(fun, out_shardings=whole)
 
 

@@ -7,6 +7,8 @@ ed., Springer 1993, sections II.4 to II.6; the adjoint, R. T. Q. Chen, Y. Rubano
 and D. Duvenaud, "Neural ordinary differential equations", NeurIPS 2018, algorithm 1.
 """
 
+from __future__ import annotations
+
 import functools
 from typing import Any, NamedTuple
 
@@ -32,7 +34,16 @@ from evertrace._src.support import merge, partition, set_module
 
 
 @set_module("evertrace.experimental.ode")
-def odeint(func, y0, t, *args, rtol=1.4e-8, atol=1.4e-8, mxstep=float("inf"), hmax=float("inf")):
+def odeint(
+    func: Any,
+    y0: Any,
+    t: Any,
+    *args: Any,
+    rtol: Any = 1.4e-8,
+    atol: Any = 1.4e-8,
+    mxstep: Any = float("inf"),
+    hmax: Any = float("inf"),
+) -> Any:
     """Solve ``dy/dt = func(y, t, *args)`` from ``y(t[0]) = y0`` by steps of adapted size.
 
     Args:

@@ -11,7 +11,10 @@ Source: Hochreiter, Schmidhuber, Long short-term memory, Neural Computation 9 (8
 forget gates by Gers, Schmidhuber, Cummins, Neural Computation 12 (10), 2000.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +100,9 @@ def get_num_params_in_lstm(
 
 
 @public
-def init_lstm_weight(rng, input_size, hidden_size, num_layers, bidirectional):
+def init_lstm_weight(
+    rng: Any, input_size: Any, hidden_size: Any, num_layers: Any, bidirectional: Any
+) -> Any:
     """Return random weights, uniform between plus and minus ``1 / sqrt(hidden_size)``.
 
     Args:
@@ -121,7 +126,9 @@ def init_lstm_weight(rng, input_size, hidden_size, num_layers, bidirectional):
 
 
 @public
-def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional):
+def unpack_lstm_weights(
+    weights: Any, input_size: Any, hidden_size: Any, num_layers: Any, bidirectional: Any
+) -> Any:
     """Return the matrices and biases of flat weights.
 
     Args:
@@ -148,7 +155,9 @@ def unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectio
 
 
 @public
-def swap_lstm_gates(weights, input_size, hidden_size, num_layers, bidirectional):
+def swap_lstm_gates(
+    weights: Any, input_size: Any, hidden_size: Any, num_layers: Any, bidirectional: Any
+) -> Any:
     """Return weights with the last two gates, ``g`` and ``o``, in each other's place.
 
     Args:
@@ -173,18 +182,18 @@ def swap_lstm_gates(weights, input_size, hidden_size, num_layers, bidirectional)
 
 @public
 def lstm(
-    x,
-    h_0,
-    c_0,
-    weights,
-    seq_lengths,
-    input_size,
-    hidden_size,
-    num_layers,
-    dropout,
-    bidirectional,
-    precision=None,
-):
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    weights: Any,
+    seq_lengths: Any,
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: Any,
+    dropout: Any,
+    bidirectional: Any,
+    precision: Any = None,
+) -> Any:
     """Apply layers of long short-term memory to sequences.
 
     Args:
@@ -241,18 +250,18 @@ def lstm(
 
 @public
 def lstm_fwd(
-    x,
-    h_0,
-    c_0,
-    w,
-    seq_lengths,
-    input_size,
-    hidden_size,
-    num_layers,
-    dropout,
-    bidirectional,
-    precision,
-):
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    w: Any,
+    seq_lengths: Any,
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: Any,
+    dropout: Any,
+    bidirectional: Any,
+    precision: Any,
+) -> Any:
     """Apply `lstm` and return what `lstm_bwd` needs.
 
     Args:
@@ -297,8 +306,15 @@ def lstm_fwd(
 
 @public
 def lstm_bwd(
-    input_size, hidden_size, num_layers, dropout, bidirectional, precision, residuals, gradients
-):
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: Any,
+    dropout: Any,
+    bidirectional: Any,
+    precision: Any,
+    residuals: Any,
+    gradients: Any,
+) -> Any:
     """Return the gradients of `lstm`, given those by its results.
 
     Args:
@@ -384,18 +400,18 @@ def rnn_bwd_p(
 
 @public
 def rnn_abstract_eval(
-    x_aval,
-    h_0_aval,
-    c_0_aval,
-    w_aval,
-    seq_lengths_aval,
-    input_size,
-    hidden_size,
-    num_layers,
-    dropout,
-    bidirectional,
-    cudnn_allow_tf32,
-):
+    x_aval: Any,
+    h_0_aval: Any,
+    c_0_aval: Any,
+    w_aval: Any,
+    seq_lengths_aval: Any,
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: Any,
+    dropout: Any,
+    bidirectional: Any,
+    cudnn_allow_tf32: Any,
+) -> Any:
     """Return the types of the results of `rnn_fwd_p`.
 
     Args:
@@ -438,23 +454,23 @@ def rnn_abstract_eval(
 
 @public
 def rnn_bwd_abstract_eval(
-    dy_aval,
-    dhn_aval,
-    dcn_aval,
-    x_aval,
-    h0_aval,
-    c0_aval,
-    w_aval,
-    y_aval,
-    reserve_space_aval,
-    seq_lengths_aval,
-    input_size,
-    hidden_size,
-    num_layers,
-    dropout,
-    bidirectional,
-    cudnn_allow_tf32,
-):
+    dy_aval: Any,
+    dhn_aval: Any,
+    dcn_aval: Any,
+    x_aval: Any,
+    h0_aval: Any,
+    c0_aval: Any,
+    w_aval: Any,
+    y_aval: Any,
+    reserve_space_aval: Any,
+    seq_lengths_aval: Any,
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: Any,
+    dropout: Any,
+    bidirectional: Any,
+    cudnn_allow_tf32: Any,
+) -> Any:
     """Return the types of the results of `rnn_bwd_p`: of the operands that it differentiates by.
 
     Args:
@@ -489,20 +505,20 @@ def rnn_bwd_abstract_eval(
 
 @public
 def lstm_ref(
-    x,
-    h_0,
-    c_0,
-    W_ih,
-    W_hh,
-    b_ih,
-    b_hh,
-    seq_lengths,
-    input_size,
-    hidden_size,
-    num_layers,
-    dropout,
-    bidirectional,
-):
+    x: Any,
+    h_0: Any,
+    c_0: Any,
+    W_ih: Any,
+    W_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    seq_lengths: Any,
+    input_size: Any,
+    hidden_size: Any,
+    num_layers: Any,
+    dropout: Any,
+    bidirectional: Any,
+) -> Any:
     """Apply `lstm` with the weights in parts.
 
     Args:

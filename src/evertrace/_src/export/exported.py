@@ -5,6 +5,8 @@ derivative is an exported function too, made from the traced program on demand a
 only the bytes are left, unless they were written with it.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 import operator
@@ -53,12 +55,12 @@ class DisabledSafetyCheck:
     _impl: str
 
     @classmethod
-    def platform(cls):
+    def platform(cls) -> Any:
         """Let other platforms run a program than it was exported for."""
         return cls("platform")
 
     @classmethod
-    def custom_call(cls, target_name: str):
+    def custom_call(cls, target_name: str) -> Any:
         """Let a program call a target that need not exist where it will run."""
         return cls(f"custom_call:{target_name}")
 
@@ -67,7 +69,7 @@ class DisabledSafetyCheck:
         kind, _, name = self._impl.partition(":")
         return name if kind == "custom_call" else None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"DisabledSafetyCheck({self._impl})"
 
     __repr__ = __str__
@@ -109,7 +111,7 @@ class Exported:
     platforms: tuple[str, ...]
     disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
     _modules: tuple[bytes, ...]
-    _derive: Callable[[], "Exported"] | None = None
+    _derive: Callable[[], Exported] | None = None
     calling_convention_version: int = CALLING_CONVENTION
     _scope: SymbolicScope | None = None
 
@@ -117,7 +119,7 @@ class Exported:
     ordered_effects = unordered_effects = ()
     uses_global_constants = False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     @property
@@ -140,12 +142,12 @@ class Exported:
         """None for each result."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh) -> tuple[None, ...]:
+    def in_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
         """Return None for each argument, whatever the mesh."""
         del mesh
         return self.in_shardings_hlo
 
-    def out_shardings_jax(self, mesh) -> tuple[None, ...]:
+    def out_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
         """Return None for each result, whatever the mesh."""
         del mesh
         return self.out_shardings_hlo
@@ -195,7 +197,7 @@ class Exported:
         """Return whether it can be differentiated in reverse mode."""
         return self._derive is not None
 
-    def vjp(self) -> "Exported":
+    def vjp(self) -> Exported:
         """Return the exported function of the arguments and the results' cotangents.
 
         It takes the flat arguments and then a cotangent for each floating or complex result, and
@@ -338,7 +340,11 @@ def default_export_platform() -> str:
 
 @public
 def export(
-    fun_jit, *, platforms=None, disabled_checks=(), _override_lowering_rules=None
+    fun_jit: Any,
+    *,
+    platforms: Any = None,
+    disabled_checks: Any = (),
+    _override_lowering_rules: Any = None,
 ) -> Callable[..., Exported]:
     """Return a function that exports another for the types of its arguments.
 
@@ -459,7 +465,7 @@ def _export_vjp(closed, name, platforms, checks):
 
 
 @public
-def deserialize(blob, *, verify=False) -> Exported:
+def deserialize(blob: Any, *, verify: bool = False) -> Exported:
     """Return the exported function that `Exported.serialize` wrote.
 
     Take bytes from sources that you trust only: what they say of the function is checked, but its

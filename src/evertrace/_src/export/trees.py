@@ -4,6 +4,8 @@ A leaf is ``"*"``, a node a dictionary: its kind, its children, and what else th
 of the user's own are found by a name that they were registered under.
 """
 
+from __future__ import annotations
+
 import base64
 import dataclasses
 from typing import Any
@@ -35,8 +37,13 @@ _by_name: dict[str, _Node] = {}
 
 @public
 def register_pytree_node_serialization(
-    nodetype, *, serialized_name, serialize_auxdata, deserialize_auxdata, from_children=None
-):
+    nodetype: Any,
+    *,
+    serialized_name: Any,
+    serialize_auxdata: Any,
+    deserialize_auxdata: Any,
+    from_children: Any = None,
+) -> None:
     """Say how the nodes of a type are written, where they are in arguments or results.
 
     Args:
@@ -85,7 +92,7 @@ def register_pytree_node_serialization(
 
 
 @public
-def register_namedtuple_serialization(nodetype, *, serialized_name):
+def register_namedtuple_serialization(nodetype: Any, *, serialized_name: Any) -> None:
     """Say what a type of named tuples is called where it is in arguments or results.
 
     Args:

@@ -8,12 +8,19 @@ Processing 29 (1981); C. E. Duchon, "Lanczos filtering in one and two dimensions
 Applied Meteorology 18 (1979).
 """
 
+from __future__ import annotations
+
 import enum
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
+from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy import creation, elementary, products, reductions, ufuncs
 from evertrace._src.numpy import shape as shapes
 from evertrace._src.numpy.arguments import distinct_axes, operand, static_shape
@@ -75,7 +82,13 @@ _NAMES = {
 
 
 @public
-def resize(image, shape, method, antialias=True, precision=Precision.HIGHEST):
+def resize(
+    image: ArrayLike,
+    shape: Sequence[int],
+    method: Any,
+    antialias: bool = True,
+    precision: PrecisionLike = Precision.HIGHEST,
+) -> Array:
     """Return an image in another size.
 
     Args:
@@ -116,15 +129,15 @@ def resize(image, shape, method, antialias=True, precision=Precision.HIGHEST):
 
 @public
 def scale_and_translate(
-    image,
-    shape,
-    spatial_dims,
-    scale,
-    translation,
-    method,
-    antialias=True,
-    precision=Precision.HIGHEST,
-):
+    image: ArrayLike,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: ArrayLike,
+    translation: ArrayLike,
+    method: Any,
+    antialias: bool = True,
+    precision: PrecisionLike = Precision.HIGHEST,
+) -> Array:
     """Return an image scaled and moved along some axes.
 
     The element around x of the image goes to ``x * scale + translation``, where the middle of the

@@ -1,6 +1,9 @@
 """Ahead-of-time compilation in steps: `Traced`, `Lowered`, `Compiled`."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from evertrace._src import dims, errors, tree
 from evertrace._src.arrays.interop import aval_of
@@ -24,39 +27,39 @@ class Stage:
       out_tree: treedef of the result.
     """
 
-    def __init__(self, variant, call, signature, places=None):
+    def __init__(self, variant: Any, call: Any, signature: Any, places: Any = None) -> None:
         self._variant, self._call, self._signature = variant, call, signature
         self._places = places or CompiledPlacements(variant.name, None, call)
 
     @property
-    def in_tree(self):
+    def in_tree(self) -> Any:
         """Treedef of ``(args, kwargs)`` without the static arguments."""
         return self._call.treedef
 
     @property
-    def out_tree(self):
+    def out_tree(self) -> Any:
         """Treedef of the result."""
         return self._variant.out_tree
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         """Tree of the arguments' avals."""
         return tree.unflatten(self.in_tree, self._variant.captured.jaxpr.in_avals)
 
     @property
-    def args_info(self):
+    def args_info(self) -> Any:
         """Tree of the arguments' `ArgInfo`s."""
         donated = set(self.donate_argnums)
         avals = self._variant.captured.jaxpr.in_avals
         return tree.unflatten(self.in_tree, [ArgInfo(a, i in donated) for i, a in enumerate(avals)])
 
     @property
-    def out_info(self):
+    def out_info(self) -> Any:
         """Tree of `ShapeDtypeStruct` of the result."""
         return tree.unflatten(self.out_tree, map(_struct, self._variant.closed.out_avals))
 
     @property
-    def donate_argnums(self):
+    def donate_argnums(self) -> tuple[int, ...]:
         """Indices of the leaves that a call gives away."""
         return self._signature.donated(self._call)
 
@@ -105,18 +108,18 @@ class Traced(Stage):
     """
 
     @property
-    def out_avals(self):
+    def out_avals(self) -> Any:
         """Tree of the result's avals."""
         return tree.unflatten(self.out_tree, self._variant.closed.out_avals)
 
     @property
-    def jaxpr(self):
+    def jaxpr(self) -> Any:
         """The closed jaxpr, with what the function captured as its constants."""
         captured = self._variant.captured
         return ClosedJaxpr(captured.jaxpr, captured.consts)
 
     @property
-    def fun_name(self):
+    def fun_name(self) -> str:
         """The function's name."""
         return self._variant.name
 
@@ -158,13 +161,13 @@ class Lowered(Stage):
       (True, ShapeDtypeStruct(shape=(3,), dtype=float32))
     """
 
-    def __init__(self, variant, call, signature, places):
+    def __init__(self, variant: Any, call: Any, signature: Any, places: Any) -> None:
         super().__init__(variant, call, signature, places)
         program = variant.program
         if program.choice().engine != "native":
             runtime.xla().lower(program.jaxpr, program.name, program.kept_donated)
 
-    def as_text(self, dialect=None, *, debug_info=False):
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the program as text.
 
         Args:
@@ -177,7 +180,7 @@ class Lowered(Stage):
             program.jaxpr, program.name, program.kept_donated, dialect, debug_info
         )
 
-    def compiler_ir(self, dialect=None):
+    def compiler_ir(self, dialect: Any = None) -> Any:
         """Return the program as jaxlib's object.
 
         Args:
@@ -186,7 +189,9 @@ class Lowered(Stage):
         program = self._variant.program
         return runtime.xla().lowered_ir(program.jaxpr, program.name, program.kept_donated, dialect)
 
-    def compile(self, compiler_options=None, *, device_assignment=None):
+    def compile(
+        self, compiler_options: CompilerOptions | None = None, *, device_assignment: Any = None
+    ) -> Compiled:
         """Compile for the default device, by the engine that a call takes; returns a `Compiled`.
 
         Args:
@@ -205,7 +210,7 @@ class Lowered(Stage):
             program = program.with_options(compiler_options)
         return Compiled(self._variant, self._call, self._signature, program, self._places)
 
-    def cost_analysis(self):
+    def cost_analysis(self) -> Any:
         """Return XLA's estimates for the unoptimised program: flops, bytes accessed, ..."""
         program = self._variant.program
         return runtime.xla().cost_of_text(program.jaxpr, program.name, program.kept_donated)
@@ -225,7 +230,9 @@ class Compiled(Stage):
       TypeError: <lambda>: compiled for x of type f32[3], called with f32[4]...
     """
 
-    def __init__(self, variant, call, signature, program, places=None):
+    def __init__(
+        self, variant: Any, call: Any, signature: Any, program: Any, places: Any = None
+    ) -> None:
         super().__init__(variant, call, signature, places)
         self._program = program
         self._place = self._partition = None
@@ -239,7 +246,7 @@ class Compiled(Stage):
             self._place = program.device or runtime.default_device()
             runner.executable(self._place)
 
-    def __call__(self, /, *args, **kwargs):
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run; static arguments are left out.
 
         Raises:
@@ -294,12 +301,12 @@ class Compiled(Stage):
         return self._partition or self._program.by_xla().executable(self._device)
 
     @property
-    def input_shardings(self):
+    def input_shardings(self) -> Any:
         """Tree of where the arguments have to be: over a mesh, or on the device of the program."""
         return tree.unflatten(self.in_tree, self._placed("inputs", self.in_tree))
 
     @property
-    def output_shardings(self):
+    def output_shardings(self) -> Any:
         """Tree of where the results are."""
         return tree.unflatten(self.out_tree, self._placed("outputs", self.out_tree))
 
@@ -309,12 +316,12 @@ class Compiled(Stage):
         return [SingleDeviceSharding(self._device)] * treedef.num_leaves
 
     @property
-    def input_formats(self):
+    def input_formats(self) -> Any:
         """Tree of how the arguments lie in memory, row-major, and where."""
         return self._formats("inputs", self.in_tree, self._variant.captured.jaxpr.in_avals)
 
     @property
-    def output_formats(self):
+    def output_formats(self) -> Any:
         """Tree of how the results lie in memory, and where."""
         return self._formats("outputs", self.out_tree, self._variant.captured.jaxpr.out_avals)
 
@@ -322,18 +329,18 @@ class Compiled(Stage):
         placed = zip(avals, self._placed(side, treedef), strict=True)
         return tree.unflatten(treedef, [Format(row_major(a.ndim), s) for a, s in placed])
 
-    def as_text(self):
+    def as_text(self) -> str:
         """Return the program as XLA optimised it."""
         return self._executable.text()
 
-    def cost_analysis(self):
+    def cost_analysis(self) -> Any:
         """Return XLA's estimates: flops, bytes accessed, ..."""
         return self._executable.cost_analysis()
 
-    def memory_analysis(self):
+    def memory_analysis(self) -> Any:
         """Return the sizes of arguments, outputs, temporaries and code, in bytes."""
         return self._executable.memory_analysis()
 
-    def runtime_executable(self):
+    def runtime_executable(self) -> Any:
         """Return XLA's executable."""
         return self._executable

@@ -1,5 +1,10 @@
 """associative_scan: all prefixes of a sequence under an associative operation, in log depth."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.lifted import unchanging
@@ -9,7 +14,9 @@ from evertrace._src.ops.structural import reshape, rev_p
 
 
 @stateful
-def associative_scan(fn, elems, reverse=False, axis=0):
+def associative_scan(
+    fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
     """Return the running results of an associative operation along an axis.
 
     Element k of the result is ``fn(... fn(fn(e0, e1), e2) ..., ek)``, computed in a tree of about

@@ -1,9 +1,15 @@
 """Random numbers straight from XLA's generators."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import bit_generator as ops
 from evertrace._src.ops.bit_generator import RandomAlgorithm
@@ -11,8 +17,13 @@ from evertrace._src.ops.rng_uniform import rng_uniform_p
 
 
 def rng_bit_generator(
-    key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None
-):
+    key: ArrayLike,
+    shape: Shape,
+    dtype: DTypeLike = np.uint32,
+    algorithm: Any = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> tuple[Array, Array]:
     """Return the next state of a generator, and random bits.
 
     Args:
@@ -49,7 +60,7 @@ def rng_bit_generator(
     )
 
 
-def rng_uniform(a, b, shape):
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
     """Return numbers from a hidden generator, others at each call: nothing can repeat them.
 
     Args:

@@ -1,11 +1,15 @@
 """Bitwise logic, shifts, counts of bits, and high halves of products."""
 
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import bits as ops
 
 
-def bitwise_and(x, y):
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the bitwise and.
 
     Args:
@@ -25,7 +29,7 @@ def bitwise_and(x, y):
     return ops.and_p.bind(*same_dtype_operands("bitwise_and", x, y))
 
 
-def bitwise_or(x, y):
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the bitwise or.
 
     Args:
@@ -45,7 +49,7 @@ def bitwise_or(x, y):
     return ops.or_p.bind(*same_dtype_operands("bitwise_or", x, y))
 
 
-def bitwise_xor(x, y):
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the bitwise exclusive or.
 
     Args:
@@ -65,7 +69,7 @@ def bitwise_xor(x, y):
     return ops.xor_p.bind(*same_dtype_operands("bitwise_xor", x, y))
 
 
-def bitwise_not(x):
+def bitwise_not(x: ArrayLike) -> Array:
     """Return the bitwise complement.
 
     Args:
@@ -83,7 +87,7 @@ def bitwise_not(x):
     return ops.not_p.bind(as_operand(x, "bitwise_not"))
 
 
-def shift_left(x, y):
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """Shift the bits of x left by y.
 
     Args:
@@ -105,7 +109,7 @@ def shift_left(x, y):
     return ops.shift_left_p.bind(*same_dtype_operands("shift_left", x, y))
 
 
-def shift_right_arithmetic(x, y):
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """Shift the bits of x right by y, filling in the sign bit.
 
     Args:
@@ -127,7 +131,7 @@ def shift_right_arithmetic(x, y):
     return ops.shift_right_arithmetic_p.bind(*same_dtype_operands("shift_right_arithmetic", x, y))
 
 
-def shift_right_logical(x, y):
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """Shift the bits of x right by y, filling in zeros.
 
     Args:
@@ -149,7 +153,7 @@ def shift_right_logical(x, y):
     return ops.shift_right_logical_p.bind(*same_dtype_operands("shift_right_logical", x, y))
 
 
-def population_count(x):
+def population_count(x: ArrayLike) -> Array:
     """Count the bits that are set.
 
     Args:
@@ -165,7 +169,7 @@ def population_count(x):
     return ops.population_count_p.bind(as_operand(x, "population_count"))
 
 
-def clz(x):
+def clz(x: ArrayLike) -> Array:
     """Count the leading zero bits.
 
     Args:
@@ -181,7 +185,7 @@ def clz(x):
     return ops.clz_p.bind(as_operand(x, "clz"))
 
 
-def mulhi(x, y, /):
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the high half of the product: of N-bit integers, its upper N of 2N bits.
 
     Args:

@@ -4,13 +4,18 @@ Both stage all branches, bring them to one set of captured values and one type o
 `cond_p`. Branches may use arrays and traced values from around them.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import config, errors, tree
 from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.bodies import (
     as_arrays,
     as_type,
@@ -36,7 +41,13 @@ _MISSING = object()
 
 
 @stateful
-def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _MISSING,
+) -> Any:
     """Apply one of two functions, chosen by a condition when the program runs.
 
     Only the chosen function runs, except under `vmap` over the condition, where both run and the
@@ -78,7 +89,12 @@ def cond(pred, true_fun, false_fun, *operands, operand=_MISSING):
 
 
 @stateful
-def switch(index, branches, *operands, operand=_MISSING):
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _MISSING,
+) -> Any:
     """Apply one of several functions, chosen by an index when the program runs.
 
     Args:

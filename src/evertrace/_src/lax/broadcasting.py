@@ -6,6 +6,8 @@ anything, a float a floating or complex dtype). Shapes of one rank broadcast whe
 operand of rank 0 goes with any shape.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from evertrace._src import dims, dtypes
@@ -23,7 +25,7 @@ _HOLDS = {
 }
 
 
-def same_dtype_operands(name, *args):
+def same_dtype_operands(name, *args) -> list[Array]:
     """Return operands of shapes that go together; Python scalars take the arrays' dtype.
 
     Args:
@@ -51,7 +53,7 @@ def _scalar(value, dtype, name):
     return number(value, dtype, kind is not bool)
 
 
-def broadcast_operands(name, operands):
+def broadcast_operands(name, operands) -> list[Array]:
     """Broadcast sizes of 1 among operands of one rank; those of rank 0 stay as they are."""
     shapes = {x.aval.shape for x in operands if x.aval.shape}
     if len(shapes) <= 1:

@@ -8,6 +8,7 @@ along them counts the last one fastest. Each function takes trees of arrays wher
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.lax import groups as within
 from evertrace._src.lax.shapes import as_dim
@@ -18,7 +19,7 @@ from evertrace._src.ops.reduce import reduce_max_p, reduce_min_p
 from evertrace._src.ops.structural import expand_dims, moveaxis, reduce_sum_p, reshape
 
 
-def axis_size(axis_name):
+def axis_size(axis_name: AxisName) -> int:
     """Return the size of a mapped axis, an int.
 
     Args:
@@ -34,7 +35,7 @@ def axis_size(axis_name):
     return ops.size_in_scope("axis_size", axis_name)
 
 
-def axis_index(axis_name):
+def axis_index(axis_name: AxisName) -> Array:
     """Return the place of the present example along a mapped axis, an int32 scalar.
 
     Args:
@@ -59,7 +60,9 @@ def axis_index(axis_name):
 # ---------------------------------------------------------------- reductions
 
 
-def psum(x, axis_name, *, axis_index_groups=None):
+def psum(
+    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """Add up the values of all examples; each gets the sum.
 
     Args:
@@ -106,7 +109,9 @@ def _of_group(x, names, groups):
     return within.of_group(every, axis_index(names), groups)
 
 
-def pmean(x, axis_name, *, axis_index_groups=None):
+def pmean(
+    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """Average the values of all examples; each gets the mean.
 
     Args:
@@ -130,7 +135,9 @@ def pmean(x, axis_name, *, axis_index_groups=None):
     return tree.map(lambda leaf: _psum_leaf(leaf, names, groups) / size, x)
 
 
-def pmax(x, axis_name, *, axis_index_groups=None):
+def pmax(
+    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """Return the largest of all examples' values, element by element.
 
     Args:
@@ -154,7 +161,9 @@ def pmax(x, axis_name, *, axis_index_groups=None):
     return _extremum(ops.pmax_p, reduce_max_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x, axis_name, *, axis_index_groups=None):
+def pmin(
+    x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """Return the smallest of all examples' values, element by element; otherwise as `pmax`.
 
     Args:
@@ -188,7 +197,7 @@ def _extremum(prim, reduction, x, axis_name, axis_index_groups):
 # ---------------------------------------------------------------- moving whole values
 
 
-def ppermute(x, axis_name, perm):
+def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
     """Send each example's value to another example.
 
     Args:
@@ -285,7 +294,7 @@ def pshuffle(x, axis_name, perm):
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(perm)])
 
 
-def pbroadcast(x, axis_name, source):
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     """Give all examples the value of one of them.
 
     Args:
@@ -315,7 +324,15 @@ def pbroadcast(x, axis_name, source):
 # ---------------------------------------------------------------- gathering and scattering
 
 
-def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to="varying"):
+def all_gather(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
     """Join the values of all examples; each gets all of them.
 
     Args:
@@ -359,7 +376,14 @@ def all_gather(x, axis_name, *, axis_index_groups=None, axis=0, tiled=False, to=
     return tree.map(gather, x)
 
 
-def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, tiled=False):
+def psum_scatter(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
+) -> Any:
     """Add up the values of all examples and give each its part of the sum.
 
     Args:
@@ -405,7 +429,15 @@ def psum_scatter(x, axis_name, *, scatter_dimension=0, axis_index_groups=None, t
     return tree.map(scatter, x)
 
 
-def all_to_all(x, axis_name, split_axis, concat_axis, *, axis_index_groups=None, tiled=False):
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
+) -> Any:
     """Send part i of a dimension to example i; each example joins what it gets.
 
     Args:

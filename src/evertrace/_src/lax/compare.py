@@ -1,13 +1,17 @@
 """Comparisons of arrays of one dtype."""
 
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import compare as ops
 from evertrace._src.ops.bits import not_p
 from evertrace._src.ops.random import are_keys, same_keys
 
 
-def eq(x, y):
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Return whether x == y, elementwise.
 
     Args:
@@ -28,7 +32,7 @@ def eq(x, y):
     return (same_keys if are_keys(x, y) else ops.eq_p.bind)(x, y)
 
 
-def ne(x, y):
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Return whether x != y, elementwise.
 
     Args:
@@ -50,7 +54,7 @@ def ne(x, y):
     return not_p.bind(same_keys(x, y)) if are_keys(x, y) else ops.ne_p.bind(x, y)
 
 
-def lt(x, y):
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Return whether x < y, elementwise.
 
     Args:
@@ -70,7 +74,7 @@ def lt(x, y):
     return ops.lt_p.bind(*same_dtype_operands("lt", x, y))
 
 
-def le(x, y):
+def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Return whether x <= y, elementwise.
 
     Args:
@@ -90,7 +94,7 @@ def le(x, y):
     return ops.le_p.bind(*same_dtype_operands("le", x, y))
 
 
-def gt(x, y):
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Return whether x > y, elementwise.
 
     Args:
@@ -110,7 +114,7 @@ def gt(x, y):
     return ops.gt_p.bind(*same_dtype_operands("gt", x, y))
 
 
-def ge(x, y):
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Return whether x >= y, elementwise.
 
     Args:
@@ -130,7 +134,7 @@ def ge(x, y):
     return ops.ge_p.bind(*same_dtype_operands("ge", x, y))
 
 
-def is_finite(x):
+def is_finite(x: ArrayLike) -> Array:
     """Return whether x is neither infinite nor NaN.
 
     Args:

@@ -1,14 +1,18 @@
 """Convolutions in the forms that are used."""
 
+from __future__ import annotations
+
 import math
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_operand
-from evertrace._src.lax.dot import dot_general, element_type_param
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
+from evertrace._src.lax.dot import PrecisionLike, dot_general, element_type_param
 from evertrace._src.lax.padding import padtype_to_pads
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import conv as ops
@@ -23,7 +27,9 @@ ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimen
 # ---------------------------------------------------------------- dimension numbers
 
 
-def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
+def conv_dimension_numbers(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+) -> ConvDimensionNumbers:
     """Return where the dimensions of a convolution are, from the ways in which it can be said.
 
     Args:
@@ -65,7 +71,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers):
     return ConvDimensionNumbers(*conv_general_permutations(specs))
 
 
-def conv_general_permutations(dimension_numbers):
+def conv_general_permutations(dimension_numbers: Any) -> tuple[Any, ...]:
     """Return, for three strings, the permutations to batch, features and spatial dimensions.
 
     Args:
@@ -105,7 +111,13 @@ def _letters_error(specs, problem):
     )
 
 
-def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
+def conv_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Any,
+    batch_group_count: int = 1,
+) -> tuple[int, ...]:
     """Return the shape of a convolution whose dimensions are in the default order.
 
     Args:
@@ -130,7 +142,13 @@ def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count=1):
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
 
 
-def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
     """Return the shape of a convolution whose dimensions are anywhere.
 
     Args:
@@ -155,7 +173,13 @@ def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dime
     return tuple(out[numbers.out_spec.index(d)] for d in range(len(out)))
 
 
-def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers):
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
     """Return the shape of a transposed convolution whose dimensions are anywhere.
 
     Args:
@@ -189,19 +213,19 @@ def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, di
 
 
 def conv_general_dilated(
-    lhs,
-    rhs,
-    window_strides,
-    padding,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    feature_group_count=1,
-    batch_group_count=1,
-    precision=None,
-    preferred_element_type=None,
-    out_sharding=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Convolve (correlate: the kernel is not reversed) over any number of spatial dimensions.
 
     Args:
@@ -259,7 +283,14 @@ def conv_general_dilated(
     )
 
 
-def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_type=None):
+def conv(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Convolve ``[batch, features, ...]`` by ``[output features, input features, ...]``.
 
     Args:
@@ -290,15 +321,15 @@ def conv(lhs, rhs, window_strides, padding, precision=None, preferred_element_ty
 
 
 def conv_with_general_padding(
-    lhs,
-    rhs,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
-    precision=None,
-    preferred_element_type=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int],
+    rhs_dilation: Sequence[int],
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Convolve as `conv` does, with padding in numbers and with dilation.
 
     Args:
@@ -361,17 +392,17 @@ _TRANSPOSE_LAYOUTS = {
 
 
 def conv_transpose(
-    lhs,
-    rhs,
-    strides,
-    padding,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    transpose_kernel=False,
-    precision=None,
-    preferred_element_type=None,
-    use_consistent_padding=False,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
+) -> Array:
     """Convolve with a fractional stride, as the transpose of a convolution does.
 
     Args:
@@ -432,16 +463,16 @@ def conv_transpose(
 
 
 def conv_general_dilated_patches(
-    lhs,
-    filter_shape,
-    window_strides,
-    padding,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    precision=None,
-    preferred_element_type=None,
-):
+    lhs: ArrayLike,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Lay out the windows that a convolution sees, along the features.
 
     Args:
@@ -488,16 +519,16 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs,
-    rhs,
-    window_strides,
-    padding,
-    filter_shape,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    precision=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: PrecisionLike = None,
+) -> Array:
     """Convolve with a kernel of its own at each place, as a locally connected layer does.
 
     Args:

@@ -1,10 +1,14 @@
 """Conversions between dtypes, by value and by bits."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, tree
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.errors import user_error
@@ -17,7 +21,7 @@ from evertrace._src.ops.convert import (
 from evertrace._src.ops.elementwise import real_p
 
 
-def convert_element_type(operand, new_dtype):
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Convert to another dtype by value.
 
     Args:
@@ -41,7 +45,7 @@ def convert_element_type(operand, new_dtype):
     return convert(operand, dtype)
 
 
-def bitcast_convert_type(operand, new_dtype):
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Take the bits of numbers as numbers of another dtype.
 
     Args:
@@ -63,7 +67,7 @@ def bitcast_convert_type(operand, new_dtype):
     return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
 
 
-def reduce_precision(operand, exponent_bits, mantissa_bits):
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to a format with fewer bits, and keep the dtype.
 
     Args:
@@ -95,7 +99,7 @@ def reduce_precision(operand, exponent_bits, mantissa_bits):
     )
 
 
-def stop_gradient(x):
+def stop_gradient(x: ArrayLike) -> Any:
     """Return `x` as a constant for every derivative.
 
     Args:

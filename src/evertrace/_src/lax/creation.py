@@ -1,9 +1,15 @@
 """Arrays made from nothing: `iota`, `full` and their like."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, aval_of
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.lax.shapes import as_shape
@@ -12,7 +18,7 @@ from evertrace._src.ops.convert import convert, convert_element_type_p
 from evertrace._src.ops.structural import spread
 
 
-def iota(dtype, size):
+def iota(dtype: DTypeLike, size: int) -> Array:
     """Return ``[0, 1, 2, ...]``.
 
     Args:
@@ -29,7 +35,9 @@ def iota(dtype, size):
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None
+) -> Array:
     """Return an array of `shape` that counts ``0, 1, 2, ...`` along one dimension.
 
     Args:
@@ -54,7 +62,9 @@ def broadcasted_iota(dtype, shape, dimension, *, out_sharding=None):
     return ops.iota(dtype, as_shape(shape), int(dimension))
 
 
-def full(shape, fill_value, dtype=None, *, sharding=None):
+def full(
+    shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Any = None
+) -> Array:
     """Return an array with one value everywhere.
 
     Args:
@@ -80,7 +90,13 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     return _filled("full", as_shape(shape), value)
 
 
-def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+def full_like(
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
+    sharding: Any = None,
+) -> Array:
     """Return an array like another with one value everywhere.
 
     Args:
@@ -118,7 +134,7 @@ def _aval_like(x):
     return aval_of(x, "full_like")
 
 
-def empty(shape, dtype, *, out_sharding=None):
+def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """Return an array whose contents do not matter: zeros.
 
     Args:

@@ -1,8 +1,12 @@
 """Running sums, products, extremes and log-sum-exps."""
 
+from __future__ import annotations
+
 import operator
 
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.ops import cumulative as ops
 
 
@@ -11,7 +15,7 @@ def _bind(prim, operand, axis, reverse):
     return prim.bind(x, axis=operator.index(axis), reverse=bool(reverse))
 
 
-def cumsum(operand, axis=0, reverse=False):
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the sums of the elements up to each element along an axis.
 
     Args:
@@ -31,7 +35,7 @@ def cumsum(operand, axis=0, reverse=False):
     return _bind(ops.cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand, axis=0, reverse=False):
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the products of the elements up to each element along an axis.
 
     Args:
@@ -49,7 +53,7 @@ def cumprod(operand, axis=0, reverse=False):
     return _bind(ops.cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand, axis=0, reverse=False):
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the largest element up to each element along an axis; NaN from the first NaN on.
 
     Args:
@@ -68,7 +72,7 @@ def cummax(operand, axis=0, reverse=False):
     return _bind(ops.cummax_p, operand, axis, reverse)
 
 
-def cummin(operand, axis=0, reverse=False):
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the smallest element up to each element along an axis; NaN from the first NaN on.
 
     Args:
@@ -86,7 +90,7 @@ def cummin(operand, axis=0, reverse=False):
     return _bind(ops.cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand, axis=0, reverse=False):
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return ``log(cumsum(exp(x)))`` along an axis, without overflow.
 
     Args:

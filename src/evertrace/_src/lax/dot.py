@@ -1,13 +1,17 @@
 """Matrix products and their generalisation."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.ops import dot as ops
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.elementwise import mul_p
@@ -44,8 +48,14 @@ def element_type_param(preferred_element_type):
 
 
 def dot_general(
-    lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None, *, out_sharding=None
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Sum products over some dimensions of two arrays, side by side over others.
 
     Args:
@@ -90,14 +100,14 @@ def _ints(dims):
 
 
 def dot(
-    lhs,
-    rhs,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    dimension_numbers=None,
-    precision=None,
-    preferred_element_type=None,
-    out_sharding=None,
-):
+    dimension_numbers: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Multiply vectors and matrices; or, with `dimension_numbers`, as `dot_general`.
 
     Args:
@@ -135,7 +145,7 @@ def dot(
     )
 
 
-def batch_matmul(lhs, rhs, precision=None):
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Multiply stacks of matrices.
 
     Args:
@@ -169,14 +179,14 @@ def batch_matmul(lhs, rhs, precision=None):
 
 
 def scaled_dot(
-    lhs,
-    rhs,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    lhs_scale=None,
-    rhs_scale=None,
-    dimension_numbers=None,
-    preferred_element_type=None,
-):
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
+    dimension_numbers: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Multiply operands of which each block, along a contracted dimension, has a scale.
 
     Args:

@@ -4,16 +4,21 @@ Operands must have one dtype, in contrast to the functions of `numpy`; see `broa
 Python scalars and shapes may be.
 """
 
+from __future__ import annotations
+
 import enum
+from typing import Any
 
 from evertrace._src import dtypes
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.lax.broadcasting import same_dtype_operands, scalars_like_arrays
 from evertrace._src.ops import elementwise as ops
 from evertrace._src.ops.convert import convert
 
 
-def add(x, y):
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x + y.
 
     Args:
@@ -37,7 +42,7 @@ def add(x, y):
     return ops.add_p.bind(*same_dtype_operands("add", x, y))
 
 
-def sub(x, y):
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x - y.
 
     Args:
@@ -60,7 +65,7 @@ def sub(x, y):
     return ops.sub_p.bind(*same_dtype_operands("sub", x, y))
 
 
-def mul(x, y, *, out_dtype=None):
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """Return x * y.
 
     Args:
@@ -90,7 +95,7 @@ def mul(x, y, *, out_dtype=None):
     return ops.mul_p.bind(*operands)
 
 
-def div(x, y):
+def div(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x / y; for integers the quotient rounded towards zero.
 
     Args:
@@ -112,7 +117,7 @@ def div(x, y):
     return ops.div_p.bind(*same_dtype_operands("div", x, y))
 
 
-def rem(x, y):
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the remainder of x / y, with the sign of `x`.
 
     Args:
@@ -134,7 +139,7 @@ def rem(x, y):
     return ops.rem_p.bind(*same_dtype_operands("rem", x, y))
 
 
-def neg(x):
+def neg(x: ArrayLike) -> Array:
     """Return -x.
 
     Args:
@@ -150,7 +155,7 @@ def neg(x):
     return ops.neg_p.bind(as_operand(x, "neg"))
 
 
-def sign(x):
+def sign(x: ArrayLike) -> Array:
     """Return -1, 0 or 1 by the sign of `x`; for complex numbers x / |x|.
 
     Args:
@@ -168,7 +173,7 @@ def sign(x):
     return ops.sign_p.bind(as_operand(x, "sign"))
 
 
-def abs(x):
+def abs(x: ArrayLike) -> Array:
     """Return the absolute value.
 
     Args:
@@ -184,7 +189,7 @@ def abs(x):
     return ops.abs_p.bind(as_operand(x, "abs"))
 
 
-def max(x, y):
+def max(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the greater of x and y, NaN if either is.
 
     Args:
@@ -207,7 +212,7 @@ def max(x, y):
     return ops.max_p.bind(*same_dtype_operands("max", x, y))
 
 
-def min(x, y):
+def min(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the lesser of x and y, NaN if either is.
 
     Args:
@@ -230,7 +235,7 @@ def min(x, y):
     return ops.min_p.bind(*same_dtype_operands("min", x, y))
 
 
-def clamp(min, x, max):
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Return x limited to ``[min, max]``.
 
     Args:
@@ -252,7 +257,7 @@ def clamp(min, x, max):
     return ops.clamp_p.bind(*scalars_like_arrays("clamp", (min, x, max)))
 
 
-def floor(x):
+def floor(x: ArrayLike) -> Array:
     """Round down to whole numbers.
 
     Args:
@@ -268,7 +273,7 @@ def floor(x):
     return ops.floor_p.bind(as_operand(x, "floor"))
 
 
-def ceil(x):
+def ceil(x: ArrayLike) -> Array:
     """Round up to whole numbers.
 
     Args:
@@ -296,7 +301,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+def round(x: ArrayLike, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Round to the nearest whole numbers.
 
     Args:
@@ -316,7 +321,7 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
     return ops.round_p.bind(as_operand(x, "round"), rounding_method=rounding_method)
 
 
-def nextafter(x1, x2):
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the next number after `x1` in the direction of `x2`.
 
     Args:
@@ -335,7 +340,7 @@ def nextafter(x1, x2):
     return ops.nextafter_p.bind(*same_dtype_operands("nextafter", x1, x2))
 
 
-def real(x):
+def real(x: ArrayLike) -> Array:
     """Return the real part.
 
     Args:
@@ -351,7 +356,7 @@ def real(x):
     return ops.real_p.bind(as_operand(x, "real"))
 
 
-def imag(x):
+def imag(x: ArrayLike) -> Array:
     """Return the imaginary part.
 
     Args:
@@ -367,7 +372,7 @@ def imag(x):
     return ops.imag_p.bind(as_operand(x, "imag"))
 
 
-def complex(x, y):
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x + iy.
 
     Args:
@@ -384,7 +389,7 @@ def complex(x, y):
     return ops.complex_p.bind(*same_dtype_operands("complex", x, y))
 
 
-def conj(x):
+def conj(x: ArrayLike) -> Array:
     """Return the complex conjugate.
 
     Args:

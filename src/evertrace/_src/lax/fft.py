@@ -1,9 +1,16 @@
 """The Fourier transform as one operation; `evertrace.numpy.fft` has NumPy's functions."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops import fft as ops
 from evertrace._src.ops.convert import convert
@@ -11,7 +18,7 @@ from evertrace._src.ops.fft import FftType
 from evertrace._src.ops.fft import fft_p as fft_p
 
 
-def fft(x, fft_type, fft_lengths):
+def fft(x: ArrayLike, fft_type: Any, fft_lengths: Sequence[int]) -> Array:
     """Return the discrete Fourier transform over the last dimensions of an array.
 
     Args:

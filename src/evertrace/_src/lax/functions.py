@@ -3,11 +3,15 @@
 Operands must have one dtype, in contrast to the functions of `numpy`.
 """
 
+from __future__ import annotations
+
 import enum
 import operator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.errors import user_error
 from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import elementwise as ops
@@ -55,7 +59,7 @@ def check_accuracy(name, accuracy):
         )
 
 
-def square(x):
+def square(x: ArrayLike) -> Array:
     """Return x * x.
 
     Args:
@@ -71,7 +75,7 @@ def square(x):
     return ops.square_p.bind(as_operand(x, "square"))
 
 
-def integer_pow(x, y):
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """Return x ** y for a Python int y.
 
     Args:
@@ -93,7 +97,7 @@ def integer_pow(x, y):
     return ops.integer_pow_p.bind(as_operand(x, "integer_pow"), y=operator.index(y))
 
 
-def reciprocal(x):
+def reciprocal(x: ArrayLike) -> Array:
     """Return 1 / x.
 
     Args:
@@ -109,7 +113,7 @@ def reciprocal(x):
     return integer_pow(x, -1)
 
 
-def pow(x, y):
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x ** y.
 
     Args:
@@ -132,7 +136,7 @@ def pow(x, y):
     return ops.pow_p.bind(*same_dtype_operands("pow", x, y_operand))
 
 
-def sqrt(x, *, accuracy=None):
+def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return the square root.
 
     Args:
@@ -150,7 +154,7 @@ def sqrt(x, *, accuracy=None):
     return ops.sqrt_p.bind(as_operand(x, "sqrt"))
 
 
-def rsqrt(x, *, accuracy=None):
+def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return 1 / sqrt(x).
 
     Args:
@@ -168,7 +172,7 @@ def rsqrt(x, *, accuracy=None):
     return ops.rsqrt_p.bind(as_operand(x, "rsqrt"))
 
 
-def cbrt(x, *, accuracy=None):
+def cbrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return the real cube root.
 
     Args:
@@ -186,7 +190,7 @@ def cbrt(x, *, accuracy=None):
     return ops.cbrt_p.bind(as_operand(x, "cbrt"))
 
 
-def exp(x, *, accuracy=None):
+def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return e ** x.
 
     Args:
@@ -204,7 +208,7 @@ def exp(x, *, accuracy=None):
     return ops.exp_p.bind(as_operand(x, "exp"))
 
 
-def exp2(x, *, accuracy=None):
+def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return 2 ** x.
 
     Args:
@@ -222,7 +226,7 @@ def exp2(x, *, accuracy=None):
     return ops.exp2_p.bind(as_operand(x, "exp2"))
 
 
-def expm1(x, *, accuracy=None):
+def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return e ** x - 1, precise near x = 0.
 
     Args:
@@ -240,7 +244,7 @@ def expm1(x, *, accuracy=None):
     return ops.expm1_p.bind(as_operand(x, "expm1"))
 
 
-def log(x, *, accuracy=None):
+def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return the natural logarithm.
 
     Args:
@@ -258,7 +262,7 @@ def log(x, *, accuracy=None):
     return ops.log_p.bind(as_operand(x, "log"))
 
 
-def log1p(x, *, accuracy=None):
+def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return log(1 + x), precise near x = 0.
 
     Args:
@@ -276,7 +280,7 @@ def log1p(x, *, accuracy=None):
     return ops.log1p_p.bind(as_operand(x, "log1p"))
 
 
-def logistic(x, *, accuracy=None):
+def logistic(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return 1 / (1 + exp(-x)).
 
     Args:
@@ -294,7 +298,7 @@ def logistic(x, *, accuracy=None):
     return ops.logistic_p.bind(as_operand(x, "logistic"))
 
 
-def sin(x, *, accuracy=None):
+def sin(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return the sine.
 
     Args:
@@ -312,7 +316,7 @@ def sin(x, *, accuracy=None):
     return ops.sin_p.bind(as_operand(x, "sin"))
 
 
-def cos(x, *, accuracy=None):
+def cos(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return the cosine.
 
     Args:
@@ -330,7 +334,7 @@ def cos(x, *, accuracy=None):
     return ops.cos_p.bind(as_operand(x, "cos"))
 
 
-def tan(x, *, accuracy=None):
+def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return the tangent.
 
     Args:
@@ -348,7 +352,7 @@ def tan(x, *, accuracy=None):
     return ops.tan_p.bind(as_operand(x, "tan"))
 
 
-def asin(x):
+def asin(x: ArrayLike) -> Array:
     """Return the inverse sine, in radians.
 
     Args:
@@ -364,7 +368,7 @@ def asin(x):
     return ops.asin_p.bind(as_operand(x, "asin"))
 
 
-def acos(x):
+def acos(x: ArrayLike) -> Array:
     """Return the inverse cosine, in radians.
 
     Args:
@@ -380,7 +384,7 @@ def acos(x):
     return ops.acos_p.bind(as_operand(x, "acos"))
 
 
-def atan(x):
+def atan(x: ArrayLike) -> Array:
     """Return the inverse tangent, in radians.
 
     Args:
@@ -396,7 +400,7 @@ def atan(x):
     return ops.atan_p.bind(as_operand(x, "atan"))
 
 
-def atan2(x, y):
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the angle of the point (y, x) in radians: the inverse tangent of x / y.
 
     Args:
@@ -416,7 +420,7 @@ def atan2(x, y):
     return ops.atan2_p.bind(*same_dtype_operands("atan2", x, y))
 
 
-def sinh(x):
+def sinh(x: ArrayLike) -> Array:
     """Return the hyperbolic sine.
 
     Args:
@@ -432,7 +436,7 @@ def sinh(x):
     return ops.sinh_p.bind(as_operand(x, "sinh"))
 
 
-def cosh(x):
+def cosh(x: ArrayLike) -> Array:
     """Return the hyperbolic cosine.
 
     Args:
@@ -448,7 +452,7 @@ def cosh(x):
     return ops.cosh_p.bind(as_operand(x, "cosh"))
 
 
-def tanh(x, *, accuracy=None):
+def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """Return the hyperbolic tangent.
 
     Args:
@@ -466,7 +470,7 @@ def tanh(x, *, accuracy=None):
     return ops.tanh_p.bind(as_operand(x, "tanh"))
 
 
-def asinh(x):
+def asinh(x: ArrayLike) -> Array:
     """Return the inverse hyperbolic sine.
 
     Args:
@@ -482,7 +486,7 @@ def asinh(x):
     return ops.asinh_p.bind(as_operand(x, "asinh"))
 
 
-def acosh(x):
+def acosh(x: ArrayLike) -> Array:
     """Return the inverse hyperbolic cosine.
 
     Args:
@@ -498,7 +502,7 @@ def acosh(x):
     return ops.acosh_p.bind(as_operand(x, "acosh"))
 
 
-def atanh(x):
+def atanh(x: ArrayLike) -> Array:
     """Return the inverse hyperbolic tangent.
 
     Args:

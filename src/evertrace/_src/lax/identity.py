@@ -1,9 +1,15 @@
 """Functions that return values as they are, and say something about them."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import errors, tree
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, from_numpy
+from evertrace._src.arrays.types import ArrayLike, Shape
 from evertrace._src.core.placement import Sharding
 from evertrace._src.lax.shapes import as_shape
 from evertrace._src.ops.sharding_constraint import sharding_constraint_p
@@ -11,7 +17,7 @@ from evertrace._src.ops.sink import dce_sink_p
 from evertrace._src.ops.structural import broadcast_in_dim_p
 
 
-def stage(x, /):
+def stage(x: Any, /) -> Array:
     """Return a value as an array: a number, a NumPy array or an array.
 
     Example:
@@ -21,7 +27,7 @@ def stage(x, /):
     return as_array(x, "stage")
 
 
-def shape_as_value(shape):
+def shape_as_value(shape: Shape) -> Array:
     """Return a shape as an array of int32.
 
     Example:
@@ -31,7 +37,7 @@ def shape_as_value(shape):
     return from_numpy(np.asarray(as_shape(shape), np.int32), "shape_as_value")
 
 
-def broadcast_like(arr, like_arr):
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """Repeat an array to the shape of another, aligned at the last dimensions.
 
     Args:
@@ -63,7 +69,7 @@ def broadcast_like(arr, like_arr):
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept, sharding=None)
 
 
-def with_sharding_constraint(x, shardings):
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """Return arrays, which are to be laid out as the shardings say.
 
     Args:
@@ -108,7 +114,7 @@ def _checked(where, leaf, sharding):
     return sharding_constraint_p.bind(x, sharding=sharding, unconstrained_dims=frozenset())
 
 
-def dce_sink(val, *, prevent_mlir_dce=False):
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> Any:
     """Keep values in the program though nothing reads them.
 
     Args:

@@ -3,10 +3,17 @@
 `numpy`-style indexing (``x[i]``, ``x.at[i].set(v)``) is the convenient way to them.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.lax.shapes import as_dims, as_shape
 from evertrace._src.ops import indexing as ops
@@ -24,16 +31,16 @@ from evertrace._src.ops.structural import expand_dims
 
 
 def gather(
-    operand,
-    start_indices,
-    dimension_numbers,
-    slice_sizes,
+    operand: ArrayLike,
+    start_indices: ArrayLike,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
     *,
-    unique_indices=False,
-    indices_are_sorted=False,
-    mode=None,
-    fill_value=None,
-):
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Take windows of an array that start where an array of indices says.
 
     Args:
@@ -83,15 +90,15 @@ def gather(
 
 
 def scatter(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: Any,
     *,
-    indices_are_sorted=False,
-    unique_indices=False,
-    mode=None,
-):
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
     """Return an array with windows replaced that start where an array of indices says.
 
     Args:
@@ -131,15 +138,15 @@ def scatter(
 
 
 def scatter_add(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: Any,
     *,
-    indices_are_sorted=False,
-    unique_indices=False,
-    mode=None,
-):
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
     """Return an array with `updates` added to windows; arguments as of `scatter`.
 
     Where windows overlap, all updates are added.
@@ -162,15 +169,15 @@ def scatter_add(
 
 
 def scatter_sub(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: Any,
     *,
-    indices_are_sorted=False,
-    unique_indices=False,
-    mode=None,
-):
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
     """Return an array with `updates` subtracted from windows; arguments as of `scatter`.
 
     Where windows overlap, all updates are subtracted.
@@ -193,15 +200,15 @@ def scatter_sub(
 
 
 def scatter_mul(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: Any,
     *,
-    indices_are_sorted=False,
-    unique_indices=False,
-    mode=None,
-):
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
     """Return an array with windows multiplied by `updates`; arguments as of `scatter`.
 
     Where windows overlap, all updates are multiplied. The derivative by `updates` needs
@@ -225,15 +232,15 @@ def scatter_mul(
 
 
 def scatter_min(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: Any,
     *,
-    indices_are_sorted=False,
-    unique_indices=False,
-    mode=None,
-):
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
     """Return an array with the lesser of windows and `updates`; arguments as of `scatter`.
 
     Where windows overlap, it is the least of all. Equal ones share the derivative.
@@ -256,15 +263,15 @@ def scatter_min(
 
 
 def scatter_max(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: Any,
     *,
-    indices_are_sorted=False,
-    unique_indices=False,
-    mode=None,
-):
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
     """Return an array with the greater of windows and `updates`; arguments as of `scatter`.
 
     Where windows overlap, it is the greatest of all. Equal ones share the derivative.
@@ -300,16 +307,16 @@ def _scatter(prim, operand, indices, updates, dnums, indices_are_sorted, unique_
 
 
 def scatter_apply(
-    operand,
-    scatter_indices,
-    func,
-    dimension_numbers,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[..., Any],
+    dimension_numbers: Any,
     *,
-    update_shape=(),
-    indices_are_sorted=False,
-    unique_indices=False,
-    mode=None,
-):
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
     """Return an array with a function applied to windows; arguments as of `scatter`.
 
     Args:
@@ -344,7 +351,7 @@ def scatter_apply(
     return scatter(operand, indices, func(taken), dimension_numbers, mode=mode, **promises)
 
 
-def index_take(src, idxs, axes):
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
     """Take the elements (or subarrays) at given indices of some dimensions.
 
     Args:

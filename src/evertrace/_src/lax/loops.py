@@ -5,8 +5,11 @@ values from around them. A carry keeps its type from turn to turn; a weakly type
 (such as a Python scalar) takes the type that the body gives it.
 """
 
+from __future__ import annotations
+
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,7 +45,13 @@ loop: Any = LazyModule("evertrace._src.control.loop")
 
 
 @stateful
-def while_loop(cond_fun, body_fun, init_val, *, max_steps=None):
+def while_loop(
+    cond_fun: Callable[..., Any],
+    body_fun: Callable[..., Any],
+    init_val: Any,
+    *,
+    max_steps: int | None = None,
+) -> Any:
     """Apply a function to a value again and again while a condition holds.
 
     Args:
@@ -156,7 +165,14 @@ def _check_condition(cond):
 
 
 @stateful
-def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[..., Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
     """Apply ``value = body_fun(i, value)`` for i from `lower` to `upper` - 1.
 
     If both bounds are known when the loop is traced it is a `scan`, and so can be differentiated in
@@ -241,7 +257,7 @@ def _next(i):
     return add_p.bind(i, literal(1, i.aval.dtype, i.aval.weak_type))
 
 
-def _bounds(lower, upper):
+def _bounds(lower, upper) -> tuple[Any, Any]:
     """Return both bounds as integer scalars of one dtype; Python's stay weakly typed."""
     lower, upper = as_operand(lower, "fori_loop"), as_operand(upper, "fori_loop")
     dtype, _ = dtypes.lattice_result_type(lower, upper)
@@ -263,7 +279,15 @@ def _bounds(lower, upper):
 
 
 @stateful
-def scan(f, init, xs=None, length=None, reverse=False, unroll=1, _split_transpose=False):
+def scan(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> Any:
     """Loop over the leading dimension of arrays, with a carry, and stack what each turn returns.
 
     ::
@@ -434,7 +458,7 @@ def _stack(items):
 
 
 @stateful
-def map(f, xs, *, batch_size=None):
+def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply a function to each slice of arrays along their leading dimension, one after the other.
 
     Like `vmap`, but the slices are worked on in turn: less memory, and `f` runs for one at a time.

@@ -1,9 +1,18 @@
 """Padding by name."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from evertrace._src import errors
 
 
-def padtype_to_pads(in_shape, window_shape, window_strides, padding):
+def padtype_to_pads(
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+) -> list[tuple[int, int]]:
     """Return the padding that a name stands for.
 
     Args:

@@ -1,11 +1,18 @@
 """Functions that differ from platform to platform."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from evertrace._src import errors
 from evertrace._src.lax.branches import switch
 from evertrace._src.ops import platform as ops
 
 
-def platform_dependent(*args, default=None, **per_platform):
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
     """Call the function for the platform that the program runs on.
 
     Args:

@@ -1,15 +1,20 @@
 """Products of matrices whose rows belong to groups of sizes that are data."""
 
+from __future__ import annotations
+
 import dataclasses
 import operator
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.lax.creation import broadcasted_iota
 from evertrace._src.lax.cumulative import cumsum
-from evertrace._src.lax.dot import dot_general
+from evertrace._src.lax.dot import PrecisionLike, dot_general
 from evertrace._src.ops.bits import and_p
 from evertrace._src.ops.compare import ge_p, lt_p
 from evertrace._src.ops.convert import convert
@@ -42,7 +47,7 @@ class RaggedDotDimensionNumbers:
     lhs_ragged_dimensions: tuple
     rhs_group_dimensions: tuple
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         """Make tuples of what was given."""
         contract, batch = self.dot_dimension_numbers
         numbers = tuple(tuple(map(_ints, pair)) for pair in (contract, batch))
@@ -59,14 +64,14 @@ _ROWS = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
 def ragged_dot(
-    lhs,
-    rhs,
-    group_sizes,
-    precision=None,
-    preferred_element_type=None,
-    group_offset=None,
-    out_sharding=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Multiply each group of rows with a matrix of its own.
 
     Args:
@@ -92,15 +97,15 @@ def ragged_dot(
 
 
 def ragged_dot_general(
-    lhs,
-    rhs,
-    group_sizes,
-    ragged_dot_dimension_numbers,
-    precision=None,
-    preferred_element_type=None,
-    group_offset=None,
-    out_sharding=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    ragged_dot_dimension_numbers: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Multiply as `dot_general` does, group by group along one dimension of `lhs`.
 
     What the groups mean depends on the kind of that ragged dimension:

@@ -4,13 +4,18 @@ A user's function that is one of add, mul, max, min, and, or, xor is recognised 
 not by what it is called, and becomes the named reduction, which is faster and differentiates.
 """
 
+from __future__ import annotations
+
 import operator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, type_of_number
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.control.lifted import unchanging
 from evertrace._src.control.reduction import reduce_p, reduce_window_p
 from evertrace._src.core.aval import ShapedArray
@@ -29,7 +34,7 @@ from evertrace._src.transforms.staging import close_jaxpr, inline, known_value, 
 # ---------------------------------------------------------------- named reductions
 
 
-def reduce_sum(operand, axes, *, out_sharding=None):
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Add up elements along axes.
 
     Args:
@@ -51,7 +56,7 @@ def reduce_sum(operand, axes, *, out_sharding=None):
     return reduce_sum_p.bind(x, axes=as_shape(axes), out_sharding=out_sharding)
 
 
-def reduce_prod(operand, axes):
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Multiply elements along axes.
 
     Args:
@@ -72,7 +77,7 @@ def reduce_prod(operand, axes):
     return ops.reduce_prod_p.bind(as_operand(operand, "reduce_prod"), axes=as_shape(axes))
 
 
-def reduce_max(operand, axes):
+def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the largest elements along axes; NaN where there is one.
 
     Args:
@@ -93,7 +98,7 @@ def reduce_max(operand, axes):
     return ops.reduce_max_p.bind(as_operand(operand, "reduce_max"), axes=as_shape(axes))
 
 
-def reduce_min(operand, axes):
+def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the smallest elements along axes; NaN where there is one.
 
     Args:
@@ -114,7 +119,7 @@ def reduce_min(operand, axes):
     return ops.reduce_min_p.bind(as_operand(operand, "reduce_min"), axes=as_shape(axes))
 
 
-def reduce_and(operand, axes):
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the bitwise (for booleans: logical) and of elements along axes.
 
     Args:
@@ -134,7 +139,7 @@ def reduce_and(operand, axes):
     return ops.reduce_and_p.bind(as_operand(operand, "reduce_and"), axes=as_shape(axes))
 
 
-def reduce_or(operand, axes):
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the bitwise (for booleans: logical) or of elements along axes.
 
     Args:
@@ -154,7 +159,7 @@ def reduce_or(operand, axes):
     return ops.reduce_or_p.bind(as_operand(operand, "reduce_or"), axes=as_shape(axes))
 
 
-def reduce_xor(operand, axes):
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the bitwise (for booleans: logical) exclusive or of elements along axes.
 
     Args:
@@ -174,7 +179,7 @@ def reduce_xor(operand, axes):
     return ops.reduce_xor_p.bind(as_operand(operand, "reduce_xor"), axes=as_shape(axes))
 
 
-def argmax(operand, axis, index_dtype):
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Return where along an axis the largest element is first; the first NaN counts as largest.
 
     Args:
@@ -195,7 +200,7 @@ def argmax(operand, axis, index_dtype):
     return _find(ops.argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand, axis, index_dtype):
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Return where along an axis the smallest element is first; the first NaN counts as smallest.
 
     Args:
@@ -332,7 +337,13 @@ def _is_identity(init, identity):
     return value is not None and bool(np.all(value.host() == identity(init.dtype)))
 
 
-def reduce(operands, init_values, computation, dimensions, out_sharding=None):
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[..., Any],
+    dimensions: Any,
+    out_sharding: Any = None,
+) -> Any:
     """Reduce arrays along dimensions by a function of two scalars (or of two trees of scalars).
 
     Args:
@@ -378,15 +389,15 @@ def reduce(operands, init_values, computation, dimensions, out_sharding=None):
 
 
 def reduce_window(
-    operand,
-    init_value,
-    computation,
-    window_dimensions,
-    window_strides=None,
-    padding="VALID",
-    base_dilation=None,
-    window_dilation=None,
-):
+    operand: Any,
+    init_value: Any,
+    computation: Callable[..., Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Any:
     """Reduce each window of arrays by a function of two scalars.
 
     Args:
@@ -447,13 +458,13 @@ def _window(x, dimensions, strides, padding, base_dilation, window_dilation):
 
 
 def reduce_window_shape_tuple(
-    operand_shape,
-    window_dimensions,
-    window_strides,
-    padding,
-    base_dilation=None,
-    window_dilation=None,
-):
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
     """Return the shape that `reduce_window` gives for these params, padding as pairs.
 
     Args:

@@ -1,11 +1,15 @@
 """Choosing elements from one of several arrays."""
 
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.broadcasting import scalars_like_arrays
 from evertrace._src.ops import select as ops
 
 
-def select(pred, on_true, on_false):
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Choose between two arrays, element by element.
 
     Args:
@@ -26,7 +30,7 @@ def select(pred, on_true, on_false):
     return select_n(pred, on_false, on_true)
 
 
-def select_n(which, *cases):
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """Choose among arrays, element by element.
 
     Args:

@@ -1,5 +1,10 @@
 """sequential_vmap: a function that is applied to the examples of a batch one after the other."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from evertrace._src import tree
 from evertrace._src.control.custom_vmap import custom_vmap
 from evertrace._src.lax.loops import map as lax_map
@@ -7,7 +12,7 @@ from evertrace._src.support import merge, partition, set_module
 
 
 @set_module("evertrace.custom_batching")
-def sequential_vmap(f):
+def sequential_vmap(f: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function that `vmap` applies to one example after the other, as `lax.map` does.
 
     Args:

@@ -1,5 +1,7 @@
 """Shapes and dimensions as users give them."""
 
+from __future__ import annotations
+
 import operator
 
 import numpy as np
@@ -54,7 +56,7 @@ def as_dims(name, dims, ndim):
     return tuple(as_dim(name, d, ndim) for d in dims)
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
     """Return the shape that shapes broadcast to, aligned at their last dimensions.
 
     Args:

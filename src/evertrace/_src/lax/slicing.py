@@ -1,14 +1,18 @@
 """Slices, padding, concatenation and their like; slices may begin where scalars say."""
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import EVAL, state
 from evertrace._src.lax.broadcasting import scalars_like_arrays
@@ -24,7 +28,12 @@ from evertrace._src.ops.structural import check_dims, expand_dims, squeeze
 # ---------------------------------------------------------------- at known places
 
 
-def slice(operand, start_indices, limit_indices, strides=None):
+def slice(
+    operand: ArrayLike,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
     """Cut out a box, with a stride per dimension.
 
     Args:
@@ -52,7 +61,9 @@ def slice(operand, start_indices, limit_indices, strides=None):
     )
 
 
-def slice_in_dim(operand, start_index, limit_index, stride=1, axis=0):
+def slice_in_dim(
+    operand: ArrayLike, start_index: int, limit_index: int, stride: int = 1, axis: int = 0
+) -> Array:
     """Slice along one dimension, as ``x[start:limit:stride]`` does.
 
     Args:
@@ -89,7 +100,7 @@ def _from_front(index, size):
     return index + size if index < 0 else index
 
 
-def index_in_dim(operand, index, axis=0, keepdims=True):
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Take what is at one index of one dimension.
 
     Args:
@@ -118,7 +129,9 @@ def index_in_dim(operand, index, axis=0, keepdims=True):
     return out if keepdims else squeeze(out, (axis,))
 
 
-def pad(operand, padding_value, padding_config):
+def pad(
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
+) -> Array:
     """Add elements before, after and between, or remove some at the ends.
 
     Args:
@@ -144,7 +157,7 @@ def pad(operand, padding_value, padding_config):
     )
 
 
-def concatenate(operands, dimension):
+def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
     """Join arrays along a dimension.
 
     Args:
@@ -172,7 +185,7 @@ def concatenate(operands, dimension):
     return ops.concatenate_p.bind(*operands, dimension=dimension)
 
 
-def split(operand, sizes, axis=0):
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Cut an array into consecutive parts.
 
     Args:
@@ -197,7 +210,7 @@ def split(operand, sizes, axis=0):
     return ops.split_p.bind(operand, sizes=as_shape(sizes), axis=axis)
 
 
-def stack(operands, axis=0):
+def stack(operands: Array | Sequence[ArrayLike], axis: int = 0) -> Array:
     """Join arrays along a new dimension.
 
     Args:
@@ -221,7 +234,7 @@ def stack(operands, axis=0):
     return ops.stack_p.bind(*operands, axis=axis)
 
 
-def unstack(x, axis=0):
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """Take an array apart along a dimension.
 
     Args:
@@ -243,7 +256,7 @@ def unstack(x, axis=0):
     return tuple(ops.unstack_p.bind(x, axis=as_dim("unstack", axis, x.ndim)))
 
 
-def tile(operand, reps):
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat an array along its dimensions.
 
     Args:
@@ -267,7 +280,13 @@ def tile(operand, reps):
 # ---------------------------------------------------------------- at places given by scalars
 
 
-def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices=True):
+def dynamic_slice(
+    operand: ArrayLike,
+    start_indices: Array | np.ndarray | Sequence[ArrayLike],
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """Cut out a box of known shape that begins where scalars say.
 
     Args:
@@ -294,7 +313,13 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
     return dynamic.dynamic_slice_p.bind(operand, *starts, slice_sizes=as_shape(slice_sizes))
 
 
-def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices=True):
+def dynamic_update_slice(
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: Array | np.ndarray | Sequence[ArrayLike],
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """Return an array with a box replaced that begins where scalars say.
 
     Args:
@@ -388,7 +413,14 @@ def _counted_from_front(index, size, allow_negative):
     return select(is_negative, add_p.bind(index, literal(size, dtype)), index)
 
 
-def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_negative_indices=True):
+def dynamic_slice_in_dim(
+    operand: ArrayLike,
+    start_index: Any,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """Cut `slice_size` elements along one dimension, beginning at a scalar index.
 
     Args:
@@ -413,7 +445,14 @@ def dynamic_slice_in_dim(operand, start_index, slice_size, axis=0, *, allow_nega
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negative_indices=True):
+def dynamic_index_in_dim(
+    operand: ArrayLike,
+    index: ArrayLike,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """Take what is at a scalar index of one dimension.
 
     Args:
@@ -439,7 +478,14 @@ def dynamic_index_in_dim(operand, index, axis=0, keepdims=True, *, allow_negativ
     return out if keepdims else squeeze(out, (axis,))
 
 
-def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_negative_indices=True):
+def dynamic_update_slice_in_dim(
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_index: Any,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """Return an array with a slice along one dimension replaced, from a scalar index on.
 
     Args:
@@ -464,7 +510,14 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis, *, allow_neg
     )
 
 
-def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_indices=True):
+def dynamic_update_index_in_dim(
+    operand: ArrayLike,
+    update: ArrayLike,
+    index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """Return an array with what is at a scalar index of one dimension replaced.
 
     Args:

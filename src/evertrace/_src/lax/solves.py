@@ -4,6 +4,11 @@ How a solution was found does not matter to its derivative: that follows from th
 satisfies, by the implicit function theorem.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
@@ -101,7 +106,14 @@ class _Vector:
 
 
 @stateful
-def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False, has_aux=False):
+def custom_linear_solve(
+    matvec: Callable[..., Any],
+    b: Any,
+    solve: Callable[..., Any],
+    transpose_solve: Callable[..., Any] | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
     """Solve ``matvec(x) = b`` by a function, with the derivatives of the equation.
 
     Derivatives do not look into `solve`: the tangent of x solves the same system with another right
@@ -172,7 +184,13 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
 
 
 @stateful
-def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
+def custom_root(
+    f: Callable[..., Any],
+    initial_guess: Any,
+    solve: Callable[..., Any],
+    tangent_solve: Callable[..., Any],
+    has_aux: bool = False,
+) -> Any:
     """Find a root of a function, with the derivatives of the equation ``f(x) = 0``.
 
     Derivatives do not look into `solve`: by what `f` closes over they are ``-J^-1 df``, where J is

@@ -1,14 +1,19 @@
 """Sorting."""
 
-import operator
+from __future__ import annotations
 
+import operator
+from typing import Any
+
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.shapes import as_dim
 from evertrace._src.ops import sort as ops
 from evertrace._src.ops.elementwise import neg_p
 
 
-def sort(operand, dimension=-1, is_stable=True, num_keys=1):
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Sort along a dimension, in ascending order.
 
     Args:
@@ -43,7 +48,7 @@ def sort(operand, dimension=-1, is_stable=True, num_keys=1):
     return tuple(outs) if is_sequence else outs[0]
 
 
-def sort_key_val(keys, values, dimension=-1, is_stable=True):
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
     """Sort `keys`, and rearrange `values` in the same way.
 
     Args:
@@ -66,7 +71,7 @@ def sort_key_val(keys, values, dimension=-1, is_stable=True):
     return sort((keys, values), dimension, is_stable)
 
 
-def top_k(operand, k, *, axis=-1):
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     """Return the `k` largest elements along a dimension, and where they are.
 
     Args:
@@ -92,13 +97,13 @@ def top_k(operand, k, *, axis=-1):
 
 
 def approx_max_k(
-    operand,
-    k,
-    reduction_dimension=-1,
-    recall_target=0.95,
-    reduction_input_size_override=-1,
-    aggregate_to_topk=True,
-):
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list[Array]:
     """Return the `k` largest elements, of which some may be missed; here none are.
 
     Args:
@@ -124,13 +129,13 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand,
-    k,
-    reduction_dimension=-1,
-    recall_target=0.95,
-    reduction_input_size_override=-1,
-    aggregate_to_topk=True,
-):
+    operand: ArrayLike,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> list[Array]:
     """Return the `k` smallest elements in ascending order; see `approx_max_k`.
 
     Args:

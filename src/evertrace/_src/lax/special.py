@@ -1,13 +1,17 @@
 """Special functions of real numbers."""
 
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control import incomplete as _programs  # noqa: F401, for the rules it defines
 from evertrace._src.lax.broadcasting import same_dtype_operands
 from evertrace._src.ops import gamma
 from evertrace._src.ops import special as ops
 
 
-def erf(x):
+def erf(x: ArrayLike) -> Array:
     """Return the error function, 2 / sqrt(pi) * integral of exp(-t**2) from 0 to x.
 
     Args:
@@ -23,7 +27,7 @@ def erf(x):
     return ops.erf_p.bind(as_operand(x, "erf"))
 
 
-def erfc(x):
+def erfc(x: ArrayLike) -> Array:
     """Return the complementary error function, 1 - erf(x).
 
     Args:
@@ -41,7 +45,7 @@ def erfc(x):
     return ops.erfc_p.bind(as_operand(x, "erfc"))
 
 
-def erf_inv(x):
+def erf_inv(x: ArrayLike) -> Array:
     """Return the inverse of the error function.
 
     Args:
@@ -59,7 +63,7 @@ def erf_inv(x):
     return ops.erf_inv_p.bind(as_operand(x, "erf_inv"))
 
 
-def lgamma(x):
+def lgamma(x: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the gamma function.
 
     Args:
@@ -76,7 +80,7 @@ def lgamma(x):
     return ops.lgamma_p.bind(as_operand(x, "lgamma"))
 
 
-def digamma(x):
+def digamma(x: ArrayLike) -> Array:
     """Return the derivative of `lgamma`; NaN at its poles, 0, -1, -2, ...
 
     Args:
@@ -93,7 +97,7 @@ def digamma(x):
     return ops.digamma_p.bind(as_operand(x, "digamma"))
 
 
-def polygamma(m, x):
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Return the m-th derivative of the digamma function at x.
 
     Args:
@@ -112,7 +116,7 @@ def polygamma(m, x):
     return ops.polygamma_p.bind(*same_dtype_operands("polygamma", m, x))
 
 
-def zeta(x, q):
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Return the Hurwitz zeta function, the sum of (k + q) ** -x over k = 0, 1, 2, ...
 
     Args:
@@ -132,7 +136,7 @@ def zeta(x, q):
     return ops.zeta_p.bind(*same_dtype_operands("zeta", x, q))
 
 
-def bessel_i0e(x):
+def bessel_i0e(x: ArrayLike) -> Array:
     """Return exp(-abs(x)) * I0(x), the scaled modified Bessel function of order 0.
 
     Args:
@@ -148,7 +152,7 @@ def bessel_i0e(x):
     return ops.bessel_i0e_p.bind(as_operand(x, "bessel_i0e"))
 
 
-def bessel_i1e(x):
+def bessel_i1e(x: ArrayLike) -> Array:
     """Return exp(-abs(x)) * I1(x), the scaled modified Bessel function of order 1.
 
     Args:
@@ -167,7 +171,7 @@ def bessel_i1e(x):
 # ---------------------------------------------------------------- incomplete functions
 
 
-def igamma(a, x):
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularised lower incomplete gamma function.
 
     That is the integral of ``t**(a - 1) * exp(-t)`` from 0 to x, divided by Gamma(a): the chance
@@ -191,7 +195,7 @@ def igamma(a, x):
     return gamma.igamma_p.bind(*same_dtype_operands("igamma", a, x))
 
 
-def igammac(a, x):
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularised upper incomplete gamma function, 1 - igamma(a, x).
 
     Small values are computed as such, not as a difference from 1.
@@ -210,7 +214,7 @@ def igammac(a, x):
     return gamma.igammac_p.bind(*same_dtype_operands("igammac", a, x))
 
 
-def igamma_grad_a(a, x):
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the derivative of `igamma` by `a`.
 
     Args:
@@ -230,7 +234,7 @@ def igamma_grad_a(a, x):
     return gamma.igamma_grad_a_p.bind(*same_dtype_operands("igamma_grad_a", a, x))
 
 
-def random_gamma_grad(a, x):
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the derivative by `a` of a number `x` drawn from the gamma distribution.
 
     It is that of the quantile: ``igamma(a, x)`` stays what it is. Source: M. Figurnov, S. Mohamed,
@@ -252,7 +256,7 @@ def random_gamma_grad(a, x):
     return gamma.random_gamma_grad_p.bind(*same_dtype_operands("random_gamma_grad", a, x))
 
 
-def betainc(a, b, x):
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularised incomplete beta function.
 
     That is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to x, divided by that to 1.

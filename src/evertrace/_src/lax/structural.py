@@ -3,16 +3,22 @@
 Dimensions are counted from 0; negative ones count from the end only where a docstring says so.
 """
 
+from __future__ import annotations
+
 import math
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike, Shape
 from evertrace._src.lax.shapes import as_dim, as_dims, as_shape
 from evertrace._src.ops import structural as ops
 
 
-def broadcast(operand, sizes, *, out_sharding=None):
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Add dimensions in front and repeat the array along them.
 
     Args:
@@ -34,7 +40,13 @@ def broadcast(operand, sizes, *, out_sharding=None):
     return broadcast_in_dim(operand, (*sizes, *operand.shape), kept)
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None):
+def broadcast_in_dim(
+    operand: ArrayLike,
+    shape: Shape,
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Broadcast to a shape, with the dimensions of the operand where one wants them.
 
     Args:
@@ -65,7 +77,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions, *, out_sharding=None)
     )
 
 
-def broadcast_to_rank(x, rank):
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Add dimensions of size 1 in front until the array has `rank` dimensions.
 
     Args:
@@ -83,7 +95,13 @@ def broadcast_to_rank(x, rank):
     return ops.expand_dims(x, tuple(range(rank - x.ndim)))
 
 
-def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
+def reshape(
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Give the elements, in row-major order, another shape.
 
     Args:
@@ -116,7 +134,7 @@ def reshape(operand, new_sizes, dimensions=None, *, out_sharding=None):
     return ops.reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions, sharding=None)
 
 
-def transpose(operand, permutation):
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Permute dimensions.
 
     Args:
@@ -136,7 +154,7 @@ def transpose(operand, permutation):
     return ops.permute(as_array(operand, "transpose"), as_shape(permutation))
 
 
-def squeeze(array, dimensions):
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Remove dimensions of size 1.
 
     Args:
@@ -158,7 +176,7 @@ def squeeze(array, dimensions):
     return ops.squeeze(array, as_dims("squeeze", dimensions, array.ndim))
 
 
-def expand_dims(array, dimensions):
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Add dimensions of size 1.
 
     Args:
@@ -182,7 +200,7 @@ def expand_dims(array, dimensions):
     return ops.expand_dims(array, dims)
 
 
-def rev(operand, dimensions):
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order of elements along dimensions.
 
     Args:
@@ -203,7 +221,7 @@ def rev(operand, dimensions):
     return ops.rev_p.bind(as_array(operand, "rev"), dimensions=as_shape(dimensions))
 
 
-def collapse(operand, start_dimension, stop_dimension=None):
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Make one dimension of several neighbouring ones.
 
     Args:

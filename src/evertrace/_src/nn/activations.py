@@ -4,9 +4,13 @@ Those with a kink at 0 have derivative 0 there, as JAX's do: they are written as
 values, whose derivatives are those of the value chosen. NaN stays NaN in value and derivative.
 """
 
+from __future__ import annotations
+
 import math
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand
 from evertrace._src.numpy.elementary import clip, default_inexact, logaddexp, where
@@ -23,13 +27,13 @@ SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805
 
 
-def _inexact(name, x):
+def _inexact(name, x) -> Array:
     """Return the argument as a floating or complex operand."""
     return promote_inexact(name, operand(name, x))[0]
 
 
 @public
-def identity(x):
+def identity(x: ArrayLike) -> Array:
     """Return `x`, as an array.
 
     Args:
@@ -44,7 +48,7 @@ def identity(x):
 
 @public
 @native.planned(by_type=False)
-def relu(x):
+def relu(x: ArrayLike) -> Array:
     """Return ``max(x, 0)``, with derivative 0 at 0.
 
     Args:
@@ -63,7 +67,7 @@ def relu(x):
 
 @public
 @native.planned(by_type=False)
-def relu6(x):
+def relu6(x: ArrayLike) -> Array:
     """Return ``min(max(x, 0), 6)``, with derivative 0 at 0 and at 6.
 
     Args:
@@ -82,7 +86,7 @@ def relu6(x):
 
 @public
 @native.planned(by_type=False)
-def squareplus(x, b=4):
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """Return ``(x + sqrt(x**2 + b)) / 2``, a smooth `relu`.
 
     Args:
@@ -104,7 +108,7 @@ def squareplus(x, b=4):
 
 @public
 @native.planned(by_type=False)
-def softplus(x):
+def softplus(x: ArrayLike) -> Array:
     """Return ``log(1 + exp(x))`` without overflow.
 
     Args:
@@ -122,7 +126,7 @@ def softplus(x):
 
 @public
 @native.planned(by_type=False)
-def sparse_plus(x):
+def sparse_plus(x: ArrayLike) -> Array:
     """Return 0 below -1, `x` above 1, and ``(x + 1)**2 / 4`` between.
 
     Args:
@@ -141,7 +145,7 @@ def sparse_plus(x):
 
 @public
 @native.planned(by_type=False)
-def soft_sign(x):
+def soft_sign(x: ArrayLike) -> Array:
     """Return ``x / (abs(x) + 1)``.
 
     Args:
@@ -160,7 +164,7 @@ def soft_sign(x):
 
 @public
 @native.planned(by_type=False)
-def sigmoid(x):
+def sigmoid(x: ArrayLike) -> Array:
     """Return ``1 / (1 + exp(-x))``.
 
     Args:
@@ -178,7 +182,7 @@ def sigmoid(x):
 
 @public
 @native.planned(by_type=False)
-def sparse_sigmoid(x):
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return 0 below -1, 1 above 1, and ``(x + 1) / 2`` between.
 
     Args:
@@ -198,7 +202,7 @@ def sparse_sigmoid(x):
 
 @public
 @native.planned(by_type=False)
-def silu(x):
+def silu(x: ArrayLike) -> Array:
     """Return ``x * sigmoid(x)``, also known as swish.
 
     Args:
@@ -223,7 +227,7 @@ swish = silu
 
 @public
 @native.planned(by_type=False)
-def mish(x):
+def mish(x: ArrayLike) -> Array:
     """Return ``x * tanh(softplus(x))``.
 
     Args:
@@ -244,7 +248,7 @@ def mish(x):
 
 @public
 @native.planned(by_type=False)
-def log_sigmoid(x):
+def log_sigmoid(x: ArrayLike) -> Array:
     """Return ``log(sigmoid(x))`` without underflow.
 
     Args:
@@ -261,7 +265,7 @@ def log_sigmoid(x):
 
 
 @public
-def tanh(x, /):
+def tanh(x: ArrayLike, /) -> Array:
     """Return the hyperbolic tangent.
 
     Args:
@@ -279,7 +283,7 @@ def tanh(x, /):
 
 @public
 @native.planned(by_type=False)
-def elu(x, alpha=1.0):
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return `x` where it is positive, else ``alpha * (exp(x) - 1)``.
 
     Args:
@@ -303,7 +307,7 @@ def elu(x, alpha=1.0):
 
 @public
 @native.planned(by_type=False)
-def selu(x):
+def selu(x: ArrayLike) -> Array:
     """Return ``scale * elu(x, alpha)`` with the constants of self-normalising networks.
 
     Args:
@@ -323,7 +327,7 @@ def selu(x):
 
 @public
 @native.planned(by_type=False)
-def celu(x, alpha=1.0):
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return ``max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)``.
 
     Args:
@@ -345,7 +349,7 @@ def celu(x, alpha=1.0):
 
 @public
 @native.planned(by_type=False)
-def leaky_relu(x, negative_slope=1e-2):
+def leaky_relu(x: ArrayLike, negative_slope: float = 1e-2) -> Array:
     """Return `x` where it is not negative, else ``negative_slope * x``.
 
     Args:
@@ -365,7 +369,7 @@ def leaky_relu(x, negative_slope=1e-2):
 
 @public
 @native.planned(by_type=False)
-def hard_tanh(x):
+def hard_tanh(x: ArrayLike) -> Array:
     """Return `x` limited to -1 and 1.
 
     Args:
@@ -384,7 +388,7 @@ def hard_tanh(x):
 
 @public
 @native.planned(by_type=False)
-def hard_sigmoid(x):
+def hard_sigmoid(x: ArrayLike) -> Array:
     """Return ``relu6(x + 3) / 6``.
 
     Args:
@@ -402,7 +406,7 @@ def hard_sigmoid(x):
 
 @public
 @native.planned(by_type=False)
-def hard_silu(x):
+def hard_silu(x: ArrayLike) -> Array:
     """Return ``x * hard_sigmoid(x)``.
 
     Args:
@@ -426,7 +430,7 @@ hard_swish = hard_silu
 
 @public
 @native.planned(by_type=False)
-def gelu(x, approximate=True):
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Return `x` times the standard normal distribution function of `x`.
 
     Args:
@@ -452,7 +456,7 @@ def gelu(x, approximate=True):
 
 @public
 @native.planned(by_type=False)
-def glu(x, axis=-1):
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Return the first half along an axis times the sigmoid of the second half.
 
     Args:
@@ -487,7 +491,7 @@ def glu(x, axis=-1):
 
 @public
 @native.planned(by_type=False)
-def log1mexp(x):
+def log1mexp(x: ArrayLike) -> Array:
     """Return ``log(1 - exp(-x))`` for x > 0, without cancellation.
 
     Args:

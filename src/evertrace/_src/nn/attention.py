@@ -4,11 +4,15 @@ Source: Vaswani et al., "Attention Is All You Need", 2017; groups of query heads
 of keys and values after Ainslie et al., "GQA", 2023.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.nn.normalization import logsumexp, softmax
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.einsum import einsum
@@ -24,20 +28,20 @@ MASKED = -0.7
 
 @set_module("evertrace.nn")
 def dot_product_attention(
-    query,
-    key,
-    value,
-    bias=None,
-    mask=None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     *,
-    scale=None,
-    is_causal=False,
-    query_seq_lengths=None,
-    key_value_seq_lengths=None,
-    local_window_size=None,
-    implementation=None,
-    return_residual=False,
-):
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
     """Return ``softmax(query @ key.T * scale + bias) @ value`` for each head.
 
     Args:

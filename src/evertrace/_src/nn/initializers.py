@@ -5,13 +5,18 @@ take from the shape how many inputs and outputs one unit has, its *fans*: axes t
 input, output nor batch axes, such as the window of a convolution, count for both.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, type_of_number
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Key
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.tracer import Tracer
 from evertrace._src.lax.functions import cos, log, sin, sqrt
@@ -60,7 +65,9 @@ def _any_dtype(name, dtype):
 
 
 @public
-def zeros(key, shape, dtype=None, out_sharding=None):
+def zeros(
+    key: Key, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Array:
     """Return zeros; itself an initializer. The key is not used.
 
     Args:
@@ -78,7 +85,9 @@ def zeros(key, shape, dtype=None, out_sharding=None):
 
 
 @public
-def ones(key, shape, dtype=None, out_sharding=None):
+def ones(
+    key: Key, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None
+) -> Array:
     """Return ones; itself an initializer. The key is not used.
 
     Args:
@@ -96,7 +105,7 @@ def ones(key, shape, dtype=None, out_sharding=None):
 
 
 @public
-def constant(value, dtype=None):
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """Return an initializer that fills arrays with `value`, which broadcasts to their shape.
 
     Args:
@@ -122,7 +131,7 @@ def constant(value, dtype=None):
 
 
 @public
-def uniform(scale=1e-2, dtype=None):
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Return an initializer that draws uniformly from ``[0, scale)``.
 
     Args:
@@ -143,7 +152,7 @@ def uniform(scale=1e-2, dtype=None):
 
 
 @public
-def normal(stddev=1e-2, dtype=None):
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Return an initializer that draws normal numbers with mean 0 and a standard deviation.
 
     Args:
@@ -164,7 +173,12 @@ def normal(stddev=1e-2, dtype=None):
 
 
 @public
-def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0):
+def truncated_normal(
+    stddev: ArrayLike = 1e-2,
+    dtype: DTypeLike | None = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
+) -> Initializer:
     """Return an initializer that draws normal numbers between bounds, times `stddev`.
 
     Args:
@@ -213,7 +227,15 @@ def _size_along(shape, axes):
 
 
 @public
-def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+def variance_scaling(
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """Return an initializer whose variance is `scale` divided by a number of connections.
 
     Args:
@@ -320,7 +342,12 @@ _DRAWS = {
 
 
 @public
-def glorot_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+def glorot_uniform(
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """Return the uniform initializer of variance ``2 / (fan_in + fan_out)``.
 
     Args:
@@ -341,7 +368,12 @@ def glorot_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 
 
 @public
-def glorot_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+def glorot_normal(
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """Return the truncated normal initializer of variance ``2 / (fan_in + fan_out)``.
 
     Args:
@@ -363,7 +395,12 @@ def glorot_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 
 
 @public
-def lecun_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+def lecun_uniform(
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """Return the uniform initializer of variance ``1 / fan_in``.
 
     Args:
@@ -383,7 +420,12 @@ def lecun_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 
 
 @public
-def lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+def lecun_normal(
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """Return the truncated normal initializer of variance ``1 / fan_in``.
 
     Args:
@@ -403,7 +445,12 @@ def lecun_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 
 
 @public
-def he_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+def he_uniform(
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """Return the uniform initializer of variance ``2 / fan_in``, for `relu`.
 
     Args:
@@ -423,7 +470,12 @@ def he_uniform(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 
 
 @public
-def he_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
+def he_normal(
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: DTypeLike | None = None,
+) -> Initializer:
     """Return the truncated normal initializer of variance ``2 / fan_in``, for `relu`.
 
     Args:
@@ -446,7 +498,9 @@ def he_normal(in_axis=-2, out_axis=-1, batch_axis=(), dtype=None):
 
 
 @public
-def orthogonal(scale=1.0, column_axis=-1, dtype=None):
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """Return an initializer that draws orthogonal matrices, times `scale`.
 
     Args:
@@ -490,7 +544,9 @@ def orthogonal(scale=1.0, column_axis=-1, dtype=None):
 
 
 @public
-def delta_orthogonal(scale=1.0, column_axis=-1, dtype=None):
+def delta_orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Initializer:
     """Return an initializer of convolutions: an orthogonal matrix in the middle of the window.
 
     Args:

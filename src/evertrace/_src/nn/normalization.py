@@ -5,11 +5,15 @@ vanish. Masked elements are replaced before an exponential sees them, so that de
 whatever they hold.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.numpy import reductions, ufuncs
@@ -53,9 +57,39 @@ def _finite_or_zero(x):
 # ---------------------------------------------------------------- sums of exponentials
 
 
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+    where: ArrayLike | None = None,
+) -> Array: ...
+
+
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    *,
+    return_sign: Literal[True],
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]: ...
+
+
 @public
 @native.planned(by_type=False)
-def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=None) -> Any:
+def logsumexp(
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Any:
     """Return ``log(sum(b * exp(a)))`` along axes, without overflow.
 
     Args:
@@ -97,7 +131,9 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False, where=Non
 
 @public
 @native.planned(by_type=False)
-def logmeanexp(x, axis=None, where=None, keepdims=False):
+def logmeanexp(
+    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
+) -> Array:
     """Return ``log(mean(exp(x)))`` along axes, without overflow.
 
     Args:
@@ -141,7 +177,7 @@ def _total(terms, axis, mask):
 
 @public
 @native.planned(by_type=False)
-def softmax(x, axis=-1, where=None):
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``exp(x) / sum(exp(x))`` along axes, without overflow.
 
     Args:
@@ -164,7 +200,7 @@ def softmax(x, axis=-1, where=None):
 
 @public
 @native.planned(by_type=False)
-def log_softmax(x, axis=-1, where=None):
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``log(softmax(x))``, without overflow or underflow.
 
     Args:
@@ -189,15 +225,15 @@ def log_softmax(x, axis=-1, where=None):
 @public
 @native.planned(by_type=False)
 def standardize(
-    x,
+    x: ArrayLike,
     axis: int | tuple[int, ...] | None = -1,
-    mean=None,
-    variance=None,
-    epsilon=1e-5,
-    where=None,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: float = 1e-5,
+    where: ArrayLike | None = None,
     *,
-    algorithm="fast",
-):
+    algorithm: Any = "fast",
+) -> Array:
     """Return `x` shifted and scaled to mean 0 and variance 1 along axes.
 
     Args:
@@ -243,7 +279,9 @@ def standardize(
 
 @public
 @native.planned(by_type=False)
-def one_hot(x, num_classes, *, dtype=None, axis=-1):
+def one_hot(
+    x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: Any = -1
+) -> Array:
     """Return vectors that are 1 at an index and 0 elsewhere.
 
     Args:

@@ -4,6 +4,8 @@ Formats: OCP, "Microscaling Formats (MX) Specification", version 1.0, 2023 (MXFP
 NVFP4, whose scales have a mantissa and share one more scale. How scales are rounded is as in JAX.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import operator
@@ -13,6 +15,8 @@ import ml_dtypes
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.custom_vjp import custom_vjp
 from evertrace._src.lax.convert import bitcast_convert_type
 from evertrace._src.lax.dot import dot_general
@@ -49,7 +53,7 @@ class BlockScaleConfig:
 
 
 @set_module("evertrace.nn")
-def get_scaled_dot_general_config(mode, global_scale=None):
+def get_scaled_dot_general_config(mode: Any, global_scale: Any = None) -> Any:
     """Return how `scaled_dot_general` quantises one operand.
 
     Args:
@@ -82,13 +86,13 @@ def get_scaled_dot_general_config(mode, global_scale=None):
 
 @set_module("evertrace.nn")
 def scaled_dot_general(
-    lhs,
-    rhs,
-    dimension_numbers,
-    preferred_element_type=np.float32,
-    configs=None,
-    implementation=None,
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: Any,
+    preferred_element_type: Any = np.float32,
+    configs: Any = None,
+    implementation: Any = None,
+) -> Array:
     """Multiply two arrays as `lax.dot_general` does, after quantising both in blocks.
 
     Args:
@@ -219,7 +223,7 @@ def _check_sizes(lhs, rhs, contracting, batch):
 # ---------------------------------------------------------------- quantisation
 
 
-def quantize(x, form, global_scale=None):
+def quantize(x, form, global_scale: Any = None):
     """Return blocks along the last of three dimensions, and their scales.
 
     Args:

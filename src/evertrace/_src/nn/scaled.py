@@ -1,8 +1,14 @@
 """Products of block-scaled matrices, as low-precision training uses them."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.dot import dot_general
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.repeating import repeat
@@ -12,7 +18,13 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace.nn")
-def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=np.float32):
+def scaled_matmul(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
+    preferred_element_type: Any = np.float32,
+) -> Array:
     """Multiply stacks of matrices of which each block along the contracted dimension has a scale.
 
     Args:

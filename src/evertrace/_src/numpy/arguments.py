@@ -4,6 +4,8 @@ Axes, shapes and sizes are static, since the shapes of results depend on them. A
 and count from the end then.
 """
 
+from __future__ import annotations
+
 import operator
 from typing import Any
 
@@ -18,10 +20,10 @@ from evertrace._src.numpy.promotion import check_arraylike
 from evertrace._src.ops.convert import convert
 
 
-def operand(name, a):
+def operand(name, a) -> Array:
     """Return an argument as an array or tracer; lists are refused, as everywhere."""
     if type(a) is Array or isinstance(a, Tracer):
-        return a
+        return cast("Array", a)
     check_arraylike(name, a)
     return as_array(a, name)
 
@@ -44,7 +46,7 @@ def no_out(name, out):
         )
 
 
-def canonical_axis(name, axis, ndim):
+def canonical_axis(name, axis, ndim) -> int:
     """Return one axis as an int from 0 to ``ndim - 1``; AxisError if there is no such axis."""
     position = static_int(name, "axis", axis)
     if -ndim <= position < ndim:
@@ -82,7 +84,7 @@ def distinct_axes(name, axes, ndim):
     return found
 
 
-def static_int(name, argument, value):
+def static_int(name, argument, value) -> int:
     """Return an argument that must be known while tracing as an int."""
     if isinstance(value, Tracer) and concrete_value(value) is None:
         raise traced_argument(name, argument, value)
@@ -98,7 +100,7 @@ def static_int(name, argument, value):
         ) from None
 
 
-def integer(name, argument, value):
+def integer(name, argument, value) -> Any:
     """Return an integer that need not be known while tracing: an int, or a traced scalar."""
     if isinstance(value, Tracer) and concrete_value(value) is None and not value.ndim:
         return value
@@ -137,7 +139,7 @@ def traced_argument(name, argument, value):
     )
 
 
-def static_shape(name, shape):
+def static_shape(name, shape) -> tuple[int, ...]:
     """Return a shape, given as an int or a sequence of ints, as a tuple of ints.
 
     Sizes are not checked to be positive: -1 means "what is left" to some functions.

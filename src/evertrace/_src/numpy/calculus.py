@@ -1,8 +1,14 @@
 """Differences, gradients, integrals and interpolation of sampled functions."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis
 from evertrace._src.numpy import elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axes, canonical_axis, operand, static_int
 from evertrace._src.numpy.cumulative import cumsum
@@ -18,7 +24,13 @@ from evertrace._src.ops.slicing import slice_in_dim
 
 
 @native.planned(by_type=False)
-def diff(a, n=1, axis=-1, prepend=None, append=None):
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
     """Return differences of neighbours along an axis, taken `n` times.
 
     Args:
@@ -77,7 +89,9 @@ def _as_slab(part, x, axis):
 
 
 @native.planned(by_type=False)
-def ediff1d(ary, to_end=None, to_begin=None):
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
     """Return differences of neighbours in the flattened array, with values put around them.
 
     Args:
@@ -102,7 +116,9 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 
 @native.planned(by_type=False)
-def gradient(f, *varargs, axis=None, edge_order=None):
+def gradient(
+    f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int | None = None
+) -> Any:
     """Return derivatives of a sampled function along axes, by second order central differences.
 
     Args:
@@ -178,7 +194,7 @@ def _gradient(x, spacing, axis):
 
 
 @native.planned(by_type=False)
-def trapezoid(y, x=None, dx=1.0, axis=-1):
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Array:
     """Integrate along an axis by the trapezoidal rule.
 
     Args:
@@ -206,7 +222,14 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 
 @native.planned(by_type=False)
-def interp(x, xp, fp, left=None, right=None, period=None):
+def interp(
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: Any = None,
+    right: Any = None,
+    period: ArrayLike | None = None,
+) -> Array:
     """Interpolate linearly.
 
     Args:
@@ -270,7 +293,7 @@ def _extrapolates(side):
     return isinstance(side, str)
 
 
-def _one_period(x, xp, fp, period):
+def _one_period(x, xp, fp, period) -> tuple[Array, Array, Array]:
     """Bring places into one period, sorted, with a neighbour from the periods beside it."""
     period = ufuncs.absolute(operand("interp", period))
     x, xp = ufuncs.remainder(x, period), ufuncs.remainder(xp, period)
@@ -281,7 +304,7 @@ def _one_period(x, xp, fp, period):
 
 
 @native.planned(by_type=False)
-def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
+def unwrap(p: ArrayLike, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
     """Undo jumps by multiples of a period along an axis.
 
     Args:

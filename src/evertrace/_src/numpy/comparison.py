@@ -1,5 +1,7 @@
 """Comparisons of whole arrays, and within tolerances."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from evertrace._src import dims, dtypes, native
@@ -9,7 +11,13 @@ from evertrace._src.numpy.promotion import promote, promote_dtypes
 
 
 @native.planned(by_type=False)
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
     """Return whether elements are equal within ``atol + rtol * abs(b)``.
 
     Args:
@@ -46,7 +54,13 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 @native.planned(by_type=False)
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
     """Return whether all elements are close; see `isclose`.
 
     Returns:
@@ -60,7 +74,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 @native.planned(by_type=False)
-def array_equal(a1, a2, equal_nan=False):
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Return whether two arrays have the same shape and elements.
 
     Args:
@@ -88,7 +102,7 @@ def array_equal(a1, a2, equal_nan=False):
 
 
 @native.planned(by_type=False)
-def array_equiv(a1, a2):
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return whether two arrays have the same elements once they are broadcast to one shape.
 
     Returns:

@@ -1,7 +1,12 @@
 """Convolution and correlation of vectors, in floats as in JAX."""
 
+from __future__ import annotations
+
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.lax.conv import conv_general_dilated
+from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy import elementary
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import promote_dtypes_inexact
@@ -9,7 +14,14 @@ from evertrace._src.numpy.shape import flip
 
 
 @native.planned(by_type=False)
-def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
+def convolve(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Return the convolution of two vectors.
 
     Args:
@@ -40,7 +52,14 @@ def convolve(a, v, mode="full", *, precision=None, preferred_element_type=None):
 
 
 @native.planned(by_type=False)
-def correlate(a, v, mode="valid", *, precision=None, preferred_element_type=None):
+def correlate(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "valid",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Return the sums of products of one vector with the conjugate of another, shifted.
 
     Args:

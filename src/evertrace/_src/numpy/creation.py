@@ -4,8 +4,11 @@ Shapes and sizes are static. Values that do not depend on arguments are computed
 (`iota`, `broadcast_in_dim`) rather than held as constants, so that traced programs stay small.
 """
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +16,7 @@ from evertrace._src import dims, doors, dtypes, errors, native
 from evertrace._src.api.devices import device_put
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, from_numpy
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.core.tracer import Tracer, concrete_value
@@ -52,15 +56,15 @@ def placed(x, device, like=None):
 
 
 def array(
-    object,
-    dtype=None,
+    object: Any,
+    dtype: DTypeLike | None = None,
     *,
-    copy=True,
+    copy: bool = True,
     order: str | None = "K",
-    ndmin=0,
-    device=None,
-    out_sharding=None,
-):
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Make an array.
 
     Args:
@@ -104,7 +108,15 @@ def array(
     return placed(out, device if device is not None else out_sharding)
 
 
-def asarray(a, dtype=None, order=None, *, copy=None, device=None, out_sharding=None):
+def asarray(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Return `a` as an array, itself if it is one of that dtype; see `array`.
 
     It raises what `array` does. Differs from NumPy: ``copy=False`` is no promise, a copy that is
@@ -299,7 +311,7 @@ def _same_shape(xs):
     return xs
 
 
-def astype(x, dtype, /, *, copy=False, device=None):
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """Return the array converted to `dtype`.
 
     Args:
@@ -319,7 +331,7 @@ def astype(x, dtype, /, *, copy=False, device=None):
     return placed(_converted(as_array(x, "astype"), dtype, copy), device)
 
 
-def copy(a, order=None):
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """Return a copy of an array; it also detaches it from a donated one.
 
     Example:
@@ -331,7 +343,7 @@ def copy(a, order=None):
     return array(a, copy=True, order=order)
 
 
-def from_dlpack(x, /, *, device=None, copy=None):
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """Return an array with the contents of an object of another library, through DLPack.
 
     Args:
@@ -374,7 +386,9 @@ def _filled(name, shape, value, dtype, device):
 
 
 @native.planned(by_type=False)
-def zeros(shape, dtype=None, *, device=None, out_sharding=None):
+def zeros(
+    shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """Return an array of zeros, by default of the default float dtype.
 
     Raises:
@@ -390,7 +404,9 @@ def zeros(shape, dtype=None, *, device=None, out_sharding=None):
 
 
 @native.planned(by_type=False)
-def ones(shape, dtype=None, *, device=None, out_sharding=None):
+def ones(
+    shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """Return an array of ones, by default of the default float dtype.
 
     Raises:
@@ -403,7 +419,9 @@ def ones(shape, dtype=None, *, device=None, out_sharding=None):
     return _filled("ones", shape, 1, dtype, device)
 
 
-def empty(shape, dtype=None, *, device=None, out_sharding=None):
+def empty(
+    shape: Shape, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """Return an array of zeros: there is no memory without contents to give out.
 
     Example:
@@ -414,7 +432,14 @@ def empty(shape, dtype=None, *, device=None, out_sharding=None):
 
 
 @native.planned(by_type=False)
-def full(shape, fill_value, dtype=None, *, device=None, out_sharding=None):
+def full(
+    shape: Shape,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Return an array filled with a value, or with an array broadcast to `shape`.
 
     Args:
@@ -450,7 +475,14 @@ def _like_aval(name, a, dtype, shape):
 
 
 @native.planned(by_type=False)
-def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
+def zeros_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Return zeros with the shape and dtype of `a`, unless others are given.
 
     Example:
@@ -462,7 +494,14 @@ def zeros_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
 
 
 @native.planned(by_type=False)
-def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
+def ones_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Return ones with the shape and dtype of `a`, unless others are given.
 
     Example:
@@ -475,7 +514,13 @@ def ones_like(a, dtype=None, shape=None, *, device=None, out_sharding=None):
     return placed(structural.full(aval, 1), device, a)
 
 
-def empty_like(prototype, dtype=None, shape=None, *, device=None):
+def empty_like(
+    prototype: Any,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
+    *,
+    device: Any = None,
+) -> Array:
     """Return zeros with the shape and dtype of `prototype`, unless others are given.
 
     Example:
@@ -486,7 +531,15 @@ def empty_like(prototype, dtype=None, shape=None, *, device=None):
 
 
 @native.planned(by_type=False)
-def full_like(a, fill_value, dtype=None, shape=None, *, device=None, out_sharding=None):
+def full_like(
+    a: Any,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Return an array like `a` filled with a value, or with an array broadcast to its shape.
 
     The value is converted to the dtype of `a`.
@@ -526,7 +579,15 @@ def _static_number(name, argument, value):
 
 
 @native.planned(by_type=False)
-def arange(start, stop=None, step=None, dtype=None, *, device=None, out_sharding=None):
+def arange(
+    start: Any,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Return the numbers ``start, start + step, ...`` below `stop`.
 
     Args:
@@ -594,7 +655,14 @@ def _count(start, stop, step):
 
 
 @native.planned(by_type=False)
-def eye(N, M=None, k=0, dtype=None, *, device=None):
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int | ArrayLike = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+) -> Array:
     """Return an ``[N, M]`` matrix with ones on diagonal `k` and zeros elsewhere.
 
     The diagonal may be traced.
@@ -614,7 +682,7 @@ def eye(N, M=None, k=0, dtype=None, *, device=None):
 
 
 @native.planned(by_type=False)
-def identity(n, dtype=None):
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """Return the ``[n, n]`` matrix with ones on its diagonal.
 
     Example:

@@ -1,8 +1,14 @@
 """Running sums and products, NumPy's and the array standard's."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand
 from evertrace._src.numpy.reductions import sum_dtype
@@ -13,7 +19,9 @@ from evertrace._src.ops.structural import reshape
 
 
 @native.planned(by_type=False)
-def cumsum(a, axis=None, dtype=None, out=None):
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Any = None
+) -> Array:
     """Return running sums along one axis, or over the flattened array.
 
     Args:
@@ -38,7 +46,9 @@ def cumsum(a, axis=None, dtype=None, out=None):
 
 
 @native.planned(by_type=False)
-def cumprod(a, axis=None, dtype=None, out=None):
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Any = None
+) -> Array:
     """Return running products along one axis, or over the flattened array; see `cumsum`.
 
     Example:
@@ -67,7 +77,14 @@ def _cumulate(name, prim, a, axis, dtype):
 
 
 @native.planned(by_type=False)
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_sum(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
     """Return running sums along one axis, as the array standard defines them.
 
     Args:
@@ -90,7 +107,14 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 @native.planned(by_type=False)
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
     """Return running products along one axis; see `cumulative_sum`.
 
     Example:

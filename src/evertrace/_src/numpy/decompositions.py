@@ -5,8 +5,11 @@ for, such as a singular matrix, gives infinities or NaN here: contents of arrays
 Integers are converted to floats; dtypes narrower than 32 bits are refused.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -25,16 +28,16 @@ from evertrace._src.ops.linalg import geqrf_p, matrices, solving
 class QRResult(NamedTuple):
     """Orthonormal columns, and an upper triangular matrix."""
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 @public
 class SlogdetResult(NamedTuple):
     """The sign (or phase) of a determinant, and the logarithm of its absolute value."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Array
+    logabsdet: Array
 
 
 # ---------------------------------------------------------------- systems
@@ -42,7 +45,7 @@ class SlogdetResult(NamedTuple):
 
 @public
 @native.planned(by_type=False)
-def solve(a, b):
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Return x with ``a @ x == b``.
 
     Args:
@@ -85,7 +88,7 @@ def _solve_columns(a, b):
 
 @public
 @native.planned(by_type=False)
-def inv(a):
+def inv(a: ArrayLike) -> Array:
     """Return the inverses of square matrices: infinities or NaN where there is none.
 
     To solve a system, `solve` is faster and more exact.
@@ -102,7 +105,7 @@ def inv(a):
 
 @public
 @native.planned(by_type=False)
-def tensorsolve(a, b, axes=None):
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Return x with ``tensordot(a, x, x.ndim) == b``.
 
     Args:
@@ -135,7 +138,7 @@ def tensorsolve(a, b, axes=None):
 
 @public
 @native.planned(by_type=False)
-def tensorinv(a, ind=2):
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Return the inverse of the linear map ``x -> tensordot(a, x, a.ndim - ind)``.
 
     Args:
@@ -164,7 +167,7 @@ def tensorinv(a, ind=2):
 
 @public
 @native.planned(by_type=False)
-def cholesky(a, *, upper=False, symmetrize_input=True):
+def cholesky(a: ArrayLike, *, upper: ArrayLike = False, symmetrize_input: bool = True) -> Array:
     """Factor Hermitian positive definite matrices as ``L @ adjoint(L)``.
 
     Args:
@@ -187,7 +190,9 @@ def cholesky(a, *, upper=False, symmetrize_input=True):
 
 @public
 @native.planned(by_type=False)
-def lstsq(a, b, rcond=None, *, numpy_resid=False):
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """Return the x of least ``|a @ x - b|``, and of these that of least ``|x|``.
 
     Args:
@@ -235,7 +240,13 @@ def lstsq(a, b, rcond=None, *, numpy_resid=False):
 
 @public
 @native.planned(by_type=False)
-def pinv(a, rtol=None, hermitian=False, *, rcond=None):
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
     """Return pseudo-inverses (Moore-Penrose).
 
     Args:
@@ -299,7 +310,7 @@ def _pseudo_inverse_jvp(primals, tangents):
 
 @public
 @native.planned(by_type=False)
-def slogdet(a, *, method=None):
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Return signs and logarithms of the absolute values of determinants.
 
     Args:
@@ -358,7 +369,7 @@ def _parity(pivots, dtype):
 
 @public
 @native.planned(by_type=False)
-def det(a):
+def det(a: ArrayLike) -> Array:
     """Return determinants.
 
     Args:
@@ -399,9 +410,19 @@ def _determinant_jvp(primals, tangents):
 # ---------------------------------------------------------------- orthogonal factors
 
 
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+
+
+@overload
+def qr(
+    a: ArrayLike, mode: Literal["reduced", "complete", "raw", "full"] = "reduced"
+) -> QRResult: ...
+
+
 @public
 @native.planned(by_type=False)
-def qr(a, mode="reduced"):
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Factor matrices as ``Q @ R``; k is the smaller of m and n.
 
     Args:

@@ -1,6 +1,10 @@
 """Common divisors and multiples of integers."""
 
+from __future__ import annotations
+
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.loops import while_loop
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.elementary import promoted, where
@@ -8,7 +12,7 @@ from evertrace._src.numpy.promotion import broadcast_to, common_shape, promote
 from evertrace._src.numpy.ufuncs import is_integer
 
 
-def gcd(x1, x2):
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the greatest common divisor of integers, never negative.
 
     Raises:
@@ -21,7 +25,7 @@ def gcd(x1, x2):
     return _euclid("gcd", x1, x2)[0]
 
 
-def lcm(x1, x2):
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the least common multiple of integers, never negative; 0 where one is 0.
 
     Raises:

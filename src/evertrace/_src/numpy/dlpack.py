@@ -1,6 +1,11 @@
 """The functions of the module `dlpack`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import dtypes
+from evertrace._src.arrays.array import Array
 from evertrace._src.numpy.creation import from_dlpack as _from_dlpack
 from evertrace._src.support import set_module
 
@@ -8,7 +13,7 @@ public = set_module("evertrace.dlpack")
 
 
 @public
-def from_dlpack(external_array, device=None, copy=None):
+def from_dlpack(external_array: Any, device: Any = None, copy: Any = None) -> Array:
     """Return an array with the contents of another library's, through DLPack.
 
     Args:
@@ -25,7 +30,7 @@ def from_dlpack(external_array, device=None, copy=None):
 
 
 @public
-def is_supported_dtype(dtype):
+def is_supported_dtype(dtype: Any) -> bool:
     """Return whether arrays of a dtype can be lent through DLPack.
 
     Example:

@@ -4,12 +4,15 @@
 dtype, and it compares and converts like NumPy's scalar type of the same name.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.tracebacks import shortened
 
@@ -33,24 +36,24 @@ class ScalarType(type):
     dtype: np.dtype
 
     @shortened
-    def __call__(cls, x=0):
+    def __call__(cls, x: Any = 0) -> Array:
         """Return `x` as an array of this dtype."""
         return asarray(x, dtype=cls.dtype)
 
-    def __eq__(cls, other):
+    def __eq__(cls, other: Any) -> bool:
         return cls is other or cls.dtype.type == other
 
-    def __ne__(cls, other):
+    def __ne__(cls, other: Any) -> bool:
         return not cls == other
 
-    def __hash__(cls):
+    def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: Any) -> Any:
         return isinstance(instance, cls.dtype.type)
 
 
-def _scalar_type(name, held, value, shown):
+def _scalar_type(name: str, held: str, value: str, shown: str) -> Any:
     """Make the scalar type of that name; None if this release of ml_dtypes has no such dtype.
 
     Args:
@@ -79,50 +82,58 @@ def _scalar_type(name, held, value, shown):
 _WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
-def _integers(name):
+def _integers(name: str) -> Any:
     """Make the scalar type of an integer dtype; its example is the largest number."""
     bits = int(name.lstrip("uint"))
     low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     return _scalar_type(name, f"integers from {low} to {high}", str(high), str(high))
 
 
-def _floats(name, held, shown):
+def _floats(name: str, held: str, shown: str) -> Any:
     """Make the scalar type of a floating dtype; its example is what is left of pi."""
     return _scalar_type(name, f"floats ({held})", "jnp.pi", shown)
 
 
-bool_ = _scalar_type("bool", "truth values", "2", "True")
-int1 = _integers("int1")
-int2 = _integers("int2")
-int4 = _integers("int4")
-int8 = _integers("int8")
-int16 = _integers("int16")
-int32 = _integers("int32")
-int64 = _integers("int64")
-uint1 = _integers("uint1")
-uint2 = _integers("uint2")
-uint4 = _integers("uint4")
-uint8 = _integers("uint8")
-uint16 = _integers("uint16")
-uint32 = _integers("uint32")
-uint64 = _integers("uint64")
-float4_e2m1fn = _floats("float4_e2m1fn", "up to 6, no infinity, no NaN", "3")
-float6_e2m3fn = _floats("float6_e2m3fn", "up to 7.5, no infinity, no NaN", "3.25")
-float6_e3m2fn = _floats("float6_e3m2fn", "up to 28, no infinity, no NaN", "3")
-float8_e3m4 = _floats("float8_e3m4", "up to 15.5", "3.125")
-float8_e4m3 = _floats("float8_e4m3", "up to 240", "3.25")
-float8_e4m3b11fnuz = _floats("float8_e4m3b11fnuz", "up to 30, NaN, no infinity, no -0", "3.25")
-float8_e4m3fn = _floats("float8_e4m3fn", "up to 448, NaN, no infinity", "3.25")
-float8_e4m3fnuz = _floats("float8_e4m3fnuz", "up to 240, NaN, no infinity, no -0", "3.25")
-float8_e5m2 = _floats("float8_e5m2", "up to 57344", "3")
-float8_e5m2fnuz = _floats("float8_e5m2fnuz", "up to 57344, NaN, no infinity, no -0", "3")
-float8_e8m0fnu = _floats("float8_e8m0fnu", "powers of 2 with exponents from -127 to 127, NaN", "4")
-bfloat16 = _floats("bfloat16", "the range of float32, 8 significant bits", "3.14062")
-float16 = _floats("float16", "up to 65504, 11 significant bits", "3.14")
-float32 = _floats("float32", "24 significant bits", "3.1415927")
-float64 = _floats("float64", "53 significant bits", "3.14159265")
-complex64 = _scalar_type("complex64", "pairs of float32", "2 + 1j", "2.+1.j")
-complex128 = _scalar_type("complex128", "pairs of float64", "2 + 1j", "2.+1.j")
+bool_: ScalarType = _scalar_type("bool", "truth values", "2", "True")
+int1: ScalarType = _integers("int1")
+int2: ScalarType = _integers("int2")
+int4: ScalarType = _integers("int4")
+int8: ScalarType = _integers("int8")
+int16: ScalarType = _integers("int16")
+int32: ScalarType = _integers("int32")
+int64: ScalarType = _integers("int64")
+uint1: ScalarType = _integers("uint1")
+uint2: ScalarType = _integers("uint2")
+uint4: ScalarType = _integers("uint4")
+uint8: ScalarType = _integers("uint8")
+uint16: ScalarType = _integers("uint16")
+uint32: ScalarType = _integers("uint32")
+uint64: ScalarType = _integers("uint64")
+float4_e2m1fn: ScalarType = _floats("float4_e2m1fn", "up to 6, no infinity, no NaN", "3")
+float6_e2m3fn: ScalarType = _floats("float6_e2m3fn", "up to 7.5, no infinity, no NaN", "3.25")
+float6_e3m2fn: ScalarType = _floats("float6_e3m2fn", "up to 28, no infinity, no NaN", "3")
+float8_e3m4: ScalarType = _floats("float8_e3m4", "up to 15.5", "3.125")
+float8_e4m3: ScalarType = _floats("float8_e4m3", "up to 240", "3.25")
+float8_e4m3b11fnuz: ScalarType = _floats(
+    "float8_e4m3b11fnuz", "up to 30, NaN, no infinity, no -0", "3.25"
+)
+float8_e4m3fn: ScalarType = _floats("float8_e4m3fn", "up to 448, NaN, no infinity", "3.25")
+float8_e4m3fnuz: ScalarType = _floats(
+    "float8_e4m3fnuz", "up to 240, NaN, no infinity, no -0", "3.25"
+)
+float8_e5m2: ScalarType = _floats("float8_e5m2", "up to 57344", "3")
+float8_e5m2fnuz: ScalarType = _floats(
+    "float8_e5m2fnuz", "up to 57344, NaN, no infinity, no -0", "3"
+)
+float8_e8m0fnu: ScalarType = _floats(
+    "float8_e8m0fnu", "powers of 2 with exponents from -127 to 127, NaN", "4"
+)
+bfloat16: ScalarType = _floats("bfloat16", "the range of float32, 8 significant bits", "3.14062")
+float16: ScalarType = _floats("float16", "up to 65504, 11 significant bits", "3.14")
+float32: ScalarType = _floats("float32", "24 significant bits", "3.1415927")
+float64: ScalarType = _floats("float64", "53 significant bits", "3.14159265")
+complex64: ScalarType = _scalar_type("complex64", "pairs of float32", "2 + 1j", "2.+1.j")
+complex128: ScalarType = _scalar_type("complex128", "pairs of float64", "2 + 1j", "2.+1.j")
 
 # NumPy's other names; without `enable_x64` the 64-bit ones give 32-bit arrays.
 int_ = int64
@@ -154,7 +165,7 @@ iinfo = dtypes.iinfo
 promote_types = dtypes.promote_types
 
 
-def issubdtype(arg1, arg2):
+def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Return whether a dtype belongs to another, or to one of NumPy's abstract scalar types.
 
     bfloat16 and the 8-bit floats are `floating`, in contrast to NumPy.
@@ -168,7 +179,7 @@ def issubdtype(arg1, arg2):
     return dtypes.issubdtype(arg1, arg2)
 
 
-def result_type(*args):
+def result_type(*args: Any) -> Any:
     """Return the dtype that an operation on the arguments computes in.
 
     Args:
@@ -189,7 +200,7 @@ def result_type(*args):
     return dtypes.result_type(*args)
 
 
-def can_cast(from_, to, casting: Any = "safe"):
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     """Return whether NumPy converts between two dtypes under a rule, see `numpy.can_cast`.
 
     Raises:
@@ -215,7 +226,7 @@ _KINDS = {
 }
 
 
-def isdtype(dtype, kind):
+def isdtype(dtype: Any, kind: Any) -> bool:
     """Return whether a dtype is of a kind.
 
     Args:

@@ -5,11 +5,16 @@ kept. A pair of operands is contracted by `dot_general`, with axes that are summ
 only summed beforehand; of a single operand diagonals are taken, axes summed and permuted.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 from typing import Any
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import DTypeLike
+from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy import creation, indexing
 from evertrace._src.numpy.arguments import no_out
 from evertrace._src.numpy.products import contract, options
@@ -27,16 +32,16 @@ def _opt_einsum():
 
 @native.planned(by_type=False)
 def einsum(
-    subscripts,
+    subscripts: Any,
     /,
-    *operands,
-    out=None,
-    optimize="auto",
-    precision=None,
-    preferred_element_type=None,
-    out_sharding=None,
-    _dot_general=None,
-):
+    *operands: Any,
+    out: Any = None,
+    optimize: Any = "auto",
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+    _dot_general: Any = None,
+) -> Array:
     """Sum products of operands as index notation says.
 
     Args:
@@ -84,7 +89,9 @@ def einsum(
     return convert(xs[0], opts.dtype, xs[0].aval.weak_type)
 
 
-def einsum_path(subscripts, /, *operands, optimize: Any = "auto"):
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+) -> tuple[list[Any], str]:
     """Return the order in which `einsum` would contract, and a description of its cost.
 
     Returns:

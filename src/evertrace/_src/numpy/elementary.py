@@ -3,12 +3,16 @@
 They are written with the functions of `ufuncs` and with operators, as a user would.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
@@ -27,6 +31,9 @@ from evertrace._src.ops.compare import is_finite_p, ne_p
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.special import bessel_i0e_p
 
+if TYPE_CHECKING:
+    from evertrace._src.numpy.ufunc import Unary
+
 nonzeros: Any = LazyModule("evertrace._src.numpy.nonzeros")
 
 
@@ -35,14 +42,14 @@ def _operand(name, x):
     return as_array(x, name)
 
 
-def default_inexact(x, weak_type=False):
+def default_inexact(x, weak_type=False) -> Array:
     """Return an array; booleans and integers, of any width, as the default float dtype."""
     if not is_discrete(x.aval.dtype):
         return x
     return convert(x, dtypes.default_dtype(float), weak_type)
 
 
-def promoted(promotion, name, *args):
+def promoted(promotion, name, *args) -> list[Array]:
     """Return the arguments as arrays that are promoted to one dtype and shape."""
     return [as_array(x) for x in promotion(name, *args)]
 
@@ -72,8 +79,34 @@ def _all(x, value):
 # ---------------------------------------------------------------- choosing
 
 
+@overload
+def where(
+    condition: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> tuple[Array, ...]: ...
+
+
+@overload
+def where(
+    condition: ArrayLike,
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array: ...
+
+
 @native.planned(by_type=True)
-def where(condition, x=None, y=None, /, *, size=None, fill_value=None) -> Any:
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
     """Return `x` where the condition holds, else `y`; with one argument, where it holds.
 
     Args:
@@ -112,7 +145,9 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None) -> Any:
 
 
 @native.planned(by_type=True)
-def clip(arr=None, /, min=None, max=None):
+def clip(
+    arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
+) -> Array:
     """Return the array with values below `min` raised to it and above `max` lowered to it.
 
     Args:
@@ -145,7 +180,7 @@ def clip(arr=None, /, min=None, max=None):
 
 
 @native.planned(by_type=True)
-def fmax(x1, x2):
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the larger of both; NaN only where both are NaN.
 
     Differs from `maximum`, where NaN wins. The arrays broadcast.
@@ -158,7 +193,7 @@ def fmax(x1, x2):
 
 
 @native.planned(by_type=True)
-def fmin(x1, x2):
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the smaller of both; NaN only where both are NaN.
 
     Differs from `minimum`, where NaN wins. The arrays broadcast.
@@ -181,13 +216,13 @@ def _ignoring_nan(name, x1, x2, extreme):
 # ---------------------------------------------------------------- rounding
 
 # Integers are returned as they are: so NumPy arrays have to be copied.
-floor = unary(
+floor: Unary = unary(
     "floor",
     doc="Return the largest integer not above, as a float.",
     promotion=promote,
     choose=lambda dtype: ops.floor_p.bind if not is_discrete(dtype) else as_array,
 )
-ceil = unary(
+ceil: Unary = unary(
     "ceil",
     doc="Return the smallest integer not below, as a float.",
     promotion=promote,
@@ -196,7 +231,7 @@ ceil = unary(
 
 
 @native.planned(by_type=True)
-def trunc(x):
+def trunc(x: ArrayLike) -> Array:
     """Return the number without its fraction, rounded towards zero.
 
     Integers are returned as they are.
@@ -219,7 +254,7 @@ def _nearest_even(x):
 
 
 @native.planned(by_type=False)
-def rint(x, /):
+def rint(x: ArrayLike, /) -> Array:
     """Return the nearest integer as a float, halves rounded to even ones.
 
     Example:
@@ -230,7 +265,7 @@ def rint(x, /):
 
 
 @native.planned(by_type=False)
-def round(a, decimals=0, out=None):
+def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     """Round to a number of decimals, halves to even ones.
 
     Args:
@@ -282,7 +317,9 @@ def _round_integer(x, unit):
 
 # ---------------------------------------------------------------- kinds of floats
 
-isnan = unary("isnan", lambda x: ne_p.bind(x, x), "Return whether it is NaN.", promotion=COMMON)
+isnan: Unary = unary(
+    "isnan", lambda x: ne_p.bind(x, x), "Return whether it is NaN.", promotion=COMMON
+)
 
 
 def _parts(test, join):
@@ -298,13 +335,13 @@ def _parts(test, join):
     return tested
 
 
-isfinite = unary(
+isfinite: Unary = unary(
     "isfinite",
     _parts(is_finite_p.bind, ufuncs.logical_and),
     "Return whether it is neither infinite nor NaN.",
     promotion=COMMON,
 )
-isinf = unary(
+isinf: Unary = unary(
     "isinf",
     _parts(lambda x: ufuncs.equal(ufuncs.absolute(x), np.inf), ufuncs.logical_or),
     "Return whether it is infinite.",
@@ -313,7 +350,7 @@ isinf = unary(
 
 
 @native.planned(by_type=False)
-def isposinf(x, /, out=None):
+def isposinf(x: ArrayLike, /, out: Any = None) -> Array:
     """Return whether it is plus infinity.
 
     Raises:
@@ -327,7 +364,7 @@ def isposinf(x, /, out=None):
 
 
 @native.planned(by_type=False)
-def isneginf(x, /, out=None):
+def isneginf(x: ArrayLike, /, out: Any = None) -> Array:
     """Return whether it is minus infinity.
 
     Raises:
@@ -346,7 +383,13 @@ def _is_infinity(name, x, value):
 
 
 @native.planned(by_type=False)
-def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
     """Return the array with NaN and infinities replaced.
 
     Args:
@@ -378,7 +421,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 
 @native.planned(by_type=True)
-def logaddexp(x1, x2, /):
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``log(exp(x1) + exp(x2))`` without overflow.
 
     Example:
@@ -389,7 +432,7 @@ def logaddexp(x1, x2, /):
 
 
 @native.planned(by_type=True)
-def logaddexp2(x1, x2, /):
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``log2(2 ** x1 + 2 ** x2)`` without overflow.
 
     Example:
@@ -424,7 +467,7 @@ def _log_of_sum(name, x1, x2, excess, unit):
 
 
 @native.planned(by_type=True)
-def hypot(x1, x2, /):
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``sqrt(x1 ** 2 + x2 ** 2)`` without overflow.
 
     Example:
@@ -440,7 +483,7 @@ def hypot(x1, x2, /):
 
 
 @native.planned(by_type=True)
-def heaviside(x1, x2, /):
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return 0 for negative numbers, 1 for positive ones, `x2` for zero.
 
     Example:
@@ -453,7 +496,7 @@ def heaviside(x1, x2, /):
 
 
 @native.planned(by_type=True)
-def sinc(x, /):
+def sinc(x: ArrayLike, /) -> Array:
     """Return ``sin(pi x) / (pi x)``, which is 1 at 0.
 
     Near 0 the series is used, since derivatives of the quotient are lost in rounding there.
@@ -473,7 +516,7 @@ def sinc(x, /):
 
 
 @native.planned(by_type=False)
-def i0(x):
+def i0(x: ArrayLike) -> Array:
     """Return the modified Bessel function of the first kind of order 0.
 
     Example:
@@ -491,13 +534,13 @@ deg2rad = radians = unary(
 rad2deg = degrees = unary(
     "rad2deg", lambda x: ufuncs.multiply(x, 180 / np.pi), "Convert radians to degrees."
 )
-positive = unary("positive", as_array, "Return the number as it is.", promotion=promote)
+positive: Unary = unary("positive", as_array, "Return the number as it is.", promotion=promote)
 
 # ---------------------------------------------------------------- complex numbers
 
 
 @native.planned(by_type=False)
-def real(val, /):
+def real(val: Any, /) -> Array:
     """Return the real part; real numbers are returned as they are.
 
     Example:
@@ -509,7 +552,7 @@ def real(val, /):
 
 
 @native.planned(by_type=False)
-def imag(val, /):
+def imag(val: Any, /) -> Array:
     """Return the imaginary part, 0 for real numbers.
 
     Example:
@@ -521,7 +564,7 @@ def imag(val, /):
 
 
 @native.planned(by_type=False)
-def conj(x, /):
+def conj(x: ArrayLike, /) -> Array:
     """Return the complex conjugate; real numbers are returned as they are.
 
     Example:
@@ -536,7 +579,7 @@ conjugate = conj
 
 
 @native.planned(by_type=False)
-def angle(z, deg=False):
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Return the angle of complex numbers with the positive real axis, in radians or degrees.
 
     Example:
@@ -549,7 +592,7 @@ def angle(z, deg=False):
 
 
 @native.planned(by_type=False)
-def isreal(x):
+def isreal(x: ArrayLike) -> Array:
     """Return whether the imaginary part is 0.
 
     Example:
@@ -561,7 +604,7 @@ def isreal(x):
 
 
 @native.planned(by_type=False)
-def iscomplex(x):
+def iscomplex(x: ArrayLike) -> Array:
     """Return whether the imaginary part is not 0.
 
     Example:

@@ -7,9 +7,14 @@ to the inverse transform ("backward", the default), to the forward one ("forward
 both ("ortho"), N being the number of elements transformed together.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax import fft as lax_fft
 from evertrace._src.numpy import elementary
 from evertrace._src.numpy.arguments import distinct_axes, operand, static_int
@@ -24,7 +29,7 @@ _INVERSES = (FftType.IFFT, FftType.IRFFT)
 
 
 @native.planned(by_type=False)
-def fft(a, n=None, axis=-1, norm=None):
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the discrete Fourier transform along one axis.
 
     Element k of the result is the sum over j of ``a[j] exp(-2 pi i j k / n)``.
@@ -50,7 +55,7 @@ def fft(a, n=None, axis=-1, norm=None):
 
 
 @native.planned(by_type=False)
-def ifft(a, n=None, axis=-1, norm=None):
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of `fft` along one axis.
 
     Args:
@@ -70,7 +75,7 @@ def ifft(a, n=None, axis=-1, norm=None):
 
 
 @native.planned(by_type=False)
-def rfft(a, n=None, axis=-1, norm=None):
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the Fourier transform of real numbers along one axis, without its redundant half.
 
     Args:
@@ -93,7 +98,7 @@ def rfft(a, n=None, axis=-1, norm=None):
 
 
 @native.planned(by_type=False)
-def irfft(a, n=None, axis=-1, norm=None):
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of `rfft` along one axis.
 
     Args:
@@ -115,7 +120,7 @@ def irfft(a, n=None, axis=-1, norm=None):
 
 
 @native.planned(by_type=False)
-def hfft(a, n=None, axis=-1, norm=None):
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the Fourier transform of what is Hermitian along one axis, of which half is given.
 
     Args:
@@ -136,7 +141,7 @@ def hfft(a, n=None, axis=-1, norm=None):
 
 
 @native.planned(by_type=False)
-def ihfft(a, n=None, axis=-1, norm=None):
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of `hfft` along one axis.
 
     Args:
@@ -160,7 +165,12 @@ def ihfft(a, n=None, axis=-1, norm=None):
 
 
 @native.planned(by_type=False)
-def fft2(a, s=None, axes=(-2, -1), norm=None):
+def fft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Return the discrete Fourier transform along two axes; see `fftn`.
 
     Args:
@@ -180,7 +190,12 @@ def fft2(a, s=None, axes=(-2, -1), norm=None):
 
 
 @native.planned(by_type=False)
-def ifft2(a, s=None, axes=(-2, -1), norm=None):
+def ifft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Return the inverse of `fft2` along two axes.
 
     Args:
@@ -200,7 +215,12 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None):
 
 
 @native.planned(by_type=False)
-def rfft2(a, s=None, axes=(-2, -1), norm=None):
+def rfft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Return the Fourier transform of real numbers along two axes, without its redundant half.
 
     Args:
@@ -220,7 +240,12 @@ def rfft2(a, s=None, axes=(-2, -1), norm=None):
 
 
 @native.planned(by_type=False)
-def irfft2(a, s=None, axes=(-2, -1), norm=None):
+def irfft2(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] = (-2, -1),
+    norm: str | None = None,
+) -> Array:
     """Return the inverse of `rfft2` along two axes.
 
     Args:
@@ -243,7 +268,12 @@ def irfft2(a, s=None, axes=(-2, -1), norm=None):
 
 
 @native.planned(by_type=False)
-def fftn(a, s=None, axes=None, norm=None):
+def fftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Return the discrete Fourier transform along several axes.
 
     Args:
@@ -263,7 +293,12 @@ def fftn(a, s=None, axes=None, norm=None):
 
 
 @native.planned(by_type=False)
-def ifftn(a, s=None, axes=None, norm=None):
+def ifftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Return the inverse of `fftn` along several axes.
 
     Args:
@@ -283,7 +318,12 @@ def ifftn(a, s=None, axes=None, norm=None):
 
 
 @native.planned(by_type=False)
-def rfftn(a, s=None, axes=None, norm=None):
+def rfftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Return the Fourier transform of real numbers along several axes, without its redundant half.
 
     Args:
@@ -303,7 +343,12 @@ def rfftn(a, s=None, axes=None, norm=None):
 
 
 @native.planned(by_type=False)
-def irfftn(a, s=None, axes=None, norm=None):
+def irfftn(
+    a: ArrayLike,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Return the inverse of `rfftn` along several axes.
 
     Args:

@@ -1,9 +1,15 @@
 """Floats taken apart: signs, mantissas and exponents, whole parts, distances of neighbours."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import operand
@@ -16,7 +22,7 @@ from evertrace._src.ops.convert import bitcast_convert_type_p, convert
 
 
 @native.planned(by_type=True)
-def signbit(x, /):
+def signbit(x: ArrayLike, /) -> Array:
     """Return whether the sign is negative, also that of zero and NaN.
 
     Example:
@@ -33,7 +39,7 @@ def signbit(x, /):
 
 
 @native.planned(by_type=True)
-def copysign(x1, x2, /):
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the magnitude of `x1` with the sign of `x2`.
 
     Example:
@@ -47,7 +53,7 @@ def copysign(x1, x2, /):
 
 
 @native.planned(by_type=False)
-def frexp(x, /):
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Split floats into mantissas of magnitude in [0.5, 1) and exponents of 2, as int32.
 
     Returns:
@@ -77,7 +83,7 @@ def frexp(x, /):
 
 
 @native.planned(by_type=True)
-def ldexp(x1, x2, /):
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``x1 * 2 ** x2``, for integers `x2`.
 
     Raises:
@@ -109,7 +115,7 @@ def ldexp(x1, x2, /):
 
 
 @native.planned(by_type=False)
-def modf(x, /, out=None):
+def modf(x: ArrayLike, /, out: Any = None) -> tuple[Array, Array]:
     """Split floats into fractions and whole parts, both with the sign of `x`.
 
     Example:
@@ -123,7 +129,7 @@ def modf(x, /, out=None):
 
 
 @native.planned(by_type=True)
-def spacing(x, /):
+def spacing(x: ArrayLike, /) -> Array:
     """Return the distance from `x` to the next float away from zero.
 
     Example:

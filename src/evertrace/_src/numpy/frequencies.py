@@ -1,10 +1,14 @@
 """The frequencies to which the elements of Fourier transforms belong, and their order."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
 from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.repeating import roll
@@ -16,7 +20,7 @@ from evertrace._src.ops.fft import half
 
 
 @native.planned(by_type=False)
-def fftfreq(n, d: Any = 1.0, *, dtype=None, device=None):
+def fftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """Return the frequencies to which the elements of `fft` belong, in cycles per unit of `d`.
 
     Args:
@@ -40,7 +44,7 @@ def fftfreq(n, d: Any = 1.0, *, dtype=None, device=None):
 
 
 @native.planned(by_type=False)
-def rfftfreq(n, d: Any = 1.0, *, dtype=None, device=None):
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """Return the frequencies to which the elements of `rfft` belong, in cycles per unit of `d`.
 
     Args:
@@ -96,7 +100,7 @@ def _frequencies(name, k, n, d, dtype, device):
 
 
 @native.planned(by_type=False)
-def fftshift(x, axes=None):
+def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Move the zero frequency of a spectrum from the front of axes to their middle.
 
     Args:
@@ -114,7 +118,7 @@ def fftshift(x, axes=None):
 
 
 @native.planned(by_type=False)
-def ifftshift(x, axes=None):
+def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Undo `fftshift`: move the zero frequency from the middle of axes to their front.
 
     Args:

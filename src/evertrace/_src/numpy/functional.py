@@ -1,12 +1,18 @@
 """Functions that apply functions to arrays, and that choose among arrays."""
 
+from __future__ import annotations
+
 import functools
 import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors, native
 from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_shape
 from evertrace._src.numpy.nonzeros import known_values
@@ -24,7 +30,9 @@ from evertrace._src.signatures import signature_of, wraps
 # ---------------------------------------------------------------- application along axes
 
 
-def fromfunction(function, shape, *, dtype=float, **kwargs):
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
+) -> Any:
     """Return what a function of indices gives for each index of an array of `shape`.
 
     The function is mapped by `vmap` along each axis: it is called once, with scalars.
@@ -52,7 +60,9 @@ def fromfunction(function, shape, *, dtype=float, **kwargs):
     return mapped(*[creation.arange(size, dtype=dtype) for size in shape])
 
 
-def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
+) -> Array:
     """Apply a function of vectors to all vectors along an axis.
 
     Args:
@@ -84,7 +94,7 @@ def _call_on_vector(function, args, kwargs, x):
     return creation.asarray(function(x, *args, **kwargs))
 
 
-def apply_over_axes(func, a, axes):
+def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """Apply a function ``(array, axis) -> array`` for one axis after the other.
 
     Args:
@@ -121,7 +131,9 @@ def apply_over_axes(func, a, axes):
 
 
 @native.planned(by_type=False)
-def select(condlist, choicelist, default=0):
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: Any = 0
+) -> Array:
     """Take each element from the first array whose condition holds.
 
     Args:
@@ -157,7 +169,13 @@ def select(condlist, choicelist, default=0):
     return out
 
 
-def piecewise(x, condlist, funclist, *args, **kw):
+def piecewise(
+    x: ArrayLike,
+    condlist: Any,
+    funclist: Sequence[Callable[..., Any] | ArrayLike],
+    *args: Any,
+    **kw: Any,
+) -> Array:
     """Apply to each element the function whose condition holds.
 
     Args:
@@ -204,7 +222,12 @@ def _as_list(conditions):
 
 
 @native.planned(by_type=False)
-def choose(a, choices, out=None, mode="raise"):
+def choose(
+    a: ArrayLike,
+    choices: Array | np.ndarray | Sequence[ArrayLike],
+    out: Any = None,
+    mode: str = "raise",
+) -> Array:
     """Take each element from the array that an index names.
 
     Args:
@@ -256,7 +279,12 @@ _DIMENSIONS = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(rf"^{_DIMENSIONS}(?:,{_DIMENSIONS})*->{_DIMENSIONS}(?:,{_DIMENSIONS})*$")
 
 
-def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[int | str] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:
     """Make a function of small arrays work on arrays of them, with broadcasting, by `vmap`.
 
     Args:

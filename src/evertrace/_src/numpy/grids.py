@@ -1,10 +1,16 @@
 """Grids of coordinates, triangles and diagonals of matrices, and flat indices."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Shape
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.numpy import indexing, ufuncs
 from evertrace._src.numpy.arguments import integer, operand, static_int, static_shape
@@ -24,7 +30,9 @@ INT32 = np.dtype(np.int32)
 
 
 @native.planned(by_type=False)
-def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+def meshgrid(
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Array]:
     """Return the coordinates of a grid: an array per axis, of the shape of the grid.
 
     Args:
@@ -84,8 +92,20 @@ def _along(vector, axis, shape, sparse):
     )
 
 
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: Literal[False] = False
+) -> Array: ...
+
+
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
+
+
 @native.planned(by_type=False)
-def indices(dimensions, dtype=None, sparse=False):
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """Return the indices of an array's elements: ``[rank, *dimensions]``, or a tuple if sparse.
 
     Example:
@@ -102,7 +122,7 @@ def indices(dimensions, dtype=None, sparse=False):
     return stack_p.bind(*grids, axis=0) if grids else zeros((0,), dtype)
 
 
-def ix_(*args):
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Return vectors shaped so that together they index all combinations of their elements.
 
     Raises:
@@ -137,10 +157,10 @@ class _Grid:
     number of points, as of `linspace`.
     """
 
-    def __init__(self, name, sparse):
+    def __init__(self, name: Any, sparse: Any) -> None:
         self.name, self.sparse = name, sparse
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return self._range(key)
         ranges = [self._range(k) for k in key]
@@ -158,7 +178,7 @@ class _Grid:
             return linspace(start, key.stop, int(abs(key.step)))
         return arange(start, key.stop, 1 if key.step is None else key.step)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -172,7 +192,7 @@ index_exp = np.index_exp
 
 
 @native.planned(by_type=False)
-def tri(N, M=None, k=0, dtype=None):
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Return an ``[N, M]`` matrix with ones on and below diagonal `k`, zeros above.
 
     The dtype is the default float unless another is given.
@@ -208,7 +228,7 @@ def _matrices(name, m):
 
 
 @native.planned(by_type=False)
-def tril(m, k=0):
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """Return the matrices in the last two axes with zeros above diagonal `k`, which may be traced.
 
     Raises:
@@ -226,7 +246,7 @@ def tril(m, k=0):
 
 
 @native.planned(by_type=False)
-def triu(m, k=0):
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """Return the matrices in the last two axes with zeros below diagonal `k`, which may be traced.
 
     Raises:
@@ -248,7 +268,7 @@ def _masked(mask, on_true, on_false):
 
 
 @native.planned(by_type=False)
-def tril_indices(n, k=0, m=None):
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """Return rows and columns of the elements of an ``[n, m]`` matrix not above diagonal `k`.
 
     Example:
@@ -261,7 +281,7 @@ def tril_indices(n, k=0, m=None):
 
 
 @native.planned(by_type=False)
-def triu_indices(n, k=0, m=None):
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """Return rows and columns of the elements of an ``[n, m]`` matrix not below diagonal `k`.
 
     Example:
@@ -278,7 +298,7 @@ def _static_triangle(name, n, k, m):
     return n, k, n if m is None else static_int(name, "m", m)
 
 
-def tril_indices_from(arr, k=0):
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, ...]:
     """Return `tril_indices` of the shape of a matrix.
 
     Example:
@@ -290,7 +310,7 @@ def tril_indices_from(arr, k=0):
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr, k=0):
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, ...]:
     """Return `triu_indices` of the shape of a matrix.
 
     Example:
@@ -314,7 +334,9 @@ def _matrix_shape(name, arr):
     return shape
 
 
-def mask_indices(n, mask_func, k=0, *, size=None):
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
+) -> tuple[Array, ...]:
     """Return where `mask_func`, such as `triu`, keeps elements of an ``[n, n]`` matrix of ones.
 
     `size` is the static number of results, as of `nonzero`.
@@ -332,7 +354,7 @@ def mask_indices(n, mask_func, k=0, *, size=None):
 
 
 @native.planned(by_type=False)
-def diag(v, k=0):
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return the diagonal `k` of a matrix, or the matrix with a vector on that diagonal.
 
     Raises:
@@ -368,7 +390,7 @@ def diag(v, k=0):
 
 
 @native.planned(by_type=False)
-def diagflat(v, k=0):
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Return the matrix with the flattened array on diagonal `k`.
 
     Example:
@@ -380,7 +402,7 @@ def diagflat(v, k=0):
     return diag(structural.reshape(x, (x.aval.size,)), k)
 
 
-def diag_indices(n, ndim=2):
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array of `ndim` axes of size `n`.
 
     Example:
@@ -393,7 +415,7 @@ def diag_indices(n, ndim=2):
     return (iota(INT32, (n,)),) * ndim
 
 
-def diag_indices_from(arr):
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array of equal sizes.
 
     Example:
@@ -415,7 +437,7 @@ def diag_indices_from(arr):
 # ---------------------------------------------------------------- flat indices
 
 
-def unravel_index(indices, shape):
+def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     """Return the indices per axis that flat indices into an array of `shape` stand for.
 
     Indices out of bounds stand for the first or the last element.
@@ -453,7 +475,14 @@ def _check_integers(name, x):
         )
 
 
-def ravel_multi_index(multi_index, dims, mode="raise", order="C", *, dtype=None):
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike],
+    dims: Any,
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Return the flat indices into an array of shape `dims` that indices per axis stand for.
 
     Args:

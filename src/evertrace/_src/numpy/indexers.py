@@ -8,13 +8,15 @@
    is an array broadcast to the result's dimensions that are not in windows.
 """
 
+from __future__ import annotations
+
 import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
-from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array, as_operand, computed, type_of_number
 from evertrace._src.core.engine import mode
 from evertrace._src.core.jaxpr import literal
@@ -256,7 +258,7 @@ def _known_mask(part):
     return np.asarray(found.host() if is_operand[type(found)] else found)
 
 
-def with_axes_for_booleans(x, index):
+def with_axes_for_booleans(x, index) -> tuple[Array, Any]:
     """Return array and index with a new axis of size 1 for each single boolean to index.
 
     Lists and tuples inside the index become arrays.
@@ -365,7 +367,7 @@ def reshaping_steps(items, sizes):
 # ---------------------------------------------------------------- gathers
 
 
-def from_front(array, size):
+def from_front(array, size) -> Array:
     """Return indices of which negative ones counted from the end, as indices from the front."""
     dtype = array.aval.dtype
     if dtypes.issubdtype(dtype, np.unsignedinteger):
@@ -400,7 +402,7 @@ class Layout(NamedTuple):
     is_plain: bool
 
     @property
-    def full_shape(self):
+    def full_shape(self) -> Any:
         """Shape of the result."""
         shape = list(self.shape)
         for dim in self.new_dims:

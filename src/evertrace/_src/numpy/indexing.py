@@ -5,6 +5,8 @@ Traced ints make it a dynamic slice. Arrays make it a gather. Indices out of bou
 inside, except where a mode says otherwise.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import indexers, ufuncs
@@ -140,16 +143,16 @@ def take_layout(
 
 
 def get(
-    x,
-    index,
+    x: Array,
+    index: ArrayLike,
     *,
-    indices_are_sorted=False,
-    unique_indices=False,
-    mode=None,
-    fill_value=None,
-    wrap_negative_indices=True,
-    out_sharding=None,
-):
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+    fill_value: ArrayLike | None = None,
+    wrap_negative_indices: bool = True,
+    out_sharding: Any = None,
+) -> Array:
     """Return ``x[index]`` with a choice of what indices out of bounds give: ``x.at[index].get``."""
     if (mode is None and fill_value is None and wrap_negative_indices) or dslice.is_in(index):
         return getitem(x, index)
@@ -199,15 +202,15 @@ def _default_fill(dtype):
 
 @native.planned(by_type=False)
 def take(
-    a,
-    indices,
-    axis=None,
-    out=None,
-    mode=None,
-    unique_indices=False,
-    indices_are_sorted=False,
-    fill_value=None,
-):
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: Any = None,
+    mode: Any = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Return the elements at indices along an axis.
 
     Args:
@@ -255,8 +258,14 @@ def take(
 
 @native.planned(by_type=False)
 def take_along_axis(
-    arr, indices, axis=-1, mode=None, fill_value=None, *, wrap_negative_indices=None
-):
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int = -1,
+    mode: Any = None,
+    fill_value: ArrayLike | None = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:
     """Return the elements whose index along one axis is given by an array.
 
     Args:
@@ -335,7 +344,7 @@ def along_axis(name, x, indices, axis):
 
 
 @native.planned(by_type=False)
-def diagonal(a, offset=0, axis1=0, axis2=1):
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return a diagonal of the matrices in two axes, along a new last axis.
 
     Args:

@@ -1,5 +1,7 @@
 """Questions about arrays, their text and their files."""
 
+from __future__ import annotations
+
 import collections.abc
 import math
 
@@ -7,12 +9,13 @@ import numpy as np
 
 from evertrace._src import dims, dtypes
 from evertrace._src.arrays.interop import type_of_number
+from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy.arguments import canonical_axes
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.promotion import check_arraylike, is_operand
 
 
-def shape(a):
+def shape(a: Any) -> tuple[int, ...]:
     """Return the shape of an array, of nested lists or of a scalar, as a tuple.
 
     Example:
@@ -24,7 +27,7 @@ def shape(a):
     return dims.shown(tuple(a.shape)) if hasattr(a, "shape") else np.shape(a)
 
 
-def ndim(a):
+def ndim(a: Any) -> int:
     """Return the rank of an array, of nested lists or of a scalar.
 
     Example:
@@ -34,7 +37,7 @@ def ndim(a):
     return len(shape(a))
 
 
-def size(a, axis=None):
+def size(a: Any, axis: Any = None) -> int:
     """Return the number of elements, in all or along some axes.
 
     Example:
@@ -45,7 +48,7 @@ def size(a, axis=None):
     return math.prod([sizes[i] for i in canonical_axes("size", axis, len(sizes))])
 
 
-def isscalar(element):
+def isscalar(element: Any) -> bool:
     """Return whether the argument is a number or an array of rank 0.
 
     Differs from NumPy, where an array of rank 0 is none.
@@ -59,7 +62,7 @@ def isscalar(element):
     return np.isscalar(element) or (is_operand[type(element)] and element.aval.ndim == 0)
 
 
-def iterable(y):
+def iterable(y: Any) -> bool:
     """Return whether the argument can be iterated over.
 
     Example:
@@ -71,7 +74,7 @@ def iterable(y):
     return isinstance(y, collections.abc.Iterable)
 
 
-def iscomplexobj(x):
+def iscomplexobj(x: Any) -> bool:
     """Return whether the argument is of a complex dtype, whatever its imaginary part.
 
     Example:
@@ -85,7 +88,7 @@ def iscomplexobj(x):
     return dtypes.issubdtype(x.dtype, np.complexfloating)
 
 
-def isrealobj(x):
+def isrealobj(x: Any) -> bool:
     """Return whether the argument is not of a complex dtype.
 
     Example:
@@ -101,7 +104,12 @@ set_printoptions = np.set_printoptions
 printoptions = np.printoptions
 
 
-def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
+def array_repr(
+    arr: Any,
+    max_line_width: Any = None,
+    precision: PrecisionLike = None,
+    suppress_small: Any = None,
+) -> str:
     """Return the text of an array as `repr` writes it, by the given options.
 
     Example:
@@ -112,7 +120,12 @@ def array_repr(arr, max_line_width=None, precision=None, suppress_small=None):
         return repr(arr)
 
 
-def array_str(a, max_line_width=None, precision=None, suppress_small=None):
+def array_str(
+    a: Any,
+    max_line_width: Any = None,
+    precision: PrecisionLike = None,
+    suppress_small: Any = None,
+) -> str:
     """Return the text of an array's contents, by the given options.
 
     Example:
@@ -128,7 +141,7 @@ def _options(linewidth, precision, suppress):
     return {name: value for name, value in options.items() if value is not None}
 
 
-def save(file, arr, allow_pickle=True):
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     """Write an array to a file in NumPy's format, see `numpy.save`.
 
     Raises:
@@ -143,7 +156,7 @@ def save(file, arr, allow_pickle=True):
     np.save(file, _writable(arr), allow_pickle=allow_pickle)
 
 
-def savez(file, *args, allow_pickle=True, **kwds):
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write arrays to one file, see `numpy.savez`.
 
     Arrays given by position are named ``arr_0``, ``arr_1``, and so on.
@@ -158,7 +171,7 @@ def savez(file, *args, allow_pickle=True, **kwds):
     np.savez(file, *arrays, allow_pickle=allow_pickle, **named)
 
 
-def load(file, *args, **kwargs):
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Read what `save` or `savez` wrote, see `numpy.load`.
 
     Elements of a dtype that NumPy has not are written as a field of that name, so that any NumPy

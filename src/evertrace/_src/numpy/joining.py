@@ -3,13 +3,18 @@
 Arrays to be joined are promoted to one dtype first, or converted to `dtype` where it is given.
 """
 
+from __future__ import annotations
+
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, computed, type_of_number
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation, indexing, ufuncs
 from evertrace._src.numpy.arguments import (
@@ -30,7 +35,11 @@ from evertrace._src.ops.structural import expand_dims
 
 
 @native.planned(by_type=False)
-def concatenate(arrays, axis: int | None = 0, dtype=None):
+def concatenate(
+    arrays: Array | np.ndarray | Sequence[ArrayLike],
+    axis: int | None = 0,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Join arrays along an axis they have.
 
     Args:
@@ -72,7 +81,7 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
 
 
 @native.planned(by_type=False)
-def concat(arrays, /, *, axis=0):
+def concat(arrays: Array | np.ndarray | Sequence[ArrayLike], /, *, axis: int = 0) -> Array:
     """Join arrays along an axis they have: another name of `concatenate`.
 
     Example:
@@ -110,7 +119,12 @@ def _rank_error(name, arrays):
 
 
 @native.planned(by_type=False)
-def stack(arrays, axis=0, out=None, dtype=None):
+def stack(
+    arrays: Array | np.ndarray | Sequence[ArrayLike],
+    axis: int = 0,
+    out: Any = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Join arrays of one shape along a new axis.
 
     Args:
@@ -153,7 +167,7 @@ def _at_least(change, tup):
 
 
 @native.planned(by_type=False)
-def vstack(tup, dtype=None):
+def vstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the first axis; vectors become rows.
 
     Example:
@@ -166,7 +180,7 @@ def vstack(tup, dtype=None):
 
 
 @native.planned(by_type=False)
-def hstack(tup, dtype=None):
+def hstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the second axis, vectors along the first.
 
     Example:
@@ -181,7 +195,7 @@ def hstack(tup, dtype=None):
 
 
 @native.planned(by_type=False)
-def dstack(tup, dtype=None):
+def dstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Join arrays along the third axis, which vectors and matrices are given.
 
     Example:
@@ -193,7 +207,7 @@ def dstack(tup, dtype=None):
 
 
 @native.planned(by_type=False)
-def column_stack(tup):
+def column_stack(tup: Array | np.ndarray | Sequence[ArrayLike]) -> Array:
     """Join arrays along the second axis; vectors become columns.
 
     Example:
@@ -206,7 +220,7 @@ def column_stack(tup):
 
 
 @native.planned(by_type=False)
-def block(arrays):
+def block(arrays: Any) -> Array:
     """Join nested lists of arrays: the innermost lists along the last axis, and so on outwards.
 
     Args:
@@ -270,11 +284,11 @@ class _Concatenator:
     are given, and where their old axes stand then; "r" and "c" make a row or a column of a vector.
     """
 
-    def __init__(self, axis, ndmin, old_axis, doc):
+    def __init__(self, axis: Any, ndmin: Any, old_axis: Any, doc: Any) -> None:
         self._axis, self._ndmin, self._old_axis = axis, ndmin, old_axis
         self.__doc__ = doc
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, old_axis = self._axis, self._ndmin, self._old_axis
         as_matrix = None
@@ -291,7 +305,7 @@ class _Concatenator:
             return expand_dims(joined, (0 if as_matrix == "r" else 1,))
         return joined
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 0
 
 
@@ -328,7 +342,9 @@ c_ = _Concatenator(-1, 2, 0, "``c_[a, b]`` joins vectors as the columns of a mat
 
 
 @native.planned(by_type=False)
-def split(ary, indices_or_sections, axis=0):
+def split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
     """Cut an array along an axis.
 
     Args:
@@ -352,7 +368,9 @@ def split(ary, indices_or_sections, axis=0):
 
 
 @native.planned(by_type=False)
-def array_split(ary, indices_or_sections, axis=0):
+def array_split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
     """Cut an array along an axis, like `split`, into parts that need not be of one size.
 
     Example:
@@ -402,7 +420,7 @@ def _section_sizes(name, x, sections, axis):
 
 
 @native.planned(by_type=False)
-def vsplit(ary, indices_or_sections):
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Cut along the first axis; see `split`.
 
     Example:
@@ -414,7 +432,7 @@ def vsplit(ary, indices_or_sections):
 
 
 @native.planned(by_type=False)
-def hsplit(ary, indices_or_sections):
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Cut along the second axis, vectors along the first; see `split`.
 
     Example:
@@ -427,7 +445,7 @@ def hsplit(ary, indices_or_sections):
 
 
 @native.planned(by_type=False)
-def dsplit(ary, indices_or_sections):
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Cut along the third axis; see `split`.
 
     Example:
@@ -441,7 +459,7 @@ def dsplit(ary, indices_or_sections):
 
 
 @native.planned(by_type=False)
-def append(arr, values, axis=None):
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Join values to the end of an array along an axis; flatten both if it is None.
 
     Example:
@@ -456,7 +474,7 @@ def append(arr, values, axis=None):
 
 
 @native.planned(by_type=False)
-def insert(arr, obj, values, axis=None):
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """Insert values before places along an axis.
 
     Args:
@@ -542,7 +560,7 @@ def _check_places(name, places, size, high, shape, axis):
         )
 
 
-def _traced_place(name, obj, size, high, shape, axis):
+def _traced_place(name, obj, size, high, shape, axis) -> Any:
     """Return a place that `jit` traces as an operand: another number is no other program."""
     if type(obj) is int or type_of_number(obj) is not int:
         return obj
@@ -559,7 +577,9 @@ def _place(i, name, size, high, shape, axis, dtype):
 
 
 @native.planned(by_type=False)
-def delete(arr, obj, axis=None, *, assume_unique_indices=False):
+def delete(
+    arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
     """Remove elements at places along an axis.
 
     Args:
@@ -589,7 +609,7 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
     if isinstance(obj, Tracer) and concrete_value(obj) is None:
         if obj.ndim and not assume_unique_indices:
             raise traced_argument("delete", "obj (unless assume_unique_indices)", obj)
-        return _delete_traced(x, ravel(obj), axis, size)
+        return _delete_traced(x, ravel(cast("Any", obj)), axis, size)
     places = _places("delete", obj, size).reshape(-1)
     _check_places("delete", places, size, size, x.aval.shape, axis)
     kept = np.ones(size, bool)

@@ -1,11 +1,17 @@
 """Norms, condition numbers, powers and products of matrices."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
+from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy import creation, elementary, indexing, products, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,
@@ -26,7 +32,7 @@ vecdot = products.vecdot
 
 
 @native.planned(by_type=False)
-def cross(x1, x2, /, *, axis=-1):
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Return the cross products of vectors of 3 elements along an axis.
 
     Example:
@@ -46,7 +52,7 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 @native.planned(by_type=False)
-def outer(x1, x2, /):
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return all products of an element of one vector and one of another.
 
     Example:
@@ -66,7 +72,7 @@ def outer(x1, x2, /):
 
 
 @native.planned(by_type=False)
-def diagonal(x, /, *, offset=0):
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones.
 
     Example:
@@ -77,7 +83,7 @@ def diagonal(x, /, *, offset=0):
 
 
 @native.planned(by_type=False)
-def trace(x, /, *, offset=0, dtype=None):
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Sum the diagonals of matrices ``[..., m, n]`` that are `offset` above the main ones.
 
     Example:
@@ -91,7 +97,9 @@ def trace(x, /, *, offset=0, dtype=None):
 
 
 @native.planned(by_type=False)
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(
+    x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, keepdims: bool = False
+) -> Array:
     """Return norms of vectors or matrices.
 
     Args:
@@ -132,7 +140,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 @native.planned(by_type=False)
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(
+    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float | str = 2
+) -> Array:
     """Return norms of the vectors along axes, several axes being joined; see `norm`.
 
     Example:
@@ -144,7 +154,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 
 @native.planned(by_type=False)
-def matrix_norm(x, /, *, keepdims=False, ord: Any = "fro"):
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Return norms of matrices ``[..., m, n]``; see `norm`.
 
     Example:
@@ -213,7 +223,7 @@ def _order_error(kind, order):
 
 
 @set_module("evertrace.numpy.linalg")
-def cond(x, p=None):
+def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """Return condition numbers: the norm of a matrix times that of its inverse.
 
     Args:
@@ -249,7 +259,7 @@ def cond(x, p=None):
 
 
 @native.planned(by_type=False)
-def matrix_power(a, n):
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """Return square matrices to an integer power, by repeated squaring.
 
     Args:
@@ -274,7 +284,7 @@ def matrix_power(a, n):
         x, n = inv(x), -n
     if n == 0:
         return shape.broadcast_to(creation.eye(x.aval.shape[-1], dtype=x.aval.dtype), x.aval.shape)
-    out = None
+    out: Any = None
     while True:
         if n & 1:
             out = x if out is None else matmul(out, x)
@@ -285,7 +295,7 @@ def matrix_power(a, n):
 
 
 @native.planned(by_type=False)
-def multi_dot(arrays, *, precision=None):
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
     """Multiply a chain of matrices in the order that takes the fewest operations.
 
     Args:

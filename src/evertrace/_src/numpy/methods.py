@@ -28,38 +28,46 @@ def _contains(self, value):
 
 @native.planned(by_type=False)
 def _astype(self, dtype, copy=False, device=None):
+    """Return the array converted to a dtype; see `astype`."""
     return creation.astype(self, dtype, copy=copy, device=device)
 
 
 def _compress(self, condition, axis=None, *, out=None, size=None, fill_value=0):
+    """Return the slices along an axis for which a condition holds; see `compress`."""
     return search.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def _copy(self):
+    """Return a copy."""
     return creation.copy(self)
 
 
 @native.planned(by_type=False)
 def _flatten(self, order="C", *, out_sharding=None):
+    """Return the elements as a vector; see `ravel`."""
     return shape.ravel(self, order, out_sharding=out_sharding)
 
 
 @native.planned(by_type=False)
 def _reshape(self, *args, order="C", out_sharding=None):
+    """Return the elements in a new shape, given as one tuple or as several sizes."""
     sizes = args[0] if len(args) == 1 else args
     return shape.reshape(self, sizes, order, out_sharding=out_sharding)
 
 
 def _sort(self, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+    """Return the array sorted along an axis; see `sort`."""
     return sorting.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
 def _to_device(self, device, *, stream=None):
+    """Return the array on a device, or laid out by a sharding; see `device_put`."""
     return devices.device_put(self, device)
 
 
 @native.planned(by_type=False)
 def _transpose(self, *args):
+    """Permute axes, given as one tuple or as several numbers; reverse them by default."""
     if not args:
         return shape.transpose(self)
     return shape.transpose(self, args[0] if len(args) == 1 else args)

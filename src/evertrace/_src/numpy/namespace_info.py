@@ -1,6 +1,9 @@
 """What the Python array API standard asks of a namespace: its version, what it can, its dtypes."""
 
+from __future__ import annotations
+
 import importlib
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +50,7 @@ def namespace_of(x, /, *, api_version=None):
 class ArrayNamespaceInfo:
     """What `evertrace.numpy` can, in the array API standard's terms."""
 
-    def capabilities(self):
+    def capabilities(self) -> Any:
         """Return what code may rely on everywhere, also where `jit` traces it.
 
         Outside of `jit`, boolean indexing and results whose shapes depend on values do work.
@@ -58,15 +61,15 @@ class ArrayNamespaceInfo:
         """
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
-    def default_device(self):
+    def default_device(self) -> Any:
         """Return the device that new arrays are put on."""
         return engine.backend().default_device()
 
-    def devices(self):
+    def devices(self) -> Any:
         """Return all devices that arrays can be put on."""
         return devices()
 
-    def default_dtypes(self, *, device=None):
+    def default_dtypes(self, *, device: Any = None) -> Any:
         """Return the dtypes of results where none is asked for.
 
         Args:
@@ -85,7 +88,7 @@ class ArrayNamespaceInfo:
             "indexing": integer,
         }
 
-    def dtypes(self, *, device=None, kind=None):
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> Any:
         """Return the standard's dtypes by name; those of 64 bits per part only if x64 is on.
 
         Args:
@@ -113,6 +116,6 @@ class ArrayNamespaceInfo:
 
 
 @set_module("evertrace.numpy")
-def array_namespace_info():
+def array_namespace_info() -> ArrayNamespaceInfo:
     """Return what the namespace can, as the array API standard asks for it."""
     return ArrayNamespaceInfo()

@@ -3,9 +3,15 @@
 Arrays that cannot hold NaNs are reduced as they are.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
 from evertrace._src.numpy import elementary, reductions, ufuncs, variance
 from evertrace._src.numpy.arguments import no_out, operand
 from evertrace._src.numpy.cumulative import cumprod, cumsum
@@ -32,7 +38,15 @@ def _numbers(x, where):
 
 
 @native.planned(by_type=False)
-def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+def nansum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Sum the elements along axes that are not NaN; see `sum`.
 
     Example:
@@ -45,7 +59,15 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, whe
 
 
 @native.planned(by_type=False)
-def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+def nanprod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Multiply the elements along axes that are not NaN; see `prod`.
 
     Example:
@@ -58,7 +80,14 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, wh
 
 
 @native.planned(by_type=False)
-def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def nanmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the largest element along axes that is not NaN; NaN if there is none. See `max`.
 
     Example:
@@ -72,7 +101,14 @@ def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 @native.planned(by_type=False)
-def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def nanmin(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the smallest element along axes that is not NaN; NaN if there is none. See `min`.
 
     Example:
@@ -95,7 +131,14 @@ def _nan_extremum(reduce, identity, x, axis, keepdims, initial, where):
 
 
 @native.planned(by_type=False)
-def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
+def nanmean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the mean along axes of the elements that are not NaN; see `mean`.
 
     It is NaN where there are none.
@@ -111,7 +154,16 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
 
 
 @native.planned(by_type=False)
-def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+def nanvar(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """Return the variance along axes of the elements that are not NaN; see `var`.
 
     It is NaN where there are no more than `ddof`.
@@ -127,7 +179,16 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
 
 
 @native.planned(by_type=False)
-def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
+def nanstd(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """Return the standard deviation along axes of the elements that are not NaN; see `std`.
 
     It is NaN where there are no more than `ddof`.
@@ -140,7 +201,9 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     return ufuncs.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))
 
 
-def nanargmax(a, axis=None, out=None, keepdims=None):
+def nanargmax(
+    a: ArrayLike, axis: int | None = None, out: Any = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the first largest element that is not NaN; -1 if there is none.
 
     Differs from NumPy, where it is an error if there is none.
@@ -153,7 +216,9 @@ def nanargmax(a, axis=None, out=None, keepdims=None):
     return _nan_arg_reduce("nanargmax", argmax_p, lowest, a, axis, keepdims)
 
 
-def nanargmin(a, axis=None, out=None, keepdims=None):
+def nanargmin(
+    a: ArrayLike, axis: int | None = None, out: Any = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the first smallest element that is not NaN; -1 if there is none.
 
     Differs from NumPy, where it is an error if there is none.
@@ -176,7 +241,9 @@ def _nan_arg_reduce(name, prim, identity, a, axis, keepdims):
     return elementary.where(is_empty, -1, found)
 
 
-def nancumsum(a, axis=None, dtype=None, out=None):
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Any = None
+) -> Array:
     """Return running sums in which NaNs count as zero; see `cumsum`.
 
     Example:
@@ -187,7 +254,9 @@ def nancumsum(a, axis=None, dtype=None, out=None):
     return cumsum(replace_nans(operand("nancumsum", a), 0), axis, dtype)
 
 
-def nancumprod(a, axis=None, dtype=None, out=None):
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: Any = None
+) -> Array:
     """Return running products in which NaNs count as one; see `cumsum`.
 
     Example:

@@ -5,11 +5,15 @@ NumPy; for others they need `size`, the number of results: further ones are left
 are filled in.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, ufuncs
 from evertrace._src.numpy.arguments import operand, static_size
@@ -19,7 +23,9 @@ from evertrace._src.ops.slicing import stack_p
 from evertrace._src.ops.structural import reshape
 
 
-def nonzero(a, *, size=None, fill_value=None):
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> tuple[Array, ...]:
     """Return the indices of the elements that are not zero.
 
     Args:
@@ -106,7 +112,9 @@ def first_true(mask, size):
     return places.at[target].set(creation.arange(mask.aval.size), mode="drop"), ranks[-1]
 
 
-def flatnonzero(a, *, size=None, fill_value=None):
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Return the indices, in the flattened array, of the elements that are not zero.
 
     Example:
@@ -120,7 +128,9 @@ def flatnonzero(a, *, size=None, fill_value=None):
     return nonzero(x, size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a, *, size=None, fill_value=None):
+def argwhere(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Return an array ``[count, rank]`` of the indices of the elements that are not zero.
 
     Example:

@@ -1,8 +1,12 @@
 """Bits of bytes as arrays of zeros and ones, and back."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, reductions, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.padding import pad
@@ -25,7 +29,7 @@ def _places(bitorder):
 
 
 @native.planned(by_type=False)
-def packbits(a, axis=None, bitorder="big"):
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Make bytes of each 8 elements along an axis.
 
     Args:
@@ -63,7 +67,9 @@ def packbits(a, axis=None, bitorder="big"):
 
 
 @native.planned(by_type=False)
-def unpackbits(a, axis=None, count=None, bitorder="big"):
+def unpackbits(
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+) -> Array:
     """Make 8 elements, zeros and ones, of each byte along an axis.
 
     Args:

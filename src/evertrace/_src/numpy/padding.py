@@ -4,9 +4,16 @@ One axis is padded after the other, so that corners come out as NumPy's. Except 
 "empty" every mode puts arrays made of parts of the axis at both its ends.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import elementary, functional, reductions, statistics, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int
 from evertrace._src.numpy.promotion import broadcast_to
@@ -17,7 +24,9 @@ from evertrace._src.ops.slicing import concatenate_p, pad_p, slice_in_dim
 
 
 @native.planned(by_type=False)
-def pad(array, pad_width, mode="constant", **kwargs):
+def pad(
+    array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+) -> Array:
     """Add elements at the ends of axes.
 
     Args:

@@ -1,5 +1,10 @@
 """Polynomials as vectors of coefficients, the highest power first."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dims, dtypes, errors, native
@@ -21,7 +26,7 @@ from evertrace._src.numpy.spectra import eigvals
 
 
 @native.planned(by_type=False)
-def polyval(p, x, *, unroll=16):
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | bool = 16) -> Array:
     """Return the values of a polynomial, by Horner's rule.
 
     Args:
@@ -46,7 +51,7 @@ def polyval(p, x, *, unroll=16):
 
 
 @native.planned(by_type=False)
-def polyadd(a1, a2):
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
     Example:
@@ -58,7 +63,7 @@ def polyadd(a1, a2):
 
 
 @native.planned(by_type=False)
-def polysub(a1, a2):
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
     Example:
@@ -79,7 +84,7 @@ def _same_length(name, a1, a2):
 
 
 @native.planned(by_type=False)
-def polymul(a1, a2, *, trim_leading_zeros=False):
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Return the product of two polynomials.
 
     Args:
@@ -100,7 +105,7 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
     return convolve(x, y) if x.shape[0] and y.shape[0] else creation.zeros(1, x.dtype)
 
 
-def polydiv(u, v, *, trim_leading_zeros=False):
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Divide polynomials with remainder.
 
     Args:
@@ -134,7 +139,7 @@ def polydiv(u, v, *, trim_leading_zeros=False):
 
 
 @native.planned(by_type=False)
-def polyder(p, m=1):
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Return the derivative of order `m` of a polynomial.
 
     Raises:
@@ -154,7 +159,7 @@ def polyder(p, m=1):
 
 
 @native.planned(by_type=False)
-def polyint(p, m=1, k=None):
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | Sequence[ArrayLike] | None = None) -> Array:
     """Return an antiderivative of order `m` of a polynomial.
 
     Args:
@@ -205,7 +210,7 @@ def _order(name, m):
     return m
 
 
-def poly(seq_of_zeros):
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial, with leading coefficient 1, that has the given zeros.
 
     Args:
@@ -237,7 +242,7 @@ def poly(seq_of_zeros):
 
 
 @native.planned(by_type=False)
-def vander(x, N=None, increasing=False):
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Return the matrix of powers of the elements of a vector.
 
     Args:
@@ -273,7 +278,7 @@ def vander(x, N=None, increasing=False):
     return table.astype(x.aval.dtype) if dtypes.issubdtype(x.aval.dtype, np.integer) else table
 
 
-def roots(p, *, strip_zeros=True):
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Return the zeros of a polynomial: the eigenvalues of its companion matrix.
 
     Args:
@@ -331,7 +336,15 @@ def _roots(p):
     return eigvals(concatenate([-(p[1:] / p[0])[None], below]))
 
 
-def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Any:
     """Return the polynomial that fits points best, by least squares.
 
     Args:

@@ -5,6 +5,8 @@ common dtype unless `preferred_element_type` asks for another. How the axes of `
 depends on the shapes alone and is worked out once per pair of shapes.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 from typing import Any, NamedTuple
@@ -12,7 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
+from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
@@ -84,7 +89,14 @@ _NO_DIMS = (), ()
 
 
 @native.planned(by_type=False)
-def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Multiply matrices.
 
     Args:
@@ -169,7 +181,7 @@ def _check_matmul(x, y):
 
 
 @native.planned(by_type=False)
-def matvec(x1, x2, /):
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply matrices ``[..., m, k]`` by vectors ``[..., k]``; leading axes are broadcast.
 
     Example:
@@ -184,7 +196,7 @@ def matvec(x1, x2, /):
 
 
 @native.planned(by_type=False)
-def vecmat(x1, x2, /):
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiply conjugated vectors ``[..., k]`` by matrices ``[..., k, n]``.
 
     Example:
@@ -203,7 +215,14 @@ def vecmat(x1, x2, /):
 
 
 @native.planned(by_type=False)
-def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Sum products over the last axis of `a` and the second to last (or only) axis of `b`.
 
     Args:
@@ -234,7 +253,13 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
 
 
 @native.planned(by_type=False)
-def vdot(a, b, *, precision=None, preferred_element_type=None):
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Return the inner product of two arrays taken as vectors, the first of them conjugated.
 
     Example:
@@ -251,7 +276,15 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
 
 
 @native.planned(by_type=False)
-def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Return inner products of vectors along an axis, the first conjugated; the rest broadcasts.
 
     Example:
@@ -277,7 +310,13 @@ def vecdot(x1, x2, /, *, axis=-1, precision=None, preferred_element_type=None):
 
 
 @native.planned(by_type=False)
-def inner(a, b, *, precision=None, preferred_element_type=None):
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sum products over the last axes of two arrays.
 
     Returns:
@@ -297,7 +336,7 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
 
 
 @native.planned(by_type=False)
-def outer(a, b, out=None):
+def outer(a: ArrayLike, b: ArrayLike, out: Any = None) -> Array:
     """Return all products of an element of `a` and one of `b`: an array ``[a.size, b.size]``.
 
     Example:
@@ -312,8 +351,14 @@ def outer(a, b, out=None):
 
 @native.planned(by_type=False)
 def tensordot(
-    a, b, axes: Any = 2, *, precision=None, preferred_element_type=None, out_sharding=None
-):
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: Any = 2,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Sum products over pairs of axes.
 
     Args:
@@ -369,7 +414,7 @@ def _paired_axes(x, y, axes):
 
 
 @native.planned(by_type=False)
-def kron(a, b):
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the Kronecker product: `b` scaled by each element of `a`, in `a`'s arrangement.
 
     Example:
@@ -386,7 +431,14 @@ def kron(a, b):
 
 
 @native.planned(by_type=False)
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+def cross(
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Array:
     """Return the cross products of vectors of 2 or 3 elements along an axis.
 
     Args:
@@ -426,7 +478,14 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return shapes.moveaxis(joining.stack([first, second, z], axis=-1), -1, axisc)
 
 
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+def trace(
+    a: ArrayLike,
+    offset: Any = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+) -> Array:
     """Sum the diagonal that is `offset` above the main one, in the plane of two axes.
 
     Returns:

@@ -12,6 +12,8 @@ What this library computes with on its way is of one dtype and rank, made so by 
 `aligned`: what `numpy_dtype_promotion` and `numpy_rank_promotion` forbid is the user's mixing.
 """
 
+from __future__ import annotations
+
 import functools
 from typing import Any
 
@@ -95,7 +97,7 @@ def _borrowed(name, x):
     return Array(ShapedArray(host.shape, host.dtype), host)
 
 
-def as_operands(name, *args):
+def as_operands(name, *args) -> list[Array]:
     """Return the arguments as operands, Python scalars as weakly typed literals."""
     return [as_operand(as_argument(name, i, x), name) for i, x in enumerate(args)]
 
@@ -159,13 +161,14 @@ class Promotion:
         self.dtype_rule, self.shapes, self.borrow = dtype_rule, shapes, borrow
         self.kept = Cache("promotion steps", MAX_KEPT)
 
-    def __call__(self, name: str, *args: Any) -> list[Any]:
+    def __call__(self, name: str, *args: Any) -> list[Array]:
         """Return the arguments as operands of one dtype and shape."""
-        found = [as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
+        found: Any = [as_argument(name, i, x, self.borrow) for i, x in enumerate(args)]
         steps = self.steps(name, tuple(map(key_of, found)))
         if steps is None:
             return found
-        return [x if step is None else step(x) for step, x in zip(steps, found, strict=True)]
+        made: Any = [x if step is None else step(x) for step, x in zip(steps, found, strict=True)]
+        return made
 
     def steps(self, name, keys):
         """Return the steps per operand, or None if there is nothing to do."""
@@ -302,7 +305,7 @@ promote_dtypes_inexact = Promotion(inexact_dtype, shapes=False)
 promote_dtypes_numeric = Promotion(numeric_dtype, shapes=False)
 
 
-def aligned(*operands):
+def aligned(*operands) -> list[Array]:
     """Return operands broadcast to their common shape; scalars and those of rank 0 as they are.
 
     For operands that this library made: `numpy_rank_promotion` is about those of a user, and what
@@ -314,7 +317,7 @@ def aligned(*operands):
     return [broadcast_to(x, shape) if old else x for x, old in zip(found, shapes, strict=True)]
 
 
-def broadcast_to(x, shape):
+def broadcast_to(x: Any, shape: Any) -> Array:
     """Return an operand broadcast to `shape` by NumPy's rules."""
     old = x.aval.shape
     if old == shape:

@@ -1,10 +1,15 @@
 """A tree of arrays as one vector, and back."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.numpy.joining import concatenate
 from evertrace._src.numpy.promotion import promote_dtypes
@@ -15,7 +20,7 @@ from evertrace._src.tree import Partial
 
 
 @set_module("evertrace.flatten_util")
-def ravel_pytree(pytree):
+def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
     """Return the leaves of a tree as one vector, and the function that makes a tree of it again.
 
     Args:

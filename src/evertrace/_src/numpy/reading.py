@@ -1,11 +1,16 @@
 """Making arrays of numbers that stand in buffers, files, iterators and text."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from evertrace._src.arrays.array import Array
 from evertrace._src.numpy.creation import asarray, user_dtype
 
 
-def frombuffer(buffer, dtype=float, count=-1, offset=0):
+def frombuffer(buffer: Any, dtype: Any = float, count: Any = -1, offset: Any = 0) -> Array:
     """Return the bytes of a buffer as an array, see `numpy.frombuffer`.
 
     Raises:
@@ -21,7 +26,7 @@ def frombuffer(buffer, dtype=float, count=-1, offset=0):
     return asarray(np.frombuffer(buffer, dtype, count=count, offset=offset))
 
 
-def fromiter(*args, **kwargs):
+def fromiter(*args: Any, **kwargs: Any) -> Array:
     """Return the numbers of an iterator as an array, see `numpy.fromiter`.
 
     Args:
@@ -37,7 +42,7 @@ def fromiter(*args, **kwargs):
     return asarray(np.fromiter(*args, **kwargs))
 
 
-def fromfile(*args, **kwargs):
+def fromfile(*args: Any, **kwargs: Any) -> Array:
     """Read an array from a file of numbers, see `numpy.fromfile`.
 
     Differs from JAX, which refuses: the contents are constants of a traced function.
@@ -50,7 +55,7 @@ def fromfile(*args, **kwargs):
     return asarray(np.fromfile(*args, **kwargs))
 
 
-def fromstring(string, dtype=float, count=-1, *, sep):
+def fromstring(string: Any, dtype: Any = float, count: Any = -1, *, sep: Any) -> Array:
     """Read an array from text, see `numpy.fromstring`.
 
     Args:

@@ -8,8 +8,11 @@ Dtypes are JAX's: sums and products of booleans and narrow integers are taken in
 integer type, of 16-bit floats in float32 and then rounded; means of integers are floats.
 """
 
+from __future__ import annotations
+
 import builtins
 import math
+from typing import Any
 
 import numpy as np
 
@@ -197,15 +200,15 @@ def masked(name, x, where, fill):
 
 @native.planned(by_type=False)
 def sum(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    keepdims=False,
-    initial=None,
-    where=None,
-    promote_integers=True,
-):
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
     """Sum the elements along axes.
 
     Args:
@@ -241,15 +244,15 @@ def sum(
 
 @native.planned(by_type=False)
 def prod(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    keepdims=False,
-    initial=None,
-    where=None,
-    promote_integers=True,
-):
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
     """Multiply the elements along axes; the arguments are those of `sum`.
 
     Example:
@@ -261,7 +264,14 @@ def prod(
 
 
 @native.planned(by_type=False)
-def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def max(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the largest element along axes; NaN if there is one.
 
     Args:
@@ -284,7 +294,14 @@ def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 @native.planned(by_type=False)
-def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def min(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the smallest element along axes; NaN if there is one. Arguments as in `max`.
 
     Example:
@@ -295,7 +312,14 @@ def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _reduce(_MIN, a, axis, None, keepdims, initial, where)
 
 
-def amax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def amax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the largest element along axes: another name of `max`.
 
     Example:
@@ -305,7 +329,14 @@ def amax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return max(a, axis, out, keepdims, initial, where)
 
 
-def amin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+def amin(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the smallest element along axes: another name of `min`.
 
     Example:
@@ -316,7 +347,14 @@ def amin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 @native.planned(by_type=False)
-def any(a, axis=None, out=None, keepdims=False, *, where=None):
+def any(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return whether any element along axes is true (not zero).
 
     Example:
@@ -328,7 +366,14 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):
 
 
 @native.planned(by_type=False)
-def all(a, axis=None, out=None, keepdims=False, *, where=None):
+def all(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return whether all elements along axes are true (not zero).
 
     Example:
@@ -340,7 +385,7 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):
 
 
 @native.planned(by_type=False)
-def ptp(a, axis=None, out=None, keepdims=False):
+def ptp(a: ArrayLike, axis: Axis = None, out: Any = None, keepdims: bool = False) -> Array:
     """Return the difference between the largest and the smallest element along axes.
 
     Example:
@@ -352,7 +397,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
 
 
 @native.planned(by_type=False)
-def count_nonzero(a, axis=None, keepdims=False):
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """Count the elements along axes that are not zero, as the default integer type.
 
     Example:
@@ -367,7 +412,9 @@ def count_nonzero(a, axis=None, keepdims=False):
 
 
 @native.planned(by_type=False)
-def argmax(a, axis=None, out=None, keepdims=None):
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: Any = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the first largest element, or of the first NaN.
 
     Args:
@@ -393,7 +440,9 @@ def argmax(a, axis=None, out=None, keepdims=None):
 
 
 @native.planned(by_type=False)
-def argmin(a, axis=None, out=None, keepdims=None):
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: Any = None, keepdims: bool | None = None
+) -> Array:
     """Return the index of the first smallest element, or of the first NaN; see `argmax`.
 
     Example:
@@ -427,7 +476,15 @@ def arg_reduce(name, prim, a, axis, keepdims):
 
 
 @native.planned(by_type=False)
-def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+def mean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Return the arithmetic mean along axes.
 
     Args:

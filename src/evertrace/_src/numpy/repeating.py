@@ -4,13 +4,18 @@ Shifts of `roll` and counts of `repeat` may be traced values, since they do not 
 latter where the length of the result is given.
 """
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, computed, type_of_number
+from evertrace._src.arrays.types import ArrayLike, Axis, Shape
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, cumulative, indexing, ufuncs
 from evertrace._src.numpy.arguments import (
@@ -30,7 +35,7 @@ from evertrace._src.ops.slicing import concatenate_p, slice_in_dim, tile_p
 
 
 @native.planned(by_type=False)
-def roll(a, shift, axis=None):
+def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
     """Shift elements along axes; what leaves at one end comes in at the other.
 
     Args:
@@ -106,7 +111,7 @@ def _window_of_two(x, start, axis):
 
 
 @native.planned(by_type=False)
-def tile(A, reps):
+def tile(A: ArrayLike, reps: Any) -> Array:
     """Repeat a whole array, `reps` (int or a sequence of ints) times along the last axes.
 
     Example:
@@ -124,7 +129,14 @@ def tile(A, reps):
 
 
 @native.planned(by_type=False)
-def repeat(a, repeats, axis=None, *, total_repeat_length=None, out_sharding=None):
+def repeat(
+    a: ArrayLike,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Repeat each element along an axis.
 
     Args:
@@ -185,7 +197,7 @@ def _repeat_evenly(x, count, axis):
 
 
 @native.planned(by_type=False)
-def resize(a, new_shape):
+def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """Return the elements, repeated as often as needed, in a new shape.
 
     Example:

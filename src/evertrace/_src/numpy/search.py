@@ -1,8 +1,14 @@
 """Binary search, and selection of slices by a condition (see `nonzeros` about `size`)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, elementary, indexing
 from evertrace._src.numpy.arguments import canonical_axis, no_out, operand, static_size
 from evertrace._src.numpy.nonzeros import first_true, flatnonzero, known_values
@@ -17,7 +23,14 @@ _METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
 
 
 @native.planned(by_type=False)
-def searchsorted(a, v, side="left", sorter=None, *, method="scan"):
+def searchsorted(
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
+) -> Array:
     """Return where values would have to be inserted into a sorted vector.
 
     Args:
@@ -61,7 +74,9 @@ def _counting_dtype(size):
 
 
 @native.planned(by_type=False)
-def digitize(x, bins, right=False, *, method=None):
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
     """Return the number of the bin that each element is in.
 
     Args:
@@ -102,7 +117,15 @@ def digitize(x, bins, right=False, *, method=None):
 # ---------------------------------------------------------------- selection by a condition
 
 
-def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
+def compress(
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: Any = None,
+) -> Array:
     """Return the slices along an axis for which a condition holds.
 
     Args:
@@ -138,7 +161,9 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0, out=None):
     return convert(elementary.where(is_found, taken, fill_value), x.aval.dtype)
 
 
-def extract(condition, arr, *, size=None, fill_value=0):
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
+) -> Array:
     """Return the elements for which a condition holds, as a vector; see `compress`.
 
     Example:

@@ -1,9 +1,15 @@
 """Reductions over segments: the elements that share a segment number are combined."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy.creation import full
 from evertrace._src.numpy.reductions import max as maximum_of
@@ -42,15 +48,15 @@ def _segment_reduce(name, method, identity, data, segment_ids, num_segments, opt
 @public
 @native.planned(by_type=False)
 def segment_sum(
-    data,
-    segment_ids,
-    num_segments=None,
-    indices_are_sorted=False,
-    unique_indices=False,
-    bucket_size=None,
-    mode=None,
-    out_sharding=None,
-):
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Add up the rows of each segment.
 
     Args:
@@ -89,15 +95,15 @@ def segment_sum(
 @public
 @native.planned(by_type=False)
 def segment_prod(
-    data,
-    segment_ids,
-    num_segments=None,
-    indices_are_sorted=False,
-    unique_indices=False,
-    bucket_size=None,
-    mode=None,
-    out_sharding=None,
-):
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Multiply the rows of each segment; arguments as of `segment_sum`.
 
     Returns:
@@ -122,15 +128,15 @@ def segment_prod(
 @public
 @native.planned(by_type=False)
 def segment_max(
-    data,
-    segment_ids,
-    num_segments=None,
-    indices_are_sorted=False,
-    unique_indices=False,
-    bucket_size=None,
-    mode=None,
-    out_sharding=None,
-):
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Take the maximum of the rows of each segment; arguments as of `segment_sum`.
 
     Returns:
@@ -153,15 +159,15 @@ def segment_max(
 @public
 @native.planned(by_type=False)
 def segment_min(
-    data,
-    segment_ids,
-    num_segments=None,
-    indices_are_sorted=False,
-    unique_indices=False,
-    bucket_size=None,
-    mode=None,
-    out_sharding=None,
-):
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Take the minimum of the rows of each segment; arguments as of `segment_sum`.
 
     Returns:

@@ -5,11 +5,15 @@ functions run in NumPy on known values. With it a sorted array is marked where a
 and the marked elements are gathered; missing ones repeat the first unless `fill_value` is given.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, elementary, indexing, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_size
 from evertrace._src.numpy.cumulative import cumsum
@@ -24,41 +28,101 @@ from evertrace._src.numpy.sorting import argsort, lexsort, sort
 class _UniqueAllResult(NamedTuple):
     """Result of `unique_all`."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
 
 
 class _UniqueCountsResult(NamedTuple):
     """Result of `unique_counts`."""
 
-    values: Any
-    counts: Any
+    values: Array
+    counts: Array
 
 
 class _UniqueInverseResult(NamedTuple):
     """Result of `unique_inverse`."""
 
-    values: Any
-    inverse_indices: Any
+    values: Array
+    inverse_indices: Array
 
 
 # ---------------------------------------------------------------- unique
 
 
+@overload
 def unique(
-    ar,
-    return_index=False,
-    return_inverse=False,
-    return_counts=False,
-    axis=None,
+    ar: ArrayLike,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
     *,
-    equal_nan=True,
-    size=None,
-    fill_value=None,
-    sorted=True,
-):
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Array: ...
+
+
+@overload
+def unique(
+    ar: ArrayLike,
+    return_index: Literal[True],
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> tuple[Array, ...]: ...
+
+
+@overload
+def unique(
+    ar: ArrayLike,
+    *,
+    return_inverse: Literal[True],
+    return_index: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> tuple[Array, ...]: ...
+
+
+@overload
+def unique(
+    ar: ArrayLike,
+    *,
+    return_counts: Literal[True],
+    return_index: bool = False,
+    return_inverse: bool = False,
+    axis: int | None = None,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> tuple[Array, ...]: ...
+
+
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Any:
     """Return the distinct elements, sorted, or the distinct slices along an axis.
 
     Args:
@@ -188,7 +252,9 @@ def _begins_run(ordered, equal_nan):
     return concatenate([first, differs.any(1)])
 
 
-def unique_all(x, /, *, size=None, fill_value=None):
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> _UniqueAllResult:
     """Return distinct elements, where each occurs first, which one each element is, and counts.
 
     Example:
@@ -203,7 +269,9 @@ def unique_all(x, /, *, size=None, fill_value=None):
     )
 
 
-def unique_counts(x, /, *, size=None, fill_value=None):
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> _UniqueCountsResult:
     """Return the distinct elements and how often each occurs.
 
     Example:
@@ -216,7 +284,9 @@ def unique_counts(x, /, *, size=None, fill_value=None):
     )
 
 
-def unique_inverse(x, /, *, size=None, fill_value=None):
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> _UniqueInverseResult:
     """Return the distinct elements and which of them each element is.
 
     Example:
@@ -229,7 +299,9 @@ def unique_inverse(x, /, *, size=None, fill_value=None):
     )
 
 
-def unique_values(x, /, *, size=None, fill_value=None):
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Return the distinct elements.
 
     Example:
@@ -244,7 +316,14 @@ def unique_values(x, /, *, size=None, fill_value=None):
 _COMPARE_ALL_UP_TO = 16
 
 
-def isin(element, test_elements, assume_unique=False, invert=False, *, method="auto"):
+def isin(
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Array:
     """Return whether each element is among others.
 
     Args:
@@ -301,7 +380,9 @@ def _is_first(ordered):
     return _begins_run(ordered[:, None], equal_nan=True)
 
 
-def union1d(ar1, ar2, *, size=None, fill_value=None):
+def union1d(
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Return the sorted elements that are in either array; see `unique` for the arguments.
 
     Example:
@@ -311,7 +392,14 @@ def union1d(ar1, ar2, *, size=None, fill_value=None):
     return unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
-def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
+def setdiff1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Return the elements of the first array that are not in the second.
 
     They are sorted and distinct, or in their order if `assume_unique`. Missing ones are 0 unless
@@ -329,7 +417,39 @@ def setdiff1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
     return _gather(x, _is_first(x) & isin(x, y, invert=True), size, fill_value)
 
 
-def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=None, fill_value=None):
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: Literal[False] = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array: ...
+
+
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    return_indices: Literal[True],
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> tuple[Array, Array, Array]: ...
+
+
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
     """Return the sorted elements that are in both arrays.
 
     Args:
@@ -360,7 +480,14 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False, *, size=Non
     return values, index_x, _gather(index_y, mask, size, y.shape[0])
 
 
-def setxor1d(ar1, ar2, assume_unique=False, *, size=None, fill_value=None):
+def setxor1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Return the sorted elements that are in one of the arrays but not in both.
 
     Example:

@@ -1,12 +1,16 @@
 """New shapes and new orders of axes. Whatever decides a shape must be known while tracing."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
 
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis, Shape
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy.arguments import (
     canonical_axes,
@@ -28,7 +32,14 @@ from evertrace._src.ops.structural import permute, rev_p
 
 
 @native.planned(by_type=False)
-def reshape(a, shape, order="C", *, copy=None, out_sharding=None):
+def reshape(
+    a: ArrayLike,
+    shape: Shape,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Give an array a new shape.
 
     Args:
@@ -87,7 +98,7 @@ def _without_minus_one(aval, shape):
 
 
 @native.planned(by_type=False)
-def ravel(a, order="C", *, out_sharding=None):
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Flatten an array to rank 1, in order "C" (last axis fastest) or "F" (first axis fastest).
 
     Example:
@@ -101,7 +112,7 @@ def ravel(a, order="C", *, out_sharding=None):
 
 
 @native.planned(by_type=False)
-def squeeze(a, axis=None):
+def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """Remove axes of size 1: those named by an int or a tuple of ints, or all of them.
 
     Raises:
@@ -128,7 +139,7 @@ def squeeze(a, axis=None):
 
 
 @native.planned(by_type=False)
-def expand_dims(a, axis):
+def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     """Add axes of size 1 that stand at `axis`, an int or a tuple of ints, of the result.
 
     Example:
@@ -142,7 +153,7 @@ def expand_dims(a, axis):
 
 
 @native.planned(by_type=False)
-def broadcast_to(array, shape, *, out_sharding=None):
+def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes and axes of size 1 until it has `shape`.
 
     Raises:
@@ -156,7 +167,7 @@ def broadcast_to(array, shape, *, out_sharding=None):
     return broadcast_operand(operand("broadcast_to", array), static_shape("broadcast_to", shape))
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
     """Return the shape to which shapes (ints or tuples of ints) broadcast.
 
     Raises:
@@ -170,7 +181,7 @@ def broadcast_shapes(*shapes):
 
 
 @native.planned(by_type=False)
-def broadcast_arrays(*args):
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Return a list of the arrays, broadcast to their common shape.
 
     Example:
@@ -184,8 +195,16 @@ def broadcast_arrays(*args):
     return [broadcast_operand(x, shape) for x in arrays]
 
 
+@overload
+def atleast_1d(ary: ArrayLike, /) -> Array: ...
+
+
+@overload
+def atleast_1d(ary1: ArrayLike, ary2: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+
+
 @native.planned(by_type=False)
-def atleast_1d(*arys) -> Any:
+def atleast_1d(*arys: ArrayLike) -> Any:
     """Return each array with at least one axis; one array, or a list if there are several.
 
     Example:
@@ -195,8 +214,16 @@ def atleast_1d(*arys) -> Any:
     return _each(arys, "atleast_1d", lambda x: structural.expand_dims(x, _missing(x, 1)))
 
 
+@overload
+def atleast_2d(ary: ArrayLike, /) -> Array: ...
+
+
+@overload
+def atleast_2d(ary1: ArrayLike, ary2: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+
+
 @native.planned(by_type=False)
-def atleast_2d(*arys) -> Any:
+def atleast_2d(*arys: ArrayLike) -> Any:
     """Return each array with at least two axes, new ones in front.
 
     Example:
@@ -206,8 +233,16 @@ def atleast_2d(*arys) -> Any:
     return _each(arys, "atleast_2d", lambda x: structural.expand_dims(x, _missing(x, 2)))
 
 
+@overload
+def atleast_3d(ary: ArrayLike, /) -> Array: ...
+
+
+@overload
+def atleast_3d(ary1: ArrayLike, ary2: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
+
+
 @native.planned(by_type=False)
-def atleast_3d(*arys) -> Any:
+def atleast_3d(*arys: ArrayLike) -> Any:
     """Return each array with at least three axes; a matrix gets its new axis at the end.
 
     Example:
@@ -229,7 +264,7 @@ def _each(arys, name, change):
     return out[0] if len(out) == 1 else out
 
 
-def trim_zeros(filt, trim="fb", axis=None):
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     """Remove zeros from the front ("f" in `trim`) and the back ("b") of an array.
 
     Args:
@@ -260,7 +295,7 @@ def trim_zeros(filt, trim="fb", axis=None):
 
 
 @native.planned(by_type=False)
-def transpose(a, axes=None):
+def transpose(a: ArrayLike, axes: Any = None) -> Array:
     """Permute axes; reverse them by default.
 
     Args:
@@ -293,7 +328,7 @@ def transpose(a, axes=None):
 
 
 @native.planned(by_type=False)
-def permute_dims(a, /, axes):
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """Permute axes: another name of `transpose`.
 
     Example:
@@ -304,7 +339,7 @@ def permute_dims(a, /, axes):
 
 
 @native.planned(by_type=False)
-def matrix_transpose(x, /):
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Swap the last two axes.
 
     Raises:
@@ -326,7 +361,7 @@ def matrix_transpose(x, /):
 
 
 @native.planned(by_type=False)
-def swapaxes(a, axis1, axis2):
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Swap two axes.
 
     Example:
@@ -342,7 +377,7 @@ def swapaxes(a, axis1, axis2):
 
 
 @native.planned(by_type=False)
-def moveaxis(a, source, destination):
+def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """Move axes, named by an int or several, to new places; the rest keep their order.
 
     Example:
@@ -369,7 +404,7 @@ def moveaxis(a, source, destination):
 
 
 @native.planned(by_type=False)
-def rollaxis(a, axis, start=0):
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move `axis` backwards until it stands before the axis that is at `start` now.
 
     Example:
@@ -383,7 +418,7 @@ def rollaxis(a, axis, start=0):
 
 
 @native.planned(by_type=False)
-def flip(m, axis=None):
+def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """Reverse the order of the elements along axes: an int, a tuple of ints or None (all).
 
     Example:
@@ -397,7 +432,7 @@ def flip(m, axis=None):
 
 
 @native.planned(by_type=False)
-def fliplr(m):
+def fliplr(m: ArrayLike) -> Array:
     """Reverse the second axis.
 
     Example:
@@ -409,7 +444,7 @@ def fliplr(m):
 
 
 @native.planned(by_type=False)
-def flipud(m):
+def flipud(m: ArrayLike) -> Array:
     """Reverse the first axis.
 
     Example:
@@ -421,7 +456,7 @@ def flipud(m):
 
 
 @native.planned(by_type=False)
-def rot90(m, k=1, axes=(0, 1)):
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by 90 degrees, `k` times, in the plane of two axes, from the first to the second.
 
     Example:
@@ -446,7 +481,7 @@ def rot90(m, k=1, axes=(0, 1)):
 
 
 @native.planned(by_type=False)
-def unstack(x, /, *, axis=0):
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Return a tuple of the arrays that stand along `axis`.
 
     Example:

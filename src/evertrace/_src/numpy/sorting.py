@@ -1,8 +1,15 @@
 """Sorting and partitioning. NaNs come last; -0.0 and 0.0 are equal."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.shape import flip, ravel
 from evertrace._src.ops.convert import convert
@@ -11,7 +18,15 @@ from evertrace._src.ops.sort import sort_p
 
 
 @native.planned(by_type=False)
-def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
+def sort(
+    a: ArrayLike,
+    axis: int = -1,
+    *,
+    kind: str | None = None,
+    order: Any = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
     """Sort along an axis.
 
     Args:
@@ -38,7 +53,16 @@ def sort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False):
 
 
 @native.planned(by_type=False)
-def argsort(a, axis=-1, *, kind=None, order=None, stable=True, descending=False, dtype=None):
+def argsort(
+    a: ArrayLike,
+    axis: int = -1,
+    *,
+    kind: str | None = None,
+    order: Any = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Return the indices that sort an array along an axis.
 
     Args:
@@ -83,7 +107,7 @@ def _prepare(name, a, axis, kind, order):
     return x, canonical_axis(name, axis, x.aval.ndim)
 
 
-def lexsort(keys, axis=-1):
+def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> Array:
     """Return the indices that sort by several keys, of which the last decides first.
 
     Args:
@@ -123,7 +147,7 @@ def lexsort(keys, axis=-1):
 
 
 @native.planned(by_type=False)
-def partition(a, kth, axis=-1):
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Reorder so that the element at `kth` is the one a sort would put there.
 
     Smaller or equal elements come before it and larger or equal ones after it, each in the order of
@@ -147,7 +171,7 @@ def partition(a, kth, axis=-1):
 
 
 @native.planned(by_type=False)
-def argpartition(a, kth, axis=-1):
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that partition an array; see `partition`.
 
     Example:
@@ -172,7 +196,7 @@ def _partitioned(name, a, kth, axis):
     return x, axis
 
 
-def sort_complex(a):
+def sort_complex(a: ArrayLike) -> Array:
     """Sort along the last axis, by real and then imaginary parts, as complex numbers.
 
     Example:

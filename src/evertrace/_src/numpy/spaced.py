@@ -1,12 +1,15 @@
 """Making arrays of numbers at equal distances or ratios."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from evertrace._src import dims, dtypes, errors, native
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import scalar_of, static_count
 from evertrace._src.numpy.creation import convert_to, full, placed, user_dtype
@@ -22,9 +25,45 @@ from evertrace._src.ops.creation import iota
 from evertrace._src.ops.slicing import concatenate_p
 
 
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Array: ...
+
+
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: Any = None,
+) -> tuple[Array, Array]: ...
+
+
 @native.planned(by_type=False)
 def linspace(
-    start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """Return `num` numbers at equal distances from `start` to `stop`.
 
@@ -122,7 +161,15 @@ def _rounded(product):
 
 
 @native.planned(by_type=False)
-def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Return `num` powers of `base` whose exponents go from `start` to `stop`; see `linspace`.
 
     Example:
@@ -135,7 +182,14 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 
 
 @native.planned(by_type=False)
-def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Return `num` numbers with equal ratios from `start` to `stop`, which have one sign.
 
     Example:

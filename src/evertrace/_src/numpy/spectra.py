@@ -3,11 +3,15 @@
 These are `lax.linalg` with NumPy's promotion and results; see `decompositions`.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from evertrace._src import errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax import linalg as lax
 from evertrace._src.numpy import creation, elementary, indexing, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import operand
@@ -23,42 +27,42 @@ public = set_module("evertrace.numpy.linalg")
 class EigResult(NamedTuple):
     """Eigenvalues, and the eigenvectors as columns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 @public
 class EighResult(NamedTuple):
     """Ascending real eigenvalues, and the orthonormal eigenvectors as columns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 @public
 class SVDResult(NamedTuple):
     """Left singular vectors, descending singular values, adjoint right singular vectors."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
-def as_matrices(name, *args):
+def as_matrices(name, *args) -> list[Array]:
     """Return arguments as arrays of one inexact dtype, the first of them matrices."""
     xs = promote_dtypes_inexact(name, *[operand(name, a) for a in args])
     matrices.check_matrices(name, xs[0].aval)
     return xs
 
 
-def as_square(name, *args):
+def as_square(name, *args) -> list[Array]:
     """Return arguments as arrays of one inexact dtype, the first of them square matrices."""
     xs = as_matrices(name, *args)
     matrices.check_square(name, xs[0].aval)
     return xs
 
 
-def adjoint(x):
+def adjoint(x) -> Array:
     """Return the conjugate transposes of matrices."""
     return elementary.conj(shape.matrix_transpose(x))
 
@@ -68,7 +72,7 @@ def adjoint(x):
 
 @public
 @native.planned(by_type=False)
-def eigh(a, UPLO=None, symmetrize_input=True):
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Return eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
@@ -99,7 +103,7 @@ def eigh(a, UPLO=None, symmetrize_input=True):
 
 @public
 @native.planned(by_type=False)
-def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
+def eigvalsh(a: ArrayLike, UPLO: str = "L", *, symmetrize_input: bool = True) -> Array:
     """Return ascending eigenvalues of Hermitian matrices; see `eigh`.
 
     Example:
@@ -111,7 +115,7 @@ def eigvalsh(a, UPLO="L", *, symmetrize_input=True):
 
 @public
 @native.planned(by_type=False)
-def eig(a):
+def eig(a: ArrayLike) -> EigResult:
     """Return eigenvalues and right eigenvectors of square matrices; both are complex.
 
     Eigenvectors have no derivative here; see `lax.linalg.eig`.
@@ -127,7 +131,7 @@ def eig(a):
 
 @public
 @native.planned(by_type=False)
-def eigvals(a):
+def eigvals(a: ArrayLike) -> Array:
     """Return eigenvalues of square matrices ``[..., n, n]``, complex ``[..., n]``.
 
     Derivatives are right where eigenvalues differ.
@@ -141,9 +145,36 @@ def eigvals(a):
     return w
 
 
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> SVDResult: ...
+
+
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array: ...
+
+
 @public
 @native.planned(by_type=False)
-def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index=None) -> Any:
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:
     """Return singular values and vectors; k is the smaller of m and n.
 
     Args:
@@ -181,7 +212,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False, subset_by_index
 
 @public
 @native.planned(by_type=False)
-def svdvals(x, /):
+def svdvals(x: ArrayLike, /) -> Array:
     """Return descending singular values of matrices ``[..., m, n]``.
 
     Example:
@@ -193,7 +224,9 @@ def svdvals(x, /):
 
 @public
 @native.planned(by_type=False)
-def matrix_rank(M, rtol=None, *, hermitian=False, tol=None):
+def matrix_rank(
+    M: int, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
+) -> Array:
     """Return ranks: how many singular values exceed a part of the largest one.
 
     Args:

@@ -4,13 +4,18 @@ Quantiles sort the array and look up two neighbours of the wanted place. The fun
 NaNs, which a sort puts last, count the numbers in each line first.
 """
 
+from __future__ import annotations
+
 import builtins
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import creation, elementary, indexing, reductions, ufuncs
 from evertrace._src.numpy.arguments import (
@@ -46,16 +51,16 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", _BY_COUNT)
 
 @native.planned(by_type=False)
 def quantile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights=None,
-):
+    weights: ArrayLike | None = None,
+) -> Array:
     """Return values below which given parts of the elements lie.
 
     Args:
@@ -88,16 +93,16 @@ def quantile(
 
 @native.planned(by_type=False)
 def nanquantile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights=None,
-):
+    weights: ArrayLike | None = None,
+) -> Array:
     """Return quantiles of the elements that are not NaN; see `quantile`.
 
     Example:
@@ -110,17 +115,17 @@ def nanquantile(
 
 @native.planned(by_type=False)
 def percentile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights=None,
-    out_sharding=None,
-):
+    weights: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Return quantiles for `q` from 0 to 100; see `quantile`.
 
     Example:
@@ -134,16 +139,16 @@ def percentile(
 
 @native.planned(by_type=False)
 def nanpercentile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
     *,
-    weights=None,
-):
+    weights: ArrayLike | None = None,
+) -> Array:
     """Return quantiles of the elements that are not NaN, for `q` from 0 to 100.
 
     Example:
@@ -156,7 +161,13 @@ def nanpercentile(
 
 
 @native.planned(by_type=False)
-def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+def median(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
     """Return the middle element along axes, or the mean of the two in the middle.
 
     Returns:
@@ -171,7 +182,13 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 
 @native.planned(by_type=False)
-def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+def nanmedian(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
     """Return the median of the elements along axes that are not NaN; NaN if there are none.
 
     Example:
@@ -293,8 +310,35 @@ def _look_up(lines, places, q_shape):
 # ---------------------------------------------------------------- weighted means
 
 
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: Literal[False] = False,
+    keepdims: bool = False,
+) -> Array: ...
+
+
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+
+
 @native.planned(by_type=False)
-def average(a, axis=None, weights=None, returned=False, keepdims=False):
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any:
     """Return the weighted mean along axes.
 
     Args:
@@ -352,7 +396,16 @@ def _align_weights(name, x, w, axis):
 
 
 @native.planned(by_type=False)
-def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Return the covariance matrix of variables.
 
     Args:
@@ -384,7 +437,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         return creation.full((n, n), np.nan, x.aval.dtype).squeeze()
     if ddof is None:
         ddof = 0 if bias else 1
-    weights = None
+    weights: Any = None
     if fweights is not None:
         weights = operand("cov", fweights)
     if aweights is not None:
@@ -416,7 +469,9 @@ def _variables(name, m, rowvar, dtype):
 
 
 @native.planned(by_type=False)
-def corrcoef(x, y=None, rowvar=True, dtype=None):
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
+) -> Array:
     """Return the matrix of correlation coefficients of variables; see `cov`.
 
     Example:
@@ -439,7 +494,14 @@ def corrcoef(x, y=None, rowvar=True, dtype=None):
 
 
 @native.planned(by_type=False)
-def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
+def bincount(
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Count how often each integer occurs.
 
     Args:
@@ -479,7 +541,12 @@ def bincount(x, weights=None, minlength=0, *, length=None, out_sharding=None):
 
 
 @native.planned(by_type=False)
-def histogram_bin_edges(a, bins=10, range=None, weights=None):
+def histogram_bin_edges(
+    a: ArrayLike,
+    bins: ArrayLike | Sequence[Any] | str = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+) -> Array:
     """Return the edges of the bins that `histogram` uses: ``bins + 1`` floats.
 
     Args:
@@ -517,7 +584,13 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
 
 
 @native.planned(by_type=False)
-def histogram(a, bins=10, range=None, weights=None, density=None):
+def histogram(
+    a: ArrayLike,
+    bins: ArrayLike | Sequence[Any] | str = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:
     """Count the elements in bins.
 
     Args:
@@ -563,7 +636,14 @@ def _histogramdd(sample, edges, weights):
 
 
 @native.planned(by_type=False)
-def histogram2d(x, y, bins: Any = 10, range=None, weights=None, density=None):
+def histogram2d(
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
     """Count points of the plane in rectangles; see `histogramdd`.
 
     Returns:
@@ -582,7 +662,13 @@ def histogram2d(x, y, bins: Any = 10, range=None, weights=None, density=None):
     return counts, edges[0], edges[1]
 
 
-def histogramdd(sample, bins: Any = 10, range=None, weights=None, density=None):
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
     """Count points in boxes.
 
     Args:

@@ -8,6 +8,11 @@ The functions take NumPy's `out` and `where`, also by position, only to say that
 on arrays that cannot be changed.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
 from evertrace._src import errors, native
 from evertrace._src.config import current
 from evertrace._src.numpy.promotion import (
@@ -61,7 +66,35 @@ class _Bindings:
         return args, binding
 
 
-def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
+if TYPE_CHECKING:
+    from evertrace._src.arrays.array import Array
+    from evertrace._src.arrays.types import ArrayLike
+
+    class Unary(Protocol):
+        """A function of one array, element by element."""
+
+        __name__: str
+
+        def __call__(self, x: ArrayLike, /, *, out: None = None, where: None = None) -> Array: ...
+
+    class Binary(Protocol):
+        """A function of two arrays, element by element."""
+
+        __name__: str
+
+        def __call__(
+            self, x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+        ) -> Array: ...
+
+
+def unary(
+    name: str,
+    bind: Callable[..., Any] | None = None,
+    doc: str = "",
+    *,
+    choose: Callable[[Any], Any] | None = None,
+    promotion: Promotion = INEXACT,
+) -> Unary:
     """Make a function of one array.
 
     Args:
@@ -74,7 +107,7 @@ def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
     made = _Bindings(name, bind, choose, promotion)
     bindings = made.cache.data
 
-    def function(x, /, out=None, where=None):
+    def function(x: Any, /, out: None = None, where: None = None) -> Array:
         if out is not None or where is not None:
             raise refused_option(name, out)
         kind = type(x)
@@ -88,7 +121,15 @@ def unary(name, bind=None, doc="", *, choose=None, promotion=INEXACT):
     return _finished(function, name, documented(name, doc, promotion, is_binary=False))
 
 
-def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON, by_type=True):
+def binary(
+    name: str,
+    bind: Callable[..., Any] | None = None,
+    doc: str = "",
+    *,
+    choose: Callable[[Any], Any] | None = None,
+    promotion: Promotion = COMMON,
+    by_type: bool = True,
+) -> Binary:
     """Make a function of two arrays; see `unary`.
 
     Without `by_type`, what is done depends on the values of Python numbers.
@@ -96,7 +137,7 @@ def binary(name, bind=None, doc="", *, choose=None, promotion=COMMON, by_type=Tr
     made = _Bindings(name, bind, choose, promotion)
     bindings = made.cache.data
 
-    def function(x, y, /, out=None, where=None):
+    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
         if out is not None or where is not None:
             raise refused_option(name, out)
         kind_x, kind_y = type(x), type(y)
@@ -130,7 +171,7 @@ def refused_option(name, out):
     )
 
 
-def _finished(function, name, doc, by_type=True):
+def _finished(function: Any, name: str, doc: str, by_type: bool = True) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     function.__module__ = "evertrace.numpy"

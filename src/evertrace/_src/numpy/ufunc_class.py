@@ -6,8 +6,12 @@ functions that have a primitive. `call` stands in the slot ``__call__`` of the o
 Python finds it without a frame of ours in between.
 """
 
+from __future__ import annotations
+
 import functools
 import operator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -62,20 +66,20 @@ class ufunc:  # NumPy's name
 
     def __init__(
         self,
-        func,
+        func: Any,
         /,
-        nin,
-        nout,
+        nin: Any,
+        nout: Any,
         *,
-        name=None,
-        nargs=None,
-        identity=None,
-        call=None,
-        reduce=None,
-        accumulate=None,
-        at=None,
-        reduceat=None,
-    ):
+        name: Any = None,
+        nargs: Any = None,
+        identity: Any = None,
+        call: Any = None,
+        reduce: Any = None,
+        accumulate: Any = None,
+        at: Any = None,
+        reduceat: Any = None,
+    ) -> None:
         if not callable(func):
             raise errors.user_error(
                 TypeError,
@@ -99,18 +103,18 @@ class ufunc:  # NumPy's name
     nargs = property(lambda self: self._made_of[4], doc="The number of arguments.")
     identity = property(lambda self: self._made_of[5], doc="What changes nothing, or None.")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         if not isinstance(other, ufunc):
             return NotImplemented
         return (self._made_of, self._methods) == (other._made_of, other._methods)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self._made_of, self._methods))
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         """Pickle and copy the library's own by name, others by what they were made of."""
         if self.__module__ == "evertrace.numpy":
             return self.__name__
@@ -118,7 +122,16 @@ class ufunc:  # NumPy's name
 
     # ------------------------------------------------------------ methods
 
-    def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    def reduce(
+        self,
+        a: Any,
+        axis: int = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Any:
         """Combine the elements along an axis, from left to right.
 
         Args:
@@ -148,7 +161,7 @@ class ufunc:  # NumPy's name
         reduce = self._methods[0] or functools.partial(_reduce_in_a_loop, self)
         return reduce(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
 
-    def accumulate(self, a, axis=0, dtype=None, out=None):
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         """Return all that `reduce` passes on its way along an axis.
 
         Args:
@@ -166,7 +179,7 @@ class ufunc:  # NumPy's name
         accumulate = self._methods[1] or functools.partial(_accumulate_in_a_loop, self)
         return accumulate(x, axis=axis, dtype=dtype)
 
-    def at(self, a, indices, b=None, /, *, inplace=True):
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
         """Return a copy of an array with the function applied at some indices, one after the other.
 
         Args:
@@ -198,7 +211,9 @@ class ufunc:  # NumPy's name
         at = self._methods[2] or functools.partial(_at_in_a_loop, self)
         return at(operand(name, a), indices, *(() if b is None else (b,)))
 
-    def reduceat(self, a, indices, axis=0, dtype=None, out=None):
+    def reduceat(
+        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+    ) -> Any:
         """Combine the elements of slices along an axis.
 
         Args:
@@ -237,7 +252,7 @@ class ufunc:  # NumPy's name
         reduceat = self._methods[3] or functools.partial(_reduceat_in_a_loop, self)
         return reduceat(x, positions, axis=axis, dtype=dtype)
 
-    def outer(self, A, B, /):  # NumPy's names
+    def outer(self, A: Any, B: Any, /) -> Any:  # NumPy's names
         """Apply the function to all pairs of elements.
 
         Args:
@@ -270,7 +285,7 @@ class ufunc:  # NumPy's name
 ufunc.__module__ = "evertrace.numpy"
 
 
-def frompyfunc(func, /, nin, nout, *, identity=None):
+def frompyfunc(func: Callable[..., Any], /, nin: Any, nout: Any, *, identity: Any = None) -> ufunc:
     """Make a `ufunc` of a function of scalars.
 
     Args:

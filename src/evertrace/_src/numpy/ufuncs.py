@@ -4,10 +4,16 @@ Each statement names the primitive that a function binds, where need be by the p
 Python's operators on arrays call these functions.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.jaxpr import Literal, literal
 from evertrace._src.numpy.promotion import (
     as_operands,
@@ -74,6 +80,9 @@ from evertrace._src.ops.elementwise import (
 from evertrace._src.ops.random import same_keys
 from evertrace._src.ops.select import select_n_p
 
+if TYPE_CHECKING:
+    from evertrace._src.numpy.ufunc import Binary, Unary
+
 BOOL = np.dtype(bool)
 
 
@@ -94,26 +103,26 @@ def is_complex(dtype):
 
 # ---------------------------------------------------------------- sums and products
 
-add = binary(
+add: Binary = binary(
     "add",
     doc="Return ``x + y``; for booleans their logical or.",
     choose=lambda dtype: or_p.bind if dtype == BOOL else add_p.bind,
 )
-subtract = binary("subtract", sub_p.bind, "Return ``x - y``.")
-multiply = binary(
+subtract: Binary = binary("subtract", sub_p.bind, "Return ``x - y``.")
+multiply: Binary = binary(
     "multiply",
     doc="Return ``x * y``; for booleans their logical and.",
     choose=lambda dtype: and_p.bind if dtype == BOOL else mul_p.bind,
 )
-divide = binary(
+divide: Binary = binary(
     "divide",
     div_p.bind,
     "Return the quotient ``x / y``, in floats for integers.",
     promotion=INEXACT,
 )
 true_divide = divide
-negative = unary("negative", neg_p.bind, "Return ``-x``.", promotion=COMMON)
-square = unary("square", square_p.bind, "Return ``x * x``.", promotion=NUMERIC)
+negative: Unary = unary("negative", neg_p.bind, "Return ``-x``.", promotion=COMMON)
+square: Unary = unary("square", square_p.bind, "Return ``x * x``.", promotion=NUMERIC)
 
 
 def _choose_abs(dtype):
@@ -126,18 +135,18 @@ abs = absolute = unary(
     choose=_choose_abs,
     promotion=promote,
 )
-fabs = unary(
+fabs: Unary = unary(
     "fabs",
     doc="Return the absolute value of real numbers as floats.",
     choose=lambda dtype: _no_complex("fabs", dtype, abs_p.bind),
 )
-sign = unary(
+sign: Unary = unary(
     "sign",
     sign_p.bind,
     "Return -1, 0 or 1 by the sign; for complex numbers ``x / abs(x)``, or 0.",
     promotion=COMMON,
 )
-reciprocal = unary(
+reciprocal: Unary = unary(
     "reciprocal", lambda x: integer_pow_p.bind(x, y=-1), "Return ``1 / x``, a float for integers."
 )
 
@@ -196,7 +205,7 @@ def _choose_floor_divide(dtype):
     return _floor_divide_integers if is_integer(dtype) else _floor_divide_floats
 
 
-floor_divide = binary(
+floor_divide: Binary = binary(
     "floor_divide",
     doc="Return ``x // y``, the quotient rounded down. Integers over 0 give -1.",
     choose=_choose_floor_divide,
@@ -227,7 +236,7 @@ def _remainder(x, y):
     return add(rest, choose_by(logical_and(is_other_sign, not_equal(rest, 0)), y, 0))
 
 
-fmod = binary(
+fmod: Binary = binary(
     "fmod",
     _fmod,
     "Return the remainder of ``x / y`` with the sign of `x`; of integers over 0, 0.",
@@ -243,7 +252,7 @@ remainder = mod = binary(
 )
 
 
-def divmod(x1, x2, /):
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """Return ``(x1 // x2, x1 % x2)``.
 
     The operands are those of `floor_divide` and `remainder`.
@@ -265,7 +274,7 @@ def choose_by(condition, x, y):
 
 
 @native.planned(by_type=False)
-def power(x1, x2, /):
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``x1 ** x2``.
 
     Args:
@@ -311,22 +320,26 @@ def _integer_power(x, n):
     return out
 
 
-float_power = binary(
+float_power: Binary = binary(
     "float_power", pow_p.bind, "Return ``x ** y`` in floats, also for integers.", promotion=INEXACT
 )
 
 # ---------------------------------------------------------------- extremes
 
-maximum = binary("maximum", max_p.bind, "Return the larger of both; NaN where either is NaN.")
-minimum = binary("minimum", min_p.bind, "Return the smaller of both; NaN where either is NaN.")
+maximum: Binary = binary(
+    "maximum", max_p.bind, "Return the larger of both; NaN where either is NaN."
+)
+minimum: Binary = binary(
+    "minimum", min_p.bind, "Return the smaller of both; NaN where either is NaN."
+)
 
 # ---------------------------------------------------------------- functions
 
-exp = unary("exp", exp_p.bind, "Return ``e ** x``.")
-exp2 = unary("exp2", exp2_p.bind, "Return ``2 ** x``.")
-expm1 = unary("expm1", expm1_p.bind, "Return ``e ** x - 1``, precisely near 0.")
-log = unary("log", log_p.bind, "Return the natural logarithm.")
-log1p = unary("log1p", log1p_p.bind, "Return ``log(1 + x)``, precisely near 0.")
+exp: Unary = unary("exp", exp_p.bind, "Return ``e ** x``.")
+exp2: Unary = unary("exp2", exp2_p.bind, "Return ``2 ** x``.")
+expm1: Unary = unary("expm1", expm1_p.bind, "Return ``e ** x - 1``, precisely near 0.")
+log: Unary = unary("log", log_p.bind, "Return the natural logarithm.")
+log1p: Unary = unary("log1p", log1p_p.bind, "Return ``log(1 + x)``, precisely near 0.")
 
 
 def _scaled_log(scale):
@@ -341,20 +354,20 @@ def _scaled_log(scale):
     return scaled
 
 
-log2 = unary(
+log2: Unary = unary(
     "log2", _scaled_log(lambda x: divide(x, float(np.log(2)))), "Return the base-2 logarithm."
 )
-log10 = unary(
+log10: Unary = unary(
     "log10",
     _scaled_log(lambda x: multiply(x, float(1 / np.log(10)))),
     "Return the base-10 logarithm.",
 )
-sqrt = unary("sqrt", sqrt_p.bind, "Return the square root; NaN for negative numbers.")
-cbrt = unary("cbrt", cbrt_p.bind, "Return the cube root, negative for negative numbers.")
+sqrt: Unary = unary("sqrt", sqrt_p.bind, "Return the square root; NaN for negative numbers.")
+cbrt: Unary = unary("cbrt", cbrt_p.bind, "Return the cube root, negative for negative numbers.")
 
-sin = unary("sin", sin_p.bind, "Return the sine of an angle in radians.")
-cos = unary("cos", cos_p.bind, "Return the cosine of an angle in radians.")
-tan = unary("tan", tan_p.bind, "Return the tangent of an angle in radians.")
+sin: Unary = unary("sin", sin_p.bind, "Return the sine of an angle in radians.")
+cos: Unary = unary("cos", cos_p.bind, "Return the cosine of an angle in radians.")
+tan: Unary = unary("tan", tan_p.bind, "Return the tangent of an angle in radians.")
 arcsin = asin = unary("arcsin", asin_p.bind, "Return the angle in radians whose sine is `x`.")
 arccos = acos = unary("arccos", acos_p.bind, "Return the angle in radians whose cosine is `x`.")
 arctan = atan = unary("arctan", atan_p.bind, "Return the angle in radians whose tangent is `x`.")
@@ -364,13 +377,13 @@ arctan2 = atan2 = binary(
     "Return the angle in radians, from -pi to pi, of the point with ordinate `x` and abscissa `y`.",
     promotion=INEXACT,
 )
-sinh = unary("sinh", sinh_p.bind, "Return the hyperbolic sine.")
-cosh = unary("cosh", cosh_p.bind, "Return the hyperbolic cosine.")
-tanh = unary("tanh", tanh_p.bind, "Return the hyperbolic tangent.")
+sinh: Unary = unary("sinh", sinh_p.bind, "Return the hyperbolic sine.")
+cosh: Unary = unary("cosh", cosh_p.bind, "Return the hyperbolic cosine.")
+tanh: Unary = unary("tanh", tanh_p.bind, "Return the hyperbolic tangent.")
 arcsinh = asinh = unary("arcsinh", asinh_p.bind, "Return the inverse hyperbolic sine.")
 arccosh = acosh = unary("arccosh", acosh_p.bind, "Return the inverse hyperbolic cosine.")
 arctanh = atanh = unary("arctanh", atanh_p.bind, "Return the inverse hyperbolic tangent.")
-nextafter = binary(
+nextafter: Binary = binary(
     "nextafter",
     nextafter_p.bind,
     "Return the float next to `x` in the direction of `y`.",
@@ -398,12 +411,12 @@ def _is_keys(dtype):
     return isinstance(dtype, dtypes.KeyType)
 
 
-equal = binary(
+equal: Binary = binary(
     "equal",
     doc="Return ``x == y``, element by element; of random keys too.",
     choose=lambda dtype: same_keys if _is_keys(dtype) else eq_p.bind,
 )
-not_equal = binary(
+not_equal: Binary = binary(
     "not_equal",
     doc="Return ``x != y``, element by element; of random keys too.",
     choose=lambda dtype: _other_keys if _is_keys(dtype) else ne_p.bind,
@@ -414,33 +427,35 @@ def _other_keys(x, y):
     return not_p.bind(same_keys(x, y))
 
 
-less = binary("less", doc="Return ``x < y``, element by element.", choose=_ordering(lt_p))
-less_equal = binary(
+less: Binary = binary("less", doc="Return ``x < y``, element by element.", choose=_ordering(lt_p))
+less_equal: Binary = binary(
     "less_equal", doc="Return ``x <= y``, element by element.", choose=_ordering(le_p)
 )
-greater = binary("greater", doc="Return ``x > y``, element by element.", choose=_ordering(gt_p))
-greater_equal = binary(
+greater: Binary = binary(
+    "greater", doc="Return ``x > y``, element by element.", choose=_ordering(gt_p)
+)
+greater_equal: Binary = binary(
     "greater_equal", doc="Return ``x >= y``, element by element.", choose=_ordering(ge_p)
 )
 
 # ---------------------------------------------------------------- logic and bits
 
-logical_and = binary(
+logical_and: Binary = binary(
     "logical_and", and_p.bind, "Return whether both are true, that is not 0.", promotion=LOGICAL
 )
-logical_or = binary(
+logical_or: Binary = binary(
     "logical_or", or_p.bind, "Return whether one of them is true, that is not 0.", promotion=LOGICAL
 )
-logical_xor = binary(
+logical_xor: Binary = binary(
     "logical_xor",
     xor_p.bind,
     "Return whether exactly one is true, that is not 0.",
     promotion=LOGICAL,
 )
-logical_not = unary("logical_not", not_p.bind, "Return whether it is 0.", promotion=LOGICAL)
-bitwise_and = binary("bitwise_and", and_p.bind, "Return ``x & y``, bit by bit.")
-bitwise_or = binary("bitwise_or", or_p.bind, "Return ``x | y``, bit by bit.")
-bitwise_xor = binary("bitwise_xor", xor_p.bind, "Return ``x ^ y``, bit by bit.")
+logical_not: Unary = unary("logical_not", not_p.bind, "Return whether it is 0.", promotion=LOGICAL)
+bitwise_and: Binary = binary("bitwise_and", and_p.bind, "Return ``x & y``, bit by bit.")
+bitwise_or: Binary = binary("bitwise_or", or_p.bind, "Return ``x | y``, bit by bit.")
+bitwise_xor: Binary = binary("bitwise_xor", xor_p.bind, "Return ``x ^ y``, bit by bit.")
 invert = bitwise_not = bitwise_invert = unary(
     "bitwise_not", not_p.bind, "Return ``~x``, bit by bit.", promotion=COMMON
 )
@@ -471,7 +486,7 @@ def _count_bits(x):
     return convert(population_count_p.bind(x), np.dtype(np.uint8))
 
 
-bitwise_count = unary(
+bitwise_count: Unary = unary(
     "bitwise_count",
     _count_bits,
     "Return the number of bits set in the absolute value, as uint8.",

@@ -5,6 +5,8 @@ of ``x[index]`` and converted to the dtype of `x`. Where an index occurs more th
 its like take each update; which one `set` takes is not defined.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.tracer import EVAL, Tracer, concrete_value, state
 from evertrace._src.doors import door
 from evertrace._src.numpy import dslice, indexers, indexing, ufuncs
@@ -302,7 +305,9 @@ def _must_be_copy(name, inplace):
         )
 
 
-def put(a, ind, v, mode=None, *, inplace=True):
+def put(
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: Any = None, *, inplace: bool = True
+) -> Array:
     """Return the array with elements of the flattened array replaced.
 
     Args:
@@ -340,7 +345,7 @@ def _flat(x):
     return structural.reshape(x, (x.aval.size,))
 
 
-def place(arr, mask, vals, *, inplace=True):
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Return the array with the elements where `mask` holds replaced by `vals`, in order.
 
     Args:
@@ -376,7 +381,15 @@ def place(arr, mask, vals, *, inplace=True):
     return structural.reshape(out, x.aval.shape)
 
 
-def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
+def put_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int,
+    inplace: bool = True,
+    *,
+    mode: Any = None,
+) -> Array:
     """Return the array with the elements named by `take_along_axis` replaced by `values`.
 
     Args:
@@ -415,7 +428,9 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
     return structural.reshape(out, given.aval.shape)
 
 
-def fill_diagonal(a, val, wrap=False, *, inplace=True):
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
+) -> Array:
     """Return the array with its main diagonal replaced.
 
     Args:

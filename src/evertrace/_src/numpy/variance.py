@@ -1,10 +1,14 @@
 """Variances and standard deviations of the NumPy interface."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
 from evertrace._src.lazy import LazyModule
 from evertrace._src.numpy import reductions, ufuncs
 from evertrace._src.numpy.arguments import canonical_axes, no_out, operand
@@ -15,17 +19,17 @@ elementary: Any = LazyModule("evertrace._src.numpy.elementary")
 
 @native.planned(by_type=False)
 def var(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    ddof: int | float = 0,
+    keepdims: bool = False,
     *,
-    where=None,
-    mean=None,
-    correction=None,
-):
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """Return the variance along axes, by the two-pass formula.
 
     Args:
@@ -99,17 +103,17 @@ def _real_dtype(dtype):
 
 @native.planned(by_type=False)
 def std(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Any = None,
+    ddof: int | float = 0,
+    keepdims: bool = False,
     *,
-    where=None,
-    mean=None,
-    correction=None,
-):
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """Return the standard deviation along axes, the root of `var`, whose arguments it takes.
 
     Example:

@@ -1,8 +1,12 @@
 """Window functions: weights that fall off to both ends of a vector of M samples."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from evertrace._src import dtypes, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, elementary
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.numpy.promotion import as_operands
@@ -15,7 +19,7 @@ def _window(name, M, window):
 
 
 @native.planned(by_type=False)
-def bartlett(M):
+def bartlett(M: int) -> Array:
     """Return the triangular window of `M` samples that is 0 at both ends.
 
     Example:
@@ -26,7 +30,7 @@ def bartlett(M):
 
 
 @native.planned(by_type=False)
-def blackman(M):
+def blackman(M: int) -> Array:
     """Return the Blackman window of `M` samples.
 
     Example:
@@ -37,7 +41,7 @@ def blackman(M):
 
 
 @native.planned(by_type=False)
-def hamming(M):
+def hamming(M: int) -> Array:
     """Return the Hamming window of `M` samples.
 
     Example:
@@ -48,7 +52,7 @@ def hamming(M):
 
 
 @native.planned(by_type=False)
-def hanning(M):
+def hanning(M: int) -> Array:
     """Return the Hann window of `M` samples.
 
     Example:
@@ -59,7 +63,7 @@ def hanning(M):
 
 
 @native.planned(by_type=False)
-def kaiser(M, beta):
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """Return the Kaiser window of `M` samples with shape parameter `beta`, which may be traced.
 
     Example:

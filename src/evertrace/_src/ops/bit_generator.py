@@ -135,7 +135,7 @@ def _batch(size, args, dims, *, shape, dtype, algorithm, out_sharding):
     return [concatenate_p.bind(expand_dims(after, (0,)), others, dimension=0), bits], [0, 0]
 
 
-rng_bit_generator_p = Primitive(
+rng_bit_generator_p: Primitive = Primitive(
     "rng_bit_generator",
     multiple_results=True,
     abstract=_abstract,

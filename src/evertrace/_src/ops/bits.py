@@ -6,12 +6,13 @@ Logic is defined on booleans too.
 import numpy as np
 
 from evertrace._src import dtypes
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.builders import BITS, INTEGER, in_bytes, integer_operation
 
-and_p = integer_operation("and", BITS, host=np.bitwise_and)
-or_p = integer_operation("or", BITS, host=np.bitwise_or)
-xor_p = integer_operation("xor", BITS, host=np.bitwise_xor)
-not_p = integer_operation("not", BITS, host=in_bytes(np.invert))
+and_p: Primitive = integer_operation("and", BITS, host=np.bitwise_and)
+or_p: Primitive = integer_operation("or", BITS, host=np.bitwise_or)
+xor_p: Primitive = integer_operation("xor", BITS, host=np.bitwise_xor)
+not_p: Primitive = integer_operation("not", BITS, host=in_bytes(np.invert))
 
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
@@ -64,18 +65,20 @@ def _leading_zeros(x):
 
 # NumPy's shifts by the width or more (by a negative number: read as unsigned) give 0, or the sign,
 # which is what XLA's give.
-shift_left_p = integer_operation("shift_left", INTEGER, host=in_bytes(np.left_shift))
-shift_right_arithmetic_p = integer_operation(
+shift_left_p: Primitive = integer_operation("shift_left", INTEGER, host=in_bytes(np.left_shift))
+shift_right_arithmetic_p: Primitive = integer_operation(
     "shift_right_arithmetic",
     INTEGER,
     host=_shift_right_arithmetic,
 )
-shift_right_logical_p = integer_operation("shift_right_logical", INTEGER, host=_shift_right_logical)
+shift_right_logical_p: Primitive = integer_operation(
+    "shift_right_logical", INTEGER, host=_shift_right_logical
+)
 
-population_count_p = integer_operation(
+population_count_p: Primitive = integer_operation(
     "population_count", INTEGER, host=lambda x: np.bitwise_count(_bits_of(x)).astype(x.dtype)
 )
-clz_p = integer_operation("clz", INTEGER, host=_leading_zeros)
+clz_p: Primitive = integer_operation("clz", INTEGER, host=_leading_zeros)
 
 
 def _high_product(x, y):
@@ -87,4 +90,4 @@ def _high_product(x, y):
     return np.asarray(product >> width).astype(x.dtype)
 
 
-mulhi_p = integer_operation("mulhi", INTEGER, host=_high_product)
+mulhi_p: Primitive = integer_operation("mulhi", INTEGER, host=_high_product)

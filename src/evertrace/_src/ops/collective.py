@@ -276,8 +276,8 @@ def _extremum_jvp(tangents, primals, out, *, axes, axis_index_groups):
     return div_p.bind(psum(mul_p.bind(dx, attained), axes), psum(attained, axes))
 
 
-pmax_p = _extremum("pmax", reduce_max_p)
-pmin_p = _extremum("pmin", reduce_min_p)
+pmax_p: Primitive = _extremum("pmax", reduce_max_p)
+pmin_p: Primitive = _extremum("pmin", reduce_min_p)
 
 # ---------------------------------------------------------------- moving whole values
 
@@ -321,7 +321,7 @@ def _ppermute_transpose(ct, x, *, axis_name, perm):
     return [ppermute_p.bind(ct, axis_name=axis_name, perm=back)]
 
 
-ppermute_p = _collective(
+ppermute_p: Primitive = _collective(
     "ppermute",
     "axis_name",
     _ppermute_abstract,
@@ -433,7 +433,7 @@ def _all_gather_transpose(
     return [reduce_scatter(ct, axis_name, axis_size, all_gather_dimension, tiled)]
 
 
-all_gather_p = _collective(
+all_gather_p: Primitive = _collective(
     "all_gather",
     "axis_name",
     _all_gather_abstract,
@@ -530,7 +530,7 @@ def _all_to_all_transpose(ct, x, *, axis_index_groups, axis_name, concat_axis, s
     return [all_to_all(ct, axis_name, concat_axis, split_axis, tiled)]
 
 
-all_to_all_p = _collective(
+all_to_all_p: Primitive = _collective(
     "all_to_all",
     "axis_name",
     _all_to_all_abstract,
@@ -561,7 +561,7 @@ def _axis_index_abstract(*, axis_name):
     return ShapedArray((), np.int32)
 
 
-axis_index_p = Primitive(
+axis_index_p: Primitive = Primitive(
     "axis_index",
     cache_types=False,
     abstract=_axis_index_abstract,

@@ -7,16 +7,17 @@ order, of the primitives whose names end with ``to``, floats are ordered by thei
 import numpy as np
 
 from evertrace._src import dtypes
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.builders import ANY, FLOATING, ORDERED, predicate
 
-eq_p = predicate("eq", ANY, host=np.equal)
-ne_p = predicate("ne", ANY, host=np.not_equal)
-lt_p = predicate("lt", ORDERED, host=np.less)
-le_p = predicate("le", ORDERED, host=np.less_equal)
-gt_p = predicate("gt", ORDERED, host=np.greater)
-ge_p = predicate("ge", ORDERED, host=np.greater_equal)
+eq_p: Primitive = predicate("eq", ANY, host=np.equal)
+ne_p: Primitive = predicate("ne", ANY, host=np.not_equal)
+lt_p: Primitive = predicate("lt", ORDERED, host=np.less)
+le_p: Primitive = predicate("le", ORDERED, host=np.less_equal)
+gt_p: Primitive = predicate("gt", ORDERED, host=np.greater)
+ge_p: Primitive = predicate("ge", ORDERED, host=np.greater_equal)
 
-is_finite_p = predicate("is_finite", FLOATING, host=np.isfinite)
+is_finite_p: Primitive = predicate("is_finite", FLOATING, host=np.isfinite)
 
 # ---------------------------------------------------------------- total order
 
@@ -36,6 +37,6 @@ def _totally_ordered(name, host):
     return predicate(name, ORDERED, host=lambda x, y: host(_ordinals(x), _ordinals(y)))
 
 
-eq_to_p = _totally_ordered("eq_to", np.equal)
-le_to_p = _totally_ordered("le_to", np.less_equal)
-lt_to_p = _totally_ordered("lt_to", np.less)
+eq_to_p: Primitive = _totally_ordered("eq_to", np.equal)
+le_to_p: Primitive = _totally_ordered("le_to", np.less_equal)
+lt_to_p: Primitive = _totally_ordered("lt_to", np.less)

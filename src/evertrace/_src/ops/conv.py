@@ -434,7 +434,7 @@ def _conv_batch(
     return release(out, target, size, outer), target
 
 
-conv_general_dilated_p = Primitive(
+conv_general_dilated_p: Primitive = Primitive(
     "conv_general_dilated",
     factors=_conv_factors,
     abstract=_conv_abstract,

@@ -5,9 +5,12 @@ saturate, with NaN going to 0; a complex number loses its imaginary part; everyt
 True.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, computed, type_of_number
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import pointwise, shared_lead
@@ -70,7 +73,7 @@ def _convert_transpose(ct, x, *, new_dtype, weak_type, sharding):
     return [convert(ct, x.aval.dtype, x.aval.weak_type)]
 
 
-convert_element_type_p = Primitive(
+convert_element_type_p: Primitive = Primitive(
     "convert_element_type",
     elementwise=True,
     show=("new_dtype", "weak_type"),
@@ -86,7 +89,7 @@ convert_element_type_p.define("batch")(batching_of(convert_element_type_p))
 _BOOL = np.dtype(bool)
 
 
-def convert(x, dtype, weak_type=False):
+def convert(x, dtype, weak_type=False) -> Array:
     """Return `x` in `dtype`, itself if it is already of that type.
 
     A complex number is true if either part is: the primitive itself drops the imaginary part.
@@ -199,7 +202,7 @@ def _bitcast_jvp(tangents, primals, out, *, new_dtype):
     return tangents[0] if primals[0].aval.dtype == new_dtype else None
 
 
-bitcast_convert_type_p = Primitive(
+bitcast_convert_type_p: Primitive = Primitive(
     "bitcast_convert_type",
     factors=shared_lead,
     abstract=_bitcast_abstract,
@@ -239,7 +242,7 @@ def _reduce_precision_transpose(ct, x, **params):
 
 
 # Rounding is not linear; for derivatives it is taken as the identity, rounded like the values.
-reduce_precision_p = elementwise(
+reduce_precision_p: Primitive = elementwise(
     "reduce_precision",
     FLOATING,
     host=_reduce_precision_host,
@@ -254,7 +257,7 @@ def _same(x):
     return x
 
 
-copy_p = Primitive(
+copy_p: Primitive = Primitive(
     "copy",
     factors=pointwise,
     abstract=_same,
@@ -265,7 +268,7 @@ copy_p = Primitive(
 )
 copy_p.define("batch")(batching_of(copy_p))
 
-stop_gradient_p = Primitive(
+stop_gradient_p: Primitive = Primitive(
     "stop_gradient",
     factors=pointwise,
     abstract=_same,

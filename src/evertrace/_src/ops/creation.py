@@ -31,7 +31,7 @@ def _iota_host(*, dtype, shape, dimension, sharding):
     return np.broadcast_to(line.reshape(aligned), shape)
 
 
-iota_p = Primitive(
+iota_p: Primitive = Primitive(
     "iota",
     abstract=_iota_abstract,
     host=_iota_host,

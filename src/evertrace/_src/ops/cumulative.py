@@ -114,7 +114,7 @@ def _added_up(x, axis, dtype):
     return np.add.accumulate(x, axis=axis, dtype=wider).astype(dtype)
 
 
-cumsum_p = _scan(
+cumsum_p: Primitive = _scan(
     "cumsum",
     NUMERIC,
     _added_up,
@@ -128,7 +128,7 @@ def _cumprod_jvp(tangents, primals, out, *, axis, reverse):
     return linear_recurrence(primals[0], mul_p.bind(tangents[0], before), axis, reverse)
 
 
-cumprod_p = _scan("cumprod", NUMERIC, np.multiply.accumulate, jvp=_cumprod_jvp)
+cumprod_p: Primitive = _scan("cumprod", NUMERIC, np.multiply.accumulate, jvp=_cumprod_jvp)
 
 
 def cumprod(x, axis, *, reverse=False):
@@ -162,8 +162,8 @@ def _extremes_of(ufunc):
     return accumulate
 
 
-cummax_p = _scan("cummax", NUMERIC, _extremes_of(np.maximum), jvp=_extremum_jvp)
-cummin_p = _scan("cummin", NUMERIC, _extremes_of(np.minimum), jvp=_extremum_jvp)
+cummax_p: Primitive = _scan("cummax", NUMERIC, _extremes_of(np.maximum), jvp=_extremum_jvp)
+cummin_p: Primitive = _scan("cummin", NUMERIC, _extremes_of(np.minimum), jvp=_extremum_jvp)
 
 # ---------------------------------------------------------------- log-sum-exp
 
@@ -195,4 +195,6 @@ def _cumlogsumexp_jvp(tangents, primals, out, *, axis, reverse):
     )
 
 
-cumlogsumexp_p = _scan("cumlogsumexp", INEXACT, _logaddexp_accumulate, jvp=_cumlogsumexp_jvp)
+cumlogsumexp_p: Primitive = _scan(
+    "cumlogsumexp", INEXACT, _logaddexp_accumulate, jvp=_cumlogsumexp_jvp
+)

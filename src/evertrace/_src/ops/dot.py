@@ -249,7 +249,7 @@ def _dot_show(*, dimension_numbers, precision, preferred_element_type, out_shard
     return shown
 
 
-dot_general_p = Primitive(
+dot_general_p: Primitive = Primitive(
     "dot_general",
     factors=_dot_factors,
     abstract=_dot_abstract,

@@ -102,7 +102,7 @@ def _slice_batch(size, args, dims, *, slice_sizes):
     return gather(x, indices, dnums, slice_sizes, mode=GatherScatterMode.CLIP), 0
 
 
-dynamic_slice_p = Primitive(
+dynamic_slice_p: Primitive = Primitive(
     "dynamic_slice",
     factors=of_equal_size,
     abstract=_slice_abstract,
@@ -167,7 +167,7 @@ def _update_batch(size, args, dims):
     return out, 0
 
 
-dynamic_update_slice_p = Primitive(
+dynamic_update_slice_p: Primitive = Primitive(
     "dynamic_update_slice",
     factors=of_equal_size,
     abstract=_update_abstract,

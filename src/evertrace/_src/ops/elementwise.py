@@ -15,7 +15,7 @@ import numpy as np
 from evertrace._src import dtypes, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.jaxpr import literal
-from evertrace._src.core.primitive import JOINTLY, undefined
+from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
 from evertrace._src.core.rules import is_linear
 from evertrace._src.ops.bits import and_p
 from evertrace._src.ops.builders import (
@@ -120,7 +120,7 @@ add_any_p = elementwise(
     jvp=_add_jvp,
     transpose=lambda ct, x, y: both(ct),
 )
-add_p = elementwise(
+add_p: Primitive = elementwise(
     "add",
     NUMERIC,
     host=np.add,
@@ -128,14 +128,14 @@ add_p = elementwise(
     jvp=_add_jvp,
     transpose=lambda ct, x, y: both(ct),
 )
-neg_p = elementwise(
+neg_p: Primitive = elementwise(
     "neg",
     NUMERIC,
     host=in_bytes(np.negative),
     linear=JOINTLY,
     transpose=lambda ct, x: [neg_p.bind(ct)],
 )
-sub_p = elementwise(
+sub_p: Primitive = elementwise(
     "sub",
     NUMERIC,
     host=np.subtract,
@@ -143,7 +143,9 @@ sub_p = elementwise(
     jvp=_sub_jvp,
     transpose=lambda ct, x, y: (ct, neg_p.bind(ct) if is_linear(y) else None),
 )
-mul_p = elementwise("mul", NUMERIC, host=np.multiply, linear=(0, 1), transpose=_mul_transpose)
+mul_p: Primitive = elementwise(
+    "mul", NUMERIC, host=np.multiply, linear=(0, 1), transpose=_mul_transpose
+)
 
 # ---------------------------------------------------------------- quotients
 
@@ -171,7 +173,7 @@ def _rem_host(x, y):
     return np.where(by_zero, x, np.fmod(x, np.where(by_zero, x.dtype.type(1), y)))
 
 
-div_p = elementwise(
+div_p: Primitive = elementwise(
     "div",
     NUMERIC,
     host=in_bytes(_div_host),
@@ -180,7 +182,7 @@ div_p = elementwise(
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
 )
 # x - y * trunc(x / y): the truncated quotient is (x - out) / y.
-rem_p = elementwise(
+rem_p: Primitive = elementwise(
     "rem",
     REAL,
     host=in_bytes(_rem_host),
@@ -297,11 +299,13 @@ def _clamp_jvp(tangents, primals, out):
     )
 
 
-sign_p = elementwise("sign", NUMERIC, host=_sign_host, jvp=_sign_jvp)
-abs_p = elementwise("abs", SIGNED + INEXACT, host=in_bytes(np.abs), result=real_dtype, jvp=_abs_jvp)
-floor_p = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
-ceil_p = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
-round_p = elementwise("round", FLOATING, host=_round_host, deriv=(None,))
+sign_p: Primitive = elementwise("sign", NUMERIC, host=_sign_host, jvp=_sign_jvp)
+abs_p: Primitive = elementwise(
+    "abs", SIGNED + INEXACT, host=in_bytes(np.abs), result=real_dtype, jvp=_abs_jvp
+)
+floor_p: Primitive = elementwise("floor", FLOATING, host=np.floor, deriv=(None,))
+ceil_p: Primitive = elementwise("ceil", FLOATING, host=np.ceil, deriv=(None,))
+round_p: Primitive = elementwise("round", FLOATING, host=_round_host, deriv=(None,))
 
 
 def _extremum_host(ufunc, of_zeros):
@@ -319,24 +323,24 @@ def _extremum_host(ufunc, of_zeros):
 _max_host = _extremum_host(np.maximum, np.add)  # only -0 + -0 is -0
 _min_host = _extremum_host(np.minimum, lambda x, y: -(-x - y))
 
-max_p = elementwise(
+max_p: Primitive = elementwise(
     "max",
     ANY,
     host=_max_host,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
 )
-min_p = elementwise(
+min_p: Primitive = elementwise(
     "min",
     ANY,
     host=_min_host,
     deriv=(lambda out, x, y: _share(x, y, out), lambda out, x, y: _share(y, x, out)),
 )
-clamp_p = elementwise(
+clamp_p: Primitive = elementwise(
     "clamp", ORDERED, host=lambda lo, x, hi: _min_host(_max_host(x, lo), hi), jvp=_clamp_jvp
 )
 clamp_p.define("abstract")(_clamp_abstract)
 clamp_p.define("batch")(_clamp_batch)
-nextafter_p = elementwise(
+nextafter_p: Primitive = elementwise(
     "nextafter",
     FLOATING,
     host=_nextafter_host,
@@ -367,7 +371,7 @@ def conj(x):
 
 
 # The cotangent `ct` of a real-linear map L is defined by Re(ct * L(t)) = Re(transpose(ct) * t).
-real_p = elementwise(
+real_p: Primitive = elementwise(
     "real",
     COMPLEX,
     host=np.real,
@@ -375,7 +379,7 @@ real_p = elementwise(
     linear=JOINTLY,
     transpose=lambda ct, x: [complex_p.bind(ct, const(ct, 0))],
 )
-imag_p = elementwise(
+imag_p: Primitive = elementwise(
     "imag",
     COMPLEX,
     host=np.imag,
@@ -383,7 +387,7 @@ imag_p = elementwise(
     linear=JOINTLY,
     transpose=lambda ct, x: [complex_p.bind(const(ct, 0), neg_p.bind(ct))],
 )
-complex_p = elementwise(
+complex_p: Primitive = elementwise(
     "complex",
     (np.float32, np.float64),
     host=_complex_host,
@@ -391,7 +395,7 @@ complex_p = elementwise(
     linear=JOINTLY,
     transpose=lambda ct, x, y: (real_p.bind(ct), neg_p.bind(imag_p.bind(ct))),
 )
-conj_p = elementwise(
+conj_p: Primitive = elementwise(
     "conj",
     (np.float32, np.float64, *COMPLEX),
     result=_complex_dtype,
@@ -485,31 +489,33 @@ def _pow_deriv_exponent(out, x, y):
     return mul_p.bind(out, log_p.bind(_nonzero(x)))
 
 
-square_p = elementwise("square", NUMERIC, host=np.square, deriv=(lambda out, x: scale(x, 2),))
-integer_pow_p = elementwise(
+square_p: Primitive = elementwise(
+    "square", NUMERIC, host=np.square, deriv=(lambda out, x: scale(x, 2),)
+)
+integer_pow_p: Primitive = elementwise(
     "integer_pow",
     NUMERIC,
     host=_integer_pow_host,
     result=_integer_pow_dtype,
     deriv=(_integer_pow_deriv,),
 )
-pow_p = elementwise(
+pow_p: Primitive = elementwise(
     "pow",
     [INEXACT, NUMERIC],
     host=_pow_host,
     result=_pow_dtype,
     deriv=(_pow_deriv_base, _pow_deriv_exponent),
 )
-sqrt_p = elementwise(
+sqrt_p: Primitive = elementwise(
     "sqrt", INEXACT, host=np.sqrt, deriv=(lambda out, x: div_p.bind(const(x, 0.5), out),)
 )
-rsqrt_p = elementwise(
+rsqrt_p: Primitive = elementwise(
     "rsqrt",
     INEXACT,
     host=computed_in_float32(lambda x: np.divide(x.dtype.type(1), np.sqrt(x))),
     deriv=(lambda out, x: scale(div_p.bind(out, x), -0.5),),
 )
-cbrt_p = elementwise(
+cbrt_p: Primitive = elementwise(
     "cbrt",
     FLOATING,
     host=np.cbrt,
@@ -529,16 +535,18 @@ def _logistic_host(x):
     return np.divide(one, one + np.exp(-x))
 
 
-exp_p = elementwise("exp", INEXACT, host=np.exp, deriv=(lambda out, x: out,))
-exp2_p = elementwise(
+exp_p: Primitive = elementwise("exp", INEXACT, host=np.exp, deriv=(lambda out, x: out,))
+exp2_p: Primitive = elementwise(
     "exp2", INEXACT, host=_exp2_host, deriv=(lambda out, x: scale(out, float(np.log(2))),)
 )
-expm1_p = elementwise("expm1", INEXACT, host=np.expm1, deriv=(lambda out, x: _one_plus(out),))
-log_p = elementwise("log", INEXACT, host=np.log, deriv=(lambda out, x: reciprocal(x),))
-log1p_p = elementwise(
+expm1_p: Primitive = elementwise(
+    "expm1", INEXACT, host=np.expm1, deriv=(lambda out, x: _one_plus(out),)
+)
+log_p: Primitive = elementwise("log", INEXACT, host=np.log, deriv=(lambda out, x: reciprocal(x),))
+log1p_p: Primitive = elementwise(
     "log1p", INEXACT, host=np.log1p, deriv=(lambda out, x: reciprocal(_one_plus(x)),)
 )
-logistic_p = elementwise(
+logistic_p: Primitive = elementwise(
     "logistic",
     INEXACT,
     host=_logistic_host,
@@ -558,30 +566,32 @@ def _over_squared_radius(z, x, y):
     return div_p.bind(z, add_p.bind(square_p.bind(x), square_p.bind(y)))
 
 
-sin_p = elementwise("sin", INEXACT, host=np.sin, deriv=(lambda out, x: cos_p.bind(x),))
-cos_p = elementwise("cos", INEXACT, host=np.cos, deriv=(lambda out, x: neg_p.bind(sin_p.bind(x)),))
-tan_p = elementwise(
+sin_p: Primitive = elementwise("sin", INEXACT, host=np.sin, deriv=(lambda out, x: cos_p.bind(x),))
+cos_p: Primitive = elementwise(
+    "cos", INEXACT, host=np.cos, deriv=(lambda out, x: neg_p.bind(sin_p.bind(x)),)
+)
+tan_p: Primitive = elementwise(
     "tan", INEXACT, host=np.tan, deriv=(lambda out, x: _one_plus(square_p.bind(out)),)
 )
-asin_p = elementwise(
+asin_p: Primitive = elementwise(
     "asin",
     INEXACT,
     host=np.arcsin,
     deriv=(lambda out, x: rsqrt_p.bind(_one_minus(square_p.bind(x))),),
 )
-acos_p = elementwise(
+acos_p: Primitive = elementwise(
     "acos",
     INEXACT,
     host=np.arccos,
     deriv=(lambda out, x: neg_p.bind(rsqrt_p.bind(_one_minus(square_p.bind(x)))),),
 )
-atan_p = elementwise(
+atan_p: Primitive = elementwise(
     "atan",
     INEXACT,
     host=np.arctan,
     deriv=(lambda out, x: reciprocal(_one_plus(square_p.bind(x))),),
 )
-atan2_p = elementwise(
+atan2_p: Primitive = elementwise(
     "atan2",
     INEXACT,
     host=_atan2_host,
@@ -590,19 +600,23 @@ atan2_p = elementwise(
         lambda out, x, y: _over_squared_radius(neg_p.bind(x), x, y),
     ),
 )
-sinh_p = elementwise("sinh", INEXACT, host=np.sinh, deriv=(lambda out, x: cosh_p.bind(x),))
-cosh_p = elementwise("cosh", INEXACT, host=np.cosh, deriv=(lambda out, x: sinh_p.bind(x),))
-tanh_p = elementwise(
+sinh_p: Primitive = elementwise(
+    "sinh", INEXACT, host=np.sinh, deriv=(lambda out, x: cosh_p.bind(x),)
+)
+cosh_p: Primitive = elementwise(
+    "cosh", INEXACT, host=np.cosh, deriv=(lambda out, x: sinh_p.bind(x),)
+)
+tanh_p: Primitive = elementwise(
     "tanh", INEXACT, host=np.tanh, deriv=(lambda out, x: _one_minus(square_p.bind(out)),)
 )
-asinh_p = elementwise(
+asinh_p: Primitive = elementwise(
     "asinh",
     INEXACT,
     host=np.arcsinh,
     deriv=(lambda out, x: rsqrt_p.bind(_one_plus(square_p.bind(x))),),
 )
 # Two roots rather than one of (x - 1) (x + 1): that one is on another branch where Re x < 0.
-acosh_p = elementwise(
+acosh_p: Primitive = elementwise(
     "acosh",
     INEXACT,
     host=np.arccosh,
@@ -612,7 +626,7 @@ acosh_p = elementwise(
         ),
     ),
 )
-atanh_p = elementwise(
+atanh_p: Primitive = elementwise(
     "atanh",
     INEXACT,
     host=np.arctanh,

@@ -163,7 +163,7 @@ def _fft_batch(size, args, dims, **params):
     return fft_p.bind(move_batch_dim(args[0], dims[0], 0, size), **params), 0
 
 
-fft_p = Primitive(
+fft_p: Primitive = Primitive(
     "fft",
     factors=lambda operands, results, *, fft_lengths, **params: batched(len(fft_lengths))(
         operands, results

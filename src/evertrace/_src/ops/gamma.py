@@ -6,6 +6,7 @@ compute, they are the programs of `control.incomplete`, which says where the met
 
 import numpy as np
 
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.builders import FLOATING, elementwise
 from evertrace._src.ops.elementwise import (
     add_p,
@@ -33,13 +34,13 @@ def _density_by_a(out, a, x):
     return mul_p.bind(_density(a, x), sub_p.bind(log_p.bind(x), digamma_p.bind(a)))
 
 
-igamma_p = elementwise(
+igamma_p: Primitive = elementwise(
     "igamma",
     FLOATING,
     host=host("gammainc"),
     deriv=(lambda out, a, x: igamma_grad_a_p.bind(a, x), lambda out, a, x: _density(a, x)),
 )
-igammac_p = elementwise(
+igammac_p: Primitive = elementwise(
     "igammac",
     FLOATING,
     host=host("gammaincc"),
@@ -48,13 +49,13 @@ igammac_p = elementwise(
         lambda out, a, x: neg_p.bind(_density(a, x)),
     ),
 )
-igamma_grad_a_p = elementwise(
+igamma_grad_a_p: Primitive = elementwise(
     "igamma_grad_a",
     FLOATING,
     host=None,
     deriv=(underivable("igamma_grad_a", "a"), _density_by_a),
 )
-random_gamma_grad_p = elementwise(
+random_gamma_grad_p: Primitive = elementwise(
     "random_gamma_grad",
     FLOATING,
     host=None,
@@ -73,7 +74,7 @@ def _beta_density(out, a, b, x):
     return exp_p.bind(add_p.bind(add_p.bind(left, right), inverse))
 
 
-regularized_incomplete_beta_p = elementwise(
+regularized_incomplete_beta_p: Primitive = elementwise(
     "regularized_incomplete_beta",
     FLOATING,
     host=host("betainc", np.float64),

@@ -240,7 +240,7 @@ def _gather_physical(x, indices, *, dimension_numbers, slice_sizes, **params):
     }
 
 
-gather_p = Primitive(
+gather_p: Primitive = Primitive(
     "gather",
     factors=_gather_factors,
     abstract=_gather_abstract,
@@ -465,10 +465,10 @@ def _scatter_sub_transpose(ct, x, indices, updates, **params):
     return from_x, None, None if from_updates is None else neg_p.bind(from_updates)
 
 
-scatter_add_p = _scatter_primitive(
+scatter_add_p: Primitive = _scatter_primitive(
     "scatter-add", np.add, add_p, linear=JOINTLY, transpose=_scatter_add_transpose
 )
-scatter_sub_p = _scatter_primitive(
+scatter_sub_p: Primitive = _scatter_primitive(
     "scatter-sub", np.subtract, sub_p, linear=JOINTLY, transpose=_scatter_sub_transpose
 )
 
@@ -509,7 +509,9 @@ def _remained(x_aval, indices, updates, params):
     return eq_p.bind(numbers, _at_updates(winners, indices, updates, params))
 
 
-scatter_p = _scatter_primitive("scatter", None, None, linear=JOINTLY, transpose=_scatter_transpose)
+scatter_p: Primitive = _scatter_primitive(
+    "scatter", None, None, linear=JOINTLY, transpose=_scatter_transpose
+)
 
 # ---------------------------------------------------------------- scatter-mul
 
@@ -543,7 +545,7 @@ def _scatter_mul_transpose(ct, x, indices, updates, **params):
     return scatter_mul_p.bind(ct, indices, updates, **params), None, None
 
 
-scatter_mul_p = _scatter_primitive(
+scatter_mul_p: Primitive = _scatter_primitive(
     "scatter-mul", np.multiply, mul_p, jvp=_scatter_mul_jvp, transpose=_scatter_mul_transpose
 )
 
@@ -568,9 +570,9 @@ def _scatter_extremum_jvp(tangents, primals, out, **params):
 
 _NOT_LINEAR = undefined("it is not linear")
 
-scatter_min_p = _scatter_primitive(
+scatter_min_p: Primitive = _scatter_primitive(
     "scatter-min", np.minimum, min_p, jvp=_scatter_extremum_jvp, transpose=_NOT_LINEAR
 )
-scatter_max_p = _scatter_primitive(
+scatter_max_p: Primitive = _scatter_primitive(
     "scatter-max", np.maximum, max_p, jvp=_scatter_extremum_jvp, transpose=_NOT_LINEAR
 )

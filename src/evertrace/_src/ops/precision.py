@@ -1,5 +1,7 @@
 """How precise products are to be: `Precision`, and recipes for dot products."""
 
+from __future__ import annotations
+
 import enum
 from typing import Any, NamedTuple
 
@@ -32,10 +34,10 @@ class Precision(enum.Enum):
         name = _PRECISION_NAMES.get(value) if isinstance(value, str) else None
         return None if name is None else cls[name]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Precision.{self.name}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
@@ -102,10 +104,10 @@ class DotAlgorithmPreset(enum.Enum):
     F32_F32_F32 = ("f32", "f32", 1, False)
     F64_F64_F64 = ("f64", "f64", 1, False)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DotAlgorithmPreset.{self.name}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 

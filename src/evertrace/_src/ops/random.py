@@ -112,7 +112,7 @@ def _unwrap_abstract(keys):
     return ShapedArray((*keys.shape, *keys.dtype.physical_suffix), WORD)
 
 
-random_seed_p = Primitive(
+random_seed_p: Primitive = Primitive(
     "random_seed",
     factors=shared_lead,
     abstract=_seed_abstract,
@@ -197,7 +197,7 @@ def _clone_abstract(keys):
     return keys
 
 
-random_split_p = Primitive(
+random_split_p: Primitive = Primitive(
     "random_split",
     factors=shared_lead,
     abstract=_split_abstract,
@@ -206,7 +206,7 @@ random_split_p = Primitive(
     jvp=NO_TANGENT,
     physical=AS_IS,
 )
-random_fold_in_p = Primitive(
+random_fold_in_p: Primitive = Primitive(
     "random_fold_in",
     factors=shared_lead,
     abstract=_fold_in_abstract,
@@ -250,7 +250,7 @@ def _show_bits(*, bit_width, shape, impl, partitionable):
     return {"bit_width": bit_width, "shape": shape}
 
 
-random_bits_p = Primitive(
+random_bits_p: Primitive = Primitive(
     "random_bits",
     factors=shared_lead,
     abstract=_bits_abstract,
@@ -286,7 +286,7 @@ def _threefry_batch(size, args, dims):
     return threefry2x32_p.bind(*args), [0, 0]
 
 
-threefry2x32_p = Primitive(
+threefry2x32_p: Primitive = Primitive(
     "threefry2x32",
     factors=shared_lead,
     multiple_results=True,

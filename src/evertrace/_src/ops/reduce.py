@@ -130,7 +130,7 @@ def _reduce_prod_jvp(tangents, primals, out, *, axes):
     return reduce_sum_p.bind(terms, axes=(0,), out_sharding=None)
 
 
-reduce_prod_p = _reduction(
+reduce_prod_p: Primitive = _reduction(
     "reduce_prod", NUMERIC, _reduce_prod_host, slow_kinds="f", jvp=_reduce_prod_jvp
 )
 
@@ -149,9 +149,9 @@ def _bits(name, ufunc):
     )
 
 
-reduce_and_p = _bits("reduce_and", np.bitwise_and)
-reduce_or_p = _bits("reduce_or", np.bitwise_or)
-reduce_xor_p = _bits("reduce_xor", np.bitwise_xor)
+reduce_and_p: Primitive = _bits("reduce_and", np.bitwise_and)
+reduce_or_p: Primitive = _bits("reduce_or", np.bitwise_or)
+reduce_xor_p: Primitive = _bits("reduce_xor", np.bitwise_xor)
 
 # ---------------------------------------------------------------- argmax and argmin
 
@@ -201,5 +201,5 @@ def _check_index_dtype(name, dtype):
         )
 
 
-argmax_p = _index_reduction("argmax", np.argmax)
-argmin_p = _index_reduction("argmin", np.argmin)
+argmax_p: Primitive = _index_reduction("argmax", np.argmax)
+argmin_p: Primitive = _index_reduction("argmin", np.argmin)

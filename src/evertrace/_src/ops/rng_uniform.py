@@ -51,7 +51,7 @@ def _host(a, b, *, shape):
     return np.asarray(low + drawn * (high - low)).astype(dtype)
 
 
-rng_uniform_p = Primitive(
+rng_uniform_p: Primitive = Primitive(
     "rng_uniform",
     abstract=_abstract,
     host=_host,

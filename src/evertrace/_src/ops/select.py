@@ -92,7 +92,7 @@ def _select_batch(size, args, dims):
     return select_n_p.bind(which, *cases), dim
 
 
-select_n_p = Primitive(
+select_n_p: Primitive = Primitive(
     "select_n",
     factors=pointwise,
     abstract=_select_abstract,

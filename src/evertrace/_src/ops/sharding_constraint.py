@@ -96,7 +96,7 @@ def _batch(size, args, dims, *, sharding, unconstrained_dims):
 
 
 # The sharding speaks of the dimensions that are not in `unconstrained_dims`, those of `vmap`.
-sharding_constraint_p = Primitive(
+sharding_constraint_p: Primitive = Primitive(
     "sharding_constraint",
     linear=JOINTLY,
     eager=_eager,

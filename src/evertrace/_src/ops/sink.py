@@ -7,7 +7,7 @@ NO_DCE = Effect("NoDCE")
 
 # Tangents are sunk like primals; nothing comes back from here. JAX's vmap forgets sinks, and so
 # does this one: a sink is for reading a program, and a batch of examples is another program.
-dce_sink_p = Primitive(
+dce_sink_p: Primitive = Primitive(
     "dce_sink",
     multiple_results=True,
     physical=AS_IS,

@@ -95,7 +95,7 @@ def _slice_physical(x, *, start_indices, limit_indices, strides):
     }
 
 
-slice_p = Primitive(
+slice_p: Primitive = Primitive(
     "slice",
     factors=pointwise,
     abstract=_slice_abstract,
@@ -227,7 +227,7 @@ def _pad_batch(size, args, dims, *, padding_config):
     return select_n_p.bind(is_operand, values, padded), 0
 
 
-pad_p = Primitive(
+pad_p: Primitive = Primitive(
     "pad",
     factors=pointwise,
     abstract=_pad_abstract,
@@ -301,7 +301,7 @@ def _concatenate_batch(size, args, dims, *, dimension):
     return concatenate_p.bind(*args, dimension=dimension + (dim <= dimension)), dim
 
 
-concatenate_p = Primitive(
+concatenate_p: Primitive = Primitive(
     "concatenate",
     factors=pointwise,
     abstract=_concatenate_abstract,
@@ -345,7 +345,7 @@ def _split_batch(size, args, dims, *, sizes, axis):
     return out, [dim for _ in out]
 
 
-split_p = Primitive(
+split_p: Primitive = Primitive(
     "split",
     factors=pointwise,
     multiple_results=True,
@@ -388,7 +388,7 @@ def _stack_batch(size, args, dims, *, axis):
     return stack_p.bind(*args, axis=axis), dim + 1
 
 
-stack_p = Primitive(
+stack_p: Primitive = Primitive(
     "stack",
     factors=_stack_factors,
     abstract=_stack_abstract,
@@ -424,7 +424,7 @@ def _unstack_batch(size, args, dims, *, axis):
     return out, [dim - (axis < dim) for _ in out]
 
 
-unstack_p = Primitive(
+unstack_p: Primitive = Primitive(
     "unstack",
     factors=_unstack_factors,
     multiple_results=True,
@@ -464,7 +464,7 @@ def _tile_batch(size, args, dims, *, reps):
     return tile_p.bind(args[0], reps=_insert(reps, dim, 1)), dim
 
 
-tile_p = Primitive(
+tile_p: Primitive = Primitive(
     "tile",
     factors=of_equal_size,
     abstract=_tile_abstract,

@@ -110,7 +110,7 @@ def _sort_batch(size, args, dims, *, dimension, is_stable, num_keys):
     return outs, [dim for _ in outs]
 
 
-sort_p = Primitive(
+sort_p: Primitive = Primitive(
     "sort",
     factors=pointwise,
     multiple_results=True,
@@ -183,7 +183,7 @@ def _top_k_batch(size, args, dims, *, k, axis):
     return top_k_p.bind(args[0], k=k, axis=axis + (dim <= axis)), (dim, dim)
 
 
-top_k_p = Primitive(
+top_k_p: Primitive = Primitive(
     "top_k",
     factors=of_equal_size,
     multiple_results=True,

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.core.primitive import Primitive
 from evertrace._src.ops.builders import FLOATING, elementwise
 from evertrace._src.ops.compare import eq_p
 from evertrace._src.ops.elementwise import (
@@ -35,11 +36,13 @@ def _gaussian(x):
     return scale(exp_p.bind(neg_p.bind(square_p.bind(x))), 2 / math.sqrt(math.pi))
 
 
-erf_p = elementwise("erf", FLOATING, host=host("erf"), deriv=(lambda out, x: _gaussian(x),))
-erfc_p = elementwise(
+erf_p: Primitive = elementwise(
+    "erf", FLOATING, host=host("erf"), deriv=(lambda out, x: _gaussian(x),)
+)
+erfc_p: Primitive = elementwise(
     "erfc", FLOATING, host=host("erfc"), deriv=(lambda out, x: neg_p.bind(_gaussian(x)),)
 )
-erf_inv_p = elementwise(
+erf_inv_p: Primitive = elementwise(
     "erf_inv",
     FLOATING,
     host=host("erfinv"),
@@ -102,16 +105,16 @@ def _polygamma_host(m, x):
     return np.where((m >= 0) & (np.floor(m) == m), value, x.dtype.type(np.nan))
 
 
-lgamma_p = elementwise(
+lgamma_p: Primitive = elementwise(
     "lgamma", FLOATING, host=_lgamma_host, deriv=(lambda out, x: digamma_p.bind(x),)
 )
-digamma_p = elementwise(
+digamma_p: Primitive = elementwise(
     "digamma",
     FLOATING,
     host=_digamma_host,
     deriv=(lambda out, x: polygamma_p.bind(const(x, 1), x),),
 )
-polygamma_p = elementwise(
+polygamma_p: Primitive = elementwise(
     "polygamma",
     FLOATING,
     host=_polygamma_host,
@@ -120,7 +123,7 @@ polygamma_p = elementwise(
         lambda out, m, x: polygamma_p.bind(add_p.bind(m, const(m, 1)), x),
     ),
 )
-zeta_p = elementwise(
+zeta_p: Primitive = elementwise(
     "zeta",
     FLOATING,
     host=_zeta,
@@ -147,5 +150,9 @@ def _bessel_i1e_deriv(out, x):
     return select(at_zero, full(x.aval, 0.5), slope)
 
 
-bessel_i0e_p = elementwise("bessel_i0e", FLOATING, host=host("i0e"), deriv=(_bessel_i0e_deriv,))
-bessel_i1e_p = elementwise("bessel_i1e", FLOATING, host=host("i1e"), deriv=(_bessel_i1e_deriv,))
+bessel_i0e_p: Primitive = elementwise(
+    "bessel_i0e", FLOATING, host=host("i0e"), deriv=(_bessel_i0e_deriv,)
+)
+bessel_i1e_p: Primitive = elementwise(
+    "bessel_i1e", FLOATING, host=host("i1e"), deriv=(_bessel_i1e_deriv,)
+)

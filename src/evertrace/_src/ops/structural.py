@@ -5,11 +5,14 @@ other operations are written with. `physical` rules say how an array of an exten
 keys) is moved around as the array of words behind it: its words are trailing dimensions.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
 from evertrace._src import config, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.factors import Factors, by_dimension, pointwise, split_alike, without
 from evertrace._src.core.jaxpr import literal
@@ -138,7 +141,7 @@ def _broadcast_show(*, shape, broadcast_dimensions, sharding):
     return {"broadcast_dimensions": broadcast_dimensions} if broadcast_dimensions else {}
 
 
-broadcast_in_dim_p = Primitive(
+broadcast_in_dim_p: Primitive = Primitive(
     "broadcast_in_dim",
     factors=_broadcast_factors,
     abstract=_broadcast_abstract,
@@ -151,7 +154,7 @@ broadcast_in_dim_p = Primitive(
 )
 
 
-def spread(x, shape):
+def spread(x, shape) -> Array:
     """Broadcast `x`, of rank 0 or of that very shape already, to `shape`."""
     if x.aval.shape == shape:
         return x
@@ -164,12 +167,12 @@ def full(aval, value):
     return broadcast_in_dim_p.bind(lit, shape=aval.shape, broadcast_dimensions=(), sharding=None)
 
 
-def zeros(aval):
+def zeros(aval) -> Array:
     """Return zeros of the aval."""
     return full(aval, 0)
 
 
-def expand_dims(x, dims):
+def expand_dims(x, dims) -> Array:
     """Add dimensions of size 1 that stand at `dims` of the result."""
     if not dims:
         return x
@@ -228,7 +231,7 @@ def batch_reduction(prim):
     return batch
 
 
-reduce_sum_p = Primitive(
+reduce_sum_p: Primitive = Primitive(
     "reduce_sum",
     factors=without("axes"),
     abstract=_reduce_sum_abstract,
@@ -289,7 +292,7 @@ def _reshape_physical(x, *, new_sizes, dimensions, sharding):
     return {"new_sizes": (*new_sizes, *words(x)), "dimensions": dimensions, "sharding": sharding}
 
 
-reshape_p = Primitive(
+reshape_p: Primitive = Primitive(
     "reshape",
     factors=_reshape_factors,
     abstract=_reshape_abstract,
@@ -301,7 +304,7 @@ reshape_p = Primitive(
 )
 
 
-def reshape(x, shape):
+def reshape(x, shape) -> Array:
     """Reshape to a tuple of non-negative sizes."""
     if x.aval.shape == shape:
         return x
@@ -333,7 +336,7 @@ def _transpose_batch(size, args, dims, *, permutation):
     return permute(args[0], (dim, *[p + (p >= dim) for p in permutation])), 0
 
 
-transpose_p = Primitive(
+transpose_p: Primitive = Primitive(
     "transpose",
     factors=lambda operands, results, *, permutation: by_dimension(
         [range(operands[0].ndim)], [permutation]
@@ -347,7 +350,7 @@ transpose_p = Primitive(
 )
 
 
-def permute(x, permutation):
+def permute(x, permutation) -> Array:
     """Permute dimensions."""
     if tuple(permutation) == tuple(range(x.aval.ndim)):
         return x
@@ -362,7 +365,7 @@ def inverse_permutation(permutation):
     return tuple(inverse)
 
 
-def moveaxis(x, source, destination):
+def moveaxis(x, source, destination) -> Array:
     """Move one dimension to another place."""
     if source == destination:
         return x
@@ -406,7 +409,7 @@ def _squeeze_batch(size, args, dims, *, dimensions):
     return squeeze_p.bind(args[0], dimensions=shifted), dim - sum(d < dim for d in shifted)
 
 
-squeeze_p = Primitive(
+squeeze_p: Primitive = Primitive(
     "squeeze",
     factors=without("dimensions"),
     abstract=_squeeze_abstract,
@@ -418,7 +421,7 @@ squeeze_p = Primitive(
 )
 
 
-def squeeze(x, dims):
+def squeeze(x, dims) -> Array:
     """Remove dimensions of size 1."""
     return squeeze_p.bind(x, dimensions=tuple(dims)) if dims else x
 
@@ -436,7 +439,7 @@ def _rev_batch(size, args, dims, *, dimensions):
     return rev_p.bind(args[0], dimensions=tuple(d + (d >= dim) for d in dimensions)), dim
 
 
-rev_p = Primitive(
+rev_p: Primitive = Primitive(
     "rev",
     factors=pointwise,
     abstract=_rev_abstract,

@@ -224,13 +224,13 @@ def _extremum_jvp(select_prim):
     return jvp
 
 
-reduce_window_sum_p = _window_reduction(
+reduce_window_sum_p: Primitive = _window_reduction(
     "reduce_window_sum", NUMERIC, np.add, lambda dtype: 0, linear=JOINTLY, transpose=_sum_transpose
 )
-reduce_window_max_p = _window_reduction(
+reduce_window_max_p: Primitive = _window_reduction(
     "reduce_window_max", ANY, max_p.host, lowest, jvp=_extremum_jvp(ge_p)
 )
-reduce_window_min_p = _window_reduction(
+reduce_window_min_p: Primitive = _window_reduction(
     "reduce_window_min", ANY, min_p.host, highest, jvp=_extremum_jvp(le_p)
 )
 
@@ -339,7 +339,7 @@ def _batch_pair(prim):
     return batch
 
 
-select_and_gather_add_p = Primitive(
+select_and_gather_add_p: Primitive = Primitive(
     "select_and_gather_add",
     factors=of_equal_size,
     abstract=_gather_abstract,
@@ -396,7 +396,7 @@ def _scatter_transpose(ct, source, operand, *, select_prim, **window):
     return out, None
 
 
-select_and_scatter_add_p = Primitive(
+select_and_scatter_add_p: Primitive = Primitive(
     "select_and_scatter_add",
     factors=of_equal_size,
     abstract=_scatter_abstract,

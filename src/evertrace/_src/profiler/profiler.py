@@ -1,10 +1,13 @@
 """Profiles of programs by XLA's profiler, for TensorBoard and XProf."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import operator
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import errors
@@ -27,8 +30,11 @@ class _State:
 
 @public
 def start_trace(
-    log_dir, create_perfetto_link=False, create_perfetto_trace=False, profiler_options=None
-):
+    log_dir: Any,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> None:
     """Begin a profile, which `stop_trace` writes.
 
     Args:
@@ -69,7 +75,7 @@ def start_trace(
 
 
 @public
-def stop_trace():
+def stop_trace() -> None:
     """End the profile that `start_trace` began, and write it.
 
     Raises:
@@ -149,12 +155,14 @@ class StepTraceAnnotation(TraceAnnotation):
       Array(3., dtype=float32)
     """
 
-    def __init__(self, name, **kwargs):
+    def __init__(self, name: Any, **kwargs: Any) -> None:
         super().__init__(name, _r=1, **kwargs)  # _r: profilers group what happens by this mark
 
 
 @public
-def annotate_function(func, name=None, **decorator_kwargs):
+def annotate_function(
+    func: Any, name: str | None = None, **decorator_kwargs: Any
+) -> Callable[..., Any]:
     """Return `func` with its calls marked in the running profile.
 
     Args:
@@ -179,7 +187,7 @@ def annotate_function(func, name=None, **decorator_kwargs):
 
 
 @public
-def device_memory_profile(backend=None):
+def device_memory_profile(backend: Any = None) -> Any:
     """Return what is allocated on the devices, as bytes for the program pprof.
 
     What made it is the program, not the line of Python, which jaxlib would have to remember for
@@ -200,7 +208,7 @@ def device_memory_profile(backend=None):
 
 
 @public
-def save_device_memory_profile(filename, backend=None):
+def save_device_memory_profile(filename: Any, backend: Any = None) -> None:
     """Write `device_memory_profile` to a file.
 
     Example:
@@ -215,7 +223,7 @@ def save_device_memory_profile(filename, backend=None):
 
 
 @public
-def start_server(port, requires_backend=True):
+def start_server(port: Any, requires_backend: bool = True) -> Any:
     """Start a server that TensorBoard and XProf connect to for profiles of this process.
 
     Args:
@@ -239,7 +247,7 @@ def start_server(port, requires_backend=True):
 
 
 @public
-def register_subprocess(pid, port):
+def register_subprocess(pid: Any, port: Any) -> Any:
     """Have profiles of this process include those of another one that runs a `start_server`.
 
     Args:
@@ -261,7 +269,7 @@ def register_subprocess(pid, port):
 
 
 @public
-def stop_server():
+def stop_server() -> None:
     """Stop the server.
 
     Raises:

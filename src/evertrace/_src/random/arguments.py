@@ -1,5 +1,9 @@
 """Arguments of random functions: keys of either kind, shapes, dtypes, parameters that broadcast."""
 
+from __future__ import annotations
+
+from typing import Any, cast
+
 import numpy as np
 
 from evertrace._src import config, dims, dtypes, errors, native
@@ -19,7 +23,7 @@ drawing = native.planned_in("evertrace.random")
 """Decorate a public function that draws: eagerly, what it does is repeated in C++."""
 
 
-def as_keys(name, keys):
+def as_keys(name, keys) -> tuple[Array, bool]:
     """Return keys of either kind as typed ones, and whether they were raw."""
     if isinstance(keys, np.ndarray):
         keys = from_numpy(keys, name)
@@ -32,7 +36,7 @@ def as_keys(name, keys):
             anchor="random-key",
         )
     if ops.is_key(keys.aval):
-        return keys, False
+        return cast("Array", keys), False
     if keys.dtype != ops.WORD:
         raise errors.user_error(
             errors.DTypeError,
@@ -54,7 +58,7 @@ def _refuse_raw(name, keys):
     errors.user_warning(errors.EvertraceWarning, what, fix=fix, anchor="random-key")
 
 
-def one_key(name, key):
+def one_key(name, key) -> tuple[Array, bool]:
     """Return a single key of either kind as a typed one, and whether it was raw."""
     typed, is_raw = as_keys(name, key)
     if typed.shape:
@@ -67,7 +71,7 @@ def one_key(name, key):
     return typed, is_raw
 
 
-def sizes(name, shape):
+def sizes(name, shape) -> tuple[int, ...]:
     """Return a shape argument as a tuple of ints that are not negative."""
     shape = static_shape(name, shape)
     if any(size < 0 for size in shape):
@@ -91,17 +95,17 @@ def no_sharding(name, out_sharding):
         )
 
 
-def float_dtype(name, dtype):
+def float_dtype(name, dtype) -> np.dtype[Any]:
     """Return the floating dtype asked for, by default float32 (float64 if x64 is on)."""
     return _of_kind(name, dtype, float, np.floating, "floating")
 
 
-def inexact_dtype(name, dtype):
+def inexact_dtype(name, dtype) -> np.dtype[Any]:
     """Return the floating or complex dtype asked for, by default as in `float_dtype`."""
     return _of_kind(name, dtype, float, np.inexact, "floating or complex")
 
 
-def int_dtype(name, dtype):
+def int_dtype(name, dtype) -> np.dtype[Any]:
     """Return the integer dtype asked for, by default int32 (int64 if x64 is on)."""
     return _of_kind(name, dtype, int, np.integer, "integer")
 
@@ -127,7 +131,7 @@ def drawn_in(dtype, bits=32):
     return dtype if dtypes.finfo(dtype).bits >= bits else np.dtype(np.float32)
 
 
-def operand(name, x, dtype=None):
+def operand(name, x, dtype=None) -> Array:
     """Return a parameter as an array or tracer, in `dtype` if one is given."""
     if type(x) in NUMBERS and dtype is not None:
         return from_host(np.asarray(x, dtype))
@@ -166,7 +170,7 @@ def _check_fits(name, inner, shape):
         )
 
 
-def spread(x, shape):
+def spread(x, shape) -> Array:
     """Broadcast an operand as NumPy does; one of rank 0 stays as it is."""
     if x.shape in ((), shape):
         return x
@@ -175,20 +179,24 @@ def spread(x, shape):
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept, sharding=None)
 
 
-def parameter(name, x, shape, dtype):
+def parameter(name, x, shape, dtype) -> Array:
     """Return a parameter in `dtype`, of rank 0 or broadcast to `shape`."""
     x = operand(name, x, dtype)
     _check_fits(name, x.shape, shape)
     return spread(x, shape)
 
 
-def start(name, key, shape, dtype, out_sharding=None):
+def start(
+    name, key, shape, dtype, out_sharding=None
+) -> tuple[Array, tuple[int, ...], np.dtype[Any]]:
     """Return the common arguments, checked: a typed key, a shape and a floating dtype."""
     no_sharding(name, out_sharding)
     return one_key(name, key)[0], sizes(name, shape), float_dtype(name, dtype)
 
 
-def start_with(name, key, shape, dtype, *parameters):
+def start_with(
+    name, key, shape, dtype, *parameters
+) -> tuple[Array, tuple[int, ...], np.dtype[Any], *tuple[Array, ...]]:
     """Return the common arguments and the parameters, broadcast; without a shape, to theirs."""
     dtype = float_dtype(name, dtype)
     given = [operand(name, x, dtype) for x in parameters]

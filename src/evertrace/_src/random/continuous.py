@@ -5,13 +5,17 @@ the inverse of their distribution function, applied to uniform numbers of the ri
 formulas are those that give JAX's numbers for the same key, up to rounding.
 """
 
+from __future__ import annotations
+
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Key, Shape
 from evertrace._src.core.jaxpr import literal
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.elementwise import abs as abs_
@@ -98,7 +102,15 @@ def interval(name, key, shape, dtype, low, high):
 
 
 @drawing
-def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
+def uniform(
+    key: Key,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw uniformly distributed numbers in ``[minval, maxval)``.
 
     Args:
@@ -142,7 +154,9 @@ def _above_minus_one(dtype):
 
 
 @drawing
-def normal(key, shape=(), dtype=None, *, out_sharding=None):
+def normal(
+    key: Key, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Draw numbers from the standard normal distribution, of mean 0 and variance 1.
 
     Args:
@@ -168,13 +182,21 @@ def normal(key, shape=(), dtype=None, *, out_sharding=None):
     dtype = inexact_dtype("normal", dtype)
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return standard_normal(key, shape, dtype)
-    part = np.zeros((), dtype).real.dtype
+    part = cast("Any", np.zeros((), dtype)).real.dtype
     real, imag = (standard_normal(k, shape, part) for k in keys_.pair(key))
     return complex_(real, imag) / math.sqrt(2)
 
 
 @drawing
-def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=None):
+def truncated_normal(
+    key: Key,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from the standard normal distribution, given that the result is between two bounds.
 
     Args:
@@ -205,7 +227,14 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None, *, out_sharding=
 
 
 @drawing
-def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
+def lognormal(
+    key: Key,
+    sigma: ArrayLike = 1.0,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw numbers whose logarithm is normal with mean 0 and standard deviation `sigma`.
 
     Args:
@@ -229,7 +258,9 @@ def lognormal(key, sigma=1.0, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def maxwell(key, shape=(), dtype=None, *, out_sharding=None):
+def maxwell(
+    key: Key, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Draw lengths of vectors of three independent standard normal numbers.
 
     Args:
@@ -255,7 +286,9 @@ def _maxwell(key, shape, dtype):
 
 
 @drawing
-def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
+def double_sided_maxwell(
+    key: Key, loc: ArrayLike, scale: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
+) -> Array:
     """Draw ``loc + scale * sign * maxwell``, the sign being random.
 
     Args:
@@ -284,7 +317,14 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
 
 
 @drawing
-def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
+def wald(
+    key: Key,
+    mean: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from the Wald (inverse Gaussian) distribution with a mean and scale 1.
 
     Args:
@@ -321,7 +361,9 @@ def wald(key, mean, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def exponential(key, shape=(), dtype=None, *, out_sharding=None):
+def exponential(
+    key: Key, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Draw from the exponential distribution of rate 1: density ``exp(-x)`` for x >= 0.
 
     Args:
@@ -347,7 +389,14 @@ def standard_exponential(key, shape, dtype):
 
 
 @drawing
-def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
+def gumbel(
+    key: Key,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from the standard Gumbel distribution: density ``exp(-x - exp(-x))``.
 
     Args:
@@ -397,7 +446,9 @@ def is_high(name, mode):
 
 
 @drawing
-def laplace(key, shape=(), dtype=None, *, out_sharding=None):
+def laplace(
+    key: Key, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Draw from the Laplace distribution: density ``exp(-abs(x)) / 2``.
 
     Args:
@@ -421,7 +472,9 @@ def laplace(key, shape=(), dtype=None, *, out_sharding=None):
 
 
 @drawing
-def logistic(key, shape=(), dtype=None, *, out_sharding=None):
+def logistic(
+    key: Key, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Draw from the logistic distribution, whose distribution function is the sigmoid.
 
     Args:
@@ -444,7 +497,9 @@ def logistic(key, shape=(), dtype=None, *, out_sharding=None):
 
 
 @drawing
-def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
+def cauchy(
+    key: Key, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Draw from the Cauchy distribution: density ``1 / (pi * (1 + x**2))``.
 
     Args:
@@ -467,7 +522,14 @@ def cauchy(key, shape=(), dtype=None, *, out_sharding=None):
 
 
 @drawing
-def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
+def pareto(
+    key: Key,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from the Pareto distribution: density ``b / x**(b + 1)`` for x >= 1.
 
     Args:
@@ -491,7 +553,14 @@ def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
+def rayleigh(
+    key: Key,
+    scale: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw lengths of vectors of two normal numbers with standard deviation `scale`.
 
     Args:
@@ -515,7 +584,13 @@ def rayleigh(key, scale, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def weibull_min(key, scale, concentration, shape=(), dtype=None):
+def weibull_min(
+    key: Key,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Draw ``scale * exponential ** (1 / concentration)``.
 
     Args:
@@ -540,7 +615,16 @@ def weibull_min(key, scale, concentration, shape=(), dtype=None):
 
 
 @drawing
-def triangular(key, left, mode, right, shape=None, dtype=None, *, out_sharding=None):
+def triangular(
+    key: Key,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from the triangular distribution, whose density rises to `mode` and falls again.
 
     Args:

@@ -10,8 +10,14 @@ of Binomial Random Variates", 1993; Devroye, "Non-Uniform Random Variate Generat
 binomials by geometric gaps.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Key, Shape
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.lax.elementwise import abs as abs_
 from evertrace._src.lax.elementwise import ceil, clamp, floor
@@ -49,7 +55,14 @@ SMALL_MEAN = 10
 
 
 @drawing
-def poisson(key, lam, shape=None, dtype=None, *, out_sharding=None):
+def poisson(
+    key: Key,
+    lam: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw numbers of events that occur at a rate.
 
     Args:
@@ -130,7 +143,9 @@ def _poisson_by_rejection(key, lam, dtype):
 
 
 @drawing
-def binomial(key, n, p, shape=None, dtype=None):
+def binomial(
+    key: Key, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Draw numbers of successes of `n` trials, each succeeding with probability `p`.
 
     Args:
@@ -244,7 +259,15 @@ def _stirling_tail(k):
 
 
 @drawing
-def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
+def multinomial(
+    key: Key,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array:
     """Draw how often each of several outcomes occurs in `n` trials.
 
     Args:

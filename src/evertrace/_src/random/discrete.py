@@ -4,6 +4,10 @@ Source of the bounded integers: the remainder of a number with twice as many ran
 range needs, whose bias cannot be noticed.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dims, dtypes, errors
@@ -38,7 +42,15 @@ from evertrace._src.random.continuous import is_high, standard_gumbel, unit
 
 
 @drawing
-def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
+def randint(
+    key: Key,
+    shape: Shape,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw uniformly distributed integers in ``[minval, maxval)``.
 
     Args:
@@ -125,7 +137,14 @@ def select_where(condition, on_true, on_false):
 
 
 @drawing
-def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
+def bernoulli(
+    key: Key,
+    p: ArrayLike = 0.5,
+    shape: Shape | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw True with probability `p`.
 
     Args:
@@ -159,7 +178,9 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
 
 
 @drawing
-def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
+def rademacher(
+    key: Key, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Draw -1 and 1 with equal probability.
 
     Args:
@@ -191,7 +212,16 @@ def signs(key, shape, dtype):
 
 
 @drawing
-def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
+def categorical(
+    key: Key,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw indices with probabilities proportional to ``exp(logits)``.
 
     Args:
@@ -258,7 +288,14 @@ def _categorical_without_replacement(key, logits, axis, draws, mode):
 
 
 @drawing
-def geometric(key, p, shape=None, dtype=None, *, out_sharding=None):
+def geometric(
+    key: Key,
+    p: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw the number of trials until the first success, each succeeding with probability `p`.
 
     Args:

@@ -6,12 +6,17 @@ cube of a linear function of a normal number is accepted with the right probabil
 Derivatives by the exponent are those of the quantile, see `lax.random_gamma_grad`.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.api.vectorize import vmap
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Key, Shape
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.functions import exp, log, rsqrt, sqrt
@@ -125,7 +130,14 @@ def _logarithms_jvp(primals, tangents):
 
 
 @drawing
-def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
+def gamma(
+    key: Key,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from the gamma distribution: density proportional to ``x**(a - 1) * exp(-x)``.
 
     Args:
@@ -155,7 +167,14 @@ def gamma(key, a, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
+def loggamma(
+    key: Key,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw logarithms of gamma numbers, without underflow for small `a`; see `gamma`.
 
     Args:
@@ -179,7 +198,15 @@ def loggamma(key, a, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
+def beta(
+    key: Key,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from the beta distribution: density proportional to ``x**(a-1) * (1-x)**(b-1)``.
 
     Args:
@@ -210,7 +237,14 @@ def beta(key, a, b, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
+def dirichlet(
+    key: Key,
+    alpha: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw vectors of non-negative numbers that add up to 1, from the Dirichlet distribution.
 
     Args:
@@ -254,7 +288,14 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def chisquare(key, df, shape=None, dtype=None, *, out_sharding=None):
+def chisquare(
+    key: Key,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw sums of `df` squares of standard normal numbers.
 
     Args:
@@ -282,7 +323,15 @@ def _chisquare(key, df, shape):
 
 
 @drawing
-def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
+def f(
+    key: Key,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw quotients of two chi-square numbers, each divided by its degrees of freedom.
 
     Args:
@@ -310,7 +359,14 @@ def f(key, dfnum, dfden, shape=None, dtype=None, *, out_sharding=None):
 
 
 @drawing
-def t(key, df, shape=(), dtype=None, *, out_sharding=None):
+def t(
+    key: Key,
+    df: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from Student's t distribution.
 
     Args:
@@ -337,7 +393,14 @@ def t(key, df, shape=(), dtype=None, *, out_sharding=None):
 
 
 @drawing
-def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
+def generalized_normal(
+    key: Key,
+    p: ArrayLike,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw from the distribution whose density is proportional to ``exp(-abs(x)**p)``.
 
     Args:
@@ -367,7 +430,15 @@ def _generalized_normal(key, p, shape, dtype):
 
 
 @drawing
-def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
+def ball(
+    key: Key,
+    d: int,
+    p: ArrayLike = 2,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw points that are uniformly distributed in the unit ball of the p-norm.
 
     Args:

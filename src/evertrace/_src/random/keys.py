@@ -11,10 +11,17 @@ XLA's own generator, Philox on CPUs and GPUs; and ``unsafe_rbg``, which also mak
 quicker and of unproven quality. Under the last two, `vmap` over keys draws all bits from the first.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import config, doors, dtypes, errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, computed, from_numpy, type_of_number
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Key, Shape
 from evertrace._src.ops import random as ops
 from evertrace._src.ops.convert import convert, number, wrapped
 from evertrace._src.ops.slicing import slice_in_dim
@@ -86,7 +93,7 @@ def as_given(keys, is_raw):
 
 
 @public
-def key(seed, *, impl=None, dtype=None):
+def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Return a typed random key.
 
     Args:
@@ -108,7 +115,7 @@ def key(seed, *, impl=None, dtype=None):
 
 
 @public
-def PRNGKey(seed, *, impl=None):
+def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     """Return a raw random key: its words, uint32 ``[2]`` (rbg: ``[4]``). See `key`.
 
     Args:
@@ -127,7 +134,7 @@ def PRNGKey(seed, *, impl=None):
 
 
 @public
-def key_dtype(impl_spec=None):
+def key_dtype(impl_spec: Any = None) -> Any:
     """Return the dtype of the keys of a generator, by default of the default one.
 
     Args:
@@ -141,7 +148,7 @@ def key_dtype(impl_spec=None):
 
 
 @drawing
-def key_data(keys):
+def key_data(keys: Array) -> Array:
     """Return the words of typed keys, uint32: 2 (rbg: 4) of them for each, as a last axis.
 
     Args:
@@ -157,7 +164,9 @@ def key_data(keys):
 
 
 @drawing
-def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
+def wrap_key_data(
+    key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None
+) -> Array:
     """Return typed keys from their words.
 
     Args:
@@ -182,7 +191,7 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
 
 
 @public
-def key_impl(keys):
+def key_impl(keys: Array) -> Any:
     """Return the name of the generator that keys belong to.
 
     Args:
@@ -193,11 +202,11 @@ def key_impl(keys):
       ('threefry2x32', 'rbg')
     """
     typed, _ = as_keys("key_impl", keys)
-    return typed.dtype.impl
+    return typed.aval.dtype.impl
 
 
 @drawing
-def clone(key):
+def clone(key: Key) -> Array:
     """Return the same key, as one that has not been used yet to a checker of key reuse.
 
     Args:
@@ -236,7 +245,7 @@ def unstacked(keys):
 
 
 @drawing
-def split(key, num=2):
+def split(key: Key, num: int | Sequence[int] = 2) -> Array:
     """Return new keys made from one, which should not be used again.
 
     Args:
@@ -262,7 +271,7 @@ def split(key, num=2):
 
 @public
 @native.planned(by_type=True)
-def fold_in(key, data):
+def fold_in(key: Key, data: int | ArrayLike) -> Array:
     """Return a key made from a key and an integer, such as the number of a step.
 
     Args:
@@ -294,7 +303,7 @@ def fold_in(key, data):
             anchor="random-key",
         )
     word = convert(word, ops.WORD)
-    return as_given(ops.random_fold_in_p.bind(typed, word, impl=typed.dtype.impl), is_raw)
+    return as_given(ops.random_fold_in_p.bind(typed, word, impl=typed.aval.dtype.impl), is_raw)
 
 
 def raw_bits(key, shape, bit_width):
@@ -309,7 +318,7 @@ def raw_bits(key, shape, bit_width):
 
 
 @drawing
-def bits(key, shape=(), dtype=None, *, out_sharding=None):
+def bits(key: Key, shape: Shape = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Return uniformly distributed bits as unsigned integers.
 
     Args:

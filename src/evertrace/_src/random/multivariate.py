@@ -1,10 +1,15 @@
 """Vectors with correlated normal components, and orthogonal matrices."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Key, Shape
 from evertrace._src.lax import linalg as lax
 from evertrace._src.numpy import decompositions, products, spectra, ufuncs
 from evertrace._src.numpy.promotion import aligned
@@ -23,8 +28,15 @@ from evertrace._src.random.continuous import normal
 
 @drawing
 def multivariate_normal(
-    key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None
-):
+    key: Key,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw normal vectors with a mean and a covariance.
 
     Args:
@@ -90,7 +102,15 @@ def _factor(cov, method):
 
 
 @drawing
-def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
+def orthogonal(
+    key: Key,
+    n: int,
+    shape: Shape = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Draw orthogonal (unitary) matrices, uniformly (from the Haar measure).
 
     Args:

@@ -4,12 +4,16 @@ A permutation is the order in which random numbers sort. As some of them may be 
 many elements are sorted several times, until the bias is negligible.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Key, Shape
 from evertrace._src.lax.functions import log
 from evertrace._src.lax.sort import sort_key_val, top_k
 from evertrace._src.numpy.arguments import canonical_axis, static_int
@@ -28,7 +32,14 @@ LARGEST_WORD = 2**32 - 1
 
 
 @drawing
-def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
+def permutation(
+    key: Key,
+    x: Any,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Return the elements of `x` in random order.
 
     Args:
@@ -80,7 +91,15 @@ def _shuffle(key, x, axis):
 
 
 @drawing
-def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
+def choice(
+    key: Key,
+    a: Any,
+    shape: Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
     """Draw elements of an array.
 
     Args:

@@ -1,5 +1,9 @@
 """Functions that make, read and write mutable arrays."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
@@ -13,7 +17,7 @@ _KINDS = (None, "no_grad_no_remat")
 
 
 @public
-def new_ref(init_val, *, memory_space=None, kind=None):
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None) -> Ref:
     """Return a mutable array that holds `init_val`.
 
     Args:
@@ -46,7 +50,7 @@ def new_ref(init_val, *, memory_space=None, kind=None):
 
 
 @public
-def empty_ref(ty, memory_space=None):
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     """Return a mutable array whose contents are yet to be written.
 
     Args:
@@ -73,7 +77,7 @@ def empty_ref(ty, memory_space=None):
 
 
 @public
-def freeze(ref):
+def freeze(ref: Any) -> Array:
     """Return the contents of a mutable array, and end its use.
 
     Args:
@@ -96,7 +100,7 @@ def freeze(ref):
 
 
 @public
-def free_ref(ref):
+def free_ref(ref: Any) -> None:
     """End the use of a mutable array; using it afterwards is an error.
 
     Example:
@@ -109,7 +113,7 @@ def free_ref(ref):
 
 
 @public
-def get(ref, idx=None):
+def get(ref: Any, idx: Any = None) -> Array:
     """Return a part of a mutable array: ``ref[idx]``.
 
     Args:
@@ -124,7 +128,7 @@ def get(ref, idx=None):
 
 
 @public
-def set(ref, idx, value):
+def set(ref: Any, idx: Any, value: Any) -> None:
     """Write a part of a mutable array: ``ref[idx] = value``.
 
     Args:
@@ -142,7 +146,7 @@ def set(ref, idx, value):
 
 
 @public
-def swap(ref, idx, value, _function_name="ref_swap"):
+def swap(ref: Any, idx: Any, value: Any, _function_name: Any = "ref_swap") -> Array:
     """Write a part of a mutable array, and return what was there.
 
     Args:
@@ -162,7 +166,7 @@ def swap(ref, idx, value, _function_name="ref_swap"):
 
 
 @public
-def addupdate(ref, idx, x):
+def addupdate(ref: Any, idx: Any, x: Any) -> None:
     """Add to a part of a mutable array.
 
     Where `idx` names a place more than once, each of the values is added; ``ref[idx] += x`` adds

@@ -9,6 +9,8 @@ Under strict rules nobody follows objects, so a `Ref` works in the function that
 is used elsewhere, an error says so, for which the outermost call is made anew by the contract.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -40,7 +42,7 @@ class AbstractRef:
 
     __slots__ = ("inner_aval", "kind", "memory_space")
 
-    def __init__(self, inner_aval, memory_space=None, kind=None):
+    def __init__(self, inner_aval: Any, memory_space: Any = None, kind: Any = None) -> None:
         self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
 
     shape = property(lambda self: self.inner_aval.shape)
@@ -49,12 +51,12 @@ class AbstractRef:
     size = property(lambda self: self.inner_aval.size)
     weak_type = property(lambda self: self.inner_aval.weak_type)
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> Any:
         """Return the type with some of its facts changed."""
         facts = {name: getattr(self, name) for name in ("inner_aval", "memory_space", "kind")}
         return AbstractRef(**(facts | changes))
 
-    def str_short(self, short_dtypes=False):
+    def str_short(self, short_dtypes: bool = False) -> Any:
         """Return the type in short: ``Ref{float32[3]}``."""
         name = self.inner_aval.str_short() if short_dtypes else _long_text(self.inner_aval)
         return f"Ref{{{name}}}"
@@ -62,13 +64,13 @@ class AbstractRef:
     def _key(self):
         return self.inner_aval, self.memory_space, self.kind
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return isinstance(other, AbstractRef) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.str_short()
 
 
@@ -105,17 +107,17 @@ class Indexed:
         return AbstractRef(self.read().aval)
 
     @property
-    def at(self):
+    def at(self) -> Any:
         """What indexing gives views of: ``ref.at[1:]`` is a part that is read and written."""
         return _Views(self)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return part_of(self.read(), index)
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         self.swap(index, value, "set")
 
-    def swap(self, index, value, where="swap"):
+    def swap(self, index: Any, value: Any, where: Any = "swap") -> Any:
         """Write a part, and return what was there; see `evertrace.ref.swap`."""
         x = self.read()
         old = part_of(x, index)
@@ -123,23 +125,23 @@ class Indexed:
         self._write(value if _is_whole(index) else _scattered(x, index, value, "set"))
         return old
 
-    def addupdate(self, x, idx=None):
+    def addupdate(self, x: Any, idx: Any = None) -> Any:
         """Add to a part, once for each time that the index names a place."""
         now = self.read()
         value = _fitting("addupdate", now, part_of(now, idx), x)
         whole = _is_whole(idx)
         self._write(now + value if whole else _scattered(now, idx, value, "add"))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.read())
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         raise not_an_array(self, "bool")
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise not_an_array(self, "numpy.asarray")
 
-    def __jax_array__(self):
+    def __jax_array__(self) -> Any:
         raise not_an_array(self, "an operation on arrays")
 
 
@@ -184,7 +186,7 @@ class Ref(Indexed, Cell):
 
     __slots__ = ()
 
-    def read(self):
+    def read(self) -> Any:
         if config.current().strict:
             _check_stage(self)
         value = self._value
@@ -202,22 +204,22 @@ class Ref(Indexed, Cell):
             _check_level(self, value)
         self._value = convert(value, self._value.aval.dtype, self._value.aval.weak_type)
 
-    def unsafe_buffer_pointer(self):
+    def unsafe_buffer_pointer(self) -> Any:
         """Return the address of the contents in host memory, until the next write."""
         return self.read().unsafe_buffer_pointer()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._value is None:
             return "Ref(freed)"
         return f"Ref{repr(self.read()).removeprefix('Array')}"
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return make(self.read())
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         return make(self.read())
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return make, (self.read(),)
 
 

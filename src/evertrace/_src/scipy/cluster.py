@@ -1,6 +1,10 @@
 """Vector quantisation: the nearest of several codes."""
 
+from __future__ import annotations
+
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import indexing, linalg, reductions
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import promote_dtypes_inexact
@@ -8,7 +12,7 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace.scipy.cluster.vq")
-def vq(obs, code_book, check_finite=True):
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the code that is nearest to each observation, and its distance.
 
     Args:

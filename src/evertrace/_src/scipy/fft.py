@@ -14,12 +14,16 @@ on a mirror, where it is 1,
 I and IV are their own inverses, II and III each other's, up to a factor.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
-from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import fft, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, distinct_axes, operand, static_int
 from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
@@ -33,7 +37,9 @@ public = set_module("evertrace.scipy.fft")
 
 
 @public
-def dct(x, type=2, n=None, axis=-1, norm=None):
+def dct(
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
     """Return the discrete cosine transform along an axis.
 
     Args:
@@ -62,7 +68,9 @@ def dct(x, type=2, n=None, axis=-1, norm=None):
 
 
 @public
-def idct(x, type=2, n=None, axis=-1, norm=None):
+def idct(
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
     """Return the inverse of `dct` along an axis.
 
     Args:
@@ -84,7 +92,13 @@ def idct(x, type=2, n=None, axis=-1, norm=None):
 
 
 @public
-def dctn(x, type=2, s=None, axes=None, norm=None):
+def dctn(
+    x: ArrayLike,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Return the discrete cosine transform along several axes.
 
     Args:
@@ -108,7 +122,13 @@ def dctn(x, type=2, s=None, axes=None, norm=None):
 
 
 @public
-def idctn(x, type=2, s=None, axes=None, norm=None):
+def idctn(
+    x: ArrayLike,
+    type: int = 2,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str | None = None,
+) -> Array:
     """Return the inverse of `dctn` along several axes.
 
     Args:

@@ -1,5 +1,7 @@
 """Interpolation of functions known on a grid."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import operator as op
@@ -64,8 +66,13 @@ class RegularGridInterpolator:
     values: Any
 
     def __init__(
-        self, points, values, method="linear", bounds_error=False, fill_value=float("nan")
-    ):
+        self,
+        points: Any,
+        values: Any,
+        method: Any = "linear",
+        bounds_error: bool = False,
+        fill_value: Any = float("nan"),
+    ) -> None:
         (values,) = promote_dtypes_inexact("RegularGridInterpolator", asarray(values))
         vars(self).update(
             method=_known(method),
@@ -93,7 +100,7 @@ class RegularGridInterpolator:
                 "use a real one, or convert the values.",
             )
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: Any, value: Any) -> None:
         """Raise: compiled programs hold the values, and would not see others."""
         raise errors.user_error(
             AttributeError,
@@ -103,7 +110,7 @@ class RegularGridInterpolator:
         )
 
     @door
-    def __call__(self, xi, method=None):
+    def __call__(self, xi: Any, method: Any = None) -> Any:
         """Return the values at some places.
 
         Args:

@@ -1,12 +1,18 @@
 """Interpolation of images at any places."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import operator as op
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import elementary, ufuncs
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.elementary import where
@@ -39,7 +45,13 @@ _MODES = {
 
 
 @set_module("evertrace.scipy.ndimage")
-def map_coordinates(input, coordinates, order, mode="constant", cval=0.0):
+def map_coordinates(
+    input: ArrayLike,
+    coordinates: Sequence[ArrayLike],
+    order: int,
+    mode: str = "constant",
+    cval: Any = 0.0,
+) -> Array:
     """Return the values of an array at places between its elements.
 
     Args:

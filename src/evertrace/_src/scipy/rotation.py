@@ -5,6 +5,8 @@ J. Diebel, "Representing attitude: Euler angles, unit quaternions, and rotation 
 University 2006, unless said otherwise.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 from typing import Any
@@ -62,12 +64,12 @@ class Rotation:
     # ------------------------------------------------------------ from other forms
 
     @classmethod
-    def concatenate(cls, rotations):
+    def concatenate(cls, rotations: Any) -> Any:
         """Return the rotations of a sequence of `Rotation` as one vector of them."""
         return cls(joining.concatenate([r.quat.reshape(-1, 4) for r in rotations]))
 
     @classmethod
-    def from_euler(cls, seq, angles, degrees=False):
+    def from_euler(cls, seq: Any, angles: Any, degrees: bool = False) -> Any:
         """Return rotations about up to three axes, one after the other.
 
         Args:
@@ -88,7 +90,7 @@ class Rotation:
         return cls(total)
 
     @classmethod
-    def from_matrix(cls, matrix):
+    def from_matrix(cls, matrix: Any) -> Any:
         """Return rotations of matrices ``[..., 3, 3]``, nearly orthogonal, with determinant 1."""
         m = _floating("from_matrix", matrix)
         if m.shape[-2:] != (3, 3):
@@ -108,7 +110,7 @@ class Rotation:
         return cls(_unit(take_along_axis(table, best[..., None, None], -2)[..., 0, :]))
 
     @classmethod
-    def from_mrp(cls, mrp):
+    def from_mrp(cls, mrp: Any) -> Any:
         """Return rotations of modified Rodrigues parameters ``[..., 3]``: axis * tan(angle / 4)."""
         mrp = _floating("from_mrp", mrp)
         _check_last("from_mrp", mrp, 3)
@@ -116,14 +118,14 @@ class Rotation:
         return cls(joining.concatenate([2 * mrp, 1 - square], -1) / (1 + square))
 
     @classmethod
-    def from_quat(cls, quat):
+    def from_quat(cls, quat: Any) -> Any:
         """Return rotations of quaternions ``[..., 4]`` ``(x, y, z, w)`` of any length but 0."""
         quat = _floating("from_quat", quat)
         _check_last("from_quat", quat, 4)
         return cls(_unit(quat))
 
     @classmethod
-    def from_rotvec(cls, rotvec, degrees=False):
+    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Any:
         """Return rotations of vectors ``[..., 3]`` along the axes, of the angles' lengths."""
         rotvec = _floating("from_rotvec", rotvec, degrees)
         _check_last("from_rotvec", rotvec, 3)
@@ -138,25 +140,25 @@ class Rotation:
         return cls(joining.concatenate([scale * rotvec, ufuncs.cos(angle / 2)], -1))
 
     @classmethod
-    def identity(cls, num=None, dtype=float):
+    def identity(cls, num: Any = None, dtype: Any = float) -> Any:
         """Return the rotation by no angle, or a vector of `num` of them."""
         shape = () if num is None else (static_int("Rotation.identity", "num", num),)
         return cls(creation.zeros((*shape, 4), dtype).at[..., 3].set(1))
 
     @classmethod
-    def random(cls, random_key, num=None):
+    def random(cls, random_key: Any, num: Any = None) -> Any:
         """Return a uniformly distributed rotation, or a vector of `num` of them."""
         shape = () if num is None else (static_int("Rotation.random", "num", num),)
         return cls(_unit(normal(random_key, (*shape, 4))))
 
     # ------------------------------------------------------------ as a sequence
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Return the number of rotations; TypeError for a single one."""
         self._check_is_many("has no length")
         return self.quat.shape[0]
 
-    def __getitem__(self, indexer):
+    def __getitem__(self, indexer: Any) -> Any:
         """Return some of the rotations; TypeError for a single one."""
         self._check_is_many("cannot be indexed")
         return Rotation(self.quat[indexer])
@@ -171,19 +173,19 @@ class Rotation:
             )
 
     @property
-    def single(self):
+    def single(self) -> Any:
         """Whether this is one rotation and no array of them."""
         return self.quat.ndim == 1
 
     # ------------------------------------------------------------ operations
 
-    def __mul__(self, other):
+    def __mul__(self, other: Any) -> Any:
         """Return the rotation by `other` and then by `self`."""
         return (
             Rotation(_product(self.quat, other.quat)) if type(other) is Rotation else NotImplemented
         )
 
-    def apply(self, vectors, inverse=False):
+    def apply(self, vectors: Any, inverse: bool = False) -> Any:
         """Return vectors ``[..., 3]`` rotated, or rotated back; other axes broadcast."""
         vectors = _floating("apply", vectors)
         _check_last("apply", vectors, 3)
@@ -191,16 +193,16 @@ class Rotation:
         matrix = swapaxes(matrix, -1, -2) if inverse else matrix
         return products.matmul(matrix, vectors[..., None])[..., 0]
 
-    def inv(self):
+    def inv(self) -> Any:
         """Return the inverse."""
         signs = np.array([-1, -1, -1, 1], self.quat.dtype)
         return Rotation(ufuncs.multiply(*aligned(self.quat, signs)))
 
-    def magnitude(self):
+    def magnitude(self) -> Any:
         """Return the angles ``[...]``, from 0 to pi."""
         return 2 * ufuncs.arctan2(_length(self.quat[..., :3]), ufuncs.absolute(self.quat[..., 3]))
 
-    def mean(self, weights=None):
+    def mean(self, weights: Any = None) -> Any:
         """Return the mean of a vector of rotations, with weights ``[n]``.
 
         It is the one with the least weighted sum of squared distances between matrices:
@@ -216,7 +218,7 @@ class Rotation:
 
     # ------------------------------------------------------------ to other forms
 
-    def as_quat(self, canonical=False, scalar_first=False):
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
         """Return unit quaternions ``[..., 4]``: ``(x, y, z, w)``, or w first.
 
         Args:
@@ -226,7 +228,7 @@ class Rotation:
         quat = _with_positive_scalar(self.quat) if canonical else self.quat
         return quat[..., np.array([3, 0, 1, 2])] if scalar_first else quat
 
-    def as_matrix(self):
+    def as_matrix(self) -> Any:
         """Return matrices ``[..., 3, 3]`` that rotate vectors ``[3]``."""
         x, y, z, w = (self.quat[..., i] for i in range(4))
         rows = [
@@ -236,7 +238,7 @@ class Rotation:
         ]
         return joining.stack([joining.stack(row, -1) for row in rows], -2)
 
-    def as_rotvec(self, degrees=False):
+    def as_rotvec(self, degrees: bool = False) -> Any:
         """Return vectors ``[..., 3]`` along the axes, of the angles' lengths, at most pi."""
         quat = _with_positive_scalar(self.quat)
         vector, w = quat[..., :3], quat[..., 3:]
@@ -250,12 +252,12 @@ class Rotation:
         )
         return elementary.rad2deg(scale * vector) if degrees else scale * vector
 
-    def as_mrp(self):
+    def as_mrp(self) -> Any:
         """Return modified Rodrigues parameters ``[..., 3]``: the axes times tan(angle / 4)."""
         quat = _with_positive_scalar(self.quat)
         return quat[..., :3] / (1 + quat[..., 3:])
 
-    def as_euler(self, seq, degrees=False):
+    def as_euler(self, seq: Any, degrees: bool = False) -> Any:
         """Return angles ``[..., 3]`` of rotations about three axes, see `from_euler`.
 
         The first and third lie from -pi to pi, the second from 0 to pi if the first axis is the
@@ -321,7 +323,7 @@ class Slerp:
     rotvecs: Any
 
     @classmethod
-    def init(cls, times, rotations):
+    def init(cls, times: Any, rotations: Any) -> Any:
         """Return the interpolation between two rotations or more, at increasing times ``[n]``."""
         times = _floating("Slerp", times)
         count = 1 if rotations.single else len(rotations)
@@ -331,7 +333,7 @@ class Slerp:
         return cls(times, calculus.diff(times), rotations, rotvecs)
 
     @door
-    def __call__(self, times):
+    def __call__(self, times: Any) -> Any:
         """Return the rotations at some times, a scalar or a vector."""
         times = _floating("Slerp", times)
         if times.ndim > 1:

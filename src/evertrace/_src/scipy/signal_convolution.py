@@ -4,10 +4,16 @@ All of them are parts of one result, the *full* convolution, which is as large a
 reach: n1 + n2 - 1 along each axis. A mode names the part.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Sequence
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.conv import conv_general_dilated
+from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy import elementary, fft, shape
 from evertrace._src.numpy.arguments import canonical_axes, operand
 from evertrace._src.numpy.padding import pad
@@ -21,7 +27,13 @@ public = set_module("evertrace.scipy.signal")
 
 
 @public
-def convolve(in1, in2, mode="full", method="auto", precision=None):
+def convolve(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: PrecisionLike = None,
+) -> Array:
     """Return the convolution of two arrays of one rank.
 
     Element k of the full result is the sum over j of ``in1[j] in2[k - j]``.
@@ -53,7 +65,13 @@ def convolve(in1, in2, mode="full", method="auto", precision=None):
 
 
 @public
-def correlate(in1, in2, mode="full", method="auto", precision=None):
+def correlate(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: PrecisionLike = None,
+) -> Array:
     """Return the correlation of two arrays of one rank.
 
     It is the convolution of `in1` with the conjugate of `in2`, reversed along all axes.
@@ -78,7 +96,14 @@ def correlate(in1, in2, mode="full", method="auto", precision=None):
 
 
 @public
-def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=None):
+def convolve2d(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: ArrayLike = 0,
+    precision: PrecisionLike = None,
+) -> Array:
     """Return the convolution of two matrices, `in1` being continued beyond its ends.
 
     Args:
@@ -103,7 +128,14 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=No
 
 
 @public
-def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=None):
+def correlate2d(
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: ArrayLike = 0,
+    precision: PrecisionLike = None,
+) -> Array:
     """Return the correlation of two matrices, `in1` being continued beyond its ends.
 
     It is the convolution of `in1` with the conjugate of `in2`, reversed along both axes.
@@ -129,7 +161,9 @@ def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0, precision=N
 
 
 @public
-def fftconvolve(in1, in2, mode="full", axes=None):
+def fftconvolve(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None
+) -> Array:
     """Return the convolution of two arrays along axes, by Fourier transforms.
 
     The number of operations grows as n log n, where that of `convolve` is n1 n2; the error of each

@@ -8,6 +8,8 @@ Transactions on Audio and Electroacoustics 15 (1967), for the averages; D. Griff
 Speech, and Signal Processing 32 (1984), for the inverse by overlapping and adding.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 from typing import Any, NamedTuple
@@ -15,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evertrace._src import dtypes, errors
-from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, elementary, fft, reductions, shape, statistics, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.frequencies import fftfreq, rfftfreq
@@ -35,18 +38,18 @@ public = set_module("evertrace.scipy.signal")
 
 @public
 def stft(
-    x,
+    x: ArrayLike,
     fs: Any = 1.0,
     window: Any = "hann",
-    nperseg=256,
-    noverlap=None,
-    nfft=None,
-    detrend: Any = False,
-    return_onesided=True,
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: bool = False,
+    return_onesided: bool = True,
     boundary: str | None = "zeros",
-    padded=True,
-    axis=-1,
-):
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Array, Array, Array]:
     """Return the short-time Fourier transform: the spectra of overlapping segments.
 
     Args:
@@ -101,19 +104,19 @@ def stft(
 
 @public
 def csd(
-    x,
-    y,
+    x: ArrayLike,
+    y: ArrayLike,
     fs: Any = 1.0,
     window: Any = "hann",
-    nperseg=None,
-    noverlap=None,
-    nfft=None,
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
     detrend: Any = "constant",
-    return_onesided=True,
-    scaling="density",
-    axis=-1,
-    average="mean",
-):
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
     """Return the cross power spectral density of two signals, by Welch's method.
 
     It is the average over segments of the conjugate spectrum of `x` times the spectrum of `y`.
@@ -154,18 +157,18 @@ def csd(
 
 @public
 def welch(
-    x,
+    x: ArrayLike,
     fs: Any = 1.0,
     window: Any = "hann",
-    nperseg=None,
-    noverlap=None,
-    nfft=None,
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
     detrend: Any = "constant",
-    return_onesided=True,
-    scaling="density",
-    axis=-1,
-    average="mean",
-):
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
     """Return the power spectral density of a signal, by Welch's method.
 
     Args:
@@ -200,17 +203,17 @@ def welch(
 
 @public
 def istft(
-    Zxx,
+    Zxx: ArrayLike,
     fs: Any = 1.0,
     window: Any = "hann",
-    nperseg=None,
-    noverlap=None,
-    nfft=None,
-    input_onesided=True,
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
     boundary: bool | None = True,
-    time_axis=-1,
-    freq_axis=-2,
-):
+    time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Array, Array]:
     """Return the signal of which `stft` made spectra.
 
     Where spectra were changed in between, it is the signal whose spectra are nearest to them.

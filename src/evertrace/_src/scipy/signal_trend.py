@@ -1,12 +1,15 @@
 """Signals without their trends."""
 
+from __future__ import annotations
+
 import itertools
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors
-from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import joining, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.promotion import aligned, promote_dtypes_inexact
@@ -16,7 +19,13 @@ from evertrace._src.support import set_module
 
 
 @set_module("evertrace.scipy.signal")
-def detrend(data, axis=-1, type="linear", bp: Any = 0, overwrite_data=None):
+def detrend(
+    data: ArrayLike,
+    axis: int = -1,
+    type: str = "linear",
+    bp: Any = 0,
+    overwrite_data: bool | None = None,
+) -> Array:
     """Return a signal without its trend: the mean, or the straight line that is nearest to it.
 
     Args:

@@ -4,7 +4,10 @@ Solutions are differentiated as such (`lax.custom_linear_solve`), not through th
 tree of arrays is one vector; the methods below are about that.
 """
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +30,16 @@ public = set_module("evertrace.scipy.sparse.linalg")
 
 
 @public
-def cg(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None):
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: Any = 1e-5,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+) -> tuple[Any, Any]:
     """Solve ``A x = b`` for a Hermitian, positive definite operator by conjugate gradients.
 
     Args:
@@ -63,7 +75,16 @@ def cg(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None):
 
 
 @public
-def bicgstab(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None):
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: Any = 1e-5,
+    atol: Any = 0.0,
+    maxiter: Any = None,
+    M: Any = None,
+) -> tuple[Any, Any]:
     """Solve ``A x = b`` for any invertible operator by stabilised biconjugate gradients.
 
     Args:
@@ -101,17 +122,17 @@ def bicgstab(A, b, x0=None, *, tol=1e-5, atol=0.0, maxiter=None, M=None):
 
 @public
 def gmres(
-    A,
-    b,
-    x0=None,
+    A: Any,
+    b: Any,
+    x0: Any = None,
     *,
-    tol=1e-5,
-    atol=0.0,
-    restart=20,
-    maxiter=None,
-    M=None,
-    solve_method="batched",
-):
+    tol: Any = 1e-5,
+    atol: Any = 0.0,
+    restart: Any = 20,
+    maxiter: Any = None,
+    M: Any = None,
+    solve_method: Any = "batched",
+) -> tuple[Any, Any]:
     """Solve ``A x = b`` for any invertible operator by minimal residuals in Krylov spaces.
 
     Args:

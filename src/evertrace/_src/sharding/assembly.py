@@ -1,6 +1,10 @@
 """Arrays laid out over a mesh: made of their parts, or laid out anew."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +24,9 @@ top = set_module("evertrace")
 
 
 @top
-def make_array_from_callback(shape, sharding, data_callback, dtype=None):
+def make_array_from_callback(
+    shape: Any, sharding: Any, data_callback: Any, dtype: Any = None
+) -> Array:
     """Return an array whose parts a function gives.
 
     Args:
@@ -59,7 +65,9 @@ def make_array_from_callback(shape, sharding, data_callback, dtype=None):
 
 
 @top
-def make_array_from_process_local_data(sharding, local_data, global_shape=None):
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Array:
     """Return an array of the data that each process has.
 
     Args:
@@ -118,7 +126,9 @@ def make_array_from_process_local_data(sharding, local_data, global_shape=None):
 
 
 @top
-def make_array_from_single_device_arrays(shape, sharding, arrays, *, dtype=None):
+def make_array_from_single_device_arrays(
+    shape: Any, sharding: Any, arrays: Any, *, dtype: Any = None
+) -> Array:
     """Return the array whose parts are arrays of single devices.
 
     Args:
@@ -214,7 +224,7 @@ def _counts(sharding, ndim):
 
 
 @top
-def reshard(xs, out_shardings):
+def reshard(xs: Any, out_shardings: Any) -> Any:
     """Return arrays laid out in another way.
 
     Args:
@@ -275,7 +285,9 @@ _explicit = _decorator("explicit_axes", _with_arguments)
 
 
 @public
-def auto_axes(f=None, /, *, axes=None, out_sharding=None):
+def auto_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
+) -> Callable[..., Any]:
     """Leave axes of the mesh to the compiler within a function.
 
     Args:
@@ -296,7 +308,9 @@ def auto_axes(f=None, /, *, axes=None, out_sharding=None):
 
 
 @public
-def explicit_axes(f=None, /, *, axes=None, in_sharding=None):
+def explicit_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
+) -> Callable[..., Any]:
     """State the sharding of arguments within a function.
 
     Args:

@@ -1,5 +1,7 @@
 """Several processes that work together: how they are joined."""
 
+from __future__ import annotations
+
 import os
 from typing import Any
 
@@ -21,18 +23,18 @@ _VARIABLES = (
 
 @public
 def initialize(
-    coordinator_address=None,
-    num_processes=None,
-    process_id=None,
-    local_device_ids=None,
-    cluster_detection_method=None,
-    initialization_timeout=300,
-    heartbeat_timeout_seconds=100,
-    shutdown_timeout_seconds=300,
-    coordinator_bind_address=None,
-    slice_index=None,
-    partition_index=None,
-):
+    coordinator_address: Any = None,
+    num_processes: Any = None,
+    process_id: Any = None,
+    local_device_ids: Any = None,
+    cluster_detection_method: Any = None,
+    initialization_timeout: Any = 300,
+    heartbeat_timeout_seconds: Any = 100,
+    shutdown_timeout_seconds: Any = 300,
+    coordinator_bind_address: Any = None,
+    slice_index: Any = None,
+    partition_index: Any = None,
+) -> None:
     """Join several processes, so that `devices` are those of all of them.
 
     Each process calls it, before it computes anything. What is not passed is taken from the
@@ -146,7 +148,7 @@ def _argument_error(address, count, index):
 
 
 @public
-def is_initialized():
+def is_initialized() -> Any:
     """Return whether `initialize` has been called, and not `shutdown` since.
 
     Example:
@@ -162,7 +164,7 @@ def membership() -> Any:
 
 
 @public
-def shutdown():
+def shutdown() -> None:
     """Leave the other processes; without `initialize`, do nothing.
 
     Example:

@@ -1,7 +1,10 @@
 """`explain_sharding`: what the devices of a mesh would tell each other to run a function."""
 
+from __future__ import annotations
+
 import functools
 import linecache
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from evertrace._src import errors, tree
@@ -49,11 +52,11 @@ class ShardingReport(_Report):
     __slots__ = ()
 
     @property
-    def bytes(self):
+    def bytes(self) -> Any:
         """The bytes of all results of collectives on each device."""
         return sum(c.bytes for c in self.collectives)
 
-    def __str__(self):
+    def __str__(self) -> str:
         devices = ", ".join(f"{name}: {size}" for name, size in self.sizes.items())
         lines = [f"{self.name} over a mesh of {devices}"]
         lines += [f"  argument  {text}" for text in self.arguments]
@@ -71,7 +74,7 @@ class ShardingReport(_Report):
 
 
 @top
-def explain_sharding(fun):
+def explain_sharding(fun: Callable[..., Any]) -> Callable[..., ShardingReport]:
     """Return a function that says what devices would tell each other to run another one.
 
     Args:

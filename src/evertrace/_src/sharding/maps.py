@@ -6,7 +6,10 @@ axes, the function is applied to all of them, and the results are put together. 
 one device; dividing the work is the business of a later change, and not one of meaning.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +22,7 @@ from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array, as_operand
 from evertrace._src.arrays.results import flatten_result
+from evertrace._src.arrays.types import AxisName
 from evertrace._src.core.tracer import state
 from evertrace._src.engines import runtime
 from evertrace._src.jit.laid_out import sharding_behind
@@ -69,15 +73,15 @@ class _Call(NamedTuple):
 
 @top
 def shard_map(
-    f=None,
+    f: Callable[..., Any] | None = None,
     /,
     *,
-    out_specs,
+    out_specs: Any,
     in_specs: Any = INFER,
-    mesh=None,
+    mesh: Any = None,
     axis_names: Any = frozenset(),
-    check_vma=True,
-):
+    check_vma: bool = True,
+) -> Callable[..., Any]:
     """Map a function of one device's part of arrays over all devices of a mesh.
 
     Args:
@@ -333,7 +337,14 @@ def _differing_error(call, spec, name, number):
 
 
 @top
-def smap(f=None, /, *, in_axes: Any = INFER, out_axes, axis_name):
+def smap(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_axes: Any = INFER,
+    out_axes: Any,
+    axis_name: AxisName,
+) -> Callable[..., Any]:
     """Map a function of parts over one axis of the mesh in force; a `shard_map` of one axis.
 
     Args:
@@ -365,17 +376,17 @@ def smap(f=None, /, *, in_axes: Any = INFER, out_axes, axis_name):
 
 @top
 def pmap(
-    fun,
-    axis_name=None,
+    fun: Callable[..., Any],
+    axis_name: AxisName | None = None,
     *,
     in_axes: Any = 0,
     out_axes: Any = 0,
-    static_broadcasted_argnums=(),
-    devices=None,
-    backend=None,
-    axis_size=None,
-    donate_argnums=(),
-):
+    static_broadcasted_argnums: Any = (),
+    devices: Any = None,
+    backend: Any = None,
+    axis_size: Any = None,
+    donate_argnums: Any = (),
+) -> Callable[..., Any]:
     """Map a function over the leading axis of its arguments, one entry for each device.
 
     Args:

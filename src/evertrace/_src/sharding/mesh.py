@@ -1,5 +1,7 @@
 """Meshes: devices in a grid whose axes have names; which one is in force."""
 
+from __future__ import annotations
+
 import collections
 import enum
 import math
@@ -34,7 +36,7 @@ class AxisType(enum.Enum):
     Explicit = enum.auto()
     Manual = enum.auto()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -93,22 +95,22 @@ class _Axes:
             )
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         """An ordered dict: name of an axis -> its size."""
         return collections.OrderedDict(self.shape_tuple)
 
     @property
-    def shape_tuple(self):
+    def shape_tuple(self) -> Any:
         """Pairs (name, size), one per axis."""
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
-    def size(self):
+    def size(self) -> Any:
         """The number of devices."""
         return math.prod(self.axis_sizes) if self.axis_names else 0
 
     @property
-    def empty(self):
+    def empty(self) -> Any:
         """Whether there are no axes."""
         return not self.axis_names
 
@@ -156,24 +158,24 @@ class Mesh(_Axes):
       {'data': 1, 'model': 1}
     """
 
-    def __init__(self, devices, axis_names, axis_types=None):
+    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
         self.devices = np.array(devices, dtype=object)
         self._set_axes(axis_names, self.devices.shape, axis_types)
         self._entered = []
 
     @property
-    def device_ids(self):
+    def device_ids(self) -> Any:
         """The numbers of the devices, in their grid."""
         ids = [d.id for d in self.devices.flat]
         return np.array(ids, dtype=np.int64).reshape(self.devices.shape)
 
     @property
-    def local_devices(self):
+    def local_devices(self) -> Any:
         """The devices of this process, in order."""
         return [d for d in self.devices.flat if is_local(d)] if self.axis_names else []
 
     @property
-    def local_mesh(self):
+    def local_mesh(self) -> Any:
         """The part of the mesh that belongs to this process.
 
         Raises:
@@ -197,17 +199,17 @@ class Mesh(_Axes):
         return Mesh(part, self.axis_names, self.axis_types)
 
     @property
-    def is_multi_process(self):
+    def is_multi_process(self) -> Any:
         """Whether devices of several processes are in it."""
         return len({getattr(d, "process_index", 0) for d in self.devices.flat}) > 1
 
     @property
-    def is_scalar(self):
+    def is_scalar(self) -> Any:
         """Whether it is a single device without axes."""
         return False
 
     @property
-    def abstract_mesh(self):
+    def abstract_mesh(self) -> Any:
         """The mesh without its devices."""
         device = None
         if self.axis_names and self.devices.size:
@@ -217,7 +219,7 @@ class Mesh(_Axes):
             self.axis_sizes, self.axis_names, self.axis_types, abstract_device=device
         )
 
-    def update(self, devices=None, axis_names=None, axis_types=None):
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Any:
         """Return the mesh with other devices, names or types."""
         return Mesh(
             self.devices if devices is None else devices,
@@ -228,33 +230,33 @@ class Mesh(_Axes):
     def _key(self):
         return tuple(self.devices.flat), self.shape_tuple, self.axis_types
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return self is other or (isinstance(other, Mesh) and self._key() == other._key())
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.shape_tuple, self.axis_types))
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self._entered.append(set_mesh(self))
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> Any:
         self._entered.pop().__exit__(*error)
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: Any) -> Any:
         return self
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         platform = self.devices.flat[0].platform if self.axis_names else ""
         return _mesh_here, (platform, self.device_ids, self.axis_names, self.axis_types)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._text()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         types = f", axis_types={_types_text(self.axis_types)}" if self.axis_names else ""
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}{types})"
 
@@ -294,14 +296,21 @@ class AbstractMesh(_Axes):
       8
     """
 
-    def __init__(self, axis_sizes, axis_names, axis_types=None, *, abstract_device=None):
+    def __init__(
+        self,
+        axis_sizes: Any,
+        axis_names: Any,
+        axis_types: Any = None,
+        *,
+        abstract_device: Any = None,
+    ) -> None:
         self.abstract_device = abstract_device
         self._set_axes(axis_names, axis_sizes, axis_types)
 
     abstract_mesh = property(lambda self: self)
 
     @property
-    def devices(self):
+    def devices(self) -> Any:
         """There are none: an error."""
         raise errors.user_error(
             ValueError,
@@ -310,7 +319,9 @@ class AbstractMesh(_Axes):
             anchor="mesh",
         )
 
-    def update(self, axis_sizes=None, axis_names=None, axis_types=None, **kwargs):
+    def update(
+        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None, **kwargs: Any
+    ) -> Any:
         """Return the mesh with other sizes, names or types."""
         return AbstractMesh(
             axis_sizes or self.axis_sizes,
@@ -322,18 +333,20 @@ class AbstractMesh(_Axes):
     def _key(self):
         return self.shape_tuple, self.axis_types, self.abstract_device
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return self is other or (isinstance(other, AbstractMesh) and self._key() == other._key())
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._text()
 
 
 @top
-def make_mesh(axis_shapes, axis_names, axis_types=None, *, devices=None):
+def make_mesh(
+    axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devices: Any = None
+) -> Mesh:
     """Return a mesh of the first devices that there are.
 
     Args:
@@ -385,15 +398,15 @@ _in_force = []  # keeps alive what `set_mesh` has set for good
 class _Setting:
     """Sets the mesh of this thread, from now on or for a ``with`` block."""
 
-    def __init__(self, mesh):
+    def __init__(self, mesh: Any) -> None:
         self._override = config.override(mesh=mesh)
         self._override.__enter__()
         _in_force.append(self)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return config.current().mesh
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> Any:
         _in_force.remove(self)
         return self._override.__exit__(*error)
 
@@ -413,7 +426,7 @@ class set_mesh(_Setting):  # JAX's name
       ('x',)
     """
 
-    def __init__(self, mesh):
+    def __init__(self, mesh: Any) -> None:
         _check_kind("set_mesh", mesh, Mesh)
         super().__init__(mesh)
 
@@ -428,7 +441,7 @@ class use_abstract_mesh(_Setting):  # JAX's name
       4
     """
 
-    def __init__(self, mesh):
+    def __init__(self, mesh: Any) -> None:
         _check_kind("use_abstract_mesh", mesh, AbstractMesh)
         super().__init__(mesh)
 
@@ -444,7 +457,7 @@ def _check_kind(where, mesh, kind):
 
 
 @public
-def get_mesh():
+def get_mesh() -> Any:
     """Return the mesh in force, one without axes if there is none.
 
     Example:
@@ -456,7 +469,7 @@ def get_mesh():
 
 
 @public
-def get_abstract_mesh():
+def get_abstract_mesh() -> Any:
     """Return the mesh in force without its devices, one without axes if there is none.
 
     Example:

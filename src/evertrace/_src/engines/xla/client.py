@@ -6,6 +6,8 @@ machine has: an accelerator whose plugin is installed and finds devices, else th
 of XLA's CPU runtime work only before the client exists; they are pulled here, just before.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import re
@@ -120,7 +122,7 @@ class Client:
         "process_index",
     )
 
-    def __init__(self, raw: Any):
+    def __init__(self, raw: Any) -> None:
         """Wrap one client of jaxlib."""
         self._held = raw
         self.platform: str = raw.platform

@@ -4,6 +4,10 @@ Both are one primitive, whose operands are an error: its code and, by site, its 
 `checkify` has turned it into values it runs at once where values are known, and cannot be compiled.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import errors, tree
@@ -93,7 +97,7 @@ def _lower(b, outs, *operands, sites, debug):
 
 
 @public
-def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
+def check(pred: Any, msg: Any, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Say that something must hold, with a message for where it does not.
 
     In a function transformed by `checkify` with `user_checks`, a failed check makes the error that
@@ -139,7 +143,7 @@ def check(pred, msg, *fmt_args, debug=False, **fmt_kwargs):
 
 
 @public
-def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
+def debug_check(pred: Any, msg: Any, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """Call `check` with ``debug=True``: nothing happens where `checkify` is not around.
 
     Args:
@@ -157,7 +161,7 @@ def debug_check(pred, msg, *fmt_args, **fmt_kwargs):
 
 
 @public
-def check_error(error):
+def check_error(error: Any) -> None:
     """Raise the error if there is one; in a function under `checkify`, make it that function's.
 
     Args:

@@ -5,9 +5,12 @@ of the process has, so that errors of different functions can be joined. Sites o
 message are one object: an error's tree structure does not change from call to call.
 """
 
+from __future__ import annotations
+
 import enum
 import itertools
 import weakref
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +40,7 @@ class ErrorCategory(enum.Enum):
     DIV = "a division by zero"
     INDEX = "an index out of bounds"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -126,7 +129,7 @@ class Error:
 
     __slots__ = ("code", "payload")
 
-    def __init__(self, code, payload):
+    def __init__(self, code: Any, payload: Any) -> None:
         if type(payload) is not dict or not all(type(site) is Site for site in payload):
             raise errors.user_error(
                 TypeError,
@@ -136,7 +139,7 @@ class Error:
             )
         self.code, self.payload = code, payload
 
-    def get(self):
+    def get(self) -> Any:
         """Return the message of the check that failed first, or None if none has.
 
         Of a batch of errors, all messages, one per line.
@@ -148,7 +151,7 @@ class Error:
             return found[0][1]
         return "\n".join(f"at mapped index {_index_text(i)}: {text}" for i, text, _ in found)
 
-    def throw(self):
+    def throw(self) -> Any:
         """Raise `JaxRuntimeError` with the message and the user's line if a check failed."""
         found = self._failures()
         if found:
@@ -170,7 +173,7 @@ class Error:
             found.append((index, site.message(payload), site))
         return found
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Error({self.code if isinstance(self.code, Tracer) else self.get()})"
 
 

@@ -1,5 +1,10 @@
 """`checkify`: the transformation of a function, as users call it."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.api.arguments import check_callable
 from evertrace._src.arrays.interop import as_array
@@ -12,7 +17,7 @@ from evertrace._src.tracebacks import shortened
 
 
 @set_module("evertrace.experimental.checkify")
-def checkify(f, errors=user_checks):
+def checkify(f: Callable[..., Any], errors: Any = user_checks) -> Callable[..., Any]:
     """Return a function that reports failed checks as a value beside its result.
 
     The function runs to its end whatever its checks find, and returns an `Error` that says which of

@@ -11,6 +11,8 @@ count for nothing; they fill up what must have one size for a whole batch or a w
 What the functions bind are the primitives of `elements.py`.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Callable
@@ -75,21 +77,21 @@ class JAXSparse:
     transpose: Callable[..., Any]
     __getitem__: Callable[..., Any]
 
-    def __init__(self, args, *, shape):
+    def __init__(self, args: Any, *, shape: Any) -> None:
         self.shape = tuple(operator.index(n) for n in shape)
 
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise no_sequence("len() of unsized object", repr(self))
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise errors.user_error(
             TypeError,
             f"{type(self).__name__}: a sparse array is not taken for a dense one.",
@@ -124,7 +126,9 @@ class BCOO(JAXSparse):
       Array([100.,   2.], dtype=float32)
     """
 
-    def __init__(self, args, *, shape, indices_sorted=False, unique_indices=False):
+    def __init__(
+        self, args: Any, *, shape: Any, indices_sorted: bool = False, unique_indices: bool = False
+    ) -> None:
         super().__init__(args, shape=shape)
         self.data, self.indices = (as_array(x, "BCOO") for x in args)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
@@ -139,7 +143,7 @@ class BCOO(JAXSparse):
     sparse_shape = property(lambda self: self.shape[self.n_batch :][: self.n_sparse])
     dense_shape = property(lambda self: self.shape[self.n_batch + self.n_sparse :])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         kinds = f", n_batch={self.n_batch}" * bool(self.n_batch)
         kinds += f", n_dense={self.n_dense}" * bool(self.n_dense)
         text = f"BCOO({dtypes.short_name(self.dtype)}{list(self.shape)}, nse={self.nse}{kinds})"
@@ -147,42 +151,42 @@ class BCOO(JAXSparse):
         return f"Traced<{text}>" if traced else text
 
     @classmethod
-    def fromdense(cls, mat, **options):
+    def fromdense(cls, mat: Any, **options: Any) -> Any:
         """Return a dense array as a sparse one; see `bcoo_fromdense`."""
         return bcoo_fromdense(mat, **options)
 
     @classmethod
-    def from_bcoo(cls, mat):
+    def from_bcoo(cls, mat: Any) -> Any:
         """Return a `BCOO` as it is."""
         return mat
 
-    def todense(self):
+    def todense(self) -> Any:
         """Return the array as a dense one."""
         return bcoo_todense(self)
 
-    def to_bcoo(self):
+    def to_bcoo(self) -> Any:
         """Return it, by coordinates."""
         return self
 
-    def sort_indices(self):
+    def sort_indices(self) -> Any:
         """Return it with its elements in the order of their coordinates."""
         return bcoo_sort_indices(self)
 
-    def sum_duplicates(self, nse=None, remove_zeros=True):
+    def sum_duplicates(self, nse: Any = None, remove_zeros: bool = True) -> Any:
         """Return it with every coordinate once; see `bcoo_sum_duplicates`."""
         del remove_zeros
         return bcoo_sum_duplicates(self, nse=nse)
 
-    def update_layout(self, **options):
+    def update_layout(self, **options: Any) -> Any:
         """Return it with other numbers of batch and dense dimensions; see `bcoo_update_layout`."""
         return bcoo_update_layout(self, **options)
 
-    def with_data(self, data, **known):
+    def with_data(self, data: Any, **known: Any) -> Any:
         """Return an array of the same coordinates with other values of the same shape."""
         kept = {"indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
         return BCOO((data, self.indices), shape=self.shape, **kept | known)
 
-    def mapped(self, fun, *others):
+    def mapped(self, fun: Any, *others: Any) -> Any:
         """Apply a function of ``(data, indices)`` of one example to every example.
 
         Args:
@@ -247,7 +251,7 @@ tree.register_pytree_node(BCOO, _flatten, _unflatten)
 
 
 @public
-def bcoo_todense(mat):
+def bcoo_todense(mat: Any) -> Any:
     """Return a sparse array as a dense one.
 
     Args:
@@ -263,7 +267,9 @@ def bcoo_todense(mat):
 
 
 @public
-def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32):
+def bcoo_fromdense(
+    mat: Any, *, nse: Any = None, n_batch: Any = 0, n_dense: Any = 0, index_dtype: Any = np.int32
+) -> Any:
     """Return a dense array as a sparse one.
 
     Args:
@@ -305,7 +311,7 @@ def bcoo_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32)
 
 
 @public
-def bcoo_extract(sparr, arr, *, assume_unique=None):
+def bcoo_extract(sparr: Any, arr: Any, *, assume_unique: Any = None) -> Any:
     """Return a sparse array with the values that a dense one has at its coordinates.
 
     Args:
@@ -333,7 +339,7 @@ def bcoo_extract(sparr, arr, *, assume_unique=None):
 
 
 @public
-def bcoo_sort_indices(mat):
+def bcoo_sort_indices(mat: Any) -> Any:
     """Return a sparse array with its elements in the order of their coordinates.
 
     Args:
@@ -353,7 +359,7 @@ def bcoo_sort_indices(mat):
 
 
 @public
-def bcoo_sum_duplicates(mat, nse=None):
+def bcoo_sum_duplicates(mat: Any, nse: Any = None) -> Any:
     """Return a sparse array in which every coordinate stands once, in order.
 
     Args:
@@ -388,7 +394,9 @@ def bcoo_sum_duplicates(mat, nse=None):
 
 
 @public
-def bcoo_update_layout(mat, *, n_batch=None, n_dense=None, on_inefficient="error"):
+def bcoo_update_layout(
+    mat: Any, *, n_batch: Any = None, n_dense: Any = None, on_inefficient: Any = "error"
+) -> Any:
     """Return a sparse array with other numbers of batch and dense dimensions.
 
     Args:

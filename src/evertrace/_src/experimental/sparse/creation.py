@@ -1,13 +1,17 @@
 """Sparse arrays from nothing: empty ones, identities, random ones."""
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import DTypeLike, Key
 from evertrace._src.experimental.sparse.arrays import BCOO, public
 from evertrace._src.experimental.sparse.formats import FORMATS
 from evertrace._src.numpy.creation import ones, zeros
@@ -32,8 +36,15 @@ def _in_format(where, make, sparse_format):
 
 @public
 def empty(
-    shape, dtype=None, index_dtype="int32", sparse_format="bcoo", *, n_batch=0, n_dense=0, nse=0
-):
+    shape: Any,
+    dtype: DTypeLike | None = None,
+    index_dtype: Any = "int32",
+    sparse_format: Any = "bcoo",
+    *,
+    n_batch: Any = 0,
+    n_dense: Any = 0,
+    nse: Any = 0,
+) -> Any:
     """Return a sparse array of zeros.
 
     Args:
@@ -64,8 +75,16 @@ def empty(
 
 @public
 def eye(
-    N, M=None, k=0, dtype=None, index_dtype="int32", sparse_format="bcoo", *, n_batch=0, n_dense=0
-):
+    N: Any,
+    M: Any = None,
+    k: Any = 0,
+    dtype: DTypeLike | None = None,
+    index_dtype: Any = "int32",
+    sparse_format: Any = "bcoo",
+    *,
+    n_batch: Any = 0,
+    n_dense: Any = 0,
+) -> Any:
     """Return a sparse matrix with ones on a diagonal.
 
     Args:
@@ -100,19 +119,19 @@ def eye(
 
 @public
 def random_bcoo(
-    key,
-    shape,
+    key: Key,
+    shape: Any,
     *,
-    dtype=np.float64,
-    indices_dtype=None,
-    nse=0.2,
-    n_batch=0,
-    n_dense=0,
-    unique_indices=True,
-    sorted_indices=False,
-    generator=uniform,
-    **kwds,
-):
+    dtype: DTypeLike = np.float64,
+    indices_dtype: Any = None,
+    nse: Any = 0.2,
+    n_batch: Any = 0,
+    n_dense: Any = 0,
+    unique_indices: bool = True,
+    sorted_indices: bool = False,
+    generator: Any = uniform,
+    **kwds: Any,
+) -> Any:
     """Return a sparse array of random elements at random coordinates.
 
     Args:

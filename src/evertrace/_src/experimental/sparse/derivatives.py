@@ -1,5 +1,8 @@
 """Derivatives by sparse arrays: those by all elements of the array, at its coordinates only."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from typing import Any
 
 from evertrace._src import tree
@@ -38,7 +41,9 @@ def _put_data(x, data):
 
 
 @public
-def value_and_grad(fun, argnums=0, has_aux=False, **kwargs):
+def value_and_grad(
+    fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **kwargs: Any
+) -> Any:
     """Return a function that gives value and gradient; that by a sparse array is sparse.
 
     Args:
@@ -75,7 +80,7 @@ def value_and_grad(fun, argnums=0, has_aux=False, **kwargs):
 
 
 @public
-def grad(fun, argnums=0, has_aux=False, **kwargs):
+def grad(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **kwargs: Any) -> Any:
     """Return a function that gives the gradient; that by a sparse array is sparse.
 
     Args:
@@ -142,7 +147,7 @@ def _put_derivatives(x, data):
 
 
 @public
-def jacfwd(fun, argnums=0, has_aux=False, **kwargs):
+def jacfwd(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **kwargs: Any) -> Any:
     """Return a function that gives the Jacobian by forward mode; that by a sparse array is sparse.
 
     Args:
@@ -167,7 +172,7 @@ def jacfwd(fun, argnums=0, has_aux=False, **kwargs):
 
 
 @public
-def jacrev(fun, argnums=0, has_aux=False, **kwargs):
+def jacrev(fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **kwargs: Any) -> Any:
     """Return a function that gives the Jacobian by reverse mode; that by a sparse array is sparse.
 
     Args:

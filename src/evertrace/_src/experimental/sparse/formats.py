@@ -5,6 +5,8 @@ coordinates; all else is done there. In the formats of pointers the elements of 
 from ``indptr[i]`` to ``indptr[i + 1]``; elements behind the last pointer count for nothing.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -45,7 +47,7 @@ class Format(JAXSparse):
     col: Any
     from_bcoo: Callable[..., Any]
 
-    def __init__(self, args, *, shape):
+    def __init__(self, args: Any, *, shape: Any) -> None:
         super().__init__(args, shape=shape)
         given = tuple(args)
         if len(given) != len(self.parts):
@@ -70,7 +72,7 @@ class Format(JAXSparse):
     nse = property(lambda self: self.data.shape[0])
     dtype = property(lambda self: self.data.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not hasattr(self.data, "dtype"):  # a tree of something else than arrays
             return f"{type(self).__name__}({', '.join(map(repr, tree.leaves(self)))})"
         kinds = "".join(
@@ -87,7 +89,7 @@ class Format(JAXSparse):
     found_dense: ClassVar[dict[str, bool]] = {}  # what is known of the elements of a dense array
 
     @classmethod
-    def fromdense(cls, mat, *, nse=None, index_dtype=np.int32):
+    def fromdense(cls, mat: Any, *, nse: Any = None, index_dtype: Any = np.int32) -> Any:
         """Return a dense matrix as a sparse one; `nse` as of `bcoo_fromdense`."""
         return cls._fromdense(mat, nse=nse, index_dtype=index_dtype)
 
@@ -105,17 +107,17 @@ class Format(JAXSparse):
         return cls(parts, shape=mat.shape, **cls.found_dense)
 
     @classmethod
-    def check_rank(cls, rank):
+    def check_rank(cls, rank: Any) -> Any:
         """Raise if an array of that many dimensions is no matrix."""
         if rank != 2:
             raise _not_a_matrix(cls.__name__, rank)
 
-    def todense(self):
+    def todense(self) -> Any:
         """Return the array as a dense one."""
         arrays = (getattr(self, name) for name in self.parts)
         return self.todense_p.bind(*arrays, shape=self.shape)
 
-    def with_data(self, data):
+    def with_data(self, data: Any) -> Any:
         """Return an array of the same coordinates with other values of the same shape."""
         _, *where = (getattr(self, name) for name in self.parts)
         return type(self)((data, *where), shape=self.shape)
@@ -127,7 +129,7 @@ class Format(JAXSparse):
             raise _unfit(self, f"data of shape {self.data.shape} for an array of rank {self.ndim}")
         return one, one, self.pointer_shape()
 
-    def pointer_shape(self):
+    def pointer_shape(self) -> Any:
         """Return the shape that the last of the arrays should have."""
         return (self.shape[self.main] + 1,)
 
@@ -193,27 +195,29 @@ class COO(Format):
     parts = ("data", "row", "col")
     found_dense: ClassVar = {"rows_sorted": True}
 
-    def __init__(self, args, *, shape, rows_sorted=False, cols_sorted=False):
+    def __init__(
+        self, args: Any, *, shape: Any, rows_sorted: bool = False, cols_sorted: bool = False
+    ) -> None:
         super().__init__(args, shape=shape)
         self.rows_sorted, self.cols_sorted = rows_sorted, cols_sorted
 
-    def pointer_shape(self):
+    def pointer_shape(self) -> Any:
         """Return the shape of the columns."""
         return self.data.shape
 
-    def to_bcoo(self):
+    def to_bcoo(self) -> Any:
         """Return it with its coordinates in one array."""
         rows = stack([self.row, self.col], axis=1)
         return BCOO((self.data, rows), shape=self.shape, indices_sorted=False)
 
     @classmethod
-    def from_bcoo(cls, mat):
+    def from_bcoo(cls, mat: Any) -> Any:
         """Return a `BCOO` that is a matrix in this format."""
         mat = _matrix(mat, "COO")
         parts = (mat.data, mat.indices[:, 0], mat.indices[:, 1])
         return cls(parts, shape=mat.shape, rows_sorted=mat.indices_sorted)
 
-    def transpose(self, axes=None):
+    def transpose(self, axes: Any = None) -> Any:
         """Return the matrix with rows and columns exchanged."""
         _reversed_only(self, axes)
         return COO(
@@ -229,14 +233,14 @@ class COO(Format):
 class _Pointers(Format):
     """A matrix by the indices in one dimension and pointers for the other, `main`."""
 
-    def to_bcoo(self):
+    def to_bcoo(self) -> Any:
         """Return it by the coordinates of its elements."""
         both = [rows_of(self.indptr, self.nse), self.indices.astype(self.indptr.dtype)]
         rows = stack(both[:: -1 if self.main else 1], axis=1)
         return BCOO((self.data, rows), shape=self.shape)
 
     @classmethod
-    def from_bcoo(cls, mat):
+    def from_bcoo(cls, mat: Any) -> Any:
         """Return a `BCOO` that is a matrix in this format."""
         mat = _matrix(mat, cls.__name__)
         turned = bcoo_transpose(mat, permutation=(1, 0)) if cls.main else mat
@@ -244,7 +248,7 @@ class _Pointers(Format):
         indptr = pointers_to(turned.indices[:, 0], turned.shape[0])
         return cls((turned.data, turned.indices[:, 1], indptr), shape=mat.shape)
 
-    def transpose(self, axes=None):
+    def transpose(self, axes: Any = None) -> Any:
         """Return the matrix with rows and columns exchanged, by pointers for the other ones."""
         _reversed_only(self, axes)
         other = CSR if self.main else CSC
@@ -295,11 +299,11 @@ class CSC(_Pointers):
     main = 1
 
     @classmethod
-    def fromdense(cls, mat, *, nse=None, index_dtype=np.int32):
+    def fromdense(cls, mat: Any, *, nse: Any = None, index_dtype: Any = np.int32) -> Any:
         """Return a dense matrix as a sparse one; the first `nse` elements are those by columns."""
         return CSR.fromdense(as_array(mat).T, nse=nse, index_dtype=index_dtype).T
 
-    def todense(self):
+    def todense(self) -> Any:
         """Return the matrix as a dense one."""
         return self.T.todense().T
 
@@ -326,7 +330,9 @@ class BCSR(Format):
       (BCSR(f32[1, 2, 2], nse=3, n_batch=1), [[0, 1, 3]])
     """
 
-    def __init__(self, args, *, shape, indices_sorted=False, unique_indices=False):
+    def __init__(
+        self, args: Any, *, shape: Any, indices_sorted: bool = False, unique_indices: bool = False
+    ) -> None:
         super().__init__(args, shape=shape)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
 
@@ -338,7 +344,7 @@ class BCSR(Format):
     nse = property(lambda self: self.indices.shape[-1])
 
     @classmethod
-    def check_rank(cls, rank):
+    def check_rank(cls, rank: Any) -> Any:
         """Raise if there are not two sparse dimensions."""
         if rank != 2:
             raise errors.user_error(
@@ -348,7 +354,7 @@ class BCSR(Format):
                 anchor="sparse",
             )
 
-    def part_shapes(self):
+    def part_shapes(self) -> Any:
         """Return the shapes that the three arrays should have."""
         n, nse = self.n_batch, self.indices.shape[-1:]
         if n < 0 or not nse or n + 2 + self.n_dense != len(self.shape):
@@ -356,7 +362,7 @@ class BCSR(Format):
         batch = self.shape[:n]
         return ((*batch, *nse, *self.shape[n + 2 :]), (*batch, *nse), (*batch, self.shape[n] + 1))
 
-    def to_bcoo(self):
+    def to_bcoo(self) -> Any:
         """Return it by the coordinates of its elements."""
 
         def coordinates(indices, indptr):
@@ -373,7 +379,7 @@ class BCSR(Format):
         )
 
     @classmethod
-    def from_bcoo(cls, mat):
+    def from_bcoo(cls, mat: Any) -> Any:
         """Return a `BCOO` with two sparse dimensions in this format."""
         cls.check_rank(mat.n_sparse)
         mat = mat.sort_indices()
@@ -389,7 +395,15 @@ class BCSR(Format):
         )
 
     @classmethod
-    def fromdense(cls, mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32):
+    def fromdense(
+        cls,
+        mat: Any,
+        *,
+        nse: Any = None,
+        n_batch: int = 0,
+        n_dense: int = 0,
+        index_dtype: Any = np.int32,
+    ) -> Any:
         """Return a dense array as a sparse one; arguments as of `bcoo_fromdense`."""
         return cls._fromdense(
             mat,
@@ -400,7 +414,9 @@ class BCSR(Format):
         )
 
     @classmethod
-    def from_scipy_sparse(cls, mat, *, index_dtype=None, n_dense=0, n_batch=0):
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
+    ) -> Any:
         """Return a matrix of SciPy's in this format; `n_dense` and `n_batch` must be 0."""
         if n_dense or n_batch:
             raise errors.user_error(
@@ -413,12 +429,12 @@ class BCSR(Format):
         indices, indptr = (x.astype(index_dtype or np.int32) for x in (csr.indices, csr.indptr))
         return cls((csr.data, indices, indptr), shape=csr.shape)
 
-    def sum_duplicates(self, nse=None, remove_zeros=True):
+    def sum_duplicates(self, nse: Any = None, remove_zeros: bool = True) -> Any:
         """Return it with every coordinate once; see `bcoo_sum_duplicates`."""
         del remove_zeros
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse=nse))
 
-    def transpose(self, axes=None):
+    def transpose(self, axes: Any = None) -> Any:
         """Return it with dimensions in another order, of each kind among themselves."""
         return BCSR.from_bcoo(self.to_bcoo().transpose(axes))
 

@@ -1,5 +1,7 @@
 """Linear algebra of sparse matrices: solutions by factors, and the largest eigenvalues."""
 
+from __future__ import annotations
+
 import importlib
 from typing import Any
 
@@ -22,7 +24,7 @@ public = set_module("evertrace.experimental.sparse.linalg")
 
 
 @public
-def spsolve(data, indices, indptr, b, tol=1e-6, reorder=1):
+def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: Any = 1e-6, reorder: Any = 1) -> Any:
     """Solve a linear system with a sparse square matrix, by its factors.
 
     Args:
@@ -93,7 +95,7 @@ def _solve(turned, data, indices, indptr, b):
 
 
 @public
-def lobpcg_standard(A, X, m=100, tol=None):
+def lobpcg_standard(A: Any, X: Any, m: Any = 100, tol: Any = None) -> Any:
     """Return the largest eigenvalues of a Hermitian matrix and their eigenvectors.
 
     Args:

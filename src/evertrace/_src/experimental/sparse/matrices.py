@@ -1,6 +1,9 @@
 """Functions of the formats beside `BCOO`: what `jax.experimental.sparse` has for each of them."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +52,7 @@ csr_matvec_p, csr_matmat_p = _product_of(CSR, "matvec"), _product_of(CSR, "matma
 
 
 @public
-def coo_fromdense(mat, *, nse=None, index_dtype=np.int32):
+def coo_fromdense(mat: Any, *, nse: Any = None, index_dtype: Any = np.int32) -> Any:
     """Return a dense matrix as a `COO`.
 
     Args:
@@ -67,7 +70,7 @@ def coo_fromdense(mat, *, nse=None, index_dtype=np.int32):
 
 
 @public
-def coo_todense(mat):
+def coo_todense(mat: Any) -> Any:
     """Return a `COO` as a dense matrix.
 
     Args:
@@ -82,7 +85,7 @@ def coo_todense(mat):
 
 
 @public
-def coo_matvec(mat, v, transpose=False):
+def coo_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
     """Return the product of a `COO` and a vector.
 
     Args:
@@ -99,7 +102,7 @@ def coo_matvec(mat, v, transpose=False):
 
 
 @public
-def coo_matmat(mat, B, *, transpose=False):
+def coo_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any:
     """Return the product of a `COO` and a dense matrix.
 
     Args:
@@ -116,7 +119,7 @@ def coo_matmat(mat, B, *, transpose=False):
 
 
 @public
-def csr_fromdense(mat, *, nse=None, index_dtype=np.int32):
+def csr_fromdense(mat: Any, *, nse: Any = None, index_dtype: Any = np.int32) -> Any:
     """Return a dense matrix as a `CSR`.
 
     Args:
@@ -134,7 +137,7 @@ def csr_fromdense(mat, *, nse=None, index_dtype=np.int32):
 
 
 @public
-def csr_todense(mat):
+def csr_todense(mat: Any) -> Any:
     """Return a `CSR` as a dense matrix.
 
     Args:
@@ -149,7 +152,7 @@ def csr_todense(mat):
 
 
 @public
-def csr_matvec(mat, v, transpose=False):
+def csr_matvec(mat: Any, v: Any, transpose: bool = False) -> Any:
     """Return the product of a `CSR` and a vector.
 
     Args:
@@ -166,7 +169,7 @@ def csr_matvec(mat, v, transpose=False):
 
 
 @public
-def csr_matmat(mat, B, *, transpose=False):
+def csr_matmat(mat: Any, B: Any, *, transpose: bool = False) -> Any:
     """Return the product of a `CSR` and a dense matrix.
 
     Args:
@@ -186,7 +189,9 @@ def csr_matmat(mat, B, *, transpose=False):
 
 
 @public
-def bcsr_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32):
+def bcsr_fromdense(
+    mat: Any, *, nse: Any = None, n_batch: Any = 0, n_dense: Any = 0, index_dtype: Any = np.int32
+) -> Any:
     """Return a dense array as a `BCSR`.
 
     Args:
@@ -208,7 +213,7 @@ def bcsr_fromdense(mat, *, nse=None, n_batch=0, n_dense=0, index_dtype=np.int32)
 
 
 @public
-def bcsr_todense(mat):
+def bcsr_todense(mat: Any) -> Any:
     """Return a `BCSR` as a dense array.
 
     Args:
@@ -223,7 +228,7 @@ def bcsr_todense(mat):
 
 
 @public
-def bcsr_extract(indices, indptr, mat):
+def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
     """Return the values that a dense array has where a `BCSR` has elements.
 
     Args:
@@ -253,8 +258,14 @@ def bcsr_extract_p(indices, indptr, mat):
 
 @public
 def bcsr_dot_general(
-    lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
-):
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Return the product of arrays of which one or both are sparse, as `bcoo_dot_general` does.
 
     Args:
@@ -294,7 +305,9 @@ def bcsr_dot_general_p(data, indices, indptr, x, *, shape, **options):
 
 
 @public
-def bcsr_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
+def bcsr_broadcast_in_dim(
+    mat: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any = None
+) -> Any:
     """Return a `BCSR` with more batch or dense dimensions, or larger ones of those of size 1.
 
     Args:
@@ -342,7 +355,7 @@ def bcsr_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
 
 
 @public
-def bcsr_concatenate(operands, *, dimension):
+def bcsr_concatenate(operands: Any, *, dimension: Any) -> Any:
     """Join `BCSR` arrays along a batch or sparse dimension.
 
     Args:
@@ -395,7 +408,7 @@ def _joined_batches(mats, d):
 
 
 @public
-def bcsr_sum_duplicates(mat, nse=None):
+def bcsr_sum_duplicates(mat: Any, nse: Any = None) -> Any:
     """Return a `BCSR` in which every coordinate stands once, in order.
 
     Args:

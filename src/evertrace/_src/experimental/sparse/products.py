@@ -1,7 +1,10 @@
 """Products of sparse arrays, with dense ones and with each other."""
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import Any
 
 from evertrace._src import dtypes, errors
 from evertrace._src.api.formula import formula
@@ -17,7 +20,7 @@ from evertrace._src.numpy.shape import broadcast_to, moveaxis, reshape, transpos
 
 
 @public
-def bcoo_multiply_dense(sp_mat, v):
+def bcoo_multiply_dense(sp_mat: Any, v: Any) -> Any:
     """Return the product, element by element, of a sparse array and a dense one.
 
     Args:
@@ -40,7 +43,7 @@ def bcoo_multiply_dense(sp_mat, v):
 
 
 @public
-def bcoo_multiply_sparse(lhs, rhs):
+def bcoo_multiply_sparse(lhs: Any, rhs: Any) -> Any:
     """Return the product, element by element, of sparse arrays of one shape.
 
     Args:
@@ -77,8 +80,14 @@ def _matches(a, b):
 
 @public
 def bcoo_dot_general(
-    lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None, out_sharding=None
-):
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Return the product of arrays of which one or both are sparse, as `lax.dot_general`.
 
     Args:

@@ -4,8 +4,11 @@ Where batch dimensions make no difference to the result, they are made sparse on
 method is written once, for arrays with coordinates and dense dimensions.
 """
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +66,7 @@ def bcoo_transpose_p(data, indices, *, permutation):
 
 
 @public
-def bcoo_transpose(mat, *, permutation):
+def bcoo_transpose(mat: Any, *, permutation: Any) -> Any:
     """Return a sparse array with its dimensions in another order.
 
     Args:
@@ -100,7 +103,7 @@ def bcoo_transpose(mat, *, permutation):
 
 
 @public
-def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
+def bcoo_reshape(mat: Any, *, new_sizes: Any, dimensions: Any = None, sharding: Any = None) -> Any:
     """Return a sparse array with another shape.
 
     Args:
@@ -153,7 +156,9 @@ def bcoo_reshape(mat, *, new_sizes, dimensions=None, sharding=None):
 
 
 @public
-def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
+def bcoo_broadcast_in_dim(
+    mat: Any, *, shape: Any, broadcast_dimensions: Any, sharding: Any = None
+) -> Any:
     """Return a sparse array with more dimensions, or larger ones of those of size 1.
 
     Args:
@@ -212,7 +217,7 @@ def bcoo_broadcast_in_dim(mat, *, shape, broadcast_dimensions, sharding=None):
 
 
 @public
-def bcoo_squeeze(arr, *, dimensions):
+def bcoo_squeeze(arr: Any, *, dimensions: Any) -> Any:
     """Return a sparse array without some dimensions of size 1.
 
     Args:
@@ -236,7 +241,7 @@ def bcoo_squeeze(arr, *, dimensions):
 
 
 @public
-def bcoo_rev(operand, dimensions):
+def bcoo_rev(operand: Any, dimensions: Any) -> Any:
     """Return a sparse array with some dimensions reversed.
 
     Args:
@@ -262,7 +267,7 @@ def bcoo_rev(operand, dimensions):
 
 
 @public
-def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
+def bcoo_slice(mat: Any, *, start_indices: Any, limit_indices: Any, strides: Any = None) -> Any:
     """Return a box of a sparse array; elements outside of it stay, outside of the array.
 
     Args:
@@ -311,7 +316,7 @@ def bcoo_slice(mat, *, start_indices, limit_indices, strides=None):
 
 
 @public
-def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
+def bcoo_dynamic_slice(mat: Any, start_indices: Any, slice_sizes: Any) -> Any:
     """Return a box of known shape of a sparse array that begins where scalars say.
 
     Args:
@@ -347,7 +352,7 @@ def bcoo_dynamic_slice(mat, start_indices, slice_sizes):
 
 
 @public
-def bcoo_concatenate(operands, *, dimension):
+def bcoo_concatenate(operands: Any, *, dimension: Any) -> Any:
     """Join sparse arrays along a dimension.
 
     Args:
@@ -382,7 +387,7 @@ def bcoo_concatenate(operands, *, dimension):
 
 
 @public
-def bcoo_reduce_sum(mat, *, axes):
+def bcoo_reduce_sum(mat: Any, *, axes: Any) -> Any:
     """Return the sums of a sparse array over some dimensions, a sparse array.
 
     Args:

@@ -4,7 +4,10 @@ Another trace: its tracers stand for sparse arrays, and an operation on them mea
 `rules` says. Operations on dense arrays go to the parent.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,7 +44,7 @@ class SparseTracer(Tracer):
 
     __slots__ = ("value",)
 
-    def __init__(self, trace, value):
+    def __init__(self, trace: Any, value: Any) -> None:
         super().__init__(ShapedArray(value.shape, value.dtype), trace)
         self.value = value
 
@@ -90,7 +93,7 @@ def _is_sparse(x):
 
 
 @public
-def sparsify(f, use_tracer=False):
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
     """Return a function of sparse and dense arrays that does what `f` does for dense ones.
 
     Args:
@@ -127,7 +130,7 @@ def sparsify(f, use_tracer=False):
 
 
 @public
-def todense(arr):
+def todense(arr: Any) -> Any:
     """Return a sparse array as a dense one, also inside of `sparsify`; a dense one as it is.
 
     Args:

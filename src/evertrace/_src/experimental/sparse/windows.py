@@ -1,7 +1,10 @@
 """Windows of sparse arrays: gathers and convolutions, and products at chosen coordinates."""
 
+from __future__ import annotations
+
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -34,16 +37,16 @@ from evertrace._src.ops.dimension_numbers import GatherScatterMode
 
 @public
 def bcoo_gather(
-    operand,
-    start_indices,
-    dimension_numbers,
-    slice_sizes,
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: Any,
+    slice_sizes: Any,
     *,
-    unique_indices=False,
-    indices_are_sorted=False,
-    mode=None,
-    fill_value=None,
-):
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> Any:
     """Take windows of a sparse array, as `lax.gather` does.
 
     Args:
@@ -111,20 +114,20 @@ def _refuse(name, what, fix):
 
 @public
 def bcoo_conv_general_dilated(
-    lhs,
-    rhs,
+    lhs: Any,
+    rhs: Any,
     *,
-    window_strides,
-    padding,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dimension_numbers=None,
-    feature_group_count=1,
-    batch_group_count=1,
-    precision=None,
-    preferred_element_type=None,
-    out_sharding=None,
-):
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any = None,
+    rhs_dilation: Any = None,
+    dimension_numbers: Any = None,
+    feature_group_count: Any = 1,
+    batch_group_count: Any = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Any:
     """Convolve sparse arrays, as `lax.conv_general_dilated` does.
 
     Args:
@@ -207,7 +210,7 @@ def bcoo_conv_general_dilated(
 
 
 @public
-def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
+def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
     """Return the elements of a product of dense arrays at some coordinates only.
 
     Args:

@@ -7,6 +7,8 @@ others. A write that cannot be noted so, because a traced index says where, or b
 a loop's body, is made by copying the traced value back; it has the array's dtype too.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +70,7 @@ class Hole(NamedTuple):
     number: int
 
 
-def split(index):
+def split(index: Any) -> Any:
     """Return an index with holes, and what is to fill them."""
     found = []
 
@@ -291,7 +293,7 @@ def check_in_place(name, x, dtype, shape, casting: Any = "same_kind"):
 # ------------------------------------------------------------------------ functions that write
 
 
-def copyto(dst, src, casting: Any = "same_kind", where: Any = True):
+def copyto(dst, src, casting: Any = "same_kind", where: bool = True):
     """Do what `numpy.copyto` does."""
     kind = src.dtype if hasattr(src, "dtype") else None
     if kind is not None and not np.can_cast(kind, dst.dtype, casting):
@@ -325,7 +327,7 @@ def _choose(a, mask, values):
         a[...] = namespace.where(namespace.asarray(mask), a._cast(values), a.image())
 
 
-def fill_diagonal(a, val, wrap=False):
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
     """Do what `numpy.fill_diagonal` does."""
     chosen = np.zeros(a.shape, bool)
     np.fill_diagonal(chosen, True, wrap)
@@ -335,7 +337,7 @@ def fill_diagonal(a, val, wrap=False):
     a[where] = val
 
 
-def put(a, ind, v, mode: Any = "raise"):
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
     """Do what `numpy.put` does."""
     a.put(ind, v, mode)
 

@@ -1,5 +1,7 @@
 """What a code object shows without being run: the names it uses, and whose code it is."""
 
+from __future__ import annotations
+
 import dis
 import functools
 import inspect
@@ -8,7 +10,7 @@ import os
 import site
 import sys
 from types import CodeType, FunctionType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evertrace._src import config
 from evertrace._src.jit.lifting.asking import asking, asks, original
@@ -377,7 +379,7 @@ def kwdefaults_of(fun):
     return fun.__kwdefaults__ if found is None else found[2]
 
 
-def clone(fun, code, defaults, kwdefaults):
+def clone(fun: Any, code: Any, defaults: Any, kwdefaults: Any) -> Any:
     """Return a function that does what `fun` does without a trampoline."""
     made = FunctionType(code, fun.__globals__, fun.__name__, defaults, fun.__closure__)
     made.__kwdefaults__ = kwdefaults

@@ -6,6 +6,8 @@ by `host.Prologue`, and is on the path of every call, so its steps are kept in t
 data to read, and as instructions that one loop without a decision too many can run.
 """
 
+from __future__ import annotations
+
 import contextlib
 import math
 import operator
@@ -60,7 +62,7 @@ def equal_or_same(a, b):
     return a is b or a == b
 
 
-def bits(x):
+def bits(x: Any) -> Any:
     """Return what two values share if and only if they are of one type and one value, bit by bit.
 
     What is no plain value is told apart by identity.

@@ -5,6 +5,8 @@ each call of the compiled program, or repeated afterwards as an effect, or what 
 it refuses the call. Which function has which handler, and how calls are seen, is in `impure`.
 """
 
+from __future__ import annotations
+
 import functools
 import io
 import pickle
@@ -512,7 +514,7 @@ def environ(call):
     return call.run()
 
 
-def identity(call):
+def identity(call: Any) -> Any:
     """Handle ``operator.is_`` and ``is_not``, which ask what ``is`` asks."""
     if len(call.args) != 2 or call.kwargs:
         return call.run()

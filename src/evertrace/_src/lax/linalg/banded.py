@@ -1,9 +1,13 @@
 """Systems with tridiagonal matrices, singular ones included."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.elementwise import abs as magnitude
 from evertrace._src.lax.elementwise import max as larger
 from evertrace._src.lax.linalg.common import as_matrices, is_empty, public
@@ -24,7 +28,9 @@ from evertrace._src.ops.structural import (
 
 
 @public
-def tridiagonal_solve(dl, d, du, b, *, perturb_singular=False):
+def tridiagonal_solve(
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
     """Solve systems with tridiagonal matrices.
 
     Args:

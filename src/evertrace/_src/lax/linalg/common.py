@@ -1,8 +1,11 @@
 """What the functions of `lax.linalg` have in common: operands, empty matrices, refusals."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.ops.linalg import matrices
 from evertrace._src.ops.structural import zeros
@@ -11,14 +14,14 @@ from evertrace._src.support import set_module
 public = set_module("evertrace.lax.linalg")
 
 
-def as_matrices(name, x):
+def as_matrices(name, x) -> Array:
     """Return an argument as matrices of a dtype that LAPACK knows."""
     x = as_array(x, name)
     matrices.check_matrices(name, x.aval)
     return x
 
 
-def as_square(name, x):
+def as_square(name, x) -> Array:
     """Return an argument as square matrices."""
     x = as_array(x, name)
     matrices.check_square(name, x.aval)

@@ -1,11 +1,15 @@
 """Factors with orthogonal matrices, and the reductions of matrices by them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.linalg.common import (
     as_matrices,
     as_square,
@@ -22,7 +26,7 @@ from evertrace._src.ops.slicing import slice_in_dim
 
 
 @public
-def householder_product(a, taus):
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """Multiply Householder reflectors.
 
     Args:
@@ -44,7 +48,9 @@ def householder_product(a, taus):
 
 
 @public
-def ormqr(a, taus, c, *, left=True, transpose=False):
+def ormqr(
+    a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False
+) -> Array:
     """Multiply matrices by the Q that Householder reflectors make up, without making Q.
 
     Args:
@@ -78,7 +84,13 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
 
 
 @public
-def qr(x, *, pivoting=False, full_matrices=True, use_magma=None) -> tuple[Any, ...]:
+def qr(
+    x: ArrayLike,
+    *,
+    pivoting: bool = False,
+    full_matrices: bool = True,
+    use_magma: bool | None = None,
+) -> tuple[Any, ...]:
     """Factor matrices as ``Q @ R``, with orthonormal columns of Q and upper triangular R.
 
     Args:
@@ -116,7 +128,13 @@ def qr(x, *, pivoting=False, full_matrices=True, use_magma=None) -> tuple[Any, .
 
 
 @public
-def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable=None):
+def schur(
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Any = None,
+) -> Any:
     """Factor square matrices as ``q @ t @ adjoint(q)``, with orthogonal q.
 
     Args:
@@ -153,7 +171,7 @@ def schur(x, *, compute_schur_vectors=True, sort_eig_vals=False, select_callable
 
 
 @public
-def hessenberg(a):
+def hessenberg(a: ArrayLike) -> Any:
     """Reduce square matrices to upper Hessenberg form.
 
     Args:
@@ -177,7 +195,7 @@ def hessenberg(a):
 
 
 @public
-def tridiagonal(a, *, lower=True):
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> Any:
     """Reduce Hermitian matrices to tridiagonal form.
 
     Args:

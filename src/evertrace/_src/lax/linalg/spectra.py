@@ -1,8 +1,12 @@
 """Eigenvalues and singular values."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 from evertrace._src import errors
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.linalg.common import (
     as_matrices,
     as_square,
@@ -70,14 +74,14 @@ def _cut(x, start, end, dim=1):
 
 @public
 def eigh(
-    x,
+    x: ArrayLike,
     *,
-    lower=True,
-    symmetrize_input=True,
-    sort_eigenvalues=True,
-    subset_by_index=None,
-    implementation=None,
-):
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: Any = None,
+    implementation: Any = None,
+) -> Any:
     """Return eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
@@ -117,7 +121,14 @@ def eigh(
 
 
 @public
-def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorithm=None):
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: Any = None,
+    algorithm: Any = None,
+) -> Any:
     """Return singular values and vectors: ``x == u @ diag(s) @ vh``.
 
     Args:
@@ -170,14 +181,14 @@ def svd(x, *, full_matrices=True, compute_uv=True, subset_by_index=None, algorit
 
 @public
 def eig(
-    x,
+    x: ArrayLike,
     *,
-    compute_left_eigenvectors=True,
-    compute_right_eigenvectors=True,
-    enable_eigvec_derivs=False,
-    implementation=None,
-    use_magma=None,
-):
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: Any = None,
+    use_magma: bool | None = None,
+) -> Any:
     """Return eigenvalues and eigenvectors of general matrices.
 
     Args:

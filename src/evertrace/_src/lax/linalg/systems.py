@@ -1,10 +1,15 @@
 """Triangular, tridiagonal and LU systems, Cholesky factors, and products of symmetric matrices."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import numpy as np
 
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.linalg.common import (
     as_matrices,
     as_square,
@@ -20,7 +25,7 @@ from evertrace._src.ops.structural import expand_dims, squeeze
 
 
 @public
-def cholesky(x, *, symmetrize_input=True):
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Factor Hermitian positive definite matrices as ``L @ adjoint(L)``.
 
     Args:
@@ -43,7 +48,7 @@ def cholesky(x, *, symmetrize_input=True):
 
 
 @public
-def cholesky_update(r_matrix, w_vector):
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
     """Return the Cholesky factor of a matrix to which ``w @ transpose(w)`` is added.
 
     Args:
@@ -69,7 +74,14 @@ def cholesky_update(r_matrix, w_vector):
 
 
 @public
-def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_output=False):
+def symmetric_product(
+    a_matrix: Any,
+    c_matrix: Any,
+    *,
+    alpha: Any = 1.0,
+    beta: Any = 0.0,
+    symmetrize_output: bool = False,
+) -> Array:
     """Return ``alpha * a @ transpose(a) + beta * c``.
 
     Args:
@@ -99,15 +111,15 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
 
 @public
 def triangular_solve(
-    a,
-    b,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
-    left_side=False,
-    lower=False,
-    transpose_a=False,
-    conjugate_a=False,
-    unit_diagonal=False,
-):
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Array:
     """Solve ``op(a) @ x = b``, or ``x @ op(a) = b``, for triangular matrices `a`.
 
     Args:
@@ -146,7 +158,7 @@ def triangular_solve(
     return _from_matrix(out, left_side) if is_vector else out
 
 
-def _as_matrix(x, place):
+def _as_matrix(x, place) -> Array:
     """Return vectors as matrices with one column (place 1) or one row (place 0)."""
     return expand_dims(x, (x.aval.ndim - 1 + place,))
 
@@ -159,7 +171,7 @@ def _from_matrix(x, is_column):
 
 
 @public
-def lu(x):
+def lu(x: ArrayLike) -> Any:
     """Factor matrices as ``P @ L @ U`` with partial pivoting.
 
     Args:
@@ -187,7 +199,7 @@ def lu(x):
 
 
 @public
-def lu_pivots_to_permutation(pivots, permutation_size):
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: Any) -> Array:
     """Return the permutation that the swaps of an LU factorisation amount to.
 
     Args:

@@ -61,7 +61,7 @@ def _householder_abstract(a, taus):
     return a.strip_weak_type()
 
 
-householder_product_p = Primitive(
+householder_product_p: Primitive = Primitive(
     "householder_product",
     factors=batched(2),
     abstract=_householder_abstract,
@@ -124,7 +124,7 @@ def _ormqr_batch(size, args, dims, **params):
     return batched_leading(ormqr_p)(size, args, dims, **params)
 
 
-ormqr_p = Primitive(
+ormqr_p: Primitive = Primitive(
     "ormqr",
     factors=batched(2),
     abstract=_ormqr_abstract,
@@ -181,7 +181,7 @@ def _qr_jvp(tangents, primals, out, *, pivoting, full_matrices, use_magma):
     return (dq, dr, None) if pivoting else (dq, dr)
 
 
-qr_p = Primitive(
+qr_p: Primitive = Primitive(
     "qr",
     factors=batched(2),
     multiple_results=True,

@@ -142,7 +142,7 @@ def _triangular_batch(size, args, dims, **params):
     return batched_leading(triangular_solve_p)(size, args, dims, **params)
 
 
-triangular_solve_p = Primitive(
+triangular_solve_p: Primitive = Primitive(
     "triangular_solve",
     factors=batched(2),
     abstract=_triangular_abstract,
@@ -189,7 +189,7 @@ def cholesky_tangent(da, factor):
     return product(factor, select(on_diagonal(both.aval), scale(both, 0.5), both))
 
 
-cholesky_p = Primitive(
+cholesky_p: Primitive = Primitive(
     "cholesky",
     factors=batched(2),
     abstract=_cholesky_abstract,
@@ -242,7 +242,7 @@ def _square_upper(factors):
     return select(is_added, identity(upper.aval), upper)
 
 
-lu_p = Primitive(
+lu_p: Primitive = Primitive(
     "lu",
     factors=batched(2),
     multiple_results=True,
@@ -268,7 +268,7 @@ def _permutation_abstract(pivots, *, permutation_size):
     return ShapedArray((*pivots.shape[:-1], permutation_size), np.int32)
 
 
-lu_pivots_to_permutation_p = Primitive(
+lu_pivots_to_permutation_p: Primitive = Primitive(
     "lu_pivots_to_permutation",
     factors=batched(1),
     abstract=_permutation_abstract,
@@ -385,7 +385,7 @@ def _tridiagonal_transpose(ct, dl, d, du, b, **params):
     return None, None, None, out
 
 
-tridiagonal_solve_p = Primitive(
+tridiagonal_solve_p: Primitive = Primitive(
     "tridiagonal_solve",
     factors=batched(1),
     abstract=_tridiagonal_abstract,

@@ -86,7 +86,7 @@ def _eigh_jvp(tangents, primals, out, **params):
     return product(v, turn), _real(diagonal(c))
 
 
-eigh_p = Primitive(
+eigh_p: Primitive = Primitive(
     "eigh",
     factors=batched(2),
     multiple_results=True,
@@ -185,7 +185,7 @@ def _outside(u, moved, s):
     return div_p.bind(outside, along_rows(s, outside.aval))
 
 
-svd_p = Primitive(
+svd_p: Primitive = Primitive(
     "svd",
     factors=batched(2),
     multiple_results=True,
@@ -278,7 +278,7 @@ def _sum_rows(x):
     return reduce_sum_p.bind(x, axes=(x.aval.ndim - 2,), out_sharding=None)
 
 
-eig_p = Primitive(
+eig_p: Primitive = Primitive(
     "eig",
     factors=batched(2),
     multiple_results=True,
@@ -297,7 +297,7 @@ def _schur_abstract(a, *, compute_schur_vectors, sort_eig_vals, select_callable)
     return (a.strip_weak_type(),) * (2 if compute_schur_vectors else 1)
 
 
-schur_p = Primitive(
+schur_p: Primitive = Primitive(
     "schur",
     factors=batched(2),
     multiple_results=True,
@@ -314,7 +314,7 @@ def _hessenberg_abstract(a):
     return a.strip_weak_type(), shaped(a, max(a.shape[-1] - 1, 0))
 
 
-hessenberg_p = Primitive(
+hessenberg_p: Primitive = Primitive(
     "hessenberg",
     factors=batched(2),
     multiple_results=True,
@@ -333,7 +333,7 @@ def _tridiagonal_abstract(a, *, lower):
     return a.strip_weak_type(), shaped(a, n, dtype=real), shaped(a, off, dtype=real), shaped(a, off)
 
 
-tridiagonal_p = Primitive(
+tridiagonal_p: Primitive = Primitive(
     "tridiagonal",
     factors=batched(2),
     multiple_results=True,

@@ -57,7 +57,7 @@ def _symmetric_jvp(tangents, primals, out, *, alpha, beta):
     return add_any(*terms)
 
 
-symmetric_product_p = Primitive(
+symmetric_product_p: Primitive = Primitive(
     "symmetric_product",
     factors=batched(2),
     abstract=_symmetric_abstract,
@@ -104,7 +104,7 @@ def _as_row(v):
     return expand_dims(v, (v.aval.ndim - 1,))
 
 
-cholesky_update_p = Primitive(
+cholesky_update_p: Primitive = Primitive(
     "cholesky_update",
     factors=batched(2),
     abstract=_update_abstract,

@@ -1,5 +1,9 @@
 """Arguments of SciPy's linear algebra: matrices of inexact dtypes, and values out of a few."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors, native
 from evertrace._src.numpy.spectra import adjoint as adjoint
 from evertrace._src.numpy.spectra import as_matrices as as_matrices
@@ -8,7 +12,7 @@ from evertrace._src.numpy.spectra import as_square as as_square
 public = native.planned_in("evertrace.scipy.linalg")
 
 
-def choice(name, argument, value, choices):
+def choice(name: str, argument: str, value: Any, choices: Any) -> None:
     """Raise unless an argument is one of the values that it may have."""
     if value not in choices:
         raise errors.user_error(

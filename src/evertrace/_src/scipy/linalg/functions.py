@@ -4,12 +4,18 @@ All but the exponential start from the complex Schur form, and find a triangular
 column: each column solves a triangular system of the columns before it.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors
 from evertrace._src.api.autodiff import jvp
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.branches import cond
@@ -47,7 +53,7 @@ _DEGREE_AND_THETA = {"float32": (7, 3.925724783138660), "float64": (13, 4.25)}
 
 
 @public
-def expm(A, *, upper_triangular=False, max_squarings=16):
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Return the exponentials of square matrices, by scaling and squaring.
 
     Args:
@@ -177,7 +183,9 @@ def _squared(x, squarings, max_squarings):
 
 
 @public
-def expm_frechet(A, E, *, method=None, compute_expm=True):
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> Any:
     """Return the exponential of matrices, and its derivative in a direction.
 
     Args:
@@ -249,7 +257,7 @@ def _diagonal_matrix(v):
 
 
 @public
-def sqrtm(A, blocksize=1):
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Return the principal square roots of matrices.
 
     Args:
@@ -309,7 +317,7 @@ def _sqrtm_jvp(primals, tangents):
 
 
 @public
-def funm(A, func, disp=True):
+def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any:
     """Return any function of matrices, by the recurrence of Parlett.
 
     Args:
@@ -362,7 +370,9 @@ def _funm_error(t, values, out):
 
 
 @public
-def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
+def solve_sylvester(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
+) -> Array:
     """Return X with ``A @ X + X @ B == C``.
 
     Args:

@@ -8,12 +8,17 @@ an iteration is a list of steps, of which those after convergence are passed ove
 where c is large, take a QR factorisation for stability, the others a Cholesky one.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax.branches import cond
 from evertrace._src.lax.convert import stop_gradient
@@ -42,7 +47,14 @@ MAX_ITERATIONS = 10  # convergence takes 6 in float64, whatever the condition nu
 
 
 @set_module("evertrace.lax.linalg")
-def qdwh(x, *, is_hermitian=False, max_iterations=None, eps=None, dynamic_shape=None):
+def qdwh(
+    x: ArrayLike,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
+    dynamic_shape: Any = None,
+) -> tuple[Array, Array, Array, Array]:
     """Return the polar decomposition of matrices, by QR-based Halley iteration.
 
     Args:
@@ -179,7 +191,14 @@ def _step_by_cholesky(u, keep, turn, weight):
 
 
 @public
-def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
+def polar(
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:
     """Factor matrices into one with orthonormal columns (or rows) and a semidefinite one.
 
     Args:

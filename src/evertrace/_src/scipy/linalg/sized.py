@@ -3,12 +3,17 @@
 They are computed in NumPy, exactly where elements are integers, and rounded once.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import DTypeLike
 from evertrace._src.numpy import creation
 from evertrace._src.numpy.arguments import static_int
 from evertrace._src.scipy.linalg.arguments import choice, public
@@ -74,7 +79,7 @@ def _inverse_sums(n):
 
 
 @public
-def dft(n, scale=None, *, dtype=None):
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """Make the matrix of the discrete Fourier transform, ``exp(-2j pi i k / n)``.
 
     Args:
@@ -107,7 +112,7 @@ def dft(n, scale=None, *, dtype=None):
 
 
 @public
-def hadamard(n, dtype=int):
+def hadamard(n: int, dtype: Any = int) -> Array:
     """Make the Hadamard matrix of Sylvester's construction: ones and minus ones.
 
     Args:
@@ -144,7 +149,7 @@ def hadamard(n, dtype=int):
 
 
 @public
-def helmert(n, full=False):
+def helmert(n: int, full: bool = False) -> Array:
     """Make the Helmert matrix: orthonormal rows, each comparing an element with the mean before it.
 
     Args:
@@ -170,7 +175,7 @@ def helmert(n, full=False):
 
 
 @public
-def hilbert(n):
+def hilbert(n: int) -> Array:
     """Make the Hilbert matrix, ``1 / (i + j + 1)``.
 
     Args:
@@ -196,7 +201,7 @@ def hilbert(n):
 
 
 @public
-def invhilbert(n):
+def invhilbert(n: int) -> Array:
     """Make the inverse of the Hilbert matrix, whose elements are integers.
 
     Args:
@@ -223,7 +228,7 @@ _KINDS = ("symmetric", "lower", "upper", None)
 
 
 @public
-def pascal(n, kind=None):
+def pascal(n: int, kind: str | None = None) -> Array:
     """Make a Pascal matrix: binomial coefficients.
 
     Args:
@@ -249,7 +254,7 @@ def pascal(n, kind=None):
 
 
 @public
-def invpascal(n, kind=None):
+def invpascal(n: int, kind: str | None = None) -> Array:
     """Make the inverse of a Pascal matrix, whose elements are integers.
 
     Args:

@@ -1,8 +1,14 @@
 """Eigenvalues, singular values, and factors with orthogonal matrices."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Key
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.linalg.common import complex_dtype
 from evertrace._src.lax.loops import fori_loop
@@ -30,17 +36,17 @@ from evertrace._src.scipy.linalg.arguments import adjoint, as_matrices, as_squar
 
 @public
 def eigh(
-    a,
-    b=None,
-    lower=True,
-    eigvals_only=False,
-    overwrite_a=False,
-    overwrite_b=False,
-    turbo=True,
-    eigvals=None,
-    type=1,
-    check_finite=True,
-):
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: tuple[int, int] | None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
     """Return eigenvalues and eigenvectors of Hermitian matrices, also of pairs of them.
 
     Args:
@@ -99,8 +105,15 @@ def _solve_lower(factor, b, **options):
 
 @public
 def eigh_tridiagonal(
-    d, e, *, eigvals_only=False, select="a", select_range=None, tol=None, key=None
-):
+    d: ArrayLike,
+    e: ArrayLike,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: float | None = None,
+    key: Key | None = None,
+) -> Any:
     """Return eigenvalues and eigenvectors of real symmetric tridiagonal matrices.
 
     Args:
@@ -167,7 +180,7 @@ def eigh_tridiagonal(
 
 
 @public
-def schur(a, output="real"):
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """Factor square matrices as ``z @ t @ adjoint(z)``, with orthogonal z.
 
     Args:
@@ -193,7 +206,7 @@ def schur(a, output="real"):
 
 
 @public
-def rsf2csf(T, Z, check_finite=True):
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Turn real Schur factors into complex ones, by one rotation per block on the diagonal.
 
     Args:
@@ -254,7 +267,9 @@ def _complex_form(t, z):
 
 
 @public
-def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
+def hessenberg(
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
     """Return the upper Hessenberg form h of square matrices, ``a == q @ h @ adjoint(q)``.
 
     Args:
@@ -296,7 +311,14 @@ def broadcast_eye(a):
 
 
 @public
-def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True) -> tuple:
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: int | None = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple:
     """Factor matrices as ``Q @ R``; k is the smaller of m and n.
 
     Args:
@@ -325,8 +347,14 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
 
 @public
 def qr_multiply(
-    a, c, mode="right", pivoting=False, conjugate=False, overwrite_a=False, overwrite_c=False
-):
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Array, Array]:
     """Factor matrices as ``Q @ R``, and multiply others by Q; k is the smaller of m and n.
 
     Args:
@@ -370,13 +398,13 @@ def qr_multiply(
 
 @public
 def svd(
-    a,
-    full_matrices=True,
-    compute_uv=True,
-    overwrite_a=False,
-    check_finite=True,
-    lapack_driver="gesdd",
-):
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
     """Return singular values and vectors; see `numpy.linalg.svd`.
 
     Args:

@@ -1,8 +1,12 @@
 """Matrices with a structure, made of a few numbers: Toeplitz, companion and so on."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, elementary, joining, shape, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int
 from evertrace._src.numpy.padding import pad
@@ -25,7 +29,7 @@ def _vectors(name, a, at_least=0):
 
 
 @public
-def block_diag(*arrs):
+def block_diag(*arrs: ArrayLike) -> Array:
     """Put matrices along the diagonal of a larger one, with zeros elsewhere.
 
     Args:
@@ -65,7 +69,7 @@ def block_diag(*arrs):
 
 
 @public
-def toeplitz(c, r=None):
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Make matrices with constant diagonals.
 
     Args:
@@ -107,7 +111,7 @@ def _joined(name, *parts):
 
 
 @public
-def hankel(c, r=None):
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Make matrices with constant anti-diagonals.
 
     Args:
@@ -141,7 +145,7 @@ def hankel(c, r=None):
 
 
 @public
-def circulant(c):
+def circulant(c: ArrayLike) -> Array:
     """Make matrices whose columns are shifted by one place each, around the end.
 
     Args:
@@ -162,7 +166,7 @@ def circulant(c):
 
 
 @public
-def convolution_matrix(a, n, mode="full"):
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """Make the matrices A with ``A @ v == convolve(a, v, mode)`` for vectors v of n elements.
 
     Args:
@@ -198,7 +202,7 @@ def convolution_matrix(a, n, mode="full"):
 
 
 @public
-def companion(a):
+def companion(a: ArrayLike) -> Array:
     """Make matrices whose eigenvalues are the roots of polynomials.
 
     Args:
@@ -229,7 +233,7 @@ def _with_first_row(row, below):
 
 
 @public
-def leslie(f, s):
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """Make the matrices of the age-structured population model of P. H. Leslie (1945).
 
     Args:
@@ -258,7 +262,7 @@ def leslie(f, s):
 
 
 @public
-def fiedler(a):
+def fiedler(a: ArrayLike) -> Array:
     """Make the matrices of distances ``abs(a[i] - a[j])``.
 
     Args:
@@ -278,7 +282,7 @@ def fiedler(a):
 
 
 @public
-def fiedler_companion(a):
+def fiedler_companion(a: ArrayLike) -> Array:
     """Make pentadiagonal matrices whose eigenvalues are the roots of polynomials.
 
     Args:

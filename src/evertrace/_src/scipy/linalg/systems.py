@@ -4,7 +4,13 @@ Arguments named `overwrite_a`, `check_finite` and so on are accepted and have no
 not changed, and their contents raise nothing.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.lax.solves import custom_linear_solve
@@ -18,7 +24,7 @@ from evertrace._src.scipy.linalg.arguments import as_matrices, as_square, choice
 
 
 @public
-def det(a, overwrite_a=False, check_finite=True):
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return determinants; see `numpy.linalg.det`.
 
     Args:
@@ -37,7 +43,7 @@ def det(a, overwrite_a=False, check_finite=True):
 
 
 @public
-def inv(a, overwrite_a=False, check_finite=True):
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the inverses of square matrices; see `numpy.linalg.inv`.
 
     Args:
@@ -58,15 +64,15 @@ def inv(a, overwrite_a=False, check_finite=True):
 
 @public
 def solve(
-    a,
-    b,
-    lower=False,
-    overwrite_a=False,
-    overwrite_b=False,
-    debug=False,
-    check_finite=True,
-    assume_a="gen",
-):
+    a: ArrayLike,
+    b: ArrayLike,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Array:
     """Return x with ``a @ x == b``.
 
     Args:
@@ -113,15 +119,15 @@ _TRANSPOSED = {0: (False, False), "N": (False, False), 1: (True, False), "T": (T
 
 @public
 def solve_triangular(
-    a,
-    b,
+    a: ArrayLike,
+    b: ArrayLike,
     trans: int | str = 0,
-    lower=False,
-    unit_diagonal=False,
-    overwrite_b=False,
-    debug=None,
-    check_finite=True,
-):
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: bool | None = None,
+    check_finite: bool = True,
+) -> Array:
     """Return x with ``op(a) @ x == b`` for triangular matrices.
 
     Args:
@@ -188,7 +194,9 @@ def _on_columns(name, a, b, solve, *others):
 
 
 @public
-def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
+def cholesky(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
     """Factor Hermitian positive definite matrices as ``adjoint(U) @ U``, or ``L @ adjoint(L)``.
 
     Args:
@@ -210,7 +218,9 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
 
 
 @public
-def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:
     """Return what `cho_solve` takes: a Cholesky factor, and which one it is.
 
     Args:
@@ -231,7 +241,12 @@ def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
 
 
 @public
-def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
+def cho_solve(
+    c_and_lower: tuple[ArrayLike, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
     """Solve systems with Cholesky factors.
 
     Args:
@@ -258,7 +273,9 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 
 
 @public
-def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
+def lu(
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
     """Factor matrices as ``P @ L @ U`` with partial pivoting; k is the smaller of m and n.
 
     Args:
@@ -291,7 +308,9 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
 
 
 @public
-def lu_factor(a, overwrite_a=False, check_finite=True):
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]:
     """Return what `lu_solve` takes: packed LU factors, and pivots.
 
     Args:
@@ -314,7 +333,13 @@ def lu_factor(a, overwrite_a=False, check_finite=True):
 
 
 @public
-def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
+def lu_solve(
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
     """Solve systems with LU factors.
 
     Args:

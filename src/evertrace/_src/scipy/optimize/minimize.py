@@ -5,6 +5,8 @@ Source: J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd ed., Springer
 inverse of the Hessian; they differ in how they keep H: a `_Method`.
 """
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -64,7 +66,9 @@ class OptimizeResults(NamedTuple):
 
 
 @public
-def minimize(fun, x0, args=(), *, method, tol=None, options=None):
+def minimize(
+    fun: Any, x0: Any, args: Any = (), *, method: Any, tol: Any = None, options: Any = None
+) -> Any:
     """Find a local minimum of a function of a vector, by its gradients.
 
     Args:

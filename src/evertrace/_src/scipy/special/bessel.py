@@ -3,13 +3,19 @@
 Source: NIST's Digital Library of Mathematical Functions (DLMF), chapters 3.6, 10 and 14.
 """
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportArgumentType=false, reportAssignmentType=false, reportReturnType=false
+from __future__ import annotations
+
 import functools
 import math
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.core.tracer import Tracer, concrete_value
 from evertrace._src.numpy import reductions
@@ -36,7 +42,7 @@ from evertrace._src.scipy.special.formulas import public, special
 
 
 @public
-def i0e(x):
+def i0e(x: ArrayLike) -> Array:
     """Return ``exp(-abs(x)) * i0(x)``.
 
     Args:
@@ -54,7 +60,7 @@ def i0e(x):
 
 
 @public
-def i1e(x):
+def i1e(x: ArrayLike) -> Array:
     """Return ``exp(-abs(x)) * i1(x)``.
 
     Args:
@@ -79,7 +85,7 @@ def _grown(prim, x):
 
 
 @special(lambda out, x: Formula(i1(x.x)), weak=True)
-def i0(x):
+def i0(x: ArrayLike) -> Array:
     """Return the modified Bessel function I of order 0.
 
     Args:
@@ -103,7 +109,7 @@ def _i1_slope(out, x):
 
 
 @special(_i1_slope, weak=True)
-def i1(x):
+def i1(x: ArrayLike) -> Array:
     """Return the modified Bessel function I of order 1.
 
     Args:
@@ -127,7 +133,7 @@ _MOST_STEPS = 10_000  # of the recurrence: seconds of tracing
 
 
 @public
-def bessel_jn(z, *, v, n_iter=50):
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Return the Bessel functions of the first kind of orders 0 to v.
 
     By the recurrence from high orders down (Miller's method), whose scale is that of the sum
@@ -210,7 +216,14 @@ def _miller(z, orders, start):
 
 
 @public
-def sph_harm_y(n, m, theta, phi, diff_n=None, n_max=None):
+def sph_harm_y(
+    n: ArrayLike,
+    m: ArrayLike,
+    theta: ArrayLike,
+    phi: ArrayLike,
+    diff_n: int | None = None,
+    n_max: int | None = None,
+) -> Array:
     """Return spherical harmonics, with the phase of Condon and Shortley.
 
     Args:

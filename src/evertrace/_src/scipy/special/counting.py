@@ -1,5 +1,9 @@
 """Counting by the gamma function: factorials, combinations, Pochhammer and Bernoulli numbers."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
 import functools
 import math
 import operator
@@ -8,6 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.ops.formula import choose, exp, lgamma
 from evertrace._src.ops.formula import digamma as psi
@@ -24,7 +30,7 @@ from evertrace._src.scipy.special.gamma import (
 
 
 @public
-def factorial(n, exact=False):
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """Return n!, and 0 for negative n.
 
     Args:
@@ -55,7 +61,7 @@ def _factorial(n):
 
 
 @public
-def comb(N, k, *, repetition=False):
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """Return the number of ways to choose k of N things.
 
     Args:
@@ -109,7 +115,7 @@ def _comb_with_repetition(n, k):
 
 
 @special(lambda out, z, m: out * (psi(z + m) - psi(z)), lambda out, z, m: out * psi(z + m))
-def poch(z, m):
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Return Pochhammer's symbol, Gamma(z + m) / Gamma(z).
 
     Args:
@@ -135,7 +141,7 @@ def poch(z, m):
 
 
 @public
-def bernoulli(n):
+def bernoulli(n: int) -> Array:
     """Return the Bernoulli numbers B(0) to B(n), with B(1) = -1/2.
 
     Args:

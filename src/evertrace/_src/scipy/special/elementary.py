@@ -1,7 +1,13 @@
 """Logarithms that end well, entropies, power transforms, softmax."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false, reportReturnType=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis
 from evertrace._src.control.incomplete import excess
 from evertrace._src.lax.convert import stop_gradient
 from evertrace._src.numpy import reductions, ufuncs
@@ -21,7 +27,7 @@ def _zero_or_product(x, y, logarithm, neutral):
 
 
 @special(lambda out, x, y: log(y), lambda out, x, y: x / y, complex_too=True, weak=True)
-def xlogy(x, y):
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x * log(y)``, and 0 where x is 0.
 
     Args:
@@ -40,7 +46,7 @@ def xlogy(x, y):
 
 
 @special(lambda out, x, y: log1p(y), lambda out, x, y: x / (1 + y), complex_too=True, weak=True)
-def xlog1py(x, y):
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x * log(1 + y)``, and 0 where x is 0; exact for small y.
 
     Args:
@@ -62,7 +68,7 @@ def xlog1py(x, y):
 
 
 @special(lambda out, x: choose(x < 0, 0, -log(x) - 1), weak=True)
-def entr(x):
+def entr(x: ArrayLike) -> Array:
     """Return ``-x * log(x)``: 0 at 0, -inf below.
 
     Args:
@@ -90,7 +96,7 @@ def _within(p, q, slope, otherwise=0):
 
 
 @special(lambda out, p, q: _within(p, q, log(p / q)), lambda out, p, q: _within(p, q, 1 - p / q, 1))
-def kl_div(p, q):
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """Return ``p * log(p / q) - p + q``, a term of the Kullback-Leibler divergence.
 
     Args:
@@ -114,7 +120,7 @@ def kl_div(p, q):
     lambda out, p, q: _within(p, q, -p / q),
     weak=True,
 )
-def rel_entr(p, q):
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """Return ``p * log(p / q)``, a term of the relative entropy.
 
     Args:
@@ -140,7 +146,7 @@ def rel_entr(p, q):
 
 
 @special(lambda out, x: 1 / (x * (1 - x)), complex_too=True, weak=True)
-def logit(x):
+def logit(x: ArrayLike) -> Array:
     """Return ``log(x / (1 - x))``, the inverse of `expit`.
 
     Args:
@@ -165,7 +171,7 @@ def logit(x):
 
 
 @public
-def expit(x):
+def expit(x: ArrayLike) -> Array:
     """Return the logistic function, ``1 / (1 + exp(-x))``.
 
     Args:
@@ -208,7 +214,7 @@ def _transform_by_exponent(logarithm, exponent):
     complex_too=True,
     weak=True,
 )
-def boxcox(x, lmbda):
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Return the Box-Cox transform ``(x**lmbda - 1) / lmbda``, which is log(x) at lmbda = 0.
 
     Args:
@@ -233,7 +239,7 @@ def boxcox(x, lmbda):
     complex_too=True,
     weak=True,
 )
-def boxcox1p(x, lmbda):
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Return `boxcox` of ``1 + x``, exact for small x.
 
     Args:
@@ -263,7 +269,7 @@ def _shifted(name, x, axis):
 
 
 @public
-def softmax(x, /, *, axis=None):
+def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """Return exponentials divided by their sum.
 
     Args:
@@ -284,7 +290,7 @@ def softmax(x, /, *, axis=None):
 
 
 @public
-def log_softmax(x, /, *, axis=None):
+def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """Return the logarithm of `softmax`, without underflow.
 
     Args:

@@ -6,12 +6,18 @@ rules", SIAM J. Numer. Anal. 59, 2021. The integral is a sum over the midpoints 
 grid, whichever are farther away, and the residue at the pole that the sum does not see.
 """
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false, reportReturnType=false
+from __future__ import annotations
+
 import math
 import operator
 
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.series import sum_series
 from evertrace._src.numpy.promotion import promote_inexact
 from evertrace._src.ops import special as ops
@@ -235,7 +241,7 @@ def _fresnel(x):
 
 
 @public
-def erf(x):
+def erf(x: ArrayLike) -> Array:
     """Return the error function, 2 / sqrt(pi) * integral of exp(-t**2) from 0 to x.
 
     Args:
@@ -253,7 +259,7 @@ def erf(x):
 
 
 @public
-def erfc(x):
+def erfc(x: ArrayLike) -> Array:
     """Return the complementary error function, 1 - erf(x).
 
     Args:
@@ -271,7 +277,7 @@ def erfc(x):
 
 
 @public
-def erfinv(x):
+def erfinv(x: ArrayLike) -> Array:
     """Return the inverse of the error function.
 
     Args:
@@ -289,7 +295,7 @@ def erfinv(x):
 
 
 @special(lambda out, x: 2 * x * out - 2 / ROOT_PI, complex_too=True)
-def erfcx(x):
+def erfcx(x: ArrayLike) -> Array:
     """Return the scaled complementary error function, exp(x**2) * erfc(x).
 
     Args:
@@ -314,7 +320,7 @@ def _wofz(z):
 
 
 @public
-def wofz(z):
+def wofz(z: ArrayLike) -> Array:
     """Return Faddeeva's function, exp(-z**2) * erfc(-i * z).
 
     Args:
@@ -334,7 +340,7 @@ def wofz(z):
 
 
 @special(lambda out, x: 1 - 2 * x * out)
-def dawsn(x):
+def dawsn(x: ArrayLike) -> Array:
     """Return Dawson's integral, exp(-x**2) * integral of exp(t**2) from 0 to x.
 
     Args:
@@ -355,7 +361,7 @@ def dawsn(x):
 
 
 @special(lambda out, x: exp(-0.5 * x * x) / ROOT_TWO_PI)
-def ndtr(x):
+def ndtr(x: ArrayLike) -> Array:
     """Return the normal distribution function, the chance that a normal number is below x.
 
     Args:
@@ -373,7 +379,7 @@ def ndtr(x):
 
 
 @public
-def log_ndtr(x, series_order=3):
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Return the logarithm of `ndtr`, without loss in both tails.
 
     Args:
@@ -414,7 +420,7 @@ def _scaled(x):
 
 
 @special(lambda out, p: ROOT_TWO_PI * exp(0.5 * out * out))
-def ndtri(p):
+def ndtri(p: ArrayLike) -> Array:
     """Return the inverse of `ndtr`, the quantiles of the normal distribution.
 
     Args:
@@ -435,7 +441,7 @@ def ndtri(p):
     lambda out, h, a: exp(-0.5 * h * h) * erf_of(a * h / math.sqrt(2)) * (-0.5 / ROOT_TWO_PI),
     lambda out, h, a: exp(-0.5 * h * h * (1 + a * a)) / (2 * math.pi * (1 + a * a)),
 )
-def owens_t(h, a):
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Return Owen's T function: the chance that X > h and 0 < Y < a * X for normal X and Y.
 
     Args:
@@ -454,7 +460,7 @@ def owens_t(h, a):
 
 
 @special(lambda out, x: (sin(_phase(x)), cos(_phase(x))))
-def fresnel(x):
+def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Return Fresnel's integrals of sin(pi * t**2 / 2) and cos(pi * t**2 / 2) from 0 to x.
 
     Args:

@@ -4,11 +4,17 @@ Source: NIST's Digital Library of Mathematical Functions (DLMF), chapter 5: Stir
 brought into reach by recurrence and reflection.
 """
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportAssignmentType=false, reportAttributeAccessIssue=false, reportOperatorIssue=false, reportReturnType=false
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.incomplete import stirling
 from evertrace._src.lax.special import polygamma as lax_polygamma
 from evertrace._src.numpy import reductions
@@ -163,7 +169,7 @@ def log_beta(a, b):
 
 
 @special(lambda out, x: out * _psi(x), complex_too=True)
-def gamma(x):
+def gamma(x: ArrayLike) -> Array:
     """Return the gamma function, the continuation of (n - 1)!.
 
     Args:
@@ -185,7 +191,7 @@ def gamma(x):
 
 
 @public
-def gammaln(x):
+def gammaln(x: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the gamma function.
 
     Args:
@@ -203,7 +209,7 @@ def gammaln(x):
 
 
 @special(lambda out, x: x.like(0))
-def gammasgn(x):
+def gammasgn(x: ArrayLike) -> Array:
     """Return the sign of the gamma function, 1 or -1.
 
     Args:
@@ -221,7 +227,7 @@ def gammasgn(x):
 
 
 @special(lambda out, x: _psi(x), complex_too=True, weak=True)
-def loggamma(x):
+def loggamma(x: ArrayLike) -> Array:
     """Return the logarithm of the gamma function, continued from the positive axis.
 
     Args:
@@ -242,7 +248,7 @@ def loggamma(x):
 
 
 @public
-def digamma(x):
+def digamma(x: ArrayLike) -> Array:
     """Return the derivative of `gammaln`.
 
     Args:
@@ -260,7 +266,7 @@ def digamma(x):
 
 
 @public
-def polygamma(n, x):
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the n-th derivative of `digamma`.
 
     Args:
@@ -291,7 +297,7 @@ def polygamma(n, x):
 
 
 @public
-def zeta(x, q=None):
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Return the Hurwitz zeta function, the sum of (k + q) ** -x over k = 0, 1, 2, ...
 
     Args:
@@ -318,7 +324,7 @@ def zeta(x, q=None):
 
 
 @public
-def gammainc(a, x):
+def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularised lower incomplete gamma function, see `lax.igamma`.
 
     Args:
@@ -337,7 +343,7 @@ def gammainc(a, x):
 
 
 @public
-def gammaincc(a, x):
+def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularised upper incomplete gamma function, see `lax.igammac`.
 
     Args:
@@ -356,7 +362,7 @@ def gammaincc(a, x):
 
 
 @public
-def multigammaln(a, d):
+def multigammaln(a: ArrayLike, d: int) -> Array:
     """Return the logarithm of the multivariate gamma function.
 
     Args:
@@ -390,7 +396,7 @@ _MOST_TERMS = 16  # that a program has: more are a dimension
 
 
 @special(lambda out, a, b: psi(a) - psi(a + b), lambda out, a, b: psi(b) - psi(a + b), weak=True)
-def betaln(a, b):
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the beta function.
 
     Args:
@@ -412,7 +418,7 @@ def betaln(a, b):
 @special(
     lambda out, a, b: out * (psi(a) - psi(a + b)), lambda out, a, b: out * (psi(b) - psi(a + b))
 )
-def beta(a, b):
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the beta function, Gamma(a) * Gamma(b) / Gamma(a + b).
 
     Args:
@@ -431,7 +437,7 @@ def beta(a, b):
 
 
 @public
-def betainc(a, b, x):
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularised incomplete beta function, see `lax.betainc`.
 
     Args:

@@ -5,11 +5,17 @@ S. Olver, M. A. Porter, "Numerical methods for the computation of the confluent 
 hypergeometric functions", Numer. Algorithms 74, 2017.
 """
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
 import functools
 import math
 
 import numpy as np
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.series import repeat, sum_series
 from evertrace._src.ops.formula import Formula, choose, digamma, exp, floor, lgamma, log
 from evertrace._src.scipy.special.formulas import slope_of, special
@@ -139,7 +145,7 @@ def _hyp1f1_by_x(out, a, b, x):
 
 
 @special(slope_of(_hyp1f1, 0), slope_of(_hyp1f1, 1), _hyp1f1_by_x)
-def hyp1f1(a, b, x):
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return Kummer's confluent hypergeometric function 1F1(a; b; x).
 
     Args:
@@ -168,7 +174,7 @@ _hyp2f1_of_any = functools.partial(_hyp2f1, of_whole=False)
 
 
 @special(*[slope_of(_hyp2f1_of_any, i) for i in range(3)], _hyp2f1_by_x, narrowest=np.float64)
-def hyp2f1(a, b, c, x):
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Return Gauss's hypergeometric function 2F1(a, b; c; x).
 
     Args:

@@ -4,10 +4,16 @@ Sources: NIST's Digital Library of Mathematical Functions (DLMF), chapters 6, 8 
 et al., Numerical Recipes, chapter 6, for where series end and continued fractions begin.
 """
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.series import continued_fraction, repeat, sum_series
 from evertrace._src.ops.formula import (
     Formula,
@@ -146,7 +152,7 @@ def _sine_quotient(x):
 
 
 @special(lambda out, x: exp(x) / x)
-def expi(x):
+def expi(x: ArrayLike) -> Array:
     """Return the exponential integral Ei, the integral of exp(t) / t from -inf to x.
 
     Args:
@@ -165,7 +171,7 @@ def expi(x):
 
 
 @public
-def exp1(x):
+def exp1(x: ArrayLike) -> Array:
     """Return the exponential integral E_1, the integral of exp(-t) / t from x to inf.
 
     Args:
@@ -193,7 +199,7 @@ def _expn_by_x(out, n, x):
 
 
 @special(None, _expn_by_x)
-def expn(n, x):
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the exponential integral E_n, the integral of exp(-x * t) / t**n from 1 to inf.
 
     Args:
@@ -212,7 +218,7 @@ def expn(n, x):
 
 
 @special(lambda out, x: (_sine_quotient(x), cos(x) / x))
-def sici(x):
+def sici(x: ArrayLike) -> tuple[Array, Array]:
     """Return the sine and cosine integrals.
 
     Those are the integrals of sin(t) / t from 0 to x, and of -cos(t) / t from x to inf.
@@ -232,7 +238,7 @@ def sici(x):
 
 
 @special(lambda out, x: _log_quotient(x))
-def spence(x):
+def spence(x: ArrayLike) -> Array:
     """Return Spence's function, the integral of log(t) / (1 - t) from 1 to x.
 
     Args:

@@ -1,7 +1,13 @@
 """The Bernoulli distribution of a single trial."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import exp
 from evertrace._src.scipy.special.elementary import xlog1py, xlogy
@@ -11,7 +17,7 @@ function = member("bernoulli")
 
 
 @function
-def logpmf(k, p, loc=0):
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithms of the probabilities of the Bernoulli distribution.
 
     Without the logarithm they are ``1 - p`` at 0 and ``p`` at 1. As in JAX, ``p**k * (1 - p)**(1 -
@@ -36,7 +42,7 @@ def logpmf(k, p, loc=0):
 
 
 @function
-def pmf(k, p, loc=0):
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probabilities of the Bernoulli distribution.
 
     They are ``1 - p`` at 0 and ``p`` at 1. As in JAX, ``p**k * (1 - p)**(1 - k)`` holds between
@@ -59,7 +65,7 @@ def pmf(k, p, loc=0):
 
 
 @function
-def cdf(k, p):
+def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """Return the probability that a number of the Bernoulli distribution is at most `k`.
 
     It is 0 below 0, ``1 - p`` from there to 1, and 1 above.
@@ -81,7 +87,7 @@ def cdf(k, p):
 
 
 @function
-def ppf(q, p):
+def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """Return the quantiles of the Bernoulli distribution, the inverse of `cdf`.
 
     It is 0 up to ``1 - p``, and 1 above.

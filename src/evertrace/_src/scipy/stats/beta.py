@@ -1,7 +1,13 @@
 """The beta distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.special.elementary import xlog1py, xlogy
@@ -12,7 +18,9 @@ function = member("beta")
 
 
 @function
-def logpdf(x, a, b, loc=0, scale=1):
+def logpdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the logarithm of the density of the beta distribution.
 
     Without the logarithm it is ``z**(a - 1) * (1 - z)**(b - 1) / (B(a, b) * scale)`` for ``0 <= z
@@ -43,7 +51,9 @@ def logpdf(x, a, b, loc=0, scale=1):
 
 
 @function
-def pdf(x, a, b, loc=0, scale=1):
+def pdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the density of the beta distribution.
 
     It is ``z**(a - 1) * (1 - z)**(b - 1) / (B(a, b) * scale)`` for ``0 <= z <= 1`` with ``z = (x -
@@ -68,7 +78,9 @@ def pdf(x, a, b, loc=0, scale=1):
 
 
 @function
-def cdf(x, a, b, loc=0, scale=1):
+def cdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the probability that a number of the beta distribution is at most `x`.
 
     It is the regularised incomplete beta function ``betainc(a, b, z)`` with ``z = (x - loc) /
@@ -93,7 +105,9 @@ def cdf(x, a, b, loc=0, scale=1):
 
 
 @function
-def logcdf(x, a, b, loc=0, scale=1):
+def logcdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the logarithm of `cdf` of the beta distribution.
 
     Without the logarithm it is the regularised incomplete beta function ``betainc(a, b, z)`` with
@@ -118,7 +132,7 @@ def logcdf(x, a, b, loc=0, scale=1):
 
 
 @function
-def sf(x, a, b, loc=0, scale=1):
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the beta distribution exceeds `x`.
 
     It is ``betainc(b, a, 1 - z)`` with ``z = (x - loc) / scale``. Differentiable by `x`, `loc` and
@@ -143,7 +157,9 @@ def sf(x, a, b, loc=0, scale=1):
 
 
 @function
-def logsf(x, a, b, loc=0, scale=1):
+def logsf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the logarithm of `sf` of the beta distribution.
 
     Without the logarithm it is ``betainc(b, a, 1 - z)`` with ``z = (x - loc) / scale``.

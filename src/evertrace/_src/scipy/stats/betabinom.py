@@ -1,7 +1,13 @@
 """The beta-binomial distribution: binomial, with a probability from the beta distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import floor
 from evertrace._src.numpy.ufuncs import exp
 from evertrace._src.scipy.special.gamma import betaln
@@ -11,7 +17,7 @@ function = member("betabinom")
 
 
 @function
-def logpmf(k, n, a, b, loc=0):
+def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithms of the probabilities of the beta-binomial distribution.
 
     Without the logarithm they are ``comb(n, k) * B(k + a, n - k + b) / B(a, b)`` for k from 0 to n,
@@ -42,7 +48,7 @@ def logpmf(k, n, a, b, loc=0):
 
 
 @function
-def pmf(k, n, a, b, loc=0):
+def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probabilities of the beta-binomial distribution.
 
     They are ``comb(n, k) * B(k + a, n - k + b) / B(a, b)`` for k from 0 to n, rounded down.

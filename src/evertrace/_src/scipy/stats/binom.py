@@ -1,7 +1,13 @@
 """The binomial distribution of successes among n trials."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp
 from evertrace._src.scipy.special.elementary import xlog1py, xlogy
 from evertrace._src.scipy.stats.standard import log_choices, member, within
@@ -10,7 +16,7 @@ function = member("binom")
 
 
 @function
-def logpmf(k, n, p, loc=0):
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithms of the probabilities of the binomial distribution.
 
     Without the logarithm they are ``comb(n, k) * p**k * (1 - p)**(n - k)`` for ``0 <= k <= n``, as
@@ -39,7 +45,7 @@ def logpmf(k, n, p, loc=0):
 
 
 @function
-def pmf(k, n, p, loc=0):
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probabilities of the binomial distribution.
 
     They are ``comb(n, k) * p**k * (1 - p)**(n - k)`` for ``0 <= k <= n``, as in JAX also between

@@ -1,7 +1,13 @@
 """The Cauchy distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false, reportReturnType=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import arctan2, exp, log, log1p, tan
 from evertrace._src.scipy.stats.standard import member, within
@@ -10,7 +16,7 @@ function = member("cauchy")
 
 
 @function
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the Cauchy distribution.
 
     Without the logarithm it is ``1 / (pi * scale * (1 + z**2))`` with ``z = (x - loc) / scale``.
@@ -33,7 +39,7 @@ def logpdf(x, loc=0, scale=1):
 
 
 @function
-def pdf(x, loc=0, scale=1):
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the Cauchy distribution.
 
     It is ``1 / (pi * scale * (1 + z**2))`` with ``z = (x - loc) / scale``.
@@ -55,7 +61,7 @@ def pdf(x, loc=0, scale=1):
 
 
 @function
-def cdf(x, loc=0, scale=1):
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the Cauchy distribution is at most `x`.
 
     It is ``1/2 + atan(z) / pi`` with ``z = (x - loc) / scale``.
@@ -78,7 +84,7 @@ def cdf(x, loc=0, scale=1):
 
 
 @function
-def logcdf(x, loc=0, scale=1):
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `cdf` of the Cauchy distribution.
 
     Without the logarithm it is ``1/2 + atan(z) / pi`` with ``z = (x - loc) / scale``.
@@ -100,7 +106,7 @@ def logcdf(x, loc=0, scale=1):
 
 
 @function
-def sf(x, loc=0, scale=1):
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the Cauchy distribution exceeds `x`.
 
     It is ``1/2 - atan(z) / pi`` with ``z = (x - loc) / scale``.
@@ -122,7 +128,7 @@ def sf(x, loc=0, scale=1):
 
 
 @function
-def logsf(x, loc=0, scale=1):
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `sf` of the Cauchy distribution.
 
     Without the logarithm it is ``1/2 - atan(z) / pi`` with ``z = (x - loc) / scale``.
@@ -144,7 +150,7 @@ def logsf(x, loc=0, scale=1):
 
 
 @function
-def ppf(q, loc=0, scale=1):
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the quantiles of the Cauchy distribution, the inverse of `cdf`.
 
     It is ``loc + scale * tan(pi * (q - 1/2))``: infinite at 0 and 1, where JAX has large numbers.
@@ -166,7 +172,7 @@ def ppf(q, loc=0, scale=1):
 
 
 @function
-def isf(q, loc=0, scale=1):
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the upper quantiles of the Cauchy distribution, the inverse of `sf`.
 
     It is ``loc - scale * tan(pi * (q - 1/2))``: infinite at 0 and 1, where JAX has large numbers.

@@ -1,5 +1,9 @@
 """The chi-squared distribution: the gamma distribution of shape df / 2 and twice the scale."""
 
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.scipy.stats import gamma
 from evertrace._src.scipy.stats.standard import member
 
@@ -7,7 +11,7 @@ function = member("chi2")
 
 
 @function
-def logpdf(x, df, loc=0, scale=1):
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the chi-squared distribution.
 
     Without the logarithm it is ``(z / 2)**(df / 2 - 1) * exp(-z / 2) / (2 * Gamma(df / 2) *
@@ -31,7 +35,7 @@ def logpdf(x, df, loc=0, scale=1):
 
 
 @function
-def pdf(x, df, loc=0, scale=1):
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the chi-squared distribution.
 
     It is ``(z / 2)**(df / 2 - 1) * exp(-z / 2) / (2 * Gamma(df / 2) * scale)`` for ``z = (x - loc)
@@ -55,7 +59,7 @@ def pdf(x, df, loc=0, scale=1):
 
 
 @function
-def cdf(x, df, loc=0, scale=1):
+def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the chi-squared distribution is at most `x`.
 
     It is ``gammainc(df / 2, z / 2)`` with ``z = (x - loc) / scale``.
@@ -78,7 +82,7 @@ def cdf(x, df, loc=0, scale=1):
 
 
 @function
-def logcdf(x, df, loc=0, scale=1):
+def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `cdf` of the chi-squared distribution.
 
     Without the logarithm it is ``gammainc(df / 2, z / 2)`` with ``z = (x - loc) / scale``.
@@ -101,7 +105,7 @@ def logcdf(x, df, loc=0, scale=1):
 
 
 @function
-def sf(x, df, loc=0, scale=1):
+def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the chi-squared distribution exceeds `x`.
 
     It is ``gammaincc(df / 2, z / 2)`` with ``z = (x - loc) / scale``.
@@ -124,7 +128,7 @@ def sf(x, df, loc=0, scale=1):
 
 
 @function
-def logsf(x, df, loc=0, scale=1):
+def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `sf` of the chi-squared distribution.
 
     Without the logarithm it is ``gammaincc(df / 2, z / 2)`` with ``z = (x - loc) / scale``.

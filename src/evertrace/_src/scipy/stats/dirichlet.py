@@ -1,10 +1,14 @@
 """The Dirichlet distribution of probabilities."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.arguments import canonical_axis, operand
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.joining import concatenate
@@ -20,7 +24,7 @@ public = set_module("evertrace.scipy.stats.dirichlet")
 
 
 @public
-def logpdf(x, alpha):
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the logarithm of the density of the Dirichlet distribution.
 
     Without the logarithm it is ``prod(x**(alpha - 1)) / B(alpha)`` over the first axis, with
@@ -76,7 +80,7 @@ def logpdf(x, alpha):
 
 
 @public
-def pdf(x, alpha):
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the density of the Dirichlet distribution.
 
     It is ``prod(x**(alpha - 1)) / B(alpha)`` over the first axis, with

@@ -1,7 +1,13 @@
 """The exponential distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, expm1, log, log1p
 from evertrace._src.scipy.stats.standard import log_one_minus_exp, member, within
 
@@ -9,7 +15,7 @@ function = member("expon")
 
 
 @function
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the exponential distribution.
 
     Without the logarithm it is ``exp(-z) / scale`` for ``z = (x - loc) / scale >= 0``.
@@ -32,7 +38,7 @@ def logpdf(x, loc=0, scale=1):
 
 
 @function
-def pdf(x, loc=0, scale=1):
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the exponential distribution.
 
     It is ``exp(-z) / scale`` for ``z = (x - loc) / scale >= 0``.
@@ -54,7 +60,7 @@ def pdf(x, loc=0, scale=1):
 
 
 @function
-def cdf(x, loc=0, scale=1):
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the exponential distribution is at most `x`.
 
     It is ``1 - exp(-z)`` for ``z = (x - loc) / scale >= 0``.
@@ -77,7 +83,7 @@ def cdf(x, loc=0, scale=1):
 
 
 @function
-def logcdf(x, loc=0, scale=1):
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `cdf` of the exponential distribution.
 
     Without the logarithm it is ``1 - exp(-z)`` for ``z = (x - loc) / scale >= 0``.
@@ -100,7 +106,7 @@ def logcdf(x, loc=0, scale=1):
 
 
 @function
-def sf(x, loc=0, scale=1):
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the exponential distribution exceeds `x`.
 
     It is ``exp(-z)`` for ``z = (x - loc) / scale >= 0``.
@@ -122,7 +128,7 @@ def sf(x, loc=0, scale=1):
 
 
 @function
-def logsf(x, loc=0, scale=1):
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `sf` of the exponential distribution.
 
     Without the logarithm it is ``exp(-z)`` for ``z = (x - loc) / scale >= 0``.
@@ -145,7 +151,7 @@ def logsf(x, loc=0, scale=1):
 
 
 @function
-def ppf(q, loc=0, scale=1):
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the quantiles of the exponential distribution, the inverse of `cdf`.
 
     It is ``loc - scale * log(1 - q)``.

@@ -1,7 +1,13 @@
 """The gamma distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.special.elementary import xlogy
 from evertrace._src.scipy.special.gamma import gammainc, gammaincc, gammaln
@@ -11,7 +17,7 @@ function = member("gamma")
 
 
 @function
-def logpdf(x, a, loc=0, scale=1):
+def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the gamma distribution.
 
     Without the logarithm it is ``z**(a - 1) * exp(-z) / (Gamma(a) * scale)`` for ``z = (x - loc) /
@@ -41,7 +47,7 @@ def logpdf(x, a, loc=0, scale=1):
 
 
 @function
-def pdf(x, a, loc=0, scale=1):
+def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the gamma distribution.
 
     It is ``z**(a - 1) * exp(-z) / (Gamma(a) * scale)`` for ``z = (x - loc) / scale >= 0``.
@@ -64,7 +70,7 @@ def pdf(x, a, loc=0, scale=1):
 
 
 @function
-def cdf(x, a, loc=0, scale=1):
+def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the gamma distribution is at most `x`.
 
     It is the regularised incomplete gamma function ``gammainc(a, z)`` with ``z = (x - loc) /
@@ -88,7 +94,7 @@ def cdf(x, a, loc=0, scale=1):
 
 
 @function
-def logcdf(x, a, loc=0, scale=1):
+def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `cdf` of the gamma distribution.
 
     Without the logarithm it is the regularised incomplete gamma function ``gammainc(a, z)`` with
@@ -112,7 +118,7 @@ def logcdf(x, a, loc=0, scale=1):
 
 
 @function
-def sf(x, a, loc=0, scale=1):
+def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the gamma distribution exceeds `x`.
 
     It is ``gammaincc(a, z)`` with ``z = (x - loc) / scale``.
@@ -135,7 +141,7 @@ def sf(x, a, loc=0, scale=1):
 
 
 @function
-def logsf(x, a, loc=0, scale=1):
+def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `sf` of the gamma distribution.
 
     Without the logarithm it is ``gammaincc(a, z)`` with ``z = (x - loc) / scale``.

@@ -1,5 +1,9 @@
 """The generalised normal distribution: Laplace's for beta = 1, the normal one for beta = 2."""
 
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import abs, exp, log
 from evertrace._src.scipy.special.gamma import gammaincc, gammaln
@@ -9,7 +13,7 @@ function = member("gennorm")
 
 
 @function
-def logpdf(x, beta):
+def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Return the logarithm of the density of the generalised normal distribution.
 
     Without the logarithm it is ``beta * exp(-abs(x)**beta) / (2 * Gamma(1 / beta))``.
@@ -30,7 +34,7 @@ def logpdf(x, beta):
 
 
 @function
-def pdf(x, beta):
+def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Return the density of the generalised normal distribution.
 
     It is ``beta * exp(-abs(x)**beta) / (2 * Gamma(1 / beta))``.
@@ -51,7 +55,7 @@ def pdf(x, beta):
 
 
 @function
-def cdf(x, beta):
+def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Return the probability that a number of the generalised normal distribution is at most `x`.
 
     It is ``1/2 + sign(x) * gammainc(1 / beta, abs(x)**beta) / 2``.

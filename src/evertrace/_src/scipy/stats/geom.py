@@ -1,7 +1,13 @@
 """The geometric distribution: which trial is the first to succeed."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.special.elementary import xlog1py
 from evertrace._src.scipy.stats.standard import member, within
@@ -10,7 +16,7 @@ function = member("geom")
 
 
 @function
-def logpmf(k, p, loc=0):
+def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithms of the probabilities of the geometric distribution.
 
     Without the logarithm they are ``(1 - p)**(k - 1) * p`` for ``k = 1, 2, ...``, as in JAX also
@@ -34,7 +40,7 @@ def logpmf(k, p, loc=0):
 
 
 @function
-def pmf(k, p, loc=0):
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probabilities of the geometric distribution.
 
     They are ``(1 - p)**(k - 1) * p`` for ``k = 1, 2, ...``, as in JAX also between the integers.

@@ -1,7 +1,13 @@
 """The Gumbel distribution of maxima, whose long tail is on the right."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false, reportReturnType=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, expm1, log
 from evertrace._src.scipy.stats.standard import log_one_minus_exp, member, unless, within
 
@@ -9,7 +15,7 @@ function = member("gumbel_r")
 
 
 @function
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the right-skewed Gumbel distribution.
 
     Without the logarithm it is ``exp(-z - exp(-z)) / scale`` with ``z = (x - loc) / scale``.
@@ -32,7 +38,7 @@ def logpdf(x, loc=0, scale=1):
 
 
 @function
-def pdf(x, loc=0, scale=1):
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the right-skewed Gumbel distribution.
 
     It is ``exp(-z - exp(-z)) / scale`` with ``z = (x - loc) / scale``.
@@ -54,7 +60,7 @@ def pdf(x, loc=0, scale=1):
 
 
 @function
-def cdf(x, loc=0, scale=1):
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the right-skewed Gumbel distribution is at most `x`.
 
     It is ``exp(-exp(-z))`` with ``z = (x - loc) / scale``.
@@ -76,7 +82,7 @@ def cdf(x, loc=0, scale=1):
 
 
 @function
-def logcdf(x, loc=0, scale=1):
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `cdf` of the right-skewed Gumbel distribution.
 
     Without the logarithm it is ``exp(-exp(-z))`` with ``z = (x - loc) / scale``.
@@ -98,7 +104,7 @@ def logcdf(x, loc=0, scale=1):
 
 
 @function
-def sf(x, loc=0, scale=1):
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the right-skewed Gumbel distribution exceeds `x`.
 
     It is ``1 - exp(-exp(-z))`` with ``z = (x - loc) / scale``.
@@ -120,7 +126,7 @@ def sf(x, loc=0, scale=1):
 
 
 @function
-def logsf(x, loc=0, scale=1):
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `sf` of the right-skewed Gumbel distribution.
 
     Without the logarithm it is ``1 - exp(-exp(-z))`` with ``z = (x - loc) / scale``.
@@ -142,7 +148,7 @@ def logsf(x, loc=0, scale=1):
 
 
 @function
-def ppf(p, loc=0, scale=1):
+def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the quantiles of the right-skewed Gumbel distribution, the inverse of `cdf`.
 
     It is ``loc - scale * log(-log(p))``: infinite at 0 and 1, where JAX has NaN.

@@ -1,5 +1,7 @@
 """Densities estimated from samples, by a normal distribution around each of them."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +76,7 @@ class gaussian_kde:
     covariance: Any
     inv_cov: Any
 
-    def __init__(self, dataset, bw_method=None, weights=None):
+    def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
         samples = _real(operand(_NAME, dataset), "samples")
         if samples.ndim > 2 or samples.size < 2:
             raise _unfit(
@@ -116,12 +118,12 @@ class gaussian_kde:
             anchor="choice",
         )
 
-    def tree_flatten(self):
+    def tree_flatten(self) -> Any:
         """Return the attributes as children."""
         return (self.neff, self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
-    def tree_unflatten(cls, _, children):
+    def tree_unflatten(cls, _: Any, children: Any) -> Any:
         """Return an object with these attributes, whatever they are."""
         made = object.__new__(cls)
         names = ("neff", "dataset", "weights", "covariance", "inv_cov")
@@ -129,16 +131,16 @@ class gaussian_kde:
         return made
 
     @property
-    def d(self):
+    def d(self) -> Any:
         """The dimension of the samples."""
         return self.dataset.shape[0]
 
     @property
-    def n(self):
+    def n(self) -> Any:
         """The number of samples."""
         return self.dataset.shape[1]
 
-    def logpdf(self, x):
+    def logpdf(self, x: Any) -> Any:
         """Return the logarithm of the density at points ``[d, m]`` or ``[m]``: an array ``[m]``."""
         points = atleast_2d(_real(operand(_NAME, x), "points"))
         points, samples = promote_dtypes_inexact(_NAME, points, self.dataset)
@@ -147,20 +149,20 @@ class gaussian_kde:
         self._check("points", points.shape, (self.d, points.shape[-1]))
         return self._log_mixture(points, samples, self.covariance)
 
-    def pdf(self, x):
+    def pdf(self, x: Any) -> Any:
         """Return the density at points ``[d, m]`` or ``[m]``: an array ``[m]``."""
         return exp(self.logpdf(x))
 
-    def evaluate(self, points):
+    def evaluate(self, points: Any) -> Any:
         """Return the density at points ``[d, m]`` or ``[m]``: an array ``[m]``."""
         return self.pdf(points)
 
     @door
-    def __call__(self, points):
+    def __call__(self, points: Any) -> Any:
         """Return the density at points ``[d, m]`` or ``[m]``: an array ``[m]``."""
         return self.pdf(points)
 
-    def integrate_gaussian(self, mean, cov):
+    def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
         """Return the integral of the density times a normal one: a scalar.
 
         Args:
@@ -175,7 +177,7 @@ class gaussian_kde:
         mean, cov, samples = promote_dtypes_inexact(_NAME, mean, cov, self.dataset)
         return exp(self._log_mixture(mean[:, None], samples, self.covariance + cov))[0]
 
-    def integrate_box_1d(self, low, high):
+    def integrate_box_1d(self, low: Any, high: Any) -> Any:
         """Return the integral of the density of one number between two limits: a scalar."""
         if self.d != 1:
             raise _unfit(f"integrate_box_1d: is for one dimension, not {self.d}.")
@@ -189,7 +191,7 @@ class gaussian_kde:
         mass = ndtr((high - samples) / sigma) - ndtr((low - samples) / sigma)
         return sum(self.weights * mass)
 
-    def integrate_kde(self, other):
+    def integrate_kde(self, other: Any) -> Any:
         """Return the integral of the product with another estimated density: a scalar."""
         if other.d != self.d:
             raise _unfit(f"integrate_kde: dimensions {self.d} and {other.d} differ.")
@@ -197,7 +199,7 @@ class gaussian_kde:
         logs = self._log_mixture(points, samples, self.covariance + other.covariance)
         return sum(exp(logs) * other.weights)
 
-    def resample(self, key, shape=()):
+    def resample(self, key: Any, shape: Any = ()) -> Any:
         """Draw from the density.
 
         Args:
@@ -218,7 +220,7 @@ class gaussian_kde:
         )
         return self.dataset[:, places] + moveaxis(noise, -1, 0)
 
-    def integrate_box(self, low_bounds, high_bounds, maxpts=None):
+    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
         """Not supported."""
         raise errors.user_error(
             NotImplementedError,
@@ -227,7 +229,7 @@ class gaussian_kde:
             anchor="unsupported",
         )
 
-    def set_bandwidth(self, bw_method=None):
+    def set_bandwidth(self, bw_method: Any = None) -> Any:
         """Not supported, since the object is frozen."""
         raise errors.user_error(
             NotImplementedError,

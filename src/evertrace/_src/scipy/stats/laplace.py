@@ -1,5 +1,11 @@
 """The Laplace distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import abs, exp, log
 from evertrace._src.scipy.stats.standard import member
@@ -8,7 +14,7 @@ function = member("laplace")
 
 
 @function
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the Laplace distribution.
 
     Without the logarithm it is ``exp(-abs(z)) / (2 * scale)`` with ``z = (x - loc) / scale``.
@@ -30,7 +36,7 @@ def logpdf(x, loc=0, scale=1):
 
 
 @function
-def pdf(x, loc=0, scale=1):
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the Laplace distribution.
 
     It is ``exp(-abs(z)) / (2 * scale)`` with ``z = (x - loc) / scale``.
@@ -52,7 +58,7 @@ def pdf(x, loc=0, scale=1):
 
 
 @function
-def cdf(x, loc=0, scale=1):
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the Laplace distribution is at most `x`.
 
     It is ``exp(z) / 2`` for negative z and ``1 - exp(-z) / 2`` for others with ``z = (x - loc) /

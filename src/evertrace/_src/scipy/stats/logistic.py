@@ -1,5 +1,11 @@
 """The logistic distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false, reportReturnType=false
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import exp, log, log1p
 from evertrace._src.scipy.special.elementary import expit, logit
@@ -9,7 +15,7 @@ function = member("logistic")
 
 
 @function
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the logistic distribution.
 
     Without the logarithm it is ``exp(-z) / (scale * (1 + exp(-z))**2)`` with ``z = (x - loc) /
@@ -34,7 +40,7 @@ def logpdf(x, loc=0, scale=1):
 
 
 @function
-def pdf(x, loc=0, scale=1):
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the logistic distribution.
 
     It is ``exp(-z) / (scale * (1 + exp(-z))**2)`` with ``z = (x - loc) / scale``.
@@ -56,7 +62,7 @@ def pdf(x, loc=0, scale=1):
 
 
 @function
-def cdf(x, loc=0, scale=1):
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the logistic distribution is at most `x`.
 
     It is ``1 / (1 + exp(-z))`` with ``z = (x - loc) / scale``.
@@ -78,7 +84,7 @@ def cdf(x, loc=0, scale=1):
 
 
 @function
-def sf(x, loc=0, scale=1):
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the logistic distribution exceeds `x`.
 
     It is ``1 / (1 + exp(z))`` with ``z = (x - loc) / scale``.
@@ -100,7 +106,7 @@ def sf(x, loc=0, scale=1):
 
 
 @function
-def ppf(x, loc=0, scale=1):
+def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the quantiles of the logistic distribution, the inverse of `cdf`.
 
     It is ``loc + scale * log(x / (1 - x))``.
@@ -122,7 +128,7 @@ def ppf(x, loc=0, scale=1):
 
 
 @function
-def isf(x, loc=0, scale=1):
+def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the upper quantiles of the logistic distribution, the inverse of `sf`.
 
     It is ``loc - scale * log(x / (1 - x))``.

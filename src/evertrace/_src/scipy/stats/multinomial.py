@@ -1,11 +1,15 @@
 """The multinomial distribution."""
 
+from __future__ import annotations
+
 import builtins
 import math
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.arguments import canonical_axis, operand
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.promotion import common_shape, promote_dtypes_inexact
@@ -21,7 +25,7 @@ public = set_module("evertrace.scipy.stats.multinomial")
 
 
 @public
-def logpmf(x, n, p):
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the logarithms of the probabilities of the multinomial distribution.
 
     Without the logarithm they are ``n! * prod(p**x / x!)`` over the last axis.
@@ -67,7 +71,7 @@ def logpmf(x, n, p):
 
 
 @public
-def pmf(x, n, p):
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the probabilities of the multinomial distribution.
 
     They are ``n! * prod(p**x / x!)`` over the last axis.

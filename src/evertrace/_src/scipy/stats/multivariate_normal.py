@@ -1,8 +1,12 @@
 """The normal distribution of vectors."""
 
+from __future__ import annotations
+
 import math
 
 from evertrace._src import errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.lax.linalg.systems import cholesky, triangular_solve
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import broadcast_to, common_shape, promote_dtypes_inexact
@@ -15,7 +19,9 @@ public = set_module("evertrace.scipy.stats.multivariate_normal")
 
 
 @public
-def logpdf(x, mean, cov, allow_singular=None):
+def logpdf(
+    x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: bool | None = None
+) -> Array:
     """Return the logarithm of the density of a multivariate normal distribution.
 
     Without the logarithm it is ``exp(-y @ inv(cov) @ y / 2) / sqrt(det(2 * pi * cov))`` with
@@ -89,7 +95,7 @@ def _by_factor(name, y, cov):
 
 
 @public
-def pdf(x, mean, cov):
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """Return the density of a multivariate normal distribution.
 
     It is ``exp(-y @ inv(cov) @ y / 2) / sqrt(det(2 * pi * cov))`` with ``y = x - mean``.

@@ -1,7 +1,13 @@
 """The negative binomial distribution: failures before the n-th success."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.special.elementary import xlog1py, xlogy
 from evertrace._src.scipy.special.gamma import betaln
@@ -11,7 +17,7 @@ function = member("nbinom")
 
 
 @function
-def logpmf(k, n, p, loc=0):
+def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithms of the probabilities of the negative binomial distribution.
 
     Without the logarithm they are ``comb(n + k - 1, k) * p**n * (1 - p)**k`` for ``k >= 0``, as in
@@ -42,7 +48,7 @@ def logpmf(k, n, p, loc=0):
 
 
 @function
-def pmf(k, n, p, loc=0):
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probabilities of the negative binomial distribution.
 
     They are ``comb(n + k - 1, k) * p**n * (1 - p)**k`` for ``k >= 0``, as in JAX also between the

@@ -1,7 +1,13 @@
 """The normal distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false, reportReturnType=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.special.error import log_ndtr, ndtr, ndtri
 from evertrace._src.scipy.stats.standard import member
@@ -10,7 +16,7 @@ function = member("norm")
 
 
 @function
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the normal distribution.
 
     Without the logarithm it is ``exp(-z**2 / 2) / (sqrt(2 * pi) * scale)`` with ``z = (x - loc) /
@@ -34,7 +40,7 @@ def logpdf(x, loc=0, scale=1):
 
 
 @function
-def pdf(x, loc=0, scale=1):
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the normal distribution.
 
     It is ``exp(-z**2 / 2) / (sqrt(2 * pi) * scale)`` with ``z = (x - loc) / scale``.
@@ -56,7 +62,7 @@ def pdf(x, loc=0, scale=1):
 
 
 @function
-def cdf(x, loc=0, scale=1):
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the normal distribution is at most `x`.
 
     It is ``erfc(-z / sqrt(2)) / 2`` with ``z = (x - loc) / scale``.
@@ -78,7 +84,7 @@ def cdf(x, loc=0, scale=1):
 
 
 @function
-def logcdf(x, loc=0, scale=1):
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `cdf` of the normal distribution.
 
     Without the logarithm it is ``erfc(-z / sqrt(2)) / 2`` with ``z = (x - loc) / scale``. It does
@@ -101,7 +107,7 @@ def logcdf(x, loc=0, scale=1):
 
 
 @function
-def sf(x, loc=0, scale=1):
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the normal distribution exceeds `x`.
 
     It is ``erfc(z / sqrt(2)) / 2`` with ``z = (x - loc) / scale``.
@@ -123,7 +129,7 @@ def sf(x, loc=0, scale=1):
 
 
 @function
-def logsf(x, loc=0, scale=1):
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `sf` of the normal distribution.
 
     Without the logarithm it is ``erfc(z / sqrt(2)) / 2`` with ``z = (x - loc) / scale``. It does
@@ -146,7 +152,7 @@ def logsf(x, loc=0, scale=1):
 
 
 @function
-def ppf(q, loc=0, scale=1):
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the quantiles of the normal distribution, the inverse of `cdf`.
 
     It is ``loc + scale * ndtri(q)``, see `special.ndtri`.
@@ -168,7 +174,7 @@ def ppf(q, loc=0, scale=1):
 
 
 @function
-def isf(q, loc=0, scale=1):
+def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the upper quantiles of the normal distribution, the inverse of `sf`.
 
     It is ``loc - scale * ndtri(q)``, precise for small `q`, where JAX computes ``1 - q`` first.

@@ -1,7 +1,13 @@
 """The Pareto distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportArgumentType=false, reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, expm1, log, log1p
 from evertrace._src.scipy.stats.standard import log_one_minus_exp, member, within
 
@@ -9,7 +15,7 @@ function = member("pareto")
 
 
 @function
-def logpdf(x, b, loc=0, scale=1):
+def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the Pareto distribution.
 
     Without the logarithm it is ``b / (scale * z**(b + 1))`` for ``z = (x - loc) / scale >= 1``.
@@ -37,7 +43,7 @@ def logpdf(x, b, loc=0, scale=1):
 
 
 @function
-def pdf(x, b, loc=0, scale=1):
+def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the Pareto distribution.
 
     It is ``b / (scale * z**(b + 1))`` for ``z = (x - loc) / scale >= 1``.
@@ -60,7 +66,7 @@ def pdf(x, b, loc=0, scale=1):
 
 
 @function
-def cdf(x, b, loc=0, scale=1):
+def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the Pareto distribution is at most `x`.
 
     It is ``1 - z**-b`` for ``z = (x - loc) / scale >= 1``.
@@ -83,7 +89,7 @@ def cdf(x, b, loc=0, scale=1):
 
 
 @function
-def logcdf(x, b, loc=0, scale=1):
+def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `cdf` of the Pareto distribution.
 
     Without the logarithm it is ``1 - z**-b`` for ``z = (x - loc) / scale >= 1``.
@@ -108,7 +114,7 @@ def logcdf(x, b, loc=0, scale=1):
 
 
 @function
-def sf(x, b, loc=0, scale=1):
+def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the Pareto distribution exceeds `x`.
 
     It is ``z**-b`` for ``z = (x - loc) / scale >= 1``.
@@ -131,7 +137,7 @@ def sf(x, b, loc=0, scale=1):
 
 
 @function
-def logsf(x, b, loc=0, scale=1):
+def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of `sf` of the Pareto distribution.
 
     Without the logarithm it is ``z**-b`` for ``z = (x - loc) / scale >= 1``.
@@ -155,7 +161,7 @@ def logsf(x, b, loc=0, scale=1):
 
 
 @function
-def ppf(q, b, loc=0, scale=1):
+def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the quantiles of the Pareto distribution, the inverse of `cdf`.
 
     It is ``loc + scale * (1 - q)**(-1 / b)``.

@@ -1,9 +1,15 @@
 """The Poisson distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
 import numpy as np
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.numpy.elementary import floor, where
 from evertrace._src.numpy.reductions import sum
@@ -17,7 +23,7 @@ function = member("poisson")
 
 
 @function
-def logpmf(k, mu, loc=0):
+def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithms of the probabilities of the Poisson distribution.
 
     Without the logarithm they are ``mu**k * exp(-mu) / k!`` for ``k = 0, 1, ...``.
@@ -40,7 +46,7 @@ def logpmf(k, mu, loc=0):
 
 
 @function
-def pmf(k, mu, loc=0):
+def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probabilities of the Poisson distribution.
 
     They are ``mu**k * exp(-mu) / k!`` for ``k = 0, 1, ...``.
@@ -62,7 +68,7 @@ def pmf(k, mu, loc=0):
 
 
 @function
-def cdf(k, mu, loc=0):
+def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probability that a number of the Poisson distribution is at most `k`.
 
     It is ``gammaincc(floor(k) + 1, mu)`` for ``k >= 0``.
@@ -86,7 +92,7 @@ def cdf(k, mu, loc=0):
 
 
 @function
-def entropy(mu, loc=0):
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the entropy of the Poisson distribution, ``-sum(pmf * log(pmf))``.
 
     Below a mean of 100 it is the sum of 256 terms, above an asymptotic series, whose first term

@@ -3,11 +3,16 @@
 Modes and ranks are read off the runs of equal numbers in a sorted array.
 """
 
+from __future__ import annotations
+
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
 from evertrace._src import dtypes, errors
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis
 from evertrace._src.lax.cumulative import cummax, cummin, cumsum
 from evertrace._src.numpy import reductions, variance
 from evertrace._src.numpy.arguments import canonical_axis, operand
@@ -77,7 +82,9 @@ def _last_of_run(starts):
 
 
 @public
-def mode(a, axis=0, nan_policy="propagate", keepdims=False):
+def mode(
+    a: ArrayLike, axis: Axis = 0, nan_policy: str = "propagate", keepdims: bool = False
+) -> Any:
     """Return the number that occurs most often along an axis, the smallest of several.
 
     Args:
@@ -130,7 +137,9 @@ _RANKS = {
 
 
 @public
-def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
+def rankdata(
+    a: ArrayLike, method: str = "average", *, axis: Axis = None, nan_policy: str = "propagate"
+) -> Array:
     """Return the places that numbers take in sorted order, counted from 1.
 
     Args:
@@ -176,7 +185,14 @@ def rankdata(a, method="average", *, axis=None, nan_policy="propagate"):
 
 
 @public
-def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
+def sem(
+    a: ArrayLike,
+    axis: Axis = 0,
+    ddof: int = 1,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
+) -> Array:
     """Return the standard error of the mean, ``std(a, ddof=ddof) / sqrt(n)``.
 
     Args:

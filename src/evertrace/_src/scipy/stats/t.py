@@ -1,5 +1,11 @@
 """Student's t distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false, reportReturnType=false
+from __future__ import annotations
+
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, log, log1p
 from evertrace._src.scipy.special.gamma import betaln
 from evertrace._src.scipy.stats.standard import member
@@ -8,7 +14,7 @@ function = member("t")
 
 
 @function
-def logpdf(x, df, loc=0, scale=1):
+def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of Student's t distribution.
 
     Without the logarithm it is ``(1 + z**2 / df)**(-(df + 1) / 2) / (sqrt(df) * B(1/2, df / 2) *
@@ -34,7 +40,7 @@ def logpdf(x, df, loc=0, scale=1):
 
 
 @function
-def pdf(x, df, loc=0, scale=1):
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of Student's t distribution.
 
     It is ``(1 + z**2 / df)**(-(df + 1) / 2) / (sqrt(df) * B(1/2, df / 2) * scale)`` with ``z = (x -

@@ -1,7 +1,13 @@
 """The normal distribution between two ends."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportArgumentType=false, reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import isfinite, where
 from evertrace._src.numpy.ufuncs import exp, log1p
 from evertrace._src.scipy.special.error import log_ndtr
@@ -12,7 +18,9 @@ function = member("truncnorm")
 
 
 @function
-def logpdf(x, a, b, loc=0, scale=1):
+def logpdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the logarithm of the density of the truncated normal distribution.
 
     Without the logarithm it is ``norm.pdf(z) / (scale * (ndtr(b) - ndtr(a)))`` for ``a <= z <= b``
@@ -39,7 +47,9 @@ def logpdf(x, a, b, loc=0, scale=1):
 
 
 @function
-def pdf(x, a, b, loc=0, scale=1):
+def pdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the density of the truncated normal distribution.
 
     It is ``norm.pdf(z) / (scale * (ndtr(b) - ndtr(a)))`` for ``a <= z <= b`` with ``z = (x - loc) /
@@ -64,7 +74,9 @@ def pdf(x, a, b, loc=0, scale=1):
 
 
 @function
-def cdf(x, a, b, loc=0, scale=1):
+def cdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the probability that a number of the truncated normal distribution is at most `x`.
 
     It is ``(ndtr(z) - ndtr(a)) / (ndtr(b) - ndtr(a))`` for ``a <= z <= b`` with ``z = (x - loc) /
@@ -89,7 +101,9 @@ def cdf(x, a, b, loc=0, scale=1):
 
 
 @function
-def logcdf(x, a, b, loc=0, scale=1):
+def logcdf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the logarithm of `cdf` of the truncated normal distribution.
 
     Without the logarithm it is ``(ndtr(z) - ndtr(a)) / (ndtr(b) - ndtr(a))`` for ``a <= z <= b``
@@ -126,7 +140,7 @@ def logcdf(x, a, b, loc=0, scale=1):
 
 
 @function
-def sf(x, a, b, loc=0, scale=1):
+def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the truncated normal distribution exceeds `x`.
 
     It is ``(ndtr(b) - ndtr(z)) / (ndtr(b) - ndtr(a))`` for ``a <= z <= b`` with ``z = (x - loc) /
@@ -151,7 +165,9 @@ def sf(x, a, b, loc=0, scale=1):
 
 
 @function
-def logsf(x, a, b, loc=0, scale=1):
+def logsf(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Array:
     """Return the logarithm of `sf` of the truncated normal distribution.
 
     Without the logarithm it is ``(ndtr(b) - ndtr(z)) / (ndtr(b) - ndtr(a))`` for ``a <= z <= b``

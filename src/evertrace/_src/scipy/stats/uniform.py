@@ -1,7 +1,13 @@
 """The uniform distribution."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.elementary import where
 from evertrace._src.numpy.ufuncs import exp, log
 from evertrace._src.scipy.stats.standard import member, within
@@ -10,7 +16,7 @@ function = member("uniform")
 
 
 @function
-def logpdf(x, loc=0, scale=1):
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density of the uniform distribution.
 
     Without the logarithm it is ``1 / scale`` for ``loc <= x <= loc + scale``.
@@ -33,7 +39,7 @@ def logpdf(x, loc=0, scale=1):
 
 
 @function
-def pdf(x, loc=0, scale=1):
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density of the uniform distribution.
 
     It is ``1 / scale`` for ``loc <= x <= loc + scale``.
@@ -55,7 +61,7 @@ def pdf(x, loc=0, scale=1):
 
 
 @function
-def cdf(x, loc=0, scale=1):
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability that a number of the uniform distribution is at most `x`.
 
     It is ``(x - loc) / scale`` for ``loc <= x <= loc + scale``.
@@ -79,7 +85,7 @@ def cdf(x, loc=0, scale=1):
 
 
 @function
-def ppf(q, loc=0, scale=1):
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the quantiles of the uniform distribution, the inverse of `cdf`.
 
     It is ``loc + q * scale``.

@@ -1,7 +1,13 @@
 """The von Mises distribution, the normal one of angles."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, log, sin
 from evertrace._src.scipy.special.bessel import i0e
 from evertrace._src.scipy.stats.standard import member, unless
@@ -10,7 +16,7 @@ function = member("vonmises")
 
 
 @function
-def logpdf(x, kappa):
+def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """Return the logarithm of the density of the von Mises distribution of angles.
 
     Without the logarithm it is ``exp(kappa * cos(x)) / (2 * pi * i0(kappa))``.
@@ -33,7 +39,7 @@ def logpdf(x, kappa):
 
 
 @function
-def pdf(x, kappa):
+def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """Return the density of the von Mises distribution of angles.
 
     It is ``exp(kappa * cos(x)) / (2 * pi * i0(kappa))``.

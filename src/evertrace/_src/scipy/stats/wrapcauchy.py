@@ -1,7 +1,13 @@
 """The Cauchy distribution, wrapped around the circle."""
 
+# Annotations say what callers may pass; bodies get arrays, which the decorators make of it.
+# pyright: reportOperatorIssue=false
+from __future__ import annotations
+
 import math
 
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy.ufuncs import exp, log, log1p, sin
 from evertrace._src.scipy.stats.standard import member, unless, within
 
@@ -9,7 +15,7 @@ function = member("wrapcauchy")
 
 
 @function
-def logpdf(x, c):
+def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """Return the logarithm of the density of the wrapped Cauchy distribution of angles.
 
     Without the logarithm it is ``(1 - c**2) / (2 * pi * (1 + c**2 - 2 * c * cos(x)))`` for ``0 <= x
@@ -38,7 +44,7 @@ def logpdf(x, c):
 
 
 @function
-def pdf(x, c):
+def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """Return the density of the wrapped Cauchy distribution of angles.
 
     It is ``(1 - c**2) / (2 * pi * (1 + c**2 - 2 * c * cos(x)))`` for ``0 <= x <= 2 * pi``.

@@ -1,0 +1,46 @@
+"""What type checkers read of `Array` is what its methods are; people who look see it as well."""
+
+import inspect
+
+import pytest
+
+import evertrace as ev
+import evertrace.numpy as jnp
+from evertrace._src.arrays import members
+from evertrace._src.core.operators import Operators
+
+METHODS = [
+    name
+    for name, value in vars(members.Members).items()
+    if inspect.isfunction(value) and not name.startswith("__")
+]
+PROPERTIES = [name for name, x in vars(members.Members).items() if isinstance(x, property)]
+
+
+def parameters(function):
+    return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_take_what_is_declared(name):
+    declared, real = getattr(members.Members, name), getattr(ev.Array, name)
+    assert parameters(declared)[1:] == parameters(real)[1:]
+
+
+def test_all_operators_methods_and_properties_are_declared():
+    declared = vars(members.Members).keys()
+    assert {n for n in Operators.__annotations__ if n not in declared} == {"__setitem__"}
+    assert set(METHODS) | set(PROPERTIES) <= Operators.__annotations__.keys()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_show_a_signature_and_a_docstring_before_they_are_called(name):
+    method = getattr(jnp.arange(3), name)
+    assert "*args, **kwargs" not in str(inspect.signature(method))
+    assert inspect.getdoc(method)
+
+
+def test_members_that_only_the_library_uses_are_not_offered():
+    offered = dir(jnp.arange(3))
+    assert {"sum", "at", "shape", "device"} <= set(offered)
+    assert not {"as_literal", "buffer", "host"} & set(offered)

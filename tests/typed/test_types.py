@@ -1,0 +1,108 @@
+"""Type checkers accept programs that are right, reject ones that are wrong, and know our names.
+
+The programs are files: those of `right` run, those of `wrong` say on which line the mistake is.
+"""
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import evertrace as ev
+
+HERE = Path(__file__).resolve().parent
+SOURCES = Path(ev.__file__).resolve().parents[1]
+RIGHT = sorted((HERE / "right").glob("*.py"))
+WRONG = sorted((HERE / "wrong").glob("*.py"))
+
+TYPED = 0.86
+"""Share of public names whose types are wholly known, to be raised and never to be lowered."""
+
+
+def checker(*arguments):
+    """Run a type checker of this environment on our sources; returns what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=HERE,
+        env={**os.environ, "PYTHONPATH": str(SOURCES), "MYPYPATH": str(SOURCES)},
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def pyright():
+    """Return the lines in which pyright finds errors, by the names of files."""
+    options = "--pythonpath", sys.executable, "--outputjson"
+    found = {}
+    for error in json.loads(checker("pyright", *options, HERE))["generalDiagnostics"]:
+        if error["severity"] == "error":
+            line = error["range"]["start"]["line"] + 1
+            found.setdefault(Path(error["file"]), {})[line] = error["message"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def mypy():
+    """Return the lines in which mypy finds errors, by the names of files."""
+    if find_spec("mypy") is None:
+        pytest.skip("mypy is not installed")
+    options = "--strict", "--follow-imports=silent", "--no-error-summary", "--cache-dir", os.devnull
+    found = {}
+    for line in checker("mypy", *options, *RIGHT, *WRONG).splitlines():
+        if made := re.match(r"(.+?):(\d+): error: (.*)", line):
+            found.setdefault(HERE / made[1], {})[int(made[2])] = made[3]
+    return found
+
+
+def marked(file):
+    """Return the lines of a file that are marked as wrong."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return {i for i, line in enumerate(lines, 1) if "# wrong" in line}
+
+
+def test_there_are_thirty_programs_of_each_kind():
+    assert len(RIGHT) == len(WRONG) == 30
+    assert not any(map(marked, RIGHT))
+    assert all(len(marked(file)) == 1 for file in WRONG)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("file", RIGHT, ids=lambda file: file.stem)
+def test_right_programs_run(file):
+    runpy.run_path(str(file))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pyright", "mypy"])
+def test_type_checkers_accept_right_programs(name, request):
+    found = request.getfixturevalue(name)
+    assert {file.stem: found[file] for file in RIGHT if file in found} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pyright", "mypy"])
+def test_type_checkers_find_each_mistake_where_it_is_and_nothing_else(name, request):
+    found = request.getfixturevalue(name)
+    assert {f.stem: marked(f) for f in WRONG} == {f.stem: set(found.get(f, {})) for f in WRONG}
+
+
+@pytest.mark.slow
+def test_the_types_of_public_names_are_known():
+    options = "--pythonpath", sys.executable, "--verifytypes", "evertrace", "--ignoreexternal"
+    report = json.loads(checker("pyright", *options, "--outputjson"))["typeCompleteness"]
+    open_names = sorted(
+        symbol["name"]
+        for symbol in report["symbols"]
+        if symbol["isExported"] and not symbol["isTypeKnown"]
+    )
+    assert report["completenessScore"] >= TYPED, open_names

@@ -1,0 +1,5 @@
+"""jit takes functions."""
+
+import evertrace as ev
+
+f = ev.jit(3)  # wrong

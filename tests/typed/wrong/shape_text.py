@@ -1,0 +1,5 @@
+"""Sizes are numbers."""
+
+import evertrace.numpy as jnp
+
+x = jnp.ones("3")  # wrong
