@@ -43,6 +43,14 @@ tutorial/*
 ```{toctree}
 :hidden:
 :glob:
+:caption: Guides
+
+guides/*
+```
+
+```{toctree}
+:hidden:
+:glob:
 :caption: Pages
 
 reference/index
