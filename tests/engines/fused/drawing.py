@@ -27,7 +27,7 @@ from tests.support.runtime import array, jaxpr_of, to_numpy
 LENGTHS = (1, 1, 2, 3, 4, 7, 15, 16, 17, 18, 33, 64, 65, 100, 130, 300)
 MOST_ELEMENTS = 6000
 MORE = 1_000_000
-"""Number of the first program that is drawn from all operations; those before stay what they are."""
+"""Number of the first program that is drawn from all operations; those before stay as they are."""
 
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0)
 

@@ -15,7 +15,7 @@ wanted an `UndefinedPrimal`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 from evertrace._src.arrays.interop import as_array, as_operand

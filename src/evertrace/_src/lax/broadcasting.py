@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from evertrace._src import dims, dtypes
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand, type_of_number
 from evertrace._src.ops.builders import broadcast_error
 from evertrace._src.ops.convert import number

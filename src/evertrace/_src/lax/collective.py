@@ -5,11 +5,15 @@ unbound, a `NameError`. A tuple of names stands for all of those axes together; 
 along them counts the last one fastest. Each function takes trees of arrays where it says so.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
+from evertrace._src.arrays.types import AxisName
 from evertrace._src.lax import groups as within
 from evertrace._src.lax.shapes import as_dim
 from evertrace._src.ops import collective as ops

@@ -10,6 +10,7 @@ import numpy as np
 from evertrace._src import dtypes, tree
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_operand
+from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.core.jaxpr import Literal
 from evertrace._src.errors import user_error
 from evertrace._src.ops.convert import (

@@ -7,6 +7,7 @@ import operator
 import numpy as np
 
 from evertrace._src import dims, errors
+from evertrace._src.arrays.types import Shape
 from evertrace._src.ops.builders import broadcast_error
 
 

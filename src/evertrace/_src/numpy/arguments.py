@@ -7,7 +7,7 @@ and count from the end then.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from evertrace._src import dims, dtypes, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.numpy import creation, elementary, ufuncs
 from evertrace._src.numpy.arguments import operand
 from evertrace._src.numpy.promotion import promote, promote_dtypes

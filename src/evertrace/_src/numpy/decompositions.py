@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from evertrace._src import dims, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.control.custom_jvp import custom_jvp
 from evertrace._src.lax import linalg as lax
 from evertrace._src.lax.convert import stop_gradient

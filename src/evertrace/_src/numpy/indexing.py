@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dims, dtypes, errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.jaxpr import literal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import math
+from typing import Any
 
 import numpy as np
 

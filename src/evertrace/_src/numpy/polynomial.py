@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dims, dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike
 from evertrace._src.core.tracer import concrete_value
 from evertrace._src.numpy import creation, products, reductions, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int, traced_argument

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import config, dims, dtypes, errors, native
+from evertrace._src.arrays.array import Array
+from evertrace._src.arrays.types import ArrayLike, Axis, DTypeLike
 from evertrace._src.numpy import ufuncs
 from evertrace._src.numpy.arguments import (
     canonical_axes,

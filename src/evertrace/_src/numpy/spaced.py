@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from evertrace._src import dims, dtypes, errors, native
+from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike, DTypeLike
 from evertrace._src.numpy import ufuncs

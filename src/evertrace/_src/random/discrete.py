@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dims, dtypes, errors
-from evertrace._src.arrays.array import from_host
+from evertrace._src.arrays.array import Array, from_host
+from evertrace._src.arrays.types import ArrayLike, DTypeLike, Key, Shape
 from evertrace._src.lax.elementwise import clamp, floor, rem
 from evertrace._src.lax.functions import log, log1p
 from evertrace._src.lax.sort import top_k
