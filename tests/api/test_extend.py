@@ -288,7 +288,7 @@ def test_rules_for_concrete_calls_get_arrays_and_may_return_numpys(args):
 
 
 def test_a_primitive_without_rules_says_what_it_lacks():
-    with pytest.raises(NotImplementedError, match=r"nothing has no type rule \(`def_abstract_eval`\)"):
+    with pytest.raises(NotImplementedError, match="nothing has no type rule"):
         extend.Primitive("nothing").bind(1.0)
 
 

@@ -67,8 +67,7 @@ class Primitive(primitive.Primitive):
                 return [as_array(as_operand(x, self.name)) for x in out]
             return as_array(as_operand(out, self.name))
 
-        eager.__wrapped__ = rule
-        self.eager = eager
+        self.eager = functools.update_wrapper(eager, rule, (), ())
         return rule
 
     @property

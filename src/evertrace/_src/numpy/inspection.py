@@ -10,6 +10,7 @@ import numpy as np
 
 from evertrace._src import dims, dtypes
 from evertrace._src.arrays.interop import type_of_number
+from evertrace._src.dtypes import kinds
 from evertrace._src.lax.dot import PrecisionLike
 from evertrace._src.numpy.arguments import canonical_axes
 from evertrace._src.numpy.creation import asarray
@@ -202,8 +203,8 @@ def _read(x):
     if x.dtype == np.dtype("V2"):
         return x.view(dtypes.bfloat16)
     names = x.dtype.names or ()
-    if len(names) == 1 and names[0] in dtypes.kinds.NAMES and x.dtype[0].kind == "V":
-        return x.view(dtypes.kinds.named(names[0]))
+    if len(names) == 1 and names[0] in kinds.NAMES and x.dtype[0].kind == "V":
+        return x.view(kinds.named(names[0]))
     return x
 
 

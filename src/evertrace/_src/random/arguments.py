@@ -147,7 +147,7 @@ def broadcast_shape(name, *xs):
         raise broadcast_error(name, [x.shape for x in xs]) from None
 
 
-def result_shape(name, shape, *xs):
+def result_shape(name, shape, *xs) -> tuple[int, ...]:
     """Return the shape asked for, or if it is None the common shape of the parameters."""
     if shape is None:
         return broadcast_shape(name, *xs)

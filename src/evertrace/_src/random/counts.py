@@ -291,9 +291,9 @@ def multinomial(
     wide = drawn_in(dtype)
     n, p = operand("multinomial", n, wide), operand("multinomial", p, wide)
     by_outcome = expand_dims(n, (n.ndim,))
-    shape = result_shape("multinomial", shape, by_outcome, p)
-    batch, outcomes = shape[:-1], shape[-1]
-    n, p = broadcast_to(n, batch), broadcast_to(p, shape)
+    whole = result_shape("multinomial", shape, by_outcome, p)
+    batch, outcomes = whole[:-1], whole[-1]
+    n, p = broadcast_to(n, batch), broadcast_to(p, whole)
     # The share of an outcome among those that were not drawn yet.
     rest = flip(cumsum(flip(p, -1), axis=-1), -1)
     shares = moveaxis(p / where(rest == 0, 1, rest), len(batch), 0)

@@ -170,11 +170,11 @@ def bernoulli(
     no_sharding("bernoulli", out_sharding)
     key, p = one_key("bernoulli", key)[0], operand("bernoulli", p)
     dtype = float_dtype("bernoulli", dtypes.to_inexact_dtype(p.dtype))
-    shape = result_shape("bernoulli", shape, p)
-    p = parameter("bernoulli", p, shape, dtype)
+    whole = result_shape("bernoulli", shape, p)
+    p = parameter("bernoulli", p, whole, dtype)
     if not is_high("bernoulli", mode):
-        return unit(key, shape, dtype) < p
-    coarse, fine = unstack_p.bind(unit(key, (2, *shape), dtype), axis=0)
+        return unit(key, whole, dtype) < p
+    coarse, fine = unstack_p.bind(unit(key, (2, *whole), dtype), axis=0)
     return fine * float(dtypes.finfo(dtype).eps) < p - coarse
 
 

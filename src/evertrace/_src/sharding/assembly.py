@@ -165,7 +165,7 @@ def make_array_from_single_device_arrays(
     return _assembled(where, shape, sharding, _here(sharding, shape), parts, dtype)
 
 
-def _assembled(where, shape, sharding, indices, parts, dtype=None):
+def _assembled(where, shape, sharding, indices, parts, dtype: Any = None):
     """Return the array of the parts at the indices; `dtype` is needed where there is none here."""
     if not parts and dtype is None:
         raise errors.user_error(
