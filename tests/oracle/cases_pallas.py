@@ -284,6 +284,72 @@ WHOLE = [
         o_ref[...] += (d / (1.0 + (d * d).sum(-1, keepdims=True))).sum(1)
     pallas_call(body, grid=(3, 3), in_specs=[Spec((4, 10), lambda i, j: (i, 0)), Spec((4, 10), lambda i, j: (j, 0))], out_specs=Spec((4, 10), lambda i, j: (i, 0)), out_shape=x)(x, x)
     """, (BIG,)),
+    ("""
+    def body(x_ref, t_ref, o_ref, best_ref, total_ref, hit_ref):
+        j = pl.program_id(1)
+        @pl.when(j == 0)
+        def _():
+            best_ref[...] = jnp.full((3,), -jnp.inf)
+            total_ref[...] = jnp.zeros(3)
+            hit_ref[...] = jnp.zeros(3)
+        v = x_ref[...]
+        new = jnp.maximum(best_ref[...], v.max(1))
+        total_ref[...] = total_ref[...] * jnp.exp(best_ref[...] - new) + jnp.exp(v - new[:, None]).sum(1)
+        best_ref[...] = new
+        hit_ref[...] += jnp.where(t_ref[...][:, None] == j * 4 + jnp.arange(4), v, 0.0).sum(1)
+        @pl.when(j == 3)
+        def _(): o_ref[...] = best_ref[...] + jnp.log(total_ref[...]) - hit_ref[...]
+    row = Spec((3,), lambda i, j: (i,))
+    memory = [pl.ANY((3,), jnp.float32)] * 3
+    pallas_call(body, grid=(2, 4), in_specs=[Spec((3, 4), lambda i, j: (i, j)), row], out_specs=row, scratch_shapes=memory, out_shape=x[:, 0])(x, jnp.arange(6) * 5 % 16)
+    """, (WIDE,)),
+    ("""
+    def body(x_ref, y_ref, s_ref, o_ref):
+        o_ref[...] = triton.dot(x_ref[...], y_ref[...].astype(jnp.float32)) * s_ref[...]
+    scale = jnp.abs(y).max(0) / 127
+    packed = jnp.round(y / scale).astype(jnp.int8)
+    pallas_call(body, grid=(2, 3), in_specs=[Spec((4, 12), lambda i, j: (i, 0)), Spec((12, 2), lambda i, j: (0, j)), Spec((2,), lambda i, j: (j,))], out_specs=Spec((4, 2), lambda i, j: (i, j)), out_shape=S((8, 6), 'float32'))(x, packed, scale)
+    """, (A, W)),
+    ("""
+    def body(x_ref, o_ref, s_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def _(): s_ref[...] = jnp.zeros((10,))
+        sums = jnp.cumsum(x_ref[...], axis=0) + s_ref[...]
+        o_ref[...] = sums
+        s_ref[...] = sums[-1]
+    pallas_call(body, grid=3, in_specs=[Spec((4, 10), lambda i: (i, 0))], out_specs=Spec((4, 10), lambda i: (i, 0)), scratch_shapes=[pl.ANY((10,), jnp.float32)], out_shape=x)(x)
+    """, (BIG,)),
+    ("""
+    def body(x_ref, i_ref, v_ref):
+        i_ref[...] = jnp.argmax(x_ref[...], axis=1).astype(jnp.int32)
+        v_ref[...] = jnp.max(x_ref[...], axis=1)
+    pallas_call(body, grid=3, in_specs=[Spec((4, 10), lambda i: (i, 0))], out_specs=(Spec((4,), lambda i: (i,)), Spec((4,), lambda i: (i,))), out_shape=(S((12,), 'int32'), S((12,), 'float32')))(x)
+    """, (BIG,)),
+    ("""
+    def body(n_ref, q_ref, k_ref, v_ref, o_ref):
+        s = (k_ref[...] * q_ref[...]).sum(1)
+        s = jnp.where(jnp.arange(8) < n_ref[0], s, -1e30)
+        p = jnp.exp(s - s.max())
+        o_ref[...] = (p[:, None] * v_ref[...]).sum(0) / p.sum()
+    every = Spec((None, 8, 4), lambda b: (b, 0, 0))
+    one = Spec((None, 4), lambda b: (b, 0))
+    pallas_call(body, grid=2, in_specs=[Spec((1,), lambda b: (b,)), one, every, every], out_specs=one, out_shape=x[:, 0])(jnp.array([3, 8]), x[:, 0], y, z)
+    """, (Q, KEY, VALUE)),
+    ("""
+    def body(x_ref, y_ref, o_ref):
+        o_ref[...] = jax_dot(x_ref[...], y_ref[...].T)
+    jax_dot = partial(jnp.dot, preferred_element_type=jnp.float32)
+    both = Spec((pl.squeezed, 8, 4), lambda b: (b, 0, 0))
+    pallas_call(body, grid=(2,), in_specs=[both, both], out_specs=Spec((None, 8, 8), lambda b: (b, 0, 0)), out_shape=S((2, 8, 8), 'float32'))(x, y)
+    """, (Q, KEY)),
+    ("""
+    def body(x_ref, s_ref, o_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def _(): o_ref[...] = jnp.zeros((4, 10))
+        chosen = s_ref[...][None, :] == jnp.arange(4)[:, None]
+        o_ref[...] += jnp.where(chosen[:, :, None], x_ref[...][None], 0.0).sum(1)
+    pallas_call(body, grid=4, in_specs=[Spec((3, 10), lambda i: (i, 0)), Spec((3,), lambda i: (i,))], out_shape=x[:4])(x, jnp.arange(12) * 7 % 4)
+    """, (BIG,)),
 ]  # fmt: skip
 
 # ------------------------------------------------------------------------ what is refused, and facts
