@@ -1,6 +1,6 @@
 """Kernels: what a grid's steps see, and that calls of them keep the promises of `jit`.
 
-What JAX's interpret mode says to 70 kernels is in `tests/oracle/cases_pallas.py`.
+What JAX's interpret mode says to more than 60 kernels is in `tests/oracle/cases_pallas.py`.
 """
 
 import numpy as np
