@@ -274,6 +274,9 @@ def test_exponentials_that_need_too_many_squarings_are_nan():
 def test_roots_of_singular_matrices():
     np.testing.assert_array_equal(linalg.sqrtm(jnp.zeros((2, 2))), np.zeros((2, 2)))
     assert jnp.isnan(linalg.sqrtm(jnp.array([[0.0, 1.0], [0.0, 0.0]]))).any()
+    for n in (2, 4, 7):  # of rank 1: what is between zeros is rounding
+        root = linalg.sqrtm(jnp.full((n, n), 1.0 / n))
+        np.testing.assert_allclose(root @ root, np.full((n, n), 1.0 / n), atol=1e-5)
 
 
 def test_root_of_a_negative_eigenvalue_is_the_same_for_every_matrix():

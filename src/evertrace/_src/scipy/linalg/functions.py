@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dtypes, errors
 from evertrace._src.api.autodiff import jvp
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
@@ -299,12 +299,13 @@ def _complex_schur(a):
 def _sqrtm(a):
     t, q = _complex_schur(a)
     root = _diagonal_matrix(ufuncs.sqrt(matrices.diagonal(t)))
+    rounding = float(dtypes.finfo(t.dtype).eps) * t.shape[-1] * abs(t).max((-2, -1))[..., None]
 
     def column(j, root):
         shift = root[..., j, j]
         x = _solve_shifted(root, shift, t[..., j], j)
-        no_root = (matrices.diagonal(root) + shift[..., None] == 0) & (x != 0)
-        return elementary.where(no_root, np.nan, x)
+        is_free = matrices.diagonal(root) + shift[..., None] == 0  # any number, if x is zero
+        return elementary.where(is_free, elementary.where(abs(x) > rounding, np.nan, 0), x)
 
     return mul(mul(q, _columns(root, column)), adjoint(q))
 
