@@ -86,6 +86,15 @@ class Registry:
         return cls.registry[name]
 
 
+def repeat(f, x, times):
+    """What equinox's loops do: they take a number of Python's only."""
+    if type(times) is not int:
+        raise ValueError("times must be a Python integer")
+    for _ in range(times):
+        x = f(x)
+    return x
+
+
 def filter_jit(f):
     """What equinox and flax do: the structure of the arguments is a static one."""
 
@@ -199,6 +208,17 @@ Sizes.registry["small"] = 3.0
 print(first, float(g(2.0)))
 """,
         "True False\n2.0 6.0",
+    ),
+    "a library may ask for exact numbers, and raise what it likes where it gets none": (
+        """
+double = jax.jit(lambda x, times: library.repeat(lambda v: 2 * v, x, times))
+print(float(double(1.0, 3)), float(double(1.0, 4)), float(double(5.0, 3)))
+try:
+    double(1.0, 2.0)
+except ValueError as error:
+    print(error)
+""",
+        "8.0 16.0 40.0\ntimes must be a Python integer",
     ),
     "a library's function may take what the contract refuses": (
         """

@@ -100,8 +100,11 @@ def _record_until_it_is_right(call, name, constants, waiting):
             if missed.cls in eager:
                 raise AssertionError(f"{missed.cls} is read past its hook") from None
             eager.add(missed.cls)
-        except TypeError as error:
-            # It may be C code that takes exact numbers only: once more, with these as constants.
+        except Exception as error:
+            if not refused.is_refusal(error):
+                leaving.close(call.roots)
+                raise
+            # It may be code that takes exact numbers only: once more, with these as constants.
             prologue = recorder.prologue
             if constants is refused.ALL or not (prologue.leaves or prologue.late_names):
                 # Python's own words are those for numbers, ours those for what stands for them.

@@ -1,9 +1,10 @@
-"""Numbers and texts that code in C has refused to take in the form of stand-ins.
+"""Numbers and texts that code of others has refused to take in the form of stand-ins.
 
-Such code wants exact numbers, and raises a TypeError for what stands for one. Which one it was, it
-does not say; but the call's place in the user's code is known, and what it names there. Those
-numbers are constants in the trace that follows, and all others are not. Where it is a text of
-numbers, the trace that follows makes all texts at once.
+Code in C wants exact numbers, and raises a TypeError for what stands for one; a package's code that
+asks ``type(n) is int`` raises what it likes. Which one it was, it does not say; but the call's
+place in the user's code is known, and what it names there. Those numbers are constants in the trace
+that follows, and all others are not. Where it is a text of numbers, the trace that follows makes
+all texts at once.
 """
 
 import dis
@@ -11,7 +12,7 @@ import re
 from collections.abc import Container
 from typing import NamedTuple
 
-from evertrace._src.jit.lifting.code import is_library_code
+from evertrace._src.jit.lifting.code import is_library_code, is_package_file
 from evertrace._src.jit.lifting.host import Host, is_host
 from evertrace._src.jit.lifting.hostprogram import OP
 
@@ -28,12 +29,21 @@ ALL: Container[str] = _All()
 TEXTS = "the texts"  # among the names: texts of numbers are made at once
 
 
+def is_refusal(error):
+    """Whether an error may be about what stands for a number: C code's, or raised by a package."""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    by_package = tb is not None and is_package_file(tb.tb_frame.f_code.co_filename)
+    return isinstance(error, TypeError) or by_package
+
+
 def wider(constants, error, recorder):
     """Return the names of the numbers that are constants in the next trace.
 
     Args:
       constants: those that were constants in the trace that failed.
-      error: the TypeError that ended it.
+      error: the error that ended it.
       recorder: its recorder.
     """
     if TEXTS not in constants and _may_be_of_texts(error, recorder):
