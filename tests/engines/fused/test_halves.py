@@ -6,7 +6,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
-from evertrace import nn
+from evertrace import lax, nn
 from evertrace._src.engines.native.engine import compile_jaxpr
 from tests.support.runtime import array, jaxpr_of, to_numpy
 
@@ -66,6 +66,18 @@ def test_rows_and_places(dtype):
     x = array(np.random.default_rng(0).normal(size=(100, 300)).astype(dtype))
     assert_bits_of_tape(lambda x: (x.max(1), jnp.argmin(x, 0), nn.relu(x).T, x[:, ::-2] * 2), x)
     assert_bits_of_tape(lambda x: (jnp.take(x, jnp.arange(90) % 77, axis=1) * 2,), x)
+
+
+@DTYPES
+def test_loops(dtype):
+    x = array(np.random.default_rng(0).normal(size=(9, 100)).astype(dtype))
+
+    def turn(total, row):
+        total = total * 0.5 + row
+        return total, total
+
+    assert_bits_of_tape(lambda x: lax.scan(turn, x[0], x), x)
+    assert_bits_of_tape(lambda x: (lax.fori_loop(0, 9, lambda i, y: y * 0.75 + i, x),), x)
 
 
 @DTYPES

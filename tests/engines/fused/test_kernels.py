@@ -24,6 +24,7 @@ from tests.engines.fused.programs import (
     nearest,
     reversed_differences,
 )
+from tests.support.runtime import array, jaxpr_of, to_numpy
 
 PROCESSORS = {
     "sse2": ("x86-64", ""),
@@ -199,3 +200,12 @@ def test_a_loop_runs_a_kernel_in_each_turn():
 
     x = jnp.asarray(drawn((9, 37)))
     assert_close(ev.jit(steps, engine="fused")(x), steps(x))
+
+
+@pytest.mark.parametrize("width", [18, 20, 36, 47, 70, 90])
+def test_sums_of_vectors_of_several_lengths_are_in_one_loop(width):
+    x = array(np.random.default_rng(0).integers(0, 9, size=(5, 40, width)).astype(np.float32))
+    jaxpr, _ = jaxpr_of(lambda x: (abs(x) - 1).sum(1) * 2, x)
+    tape = compile_jaxpr(jaxpr, is_wanted=True, fuses=1).tape
+    assert tape.counts()["functions"] == 1
+    assert (to_numpy(tape.run([x])[0]) == (abs(to_numpy(x)) - 1).sum(1) * 2).all()

@@ -356,8 +356,7 @@ class Kernel(Memory):
         if extent == 1:
             return self._along(scope, nest, parts, (*index, ZERO), totals)
         if not (nest.is_vector and d == len(nest.extents) - 1):
-            lanes = self._lanes(nest, parts)
-            return self._count(scope, (nest, d), extent, 1, parts, index, totals, lanes)
+            return self._count(scope, (nest, d), extent, 1, parts, index, totals, self._lanes)
         return self._in_vectors(scope, nest, parts, index, totals)
 
     def _in_vectors(self, scope, nest, parts, index, totals):
@@ -365,7 +364,9 @@ class Kernel(Memory):
         done = 0
         if extent // lanes > CHUNKS:
             key = (nest, len(index))
-            totals = self._count(scope, key, extent, lanes, parts, index, totals, [lanes])
+            totals = self._count(
+                scope, key, extent, lanes, parts, index, totals, lambda *_: [lanes]
+            )
             is_all = all(_may_overlap(part) for part in parts)
             done = extent if is_all else extent - extent % lanes
         for count in _pieces(extent - done, lanes):
@@ -382,16 +383,17 @@ class Kernel(Memory):
             place = places.of(self.counter(key, scope, None, lanes, first))
         return self._add(scope, parts, (*index, place), totals)
 
-    def _lanes(self, nest, parts):
-        """Return how many lanes the totals in a nest of loops have."""
+    def _lanes(self, nest, part):
+        """Return how many lanes the totals of a part have in a nest of loops."""
         if nest.is_vector:
             extent, lanes = nest.extents[-1], self.group.lanes
             return sorted({*([lanes] if extent >= lanes else []), *_pieces(extent % lanes, lanes)})
-        return [max(place.lanes for part in parts for place in part.place if place)]
+        return [max([place.lanes for place in part.place if place], default=1)]
 
     def _count(self, scope, key, extent, step, parts, index, totals, lanes):
-        """Write a loop over a dimension."""
-        wanted = [(n, count) for n, part in enumerate(parts) if part.reduction for count in lanes]
+        """Write a loop over a dimension, in which totals have the lanes that a function returns."""
+        reduced = [(n, part) for n, part in enumerate(parts) if part.reduction]
+        wanted = [(n, count) for n, part in reduced for count in lanes(key[0], part)]
         overlaps = step > 1 and all(_may_overlap(part) for part in parts)
         turns = -(-extent // step) if overlaps else extent // step
 

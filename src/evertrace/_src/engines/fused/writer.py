@@ -327,7 +327,9 @@ class Writer:
             return self.cast("zext", x, "i8")
         if kind not in STORED:
             return x
-        bits = self.narrow.get((x.text, x.lanes)) or narrowed(self, x, kind)
+        bits = self.narrow.get((x.text, x.lanes))
+        if bits is None or bits.scope is not x.scope:  # those of a turn are not there after a loop
+            bits = narrowed(self, x, kind)
         return self.cast("trunc", bits, "i16")
 
     def rounded(self, x, kind):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evertrace._src.engines.fused.index import Index
 from evertrace._src.engines.fused.rules import UNROLLED, Rule, fusion
 from evertrace._src.engines.fused.rules.elementwise import (
     greater_or_nan,
@@ -14,6 +15,7 @@ from evertrace._src.engines.fused.rules.elementwise import (
 )
 from evertrace._src.engines.fused.writer import TYPES
 from evertrace._src.ops import reduce as ops
+from evertrace._src.ops import windows
 from evertrace._src.ops.structural import reduce_sum_p
 
 
@@ -174,3 +176,47 @@ _reduction(ops.reduce_or_p, _bitwise("or", 0))
 _reduction(ops.reduce_xor_p, _bitwise("xor", 0))
 _reduction(ops.argmax_p, _place(True), _placed)
 _reduction(ops.argmin_p, _place(False), _placed)
+
+
+# ---------------------------------------------------------------- windows
+
+
+def _window(eqn):
+    return eqn.params["window_dimensions"]
+
+
+def _in_window(k, eqn, index, place):
+    """Return the element that lies at a place of a window."""
+    p, found = eqn.params, []
+    for d, (at, inside) in enumerate(zip(index, place, strict=True)):
+        first = at.moved(0, p["window_strides"][d])
+        more = inside.moved(0, p["window_dilation"][d])
+        found.append(Index(first.first + more.first, first.terms + more.terms))
+    return (k.at(eqn.invars[0], tuple(found)),)
+
+
+def _is_unpadded(eqn):
+    p = eqn.params
+    padding = [n for low_high in p["padding"] for n in low_high]
+    return not any(padding) and all(n == 1 for n in p["base_dilation"])
+
+
+def _of_windows(prim, make):
+    """Register a reduction of windows that lie within the array."""
+
+    def value(k, eqn, index):
+        return k.reduced(eqn, index, _window(eqn), make(eqn))
+
+    fusion.rules[prim] = Rule(
+        value,
+        _is_unpadded,
+        _window,
+        _in_window,
+        lambda eqn: _window(eqn)[-1] > SHORT,
+        lambda eqn: math.prod(_window(eqn)) in range(FEW, UNROLLED + 1),
+    )
+
+
+_of_windows(windows.reduce_window_sum_p, _sum)
+_of_windows(windows.reduce_window_max_p, _extreme(True))
+_of_windows(windows.reduce_window_min_p, _extreme(False))
