@@ -1,5 +1,7 @@
 """One trace for many sizes: what it computes, how often it is traced, and what ends it."""
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from tests.export.symbolic_functions import FUNCTIONS, UNDECIDED
 
 SIZES = (2, 3, 5, 4, 8, 1, 17, 7)
@@ -137,6 +140,9 @@ def test_a_question_of_our_own_code_is_asked_at_each_call():
         lambda x: (x, x.shape[0]),
         lambda x: (x, jnp.shape(x)),
         lambda x: {"n": jnp.size(x), "x": x},
+        lambda x: ev.vmap(lambda r: r * (type(lax.psum(1, "i")) is int), axis_name="i")(x),
+        lambda x: ev.vmap(lambda r: r * isinstance(lax.axis_size("i"), int), axis_name="i")(x),
+        lambda x: x * functools.reduce(operator.mul, jnp.shape(x)),
         lambda x: x * x.nbytes,
         lambda x: x * (x.nbytes > 100),
     ],
@@ -146,6 +152,53 @@ def test_code_that_sees_a_size_gets_the_number(f):
     for n in SIZES:
         x = rows(n)
         assert_same(g(x), f(x))
+
+
+INDICES = (0, 1, -1, 3, -4, 50)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x[:i],
+        lambda x, i: jnp.roll(x, i, 0),
+        lambda x, i: jnp.take(x, i, axis=0),
+        lambda x, i: x.at[i].set(0),
+        lambda x, i: lax.dynamic_slice_in_dim(x, i, 1),
+    ],
+)
+def test_numbers_beside_open_sizes_are_those_of_each_call(f):
+    g: Any = ev.jit(f)
+    for n in SIZES:
+        for i in INDICES:
+            assert_same(g(rows(n), i), f(rows(n), i))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x @ y.T,
+        lambda x, y: jnp.array_equal(x, y),
+        lambda x, y: jnp.concatenate([x, y]),
+        lambda x, y: x.T + 1 if y is None else (x.sum(), y.T),
+    ],
+)
+def test_sizes_that_are_equal_now_and_then(f):
+    g: Any = ev.jit(f)
+    for n in (2, 3, 5, 4, 9):
+        for m in (2, 3, n):
+            assert_same(g(rows(n), rows(m)), f(rows(n), rows(m)))
+
+
+def test_a_matrix_is_square_or_not():
+    g: Any = ev.jit(lambda x: x.T + x)
+    for n in (2, 3, 5, 4):
+        assert_same(g(rows(n, n)), rows(n, n).T + rows(n, n))
+    for shape in ((3, 4), (4, 8)):
+        with pytest.raises(TypeError, match="broadcast"):
+            g(rows(*shape))
+    assert_same(g(rows(1, 5)), rows(1, 5).T + rows(1, 5))
 
 
 def test_a_caught_error_says_the_sizes_of_its_own_call():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evertrace._src import errors, tree
+from evertrace._src import dims, errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
 from evertrace._src.control.bodies import as_arrays, stage_body, structure_difference
@@ -81,7 +81,8 @@ class custom_vmap(custom.Rule):
         def rule(size, batched, xs):
             in_batched = list(tree.unflatten(in_tree, batched))
             args = tree.unflatten(in_tree, as_arrays(xs))
-            result = vmap_rule(size, in_batched, *args)
+            (given,) = dims.shown((size,))
+            result = vmap_rule(given, in_batched, *args)
             out, out_batched = custom.pair_of(
                 name, result, _RETURNS, "return `out, True` if all of `out` is batched."
             )

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from evertrace._src import errors
+from evertrace._src import dims, errors
 from evertrace._src.core.aval import ShapedArray
 from evertrace._src.core.effects import NamedAxis
 from evertrace._src.core.primitive import JOINTLY, Primitive, undefined
@@ -71,7 +71,8 @@ def size_in_scope(op, axis_name):
                 fix=f"call it in a function mapped by `vmap(..., axis_name={name!r})`.",
                 anchor="axis-name",
             )
-    return math.prod(scope[name] for name in names)
+    sizes = dims.shown([scope[name] for name in names])  # users may get them
+    return math.prod(sizes)
 
 
 def _collective(name, names, abstract, along, *, dims=(), **rules):
