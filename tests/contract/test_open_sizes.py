@@ -10,6 +10,7 @@ import pytest
 import evertrace as ev
 import evertrace.numpy as jnp
 from evertrace import lax
+from evertrace._src.jit import contract
 from tests.export.symbolic_functions import FUNCTIONS, UNDECIDED
 
 SIZES = (2, 3, 5, 4, 8, 1, 17, 7)
@@ -249,6 +250,21 @@ def test_what_a_call_leaves_behind_is_its_own():
     for n in (2, 3, 4, 5, 6, 7):
         assert_same(f(rows(n)), plain.step(rows(n)))
         assert_same((counter.n, counter.last), (plain.n, plain.last))
+
+
+def test_code_that_sees_sizes_is_traced_for_open_ones_once(monkeypatch):
+    real, tried = contract.record, []
+
+    def record(call, *args):
+        if call.opened:
+            tried.append(call)
+        return real(call, *args)
+
+    monkeypatch.setattr(contract, "record", record)
+    g: Any = ev.jit(lambda x: x * len(x))
+    for n in range(2, 9):
+        assert_same(g(rows(n)), rows(n) * n)
+    assert (g.cache_info().misses, len(tried)) == (7, 1)
 
 
 def test_traces_for_open_sizes_are_counted_once():

@@ -178,6 +178,7 @@ class ContractCalls:
             found = opening.opened(recorded, avals, scope)
             variant = self._made(found, scope.hints)
         except Exception:  # it is traced as it is, and says what is to be said
+            openings.give_up(key)
             return None
         finally:
             scope.close()

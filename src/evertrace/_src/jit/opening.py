@@ -52,6 +52,10 @@ class Openings:
         """Keep an open trace of a call."""
         self.found.setdefault(pattern_of(key), []).append(opening)
 
+    def give_up(self, key):
+        """Try no more open traces of calls like this one."""
+        self.tried[pattern_of(key)] = MOST_TRIED
+
     def plan(self, key, roots, kept, declared):
         """Return the types and the scope that a call is to be traced with for open sizes, or None.
 
