@@ -6,8 +6,6 @@ from one to the other. Nothing is changed after it was made; jaxprs that a trans
 from another are kept in that one's `cache` and die with it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -31,13 +29,13 @@ class Var(Tracer):
 
     __slots__ = ()
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other):
         return self is other if self._trace.closed else Tracer.__eq__(self, other)
 
-    def __ne__(self, other: Any) -> bool:
+    def __ne__(self, other):
         return self is not other if self._trace.closed else Tracer.__ne__(self, other)
 
-    def __hash__(self) -> int:
+    def __hash__(self):
         if not self._trace.closed:
             raise errors.user_error(
                 TypeError,
@@ -48,7 +46,7 @@ class Var(Tracer):
             )
         return object.__hash__(self)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"{'Var' if self._trace.closed else 'Tracer'}<{self.aval.str_short()}>"
 
 
@@ -68,7 +66,7 @@ class Literal:
 
     __slots__ = ("aval", "val")
 
-    def __init__(self, val: Any, aval: Any) -> None:
+    def __init__(self, val, aval):
         self.val, self.aval = val, aval
 
     shape: tuple[int, ...] = ()
@@ -77,11 +75,11 @@ class Literal:
     dtype = property(lambda self: self.aval.dtype)
     weak_type = property(lambda self: self.aval.weak_type)
 
-    def host(self) -> Any:
+    def host(self):
         """Return the value as the host engine takes it."""
         return self.val
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return pretty.literal(self)
 
 
@@ -139,15 +137,8 @@ class Eqn:
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "src", "typing")
 
     def __init__(
-        self,
-        primitive: Any,
-        invars: Any,
-        outvars: Any,
-        params: Any,
-        effects: Any = NO_EFFECTS,
-        src: Any = None,
-        typing: Any = None,
-    ) -> None:
+        self, primitive, invars, outvars, params, effects=NO_EFFECTS, src=None, typing=None
+    ):
         self.primitive, self.params = primitive, params
         self.invars, self.outvars = invars, outvars
         self.effects, self.src, self.typing = effects, src, typing
@@ -173,7 +164,7 @@ class Eqn:
         fields.update(changes)
         return Eqn(**fields)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return pretty.eqn_text(self)
 
 
@@ -206,15 +197,7 @@ class Jaxpr:
         "outvars",
     )
 
-    def __init__(
-        self,
-        constvars: Any,
-        invars: Any,
-        outvars: Any,
-        eqns: Any,
-        effects: Any = None,
-        names: Any = None,
-    ) -> None:
+    def __init__(self, constvars, invars, outvars, eqns, effects=None, names=None):
         self.constvars, self.invars = list(constvars), list(invars)
         self.outvars, self.eqns = list(outvars), list(eqns)
         if effects is None:
@@ -222,31 +205,31 @@ class Jaxpr:
         self.effects, self.names = effects, names
         self.cache = {}
 
-    def replace(self, **changes: Any) -> Any:
+    def replace(self, **changes):
         """Return a jaxpr with some attributes replaced and an empty cache."""
         fields = ("constvars", "invars", "outvars", "eqns", "names")
         return Jaxpr(**({name: getattr(self, name) for name in fields} | changes))
 
     @property
-    def jaxpr(self) -> Any:
+    def jaxpr(self):
         """The jaxpr itself, so that open and closed ones can be walked alike."""
         return self
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self):
         """Avals of the inputs, constants left out."""
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self) -> Any:
+    def out_avals(self):
         """Avals of the outputs."""
         return [v.aval for v in self.outvars]
 
-    def pretty_print(self, **options: Any) -> Any:
+    def pretty_print(self, **options):
         """Return the program as text; see `pretty.jaxpr_text` for the options."""
         return pretty.jaxpr_text(self, **options)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return pretty.jaxpr_text(self)
 
     __str__ = __repr__
@@ -266,7 +249,7 @@ class ClosedJaxpr:
 
     __slots__ = ("consts", "jaxpr")
 
-    def __init__(self, jaxpr: Any, consts: Any = ()) -> None:
+    def __init__(self, jaxpr, consts=()):
         assert len(consts) == len(jaxpr.constvars)
         self.jaxpr, self.consts = jaxpr, list(consts)
 
@@ -276,17 +259,17 @@ class ClosedJaxpr:
     out_avals = property(lambda self: self.jaxpr.out_avals)
     literals = property(lambda self: self.consts)
 
-    def replace(self, jaxpr: Any = None, consts: Any = None) -> Any:
+    def replace(self, jaxpr=None, consts=None):
         """Return a closed jaxpr with another program or other constants."""
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
         )
 
-    def pretty_print(self, **options: Any) -> Any:
+    def pretty_print(self, **options):
         """Return the program as text; see `pretty.jaxpr_text` for the options."""
         return pretty.jaxpr_text(self.jaxpr, **options)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return pretty.jaxpr_text(self.jaxpr)
 
     __str__ = __repr__

@@ -5,8 +5,6 @@ derivative is an exported function too, made from the traced program on demand a
 only the bytes are left, unless they were written with it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import operator
@@ -55,12 +53,12 @@ class DisabledSafetyCheck:
     _impl: str
 
     @classmethod
-    def platform(cls) -> Any:
+    def platform(cls):
         """Let other platforms run a program than it was exported for."""
         return cls("platform")
 
     @classmethod
-    def custom_call(cls, target_name: str) -> Any:
+    def custom_call(cls, target_name: str):
         """Let a program call a target that need not exist where it will run."""
         return cls(f"custom_call:{target_name}")
 
@@ -69,7 +67,7 @@ class DisabledSafetyCheck:
         kind, _, name = self._impl.partition(":")
         return name if kind == "custom_call" else None
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"DisabledSafetyCheck({self._impl})"
 
     __repr__ = __str__
@@ -111,7 +109,7 @@ class Exported:
     platforms: tuple[str, ...]
     disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
     _modules: tuple[bytes, ...]
-    _derive: Callable[[], Exported] | None = None
+    _derive: Callable[[], "Exported"] | None = None
     calling_convention_version: int = CALLING_CONVENTION
     _scope: SymbolicScope | None = None
 
@@ -119,7 +117,7 @@ class Exported:
     ordered_effects = unordered_effects = ()
     uses_global_constants = False
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     @property
@@ -142,12 +140,12 @@ class Exported:
         """None for each result."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
+    def in_shardings_jax(self, mesh) -> tuple[None, ...]:
         """Return None for each argument, whatever the mesh."""
         del mesh
         return self.in_shardings_hlo
 
-    def out_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
+    def out_shardings_jax(self, mesh) -> tuple[None, ...]:
         """Return None for each result, whatever the mesh."""
         del mesh
         return self.out_shardings_hlo
@@ -197,7 +195,7 @@ class Exported:
         """Return whether it can be differentiated in reverse mode."""
         return self._derive is not None
 
-    def vjp(self) -> Exported:
+    def vjp(self) -> "Exported":
         """Return the exported function of the arguments and the results' cotangents.
 
         It takes the flat arguments and then a cotangent for each floating or complex result, and
@@ -340,11 +338,7 @@ def default_export_platform() -> str:
 
 @public
 def export(
-    fun_jit: Any,
-    *,
-    platforms: Any = None,
-    disabled_checks: Any = (),
-    _override_lowering_rules: Any = None,
+    fun_jit, *, platforms=None, disabled_checks=(), _override_lowering_rules=None
 ) -> Callable[..., Exported]:
     """Return a function that exports another for the types of its arguments.
 
@@ -465,7 +459,7 @@ def _export_vjp(closed, name, platforms, checks):
 
 
 @public
-def deserialize(blob: Any, *, verify: bool = False) -> Exported:
+def deserialize(blob, *, verify=False) -> Exported:
     """Return the exported function that `Exported.serialize` wrote.
 
     Take bytes from sources that you trust only: what they say of the function is checked, but its

@@ -20,10 +20,10 @@ class _Unconstrained:
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return "UNCONSTRAINED"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return getattr, (PartitionSpec, "UNCONSTRAINED")
 
 
@@ -49,53 +49,51 @@ class PartitionSpec:
 
     UNCONSTRAINED = _Unconstrained()
 
-    def __init__(
-        self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
-    ) -> None:
+    def __init__(self, *partitions, unreduced: Any = frozenset(), reduced: Any = frozenset()):
         self.partitions = tuple([_entry(p) for p in partitions])
         self.unreduced, self.reduced = frozenset(unreduced), frozenset(reduced)
 
-    def update(self, **changes: Any) -> Any:
+    def update(self, **changes):
         """Return the spec with other `partitions`, `unreduced` or `reduced`."""
         kept = {"unreduced": self.unreduced, "reduced": self.reduced} | changes
         return PartitionSpec(*kept.pop("partitions", self.partitions), **kept)
 
-    def index(self, value: Any) -> Any:
+    def index(self, value):
         """Return the dimension whose entry is `value`."""
         return self.partitions.index(_entry(value))
 
-    def count(self, value: Any) -> Any:
+    def count(self, value):
         """Return the number of dimensions whose entry is `value`."""
         return self.partitions.count(_entry(value))
 
-    def __getitem__(self, i: Any) -> Any:
+    def __getitem__(self, i):
         return self.partitions[i]
 
-    def __iter__(self) -> Any:
+    def __iter__(self):
         return iter(self.partitions)
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.partitions)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other):
         return self.update(partitions=(*self.partitions, *other))
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other):
         return self.update(partitions=(*other, *self.partitions))
 
     def _key(self):
         return self.partitions, self.unreduced, self.reduced
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other):
         return isinstance(other, PartitionSpec) and self._key() == other._key()
 
-    def __hash__(self) -> int:
+    def __hash__(self):
         return hash(self._key())
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return _spec, (self.partitions, self.unreduced, self.reduced)
 
-    def on_context_mesh(self, where: Any) -> Any:
+    def on_context_mesh(self, where):
         """Return the sharding that this is on the mesh in force; `where` is for the error."""
         mesh = context_mesh()
         if mesh is None:
@@ -107,7 +105,7 @@ class PartitionSpec:
             )
         return NamedSharding(mesh, self)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         items = repr(self.partitions)[1:-1]
         for name in ("unreduced", "reduced"):
             axes = getattr(self, name)
@@ -222,7 +220,7 @@ class NamedSharding(Sharding):
 
     __slots__ = ("_known", "memory_kind", "mesh", "spec")
 
-    def __init__(self, mesh: Any, spec: Any, *, memory_kind: Any = None) -> None:
+    def __init__(self, mesh, spec, *, memory_kind=None):
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise _kind_error("a Mesh", mesh)
         if not isinstance(spec, PartitionSpec):
@@ -231,7 +229,7 @@ class NamedSharding(Sharding):
         self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind or "device"
         self._known: dict[Any, Any] = {}  # what each operation asks again
 
-    def device_list(self) -> Any:
+    def device_list(self):
         """Return the devices of the mesh, in the order of the grid."""
         found = self._known.get("devices")
         if found is None:
@@ -247,11 +245,11 @@ class NamedSharding(Sharding):
         return found
 
     @property
-    def num_devices(self) -> Any:
+    def num_devices(self):
         """The number of devices that hold a part."""
         return math.prod(self.mesh.axis_sizes)
 
-    def axis_sizes(self) -> Any:
+    def axis_sizes(self):
         """Return a dict: axis of the mesh -> its size, which knows the explicit ones."""
         found = self._known.get("sizes")
         if found is not None:
@@ -261,7 +259,7 @@ class NamedSharding(Sharding):
         found = self._known["sizes"] = Axes(self.mesh.shape_tuple, explicit)
         return found
 
-    def division(self, ndim: Any) -> Any:
+    def division(self, ndim):
         """Return, for each of so many dimensions, the axes that divide it; None without devices."""
         if not isinstance(self.mesh, Mesh):
             return None
@@ -270,23 +268,23 @@ class NamedSharding(Sharding):
             found = self._known[ndim] = self.spec_division(ndim)
         return found
 
-    def spec_division(self, ndim: Any) -> Any:
+    def spec_division(self, ndim):
         """Return, for each of so many dimensions, the axes that divide it."""
         return (*map(axes_of, self.spec), *[()] * (ndim - len(self.spec)))
 
-    def divided(self, division: Any) -> Any:
+    def divided(self, division):
         """Return the sharding on the same mesh whose axes divide dimensions so."""
         found = self._known.get(division)
         if found is None:
             found = self._known[division] = NamedSharding(self.mesh, spec_of(division))
         return found
 
-    def abstract(self, ndim: Any) -> Any:
+    def abstract(self, ndim):
         """Return the sharding on the mesh without devices, with an entry for each dimension."""
         whole = PartitionSpec(*self.spec, *[None] * (ndim - len(self.spec)))
         return NamedSharding(self.mesh.abstract_mesh, whole)
 
-    def marks(self) -> Any:
+    def marks(self):
         """Return what types show of each dimension: the explicit axes that divide it."""
         types = dict(zip(self.mesh.axis_names, self.mesh.axis_types, strict=True))
         found = []
@@ -296,21 +294,21 @@ class NamedSharding(Sharding):
             found.append(f"@{text}" if names else "")
         return found
 
-    def check(self, where: Any, shape: Any) -> Any:
+    def check(self, where, shape):
         """Raise unless arrays of that shape can be divided so."""
         parts_per_dimension(where, self.spec, self.axis_sizes(), shape)
 
-    def check_compatible_aval(self, aval_shape: Any) -> Any:
+    def check_compatible_aval(self, aval_shape):
         """Raise unless the spec has no more entries than an array of that shape dimensions."""
         self.check("NamedSharding", aval_shape)
 
-    def shard_shape(self, global_shape: Any) -> Any:
+    def shard_shape(self, global_shape):
         """Return the shape of one device's part of an array of that shape."""
         shape = tuple(global_shape)
         counts = parts_per_dimension("NamedSharding", self.spec, self.axis_sizes(), shape)
         return tuple(n // count for n, count in zip(shape, counts, strict=True))
 
-    def parts(self, shape: Any) -> Any:
+    def parts(self, shape):
         """Return, per device, the slices of an array of that shape that it holds."""
         counts = parts_per_dimension("NamedSharding", self.spec, self.axis_sizes(), shape)
         sizes, dims = self.axis_sizes(), list(zip(self.spec, shape, counts, strict=False))
@@ -328,22 +326,22 @@ class NamedSharding(Sharding):
         return found
 
     @property
-    def is_fully_replicated(self) -> Any:
+    def is_fully_replicated(self):
         """Whether every device holds the whole array."""
         sizes = self.axis_sizes()
         return all(sizes[name] == 1 for entry in self.spec for name in axes_of(entry))
 
     @property
-    def replicated_axes(self) -> Any:
+    def replicated_axes(self):
         """The names of the axes of the mesh along which nothing is divided."""
         used = {name for entry in self.spec for name in axes_of(entry)}
         return frozenset(self.mesh.axis_names) - used
 
-    def with_memory_kind(self, kind: Any) -> Any:
+    def with_memory_kind(self, kind):
         """Return the sharding in another kind of memory."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
-    def update(self, **changes: Any) -> Any:
+    def update(self, **changes):
         """Return the sharding with another `mesh`, `spec` or `memory_kind`."""
         facts = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind} | changes
         return NamedSharding(**facts)
@@ -362,10 +360,10 @@ class NamedSharding(Sharding):
             found = self._known["hash"] = hash(self._key())
         return found
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return _sharding, (self.mesh, self.spec, self.memory_kind)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return (
             f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
         )
@@ -391,7 +389,7 @@ def as_sharding(where, given):
 
 
 @public
-def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:
+def make_single_device_sharding(device, *, memory_kind=None):
     """Return the sharding that has all of an array on one device.
 
     Example:

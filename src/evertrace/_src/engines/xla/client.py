@@ -6,8 +6,6 @@ machine has: an accelerator whose plugin is installed and finds devices, else th
 of XLA's CPU runtime work only before the client exists; they are pulled here, just before.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re
@@ -122,7 +120,7 @@ class Client:
         "process_index",
     )
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any):
         """Wrap one client of jaxlib."""
         self._held = raw
         self.platform: str = raw.platform
