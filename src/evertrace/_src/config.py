@@ -450,7 +450,11 @@ def _changed(overrides: dict[str, Any] | None, changes: dict[str, Any]) -> tuple
     return inside, base, _overridden(base, inside)
 
 
-def _option_context(name: str) -> Callable[..., contextlib.AbstractContextManager[None]]:
+Option = Callable[..., contextlib.AbstractContextManager[None]]
+"""What sets an option: a context manager that takes the value."""
+
+
+def _option_context(name: str) -> Option:
     """Return the public context manager that overrides the option `name`."""
     default = True if _FIELD_TYPES.get(name) is bool else None
 
@@ -465,35 +469,35 @@ def _option_context(name: str) -> Callable[..., contextlib.AbstractContextManage
     return door(context)
 
 
-enable_x64 = _option_context("enable_x64")
-strict = _option_context("strict")
-library_rules = _option_context("library_rules")
-impurity = _option_context("impurity")
-no_retrace = _option_context("no_retrace")
-explain_retraces = _option_context("explain_retraces")
-threefry_partitionable = _option_context("threefry_partitionable")
-default_prng_impl = _option_context("default_prng_impl")
-enable_custom_prng = _option_context("enable_custom_prng")
-default_matmul_precision = _option_context("default_matmul_precision")
-numpy_rank_promotion = _option_context("numpy_rank_promotion")
-numpy_dtype_promotion = _option_context("numpy_dtype_promotion")
-allow_f16_reductions = _option_context("allow_f16_reductions")
-debug_nans = _option_context("debug_nans")
-debug_infs = _option_context("debug_infs")
-debug_key_reuse = _option_context("debug_key_reuse")
-legacy_prng_key = _option_context("legacy_prng_key")
-no_tracing = _option_context("no_tracing")
-no_execution = _option_context("no_execution")
-transfer_guard = _option_context("transfer_guard")
-transfer_guard_host_to_device = _option_context("transfer_guard_host_to_device")
-transfer_guard_device_to_host = _option_context("transfer_guard_device_to_host")
-transfer_guard_device_to_device = _option_context("transfer_guard_device_to_device")
-check_tracer_leaks = _option_context("check_tracer_leaks")
-enable_checks = _option_context("enable_checks")
-engine = _option_context("engine")
-quick_compile = _option_context("quick_compile")
-log_compiles = _option_context("log_compiles")
-default_device = _option_context("default_device")
+enable_x64: Option = _option_context("enable_x64")
+strict: Option = _option_context("strict")
+library_rules: Option = _option_context("library_rules")
+impurity: Option = _option_context("impurity")
+no_retrace: Option = _option_context("no_retrace")
+explain_retraces: Option = _option_context("explain_retraces")
+threefry_partitionable: Option = _option_context("threefry_partitionable")
+default_prng_impl: Option = _option_context("default_prng_impl")
+enable_custom_prng: Option = _option_context("enable_custom_prng")
+default_matmul_precision: Option = _option_context("default_matmul_precision")
+numpy_rank_promotion: Option = _option_context("numpy_rank_promotion")
+numpy_dtype_promotion: Option = _option_context("numpy_dtype_promotion")
+allow_f16_reductions: Option = _option_context("allow_f16_reductions")
+debug_nans: Option = _option_context("debug_nans")
+debug_infs: Option = _option_context("debug_infs")
+debug_key_reuse: Option = _option_context("debug_key_reuse")
+legacy_prng_key: Option = _option_context("legacy_prng_key")
+no_tracing: Option = _option_context("no_tracing")
+no_execution: Option = _option_context("no_execution")
+transfer_guard: Option = _option_context("transfer_guard")
+transfer_guard_host_to_device: Option = _option_context("transfer_guard_host_to_device")
+transfer_guard_device_to_host: Option = _option_context("transfer_guard_device_to_host")
+transfer_guard_device_to_device: Option = _option_context("transfer_guard_device_to_device")
+check_tracer_leaks: Option = _option_context("check_tracer_leaks")
+enable_checks: Option = _option_context("enable_checks")
+engine: Option = _option_context("engine")
+quick_compile: Option = _option_context("quick_compile")
+log_compiles: Option = _option_context("log_compiles")
+default_device: Option = _option_context("default_device")
 
 
 def checking_leaks() -> contextlib.AbstractContextManager[None]:
@@ -643,4 +647,4 @@ class Options:
         return f"config({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
 
-config = Options()
+config: Options = Options()

@@ -34,6 +34,12 @@ from evertrace._src.ops.special import bessel_i0e_p
 if TYPE_CHECKING:
     from evertrace._src.numpy.ufunc import Unary
 
+    # Names that one statement makes several of.
+    deg2rad: Unary
+    degrees: Unary
+    rad2deg: Unary
+    radians: Unary
+
 nonzeros: Any = LazyModule("evertrace._src.numpy.nonzeros")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -98,10 +98,20 @@ class ufunc:  # NumPy's name
         self._methods = (reduce, accumulate, at, reduceat)
         self.__call__ = _vectorized(self.__name__, func, nin) if call is None else call
 
-    nin = property(lambda self: self._made_of[1], doc="The number of arguments.")
-    nout = property(lambda self: self._made_of[2], doc="The number of results.")
-    nargs = property(lambda self: self._made_of[4], doc="The number of arguments.")
-    identity = property(lambda self: self._made_of[5], doc="What changes nothing, or None.")
+    if TYPE_CHECKING:
+        nin: int
+        nout: int
+        nargs: int
+        identity: Any
+        __name__: str
+        __wrapped__: Any
+
+        __call__: Any
+    else:
+        nin = property(lambda self: self._made_of[1], doc="The number of arguments.")
+        nout = property(lambda self: self._made_of[2], doc="The number of results.")
+        nargs = property(lambda self: self._made_of[4], doc="The number of arguments.")
+        identity = property(lambda self: self._made_of[5], doc="What changes nothing, or None.")
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"

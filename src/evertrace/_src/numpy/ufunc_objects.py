@@ -4,6 +4,7 @@ The library's own code and operators use the functions that these objects call.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def _update(method, a, indices, values):
     return getattr(a.at[indices], method)(values)
 
 
-def _object(function, nin=2, identity=None, update=None, **methods):
+def _object(function: Any, nin=2, identity=None, update=None, **methods):
     if update is not None:
         methods["at"] = functools.partial(_update, update)
     name = function.__name__
@@ -86,18 +87,18 @@ def _log_of_sum(function):
 
 _LOGICAL = (ufuncs.logical_and, ufuncs.logical_or, ufuncs.logical_xor)
 
-add = _object(
+add: ufunc = _object(
     ufuncs.add, identity=0, update="add", reduce=reductions.sum, accumulate=cumulative.cumsum
 )
-multiply = _object(
+multiply: ufunc = _object(
     ufuncs.multiply,
     identity=1,
     update="multiply",
     reduce=reductions.prod,
     accumulate=cumulative.cumprod,
 )
-subtract = _object(ufuncs.subtract, update="subtract")
-negative = _object(ufuncs.negative, nin=1)
+subtract: ufunc = _object(ufuncs.subtract, update="subtract")
+negative: ufunc = _object(ufuncs.negative, nin=1)
 maximum = _of_extreme(ufuncs.maximum, reductions.max, lax_cumulative.cummax, "max")
 minimum = _of_extreme(ufuncs.minimum, reductions.min, lax_cumulative.cummin, "min")
 logaddexp = _log_of_sum(elementary.logaddexp)

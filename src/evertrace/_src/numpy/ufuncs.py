@@ -83,6 +83,33 @@ from evertrace._src.ops.select import select_n_p
 if TYPE_CHECKING:
     from evertrace._src.numpy.ufunc import Binary, Unary
 
+    # Names that one statement makes several of.
+    abs: Unary
+    absolute: Unary
+    acos: Unary
+    acosh: Unary
+    arccos: Unary
+    arccosh: Unary
+    arcsin: Unary
+    arcsinh: Unary
+    arctan: Unary
+    arctan2: Binary
+    arctanh: Unary
+    asin: Unary
+    asinh: Unary
+    atan: Unary
+    atan2: Binary
+    atanh: Unary
+    bitwise_invert: Unary
+    bitwise_left_shift: Binary
+    bitwise_not: Unary
+    bitwise_right_shift: Binary
+    invert: Unary
+    left_shift: Binary
+    mod: Binary
+    remainder: Binary
+    right_shift: Binary
+
 BOOL = np.dtype(bool)
 
 
