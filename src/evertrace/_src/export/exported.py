@@ -253,7 +253,7 @@ class Exported:
     def _by_sizes(self):
         return Cache(f"sizes of {self.fun_name}", _MOST_SIZES)
 
-    def _for_sizes(self, sizes) -> Exported:
+    def _for_sizes(self, sizes) -> "Exported":
         """Return the function for values of the variables in its sizes, as pairs."""
         found = self._by_sizes.get(sizes)
         if found is not None:

@@ -22,8 +22,8 @@ _GPU_PLUGINS = ("cuda", "rocm")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
 _REUSED_BLOCK_LIMIT = 1 << 30  # bytes: larger blocks still go back to the system when freed
 
-_clients: dict[str, Client] = {}
-_wide_clients: dict[int, Client] = {}  # by how many devices they have: see `together`
+_clients: dict[str, "Client"] = {}
+_wide_clients: dict[int, "Client"] = {}  # by how many devices they have: see `together`
 _lost = False  # whether they are those of the process from which this one was forked
 _lock = forkable(threading.RLock())
 
@@ -58,7 +58,7 @@ class Device:
         "sharding",
     )
 
-    def __init__(self, client: Client, raw: Any, number: int | None = None):
+    def __init__(self, client: "Client", raw: Any, number: int | None = None):
         """Wrap one device of jaxlib; what has another number than it is a virtual one."""
         self._held = raw
         self.client = client
