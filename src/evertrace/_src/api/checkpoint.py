@@ -32,7 +32,8 @@ def checkpoint(fun: Callable[P, R], **options: Any) -> Callable[P, R]:
     return stateful(traced_checkpoint(fun, **options))
 
 
-checkpoint = set_module("evertrace")(functools.wraps(traced_checkpoint)(checkpoint))
+functools.update_wrapper(checkpoint, traced_checkpoint)
+checkpoint = set_module("evertrace")(checkpoint)
 
 
 remat = checkpoint

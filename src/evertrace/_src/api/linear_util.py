@@ -413,7 +413,7 @@ def flatten_fun_nokwargs(in_tree: Any, *leaves: Any) -> Any:
 
 
 @public_api_util
-def safe_map(f: Callable[..., Any], *lists: Any) -> list:
+def safe_map(f: Callable[..., Any], *lists: Any) -> list[Any]:
     """Return `map` as a list, of lists that have to be of one length.
 
     Raises:

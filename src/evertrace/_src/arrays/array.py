@@ -290,6 +290,9 @@ class Shard:
 
     __slots__ = ("_global_shape", "_sharding", "data", "device")
 
+    data: Array | None
+    device: Any
+
     def __init__(
         self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Array | None = None
     ) -> None:

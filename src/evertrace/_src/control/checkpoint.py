@@ -5,6 +5,10 @@ from the inputs and the values that the policy keeps. Its transpose evaluates th
 backwards, which begins by computing the other intermediate values again.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control import custom
@@ -235,7 +239,7 @@ remat_p: Primitive = Primitive(
 
 
 @set_module("evertrace.ad_checkpoint")
-def checkpoint_name(x, name):
+def checkpoint_name(x: Any, name: Any) -> Any:
     """Give values a name that checkpoint policies can refer to; returns the values as they are.
 
     Args:
@@ -278,7 +282,7 @@ optimization_barrier_p: Primitive = Primitive(
 
 
 @set_module("evertrace.lax")
-def optimization_barrier(operand):
+def optimization_barrier(operand: Any) -> Any:
     """Keep the compiler from moving computations across: all of `operand` is computed first.
 
     Args:

@@ -4,8 +4,11 @@ Transformations see the decomposition, as a call; the name is in the program tha
 an untransformed one.
 """
 
+from __future__ import annotations
+
 import functools
 import operator
+from typing import Any
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
@@ -20,7 +23,7 @@ from evertrace._src.transforms.staging import close_jaxpr, inline
 
 
 @set_module("evertrace.lax")
-def composite(decomposition, name, version=0):
+def composite(decomposition: Any, name: Any, version: Any = 0) -> Any:
     """Make a function known to compilers as an operation of its own.
 
     Args:

@@ -1,5 +1,9 @@
 """`linear_call`: a linear function with the user's own function for its transpose."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import (
@@ -16,7 +20,7 @@ from evertrace._src.transforms.staging import close_jaxpr
 
 
 @set_module("evertrace.custom_derivatives")
-def linear_call(fun, fun_transpose, residual_args, linear_args):
+def linear_call(fun: Any, fun_transpose: Any, residual_args: Any, linear_args: Any) -> Any:
     """Call a linear function whose transpose is another function.
 
     Args:

@@ -4,13 +4,17 @@ Run after every transformation in the tests, and on demand by users of `extend`.
 is a bug of ours or of a user-defined rule, never of the traced function.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from evertrace._src import errors
 from evertrace._src.core.jaxpr import Literal, subjaxprs
 from evertrace._src.doors import door
 
 
 @door
-def check_jaxpr(jaxpr):
+def check_jaxpr(jaxpr: Any) -> Any:
     """Raise `JaxprTypeError` unless every variable is defined once, before use, and well typed.
 
     Example:

@@ -47,7 +47,7 @@ class LinearArg:
 
 
 @door
-def is_linear(x):
+def is_linear(x: Any) -> Any:
     """Whether a transposition rule must return a cotangent for this operand.
 
     Example:

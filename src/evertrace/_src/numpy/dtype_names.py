@@ -16,11 +16,11 @@ from evertrace._src.arrays.array import Array
 from evertrace._src.numpy.creation import asarray
 from evertrace._src.tracebacks import shortened
 
-pi = np.pi
-e = np.e
-inf = np.inf
-nan = np.nan
-euler_gamma = np.euler_gamma
+pi: float = np.pi
+e: float = np.e
+inf: float = np.inf
+nan: float = np.nan
+euler_gamma: float = np.euler_gamma
 newaxis = None
 
 # ---------------------------------------------------------------- scalar types
