@@ -55,7 +55,7 @@ class ShapedArray(AvalBase):
     weak_type: bool
     ndim: int
     size: int
-    cache: dict
+    cache: dict[Any, Any]
 
     def __new__(
         cls,
@@ -73,12 +73,14 @@ class ShapedArray(AvalBase):
             return _intern(cls, shape, dtype, weak_type)
 
     @property
-    def sharding(self):
+    def sharding(self) -> Any:
         """How explicit axes of a mesh divide it: over an empty mesh, for values say that."""
         assert engine.layouts is not None, "evertrace/__init__ sets it"
         return engine.layouts().undivided(self.ndim)
 
-    def update(self, shape=None, dtype=None, weak_type=None, sharding=None):
+    def update(
+        self, shape: Any = None, dtype: Any = None, weak_type: Any = None, sharding: Any = None
+    ) -> Any:
         """Return the aval with some of the three facts replaced."""
         return ShapedArray(
             self.shape if shape is None else shape,
