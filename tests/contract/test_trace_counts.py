@@ -295,3 +295,50 @@ def test_clear_cache_forgets():
     f.clear_cache()
     f(X)
     assert f.cache_info().misses == 1
+
+
+def index_of_arrays(s, x):
+    return x * s.arrays[s.n % 3]
+
+
+def index_of_an_array(s, x):
+    return x * jnp.stack(s.arrays)[s.n % 3]
+
+
+def type_by_another_name(s, x):
+    kind = np.float32
+    return x * kind(s.n)
+
+
+def type_by_its_name(s, x):
+    return x * np.float32(s.n)
+
+
+def written_into_a_new_array(s, x):
+    z = np.zeros(4)
+    z[1] = s.n
+    return x + z[:3]
+
+
+def set_in_a_new_array(s, x):
+    z = jnp.zeros(4).at[1].set(s.n)
+    return x + z[:3]
+
+
+@pytest.mark.filterwarnings("ignore::evertrace.errors.RetraceWarning")
+@pytest.mark.parametrize(
+    ("step", "count"),
+    [
+        (index_of_arrays, 3), (index_of_an_array, 1), (type_by_another_name, MANY),
+        (type_by_its_name, 1), (written_into_a_new_array, MANY), (set_in_a_new_array, 1),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)  # fmt: skip
+def test_what_the_tutorial_says_of_values_that_cost_a_program_each(step, count):
+    def program(jit):
+        s, run = Record(n=0, arrays=[X + 1, X * 2, X * 3]), jit(step)
+        for _ in range(MANY):
+            yield run(s, X)
+            s.n += 1
+
+    case(traces=count)(program)()
