@@ -141,6 +141,7 @@ DIFFERENT = {
     "jnp.nextafter": (
         "jnp.full(1, jnp.inf), jnp.zeros(1, 'int32')", "in 32 bits, NumPy's of integers in 64",
     ),
+    "jnp.spacing": ("jnp.full(1, 2**32 - 1, 'uint32')", "of integers as 32-bit floats"),
     "jnp.array_equiv": (
         "jnp.array([-2]), jnp.array([2**32 - 2], 'uint32')", "of integers as int32 and uint32 meet",
     ),

@@ -64,6 +64,7 @@ FOUND = {
     "NaN in both sets": ("jnp.setxor1d", ["jnp.array([jnp.nan, 1])", "jnp.array([jnp.nan, 2])"]),
     "a large exponent of zero": ("jnp.ldexp", ["-0.0", "jnp.array([2**32 - 1, 7], 'uint32')"]),
     "a small exponent of infinity": ("jnp.ldexp", ["jnp.inf", "jnp.array([-2**31, 2**31 - 1])"]),
+    "what is left of a division by zero": ("jnp.polydiv", ["jnp.zeros(3)", "jnp.zeros(1)"]),
     "logarithm of a complex zero": ("jnp.log10", ["jnp.zeros(2, complex)"]),
     "binary logarithm of a complex zero": ("jnp.log2", ["jnp.zeros(2, complex)"]),
 }

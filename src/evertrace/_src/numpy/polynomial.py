@@ -136,7 +136,8 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         kept = np.flatnonzero(~np.isclose(host, 0, rtol=1e-14, atol=1e-14))
         u = u[(kept[0] if kept.size else host.size - 1) :]
     elif u.shape[0] >= v.shape[0] > 0 and quotient:
-        u = u.at[: len(quotient)].set(0)
+        done = u[: len(quotient)]  # zero, but for rounding, unless it is no number
+        u = u.at[: len(quotient)].set(ufuncs.add(ufuncs.multiply(done, 0), 0))
     return out, u
 
 
