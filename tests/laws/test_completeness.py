@@ -63,7 +63,8 @@ UNDIVIDED = {
     "call_exported custom_lin custom_linear_solve debug_callback ffi_call io_callback linear_call "
     "pure_callback": _WHOLE,
     "bounded_while reduce reduce_window select_and_scatter": _WHOLE,
-    "all_gather all_to_all pbroadcast pmax pmin ppermute psum reduce_scatter": _PER_DEVICE,
+    "all_gather all_to_all pbroadcast pcast pcast_back pmax pmin ppermute psum psum_back psum_like "
+    "reduce_scatter shared": _PER_DEVICE,
     "dce_sink": "it has no results",
 }
 _SPARSE = ("bcoo_", "bcsr_", "coo_", "csr_", "todense")
