@@ -11,6 +11,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from evertrace import lax
 from evertrace._src.engines.fused import groups, machine
 from evertrace._src.engines.native.engine import compile_jaxpr
 from tests.engines.fused.programs import (
@@ -93,6 +94,20 @@ ONE_KERNEL = {
     "wide sum": (lambda x: jnp.sqrt(jnp.sum(x * x)), (drawn((40, 999)),)),
     "wide loop": (escapes, (drawn((3, 201)),)),
     "looked up": (lambda x, i: jnp.tanh(x[i % 30]), (drawn((30, 45)), np.arange(99))),
+    "halves": (
+        lambda x: (x.astype(np.float16) * 3 + jnp.exp(x).astype(jnp.bfloat16) * 3).T,
+        (drawn((30, 45)),),
+    ),
+    "cumulative": (lambda x: jnp.cumsum(jnp.exp(x), 0), (drawn((90, 45)),)),
+    "running logsumexp": (lambda x: lax.cumlogsumexp(x * 2, 1), (drawn((20, 45)),)),
+    "windows": (
+        lambda x: lax.reduce_window(x * x, 0.0, lax.add, (3, 5), (1, 2), "VALID"),
+        (drawn((30, 81)),),
+    ),
+    "other functions": (
+        lambda x: lax.erf_inv(x / 9) + jnp.cosh(x) * jnp.cbrt(x) - jnp.arcsinh(x) / lax.erfc(x),
+        (drawn((30, 45)),),
+    ),
     "put in its place": (
         lambda x, i: jnp.zeros(30).at[i % 30].add(x * 3),
         (drawn(99), np.arange(99)),
@@ -118,6 +133,19 @@ def test_bits_do_not_depend_on_the_processor(name):
     if "+avx512f" in own and "+avx512vl" in own:
         np.testing.assert_array_equal(run(fused, arrays, PROCESSORS["avx512"])[0], want)
     np.testing.assert_array_equal(run(fused, arrays)[0], want)
+
+
+def test_bits_of_doubles_do_not_depend_on_the_processor():
+    def fun(x, y):
+        return jnp.sin(x) * jnp.tan(y) + jnp.abs(x) ** (y / 9) + lax.erf(y) * jnp.sinh(y)
+
+    with ev.enable_x64():
+        y = np.random.default_rng(0).normal(size=300)
+        fused, arrays = kernel_of(fun, y * 10.0 ** np.arange(-50, 250), y)
+        (want,) = run(fused, arrays, PROCESSORS["sse2"])
+        assert np.isfinite(want).all()
+        np.testing.assert_array_equal(run(fused, arrays, PROCESSORS["avx2"])[0], want)
+        np.testing.assert_array_equal(run(fused, arrays)[0], want)
 
 
 @pytest.mark.parametrize("name", ONE_KERNEL)
