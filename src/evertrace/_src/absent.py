@@ -9,8 +9,6 @@ from evertrace._src import errors
 
 LEFT_OUT = {
     "evertrace.array_garbage_collection_guard": "leave it out: cycles are no burden here",
-    "evertrace.experimental.buffer_callback": "use `evertrace.pure_callback` or `evertrace.ffi`",
-    "evertrace.experimental.compute_on": "leave it out: it is a hint to XLA's scheduler",
     "evertrace.experimental.control_deps": "leave it out: it is a hint to XLA's scheduler",
     "evertrace.experimental.custom_partitioning": "use `evertrace.shard_map`",
     "evertrace.experimental.fused": "use `evertrace.jit(f, engine='fused')`",
@@ -96,7 +94,6 @@ LEFT_OUT = {
         "write the operation in `evertrace.numpy`"
     ),
     "evertrace.experimental.scheduling_groups": "leave it out: it is a hint to XLA's scheduler",
-    "evertrace.experimental.xla_metadata": "leave it out: it is a hint to XLA's scheduler",
     "evertrace.lax.create_token": "leave it out: effects are ordered without tokens",
 }
 """Public names of JAX that are left out on purpose, and what to do instead."""
