@@ -1,5 +1,7 @@
 """What runs programs, by the names under which JAX's extenders ask for it."""
 
+from typing import Any
+
 from evertrace._src.engines import runtime
 from evertrace._src.support import set_module
 
@@ -7,7 +9,7 @@ public = set_module("evertrace.extend.backend")
 
 
 @public
-def get_backend(platform=None):
+def get_backend(platform: Any = None) -> Any:
     """Return the client of a platform, which knows its devices.
 
     Args:
@@ -25,7 +27,7 @@ def get_backend(platform=None):
 
 
 @public
-def backends():
+def backends() -> Any:
     """Return a dict from the names of platforms to their clients; the default one is started.
 
     Example:
@@ -38,7 +40,7 @@ def backends():
 
 
 @public
-def get_default_device():
+def get_default_device() -> Any:
     """Return the device on which uncommitted work runs.
 
     Example:

@@ -1,5 +1,7 @@
 """More of JAX's places to register rules, and what such rules call: batches, bilinear functions."""
 
+from typing import Any
+
 from evertrace._src import errors
 from evertrace._src.api.extending import _Slot, is_undefined_primal, primitive_transposes
 from evertrace._src.arrays.interop import as_array
@@ -11,7 +13,7 @@ public = set_module("evertrace.interpreters.batching")
 
 
 @public_ad
-def defbilinear(prim, lhs_rule, rhs_rule):
+def defbilinear(prim: Any, lhs_rule: Any, rhs_rule: Any) -> Any:
     """Declare a primitive of two operands as linear in each of them.
 
     Args:
@@ -39,7 +41,7 @@ def defbilinear(prim, lhs_rule, rhs_rule):
 
 
 @public_ad
-def get_primitive_transpose(prim):
+def get_primitive_transpose(prim: Any) -> Any:
     """Return the transposition rule that was registered for a primitive, in JAX's signature.
 
     Raises:
@@ -78,7 +80,7 @@ a `size` and a `name`."""
 
 
 @public
-def broadcast(x, size, axis, mesh_axis=None):
+def broadcast(x: Any, size: Any, axis: Any, mesh_axis: Any = None) -> Any:
     """Return an array with one more dimension, along which it repeats.
 
     Args:
@@ -98,7 +100,7 @@ def broadcast(x, size, axis, mesh_axis=None):
 
 
 @public
-def bdim_at_front(x, bdim, size, mesh_axis=None):
+def bdim_at_front(x: Any, bdim: Any, size: Any, mesh_axis: Any = None) -> Any:
     """Return a batch with its batch dimension in front, made where there is none.
 
     Args:
@@ -117,7 +119,7 @@ def bdim_at_front(x, bdim, size, mesh_axis=None):
 
 
 @public
-def defbroadcasting(prim):
+def defbroadcasting(prim: Any) -> Any:
     """Declare that a primitive treats elements alike and broadcasts operands of one rank.
 
     Args:
@@ -141,7 +143,7 @@ def defbroadcasting(prim):
 
 
 @public
-def defreducer(prim):
+def defreducer(prim: Any) -> Any:
     """Declare that a primitive of one operand takes away the dimensions in its param `axes`.
 
     Args:

@@ -87,7 +87,7 @@ class _ByPlatform:
 
 
 @public_mlir
-def lower_fun(fun, multiple_results=True):
+def lower_fun(fun: Any, multiple_results: Any = True) -> Any:
     """Return the lowering rule of a primitive that does what a function of arrays does.
 
     Args:
@@ -106,7 +106,7 @@ def lower_fun(fun, multiple_results=True):
 
 
 @set_module("evertrace.extend")
-def register_lowering(prim, rule, platform=None):
+def register_lowering(prim: Any, rule: Any, platform: Any = None) -> Any:
     """Register how a primitive is compiled, and run where nothing else says how.
 
     Args:
@@ -163,7 +163,9 @@ def register_lowering(prim, rule, platform=None):
 
 
 @public_mlir
-def register_jax_lowering(prim, rule, platform=None, inline=True, cacheable=True):
+def register_jax_lowering(
+    prim: Any, rule: Any, platform: Any = None, inline: Any = True, cacheable: Any = True
+) -> Any:
     """Register how a primitive is compiled, by a rule in JAX's signature.
 
     Args:
@@ -216,7 +218,7 @@ def _run_function(prim, rule):
     return eager
 
 
-def run_compiled(prim):
+def run_compiled(prim: Any) -> Any:
     """Return a function that runs a primitive at once by compiling it."""
 
     def eager(*operands, **params):
@@ -232,7 +234,7 @@ def run_compiled(prim):
 
 
 @set_module("evertrace.interpreters.xla")
-def apply_primitive(prim, *args, **params):
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
     """Run a primitive at once by compiling it: what primitives that have no `def_impl` do.
 
     Args:

@@ -1,6 +1,7 @@
 """Named scopes and places in force, for interpreters of jaxprs that hand on those of equations."""
 
 import contextlib
+from typing import Any
 
 from evertrace._src import source
 from evertrace._src.api.scopes import named_scope
@@ -12,7 +13,7 @@ public = set_module("evertrace.extend.source_info_util")
 
 
 @public
-def new_name_stack(name=""):
+def new_name_stack(name: Any = "") -> Any:
     """Return a name stack of one scope, or of none.
 
     Example:
@@ -24,7 +25,7 @@ def new_name_stack(name=""):
 
 
 @public
-def new_source_info():
+def new_source_info() -> Any:
     """Return what is known of nothing.
 
     Example:
@@ -36,7 +37,7 @@ def new_source_info():
 
 
 @public
-def current_name_stack():
+def current_name_stack() -> Any:
     """Return the named scopes in force.
 
     Example:
@@ -49,7 +50,7 @@ def current_name_stack():
 
 
 @public
-def current():
+def current() -> Any:
     """Return where the user's code is, and the named scopes in force.
 
     Example:
@@ -64,7 +65,7 @@ def current():
 
 @public
 @contextlib.contextmanager
-def set_name_stack(name_stack):
+def set_name_stack(name_stack: Any) -> Any:
     """Put named scopes in the place of those in force, for a ``with`` block.
 
     Args:
@@ -84,7 +85,7 @@ def set_name_stack(name_stack):
 
 
 @public
-def reset_name_stack():
+def reset_name_stack() -> Any:
     """Leave all named scopes, for a ``with`` block.
 
     Example:
@@ -98,7 +99,7 @@ def reset_name_stack():
 
 @public
 @contextlib.contextmanager
-def transform_name_stack(name):
+def transform_name_stack(name: Any) -> Any:
     """Put the scopes in force into those of a transformation, for a ``with`` block.
 
     Args:
@@ -116,7 +117,7 @@ def transform_name_stack(name):
 
 @public
 @contextlib.contextmanager
-def extend_name_stack(name):
+def extend_name_stack(name: Any) -> Any:
     """Enter a named scope for a ``with`` block, and give the scopes that are in force in it.
 
     Args:
@@ -134,7 +135,7 @@ def extend_name_stack(name):
 
 @public
 @contextlib.contextmanager
-def user_context(traceback, *, name_stack=None):
+def user_context(traceback: Any, *, name_stack: Any = None) -> Any:
     """Give the equations of a ``with`` block a place and named scopes of another equation's.
 
     Args:
@@ -166,7 +167,7 @@ def user_context(traceback, *, name_stack=None):
 
 
 @public
-def summarize(source_info, num_frames=1):
+def summarize(source_info: Any, num_frames: Any = 1) -> Any:
     """Return the place in words: file, line and function, or "unknown".
 
     Args:

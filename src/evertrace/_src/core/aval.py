@@ -322,10 +322,10 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding, weak_type=weak)
 
     is_ref = False
-    format = property(lambda self: Format(None, self.sharding))
-    aval = property(lambda self: ShapedArray(self.shape, self.dtype, self.weak_type))
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: math.prod(self.shape))
+    format: Any = property(lambda self: Format(None, self.sharding))
+    aval: Any = property(lambda self: ShapedArray(self.shape, self.dtype, self.weak_type))
+    ndim: Any = property(lambda self: len(self.shape))
+    size: Any = property(lambda self: math.prod(self.shape))
 
     def __len__(self) -> int:
         return len(self.aval)

@@ -72,8 +72,8 @@ class Literal:
     shape: tuple[int, ...] = ()
     ndim = 0
     size = 1
-    dtype = property(lambda self: self.aval.dtype)
-    weak_type = property(lambda self: self.aval.weak_type)
+    dtype: Any = property(lambda self: self.aval.dtype)
+    weak_type: Any = property(lambda self: self.aval.weak_type)
 
     def host(self):
         """Return the value as the host engine takes it."""
@@ -253,11 +253,11 @@ class ClosedJaxpr:
         assert len(consts) == len(jaxpr.constvars)
         self.jaxpr, self.consts = jaxpr, list(consts)
 
-    eqns = property(lambda self: self.jaxpr.eqns)
-    effects = property(lambda self: self.jaxpr.effects)
-    in_avals = property(lambda self: self.jaxpr.in_avals)
-    out_avals = property(lambda self: self.jaxpr.out_avals)
-    literals = property(lambda self: self.consts)
+    eqns: Any = property(lambda self: self.jaxpr.eqns)
+    effects: Any = property(lambda self: self.jaxpr.effects)
+    in_avals: Any = property(lambda self: self.jaxpr.in_avals)
+    out_avals: Any = property(lambda self: self.jaxpr.out_avals)
+    literals: Any = property(lambda self: self.consts)
 
     def replace(self, jaxpr=None, consts=None):
         """Return a closed jaxpr with another program or other constants."""

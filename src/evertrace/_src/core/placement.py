@@ -34,11 +34,11 @@ class Sharding:
 
     memory_kind: Any = "device"
 
-    def device_list(self) -> tuple:
+    def device_list(self) -> Any:
         """Return the devices, in order."""
         raise NotImplementedError
 
-    def parts(self, shape: Any) -> list:
+    def parts(self, shape: Any) -> list[Any]:
         """Return, per device, the slices of an array of that shape that it holds."""
         raise NotImplementedError
 

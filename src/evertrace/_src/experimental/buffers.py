@@ -1,6 +1,7 @@
 """`buffer_callback`: Python functions that write their results into memory that they are given."""
 
 import enum
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class Buffer:
 
     __slots__ = ("_memory",)
 
-    def __init__(self, memory):
+    def __init__(self, memory: Any) -> None:
         self._memory = memory
 
     shape = property(lambda self: self._memory.shape)
@@ -74,29 +75,29 @@ class Buffer:
     ndim = property(lambda self: self._memory.ndim)
     writeable = property(lambda self: self._memory.flags.writeable)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """Return a view of the memory."""
         return np.array(self._memory, dtype, copy=copy)
 
-    def __dlpack__(self, **options):
+    def __dlpack__(self, **options: Any) -> Any:
         """Return the memory for `from_dlpack` of any library."""
         return self._memory.__dlpack__(**options)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> Any:
         """Return where it is: on the CPU."""
         return self._memory.__dlpack_device__()
 
 
 @public
 def buffer_callback(
-    callback,
-    result_shape_dtypes,
+    callback: Any,
+    result_shape_dtypes: Any,
     *,
-    has_side_effect=False,
-    vmap_method=None,
-    input_output_aliases=None,
-    command_buffer_compatible=False,
-):
+    has_side_effect: Any = False,
+    vmap_method: Any = None,
+    input_output_aliases: Any = None,
+    command_buffer_compatible: Any = False,
+) -> Any:
     """Return a function that calls a Python function on memory, from programs as well.
 
     Args:

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from typing import Any
 
 from evertrace._src import errors, tree
 from evertrace._src.arrays.interop import as_array
@@ -22,7 +23,7 @@ class _Hint(contextlib.ContextDecorator):
 
 
 @set_module("evertrace.experimental.compute_on")
-def compute_on(compute_type):
+def compute_on(compute_type: Any) -> Any:
     """Return a context manager, and decorator, that says which unit of a device computes.
 
     Args:
@@ -50,7 +51,7 @@ def compute_on(compute_type):
 
 
 @set_module("evertrace.experimental.xla_metadata")
-def set_xla_metadata(x=None, **metadata):
+def set_xla_metadata(x: Any = None, **metadata: Any) -> Any:
     """Return a context manager for attaching metadata to what is computed; or a tree as it is.
 
     Args:
@@ -70,7 +71,7 @@ def set_xla_metadata(x=None, **metadata):
 
 
 @set_module("evertrace.experimental.layout")
-def with_layout_constraint(x, layouts):
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """Return a tree of arrays, which have to be laid out in memory as they are: row-major.
 
     Args:

@@ -45,7 +45,7 @@ class HiPrimitive:
 
     multiple_results = False
 
-    def __init__(self, name: str):
+    def __init__(self, name: str) -> None:
         self.name = name
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -104,7 +104,7 @@ class VJPHiPrimitive(HiPrimitive):
     out_aval: Any
     params: dict[str, Any]
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(type(self).__name__)
         for attribute in ("in_avals", "out_aval", "params"):
             if not hasattr(self, attribute):
@@ -121,7 +121,7 @@ class VJPHiPrimitive(HiPrimitive):
         types = (*self.in_avals_flat, *self.out_avals_flat, self.in_tree, self.out_tree)
         self._key = (type(self), types, tuple(sorted(self.params.items(), key=lambda x: x[0])))
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         """Apply the operation to trees of arrays of the types in `in_avals`."""
         leaves, in_tree = tree.flatten(args)
         operands = [as_operand(x, self.name) for x in leaves]
@@ -137,23 +137,23 @@ class VJPHiPrimitive(HiPrimitive):
         outs = call_hi_primitive_p.bind(*operands, _prim=self)
         return tree.unflatten(self.out_tree, as_arrays(outs))
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return isinstance(other, VJPHiPrimitive) and self._key == other._key
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         try:
             return hash(self._key)
         except TypeError:  # of a param that cannot be hashed
             return hash(self._key[0])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.name}[{self.params}]"
 
-    def expand(self, *args):
+    def expand(self, *args: Any) -> Any:
         """Return the result for the arguments; a class has to define it."""
         raise self._missing("expand", "what it computes")
 
-    def rule(self, name):
+    def rule(self, name: Any) -> Any:
         """Return the class's rule of that name, or None."""
         return getattr(self, name, None)
 
@@ -363,7 +363,7 @@ class Accumulator:
 
     value: Any = None
 
-    def accum(self, ct):
+    def accum(self, ct: Any) -> Any:
         """Add a cotangent, an array or `Zero`."""
         if type(ct) is not Zero:
             self.value = ct if self.value is None else as_arrays([_sum(self.value, ct)])[0]
@@ -372,7 +372,7 @@ class Accumulator:
 class NullAccumulator:
     """The place of an argument that is not differentiated."""
 
-    def accum(self, ct):
+    def accum(self, ct: Any) -> Any:
         """Do nothing."""
 
 
@@ -517,7 +517,7 @@ def _transposed(fun, prim, ct):
 
 
 @public
-def jvp_from_lin(self, primals, tangents):
+def jvp_from_lin(self: Any, primals: Any, tangents: Any) -> Any:
     """A method `jvp` made of `lin` and `linearized`: ``jvp = jvp_from_lin`` in a class.
 
     Example:

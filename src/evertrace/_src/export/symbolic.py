@@ -8,6 +8,7 @@ refined to that anyway, are not complete, and wrong at places.
 
 import itertools
 import re
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,9 @@ _HOLE = re.compile("⟦([^⟧]*)⟧")
 
 
 @public
-def symbolic_args_specs(args, shapes_specs, constraints=(), scope: SymbolicScope | None = None):
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Any = (), scope: SymbolicScope | None = None
+) -> Any:
     """Return arguments as `ShapeDtypeStruct`s with symbolic sizes, for `export`.
 
     Args:
@@ -69,7 +72,7 @@ def _is_text(x):
 # ---------------------------------------------------------------- texts with holes
 
 
-def filled(text: str, values: dict[str, int], scope) -> str:
+def filled(text: str, values: dict[str, int], scope: Any) -> str:
     """Return the text of a program with numbers in its holes."""
     numbers: dict[str, str] = {}
 
@@ -82,7 +85,7 @@ def filled(text: str, values: dict[str, int], scope) -> str:
     return _HOLE.sub(number, text)
 
 
-def filled_aval(aval, values):
+def filled_aval(aval: Any, values: Any) -> Any:
     """Return the type of an array with numbers in place of expressions."""
     return aval.update(shape=tuple([dims.evaluate(n, values) for n in aval.shape]))
 
@@ -90,7 +93,7 @@ def filled_aval(aval, values):
 # ---------------------------------------------------------------- the sizes of a call
 
 
-def scope_of(avals) -> SymbolicScope | None:
+def scope_of(avals: Any) -> SymbolicScope | None:
     """Return the scope of the symbolic sizes in types of arrays, or None if there are none.
 
     Raises:
@@ -109,7 +112,7 @@ def scope_of(avals) -> SymbolicScope | None:
     return found[0].scope
 
 
-def call_sizes(name, have, want, scope) -> dict[str, int]:
+def call_sizes(name: Any, have: Any, want: Any, scope: Any) -> dict[str, int]:
     """Find the values of the variables for a call, and check that the program is for them.
 
     Args:
@@ -165,7 +168,7 @@ def _misfit(name, i, have, want):
     )
 
 
-def example_sizes(avals, scope) -> dict[str, int]:
+def example_sizes(avals: Any, scope: Any) -> dict[str, int]:
     """Return values of the variables that the scope allows, or some that it does not if need be.
 
     Raises:

@@ -19,7 +19,7 @@ from evertrace._src.ops.slicing import slice_in_dim
 from evertrace._src.ops.structural import moveaxis, reshape, squeeze, zeros
 
 
-def checked_groups(op, groups, size):
+def checked_groups(op: Any, groups: Any, size: Any) -> Any:
     """Return groups of places along an axis as a tuple of tuples.
 
     Raises:
@@ -38,7 +38,7 @@ def checked_groups(op, groups, size):
     return found
 
 
-def of_group(every, index, groups):
+def of_group(every: Any, index: Any, groups: Any) -> Any:
     """Return what the examples of one's group have, along the first dimension, and one's place.
 
     Args:
@@ -53,7 +53,7 @@ def of_group(every, index, groups):
     return dynamic_slice_in_dim(sorted_by_group, start, size, 0), place
 
 
-def permuted(every, index, perm):
+def permuted(every: Any, index: Any, perm: Any) -> Any:
     """Return what an example gets from the source that a permutation sends to its place.
 
     Args:
@@ -69,7 +69,7 @@ def permuted(every, index, perm):
     return select(mine >= 0, value, zeros(value.aval))
 
 
-def part(x, place, count, dim, tiled):
+def part(x: Any, place: Any, count: Any, dim: Any, tiled: Any) -> Any:
     """Return one of so many parts of a dimension, which goes away unless `tiled`."""
     if not tiled:
         return dynamic_index_in_dim(x, place, dim, False)
@@ -77,7 +77,7 @@ def part(x, place, count, dim, tiled):
     return dynamic_slice_in_dim(x, place * step, step, dim)
 
 
-def put_together(every, output, starts, places, sizes):
+def put_together(every: Any, output: Any, starts: Any, places: Any, sizes: Any) -> Any:
     """Return `output` with slices in it of what all examples have.
 
     Args:
@@ -100,7 +100,7 @@ def put_together(every, output, starts, places, sizes):
     return output
 
 
-def joined(values, dim, tiled):
+def joined(values: Any, dim: Any, tiled: Any) -> Any:
     """Move the first dimension to `dim`, or make it part of that dimension."""
     out = as_array(moveaxis(values, 0, dim))
     if not tiled:

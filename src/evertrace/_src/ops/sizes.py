@@ -1,6 +1,7 @@
 """Symbolic sizes as arrays: `dim_as_value`, for what computes with a size and not with a shape."""
 
 import operator
+from typing import Any
 
 from evertrace._src import dims, dtypes
 from evertrace._src.core.aval import ShapedArray
@@ -17,7 +18,7 @@ dim_as_value_p = Primitive(
 )
 
 
-def dim_as_value(dim: dims.Dim):
+def dim_as_value(dim: dims.Dim) -> Any:
     """Return a symbolic size as a weakly typed integer of rank 0."""
     return dim_as_value_p.bind(dim=dim)
 

@@ -96,22 +96,22 @@ register_lowering(pallas_call_p, lower_fun(_run))
 
 @public
 def pallas_call(
-    kernel,
-    out_shape,
+    kernel: Any,
+    out_shape: Any,
     *,
-    grid_spec=None,
+    grid_spec: Any = None,
     grid: Any = (),
     in_specs: Any = no_block_spec,
     out_specs: Any = no_block_spec,
     scratch_shapes: Any = (),
     input_output_aliases: Any = None,
-    debug=False,
-    interpret=False,
-    name=None,
-    compiler_params=None,
-    cost_estimate=None,
-    metadata=None,
-):
+    debug: Any = False,
+    interpret: Any = False,
+    name: Any = None,
+    compiler_params: Any = None,
+    cost_estimate: Any = None,
+    metadata: Any = None,
+) -> Any:
     """Return a function of arrays that runs a kernel for each step of a grid.
 
     The kernel sees *refs* of blocks: those of the inputs, then of the outputs, then scratch memory.

@@ -3,6 +3,7 @@
 import functools
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from evertrace._src.ref.functions import new_ref
 
 
 @public
-def program_id(axis):
+def program_id(axis: Any) -> Any:
     """Return the index of the present step along an axis of the grid.
 
     Args:
@@ -46,7 +47,7 @@ def program_id(axis):
 
 
 @public
-def num_programs(axis):
+def num_programs(axis: Any) -> Any:
     """Return the size of an axis of the grid, an int.
 
     Args:
@@ -66,7 +67,7 @@ def num_programs(axis):
 
 
 @public
-def when(condition, /):
+def when(condition: Any, /) -> Any:
     """Return a decorator that calls a function, now, if a condition holds.
 
     Args:
@@ -106,7 +107,9 @@ def _without_result(fun):
 
 
 @public
-def loop(lower, upper, *, init_carry=None, step=1, unroll=None):
+def loop(
+    lower: Any, upper: Any, *, init_carry: Any = None, step: Any = 1, unroll: Any = None
+) -> Any:
     """Return a decorator that calls a function in a loop, now.
 
     Args:
@@ -148,7 +151,7 @@ def loop(lower, upper, *, init_carry=None, step=1, unroll=None):
 
 
 @public
-def run_scoped(f, *types, collective_axes=(), **kw_types):
+def run_scoped(f: Any, *types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
     """Call a function of refs of new memory, whose contents are undefined, and return its result.
 
     Args:
@@ -177,7 +180,7 @@ def run_scoped(f, *types, collective_axes=(), **kw_types):
 
 
 @public
-def with_scoped(*types, collective_axes=(), **kw_types):
+def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
     """Return a decorator for `run_scoped`: new memory follows the arguments of each call.
 
     Args:
@@ -208,7 +211,7 @@ def with_scoped(*types, collective_axes=(), **kw_types):
 
 
 @public
-def run_state(f):
+def run_state(f: Any) -> Any:
     """Return a function of arrays that a function of refs makes by changing them.
 
     Args:
@@ -235,7 +238,7 @@ def run_state(f):
 
 
 @public
-def empty(shape, dtype, *, out_sharding=None):
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     """Return an array of undefined contents: NaN, the least integer, or False.
 
     Args:
@@ -255,7 +258,7 @@ def empty(shape, dtype, *, out_sharding=None):
 
 
 @public
-def empty_like(x):
+def empty_like(x: Any) -> Any:
     """Return an array of undefined contents like another, or a tree of them.
 
     Example:
@@ -267,7 +270,7 @@ def empty_like(x):
 
 
 @public
-def empty_ref_like(x):
+def empty_ref_like(x: Any) -> Any:
     """Return a `Ref` of undefined contents like an array, or a tree of them.
 
     Example:
@@ -279,7 +282,7 @@ def empty_ref_like(x):
 
 
 @public
-def debug_print(fmt, *args):
+def debug_print(fmt: Any, *args: Any) -> Any:
     """Print from a kernel, at each of its steps.
 
     Args:
@@ -302,7 +305,7 @@ def debug_print(fmt, *args):
 
 
 @public
-def cdiv(a, b):
+def cdiv(a: Any, b: Any) -> Any:
     """Return ``a / b``, rounded up: how many blocks of `b` elements make an array of `a`.
 
     Example:
@@ -316,7 +319,7 @@ def cdiv(a, b):
 
 
 @public
-def align_to(a, alignment):
+def align_to(a: Any, alignment: Any) -> Any:
     """Return the least multiple of `alignment` that is not below `a`.
 
     Example:
@@ -328,7 +331,7 @@ def align_to(a, alignment):
 
 
 @public
-def next_power_of_2(x):
+def next_power_of_2(x: Any) -> Any:
     """Return the least power of two that is not below `x`.
 
     Args:
@@ -353,7 +356,7 @@ def next_power_of_2(x):
 
 
 @public
-def strides_from_shape(shape):
+def strides_from_shape(shape: Any) -> Any:
     """Return by how many elements the places of an array differ, per dimension.
 
     Example:
@@ -365,7 +368,7 @@ def strides_from_shape(shape):
 
 
 @public
-def broadcast_to(a, shape):
+def broadcast_to(a: Any, shape: Any) -> Any:
     """Return an array broadcast to a shape, as `numpy.broadcast_to` does.
 
     Example:
@@ -378,7 +381,7 @@ def broadcast_to(a, shape):
 
 
 @public
-def reciprocal(x, *, approx=False, full_range=True):
+def reciprocal(x: Any, *, approx: Any = False, full_range: Any = True) -> Any:
     """Return ``1 / x``.
 
     Args:
@@ -396,7 +399,7 @@ def reciprocal(x, *, approx=False, full_range=True):
 
 
 @public
-def multiple_of(x, values):
+def multiple_of(x: Any, values: Any) -> Any:
     """Return `x`, of which compilers for accelerators may know that it is a multiple of `values`.
 
     Example:

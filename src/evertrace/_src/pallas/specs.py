@@ -108,18 +108,18 @@ class MemoryRef:
 
     __slots__ = ("inner_aval", "memory_space")
 
-    def __init__(self, inner_aval, memory_space=None):
-        self.inner_aval = ShapedArray(tuple(inner_aval.shape), inner_aval.dtype)
-        self.memory_space = memory_space
+    def __init__(self, inner_aval: Any, memory_space: Any = None) -> None:
+        self.inner_aval: Any = ShapedArray(tuple(inner_aval.shape), inner_aval.dtype)
+        self.memory_space: Any = memory_space
 
-    shape = property(lambda self: self.inner_aval.shape)
-    dtype = property(lambda self: self.inner_aval.dtype)
+    shape: Any = property(lambda self: self.inner_aval.shape)
+    dtype: Any = property(lambda self: self.inner_aval.dtype)
 
-    def get_array_aval(self):
+    def get_array_aval(self) -> Any:
         """Return the type of the contents."""
         return self.inner_aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         aval = self.inner_aval
         return f"MemoryRef({aval.dtype}[{','.join(map(str, aval.shape))}])"
 
@@ -143,10 +143,10 @@ class MemorySpace(enum.Enum):
     KEY = "key"
     HOST = "host"
 
-    def __call__(self, shape, dtype):
+    def __call__(self, shape: Any, dtype: Any) -> MemoryRef:
         return MemoryRef(ShapedArray(tuple(shape), dtype), self)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
 
@@ -156,7 +156,7 @@ class MemorySpace(enum.Enum):
 class _NoBlockSpec:
     """Says that an array is not cut into blocks."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "NoBlockSpec"
 
 
@@ -226,11 +226,11 @@ class BlockSpec:
     pipeline_mode: Any = None
     memory_space: Any = field(default=None, kw_only=True)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.block_shape is not None:
             object.__setattr__(self, "block_shape", tuple(self.block_shape))
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Any:
         """Return a spec with some of its facts changed."""
         names = "block_shape", "index_map", "pipeline_mode", "memory_space"
         return BlockSpec(**({name: getattr(self, name) for name in names} | changes))
@@ -258,7 +258,7 @@ class GridSpec:
     out_specs: Any = no_block_spec
     scratch_shapes: Any = ()
 
-    def sizes(self):
+    def sizes(self) -> Any:
         """Return the sizes of the axes, and their names, None for those that have none."""
         grid = self.grid if isinstance(self.grid, (tuple, list)) else (self.grid,)
         pairs = [axis if isinstance(axis, tuple) else (None, axis) for axis in grid]

@@ -1,6 +1,6 @@
 """Reads and writes under masks, and what else kernels that were written for GPUs call."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,15 @@ class CompilerParams(NamedTuple):
 
 
 @public
-def load(ref, *, mask=None, other=None, cache_modifier=None, eviction_policy=None, volatile=False):
+def load(
+    ref: Any,
+    *,
+    mask: Any = None,
+    other: Any = None,
+    cache_modifier: Any = None,
+    eviction_policy: Any = None,
+    volatile: Any = False,
+) -> Any:
     """Read a ref, or a part of one (``ref.at[index]``), where a mask holds.
 
     A slice of it, `ds`, may reach beyond the end; there the mask has to be false.
@@ -81,7 +89,7 @@ def load(ref, *, mask=None, other=None, cache_modifier=None, eviction_policy=Non
 
 
 @public
-def store(ref, val, *, mask=None, eviction_policy=None):
+def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: Any = None) -> Any:
     """Write a ref, or a part of one (``ref.at[index]``), where a mask holds.
 
     A slice of it, `ds`, may reach beyond the end; what is written there is dropped.
@@ -126,7 +134,14 @@ def store(ref, val, *, mask=None, eviction_policy=None):
 
 
 @public
-def dot(a, b, trans_a=False, trans_b=False, allow_tf32=None, precision=None):
+def dot(
+    a: Any,
+    b: Any,
+    trans_a: Any = False,
+    trans_b: Any = False,
+    allow_tf32: Any = None,
+    precision: Any = None,
+) -> Any:
     """Return the product of two matrices, added up in float32 (integers in int32).
 
     Args:
@@ -164,7 +179,7 @@ def dot(a, b, trans_a=False, trans_b=False, allow_tf32=None, precision=None):
 
 
 @public
-def approx_tanh(x):
+def approx_tanh(x: Any) -> Any:
     """Return the hyperbolic tangent; on the CPU it is no approximation.
 
     Example:
@@ -176,7 +191,7 @@ def approx_tanh(x):
 
 
 @public
-def max_contiguous(x, values):
+def max_contiguous(x: Any, values: Any) -> Any:
     """Return `x`; a hint for GPUs.
 
     Example:
@@ -189,7 +204,7 @@ def max_contiguous(x, values):
 
 
 @public
-def debug_barrier():
+def debug_barrier() -> Any:
     """Do nothing: the threads of a GPU would wait for each other.
 
     Example:

@@ -192,7 +192,7 @@ def _checked(where, ref, kind=Indexed):
     return ref
 
 
-def not_a_ref(where, given):
+def not_a_ref(where: Any, given: Any) -> Any:
     """Build the error for what is no `Ref` where one is needed."""
     got = "an array" if isinstance(given, Array) else f"a value of type {type(given).__name__}"
     return errors.user_error(

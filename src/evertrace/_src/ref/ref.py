@@ -45,11 +45,11 @@ class AbstractRef:
     def __init__(self, inner_aval: Any, memory_space: Any = None, kind: Any = None) -> None:
         self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
 
-    shape = property(lambda self: self.inner_aval.shape)
-    dtype = property(lambda self: self.inner_aval.dtype)
-    ndim = property(lambda self: self.inner_aval.ndim)
-    size = property(lambda self: self.inner_aval.size)
-    weak_type = property(lambda self: self.inner_aval.weak_type)
+    shape: Any = property(lambda self: self.inner_aval.shape)
+    dtype: Any = property(lambda self: self.inner_aval.dtype)
+    ndim: Any = property(lambda self: self.inner_aval.ndim)
+    size: Any = property(lambda self: self.inner_aval.size)
+    weak_type: Any = property(lambda self: self.inner_aval.weak_type)
 
     def update(self, **changes: Any) -> Any:
         """Return the type with some of its facts changed."""
@@ -93,13 +93,13 @@ class Indexed:
         """Put another array of the same type in place."""
         raise NotImplementedError
 
-    shape = property(lambda self: self.read().shape)
-    dtype = property(lambda self: self.read().dtype)
-    ndim = property(lambda self: self.read().ndim)
-    size = property(lambda self: self.read().size)
-    weak_type = property(lambda self: self.read().weak_type)
-    sharding = property(lambda self: self.read().sharding)
-    committed = property(lambda self: self.read().committed)
+    shape: Any = property(lambda self: self.read().shape)
+    dtype: Any = property(lambda self: self.read().dtype)
+    ndim: Any = property(lambda self: self.read().ndim)
+    size: Any = property(lambda self: self.read().size)
+    weak_type: Any = property(lambda self: self.read().weak_type)
+    sharding: Any = property(lambda self: self.read().sharding)
+    committed: Any = property(lambda self: self.read().committed)
 
     @property
     def aval(self) -> Any:

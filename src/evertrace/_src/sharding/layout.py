@@ -49,51 +49,53 @@ class PartitionSpec:
 
     UNCONSTRAINED = _Unconstrained()
 
-    def __init__(self, *partitions, unreduced: Any = frozenset(), reduced: Any = frozenset()):
+    def __init__(
+        self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
+    ) -> None:
         self.partitions = tuple([_entry(p) for p in partitions])
         self.unreduced, self.reduced = frozenset(unreduced), frozenset(reduced)
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> Any:
         """Return the spec with other `partitions`, `unreduced` or `reduced`."""
         kept = {"unreduced": self.unreduced, "reduced": self.reduced} | changes
         return PartitionSpec(*kept.pop("partitions", self.partitions), **kept)
 
-    def index(self, value):
+    def index(self, value: Any) -> Any:
         """Return the dimension whose entry is `value`."""
         return self.partitions.index(_entry(value))
 
-    def count(self, value):
+    def count(self, value: Any) -> Any:
         """Return the number of dimensions whose entry is `value`."""
         return self.partitions.count(_entry(value))
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: Any) -> Any:
         return self.partitions[i]
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return iter(self.partitions)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.partitions)
 
-    def __add__(self, other):
+    def __add__(self, other: Any) -> Any:
         return self.update(partitions=(*self.partitions, *other))
 
-    def __radd__(self, other):
+    def __radd__(self, other: Any) -> Any:
         return self.update(partitions=(*other, *self.partitions))
 
     def _key(self):
         return self.partitions, self.unreduced, self.reduced
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return isinstance(other, PartitionSpec) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return _spec, (self.partitions, self.unreduced, self.reduced)
 
-    def on_context_mesh(self, where):
+    def on_context_mesh(self, where: Any) -> Any:
         """Return the sharding that this is on the mesh in force; `where` is for the error."""
         mesh = context_mesh()
         if mesh is None:
@@ -105,7 +107,7 @@ class PartitionSpec:
             )
         return NamedSharding(mesh, self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         items = repr(self.partitions)[1:-1]
         for name in ("unreduced", "reduced"):
             axes = getattr(self, name)
@@ -130,14 +132,14 @@ def _entry(p):
     return p
 
 
-def axes_of(entry):
+def axes_of(entry: Any) -> Any:
     """Return the names of the mesh axes of one entry of a spec."""
     if entry is None or entry is PartitionSpec.UNCONSTRAINED:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
 
 
-def spec_of(division):
+def spec_of(division: Any) -> Any:
     """Return the spec of a division."""
     kept = len(division)
     while kept and not division[kept - 1]:
@@ -145,7 +147,7 @@ def spec_of(division):
     return PartitionSpec(*division[:kept])
 
 
-def check_axes(where, spec, names):
+def check_axes(where: Any, spec: Any, names: Any) -> Any:
     """Raise unless a spec names axes that there are, each once."""
     used = [name for entry in spec for name in axes_of(entry)]
     for name in used:
@@ -168,7 +170,7 @@ def check_axes(where, spec, names):
             )
 
 
-def parts_per_dimension(where, spec, sizes, shape):
+def parts_per_dimension(where: Any, spec: Any, sizes: Any, shape: Any) -> Any:
     """Return the number of parts of each dimension of an array, checked against its shape.
 
     Args:
@@ -220,7 +222,7 @@ class NamedSharding(Sharding):
 
     __slots__ = ("_known", "memory_kind", "mesh", "spec")
 
-    def __init__(self, mesh, spec, *, memory_kind=None):
+    def __init__(self, mesh: Any, spec: Any, *, memory_kind: Any = None) -> None:
         if not isinstance(mesh, (Mesh, AbstractMesh)):
             raise _kind_error("a Mesh", mesh)
         if not isinstance(spec, PartitionSpec):
@@ -229,7 +231,7 @@ class NamedSharding(Sharding):
         self.mesh, self.spec, self.memory_kind = mesh, spec, memory_kind or "device"
         self._known: dict[Any, Any] = {}  # what each operation asks again
 
-    def device_list(self):
+    def device_list(self) -> Any:
         """Return the devices of the mesh, in the order of the grid."""
         found = self._known.get("devices")
         if found is None:
@@ -237,7 +239,7 @@ class NamedSharding(Sharding):
         return found
 
     @property
-    def is_fully_addressable(self):
+    def is_fully_addressable(self) -> Any:
         """Whether all of the devices belong to this process."""
         found = self._known.get("local")
         if found is None:
@@ -245,11 +247,11 @@ class NamedSharding(Sharding):
         return found
 
     @property
-    def num_devices(self):
+    def num_devices(self) -> Any:
         """The number of devices that hold a part."""
         return math.prod(self.mesh.axis_sizes)
 
-    def axis_sizes(self):
+    def axis_sizes(self) -> Any:
         """Return a dict: axis of the mesh -> its size, which knows the explicit ones."""
         found = self._known.get("sizes")
         if found is not None:
@@ -259,7 +261,7 @@ class NamedSharding(Sharding):
         found = self._known["sizes"] = Axes(self.mesh.shape_tuple, explicit)
         return found
 
-    def division(self, ndim):
+    def division(self, ndim: Any) -> Any:
         """Return, for each of so many dimensions, the axes that divide it; None without devices."""
         if not isinstance(self.mesh, Mesh):
             return None
@@ -268,23 +270,23 @@ class NamedSharding(Sharding):
             found = self._known[ndim] = self.spec_division(ndim)
         return found
 
-    def spec_division(self, ndim):
+    def spec_division(self, ndim: Any) -> Any:
         """Return, for each of so many dimensions, the axes that divide it."""
         return (*map(axes_of, self.spec), *[()] * (ndim - len(self.spec)))
 
-    def divided(self, division):
+    def divided(self, division: Any) -> Any:
         """Return the sharding on the same mesh whose axes divide dimensions so."""
         found = self._known.get(division)
         if found is None:
             found = self._known[division] = NamedSharding(self.mesh, spec_of(division))
         return found
 
-    def abstract(self, ndim):
+    def abstract(self, ndim: Any) -> Any:
         """Return the sharding on the mesh without devices, with an entry for each dimension."""
         whole = PartitionSpec(*self.spec, *[None] * (ndim - len(self.spec)))
         return NamedSharding(self.mesh.abstract_mesh, whole)
 
-    def marks(self):
+    def marks(self) -> Any:
         """Return what types show of each dimension: the explicit axes that divide it."""
         types = dict(zip(self.mesh.axis_names, self.mesh.axis_types, strict=True))
         found = []
@@ -294,21 +296,21 @@ class NamedSharding(Sharding):
             found.append(f"@{text}" if names else "")
         return found
 
-    def check(self, where, shape):
+    def check(self, where: Any, shape: Any) -> Any:
         """Raise unless arrays of that shape can be divided so."""
         parts_per_dimension(where, self.spec, self.axis_sizes(), shape)
 
-    def check_compatible_aval(self, aval_shape):
+    def check_compatible_aval(self, aval_shape: Any) -> Any:
         """Raise unless the spec has no more entries than an array of that shape dimensions."""
         self.check("NamedSharding", aval_shape)
 
-    def shard_shape(self, global_shape):
+    def shard_shape(self, global_shape: Any) -> Any:
         """Return the shape of one device's part of an array of that shape."""
         shape = tuple(global_shape)
         counts = parts_per_dimension("NamedSharding", self.spec, self.axis_sizes(), shape)
         return tuple(n // count for n, count in zip(shape, counts, strict=True))
 
-    def parts(self, shape):
+    def parts(self, shape: Any) -> Any:
         """Return, per device, the slices of an array of that shape that it holds."""
         counts = parts_per_dimension("NamedSharding", self.spec, self.axis_sizes(), shape)
         sizes, dims = self.axis_sizes(), list(zip(self.spec, shape, counts, strict=False))
@@ -326,22 +328,22 @@ class NamedSharding(Sharding):
         return found
 
     @property
-    def is_fully_replicated(self):
+    def is_fully_replicated(self) -> Any:
         """Whether every device holds the whole array."""
         sizes = self.axis_sizes()
         return all(sizes[name] == 1 for entry in self.spec for name in axes_of(entry))
 
     @property
-    def replicated_axes(self):
+    def replicated_axes(self) -> Any:
         """The names of the axes of the mesh along which nothing is divided."""
         used = {name for entry in self.spec for name in axes_of(entry)}
         return frozenset(self.mesh.axis_names) - used
 
-    def with_memory_kind(self, kind):
+    def with_memory_kind(self, kind: Any) -> Any:
         """Return the sharding in another kind of memory."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
-    def update(self, **changes):
+    def update(self, **changes: Any) -> Any:
         """Return the sharding with another `mesh`, `spec` or `memory_kind`."""
         facts = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self.memory_kind} | changes
         return NamedSharding(**facts)
@@ -349,21 +351,21 @@ class NamedSharding(Sharding):
     def _key(self):
         return self.mesh, self.spec, self.memory_kind
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         if self is other:
             return True
         return isinstance(other, NamedSharding) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         found = self._known.get("hash")
         if found is None:
             found = self._known["hash"] = hash(self._key())
         return found
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return _sharding, (self.mesh, self.spec, self.memory_kind)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}, memory_kind={self.memory_kind})"
         )
@@ -383,13 +385,13 @@ def _kind_error(wanted, got):
     )
 
 
-def as_sharding(where, given):
+def as_sharding(where: Any, given: Any) -> Any:
     """Return a sharding for what a user gives as one: a spec is of the mesh in force."""
     return given.on_context_mesh(where) if isinstance(given, PartitionSpec) else given
 
 
 @public
-def make_single_device_sharding(device, *, memory_kind=None):
+def make_single_device_sharding(device: Any, *, memory_kind: Any = None) -> Any:
     """Return the sharding that has all of an array on one device.
 
     Example:
@@ -400,6 +402,6 @@ def make_single_device_sharding(device, *, memory_kind=None):
 
 
 @functools.cache
-def undivided(ndim):
+def undivided(ndim: Any) -> Any:
     """Return the sharding of types with so many dimensions: none is divided by explicit axes."""
     return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))

@@ -57,9 +57,9 @@ class AbstractDevice(NamedTuple):
 class _Axes:
     """The axes of a mesh: their names, sizes and types."""
 
-    axis_names: tuple
-    axis_sizes: tuple
-    axis_types: tuple
+    axis_names: tuple[Any, ...]
+    axis_sizes: tuple[Any, ...]
+    axis_types: tuple[Any, ...]
 
     def _set_axes(self, names, sizes, types):
         self.axis_names = (names,) if isinstance(names, str) else tuple(names)
@@ -118,12 +118,12 @@ class _Axes:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple(name for name, t in pairs if t is kind)
 
-    auto_axes = property(lambda self: self._of_type(AxisType.Auto))
-    explicit_axes = property(lambda self: self._of_type(AxisType.Explicit))
-    manual_axes = property(lambda self: self._of_type(AxisType.Manual))
-    are_all_axes_auto = property(lambda self: set(self.axis_types) <= {AxisType.Auto})
-    are_all_axes_explicit = property(lambda self: set(self.axis_types) <= {AxisType.Explicit})
-    are_all_axes_manual = property(lambda self: set(self.axis_types) <= {AxisType.Manual})
+    auto_axes: Any = property(lambda self: self._of_type(AxisType.Auto))
+    explicit_axes: Any = property(lambda self: self._of_type(AxisType.Explicit))
+    manual_axes: Any = property(lambda self: self._of_type(AxisType.Manual))
+    are_all_axes_auto: Any = property(lambda self: set(self.axis_types) <= {AxisType.Auto})
+    are_all_axes_explicit: Any = property(lambda self: set(self.axis_types) <= {AxisType.Explicit})
+    are_all_axes_manual: Any = property(lambda self: set(self.axis_types) <= {AxisType.Manual})
 
     def _text(self):
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
@@ -307,7 +307,7 @@ class AbstractMesh(_Axes):
         self.abstract_device = abstract_device
         self._set_axes(axis_names, axis_sizes, axis_types)
 
-    abstract_mesh = property(lambda self: self)
+    abstract_mesh: Any = property(lambda self: self)
 
     @property
     def devices(self) -> Any:
@@ -489,6 +489,6 @@ class ManualAxisType(NamedTuple):
       frozenset({'x'})
     """
 
-    varying: frozenset = frozenset()
-    unreduced: frozenset = frozenset()
-    reduced: frozenset = frozenset()
+    varying: frozenset[Any] = frozenset()
+    unreduced: frozenset[Any] = frozenset()
+    reduced: frozenset[Any] = frozenset()

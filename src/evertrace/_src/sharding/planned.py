@@ -52,7 +52,7 @@ class DevicePlan(_Plan):
 
     __slots__ = ()
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [
             f"{self.devices} devices, and on each of them",
             f"  arguments    {self.argument_bytes:>18,} bytes",
@@ -68,7 +68,7 @@ class DevicePlan(_Plan):
 
 
 @top
-def plan(fun, mesh):
+def plan(fun: Any, mesh: Any) -> Any:
     """Return a function that says what another one would take on each device of a mesh.
 
     Args:

@@ -1,6 +1,7 @@
 """`simulate_devices`: as many devices as a program asks for, on any machine, at any time."""
 
 import operator
+from typing import Any
 
 from evertrace._src import config, errors
 from evertrace._src.sharding import distributed
@@ -43,7 +44,7 @@ class simulate_devices:  # called like a function
       (P('x', 'y'), (2, 2))
     """
 
-    def __init__(self, count):
+    def __init__(self, count: Any) -> None:
         number = operator.index(count)
         check_count("simulate_devices", number)
         if distributed.membership() is not None:
@@ -57,14 +58,14 @@ class simulate_devices:  # called like a function
         self._before = config.current().simulated_devices
         config.update("simulated_devices", number)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> Any:
         config.update("simulated_devices", self._before)
 
 
-def check_count(where, number):
+def check_count(where: Any, number: Any) -> Any:
     """Raise unless so many devices can be simulated."""
     if not 1 <= number <= _MOST:
         raise errors.user_error(

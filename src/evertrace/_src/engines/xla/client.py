@@ -61,14 +61,14 @@ class Device:
     def __init__(self, client: "Client", raw: Any, number: int | None = None):
         """Wrap one device of jaxlib; what has another number than it is a virtual one."""
         self._held = raw
-        self.client = client
+        self.client: Client = client
         self.id: int = raw.id if number is None else number
         self.platform: str = raw.platform
         self.device_kind: str = raw.device_kind
         self.process_index: int = raw.process_index
         self.local_hardware_id: int | None = raw.local_hardware_id
-        self.device_list = compat.DeviceList((raw,))
-        self.sharding = compat.replicated_sharding(self.device_list)
+        self.device_list: Any = compat.DeviceList((raw,))
+        self.sharding: Any = compat.replicated_sharding(self.device_list)
 
     @property
     def is_local(self) -> bool:
@@ -126,8 +126,8 @@ class Client:
         self.platform: str = raw.platform
         self.platform_version: str = raw.platform_version
         self.process_index: int = raw.process_index()
-        self.devices = tuple(Device(self, device) for device in raw.devices())
-        self.local_devices = tuple(
+        self.devices: tuple[Device, ...] = tuple(Device(self, device) for device in raw.devices())
+        self.local_devices: tuple[Device, ...] = tuple(
             device for device in self.devices if device.process_index == self.process_index
         )
         self._seeming = self.devices

@@ -53,17 +53,17 @@ class ModuleContext:
 
     backend = None
 
-    def __init__(self, builder, module):
+    def __init__(self, builder: Any, module: Any) -> None:
         self.builder, self.module, self.context = builder, module, module.context
         self.platforms = (builder.module.platform,)
         self.keepalives = []
 
-    def add_keepalive(self, value):
+    def add_keepalive(self, value: Any) -> Any:
         """Let a value live as long as the program: nothing to do."""
         self.keepalives.append(value)
 
     @property
-    def symbol_table(self):
+    def symbol_table(self) -> Any:
         """The names of the functions in the module."""
         return ir.SymbolTable(self.module.operation)
 
@@ -102,19 +102,19 @@ class LoweringRuleContext:
     dim_var_values: tuple = ()
 
     @property
-    def platforms(self):
+    def platforms(self) -> Any:
         """What the program will run on."""
         return self.module_context.platforms
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> Any:
         """Return a context with other attributes."""
         return dataclasses.replace(self, **changes)
 
-    def set_tokens_out(self, tokens):
+    def set_tokens_out(self, tokens: Any) -> Any:
         """Note the tokens after the rule: nothing reads them, order is ours to see to."""
         self.tokens_out = tokens
 
-    def apply(self, rule, avals, operands, outs):
+    def apply(self, rule: Any, avals: Any, operands: Any, outs: Any) -> Any:
         """Let a rule that writes text write a function, and call it; returns a list of values.
 
         Args:
@@ -149,10 +149,10 @@ class TextRule:
       rule: function ``rule(builder, outs, *operands, **params)``.
     """
 
-    def __init__(self, rule):
+    def __init__(self, rule: Any) -> None:
         self.rule = rule
 
-    def __call__(self, b, *args, **params):
+    def __call__(self, b: Any, *args: Any, **params: Any) -> Any:
         """Write what the rule writes."""
         if not isinstance(b, LoweringRuleContext):
             return self.rule(b, *args, **params)
@@ -173,10 +173,10 @@ class WrittenRule:
       rule: function ``rule(ctx, *values, **params)`` of MLIR's values to a sequence of them.
     """
 
-    def __init__(self, prim, rule):
+    def __init__(self, prim: Any, rule: Any) -> None:
         self.prim, self.rule = prim, rule
 
-    def __call__(self, b, outs, *operands, **params):
+    def __call__(self, b: Any, outs: Any, *operands: Any, **params: Any) -> Any:
         """Let the rule write a function, add it to the program, call it there."""
         several, name = isinstance(outs, list), b.module._fresh("rule")
         results = outs if several else [outs]
@@ -206,7 +206,7 @@ class WrittenRule:
 
 
 @public
-def flatten_ir_values(values):
+def flatten_ir_values(values: Any) -> Any:
     """Return a list of MLIR's values, from values, operations with results and sequences of them.
 
     Args:
@@ -233,18 +233,18 @@ def flatten_ir_values(values):
 
 @public
 def emit_python_callback(
-    ctx,
-    callback,
-    token,
-    operands,
-    operand_avals,
-    result_avals,
+    ctx: Any,
+    callback: Any,
+    token: Any,
+    operands: Any,
+    operand_avals: Any,
+    result_avals: Any,
     *,
-    has_side_effect,
-    returns_token=True,
-    partitioned=False,
-    sharding=None,
-):
+    has_side_effect: Any,
+    returns_token: Any = True,
+    partitioned: Any = False,
+    sharding: Any = None,
+) -> Any:
     """Write a call of a Python function.
 
     Args:
@@ -291,7 +291,7 @@ def emit_python_callback(
 
 
 @public
-def dtype_to_ir_type(dtype):
+def dtype_to_ir_type(dtype: Any) -> Any:
     """Return the element type of a dtype, in the current context.
 
     Args:
@@ -308,7 +308,7 @@ def dtype_to_ir_type(dtype):
 
 
 @public
-def aval_to_ir_type(*args):
+def aval_to_ir_type(*args: Any) -> Any:
     """Return the tensor type of an aval, in the current context.
 
     Args:
@@ -325,7 +325,7 @@ def aval_to_ir_type(*args):
 
 
 @public
-def ir_constant(val, *, const_lowering=None, aval=None):
+def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
     """Write a constant; returns its value.
 
     Args:
@@ -352,7 +352,7 @@ def ir_constant(val, *, const_lowering=None, aval=None):
 
 
 @public
-def dense_int_elements(values):
+def dense_int_elements(values: Any) -> Any:
     """Return integers as an attribute, a tensor of i64.
 
     Args:
@@ -369,7 +369,7 @@ def dense_int_elements(values):
 
 
 @public
-def dense_int_array(values):
+def dense_int_array(values: Any) -> Any:
     """Return integers as an attribute, an array of i64.
 
     Args:
@@ -386,7 +386,7 @@ def dense_int_array(values):
 
 
 @public
-def i32_attr(value):
+def i32_attr(value: Any) -> Any:
     """Return an integer as an attribute of 32 bits.
 
     Args:
@@ -403,7 +403,7 @@ def i32_attr(value):
 
 
 @public
-def i64_attr(value):
+def i64_attr(value: Any) -> Any:
     """Return an integer as an attribute of 64 bits.
 
     Args:
