@@ -7,6 +7,7 @@ MESH = "ev.make_mesh((1,), ('x',))"
 SPEC = "ev.sharding.PartitionSpec('x')"
 _EXPORTED = "export.export(ev.jit(jnp.sin))(jnp.ones(3))"
 _KDE = "scipy.stats.gaussian_kde(jnp.arange(8.0).reshape(2, 4) ** 2 % 5)"
+_PALLAS, _SOURCES = "ev.experimental.pallas", "ev.extend.source_info_util"
 _JAXPR = "ev.make_jaxpr(lambda x: jnp.sin(x) * 2)(jnp.ones(3))"
 
 INSTANCES = {
@@ -32,9 +33,15 @@ INSTANCES = {
         f"evertrace.experimental.sparse.{kind}": f"sparse.{kind}.fromdense(jnp.eye(3))"
         for kind in ("BCOO", "BCSR", "COO", "CSC", "CSR")
     },
+    "evertrace.experimental.pallas.BlockSpec": f"{_PALLAS}.BlockSpec((4,), v.same)",
+    "evertrace.experimental.pallas.GridSpec": f"{_PALLAS}.GridSpec((2, 3))",
+    "evertrace.experimental.pallas.MemoryRef": f"{_PALLAS}.ANY((3,), 'float32')",
+    "evertrace.experimental.pallas.Slice": f"{_PALLAS}.ds(1, 2)",
     "evertrace.export.DisabledSafetyCheck": "export.DisabledSafetyCheck.platform()",
     "evertrace.export.Exported": _EXPORTED,
     "evertrace.extend.RuleTable": "ev.extend.RuleTable('counting')",
+    "evertrace.extend.source_info_util.NameStack": f"{_SOURCES}.new_name_stack('f')",
+    "evertrace.extend.source_info_util.SourceInfo": f"{_SOURCES}.current()",
     "evertrace.extend.linear_util.WrappedFun": "ev.extend.linear_util.wrap_init(jnp.sin)",
     "evertrace.numpy.ufunc": "jnp.frompyfunc(jnp.add, 2, 1)",
     "evertrace.profiler.StepTraceAnnotation": "ev.profiler.StepTraceAnnotation('x')",
@@ -89,6 +96,7 @@ WITHOUT = {
     "evertrace.experimental.hijax.VJPHiPrimitive": "is there to be derived from",
     "evertrace.experimental.sparse.JAXSparse": "is there to be derived from",
     "evertrace.experimental.sparse.SparseTracer": "is made by transformations only",
+    "evertrace.export.SymbolicScope": "is handed on, its methods are called by sizes",
     "evertrace.extend.Backend": "a protocol",
     "evertrace.extend.Primitive": "as evertrace.core.Primitive",
     "evertrace.experimental.hijax.AbstractRef": "as evertrace.ref.AbstractRef",
