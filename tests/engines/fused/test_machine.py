@@ -2,16 +2,20 @@
 
 import gc
 import os
+import platform
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import evertrace as ev
+import evertrace.numpy as jnp
 from evertrace._src import config, errors
 from evertrace._src.engines import cache
 from evertrace._src.engines.fused import groups, machine
 from evertrace._src.engines.native.engine import compile_jaxpr
+from evertrace._src.lazy import load
 from tests.engines.fused.programs import ON_MATRICES, assert_close, drawn
 from tests.support.runtime import array
 
@@ -114,3 +118,16 @@ def test_memory_does_not_grow_with_code_that_is_freed(folder):
 
     grown(3 * machine.LINKED)
     assert grown(10 * machine.LINKED) < 1 << 20
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of relocations are x86's")
+def test_code_reaches_its_constants_wherever_memory_for_them_is_found():
+    text = text_of(lambda x: jnp.tanh(jnp.sin(x)) + jnp.log1p(x * x))
+    image = machine._emitted(text, machine.processor())
+    kinds = set()
+    for section in load("llvmlite.binding").ObjectFileRef.from_data(image).sections():
+        if b".rela" in (section.name() or b""):
+            kinds |= {
+                info & 0xFFFFFFFF for _, info, _ in struct.iter_unpack("<QQq", section.data())
+            }
+    assert kinds == {1}  # R_X86_64_64, a whole address; others are distances of 32 bits

@@ -17,6 +17,11 @@ from evertrace._src.lazy import load
 LINKED = 32
 """Functions that share a linker."""
 
+RELOCATION, CODE_MODEL = "static", "large"
+"""Code names its constants by whole addresses. With distances of 32 bits nothing is measurably
+quicker, and where memory is in pieces, the linker, which puts constants farther away, ends the
+process."""
+
 _numbers = itertools.count()
 _alive: "weakref.WeakSet[Code]" = weakref.WeakSet()
 
@@ -74,7 +79,7 @@ def _machine(target):
     cpu, able = target
     triple = _binding().Target.from_default_triple()
     return triple.create_target_machine(
-        cpu=cpu, features=able, opt=2, reloc="pic", codemodel="small"
+        cpu=cpu, features=able, opt=2, reloc=RELOCATION, codemodel=CODE_MODEL
     )
 
 
@@ -99,7 +104,8 @@ def _linked(image):
 def key_of(text, target):
     """Return the digest that names the object file of a module in the cache on disk."""
     versions = (load("llvmlite").__version__, ".".join(map(str, _binding().llvm_version_info)))
-    return cache.program_key(b"LLVM", *[fact.encode() for fact in (*versions, *target, text)])
+    facts = (*versions, RELOCATION, CODE_MODEL, *target, text)
+    return cache.program_key(b"LLVM", *[fact.encode() for fact in facts])
 
 
 def compiled(text, target=None):
