@@ -5,6 +5,7 @@ import pytest
 
 import evertrace as ev
 import evertrace.numpy as jnp
+from tests.support.runtime import ENGINES
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ ENDS = [(-1, 1), (-0.7, 0.7), (0, 0.1), (-0.7, 0.9), (1, 1000), (-3e38, 3e38), (
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("engine", ["native", "fused", "xla"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_numbers_at_equal_distances_are_the_same_on_all_engines(engine):
     for low, high in ENDS:
         low, high = np.float32(low), np.float32(high)
