@@ -217,6 +217,55 @@ def test_trees_of_arrays_static_params_and_known_zeros():
     check(ev.grad(f)(Point(X, Y)), ev.grad(expected)(Point(X, Y)))
 
 
+class Sums(hijax.VJPHiPrimitive):
+    """Adds up a vector, a batch of them by a rule of its own, whose result says so."""
+
+    def __init__(self, aval):
+        self.in_avals, self.params = (aval,), {}
+        self.out_aval = aval.update(shape=())
+        super().__init__()
+
+    def expand(self, x):
+        return x.sum()
+
+    def batch(self, axis_data, args, in_dims):
+        (x,), (dim,) = args, in_dims
+        assert x.shape[dim] == axis_data.size
+        return jnp.moveaxis(x, dim, 0).sum(1) + 100, 0
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_class_may_say_how_a_batch_is_computed(axis):
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    found = ev.vmap(lambda x: Sums(ev.typeof(x))(x), axis)(x)
+    np.testing.assert_array_equal(found, x.sum(1 - axis) + 100)
+
+
+class Clipped(hijax.VJPHiPrimitive):
+    """Its residuals are an array and a setting that the backward rule asks for by `if`."""
+
+    def __init__(self, aval, limit):
+        self.in_avals, self.out_aval, self.params = (aval,), aval, {"limit": limit}
+        super().__init__()
+
+    def expand(self, x):
+        return x * x
+
+    def vjp_fwd(self, nzs_in, x):
+        return self(x), {"x": x, "is_clipped": self.limit > 0}
+
+    def vjp_bwd_retval(self, residuals, ct):
+        dx = 2 * residuals["x"] * ct
+        return (jnp.clip(dx, -self.limit, self.limit) if residuals["is_clipped"] else dx,)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ev.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(("limit", "wanted"), [(0, 2 * X), (3, np.minimum(2 * X, 3))])
+def test_numbers_among_residuals_stay_numbers(wrap, limit, wanted):
+    found = wrap(ev.grad(lambda x: Clipped(ev.typeof(x), limit)(x).sum()))(X)
+    np.testing.assert_array_equal(found, wanted)
+
+
 class Nothing(hijax.VJPHiPrimitive):
     def __init__(self, aval):
         self.in_avals, self.out_aval, self.params = (aval,), aval, {}

@@ -91,7 +91,7 @@ class custom_vjp(custom.Rule):
             outs, residuals = custom.pair_of(name, result, _RETURNS, _RETURNS_FIX)
             outs, out_tree = tree.flatten(outs)
             residuals, res_tree = tree.flatten(residuals)
-            residuals, keep = _without_numbers(residuals)
+            residuals, keep = without_numbers(residuals)
             custom.check_output_tree(name, _RULE, out_trees, out_tree)
             out_trees[:], res_trees[:] = [out_tree], [(res_tree, keep)]
             outs = [as_operand(x, name) for x in outs]
@@ -116,7 +116,7 @@ class custom_vjp(custom.Rule):
         return tree.unflatten(out_trees[0], as_arrays(outs))
 
 
-def _without_numbers(residuals):
+def without_numbers(residuals):
     """Return the residuals that are data, and a function that puts the others back among them.
 
     Python numbers are settings of the rule, which may ask for them by `if`: they stay numbers.

@@ -15,6 +15,7 @@ from evertrace._src.api.lowerings import lower_fun, register_lowering
 from evertrace._src.api.vectorize import vmap
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays
+from evertrace._src.control.custom_vjp import without_numbers
 from evertrace._src.core.aval import is_inexact
 from evertrace._src.core.primitive import Primitive, undefined
 from evertrace._src.core.rules import is_linear
@@ -238,23 +239,27 @@ def _linearize(primals, tangents, *, _prim):
             if _prim.rule("jvp") is None:
                 raise _prim._missing("vjp_fwd", "what its derivative in reverse mode is")
             return _jvp(primals, tangents, _prim=_prim)
-        out, residuals = rule(nzs_in, *args)
-        given = _prim._arguments(_zero_or(tangents, [x.aval for x in primals]))
-        tangent = _prim.linearized(residuals, *given)
-        return _checked(_prim, "lin", out), _prim._flat("linearized", tangent, _prim.out_tree)
+        out, found = _by_lin(_prim, nzs_in, primals, tangents)
+        return _checked(_prim, "lin", out), found
     out, residuals = forward(nzs_in, *args)
     outs = _checked(_prim, "vjp_fwd", out)
-    leaves, res_tree = tree.flatten(residuals)
-    is_data = tuple(type(x) not in (bool, int, float, complex) for x in leaves)
-    settings = tuple(x for x, d in zip(leaves, is_data, strict=True) if not d)
-    data = [as_operand(x, _prim.name) for x, d in zip(leaves, is_data, strict=True) if d]
+    residuals, res_tree = tree.flatten(residuals)
+    residuals, keep = without_numbers(residuals)
     found = hi_linear_p.bind(
-        *primals, *data, *[t for t in tangents if t is not None],
-        _prim=_prim, residuals=(res_tree, is_data, settings), is_active=is_active,
+        *primals, *[as_operand(x, _prim.name) for x in residuals],
+        *[t for t in tangents if t is not None],
+        _prim=_prim, residuals=(res_tree, keep), is_active=is_active,
     )  # fmt: skip
     return outs, [
         t if is_inexact(a) else None for a, t in zip(_prim.out_avals_flat, found, strict=True)
     ]
+
+
+def _by_lin(prim, nzs_in, primals, tangents):
+    """Return the result, and the leaves of its tangents, by the rules `lin` and `linearized`."""
+    out, residuals = prim.lin(nzs_in, *prim._arguments(as_arrays(primals)))
+    given = prim._arguments(_zero_or(tangents, [x.aval for x in primals]))
+    return out, prim._flat("linearized", prim.linearized(residuals, *given), prim.out_tree)
 
 
 def _batch(axis, operands, dims, *, _prim):
@@ -290,28 +295,24 @@ register_lowering(call_hi_primitive_p, lower_fun(_run))
 # ------------------------------------------------------------------------ its derivative
 
 
-def _split(operands, _prim, residuals, is_active):
+def _split(operands, residuals, is_active):
     """Return the arguments, the residuals, and the tangents, None where there are none."""
-    res_tree, is_data, settings = residuals
-    n, m = len(is_active), sum(is_data)
-    data, static = iter(as_arrays(operands[n : n + m])), iter(settings)
-    leaves = [next(data) if d else next(static) for d in is_data]
-    tangents = iter(operands[n + m :])
+    res_tree, keep = residuals
+    n, m = len(is_active), len(operands) - sum(is_active)
+    tangents = iter(operands[m:])
     return (
         operands[:n],
-        tree.unflatten(res_tree, leaves),
+        tree.unflatten(res_tree, keep(as_arrays(operands[n:m]))),
         [next(tangents) if a else None for a in is_active],
     )
 
 
 def _apply(*operands, _prim, residuals, is_active):
     """Return tangents: of use to `linearize`, where the class has a rule for them."""
-    primals, _, tangents = _split(operands, _prim, residuals, is_active)
-    if _prim.rule("lin") is not None and not _is(_prim.rule("lin"), _lin_from_jvp):
-        args = _prim._arguments(as_arrays(primals))
-        _, kept = _prim.lin(_prim._arguments(is_active), *args)
-        given = _prim._arguments(_zero_or(tangents, [x.aval for x in primals]))
-        found = _prim._flat("linearized", _prim.linearized(kept, *given), _prim.out_tree)
+    primals, _, tangents = _split(operands, residuals, is_active)
+    rule = _prim.rule("lin")
+    if rule is not None and not _is(rule, _lin_from_jvp):
+        _, found = _by_lin(_prim, _prim._arguments(is_active), primals, tangents)
     else:
         _, found = _jvp(primals, tangents, _prim=_prim)
     zeros = [Zero(a.to_tangent_aval()).instantiate() for a in _prim.out_avals_flat]
@@ -319,26 +320,24 @@ def _apply(*operands, _prim, residuals, is_active):
 
 
 def _transpose(cts, *operands, _prim, residuals, is_active):
-    n = len(is_active)
-    _, kept, tangents = _split(operands, _prim, residuals, is_active)
+    _, kept, tangents = _split(operands, residuals, is_active)
     ct = tree.unflatten(_prim.out_tree, _zero_or(cts, _prim.out_avals_flat))
-    backward = _prim.rule("vjp_bwd")
-    if backward is None:
-        if _prim.rule("vjp_bwd_retval") is None:
-            raise _prim._missing("vjp_bwd_retval", "what its cotangents are")
-        found = tuple(_prim.vjp_bwd_retval(kept, ct))
+    found = zip(_cotangents(_prim, kept, ct, is_active), tangents, strict=True)
+    results = [ct if is_linear(t) else None for ct, t in found if t is not None]
+    return [None] * (len(operands) - len(results)) + results
+
+
+def _cotangents(prim, residuals, ct, is_wanted):
+    """Return the cotangent of each leaf of the arguments, or None, by the class's backward rule."""
+    if prim.rule("vjp_bwd") is not None:
+        places = [Accumulator() if w else NullAccumulator() for w in is_wanted]
+        prim.vjp_bwd(residuals, ct, *prim._arguments(places))
+        found = prim._arguments([place.value for place in places])
+    elif prim.rule("vjp_bwd_retval") is not None:
+        found = tuple(prim.vjp_bwd_retval(residuals, ct))
     else:
-        wanted = [None if t is None else Accumulator() for t in tangents]
-        accumulators = [NullAccumulator() if a is None else a for a in wanted]
-        backward(kept, ct, *_prim._arguments(accumulators))
-        found = _prim._arguments([None if a is None else a.value for a in wanted])
-    flat = _prim._flat("vjp_bwd_retval", found, _prim.in_tree)
-    results = [ct for ct, a in zip(flat, is_active, strict=True) if a]
-    given = [t for t in tangents if t is not None]
-    held = len(operands) - n - len(given)
-    return [None] * (n + held) + [
-        ct if is_linear(t) else None for ct, t in zip(results, given, strict=True)
-    ]
+        raise prim._missing("vjp_bwd_retval", "what its cotangents are")
+    return prim._flat("vjp_bwd_retval", found, prim.in_tree)
 
 
 hi_linear_p = Primitive(
@@ -371,6 +370,8 @@ class Accumulator:
 
 class NullAccumulator:
     """The place of an argument that is not differentiated."""
+
+    value = None
 
     def accum(self, ct: Any) -> Any:
         """Do nothing."""
@@ -412,15 +413,14 @@ class _Batched(VJPHiPrimitive):
         axis = self.axis
         return vmap(fun, in_axes, 0, axis_name=axis.name, axis_size=axis.size)(*args)
 
-    def _axes(self, leaves=None):
-        """Return the batched axis of each argument, None of those, too, that are zero."""
-        leaves = self.is_batched if leaves is None else leaves
-        return [0 if b else None for b in leaves]
+    def _axes(self):
+        return [0 if b else None for b in self.is_batched]
 
     def expand(self, *args):
-        leaves = tree.leaves(args)
-        fun = lambda xs: self.inner.expand(*self._arguments(xs))  # noqa: E731
-        return self._map(fun, leaves, in_axes=(self._axes(),))
+        def one(xs):
+            return self.inner.expand(*self._arguments(xs))
+
+        return self._map(one, tree.leaves(args), in_axes=(self._axes(),))
 
     def jvp(self, primals, tangents):
         xs, ts = tree.leaves(primals), tree.leaves(tangents)
@@ -433,9 +433,9 @@ class _Batched(VJPHiPrimitive):
             out, tangent = self.inner.jvp(self._arguments(xs), self._arguments(ts))
             return out, tree.map(instantiate_zeros, tangent)
 
-        kept = [b for b, z in zip(self.is_batched, is_zero, strict=True) if not z]
+        axes = [a for a, z in zip(self._axes(), is_zero, strict=True) if not z]
         given = [t for t, z in zip(ts, is_zero, strict=True) if not z]
-        return self._map(one, xs, given, in_axes=(self._axes(), self._axes(kept)))
+        return self._map(one, xs, given, in_axes=(self._axes(), axes))
 
     def vjp_fwd(self, nzs_in, *args):
         def one(xs):
@@ -460,14 +460,7 @@ class _Batched(VJPHiPrimitive):
 
     def vjp_bwd_retval(self, residuals, ct):
         def one(residuals, ct):
-            backward = self.inner.rule("vjp_bwd")
-            if backward is None:
-                found = self.inner.vjp_bwd_retval(residuals, ct)
-            else:
-                accumulators = [Accumulator() for _ in self.is_batched]
-                backward(residuals, ct, *self._arguments(accumulators))
-                found = self._arguments([a.value for a in accumulators])
-            return self.inner._flat("vjp_bwd_retval", tuple(found), self.inner.in_tree)
+            return _cotangents(self.inner, residuals, ct, [True] * len(self.is_batched))
 
         ct = tree.map(instantiate_zeros, ct)
         found = self._map(one, residuals, ct, in_axes=(0, 0))
