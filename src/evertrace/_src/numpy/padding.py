@@ -14,7 +14,7 @@ import numpy as np
 from evertrace._src import dtypes, errors, native
 from evertrace._src.arrays.array import Array
 from evertrace._src.arrays.types import ArrayLike
-from evertrace._src.numpy import elementary, functional, reductions, statistics, ufuncs
+from evertrace._src.numpy import elementary, functional, quantiles, reductions, ufuncs
 from evertrace._src.numpy.arguments import operand, static_int
 from evertrace._src.numpy.promotion import broadcast_to
 from evertrace._src.numpy.shape import flip
@@ -250,7 +250,7 @@ def _pad_by_function(x, widths, function, kwargs):
 _STATISTICS = {
     "maximum": lambda x, axis: reductions.max(x, axis, keepdims=True),
     "mean": lambda x, axis: reductions.mean(x, axis, keepdims=True),
-    "median": lambda x, axis: statistics.median(x, axis, keepdims=True),
+    "median": lambda x, axis: quantiles.median(x, axis, keepdims=True),
     "minimum": lambda x, axis: reductions.min(x, axis, keepdims=True),
 }
 _MODES = {

@@ -20,7 +20,7 @@ from evertrace._src import dtypes, errors
 from evertrace._src.arrays.array import Array, from_host
 from evertrace._src.arrays.interop import as_array
 from evertrace._src.arrays.types import ArrayLike
-from evertrace._src.numpy import creation, elementary, fft, reductions, shape, statistics, ufuncs
+from evertrace._src.numpy import creation, elementary, fft, quantiles, reductions, shape, ufuncs
 from evertrace._src.numpy.arguments import canonical_axis, operand, static_int
 from evertrace._src.numpy.frequencies import fftfreq, rfftfreq
 from evertrace._src.numpy.padding import pad
@@ -532,5 +532,5 @@ def _median(power):
     bias = 1 + np.sum(1 / (twice + 1) - 1 / twice)
     if is_complex(power):
         parts = elementary.real(power), elementary.imag(power)
-        return complex_p.bind(*[statistics.median(part, -2) / float(bias) for part in parts])
-    return statistics.median(power, -2) / float(bias)
+        return complex_p.bind(*[quantiles.median(part, -2) / float(bias) for part in parts])
+    return quantiles.median(power, -2) / float(bias)

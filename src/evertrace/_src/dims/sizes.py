@@ -1,0 +1,91 @@
+"""What our functions ask of sizes, which may be numbers or expressions."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from evertrace._src import errors
+from evertrace._src.dims.expression import Dim, max_of, min_of, size_of
+
+
+def shown(sizes):
+    """Return sizes that the user's code is given, of which a trace for open sizes is told."""
+    for n in sizes:
+        if type(n) is Dim:
+            n.scope.show()
+    return sizes
+
+
+def is_dim(x) -> bool:
+    """Whether a size is an expression rather than a number."""
+    return type(x) is Dim
+
+
+def most_of(x) -> float:
+    """Return an upper bound of a size."""
+    return x.scope.bounds(x)[1] if type(x) is Dim else x
+
+
+def is_below(x, y) -> bool:
+    """Whether a size is known to be less than another."""
+    difference = x - y
+    if type(difference) is not Dim or difference.scope.is_open:
+        return difference < 0
+    return most_of(difference) < 0
+
+
+def broadcast_shapes(*shapes) -> Any:
+    """Return the shape that shapes broadcast to, aligned at their last dimensions.
+
+    A symbolic size goes with itself and with 1.
+
+    Raises:
+      ValueError: sizes differ and none is 1.
+    """
+    if not any(type(n) is Dim for shape in shapes for n in shape):
+        return np.broadcast_shapes(*shapes)
+    rank = max(map(len, shapes))
+    out = []
+    aligned = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    for column in zip(*aligned, strict=True):
+        size = 1
+        for n in column:
+            if n != 1 and size not in (1, n):
+                raise errors.user_error(
+                    ValueError, f"sizes {size} and {n} do not broadcast.", anchor="shape-broadcast"
+                )
+            size = size if n == 1 else n
+        out.append(size)
+    return tuple(out)
+
+
+def slice_bounds(part: slice, size) -> Any:
+    """Return start, step and count of a slice of a dimension, any of which may be symbolic.
+
+    Raises:
+      TypeError: a bound is no integer.
+    """
+    ends = (part.start, part.stop, part.step)
+    if not any(type(n) is Dim for n in (size, *ends)):
+        start, stop, step = part.indices(size)
+        return start, step, len(range(start, stop, step))
+    start, stop, step = [None if n is None else size_of(n) for n in ends]
+    step = 1 if step is None else index(step)
+    if step == 0:
+        raise errors.user_error(
+            ValueError, "slice step cannot be zero.", fix="use 1, or -1 for the reversed order."
+        )
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def place(n, otherwise):
+        if n is None:
+            return otherwise
+        if is_below(n, 0):
+            return max_of(n + size, low)
+        return min_of(n, high)
+
+    first, last = (low, high) if step > 0 else (high, low)
+    start, stop = place(start, first), place(stop, last)
+    distance = stop - start if step > 0 else start - stop
+    return start, step, max_of(-(-distance // abs(step)), 0)
