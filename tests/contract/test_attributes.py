@@ -542,3 +542,44 @@ def test_slots_beside_a_dict_that_is_assigned(jit):
     step = jit(step)
     for _ in range(3):
         yield step(X), s.n, list(vars(s).items())
+
+
+def _delete_first(s):
+    del s.q
+    s.__dict__ = dict(reversed(vars(s).items()))
+
+
+def _set_on_both_sides(s):
+    s.n = s.p + 3
+    s.__dict__ = {"p": s.p + 1}
+    s.n = 4
+
+
+def _write_to_the_old_one(s):
+    old = vars(s)
+    s.__dict__ = {"p": s.p + 1, "q": 0}
+    old["z"] = s.p
+    old.pop("q")
+
+
+@pytest.mark.parametrize("change", [_delete_first, _set_on_both_sides, _write_to_the_old_one])
+def test_who_holds_the_dict_from_before_another_is_assigned_sees_what_was_changed_in_it(change):
+    def observe(jit):
+        seen = []
+        for make in (lambda: Record(p=0.5, q=2), lambda: FUNCTIONS.pop()):
+            s = make()
+            first = vars(s)
+            jit(lambda s, x: (change(s), x * s.p)[1])(s, X)
+            seen.append([list(first.items()), list(vars(s).items()), vars(s) is first])
+        return seen
+
+    def function():
+        pass
+
+    function.p, function.q = 0.5, 2
+    FUNCTIONS = [function]
+    want = observe(lambda f: f)
+    vars(function).clear()
+    function.p, function.q = 0.5, 2
+    FUNCTIONS.append(function)
+    assert observe(ev.jit) == want

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+import evertrace as ev
 import evertrace.numpy as jnp
 from tests.contract.compare import Record, X, case, raised
 
@@ -488,3 +489,51 @@ def test_exception_object_with_attributes(jit):
     yield f(X)
     s.last.k = 3.0
     yield f(X)
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_class_attribute_that_is_deleted_and_set_again_comes_last(step):
+    @case(traces=2)
+    def compared(jit):
+        class Settings:
+            """Have an order."""
+
+            a, b, c = "1", 2, 3
+
+        def change(x):
+            old = Settings.a
+            del Settings.a
+            Settings.a = old + "1" * step
+            return x * len(Settings.a)
+
+        change = jit(change)
+        for i in range(4):
+            yield change(X), [k for k in vars(Settings) if k in "abc"]
+            if i % 2:
+                Settings.a = "1"
+                for k in "bc":
+                    value = getattr(Settings, k)
+                    delattr(Settings, k)
+                    setattr(Settings, k, value)
+            Settings.a = "1"
+
+    compared()
+
+
+def test_a_call_that_raises_leaves_the_order_of_a_class():
+    class Settings:
+        a, b, c = 1, 2, 3
+
+        def method(self):
+            """Be there, too."""
+
+    def change(x):
+        old = Settings.a
+        del Settings.a
+        Settings.a = old
+        raise KeyError(1)
+
+    before = list(vars(Settings))
+    with pytest.raises(KeyError):
+        ev.jit(change)(X)
+    assert [k for k in vars(Settings) if k[:2] != "__"] == [k for k in before if k[:2] != "__"]

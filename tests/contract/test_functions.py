@@ -476,3 +476,65 @@ def test_coroutine_that_never_suspends(jit):
 
     g = jit(lambda x: run(f(x)))
     yield g(X), g(X + 1)
+
+
+ALL_OF_A_FUNCTION = {
+    "vars": lambda g, x: x * sum(vars(g).values()),
+    "__dict__": lambda g, x: x * sum(i * v for i, v in enumerate(g.__dict__.values(), 1)),
+    "dir": lambda g, x: x * len([k for k in dir(g) if k[:2] != "__"]),
+    "getattr": lambda g, x: x * getattr(g, "late", 0) + getattr(g, "__dict__").get("a", 0),  # noqa: B009
+}
+
+
+@pytest.mark.parametrize("how", ALL_OF_A_FUNCTION)
+def test_all_attributes_of_a_function_that_are_read_together(how):
+    @case()
+    def changed_between_the_calls(jit):
+        def g():
+            """Have attributes."""
+
+        f = jit(lambda x: ALL_OF_A_FUNCTION[how](g, x))
+        yield f(X)
+        g.a = 1
+        yield f(X)
+        g.a = 2.5
+        yield f(X), f(X)
+        g.late = 3
+        yield f(X)
+        del g.a
+        g.a = 2.5
+        yield f(X)
+
+    changed_between_the_calls()
+
+
+@case(traces=3)
+def test_a_method_gains_an_attribute_that_was_asked_for(jit):
+    class Model:
+        def act(self):
+            """Be marked, some day."""
+
+    m = Model()
+    f = jit(lambda x: x * getattr(m.act, "weight", 1) + len(vars(Model.act)))
+    yield f(X), f(X)
+    Model.act.weight = 4
+    yield f(X), f(X)
+    Model.act.other = 4
+    yield f(X), f(X)
+
+
+@case(traces=2)
+def test_another_dict_of_a_function(jit):
+    def g():
+        """Have attributes."""
+
+    g.a, g.b = 1, 2
+    first = vars(g)
+
+    def step(x):
+        g.__dict__ = {"a": g.a + 1}
+        return x * g.a
+
+    step = jit(step)
+    for _ in range(3):
+        yield step(X), vars(g), first, vars(g) is first

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+import evertrace as ev
 import evertrace.numpy as jnp
 from tests.contract.compare import X, case, imported, in_thread, module, raised, run_in
 
@@ -247,3 +248,113 @@ def test_assertion_of_the_user_fails(jit):
     yield raised(f, X)
     m.n = 3
     yield f(X)
+
+
+ANEW = """
+    A, B, C = 1, 2, 3
+
+    def by_name(x):
+        global A
+        old = A
+        del A
+        A = old + 1
+        return x * A
+
+    def to_the_same(x):
+        global A
+        old = A
+        del A
+        A = old
+        return x
+
+    def by_dict(x):
+        names = globals()
+        names["A"] = names.pop("A") + 1
+        return x * A
+
+    def and_read(x):
+        global A
+        old = A
+        del A
+        A = old + 1
+        found = [v for k, v in globals().items() if k in "ABC"]
+        return x * sum([i * v for i, v in enumerate(found)])
+"""
+
+
+@pytest.mark.parametrize("which", ["by_name", "to_the_same", "by_dict", "and_read", "of a module"])
+def test_a_global_that_is_deleted_and_set_again_comes_last(which):
+    @case()
+    def compared(jit):
+        m = module(ANEW)
+
+        def of_a_module(x):
+            old = m.A
+            del m.A
+            m.A = old + 1
+            return x * m.A
+
+        f = jit(getattr(m, which, of_a_module))
+        for i in range(6):
+            yield f(X), [k for k in vars(m) if k in "ABC"]
+            if i % 2:
+                for k in "BC":
+                    setattr(m, k, vars(m).pop(k))
+
+    compared()
+
+
+@case(traces=1)
+def test_new_globals_are_in_the_order_in_which_they_were_set(jit):
+    m = module("""
+        def f(x):
+            global B, A
+            B = 1
+            A = 2
+            return x * A
+    """)
+    f = jit(m.f)
+    for _ in range(3):
+        yield f(X), [k for k in vars(m) if k in "AB"]
+        del m.A, m.B
+
+
+@pytest.mark.parametrize("read", ["vars(m)", "m.__dict__", "{k: 2 for k in dir(m)}"])
+def test_all_names_of_a_module_that_are_read_together(read):
+    @case()
+    def compared(jit):
+        m = module("A = 1\nB = 2")
+        user = module(
+            f"f = lambda x: x * sum(i * v for i, v in enumerate("
+            f"[v for k, v in {read}.items() if k in 'ABCD'], 1))",
+            m=m,
+        )
+        f = jit(user.f)
+        yield f(X), f(X)
+        m.A = 5
+        yield f(X)
+        m.C = 3
+        yield f(X)
+        old = m.A
+        del m.A
+        m.A = old
+        yield f(X)
+
+    compared()
+
+
+def test_a_call_that_raises_leaves_the_order_of_globals():
+    m = module("""
+        A, B, C = 1, 2, 3
+
+        def f(x):
+            global A
+            old = A
+            del A
+            A = old + 1
+            raise KeyError(1)
+    """)
+    before = list(vars(m))
+    with pytest.raises(KeyError):
+        ev.jit(m.f)(X)
+    assert list(vars(m)) == before

@@ -171,6 +171,7 @@ def _record(call, name, recorder, lifter, leaving, waiting):
             lifter.namespaces.close(lifter.functions.catches, lifter.functions.deleted)
             recorder.questions.close(lifter.spaces.names)
             recorder.callbacks.settle()
+            lifter.classes.close(lifter.functions.deleted)
             lifter.objects.close(lifter.functions.deleted)
     cook.close()
     recorder.callbacks.close()

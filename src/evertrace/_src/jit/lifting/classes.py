@@ -142,8 +142,23 @@ class Classes:
                     self.lifter.see(entered.contents().get(each))
                 elif each not in DESCRIPTIVE:
                     self._claim_entry(entered, each)
-            path, names = f"the names of {entered.node.name}", public_names(entered.entry)
-            self.graph.node(entered.node, "class_names", "order", path, "order", names)
+            self._depend_on_order(entered)
+
+    def _depend_on_order(self, entered):
+        path, names = f"the names of {entered.node.name}", public_names(entered.first)
+        self.graph.node(entered.node, "class_names", "order", path, "order", names)
+
+    def close(self, deleted):
+        """Depend on the order of what is in classes where some may have been set anew.
+
+        Args:
+          deleted: names of attributes that the code deletes.
+        """
+        for entered in self.identity.entered:
+            if type(entered) is ClassEntries:
+                is_set_anew = not deleted.isdisjoint(entered.entry.keys() & entered.contents())
+                if is_set_anew or entered.moved():
+                    self._depend_on_order(entered)
 
     def depend_on_owner(self, fun):
         """Depend on a function being what its classes have under its name."""

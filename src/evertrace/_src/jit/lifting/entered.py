@@ -8,6 +8,8 @@ writes without running user code, so that state can be compared, rewound and put
 import array
 import collections
 import contextlib
+import itertools
+import operator
 import types
 from typing import Any, ClassVar
 
@@ -142,23 +144,55 @@ def instance_dict(obj):
     return found if isinstance(found, dict) else None
 
 
-class Attributes(Entered):
+class InDict(Entered):
+    """What is in an object's dict, which may get another one.
+
+    Attributes:
+      namespace: the dict before the trace, or None.
+    """
+
+    __slots__ = ("namespace",)
+    namespace: Any
+    slots: Any = types.MappingProxyType({})
+    name_of = _name_of_attribute
+
+    def __init__(self, obj, node):
+        self.namespace = instance_dict(obj)
+        super().__init__(obj, node)
+
+    def is_replaced(self):
+        """Whether another dict holds the attributes now: `__dict__` was assigned."""
+        return instance_dict(self.obj) is not self.namespace
+
+    def changed(self):
+        """Whether the attributes, or the dict that holds them, are not what was put in place."""
+        return self.is_replaced() or super().changed()
+
+    def restore(self):
+        """Put back the dict and all attributes."""
+        if self.is_replaced():
+            object.__setattr__(self.obj, "__dict__", self.namespace)
+        self.put(self.entry)
+
+    def left_in_dict(self):
+        """Return what is in the dict from before the trace, and what the trace had put there."""
+        return dict(self.namespace), {k: v for k, v in self.placed.items() if k not in self.slots}
+
+
+class Attributes(InDict):
     """The attributes of an object, in its dict and in its slots.
 
     Attributes:
       seen: names whose lookup is guarded already.
       hidden: name -> what was lifted of it, where a placeholder is in place again.
-      namespace: the dict that held them before the trace, or None.
     """
 
-    __slots__ = ("cls", "hidden", "namespace", "seen", "slots")
-    name_of = _name_of_attribute
+    __slots__ = ("cls", "hidden", "seen", "slots")
 
     def __init__(self, obj, node):
         self.cls = type(obj)
         self.slots = slot_descriptors(self.cls)
         self.seen, self.hidden = set(), {}
-        self.namespace = instance_dict(obj)
         super().__init__(obj, node)
 
     def contents(self):
@@ -185,21 +219,11 @@ class Attributes(Entered):
         if namespace is not None:
             replace_entries(namespace, rest)
 
-    def is_replaced(self):
-        """Whether another dict holds the attributes now: `__dict__` was assigned."""
-        return instance_dict(self.obj) is not self.namespace
-
-    def changed(self):
-        """Whether the attributes, or the dict that holds them, are not what was put in place."""
-        return self.is_replaced() or super().changed()
-
     def restore(self):
         """Put back the class, the dict and all attributes."""
         if type(self.obj) is not self.cls:
             object.__setattr__(self.obj, "__class__", self.cls)
-        if self.is_replaced():
-            object.__setattr__(self.obj, "__dict__", self.namespace)
-        self.put(self.entry)
+        super().restore()
 
     def place_one(self, name, value):
         """Put one lifted attribute in place."""
@@ -422,7 +446,53 @@ class CellContents(Entered):
                 del self.obj.cell_contents
 
 
-class Names(Entered):
+class Ordered(Entered):
+    """Names of a module or class, which has more of them than count, in an order that shows.
+
+    Attributes:
+      first: all names before the trace, in order.
+    """
+
+    __slots__ = ("first",)
+
+    def __init__(self, obj, node):
+        super().__init__(obj, node)
+        self.first = self.order()
+
+    def order(self):
+        """Return all names, in order."""
+        raise NotImplementedError
+
+    def put_behind(self, names):
+        """Put some names behind all others, so that no other thread finds them missing."""
+        raise NotImplementedError
+
+    def changed(self):
+        """Whether the names stand for something else, or stand elsewhere."""
+        return super().changed() or bool(self.moved())
+
+    def moved(self):
+        """Return the names that stand behind such as stood behind them before the trace."""
+        return _from_where_they_differ(self.order(), self.first)
+
+    def restore(self):
+        """Put back what the names stood for, and their order."""
+        self.put(self.entry)
+        self.put_behind(_from_where_they_differ(self.first, self.order()))
+
+
+def _from_where_they_differ(names, others):
+    """Return those of some names that are among others, from the first on that is not in order.
+
+    Those that Python gives a class or module stay where they are.
+    """
+    common = {k for k in {*names} & {*others} if not k.startswith("__")}
+    names, others = ([k for k in x if k in common] for x in (names, others))
+    at = next((i for i, (a, b) in enumerate(zip(names, others, strict=True)) if a != b), len(names))
+    return names[at:]
+
+
+class Names(Ordered):
     """Some names of a namespace (a function's globals, a module): those that were asked for.
 
     Attributes:
@@ -467,6 +537,15 @@ class Names(Entered):
         self.placed[name] = value
         self.obj[name] = value
 
+    def order(self):
+        """Return all names, in order."""
+        return list(self.obj)
+
+    def put_behind(self, names):
+        """Put some names behind all others, so that no other thread finds them missing."""
+        moved = map(self.obj.__setitem__, names, map(self.obj.pop, names))
+        collections.deque(moved, maxlen=0)  # without bytecode between `pop` and `__setitem__`
+
     def put(self, contents):
         """Set or delete the names."""
         for name in self.all_names():
@@ -477,11 +556,10 @@ class Names(Entered):
                 self.obj.pop(name, None)
 
 
-class FunctionAttributes(Entered):
+class FunctionAttributes(InDict):
     """The attributes that a user has set on a function."""
 
     __slots__ = ()
-    name_of = _name_of_attribute
 
     def contents(self):
         """Return the attributes."""
@@ -491,12 +569,28 @@ class FunctionAttributes(Entered):
         """Set all attributes."""
         replace_entries(self.obj.__dict__, contents)
 
+    def place_one(self, name, value):
+        """Put one lifted attribute in place."""
+        self.placed[name] = self.namespace[name] = value
 
-class ClassEntries(Entered):
+
+class ClassEntries(Ordered):
     """The namespace of a class."""
 
     __slots__ = ()
     name_of = _name_of_attribute
+
+    def order(self):
+        """Return all names, in order, but for those that hooks and CPython make."""
+        namespace = type.__getattribute__(self.obj, "__dict__")
+        return [k for k in list(namespace) if k not in OWN_TO_CLASS]
+
+    def put_behind(self, names):
+        """Put some names behind all others, so that no other thread finds them missing."""
+        cls, namespace = itertools.repeat(self.obj), type.__getattribute__(self.obj, "__dict__")
+        deleted = zip([namespace[k] for k in names], map(type.__delattr__, cls, names), strict=True)
+        moved = map(type.__setattr__, cls, names, map(operator.itemgetter(0), deleted))
+        collections.deque(moved, maxlen=0)  # without bytecode between the two
 
     def contents(self):
         """Return the entries, without those that hooks and CPython make."""

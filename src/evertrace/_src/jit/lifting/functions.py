@@ -34,7 +34,7 @@ from evertrace._src.jit.lifting.entered import (
 )
 from evertrace._src.jit.lifting.protocols import Lifting
 from evertrace._src.jit.lifting.reached import Reached, plain_argument
-from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
+from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
 from evertrace._src.jit.lifting.uses import uses_of_variable
 from evertrace._src.jit.lifting.values import ABSENT, weakly
 
@@ -219,11 +219,7 @@ class Functions:
         mentioned = info.global_names
         if info.blind:  # `globals()["lr"]`, `eval(...)`: any name may be read
             mentioned = mentioned | {k for k in namespace if k[:2] != "__"}
-            present = self.graph.node(at, "mapping", "names", "the names of globals()")
-            present.check, present.want = (
-                "names",
-                frozenset(k for k in namespace if not k.startswith("__")),
-            )
+            self.lifter.namespaces.depend_on_order(names)
         uses_of = None if info.blind else functools.partial(_uses_in, fun.__code__)
         for name in sorted(mentioned):
             attributes = info.attributes_of.get(name)
@@ -242,7 +238,6 @@ class Functions:
         self._watched.add(id(fun))
         at = self.graph.node(node, "attribute", "__dict__", f"{fun.__name__}.__dict__")
         entered = self.identity.enter(FunctionAttributes(fun, at))
-        entered.placed = dict(entered.entry)
 
         def claim(name):
             path = f"{fun.__name__}.{name}"
@@ -254,15 +249,32 @@ class Functions:
             value = entered.entry[name]
             lifted = self.lifter.lift(value, self.graph.node(at, "key", name, path))
             if lifted is not value:
-                entered.placed[name] = fun.__dict__[name] = lifted
+                entered.place_one(name, lifted)
+
+        def look_over(name):
+            if name in WHOLE:
+                at.check, at.want = "keys", (dict, tuple(entered.entry))
+                for each in entered.entry:
+                    claim(each)
 
         names = self.graph.node(at, "mapping", None, f"{fun.__name__} has")
         names.check, names.want = "lacks", frozenset()
-        if (
-            id(fun) in self.lifter.classes.owners and not entered.entry
-        ):  # a method: nobody asks it for any
-            names = nowhere()
+        if id(fun) in self.lifter.classes.owners and not entered.entry:
+            names = nowhere()  # a method: who asks it for one does so by `getattr`
         self.lifter.spaces.add(claim, entered.entry, names)
+        self.lifter.spaces.add(look_over, WHOLE, nowhere())
+
+    def look_up(self, value, name):
+        """Depend on what a function, or that of a method, has under a name that is a value."""
+        fun = value.__func__ if type(value) is types.MethodType else value
+        node = self.node_of(fun) if type(fun) is _FUNCTION else None
+        if node is None or is_library_function(fun):
+            return
+        self.watch_attributes(fun, node)
+        entered = self.identity.by_id[id(fun)]
+        if name not in entered.entry and name not in WHOLE:
+            path = f"{fun.__name__}.{name}"
+            self.graph.node(entered.node, "get", name, path, "identity", ABSENT)
 
     def _reach_cells(self, found):
         """Depend on what a library function's closure holds, and reach the functions in it."""

@@ -328,12 +328,8 @@ def _check_dispatch(cls, want):
     return True
 
 
-def _check_names(value, want):
-    return {k for k in value if not k.startswith("__")} == want
-
-
 def public_names(namespace):
-    """Return the names of a class in their order, without those that Python gives it."""
+    """Return the names of a class or module in order, without those that Python gives it."""
     return tuple([k for k in namespace if not k.startswith("__") and k != "_abc_impl"])
 
 
@@ -393,7 +389,7 @@ CHECKS = {
     "keys": _check_keys, "members": _check_members, "code": _check_code,
     "dispatch": _check_dispatch, "bytes": _check_bytes,
     "scalar_bytes": _check_scalar_bytes, "lacks": _check_lacks,
-    "entries": _check_entries, "names": _check_names, "order": _check_order,
+    "entries": _check_entries, "order": _check_order,
     "subclass": _check_subclass, "content": _check_content, "equal": _check_equal,
 }  # fmt: skip
 """Whether a value is what the trace saw, by kind."""

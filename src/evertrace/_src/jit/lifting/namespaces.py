@@ -8,13 +8,13 @@ import builtins
 import functools
 import types
 
-from evertrace._src.jit.lifting import values
+from evertrace._src.jit.lifting import guards, values
 from evertrace._src.jit.lifting.code import is_library_module
 from evertrace._src.jit.lifting.entered import Names
 from evertrace._src.jit.lifting.hostmodules import module_stand_in, stand_in_of
 from evertrace._src.jit.lifting.impure import Intercept, depend_on_settings_of
 from evertrace._src.jit.lifting.protocols import Lifting
-from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, nowhere
+from evertrace._src.jit.lifting.spaces import DESCRIPTIVE, WHOLE, nowhere
 from evertrace._src.jit.lifting.standins import identity_stand_ins, type_stand_in
 from evertrace._src.jit.lifting.values import ABSENT, weakly
 
@@ -114,6 +114,14 @@ class Namespaces:
         lacks.check, lacks.want = "lacks", frozenset()
         self.lifter.spaces.add(claim, module.__dict__, lacks)
 
+        def look_over(name):
+            if name in WHOLE:
+                self.depend_on_order(names)
+                for each in guards.public_names(names.first):
+                    claim(each)
+
+        self.lifter.spaces.add(look_over, WHOLE, nowhere())
+
     def watch_library_module(self, module, node, names=None):
         """Depend on what a library module has under the names that code mentions.
 
@@ -160,13 +168,25 @@ class Namespaces:
                 )
             found.want[name] = weakly(value)
 
+    def depend_on_order(self, names):
+        """Depend on all names of a namespace, and on their order."""
+        module, first = names.obj.get("__name__"), guards.public_names(names.first)
+        path = f"the names of {module}"
+        self.graph.node(names.node, "mapping", "order", path, "order", first)
+
     def close(self, catches, deleted):
         """Depend on what was not there, where the lack of it can have been caught.
+
+        What was there and may have been deleted and set again is now behind all others: that there
+        are others depends on the names that there are.
 
         Args:
           catches: whether an error can have been caught.
           deleted: names that the code deletes.
         """
+        for names in self._namespaces.values():
+            if names.moved() or not deleted.isdisjoint(names.entry.keys() & names.contents()):
+                self.depend_on_order(names)
         for node, name in self._unbound:
             if catches or name in deleted:
                 node.check, node.want = "identity", ABSENT

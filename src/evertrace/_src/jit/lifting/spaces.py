@@ -6,6 +6,7 @@ there, so what is in them is put in place by name, before it can be read.
 
 import sys
 import threading
+import types
 
 from evertrace._src.jit.lifting.containers import can_be_left
 from evertrace._src.jit.lifting.guards import Node
@@ -15,7 +16,9 @@ DESCRIPTIVE = frozenset({"__name__", "__qualname__", "__module__", "__doc__"})
 """Names of what describes a class, module or function, which stay what they are."""
 
 WHOLE = frozenset({"__dict__"})
-"""What code mentions that may go through all that is in a class."""
+"""What code mentions that may go through all that is in a class, module or function."""
+
+_SPACES = (type, types.FunctionType, types.ModuleType)
 
 
 class Spaces:
@@ -83,6 +86,7 @@ class Spaces:
             def stand_in(obj, name, *rest):
                 if type(name) is str and threading.get_ident() == self._thread:
                     self.mention({name})
+                    self.lifter.functions.look_up(obj, name)
                 return real(obj, name, *rest)
 
             return stand_in
@@ -92,7 +96,9 @@ class Spaces:
                 if not args:
                     names = sys._getframe(1).f_locals
                     return names if real is vars else sorted(names)
-                if issubclass(type(args[0]), type) and threading.get_ident() == self._thread:
+                is_space = issubclass(type(args[0]), _SPACES)
+                if is_space and threading.get_ident() == self._thread:
+                    self.lifter.functions.look_up(args[0], "__dict__")
                     self.mention(WHOLE)
                 return real(*args)
 

@@ -183,35 +183,65 @@ def _lock_error(node, was_locked):
 # ------------------------------------------------------------------------ differences
 
 
-def _mapping(entered, recorder, cook, now, placed, kind, order=True):
+def _mapping(node, cook, now, placed, kind):
     """Compare two dicts: entries set and deleted, all anew where the order changed."""
-    name = entered.node.name
     gone = [k for k in placed if k not in now]
     changed = [k for k in now if k not in placed or now[k] is not placed[k]]
-    if order and list(now) != [k for k in placed if k in now] + [k for k in now if k not in placed]:
+    if list(now) != [k for k in placed if k in now] + [k for k in now if k not in placed]:
         changed, gone = list(now), list(placed)
+    return _written(node, cook, kind, {k: now[k] for k in changed}, gone)
+
+
+def _written(node, cook, kind, made, gone):
+    """Return the write of what is set by name, and of names that are deleted before."""
+    name = node.name
     sep = "." if kind != "entries" else ""
-    recipes = {k: cook.state(now[k], f"{name}{sep}{k}") for k in changed}
-    return [Write(entered.node.index, name, kind, recipes, gone)] if recipes or gone else []
+    recipes = {k: cook.state(x, f"{name}{sep}{k}") for k, x in made.items()}
+    return [Write(node.index, name, kind, recipes, gone)] if recipes or gone else []
+
+
+def _ordered(entered, cook, kind):
+    """Compare what names of a module or class stand for; those that stand elsewhere are set anew.
+
+    Where the names of one are deleted, the order of all is guarded (see `Namespaces.close`).
+    """
+    now, placed, moved = entered.contents(), entered.placed, entered.moved()
+    gone = [k for k in placed if k not in now or k in moved]
+    made = {
+        k: now[k]
+        for k in entered.order()
+        if k in now and (k in moved or k not in placed or now[k] is not placed[k])
+    }
+    return _written(entered.node, cook, kind, made, gone)
 
 
 def _attributes(entered, recorder, cook):
     now, placed = entered.contents(), entered.placed
-    if entered.is_replaced():
-        return _replaced(entered, cook)
     objects = recorder.lifter.objects
+    if entered.is_replaced():
+        before, there = entered.left_in_dict()
+        _guard_attributes(entered, objects, before, there)
+        return [
+            *_mapping(objects.vars_node(entered), cook, before, there, "entries"),
+            *_replaced(entered, entered.node, cook),
+        ]
+    _guard_attributes(entered, objects, now, placed)
+    return _mapping(entered.node, cook, now, placed, "attributes")
+
+
+def _guard_attributes(entered, objects, now, placed):
+    """Depend on what an object has to have for its attributes to be set and deleted."""
     for k, old in placed.items():
         if k not in now and type(old) is StandIn:
             objects.attribute_node(entered, k)  # it has to be there to be deleted
     for k in now:
         if k not in placed or now[k] is not placed[k]:
             objects.guard_lookup(entered, k)
-    return _mapping(entered, recorder, cook, now, placed, "attributes")
 
 
-def _replaced(entered, cook):
-    """Return the writes of an object whose `__dict__` was assigned."""
-    at, name, slots = entered.node.index, entered.node.name, entered.slots
+def _replaced(entered, node, cook):
+    """Return the writes of an object, found at a node, whose `__dict__` was assigned."""
+    at, name, slots = node.index, node.name, entered.slots
     recipe = cook.state(kinds.instance_dict(entered.obj), f"{name}.__dict__")
     now, placed = entered.contents(), entered.placed
     changed = [k for k in slots if k in now and now[k] is not placed.get(k, ABSENT)]
@@ -222,17 +252,15 @@ def _replaced(entered, cook):
 
 
 def _names(entered, recorder, cook):
-    now = entered.contents()
-    return _mapping(entered, recorder, cook, now, entered.placed, "names", order=False)
+    return _ordered(entered, cook, "names")
 
 
 def _class_entries(entered, recorder, cook):
-    now = entered.contents()
-    return _mapping(entered, recorder, cook, now, entered.placed, "class_entries", order=False)
+    return _ordered(entered, cook, "class_entries")
 
 
 def _fields(entered, recorder, cook):
-    return _mapping(entered, recorder, cook, entered.contents(), entered.placed, "fields")
+    return _mapping(entered.node, cook, entered.contents(), entered.placed, "fields")
 
 
 def _memory(entered, recorder, cook):
@@ -242,7 +270,9 @@ def _memory(entered, recorder, cook):
 
 
 def _function_attributes(entered, recorder, cook):
-    return _mapping(entered, recorder, cook, entered.contents(), entered.placed, "entries")
+    node, (now, placed) = entered.node, entered.left_in_dict()
+    writes = _mapping(node, cook, now, placed, "entries")
+    return [*writes, *_replaced(entered, node.parent, cook)] if entered.is_replaced() else writes
 
 
 def _entries(entered, recorder, cook):
