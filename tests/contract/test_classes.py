@@ -537,3 +537,46 @@ def test_a_call_that_raises_leaves_the_order_of_a_class():
     with pytest.raises(KeyError):
         ev.jit(change)(X)
     assert [k for k in vars(Settings) if k[:2] != "__"] == [k for k in before if k[:2] != "__"]
+
+
+MADE = {
+    "of two": lambda opt, s: s.first | opt.B,
+    "without one": lambda opt, s: s.first ^ opt.B,
+    "all others": lambda opt, s: ~s.first,
+    "by a number": lambda opt, s: opt(s.n),
+    "by a product": lambda opt, s: opt(s.n * 2 - s.n),
+}
+
+
+@pytest.mark.parametrize("kind", [enum.Flag, enum.IntFlag])
+@pytest.mark.parametrize("how", MADE)
+def test_a_member_that_a_call_makes_is_the_one_of_its_value(how, kind):
+    @case()
+    def compared(jit):
+        opt = kind("Opt", {"A": 1, "B": 2, "C": 4})
+        s = Record(first=opt.A, n=3, made=None)
+
+        def make(x):
+            s.made = MADE[how](opt, s)
+            return x * len(s.made)
+
+        make = jit(make)
+        for n in (3, 3, 5, 3, 6):
+            s.n = n
+            yield make(X), repr(s.made), type(s.made.value), s.made is opt(s.made.value)
+            yield list(opt._value2member_map_), [m._value_ for m in opt._value2member_map_.values()]
+
+    compared()
+
+
+def test_a_call_that_raises_makes_no_member():
+    class Opt(enum.Flag):
+        A = 1
+        B = 2
+
+    def make(x, o):
+        raise KeyError(o | Opt.B)
+
+    with pytest.raises(KeyError):
+        ev.jit(make)(X, Opt.A)
+    assert list(Opt._value2member_map_) == [1, 2]

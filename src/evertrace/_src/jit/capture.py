@@ -53,6 +53,8 @@ class _Running:
     def __exit__(self, *exc):
         self.recorder.root.closed = True
         state.src = self.src
+        if exc[0] is not None:
+            self.recorder.effects.members.take_back()
         try:
             insist(self.lifter.restore)
         finally:
@@ -159,6 +161,7 @@ def _record(call, name, recorder, lifter, leaving, waiting):
             if awaited:
                 result = _finish(result, recorder.name)
         with activate(None), _nested(f"{recorder.name}: the result, or what is left behind,"):
+            recorder.effects.members.settle()
             cook = Cook(recorder)
             cook.donated = call.donated_roots
             # State first: a new list that is both stored and returned keeps Python's numbers.

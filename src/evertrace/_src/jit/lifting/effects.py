@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from evertrace._src.jit.lifting.guards import Node
 from evertrace._src.jit.lifting.hostarray import HostArray
+from evertrace._src.jit.lifting.members import Members
 
 
 class Effect(NamedTuple):
@@ -35,6 +36,7 @@ class Effects:
       locks: triples (lock, node, whether it was locked).
       copies: triples (what stands for a partial, node, its attributes).
       partials: triples (a partial, node, its function, arguments and keywords).
+      members: those of enumerations that it has made.
       array_copies: triples (copy that stands for a NumPy array that we cannot trace, array, node).
     """
 
@@ -45,6 +47,7 @@ class Effects:
         self.locks: list[tuple[Any, Node, bool]] = []
         self.copies: list[tuple[Any, Node, dict[str, Any]]] = []
         self.partials: list[tuple[Any, Node, tuple[Any, ...]]] = []
+        self.members = Members()
         self.array_copies: list[tuple[Any, Any, Node]] = []
 
     def copies_given_to_numpy(self, guard_layout):

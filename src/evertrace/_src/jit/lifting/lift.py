@@ -331,6 +331,8 @@ def _lift_class(lifter, value, node):
     depend_on_settings_of(value)
     lift_identity(lifter, value, node)
     lifter.classes.lift(value)
+    if issubclass(value, enum.Enum):
+        lifter.recorder.effects.members.reach(value)
     if issubclass(value, enum.Enum) and not is_library_class(value):
         for name, member in value._member_map_.items():  # library code finds them there
             attributes = instance_dict(member) or {}
@@ -436,6 +438,7 @@ def _lift_immutable(lifter, value, node):
 
 def _lift_member(lifter, value, node):
     """Lift a member of an enumeration, of which there is one."""
+    lifter.recorder.effects.members.reach(type(value))
     lift_identity(lifter, value, node)
     return _with_attributes(lifter, value, node)
 
