@@ -196,17 +196,6 @@ class Seen:
         return v * self.k
 
 
-@pytest.mark.parametrize("show", [io_callback, ev.debug.callback], ids=["io", "debug"])
-def test_what_a_callback_changes_is_not_read_by_a_pure_one_that_may_run_before_it(show):
-    def step(s, x):
-        shown = (None, x) if show is io_callback else (x,)
-        show(s.note, *shown, ordered=True)
-        return ev.pure_callback(s.scale_by_seen, x, x)
-
-    with pytest.raises(ev.errors.ImpurityError, match=r"note changes s\.seen, which the jitted"):
-        ev.jit(step)(Seen(), X)
-
-
 def test_what_a_callback_leaves_alone_is_read_by_a_pure_one():
     def step(s, x):
         y = ev.pure_callback(s.scale_by_seen, x, x)

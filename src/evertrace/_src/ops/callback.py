@@ -12,7 +12,8 @@ A callback that a jitted function binds is made anew at each call, on the object
 program holds an `OfThisCall`, and its first operand says which of the calls in progress this is.
 
 `pure_callback` has no effect: it may run any number of times, or never. The other two have one, and
-run exactly once per execution, in the order of the program.
+run exactly once per execution, in the order of the program. So does a pure one in a program with
+any of them, as far as it runs: it may read what they change.
 """
 
 import contextlib

@@ -10,7 +10,8 @@ written once per jaxpr.
 
 Effects happen in the order of the program because a token goes from one to the next: `Builder`
 holds the present one, and whatever contains effects (functions, loops, branches) takes it in front
-of its operands and returns the next in front of its results.
+of its operands and returns the next in front of its results. In a program that has effects, what
+may see them (`SEES_EFFECTS`) has its place in that order, too.
 """
 
 from collections import Counter
@@ -117,10 +118,15 @@ class Divided(NamedTuple):
     outputs: Sequence[tuple]
 
 
+SEES_EFFECTS: set[Any] = set()
+"""Primitives that have no effect, and may depend on those before them: they read on the host."""
+
+
 class Module:
     """The module being written: its functions, and the names of those written already.
 
     Attributes:
+      has_effects: whether the program has any.
       sizes: of the mesh that it is divided over, pairs (axis, size); empty for one device.
       platform: what it will run on, "cpu", "gpu" or "tpu": rules may choose a form by it.
       located: whether operations are written with the places that they come from.
@@ -130,7 +136,8 @@ class Module:
       literals: id of a literal -> its constant.
     """
 
-    def __init__(self, name, platform, located=False, quick=False, sizes=()):
+    def __init__(self, name, platform, located=False, quick=False, sizes=(), has_effects=False):
+        self.has_effects, self._in_order = has_effects, {}
         self.platform, self.located, self.quick = platform, located, quick
         self.sizes = sizes
         self.name = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
@@ -157,6 +164,21 @@ class Module:
             found = self.names[id(jaxpr)] = self.by_text.setdefault(body, fresh)
             if found is fresh:
                 self.functions.append(text)
+        return found
+
+    def is_in_order(self, jaxpr):
+        """Whether a jaxpr has a place in the order of effects."""
+        found = self._in_order.get(id(jaxpr))
+        if found is None:
+            found = self.has_effects and (
+                observable(jaxpr.effects)
+                or any(
+                    eqn.primitive in SEES_EFFECTS
+                    or any(map(self.is_in_order, subjaxprs(eqn.params)))
+                    for eqn in jaxpr.eqns
+                )
+            )
+            self._in_order[id(jaxpr)] = found
         return found
 
     def _fresh(self, name):
@@ -410,7 +432,7 @@ class Builder:
     def call(self, jaxpr, operands, name):
         """Call the private function of a jaxpr without constvars; returns its outputs."""
         callee = self.module.function_of(jaxpr, name)
-        tokens = self.tokens(jaxpr.effects)
+        tokens = self.tokens(jaxpr)
         outs = [*[None] * len(tokens), *[v.aval for v in jaxpr.outvars]]
         attrs = {"callee": f"@{callee}"}
         if self.module.quick and len(jaxpr.eqns) >= LARGE:
@@ -418,7 +440,7 @@ class Builder:
         results = self.op("func.call", [*tokens, *operands], outs, attrs)
         return self.take_token(tokens, results)
 
-    def while_loop(self, state, outs, cond, body, effects):
+    def while_loop(self, state, outs, cond, body, jaxprs):
         """Write a loop; returns its last state.
 
         Args:
@@ -426,10 +448,10 @@ class Builder:
           outs: avals of the last state.
           cond: function of the state that writes the condition and returns it in a list.
           body: function of the state that writes a turn and returns the new state.
-          effects: of both. Those of the condition need no place in the order: a turn begins when
+          jaxprs: of both. What the condition does needs no place in the order: a turn begins when
             the condition has been computed.
         """
-        tokens = self.tokens(effects)
+        tokens = self.tokens(*jaxprs)
         avals = [*[None] * len(tokens), *[x.aval for x in state]]
 
         def with_token(part, returns_token):
@@ -452,9 +474,9 @@ class Builder:
             self.token = self.op("stablehlo.create_token", [], None)
         return self.token
 
-    def tokens(self, effects):
-        """Return a list of the present token for an operation with such effects, else of none."""
-        return [self.effect_token()] if observable(effects) else []
+    def tokens(self, *jaxprs):
+        """Return a list of the present token for an operation of such jaxprs, if they take it."""
+        return [self.effect_token()] if any(map(self.module.is_in_order, jaxprs)) else []
 
     def take_token(self, tokens, values):
         """Take the next token off the front of values, if they come with one; returns the rest."""
@@ -483,7 +505,7 @@ def _function(module, jaxpr, name, visibility, arg_attrs=None, consts=(), out_at
         Val(b.array(x, ShapedArray(*physical_aval(v.aval))).name, mlir_type(v.aval), v.aval)
         for x, v in zip(consts, jaxpr.invars, strict=False)
     ]
-    takes_token = visibility == "private" and observable(jaxpr.effects)
+    takes_token = visibility == "private" and module.is_in_order(jaxpr)
     if takes_token:
         b.token = Val("%token", mlir_type(None), None)
     results = b.inline(jaxpr, [*written, *args])
@@ -527,7 +549,7 @@ def lower_jaxpr(
       DTypeError: a part of it has a dtype that XLA does not take.
     """
     sizes, ins, outs = divided or ((), None, None)
-    module = Module(name, platform, located, quick, sizes)
+    module = Module(name, platform, located, quick, sizes, observable(jaxpr.effects))
     takes = jaxpr.invars[len(consts) :]
     donors = ["jax.buffer_donor = true" if i in donated else "" for i in range(len(takes))]
     attrs = _attributes(donors, _shardings(takes, ins))

@@ -41,9 +41,7 @@ class After:
     """What is used after one callback.
 
     Attributes:
-      is_pure: whether it is that of a `pure_callback`, which may run whenever it likes.
       reads: pairs (`entered.Attributes`, name) that were read until the next callback was bound.
-      reads_whole: such pairs that other callbacks may read, with what is in them.
       code: of the jitted function's frame; names: that it mentions from then on.
       held: things that the local variables hold which are loaded from then on.
       made: what is read from then on of things that may be the trace's own, each with whether it is
@@ -56,13 +54,12 @@ class After:
     """
 
     __slots__ = (
-        "code", "contents", "fields", "held", "is_pure", "made", "names", "nodes", "reads",
-        "reads_whole", "recipes", "variables",
+        "code", "contents", "fields", "held", "made", "names", "nodes", "reads", "recipes",
+        "variables",
     )  # fmt: skip
 
-    def __init__(self, is_pure):
-        self.is_pure, self.reads = is_pure, set()
-        self.reads_whole: set[Any] = set()
+    def __init__(self):
+        self.reads = set()
         self.nodes: tuple[Any, ...] = ()
         self.contents: frozenset[int] = frozenset()
         self.recipes: frozenset[Any] = frozenset()
@@ -74,7 +71,7 @@ class After:
 
     def release(self):
         """Let go of all that the trace has kept alive."""
-        self.reads, self.reads_whole, self.held, self.made = set(), set(), [], []
+        self.reads, self.held, self.made = set(), [], []
 
     def states(self, values):
         """Return what is in the places now.
@@ -124,15 +121,10 @@ def settle(afters, recorder):
         e.node.index for e in identity.entered if isinstance(e, Container) and e.length is not None
     }
     later: set[Any] = set()
-    whole: set[Any] = set()
     used = set()
     for after in reversed(afters):
         later |= after.reads
-        whole |= after.reads_whole
         direct = {n.index for entered, name in later for n in _nodes_of(entered, name, lifter)}
-        others = {n.index for entered, name in whole for n in _nodes_of(entered, name, lifter)}
-        others = set() if after.is_pure else others
-        direct |= others
         for value in after.held:
             found = identity.known.get(id(value))
             node = found.node if found is not None else identity.origin.get(id(value))
@@ -141,7 +133,7 @@ def settle(afters, recorder):
         after.nodes = _places(recorder, direct, called and called | after.names)
         after.contents = frozenset(
             [n.index for n in after.nodes if n.check in _READ or n.index in counted]
-        ).union(others)
+        )
         used |= {n.parent.index for n in after.nodes}
     for after in afters:
         after.release()

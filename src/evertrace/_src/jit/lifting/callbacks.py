@@ -34,7 +34,6 @@ from evertrace._src.jit.lifting.asking import original
 from evertrace._src.jit.lifting.code import code_of, info_of
 from evertrace._src.jit.lifting.cook import Cook
 from evertrace._src.jit.lifting.entered import (
-    Attributes,
     instance_dict,
     leave_unfinalized,
     slot_descriptors,
@@ -89,10 +88,7 @@ class Callbacks:
             self._keep.append(value)
             if made not in varying:
                 self._made[id(value)] = value, made, contents_of(value)
-        is_pure = callback.name == "pure_callback"
-        if is_pure and self.afters:
-            self._read_by_callback(names)
-        after = After(is_pure)
+        after = After()
         self.afters.append(after)
         self.recorder.lifter.objects.hide_again()
         self._note_reads(after, after.made)
@@ -110,17 +106,6 @@ class Callbacks:
         if id(value) in self._made or type(value) in _TRANSPARENT or issubclass(type(value), type):
             for after in self.afters:
                 self._note_reads(after, reads_of(value, uses))
-
-    def _read_by_callback(self, names):
-        """Note that a callback may read what it mentions: the program may run it before others."""
-        for entered in self.recorder.identity.entered:
-            if type(entered) is Attributes and self.recorder.lifter.objects.hooks.classes.get(
-                entered.cls
-            ):
-                seen = [n for n in entered.entry if names is None or n in names]
-                self.afters[-1].reads_whole.update((entered, n) for n in seen)
-        for after in self.afters:
-            after.names |= frozenset() if after.is_pure else names or frozenset()
 
     def _note_globals(self):
         """Note what functions that were called do with what their globals hold now."""

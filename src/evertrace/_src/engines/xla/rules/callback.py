@@ -2,7 +2,8 @@
 
 A handler gets views of the operands that are valid during the call only, and copies the bytes of
 the results without looking at their types, which is why `call_back` does. Callbacks with effects
-take and return the token that keeps them in order.
+take and return the token that keeps them in order, and so do those without one that are in a
+program with them: what they read may be what the others change.
 """
 
 import numpy as np
@@ -10,15 +11,17 @@ import numpy as np
 from evertrace._src import errors
 from evertrace._src.arrays.array import Array
 from evertrace._src.engines.xla.foreign import TYPED_FFI, row_major
-from evertrace._src.engines.xla.lower import lowering
+from evertrace._src.engines.xla.lower import SEES_EFFECTS, lowering
 from evertrace._src.ops.callback import call_back, debug_callback_p, io_callback_p, pure_callback_p
 
+SEES_EFFECTS.add(pure_callback_p)
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
 
 
 @lowering.define(pure_callback_p)
 def _pure(b, outs, *operands, callback, result_avals, **_):
-    return _custom_call(b, operands, outs, _handler(callback, result_avals, operands))
+    write = _effect if b.module.has_effects else _custom_call
+    return write(b, operands, outs, _handler(callback, result_avals, operands))
 
 
 @lowering.define(io_callback_p)

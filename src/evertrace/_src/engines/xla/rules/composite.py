@@ -1,14 +1,15 @@
 """StableHLO of composites: the decomposition is a private function that the operation names."""
 
 from evertrace._src.control import composite as ops
-from evertrace._src.core.effects import observable
 from evertrace._src.engines.xla.attributes import fields, text
 from evertrace._src.engines.xla.lower import lowering
 
 
 @lowering.define(ops.composite_p)
 def _composite(b, outs, *operands, jaxpr, name, version, attributes):
-    if observable(jaxpr.effects) or not outs:  # tokens would be operands of the function alone
+    if (
+        b.module.is_in_order(jaxpr.jaxpr) or not outs
+    ):  # tokens would be operands of the function alone
         return b.inline(jaxpr.jaxpr, operands)
     attrs = {
         "name": text(name),

@@ -6,7 +6,7 @@ from evertrace._src.engines.xla.lower import lowering
 
 @lowering.define(cond_p)
 def _cond(b, outs, index, *operands, branches):
-    tokens = b.tokens(cond_p.effects_of({"branches": branches}))
+    tokens = b.tokens(*[branch.jaxpr for branch in branches])
 
     def write(branch):
         results = b.inline(branch.jaxpr, operands)

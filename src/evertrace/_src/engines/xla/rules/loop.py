@@ -13,7 +13,7 @@ def _while(b, outs, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconst
         outs,
         lambda *c: b.inline(cond_jaxpr.jaxpr, [*cond_consts, *c]),
         lambda *c: b.inline(body_jaxpr.jaxpr, [*body_consts, *c]),
-        cond_jaxpr.effects | body_jaxpr.effects,
+        [cond_jaxpr.jaxpr, body_jaxpr.jaxpr],
     )
 
 

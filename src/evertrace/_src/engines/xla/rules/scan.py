@@ -54,7 +54,7 @@ def _scan(b, outs, *operands, jaxpr, length, reverse, num_consts, num_carry, unr
             [x.aval for x in state],
             lambda i, *_: [b.compare("LT", i, b.constant(end, _COUNTER))],
             body,
-            jaxpr.effects,
+            [jaxpr.jaxpr],
         )
         carry, stacks = values[:num_carry], values[num_carry:]
     _, carry, stacks = turns(i, rest, carry, stacks)
