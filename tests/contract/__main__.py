@@ -12,9 +12,8 @@ import re
 import sys
 from functools import partial
 
-import evertrace
 from tests.contract.families import FAMILIES
-from tests.contract.minimise import Tally, begin, minimise, run_guarded
+from tests.contract.minimise import Apart, Tally, begin, minimise, run_guarded
 from tests.contract.oracle import VERDICTS
 from tests.contract.programs import make
 
@@ -41,12 +40,13 @@ def main():
     seeds = range(options.seed, options.seed + options.count)
     tally = _run_all(partial(run_guarded, families=themes), seeds, options.jobs)
     _report(tally)
-    for failure in _different(tally.failures)[: options.show]:
-        small = minimise(failure, evertrace.jit)
-        print(small.report())
-        if options.save:
-            text = f"# {small.verdict}: {small.difference}\n{small.program.text()}"
-            (options.save / f"seed_{small.seed}.py").write_text(text)
+    with Apart() as find:
+        for failure in _different(tally.failures)[: options.show]:
+            small = minimise(failure, find)
+            print(small.report())
+            if options.save:
+                text = f"# {small.verdict}: {small.difference}\n{small.program.text()}"
+                (options.save / f"seed_{small.seed}.py").write_text(text)
     return bool(tally.failures)
 
 

@@ -1,6 +1,8 @@
 """Runs many programs, and cuts those that differ down to what is needed."""
 
+import contextlib
 import gc
+import multiprocessing
 import re
 import signal
 import textwrap
@@ -120,8 +122,85 @@ def run_guarded(seeds, families=None):
     return tally
 
 
-def minimise(failure, jit, seconds=30):
-    """Return a failure with fewer events and fewer lines, after at most about `seconds`."""
+class Apart:
+    """Finds how programs differ in a process of its own, which is ended with one that does not end.
+
+    A program that is cut down may well wait for what nobody puts into a queue any more.
+
+    Args:
+      seconds: after which a program is taken not to end.
+    """
+
+    def __init__(self, seconds=20):
+        """Start no process yet."""
+        self.seconds, self._process, self._pipe = seconds, None, None
+
+    def __call__(self, program):
+        """Return the difference that a program shows, "" if it shows none or does not end."""
+        if self._process is None:
+            self._start()
+        try:
+            self._pipe.send(program)
+            if self._pipe.poll(self.seconds):
+                return self._pipe.recv()
+        except (EOFError, OSError):  # the process has died of it
+            pass
+        self.close()
+        return ""
+
+    def _start(self):
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._pipe.recv()  # it has imported what it needs
+
+    def close(self):
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+            self._process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+
+def _serve(pipe):
+    """Answer programs with their differences, until nobody asks any more."""
+    begin()
+    pipe.send("")
+    find = in_process(evertrace.jit)
+    with contextlib.suppress(EOFError):
+        while True:
+            pipe.send(find(pipe.recv()))
+
+
+def in_process(jit):
+    """Return a function that finds how a program differs, in this process."""
+
+    def find(program):
+        try:
+            return compare(program, jit).difference
+        except Exception:  # the program cannot run any more, or the comparison cannot see it
+            return ""
+
+    return find
+
+
+def minimise(failure, find, seconds=30):
+    """Return a failure with fewer events and fewer lines, after at most about `seconds`.
+
+    Args:
+      failure: the failure.
+      find: function of a program to the difference that it shows, or "": `Apart` or `in_process`.
+      seconds: after which no other program is begun.
+    """
     deadline = time.monotonic() + seconds
     position, shrunk = 0, False
     while time.monotonic() < deadline:
@@ -131,19 +210,12 @@ def minimise(failure, jit, seconds=30):
                 break
             position, shrunk = 0, False
         program = candidates[position]
-        difference = _difference(program, jit)
+        difference = find(program)
         if difference and _kind(difference) == _kind(failure.difference):
             failure, shrunk = failure._replace(program=program, difference=difference), True
         else:
             position += 1
     return failure
-
-
-def _difference(program, jit):
-    try:
-        return compare(program, jit).difference
-    except Exception:  # the program cannot run any more, or the comparison cannot see it
-        return ""
 
 
 _KINDS = re.compile(

@@ -13,7 +13,7 @@ from evertrace._src import native
 from tests.contract import interpret
 from tests.contract.families import FAMILIES
 from tests.contract.grammar import EXPRESSIONS, RESULTS, STATEMENTS
-from tests.contract.minimise import Failure, minimise, run_seeds
+from tests.contract.minimise import Apart, Failure, in_process, minimise, run_seeds
 from tests.contract.oracle import BadProgramError, Event, Program, compare
 from tests.contract.programs import Maker, make
 from tests.contract.snapshots import Snapshot
@@ -48,7 +48,8 @@ def test_jit_does_what_python_does(shard):
 def fail_if_different(tally):
     if tally.failures:
         seeds = [failure.seed for failure in tally.failures]
-        report = minimise(tally.failures[0], ev.jit).report()
+        with Apart() as find:
+            report = minimise(tally.failures[0], find).report()
         pytest.fail(f"seeds {seeds} differ; one of them, cut down:\n{report}", pytrace=False)
 
 
@@ -370,9 +371,19 @@ def test_every_template_of_a_theme_is_used(family):
 
 def test_a_failure_is_cut_down_to_its_cause():
     failure = differing(faulty(stale), 10)[0]
-    small = minimise(failure, faulty(stale))
+    small = minimise(failure, in_process(faulty(stale)))
     assert small.difference
     assert len(small.program.events) <= 3
     assert len(small.program.source) < 0.5 * len(failure.program.source)
     assert isinstance(small, Failure)
     assert f"seed {failure.seed}: event" in small.report()
+
+
+def test_a_program_that_does_not_end_is_no_smaller_failure():
+    differs = Event("is_plain = type(jit) is type(lambda: 0)", False)
+    waits = Program("import queue\nempty = queue.Queue()", (Event("empty.get()", False), differs))
+    with Apart(seconds=3) as find:
+        assert find(waits) == ""
+        assert find._process is None  # it was ended
+        find.seconds = 60
+        assert "is_plain" in find(waits._replace(events=(differs,)))
