@@ -49,6 +49,28 @@ def test_draw_that_nothing_demands_is_redone(jit):
     yield random.random()  # the generator is where plain Python would have left it
 
 
+def long_step(x, training=False):
+    if training:  # the trace's code for this is far away, behind the end of the function
+        x = x * 0.5 + x * 0.25 + x * 0.125 + x * 0.0625 + x * 0.5 + x * 0.25 + x * 0.125 + x * 0.5
+        x = x * 0.5 + x * 0.25 + x * 0.125 + x * 0.0625 + x * 0.5 + x * 0.25 + x * 0.125 + x * 0.5
+        x = x * 0.5 + x * 0.25 + x * 0.125 + x * 0.0625 + x * 0.5 + x * 0.25 + x * 0.125 + x * 0.5
+        x = x * 0.5 + x * 0.25 + x * 0.125 + x * 0.0625 + x * 0.5 + x * 0.25 + x * 0.125 + x * 0.5
+        x = x * 0.5 + x * 0.25 + x * 0.125 + x * 0.0625 + x * 0.5 + x * 0.25 + x * 0.125 + x * 0.5
+        x = x * 0.5 + x * 0.25 + x * 0.125 + x * 0.0625 + x * 0.5 + x * 0.25 + x * 0.125 + x * 0.5
+        x = x * 0.5 + x * 0.25 + x * 0.125 + x * 0.0625 + x * 0.5 + x * 0.25 + x * 0.125 + x * 0.5
+        x = x * 0.5 + x * 0.25 + x * 0.125 + x * 0.0625 + x * 0.5 + x * 0.25 + x * 0.125 + x * 0.5
+    return x * random.random()
+
+
+@case(traces=2)
+def test_draw_in_a_long_function_that_begins_with_a_condition(jit):
+    random.seed(7)
+    f = jit(long_step)
+    for _ in range(3):
+        yield f(X)
+        yield f(X, True)
+
+
 @case(traces=1)
 def test_numpy_draw_that_nothing_demands_is_redone(jit):
     np.random.seed(7)

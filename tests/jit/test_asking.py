@@ -4,6 +4,8 @@
 
 import ast
 import dis
+import importlib
+import inspect
 import math
 import operator
 import pathlib
@@ -12,7 +14,7 @@ import types
 
 import pytest
 
-from evertrace._src.jit.lifting import asking, hosttext  # noqa: F401 - what makes texts
+from evertrace._src.jit.lifting import asking, hosttext, standins  # noqa: F401 - what is asked
 
 
 @pytest.fixture
@@ -72,6 +74,61 @@ def long_function(n):
     namespace = {}
     exec("\n".join(["def f(a, b, c):", *lines, f"    return {names}"]), namespace)
     return namespace["f"]
+
+
+def conditional_function(n):
+    """Return a function that begins with a condition, far from where its jump leads."""
+    lines = [f"    x{i} = a.b.c + {i} if a is b else 0" for i in range(n)]
+    namespace = {"seen": lambda: sys._getframe(1).f_code.co_name}
+    exec("\n".join(["def f(a, b):", "    if a: return seen()", *lines]), namespace)
+    return namespace["f"]
+
+
+@pytest.mark.parametrize("n", [1, 5, 10, 20, 40, 80])
+def test_frame_of_long_code_that_begins_with_a_condition_can_be_seen(n):
+    fun = conditional_function(n)
+    assert made_to_ask(fun)(1, 2) == "f"
+
+
+def waiting(n):
+    """Return a generator function whose questions are about what it is sent."""
+    lines = [f"    x{i} = (yield {i}) is a or (yield from b) is a" for i in range(n)]
+    namespace = {}
+    exec("\n".join(["def f(a, b):", *lines]), namespace)
+    return namespace["f"]
+
+
+@pytest.mark.parametrize("n", [1, 20, 60])
+def test_generator_of_long_code_shows_what_it_waits_for(asked, n):
+    inner = iter("xyz")
+    for made in (waiting(n), made_to_ask(waiting(n))):
+        found = made(1, inner)
+        assert [next(found), found.gi_yieldfrom] == [0, None]
+        assert [found.send(2), found.gi_yieldfrom] == [next(iter("xyz")), inner]
+        inner = iter("xyz")
+    assert asked
+
+
+def fixed_places(code):
+    """Return where the instructions are that CPython looks for by place."""
+    names = ("RESUME", "YIELD_VALUE", "SEND", "END_SEND", "END_FOR", "POP_ITER", "MAKE_CELL")
+    found = dis.get_instructions(code)
+    return {(x.offset, x.opname) for x in found if x.opname in names}
+
+
+@pytest.mark.parametrize("name", ["argparse", "asyncio.base_events", "inspect", "statistics"])
+def test_what_python_finds_by_place_stays_there(name):
+    module = importlib.import_module(name)
+    todo = [compile(inspect.getsource(module), name, "exec")]
+    moved = 0
+    while todo:
+        code = todo.pop()
+        todo += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        if asking.asks(code):
+            moved += 1
+            made = asking.asking(code)
+            assert fixed_places(code) == {x for x in fixed_places(made) if x[0] < len(code.co_code)}
+    assert moved > 20
 
 
 @pytest.mark.parametrize("args", [(1, 1, 1), (1, 2, 3), (1000, 1000, 5), ("x", "x", "y")])

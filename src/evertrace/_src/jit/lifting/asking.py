@@ -29,7 +29,19 @@ from typing import Any, NamedTuple
 _OP = dis.opmap
 _IS, _CONST, _EXTENDED, _CACHE = _OP["IS_OP"], _OP["LOAD_CONST"], _OP["EXTENDED_ARG"], 0
 _GLOBAL = _OP["LOAD_GLOBAL"]  # with an odd argument, it makes room for a call as well
-_JUMPS = frozenset({*dis.hasjrel, *dis.hasjabs})
+_FIXED = frozenset({*dis.hasjrel, *dis.hasjabs}).union(
+    _OP[name]
+    for name in (
+        "COPY_FREE_VARS", "END_FOR", "END_SEND", "MAKE_CELL", "POP_ITER", "RESUME",
+        "RETURN_GENERATOR", "SEND", "YIELD_VALUE",
+    )
+    if name in _OP
+)  # fmt: skip
+"""What stays in its place: jumps, and what CPython looks for or goes to by place.
+
+A frame whose code has no `RESUME` at its beginning is to be seen by nobody, as one that has not
+begun; of a generator, the one behind a `yield` tells what it waits for.
+"""
 _SINGLETONS = (None, True, False, Ellipsis, NotImplemented)
 
 answer: Any = lambda a, b: a is b  # noqa: E731
@@ -508,7 +520,7 @@ class _Writer:
 
     def _moves(self, i, x, this, gone):
         return (
-            x.op not in _JUMPS
+            x.op not in _FIXED
             and i not in gone
             and self._range_of(x.offset) == self._range_of(this.offset)
         )
