@@ -4,12 +4,11 @@ import argparse
 import pathlib
 import tempfile
 
-from tests.libraries import examples, steps, suites
+from tests.libraries import examples, steps, suites, tables
 from tests.libraries.catalogue import LIBRARIES
-from tests.libraries.environments import ROOT, Environment
+from tests.libraries.environments import Environment
 
-PAGE = ROOT / "docs" / "interop.md"
-BEGIN, END = "<!-- table of libraries: scripts/libraries -->", "<!-- end of the table -->"
+BEGIN = "<!-- table of libraries: scripts/libraries -->"
 STEPS = "<!-- table of steps: scripts/libraries --steps -->"
 HEAD = (
     "library", "version", "its example", "own tests", "passed", "failed", "of these by JAX's rules",
@@ -26,7 +25,9 @@ def main():
     parser.add_argument("--tests", action="store_true", help="run the libraries' own tests, too")
     parser.add_argument("--steps", action="store_true", help="time training steps, on both")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for a library's tests")
-    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"put the table into {tables.PAGE.name}"
+    )
     asked = parser.parse_args()
     known = {library.name: library for library in LIBRARIES}
     unknown = set(asked.names) - set(known)
@@ -56,7 +57,7 @@ def time_steps(cache, writes):
         rows.append(steps.row(name, *[steps.measure(one, name, cache / "run") for one in both]))
         print(*rows[-1], sep=" | ", flush=True)
     if writes:
-        put(STEPS, [steps.HEAD, ["---"] * len(steps.HEAD), *rows])
+        tables.put(STEPS, steps.HEAD, rows)
     return 0
 
 
@@ -78,24 +79,13 @@ def examine(library, environments, asked, folder):
 
 def write(rows):
     """Put rows into the table of the page, in the place of those of the same libraries."""
-    old, kept = PAGE.read_text().partition(BEGIN)[2].partition(END)[0], {}
-    for line in old.strip().splitlines()[2:]:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        kept[cells[0]] = cells
+    kept = {cells[0]: cells for cells in tables.rows(BEGIN)}
     for row in rows:
         was = kept.get(row[0], [""] * len(HEAD))
         # Tests that were not run now keep what they showed when they were.
         kept[row[0]] = [*row[:4], *(row[4:] if any(row[4:]) else was[4:])]
     order = [library.name for library in LIBRARIES if library.name in kept]
-    put(BEGIN, [HEAD, ["---"] * len(HEAD), *[kept[name] for name in order]])
-
-
-def put(begin, lines):
-    """Put a table into the page, in the place of the one that begins there."""
-    before, _, rest = PAGE.read_text().partition(begin)
-    after = rest.partition(END)[2]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    PAGE.write_text(f"{before}{begin}\n{table}\n{END}{after}")
+    tables.put(BEGIN, HEAD, [kept[name] for name in order])
 
 
 if __name__ == "__main__":

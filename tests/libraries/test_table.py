@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from tests.libraries import __main__ as script
-from tests.libraries import examples, steps, suites
+from tests.libraries import examples, steps, suites, tables
 from tests.libraries.catalogue import LIBRARIES
 
 REPORT = """<testsuites><testsuite>
@@ -85,8 +85,8 @@ def test_verdict(here, there, said):
 
 def test_rows_of_libraries_that_were_not_run_stay_in_the_table(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{script.BEGIN}\n{script.END}\nafter\n")
-    monkeypatch.setattr(script, "PAGE", page)
+    page.write_text(f"before\n{script.BEGIN}\n{tables.END}\nafter\n")
+    monkeypatch.setattr(tables, "PAGE", page)
     script.write([("chex", "1", "runs", "all", "5", "1", "0", "5 of 6")])
     script.write(
         [
