@@ -115,6 +115,7 @@ from evertrace._src.sharding.simulated import simulate_devices as simulate_devic
 from evertrace._src.tools.profile import profile as profile
 from evertrace._src.tools.timing import timeit as timeit
 
+from . import ad as ad
 from . import ad_checkpoint as ad_checkpoint
 from . import core as core
 from . import custom_batching as custom_batching

@@ -321,6 +321,7 @@ def vjp(
         taped.in_nodes,
         taped.out_nodes,
         taped.inputs,
+        list(map(id, leaves)),
     )
     out, vjp_fun = taped.result(), Pullback(linear)
     return (out, vjp_fun, taped.aux) if has_aux else (out, vjp_fun)

@@ -5,9 +5,11 @@ the residuals of a `custom_vjp`, and so on. The tape behind it is left alone unt
 the leaves; then it is copied with numbers in their places.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 from evertrace._src import dtypes, errors, tree
+from evertrace._src.api import gradient_refs
 from evertrace._src.api.arguments import check_tangent, float0_zeros
 from evertrace._src.arrays.interop import as_array, as_operand, aval_of
 from evertrace._src.core.aval import is_inexact
@@ -16,7 +18,7 @@ from evertrace._src.core.rules import LinearArg
 from evertrace._src.ops.convert import convert
 from evertrace._src.ops.structural import zeros
 from evertrace._src.transforms.linearize import Entry
-from evertrace._src.transforms.transpose import pull
+from evertrace._src.transforms.transpose import leading_to, pull
 
 
 class LinearMap(NamedTuple):
@@ -29,6 +31,8 @@ class LinearMap(NamedTuple):
       ins, outs: their types, as things with an `aval`.
       in_nodes, out_nodes: per leaf its node on the tape, or None.
       inputs: the values of the arguments within a function that is mapped over named axes.
+      arguments: per leaf of the arguments the `id` of its value, which is the one of a value on the
+        tape if the derivative reads that argument; in a skeleton its place there, or None.
     """
 
     where: str
@@ -40,6 +44,7 @@ class LinearMap(NamedTuple):
     in_nodes: list
     out_nodes: list
     inputs: list
+    arguments: list
 
 
 class Pullback:
@@ -52,10 +57,19 @@ class Pullback:
 
     def __call__(self, cotangent):
         """Return the cotangents of the arguments."""
+        return self._pull(cotangent, self._on_tape().in_nodes)
+
+    def _on_tape(self):
+        """Return the linear map, with its values."""
         if self.linear is None:
             values = [as_operand(x, "vjp") for x in self.values]
-            self.linear = _replaced(self.skeleton.linear, lambda x: _value(x, values))
-        where, entries, in_tree, out_tree, ins, outs, in_nodes, out_nodes, inputs = self.linear
+            linear = _replaced(self.skeleton.linear, lambda x: _value(x, values))
+            arguments = [None if x is None else id(_value(x, values)) for x in linear.arguments]
+            self.linear = linear._replace(arguments=arguments)
+        return self.linear
+
+    def _pull(self, cotangent, in_nodes):
+        where, entries, in_tree, out_tree, ins, outs, _, out_nodes, inputs, _ = self.linear
         given, ct_tree = tree.flatten(cotangent)
         if ct_tree != out_tree:
             raise errors.user_error(
@@ -65,8 +79,46 @@ class Pullback:
                 anchor="tangent-type",
             )
         cts = [_checked_cotangent(where, x, ct) for x, ct in zip(outs, given, strict=True)]
+        if in_nodes is not self.linear.in_nodes:
+            entries = leading_to(entries, in_nodes)
         found = pull(entries, out_nodes, cts, in_nodes, inputs)
         return tree.unflatten(in_tree, map(instantiate, found, ins))
+
+    def with_refs(self, *refs):
+        """Return a function of the cotangent whose results go where `refs` says.
+
+        Args:
+          *refs: for each argument of the differentiated function a `Ref`, to which its gradient is
+            added, `ad.GradValue()` or `ad.DontWant()`; or a tree of them.
+
+        Returns:
+          A function that returns a tuple with an entry for each argument: `ad.GradRef()`, the
+          gradient, or `ad.DidntWant()`.
+        """
+        linear = self._on_tape()
+        unwanted = gradient_refs.unwanted(linear.where, refs, linear.in_tree)
+        nodes = linear.in_nodes
+        if unwanted:
+            nodes = [None if i in unwanted else n for i, n in enumerate(nodes)]
+        return functools.partial(self._pull_into, refs, nodes)
+
+    def _pull_into(self, refs, in_nodes, cotangent):
+        return gradient_refs.deliver(refs, self._pull(cotangent, in_nodes))
+
+    @property
+    def args_res(self):
+        """The arguments that the derivative reads, `NotNeeded()` for others, as a list."""
+        values, skeleton = _flatten(self)
+        leaves = skeleton.linear.arguments
+        found = [gradient_refs.NotNeeded() if x is None else _value(x, values) for x in leaves]
+        return list(tree.unflatten(skeleton.linear.in_tree, found))
+
+    @property
+    def opaque_residuals(self):
+        """What the derivative reads besides arguments, as a list of arrays."""
+        values, skeleton = _flatten(self)
+        arguments = {x.number for x in skeleton.linear.arguments if x is not None}
+        return [x for i, x in enumerate(values) if i not in arguments]
 
     def __repr__(self):
         where = (self.linear or self.skeleton.linear).where
@@ -139,7 +191,9 @@ def _flatten(pullback):
                 values.append(x)
             return places[id(x)]
 
-        pullback.skeleton = _Skeleton(_replaced(pullback.linear, place))
+        linear = _replaced(pullback.linear, place)
+        arguments = [places.get(x) for x in linear.arguments]
+        pullback.skeleton = _Skeleton(linear._replace(arguments=arguments))
         pullback.values = values
     return pullback.values, pullback.skeleton
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from evertrace._src import dtypes, errors, tree
+from evertrace._src.arrays.cell import Cell
 from evertrace._src.arrays.interop import as_operand
 from evertrace._src.control.bodies import as_arrays, same_type, structure_difference
 from evertrace._src.control.lifted import RunState, unchanging
@@ -75,7 +76,7 @@ def call_plainly(fun, given, leaves, in_tree, join):
 
     So a result need not be an array.
     """
-    pairs = list(zip(tree.leaves(given), as_arrays(leaves), strict=True))
+    pairs = list(zip(flatten(given)[0], as_arrays(leaves), strict=True))
     xs = [x if type(x) in _NUMBERS else array for x, array in pairs]
     as_given = {id(array): x for x, array in pairs}
     args, kwargs = join(tree.unflatten(in_tree, xs))
@@ -377,9 +378,32 @@ class Rule:
 
 
 def flatten_operands(name, dynamic):
-    """Return the leaves of the differentiated arguments as operands, and their structure."""
-    leaves, in_tree = tree.flatten(tuple(dynamic))
+    """Return the leaves of the differentiated arguments as operands, and their structure.
+
+    Mutable arrays are in the structure: a rule gets them as they are.
+    """
+    leaves, in_tree = flatten(tuple(dynamic))
     return [as_operand(x, name) for x in leaves], in_tree
+
+
+def flatten(values):
+    """Flatten a tree whose mutable arrays belong to its structure."""
+    leaves, treedef = tree.flatten(values)
+    if any(isinstance(x, Cell) for x in leaves):
+        return tree.flatten(tree.map(lambda x: _Held(x) if isinstance(x, Cell) else x, values))
+    return leaves, treedef
+
+
+class _Held:
+    """A mutable array as a node without leaves, which unflattens to the array itself."""
+
+    __slots__ = ("cell",)
+
+    def __init__(self, cell):
+        self.cell = cell
+
+
+tree.register_pytree_node(_Held, lambda held: ((), held.cell), lambda cell, _: cell)
 
 
 def missing_rule(rule, method):

@@ -90,7 +90,7 @@ class custom_vjp(custom.Rule):
             result = user_fwd(*args, **kwargs)
             outs, residuals = custom.pair_of(name, result, _RETURNS, _RETURNS_FIX)
             outs, out_tree = tree.flatten(outs)
-            residuals, res_tree = tree.flatten(residuals)
+            residuals, res_tree = custom.flatten(residuals)
             residuals, keep = without_numbers(residuals)
             custom.check_output_tree(name, _RULE, out_trees, out_tree)
             out_trees[:], res_trees[:] = [out_tree], [(res_tree, keep)]

@@ -14,7 +14,7 @@ from evertrace._src.ops.collective import shared
 from evertrace._src.ops.elementwise import add_any, mul_p
 from evertrace._src.ops.structural import reduce_sum_p, zeros
 from evertrace._src.source import in_derivative
-from evertrace._src.transforms.linearize import TapeTrace
+from evertrace._src.transforms.linearize import Entry, TapeTrace
 from evertrace._src.transforms.staging import restage
 
 
@@ -106,6 +106,17 @@ def pull(entries, outs, cts, nodes, inputs=()):
     found = [None if n is None else cotangents.get(n) for n in nodes]
     for i, x in enumerate(inputs):
         found[i] = None if found[i] is None else shared(found[i], x)
+    return found
+
+
+def leading_to(entries, nodes):
+    """Return those entries of a tape by which cotangents reach one of `nodes`."""
+    reached, found = {n for n in nodes if n is not None}, []
+    for e in entries:
+        kept = [n if n in reached else None for n in e.nodes]
+        if any(n is not None for n in kept):
+            reached.update(n for n in e.outs if n is not None)
+            found.append(Entry(e.prim, e.operands, kept, e.outs, e.out, e.params, e.src, e.unknown))
     return found
 
 

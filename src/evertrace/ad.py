@@ -1,0 +1,8 @@
+"""What `with_refs` of a pullback takes and returns in the places of gradients."""
+
+from evertrace._src.api.gradient_refs import DidntWant as DidntWant
+from evertrace._src.api.gradient_refs import DontWant as DontWant
+from evertrace._src.api.gradient_refs import GradRef as GradRef
+from evertrace._src.api.gradient_refs import GradValue as GradValue
+
+__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
